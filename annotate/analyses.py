@@ -55,7 +55,6 @@ from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.costs import recorded_calls
 from data.queries.study import version
-from jury.panel import read_panel
 from medjury.services import model_costs, models
 from medjury.services.calibrate import Tick
 from medjury.services.juries import (
@@ -272,9 +271,8 @@ def _prices(request: CostsRequest) -> dict[str, float]:
 
 
 def _jury_table(engine: Engine, request: CostsRequest) -> Table:
-    panel = read_panel(request.panel) if request.panel else None
     calls = recorded_calls(engine, request.jury)
-    cost = model_costs.jury_cost(calls, request.jury, panel, simulated_raters(engine))
+    cost = model_costs.jury_cost(calls, request.jury, simulated_raters(engine))
     return jury_calls_table(cost.jurors, cost.notes)
 
 

@@ -118,7 +118,7 @@ class ModelsFigures:
 
 @dataclass(frozen=True, slots=True)
 class CostsRequest:
-    """What costs are asked for: the reader's file, unread, and the jury with its panel, if it is one.
+    """What costs are asked for: the reader's file, unread, and the jury.
 
     `kind` is "csv" or "toml"; `text` is empty without a file.
     """
@@ -126,7 +126,6 @@ class CostsRequest:
     text: bytes = b""
     kind: str = ""
     jury: tuple[str, ...] = ()
-    panel: str | None = None
 
 
 @dataclass(frozen=True)

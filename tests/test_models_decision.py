@@ -10,7 +10,7 @@ from kit.model_study import QUALITY, by_model, compared, model_row, model_study
 
 from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json
-from calibration.models.comparison import ahead_pairs, standing
+from calibration.models.comparison import standings
 from calibration.models.decision import decide
 from calibration.models.estimates import Gap
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS
@@ -231,14 +231,14 @@ def test_a_model_without_scores_is_left_out_and_named():
 
 def _rows(by, macro, win_rates, gaps, notes=(), lacking=()):
     """Return rows of models with these figures, and the standings that follow from the gaps."""
-    ahead = ahead_pairs(win_rates, gaps)
+    places = standings(win_rates, gaps)
     rows = [
         model_row(
             name,
             by,
             macro_average=macro[name],
             win_rate=rate,
-            **standing(name, win_rates, ahead),
+            **places[name],
             without=("letters",) if name in lacking else (),
             notes=notes,
         )

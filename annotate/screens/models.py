@@ -78,7 +78,7 @@ def show(engine: Engine, person: Person) -> None:
     if not is_lifted(engine, person, standing):
         return
     worker.wake()
-    jury, request = controls.of_models(engine, person)
+    request = controls.of_models(engine, person)
     coming: Future[ModelsFigures] = worker.ask(
         person, engine, "annotate.analyses:compared_models", request
     )
@@ -92,7 +92,7 @@ def show(engine: Engine, person: Person) -> None:
     st.html(tables.of_table(figures.models) + caption(meaning))
     _ranking(figures.rows)
     _by_category(figures.categories)
-    show_costs(engine, person, figures, jury.panel)
+    show_costs(engine, person, figures)
 
 
 def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:
@@ -204,11 +204,11 @@ def _lift(person: Person, engine: Engine, reason: str) -> bool:
     return True
 
 
-def show_costs(engine: Engine, person: Person, figures: ModelsFigures, panel: str | None) -> None:
+def show_costs(engine: Engine, person: Person, figures: ModelsFigures) -> None:
     """Ask for a file of costs; show cost against win rate, and what the jury's calls cost."""
     st.html(heading("Cost"))
     text, kind = _given()
-    request = CostsRequest(text, kind, figures.jury, panel)
+    request = CostsRequest(text, kind, figures.jury)
     coming: Future[CostFigures] = worker.ask(
         person, engine, "annotate.analyses:models_costs", request
     )

@@ -34,8 +34,6 @@ from calibration.models.scores import (
     ROUNDING,
     ModelScores,
     benchmark_win_rates,
-    check_measured,
-    check_names,
     mean_of_defined,
     model_scores,
     paired_wins,
@@ -43,12 +41,27 @@ from calibration.models.scores import (
     win_rates,
 )
 from calibration.notes import Note, note, noted, undefined
-from calibration.scores import Flags, Scores
+from calibration.scores import Array, Flags, Scores
 from calibration.shared_notes import NOTHING_SCORED
 from calibration.values import NAN, AnalysisOptions
-from data.errors import BadInput
+from data.errors import BadInput, Unknown
 
-COMMON = ["rate", "pairs", "own", "common"]  # of one model's instances, those that others have too
+UNRANKED = {"shared_rank_low": None, "shared_rank_high": None, "not_told_apart": ()}
+FEW_RATED = (
+    "few_rated_by_both",
+    "fewer than {least} instances that clinicians and jury both scored",
+)
+LACKS_BENCHMARKS = (
+    "lacks_benchmarks",
+    "{why} on {benchmarks}: with a mean on {on} of {of} benchmarks, not comparable with "
+    "models, or ways of scoring, that have one there",
+)
+OTHER_INSTANCES = (
+    "{common} of its {own:scored instance} have scores for all models: its means are over other "
+    "instances than theirs, whereas the win rate by instance uses shared instances",
+    "not all of its scored instances have scores for all models: its means are over other "
+    "instances than theirs, whereas the win rate by instance uses shared instances",
+)
 
 
 @dataclass(frozen=True)
@@ -140,8 +153,26 @@ def check_comparison(
     measured: Mapping[str, str] | None = None,
 ) -> None:
     """Raise the BadInput or Unknown that `compare_models` would, without reading any author."""
-    check_measured(scores, measured or {})
-    check_names(scores, options.jurors or (), options.criterion)
+    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
+    for benchmark, metric in (measured or {}).items():
+        if benchmark not in scores.rubrics:
+            known = ", ".join(scores.benchmarks)
+            raise Unknown(f"no benchmark {benchmark} in this study: it has {known}")
+        on_it = of_metrics[of_metrics["benchmark"] == benchmark]
+        own = on_it.loc[on_it["rater"] == metric, "score"]
+        if not len(own):
+            names = ", ".join(sorted(on_it["rater"].unique())) or "none"
+            raise Unknown(f"{benchmark} has no scores by the metric {metric}: it has {names}")
+        if own.min() < 0 or own.max() > 1:
+            raise BadInput(f"{metric} on {benchmark} leaves the range from 0 to 1")
+    jurors = scores.raters("juror")
+    if lost := [name for name in options.jurors or () if name not in jurors]:
+        known = f"it has {', '.join(jurors)}" if jurors else "it has none"
+        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {known}")
+    criteria = dict.fromkeys(name for rubric in scores.rubrics.values() for name in rubric.criteria)
+    if options.criterion is not None and options.criterion not in criteria:
+        known = ", ".join(criteria)
+        raise Unknown(f"no rubric has the criterion {options.criterion}: they have {known}")
     if options.reps < 1 or options.seed < 0:
         raise BadInput(f"reps={options.reps}, seed={options.seed}: at least 1, and 0 or more")
     if unknown := [way for way in by if way not in ALL_WAYS]:
@@ -153,106 +184,108 @@ def check_comparison(
 
 def _model_rows(table: ModelScores, found: Estimate, gaps: Sequence[Gap]) -> list[ModelRow]:
     """Return a row for each model, by win rate and then by macro-average, the best first."""
-    wins, sds, macro = (
-        win_rates(found.means),
-        win_rate_sd(found.means),
-        mean_of_defined(found.means),
-    )
+    wins, macro = win_rates(found.means), mean_of_defined(found.means)
+    sds = win_rate_sd(found.means), pd.DataFrame(found.means).std(axis=1)
     ranked = {name: rate for name, rate in zip(table.models, wins, strict=True) if rate >= 0}
-    ahead = ahead_pairs(ranked, gaps)
-    common, total = _common_instances(table, found.by)
+    places = standings(ranked, gaps)
+    rates, pairs, other_instances = _by_instance(table, found.by)
+    counts = _counts(table, found)
     rows = []
     for model, name in enumerate(table.models):
         win, mean = (found.interval(model, column) for column in (WIN, MACRO))
         has_mean = ~np.isnan(found.means[model])
-        is_own = table.frame["model"] == model
-        is_scored = found.counted & is_own
-        rows.append(
-            ModelRow(
-                model=name,
-                by=found.by,
-                win_rate=float(wins[model]),
-                win_rate_sd=float(sds[model]),
-                win_rate_low=win.low,
-                win_rate_high=win.high,
-                win_rate_by_instance=float(common["rate"][model]),
-                macro_average=float(macro[model]),
-                macro_average_sd=float(pd.Series(found.means[model]).std()),
-                low=mean.low,
-                high=mean.high,
-                **standing(name, ranked, ahead),
-                n_benchmarks=int(has_mean.sum()),
-                without=tuple(_named(table, ~has_mean)),
-                n_responses=int(is_scored.sum()),
-                n_missing=int((is_own & ~is_scored).sum()),
-                n_rated=int((is_scored & table.frame[CLINICIANS].notna()).sum()),
-                n_paired=int(common["pairs"][model]),
-                notes=noted(
-                    *_coverage(table, found, model),
-                    _other_instances(
-                        int(common["own"][model]), int(common["common"][model]), total
-                    ),
-                    *_reliability(found, model, MACRO, np.ones(len(has_mean), dtype=np.bool_)),
-                    _not_detected(name, gaps),
-                    found.warning,
-                    _simulated(table, found.by),
-                ),
-            )
+        row = ModelRow(
+            model=name,
+            by=found.by,
+            win_rate=float(wins[model]),
+            win_rate_sd=float(sds[0][model]),
+            win_rate_low=win.low,
+            win_rate_high=win.high,
+            win_rate_by_instance=float(rates[model]),
+            macro_average=float(macro[model]),
+            macro_average_sd=float(sds[1][model]),
+            low=mean.low,
+            high=mean.high,
+            **places.get(name, UNRANKED),
+            n_benchmarks=int(has_mean.sum()),
+            without=tuple(_named(table, ~has_mean)),
+            **counts[model],
+            n_paired=int(pairs[model]),
         )
-    return sorted(
-        rows, key=lambda row: tuple(-np.nan_to_num([row.win_rate, row.macro_average], nan=-np.inf))
+        notes = noted(
+            *_coverage(table, found, row),
+            *_missing(table, found, model),
+            other_instances[model],
+            *_reliability(found, model, MACRO, np.ones(len(has_mean), dtype=np.bool_)),
+            _not_detected(name, gaps),
+            found.warning,
+            _simulated(table, found.by),
+        )
+        rows.append(replace(row, notes=notes))
+    return sorted(rows, key=lambda row: (-_known(row.win_rate), -_known(row.macro_average)))
+
+
+def _known(value: float) -> float:
+    """Return a value for sorting that puts NaN after all others."""
+    return -np.inf if np.isnan(value) else value
+
+
+def _counts(table: ModelScores, found: Estimate) -> list[dict[str, Any]]:
+    """Return how many responses of each model are scored, are not, and were rated, as fields of its row."""
+    is_rated = found.counted & table.frame[CLINICIANS].notna()
+    flags = pd.DataFrame(
+        {"n_responses": found.counted, "n_missing": ~found.counted, "n_rated": is_rated}
     )
+    counts = flags.groupby(table.frame["model"]).sum()
+    return [{str(name): int(n) for name, n in row.items()} for row in counts.to_dict("records")]
 
 
-def ahead_pairs(wins: Mapping[str, float], gaps: Iterable[Gap]) -> set[tuple[str, str]]:
-    """Return which model is ahead of which other.
+def standings(wins: Mapping[str, float], gaps: Iterable[Gap]) -> dict[str, dict[str, Any]]:
+    """Return the ranks that each model may have and whom it cannot be told apart from, as fields of its row.
 
-    It is where their macro-averages can be told apart and its win rate is the higher one too.
+    One model is ahead of another where their macro-averages can be told apart and its win rate
+    is the higher one too. A model's ranks begin behind all models that are ahead of it, and end
+    before all those that it is ahead of.
     """
-    return {
+    ahead = {
         (gap.first, gap.second)
         for gap in gaps
         if gap.is_ahead and wins.get(gap.first, NAN) - wins.get(gap.second, NAN) > ROUNDING
     }
+    found = {}
+    for model in wins:
+        before = {other for other in wins if (other, model) in ahead}
+        behind = {other for other in wins if (model, other) in ahead}
+        found[model] = {
+            "shared_rank_low": 1 + len(before),
+            "shared_rank_high": len(wins) - len(behind),
+            "not_told_apart": tuple(name for name in wins if name not in before | behind | {model}),
+        }
+    return found
 
 
-def standing(model: str, wins: Mapping[str, float], ahead: set[tuple[str, str]]) -> dict[str, Any]:
-    """Return the ranks that a model may have and whom it cannot be told apart from, as fields of its row.
-
-    Its ranks begin behind all models that are ahead of it, and end before all those that it is
-    ahead of.
-    """
-    if model not in wins:
-        return {"shared_rank_low": None, "shared_rank_high": None, "not_told_apart": ()}
-    before = {other for other in wins if (other, model) in ahead}
-    behind = {other for other in wins if (model, other) in ahead}
-    return {
-        "shared_rank_low": 1 + len(before),
-        "shared_rank_high": len(wins) - len(behind),
-        "not_told_apart": tuple(name for name in wins if name not in before | behind | {model}),
-    }
-
-
-def _common_instances(table: ModelScores, by: str) -> tuple[pd.DataFrame, int]:
+def _by_instance(table: ModelScores, by: str) -> tuple[Array, Array, list[Note | None]]:
     """Return what models win on the instances that they have in common, by single responses.
 
-    A row a model: `rate`, mean over benchmarks of `scores.paired_wins`; `pairs` behind it; `own`
-    instances with a score; `common`, those of them with a score of every model that the benchmark
-    has. And the number of instances with any score. A corrected mean has no score of a response.
+    The mean over benchmarks of `scores.paired_wins`, the pairs behind it, and a note on each model
+    whose instances are not all those of the others. A corrected mean has no score of a response.
     """
+    models = len(table.models)
     if by == CORRECTED:
-        return pd.DataFrame(0, range(len(table.models)), COMMON).assign(rate=NAN), 0
-    tables, total = [], 0
-    for name in table.benchmarks:
-        scores = table.by_instance(name, by)
-        is_scored = ~np.isnan(scores)
-        by_any = is_scored.any(axis=0)
-        by_all = is_scored[is_scored.any(axis=1)].all(axis=0) & by_any
-        counts = (*paired_wins(scores), is_scored.sum(axis=1), (is_scored & by_all).sum(axis=1))
-        tables.append(pd.DataFrame(dict(zip(COMMON, counts, strict=True))))
-        total += int(by_any.sum())
-    models = pd.concat(tables).groupby(level=0)
-    return models.sum().assign(rate=models["rate"].mean()), total
+        return np.full(models, NAN), np.zeros(models), [None] * models
+    grids = [table.by_instance(name, by) for name in table.benchmarks]
+    rates, pairs = zip(*map(paired_wins, grids), strict=True)
+    scored = [~np.isnan(grid) for grid in grids]
+    by_all = [own & own[own.any(axis=1)].all(axis=0) for own in scored]
+    n_scored, n_common = (np.hstack(flags).sum(axis=1) for flags in (scored, by_all))
+    every = int(np.hstack([own.any(axis=0) for own in scored]).sum())
+    notes = [
+        None
+        if own == common == every
+        else note("other_instances", *OTHER_INSTANCES, common=common, own=own)
+        for own, common in zip(n_scored, n_common, strict=True)
+    ]
+    return mean_of_defined(np.stack(rates, axis=-1)), np.sum(pairs, axis=0), notes
 
 
 def _category_rows(table: ModelScores, found: Estimate) -> Iterator[CategoryRow]:
@@ -281,81 +314,37 @@ def _category_rows(table: ModelScores, found: Estimate) -> Iterator[CategoryRow]
             )
 
 
-def _coverage(table: ModelScores, found: Estimate, model: int) -> Iterator[Note | None]:
-    """Yield how many of a model's responses have a score, and on which benchmarks figures are lacking."""
-    is_own = table.frame["model"] == model
-    is_scored = found.counted & is_own
-    scored, total = int(is_scored.sum()), int(is_own.sum())
+def _coverage(table: ModelScores, found: Estimate, row: ModelRow) -> Iterator[Note]:
+    """Yield how many of a model's responses have a score."""
+    scored, total = row.n_responses, row.n_responses + row.n_missing
     yield remarks.coverage(scored, total, scored, total)
     if found.by == CORRECTED:
-        rated = int((is_scored & table.frame[CLINICIANS].notna()).sum())
-        yield note(
-            "rated_by_clinicians", "{responses} of them rated by clinicians", responses=rated
-        )
-    yield _missing_benchmarks(table, found, model)
-    if table.left_out:
-        yield note(
-            "criterion_left_out",
-            "no such criterion: {benchmarks} left out",
-            benchmarks=table.left_out,
-        )
-    wins = benchmark_win_rates(found.means)[model]
-    alone = ~np.isnan(found.means[model]) & np.isnan(wins)
-    if alone.any() and np.isnan(wins).all():
-        yield note(
-            "no_opponent", "win rate undefined: no other model has a score on the same benchmark"
-        )
-    elif alone.any():
-        yield note(
-            "no_opponent_on",
-            "no other model has a score on {benchmarks}",
-            benchmarks=_named(table, alone),
-        )
+        words = "{responses} of them rated by clinicians"
+        yield note("rated_by_clinicians", words, responses=row.n_rated)
 
 
-def _missing_benchmarks(table: ModelScores, found: Estimate, model: int) -> Note | None:
+def _missing(table: ModelScores, found: Estimate, model: int) -> Iterator[Note]:
+    """Yield on which benchmarks a model has no mean, or nothing to compare it with."""
     missing = np.isnan(found.means[model])
-    if not missing.any():
-        return None
-    reason = undefined(*NOTHING_SCORED)
-    if found.by == CORRECTED:
-        reason = undefined(
-            "few_rated_by_both",
-            "fewer than {least} instances that clinicians and jury both scored",
-            least=LEAST_RATED,
-        )
+    few_rated = undefined(*FEW_RATED, least=LEAST_RATED)
+    reason = few_rated if found.by == CORRECTED else undefined(*NOTHING_SCORED)
     if missing.all():
-        return reason
-    return note(
-        "lacks_benchmarks",
-        (
-            "{why} on {benchmarks}: with a mean on {on} of {of} benchmarks, not comparable with "
-            "models, or ways of scoring, that have one there"
-        ),
-        why=reason,
-        benchmarks=_named(table, missing),
-        on=int((~missing).sum()),
-        of=len(missing),
-    )
-
-
-def _other_instances(own: int, common: int, total: int) -> Note | None:
-    """Say how many of a model's instances all others have too, unless they all do."""
-    if own == common == total or not total:
-        return None
-    return note(
-        "other_instances",
-        (
-            "{common} of its {own:scored instance} have scores for all models: its means are over "
-            "other instances than theirs, whereas the win rate by instance uses shared instances"
-        ),
-        (
-            "not all of its scored instances have scores for all models: its means are over other "
-            "instances than theirs, whereas the win rate by instance uses shared instances"
-        ),
-        common=common,
-        own=own,
-    )
+        yield reason
+    elif missing.any():
+        yield note(
+            *LACKS_BENCHMARKS,
+            why=reason,
+            benchmarks=_named(table, missing),
+            on=int((~missing).sum()),
+            of=len(missing),
+        )
+    if table.left_out:
+        words = "no such criterion: {benchmarks} left out"
+        yield note("criterion_left_out", words, benchmarks=table.left_out)
+    alone = np.isnan(benchmark_win_rates(found.means)[model]) & ~missing
+    if alone.any():
+        words = "win rate undefined: no other model has a score on {benchmarks}"
+        yield note("no_opponent", words, benchmarks=_named(table, alone))
 
 
 def _reliability(
@@ -365,20 +354,16 @@ def _reliability(
     counts = found.instances[model, is_member & ~np.isnan(found.means[model])]
     drawn = found.replicates[:, model, column]
     if len(counts) and counts.min() == 1:
-        yield note(
-            "one_scored_instance",
-            "1 scored instance on a benchmark: intervals over instances are undefined",
-        )
+        words = "1 scored instance on a benchmark: intervals over instances are undefined"
+        yield note("one_scored_instance", words)
     elif len(counts) and counts.min() < remarks.FEW_INSTANCES:
-        kind = "rated" if found.by == CORRECTED else "scored"
-        yield note(
-            "few_scored_instances",
-            f"only {{instances}} {kind} instances on a benchmark: with fewer than {{least}} the "
-            "true uncertainty is larger than this interval",
-            instances=counts.min(),
-            are_rated=found.by == CORRECTED,
-            least=remarks.FEW_INSTANCES,
+        are_rated = found.by == CORRECTED
+        words = (
+            f"only {{instances}} {'rated' if are_rated else 'scored'} instances on a benchmark: with "
+            "fewer than {least} the true uncertainty is larger than this interval"
         )
+        figures = {"are_rated": are_rated, "least": remarks.FEW_INSTANCES}
+        yield note("few_scored_instances", words, instances=counts.min(), **figures)
     if np.isfinite(drawn).any():
         yield remarks.undefined_resamples(drawn)
         if np.isnan(found.interval(model, column).low):
@@ -388,13 +373,8 @@ def _reliability(
 def _not_detected(model: str, gaps: Iterable[Gap]) -> Note | None:
     """Name the models whose macro-average cannot be told from its own: the interval reaches 0."""
     names = [gap.second for gap in gaps if gap.first == model and gap.low <= 0 <= gap.high]
-    if not names:
-        return None
-    return note(
-        "not_detected",
-        "not told apart, as the 95 % interval of the difference includes 0: {models}",
-        models=names,
-    )
+    words = "not told apart, as the 95 % interval of the difference includes 0: {models}"
+    return note("not_detected", words, models=names) if names else None
 
 
 def _named(table: ModelScores, flags: Flags) -> list[str]:
@@ -428,4 +408,4 @@ def _with_bias(rows: Sequence[ModelRow]) -> Iterator[ModelRow]:
     corrected = {row.model: row for row in rows if row.by == CORRECTED}
     for row in rows:
         bias = jury_bias(row, corrected[row.model]) if row.by == JURY and corrected else None
-        yield replace(row, notes=(*row.notes, bias)) if bias else row
+        yield replace(row, notes=noted(*row.notes, bias))

@@ -17,9 +17,9 @@ COMPARED_BY = {
     CORRECTED: "scored by the jury, corrected with the clinicians' ratings of {rated} of them",
     PAPER: "scored by each benchmark's own metric, or else by the jury",
 }
-DO_SCORE_SAME_BENCHMARKS = (
-    "do_score_same_benchmarks",
-    "have all models scored on the same benchmarks",
+DO_RATE_TWO = (
+    "do_rate_two_models",
+    "have clinicians rate responses of at least two models to the same benchmark",
 )
 
 
@@ -29,36 +29,32 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
     The corrected scores decide where they have as many means as the clinicians' and the rated
     responses are not in doubt as a sample. By the jury alone no model is said to lead.
 
-    Parameters
-    ----------
-    rows : of all models, by all ways of scoring that were asked for
-    gaps : the differences between models, by the same ways, each from both sides
-
-    Returns
-    -------
-    Decision
-        Of subject "models". "simulated" where any rater behind the scores is; "undefined" where
-        fewer than two models are ranked; "told_apart" where the model with the highest
-        macro-average can be told apart from every other ranked one (`Gap.is_ahead`) and has the
-        highest win rate; "too_few" where the difference that decides rests on too few instances
-        or resamples; else "inconclusive". The estimate is the difference to the next model, or
-        to the first one that cannot be told apart.
+    Rows and gaps are of all ways of scoring that were asked for, each gap from both sides. The
+    decision is "simulated" where any rater behind the scores is; "undefined" where fewer than two
+    models are ranked; "told_apart" where the model with the highest macro-average can be told apart
+    from every other ranked one (`Gap.is_ahead`) and has the highest win rate; "too_few" where the
+    difference that decides rests on too few instances or resamples; else "inconclusive". The
+    estimate is the difference to the next model, or to the first that cannot be told apart.
     """
     by = deciding_way(rows)
     ranked = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
     unranked = [row.model for row in rows if row.by == by and row.shared_rank_low is None]
     if len(ranked) < 2:
-        return _undefined(by, unranked)
+        whose = "clinicians" if by == CLINICIANS else "clinicians and the jury"
+        text = f"fewer than two models have a mean by {whose} on the same benchmark"
+        without = "; without one: {models}" if unranked else ""
+        reason = note("fewer_than_two", text + without, by=by, models=unranked)
+        return Decision(
+            "models", DecisionKind.UNDEFINED, reasons=(reason,), next=note(*DO_RATE_TWO)
+        )
     leader = ranked[0]
     to = {gap.second: gap for gap in gaps if (gap.by, gap.first) == (by, leader.model)}
     in_order = [to[row.model] for row in ranked[1:] if row.model in to]
     open_gaps = [gap for gap in in_order if gap.second in leader.not_told_apart]
     gap = next(iter(open_gaps or in_order), None)
     kind = _kind(ranked, gap)
-    left_out = (
-        note("not_ranked", "not ranked, without comparable scores: {models}", models=unranked)
-        if unranked
-        else None
+    left_out = note(
+        "not_ranked", "not ranked, without comparable scores: {models}", models=unranked
     )
     compared = note(
         "models_compared",
@@ -76,7 +72,7 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
         estimate=difference,
         low=low,
         high=high,
-        reasons=noted(*_reasons(kind, ranked, gap), _doubt(rows), left_out),
+        reasons=noted(*_reasons(kind, ranked, gap), _doubt(rows), left_out if unranked else None),
         basis=(compared,),
         next=_next(kind, ranked, gap),
         names=(leader.model,),
@@ -105,27 +101,6 @@ def _ranked(rows: Sequence[ModelRow], by: str) -> list[ModelRow]:
 def _doubt(rows: Sequence[ModelRow]) -> Note | None:
     """Return the note that the rated responses may not be a random sample, or None."""
     return next(filter(None, (row.told("not_random") for row in rows)), None)
-
-
-def _undefined(by: str, unranked: Sequence[str]) -> Decision:
-    whose = "clinicians" if by == CLINICIANS else "clinicians and the jury"
-    without = "; without one: {models}" if unranked else ""
-    return Decision(
-        "models",
-        DecisionKind.UNDEFINED,
-        reasons=(
-            note(
-                "fewer_than_two",
-                f"fewer than two models have a mean by {whose} on the same benchmark{without}",
-                by=by,
-                models=unranked,
-            ),
-        ),
-        next=note(
-            "do_rate_two_models",
-            "have clinicians rate responses of at least two models to the same benchmark",
-        ),
-    )
 
 
 def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> DecisionKind:
@@ -198,35 +173,23 @@ def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note]:
         second=gap.second,
         **figures,
     )
-    if kind is DecisionKind.TOO_FEW:
-        yield _too_few(gap)
-    elif kind is DecisionKind.INCONCLUSIVE and gap.low <= 0 <= gap.high:
-        yield note("gap_spans_zero", "the interval includes 0")
-
-
-def _too_few(gap: Gap) -> Note:
-    drawn = gap.resamples + gap.lost
-    if gap.instances < FEW_INSTANCES:
-        return note(
+    if kind is DecisionKind.TOO_FEW and gap.instances < FEW_INSTANCES:
+        yield note(
             "few_on_benchmark",
             "a mean rests on {instances:instance} of a benchmark, and with fewer than {least} the "
             "true uncertainty is larger than its interval",
             instances=gap.instances,
             least=FEW_INSTANCES,
         )
-    if drawn < LEAST_RESAMPLES:
-        return note(
+    elif kind is DecisionKind.TOO_FEW:
+        yield note(
             "few_drawn",
-            "{resamples:resample} do not make an interval; {least} are needed",
-            resamples=drawn,
-            least=LEAST_RESAMPLES,
+            "{known} of {resamples:resample} have a difference: too few for an interval",
+            known=gap.resamples,
+            resamples=gap.resamples + gap.lost,
         )
-    return note(
-        "lost_drawn",
-        "{lost} of {resamples} resamples have no difference: the interval is unreliable",
-        lost=gap.lost,
-        resamples=drawn,
-    )
+    elif kind is DecisionKind.INCONCLUSIVE and gap.low <= 0 <= gap.high:
+        yield note("gap_spans_zero", "the interval includes 0")
 
 
 def _on_other_benchmarks(ranked: Sequence[ModelRow]) -> list[str]:
@@ -245,9 +208,17 @@ def _next(kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None) -> No
     if kind is DecisionKind.TOLD_APART:
         return None
     if gap is None or (gap.is_ahead and _on_other_benchmarks(ranked)):
-        return note(*DO_SCORE_SAME_BENCHMARKS)
-    if kind is DecisionKind.TOO_FEW:
-        return _more_data(gap)
+        return note("do_score_same_benchmarks", "have all models scored on the same benchmarks")
+    if kind is DecisionKind.TOO_FEW and gap.instances < FEW_INSTANCES:
+        return note(
+            "do_rate_each_benchmark",
+            "have clinicians rate responses to at least {least} instances of each benchmark; one "
+            "has {instances}",
+            least=FEW_INSTANCES,
+            instances=gap.instances,
+        )
+    if kind is DecisionKind.TOO_FEW and gap.resamples + gap.lost < LEAST_RESAMPLES:
+        return note("do_compare_again", "compare again with 2,000 resamples")
     if _doubt(ranked):
         return note(
             "do_rate_a_sample", "have clinicians rate a random sample of each model's responses"
@@ -258,17 +229,3 @@ def _next(kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None) -> No
             "look at the benchmarks one by one: each model is better on some of them",
         )
     return note("do_rate_more_of_each", "have clinicians rate more responses of each model")
-
-
-def _more_data(gap: Gap) -> Note:
-    if gap.instances < FEW_INSTANCES:
-        return note(
-            "do_rate_each_benchmark",
-            "have clinicians rate responses to at least {least} instances of each benchmark; one "
-            "has {instances}",
-            least=FEW_INSTANCES,
-            instances=gap.instances,
-        )
-    if gap.resamples + gap.lost < LEAST_RESAMPLES:
-        return note("do_compare_again", "compare again with 2,000 resamples")
-    return note(*DO_SCORE_SAME_BENCHMARKS)

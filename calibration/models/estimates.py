@@ -16,7 +16,7 @@ from calibration.models.scores import (
     benchmark_win_rates,
     mean_of_defined,
 )
-from calibration.notes import Figures, Note, note
+from calibration.notes import Note, note
 from calibration.predicting.prediction_powered import (
     UNLIKE,
     RatedSample,
@@ -118,9 +118,9 @@ def estimate(
     for counts in _instance_counts(table, *resampling):
         drawn = _means(terms, counts)
         figures = [
-            _mean_over(benchmark_win_rates(drawn), has_win_rate),
-            _mean_over(drawn, has_mean),
-            *(_mean_over(drawn, has_mean & is_member) for is_member in members.values()),
+            mean_of_defined(benchmark_win_rates(drawn), has_win_rate),
+            mean_of_defined(drawn, has_mean),
+            *(mean_of_defined(drawn, has_mean & is_member) for is_member in members.values()),
         ]
         batches.append(np.stack(figures, axis=-1))
         tick(len(counts[0]))
@@ -164,27 +164,18 @@ def _means(terms: Sequence[Sums], counts: Sequence[Counts]) -> Array:
     return total
 
 
-def _instance_counts(table: ModelScores, reps: int, seed: int) -> Iterator[list[Counts]]:
+def _instance_counts(table: ModelScores, reps: int, seed: int) -> Iterator[Sequence[Counts]]:
     """Yield how often each instance is drawn in B resamples: counts (B, instances) by benchmark."""
     cells = max(sum(table.sizes), len(table.models) ** 2 * len(table.benchmarks))
-    streams = [
-        draw_counts(
-            size,
-            reps=reps,
-            seed=int(np.random.SeedSequence([seed, place]).generate_state(1)[0]),
-            rows=cells,
-        )
-        for place, size in enumerate(table.sizes)
+    seeds = [
+        int(np.random.SeedSequence([seed, place]).generate_state(1)[0])
+        for place in range(len(table.sizes))
     ]
-    for counts in zip(*streams, strict=True):
-        yield list(counts)
-
-
-def _mean_over(values: Array, defined: Flags) -> Array:
-    """Return the mean over the defined benchmarks; NaN if any is NaN, or none defined."""
-    with np.errstate(invalid="ignore"):
-        mean: Array = np.where(defined, values, 0.0).sum(axis=-1) / defined.sum(axis=-1)
-    return mean
+    streams = [
+        draw_counts(size, reps=reps, seed=own, rows=cells)
+        for size, own in zip(table.sizes, seeds, strict=True)
+    ]
+    yield from zip(*streams, strict=True)
 
 
 def _corrected(table: ModelScores) -> tuple[list[Sums], pd.Series]:
@@ -237,15 +228,13 @@ def _unlike_benchmarks(frame: pd.DataFrame) -> Note | None:
         size = float(standardised_difference(rated, unrated))
         if abs(size) > UNLIKE and abs(size) > 2 * np.sqrt(1 / len(rated) + 1 / len(unrated)):
             unlike.append((str(name), size))
-    return note("not_random", _not_random, benchmarks=unlike) if unlike else None
-
-
-def _not_random(figures: Figures) -> str:
-    unlike = (
-        f"{name} ({abs(size):.2f} sd {'better' if size > 0 else 'worse'})"
-        for name, size in figures["benchmarks"]
+    if not unlike:
+        return None
+    words = ", ".join(
+        f"{name} ({abs(size):.2f} sd {'better' if size > 0 else 'worse'})" for name, size in unlike
     )
-    return f"rated responses may be no random sample by the jury's scores: {', '.join(unlike)}"
+    text = f"rated responses may be no random sample by the jury's scores: {words}"
+    return note("not_random", lambda _: text, benchmarks=unlike)
 
 
 @dataclass(frozen=True, slots=True)

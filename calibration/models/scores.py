@@ -8,21 +8,22 @@ import pandas as pd
 
 from calibration.models.rows import CLINICIANS, JURY, PAPER
 from calibration.rating_matrix import composites, required_criteria
-from calibration.scores import Array, Integers, Scores
-from data.errors import BadInput, TooFew, Unknown
+from calibration.scores import Array, Flags, Integers, Scores
+from data.errors import BadInput, TooFew
 
 ROUNDING = 1e-9  # means that are closer differ by rounding only
 
 
-def mean_of_defined(values: Array) -> Array:
+def mean_of_defined(values: Array, needed: Flags | None = None) -> Array:
     """Return the mean over the last axis of what is not NaN; NaN where all is.
 
-    Over benchmarks on one scale (`unit_scale`) it is the macro-average: of those that a model
+    With `needed`, it is the mean of those that are True there, NaN if any of them is. Over
+    benchmarks on one scale (`unit_scale`) it is the macro-average: of those that a model
     has, so that models with different benchmarks are not comparable.
     """
-    is_defined = ~np.isnan(values)
+    counted = ~np.isnan(values) if needed is None else needed
     with np.errstate(invalid="ignore"):
-        mean: Array = np.where(is_defined, values, 0.0).sum(axis=-1) / is_defined.sum(axis=-1)
+        mean: Array = np.where(counted, values, 0.0).sum(axis=-1) / counted.sum(axis=-1)
     return mean
 
 
@@ -58,11 +59,7 @@ def benchmark_win_rates(means: Array) -> Array:
 
 
 def win_rates(means: Array) -> Array:
-    """Return the mean of `benchmark_win_rates` over benchmarks, shape (..., models).
-
-    Benchmarks where a model has no win rate are left out of its mean, as in HELM; NaN where
-    it has none at all.
-    """
+    """Return the mean of `benchmark_win_rates` over the benchmarks where a model has one, as in HELM."""
     return mean_of_defined(benchmark_win_rates(means))
 
 
@@ -85,18 +82,10 @@ def win_rate_sd(means: Array) -> Array:
 
 
 def paired_wins(scores: Array) -> tuple[Array, Integers]:
-    """Return how often each model beats the others on the same instance of one benchmark.
+    """Return how often each model beats the others on the same instance, of scores (models, instances).
 
-    Parameters
-    ----------
-    scores : shape (models, instances)
-        Higher is better; NaN where a model has no score on an instance.
-
-    Returns
-    -------
-    shape (models,), twice
-        Against each opponent the share of common instances won, a tie half a win, as the
-        mean over opponents that share any, NaN without; and the pairs (instance, opponent).
+    Against each opponent the share of common instances won, a tie half a win, as the mean over
+    opponents that share any, NaN without; and how many pairs (instance, opponent) there are.
     """
     wins, n_shared = _wins_by_opponent(scores)
     with np.errstate(invalid="ignore"):
@@ -122,8 +111,7 @@ def _wins(scores: Array, opponents: Array) -> Array:
 def unit_scale(score: Array, low: Array | float, high: Array | float) -> Array:
     """Return (score - low) / (high - low): 0 for the worst point of a scale, 1 for the best.
 
-    For scores from 1 to 5 it is (x - 1) / 4, which the paper's Table 1 and Figure 4 use
-    (`tables/1_win_rate_table.py` and `plots/1_heatmap.py` of som-shahlab/medhelm). NaN stays.
+    For scores from 1 to 5 it is (x - 1) / 4, as in the paper's Table 1 and Figure 4. NaN stays.
     """
     scaled: Array = (score - low) / (np.asarray(high) - low)
     return scaled
@@ -182,14 +170,11 @@ def model_scores(
 
     Raises
     ------
-    Unknown
-        If a juror or the criterion is not in the study.
     BadInput
         If a response has no author.
     TooFew
         If the study has no responses.
     """
-    check_names(scores, jurors, criterion)
     names = required_criteria(scores.rubrics, criterion)
     frame = scores.responses[scores.responses["benchmark"].isin(list(names))]
     if not len(frame):
@@ -245,38 +230,3 @@ def _as_in_the_paper(
         points = by_metric.loc[metric].reindex(frame.loc[own, "response_id"])
         paper[own] = points.to_numpy(dtype=np.float64)
     return paper
-
-
-def check_names(scores: Scores, jurors: Sequence[str], criterion: str | None) -> None:
-    """Raise Unknown if a juror or the criterion is not in the study."""
-    known = scores.raters("juror")
-    if unknown := [name for name in jurors if name not in known]:
-        known_jurors = f"it has {', '.join(known)}" if known else "it has none"
-        raise Unknown(f"no ratings by a juror {', '.join(unknown)} in this study: {known_jurors}")
-    criteria = dict.fromkeys(name for rubric in scores.rubrics.values() for name in rubric.criteria)
-    if criterion is not None and criterion not in criteria:
-        raise Unknown(f"no rubric has the criterion {criterion}: they have {', '.join(criteria)}")
-
-
-def check_measured(scores: Scores, measured: Mapping[str, str]) -> None:
-    """Refuse a metric that a benchmark was not scored by, or whose scores leave 0 to 1.
-
-    Raises
-    ------
-    Unknown
-        If the study has no such benchmark, or no score of the metric on it.
-    BadInput
-        If a score is below 0 or above 1.
-    """
-    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
-    for benchmark, metric in measured.items():
-        if benchmark not in scores.rubrics:
-            known = ", ".join(scores.benchmarks)
-            raise Unknown(f"no benchmark {benchmark} in this study: it has {known}")
-        on_it = of_metrics[of_metrics["benchmark"] == benchmark]
-        own = on_it.loc[on_it["rater"] == metric, "score"]
-        if not len(own):
-            names = ", ".join(sorted(on_it["rater"].unique())) or "none"
-            raise Unknown(f"{benchmark} has no scores by the metric {metric}: it has {names}")
-        if own.min() < 0 or own.max() > 1:
-            raise BadInput(f"{metric} on {benchmark} leaves the range from 0 to 1")

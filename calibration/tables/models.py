@@ -49,10 +49,7 @@ JURY_CALLS = TableSpec(
 
 def model_table(rows: Sequence[ModelRow], face: Typeface = PAGE, *, narrow: bool = False) -> Table:
     """Return a table of models, under each way of scoring in the order of the rows."""
-    lacking = any(row.without and row.n_benchmarks for row in rows)
-    on_some = (Column("Benchmarks", _benchmarks, ("n_benchmarks", "without")),)
-    columns = (*MODELS.columns, *(on_some if lacking else ()))
-    return _under_ways(laid_out(replace(MODELS, columns=columns), rows, face, narrow=narrow), rows)
+    return _under_ways(laid_out(MODELS, rows, face, narrow=narrow), rows)
 
 
 def _under_ways(table: Table, rows: Sequence[ModelRow] | Sequence["CategoryLine"]) -> Table:
@@ -89,26 +86,25 @@ def category_table(rows: Sequence[CategoryRow], face: Typeface = PAGE) -> Table 
         )
         for key, own in of_model.items()
     ]
-    columns = (Column("\n".join((name or NO_CATEGORY).split()), _mean_in(name)) for name in names)
+    columns = (
+        Column("\n".join((name or NO_CATEGORY).split()), _figure("means", name)) for name in names
+    )
     spec = TableSpec("Means by category", "model", "Model", tuple(columns), named=str, within="by")
     return _under_ways(laid_out(spec, lines, face), lines)
-
-
-def _mean_in(category: str) -> Callable[[CategoryLine, Typeface], str]:
-    return lambda line, face: fixed(line.means.get(category), 2, face)
 
 
 def model_cost_spec(ways: Iterable[str]) -> TableSpec:
     """Return the table of what models cost beside how often they win, by these ways of scoring."""
     wins = (
-        Column(f"Win rate, {BY[way][0].lower()}{BY[way][1:]}", _win_rate_by(way)) for way in ways
+        Column(f"Win rate, {BY[way][0].lower()}{BY[way][1:]}", _figure("win_rate", way))
+        for way in ways
     )
     columns = (number("USD", "usd"), *wins)
     return TableSpec("Cost against win rate", "model", "Model", columns, named=str)
 
 
-def _win_rate_by(way: str) -> Callable[[Any, Typeface], str]:
-    return lambda row, face: fixed(row.win_rate[way], 2, face)
+def _figure(field: str, name: str) -> Callable[[Any, Typeface], str]:
+    return lambda row, face: fixed(getattr(row, field).get(name), 2, face)
 
 
 def jury_calls_table(jurors: Sequence[Noted], notes: Iterable[Note]) -> Table:
@@ -141,11 +137,6 @@ def rests_on(row: CategoryRow) -> str:
     return f"without {', '.join(row.without)}" if row.without else "all benchmarks"
 
 
-def _benchmarks(row: ModelRow, face: Typeface) -> str:
-    every = row.n_benchmarks + len(row.without)
-    return f"{whole(row.n_benchmarks, face)} of {whole(every, face)}"
-
-
 def _win_rate(row: ModelRow, face: Typeface) -> str:
     return estimate(row.win_rate, (row.win_rate_low, row.win_rate_high), face)
 
@@ -171,11 +162,12 @@ MODELS = TableSpec(
     "model",
     "Model",
     (
-        Column("Rank", rank, ("shared_rank_low", "shared_rank_high")),
-        Column("Win rate, 95 %", _win_rate, ("win_rate", "win_rate_low", "win_rate_high")),
-        Column("Macro-average, 95 %", _macro_average, ("macro_average", "low", "high")),
-        Column("By instance", _by_instance, ("win_rate_by_instance", "n_paired"), wide=True),
-        Column("Scored", _scored, ("n_responses", "n_missing", "n_rated")),
+        Column("Rank", rank),
+        Column("Win rate, 95 %", _win_rate),
+        Column("Macro-average, 95 %", _macro_average),
+        Column("By instance", _by_instance, wide=True),
+        Column("Scored", _scored),
+        count("Benchmarks", "n_benchmarks"),
         number("SD over opponents", "win_rate_sd", wide=True),
         number("SD over benchmarks", "macro_average_sd", wide=True),
     ),

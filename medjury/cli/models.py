@@ -12,7 +12,6 @@ from data.errors import BadInput
 from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.costs import recorded_calls
-from jury.panel import read_panel
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     Criterion,
@@ -101,7 +100,7 @@ def models(
     measured = named_metrics(metric or (), by)
     if unblind != bool(reason.strip()):
         raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
-    who_sits, seats = named_jurors(panel, jurors), read_panel(panel) if panel else None
+    who_sits = named_jurors(panel, jurors)
     prices = read_costs(costs) if costs else {}
     engine = study_of(context, db)
     options = AnalysisOptions(jurors=who_sits, criterion=criterion, reps=reps, seed=seed)
@@ -114,7 +113,7 @@ def models(
     of_models, of_jury = model_costs(prices, found.rows), None
     if task.jury:
         calls = recorded_calls(engine, task.jury)
-        of_jury = jury_cost(calls, task.jury, seats, simulated_raters(engine))
+        of_jury = jury_cost(calls, task.jury, simulated_raters(engine))
     _print(task, found, who_sits, json_to)
     _print_costs(of_models, of_jury, json_to)
     say_unnoted(not_noted)
@@ -202,8 +201,6 @@ def _print_costs(
         return
     spent = "unknown" if of_jury.usd is None else f"${of_jury.usd:.4f}"
     more = f" and {of_jury.usd_unknown} calls of unknown price" if of_jury.usd_unknown else ""
-    bound = of_jury.paper_usd
-    formula = "" if bound is None else f"; by the paper's formula ${bound:.4f}"
-    say(f"the jury's {of_jury.calls} recorded calls cost {spent}{more}{formula}", json_to)
+    say(f"the jury's {of_jury.calls} recorded calls cost {spent}{more}", json_to)
     for note in of_jury.notes:
         say(f"  {note!s}", json_to)

@@ -34,33 +34,23 @@ MAIN_METRICS = ("exact-match", "medcalc")  # of the paper's closed-ended benchma
 
 @dataclass(frozen=True, slots=True)
 class ModelsRequest:
-    """What a comparison is asked for.
+    """What a comparison is asked for: jurors, criterion, reps and seed, and the ways of scoring.
 
-    Attributes
-    ----------
-    options : jurors, criterion, reps and seed
-    by : ways of scoring; to all of `WAYS` comes "paper" where a benchmark has a metric of its own
-    measured : of "paper": benchmark -> its metric; of those not named `MAIN_METRICS` are taken
+    To all of `WAYS` comes "paper" where a benchmark has a metric of its own. `measured` is of it:
+    benchmark -> its metric; of benchmarks not named it is the one of `MAIN_METRICS`.
     """
 
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     by: tuple[str, ...] = WAYS
-    measured: Mapping[str, str] = field(
-        default_factory=dict, hash=False
-    )  # requests are kept by their hash
+    measured: Mapping[str, str] = field(default_factory=dict, hash=False)  # kept by their hash
 
 
 @dataclass(frozen=True)
 class ModelsTask:
     """A comparison that can be made: its scores, and what is asked of them. No author is known.
 
-    Attributes
-    ----------
-    scores : Scores
-    options : with the jurors who sit, none where clinicians alone score
-    by : the ways of scoring that there are
-    silent : jurors who were asked and gave no rating
-    measured : benchmark -> the metric that scores it, of "paper"
+    The options have the jurors who sit, none where clinicians alone score; `silent` are those who
+    were asked and gave no rating. `measured` is benchmark -> the metric that scores it, of "paper".
     """
 
     scores: "Scores"
@@ -129,28 +119,14 @@ def _measured(main: Mapping[str, Sequence[str]], named: Mapping[str, str]) -> di
 
 
 def lift(engine: Engine, reason: str, who: str) -> None:
-    """Record that the blind is lifted; without a reason only where that is due or was done.
-
-    Raises
-    ------
-    NotAllowed
-        As `refuse_blind`.
-    """
+    """Record that the blind is lifted; without a reason only where that is due or was done."""
     refuse_blind(engine, reason)
-    if reason.strip():
-        lift_blind(engine, who, reason)
-    elif is_blind(engine):
-        lift_blind(engine, who, LOCKED)
+    if reason.strip() or is_blind(engine):
+        lift_blind(engine, who, reason if reason.strip() else LOCKED)
 
 
 def refuse_blind(engine: Engine, reason: str) -> None:
-    """Refuse to go on where the blind holds and may not be lifted.
-
-    Raises
-    ------
-    NotAllowed
-        If the study is open, its blind was not lifted since, and no reason is given.
-    """
+    """Raise NotAllowed where a study is open, its blind was not lifted since, and no reason is given."""
     if not reason.strip() and is_blind(engine) and locked_since(engine) is None:
         raise NotAllowed(BLIND)
 
