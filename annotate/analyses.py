@@ -235,7 +235,7 @@ def compared_models(
     engine: Engine, request: ModelsRequest, tick: Tick | None = None
 ) -> ModelsFigures:
     """Return the comparison of a study whose blind is lifted."""
-    from calibration.models.decision import deciding_way
+    from calibration.models.comparison import deciding_way
 
     task = models.prepared(engine, request)
     found, _ = models.compared(engine, task, tick or _silent)

@@ -24,6 +24,7 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.calibrate\.json\.details\.missing\[\d+\]\.notes has 1 for 2",  # the note on those bounds
     r"\.models\.json\.detectable is gone",
     r"\.models\.json\.rows\[\d+\]\.(rank(_low|_high)?|(win_rate_)?unchanged|least_instances) is gone",
+    r"\.models\.json\.rows\[\d+\]\.notes.*",  # two are gone that said what fields say
     r"\.models\.json\.categories\[\d+\]\.unchanged is gone",
     r"\.models\.json\.decision\.next\.(rated|responses) is gone",  # they were of a detectable difference
     r"\.models\.json\.decision\.reasons( has \d for \d|\[2\]\.(code: 'to_be_detected'.*|detectable is gone))",

@@ -9,7 +9,7 @@ from kit.model_study import QUALITY, by_hand, by_model, compared, model_study
 
 from calibration.json_values import json_value
 from calibration.models.comparison import jury_bias
-from calibration.models.scores import model_scores
+from calibration.models.estimates import model_scores
 from calibration.notes import told
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown

@@ -55,7 +55,7 @@ def scrolled_in_its_box(page: Page) -> dict[str, bool]:
     """Scroll the widest table to its right end; tell whether its box and its names stay in place."""
     found: dict[str, bool] = page.locator(".mj-scroll").first.evaluate(
         """box => {
-          const name = box.querySelector("tbody th"), left = name.getBoundingClientRect().left;
+          const name = box.querySelector("tbody th[scope=row]"), left = name.getBoundingClientRect().left;
           box.scrollLeft = box.scrollWidth;
           return {
             wider: box.scrollWidth > box.clientWidth && box.scrollLeft > 0,

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from calibration.models.scores import (
+from calibration.models.estimates import (
     benchmark_win_rates,
     mean_of_defined,
     paired_wins,
-    unit_scale,
     win_rate_sd,
     win_rates,
 )
@@ -144,13 +143,6 @@ def test_means_and_instances_can_name_different_winners():
     found = np.array([[0.8, 0.8, 0.8, 0.8], [0.9, 0.9, 0.9, 0.0]])
     assert win_rates(found.mean(axis=1, keepdims=True)).tolist() == [1.0, 0.0]
     assert paired_wins(found)[0].tolist() == [0.25, 0.75]
-
-
-def test_scores_from_one_to_five_become_a_quarter_a_point_as_in_the_paper():
-    assert unit_scale(np.array([1.0, 2, 3, 5, NAN]), 1, 5) == pytest.approx(
-        [0, 0.25, 0.5, 1, NAN], nan_ok=True
-    )
-    assert unit_scale(np.array([-2.0, 0, 2]), -2, 2).tolist() == [0.0, 0.5, 1.0]
 
 
 def test_a_benchmark_without_a_score_is_left_out_not_counted_as_nothing():

@@ -15,7 +15,7 @@ from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
 from calibration.models.rows import CLINICIANS, CategoryRow, ModelRow
-from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
+from calibration.tables.models import MEANING, NO_CATEGORY
 from calibration.tables.numbers import fixed, known
 from calibration.tables.spec import Table
 from data import queries
@@ -139,7 +139,7 @@ def _by_category(rows: Sequence[CategoryRow]) -> None:
     own = [row for row in rows if row.by == by]
     cells = [
         {"model": row.model, "place": row.category or NO_CATEGORY, "value": _or_none(row.mean)}
-        | {"rests": rests_on(row)}
+        | {"rests": _rests_on(row)}
         for row in own
     ]
     chart = charts.drawn("chart_comparisons:chart_heatmap", cells, "Mean on 0 to 1")
@@ -151,11 +151,16 @@ def _by_category(rows: Sequence[CategoryRow]) -> None:
     charts.show(chart, "models-by-category", words, f"Means on 0 to 1: {summary}", listed)
 
 
+def _rests_on(row: CategoryRow) -> str:
+    """Return which benchmarks of its category a mean lacks."""
+    return f"without {', '.join(row.without)}" if row.without else "all benchmarks"
+
+
 def _listed(row: CategoryRow) -> dict[str, str | float | None]:
     """Return what the table under the chart says of a mean."""
     ends = {"mean": _or_none(row.mean), "low": _or_none(row.low), "high": _or_none(row.high)}
     labels = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
-    return labels | {"responses": row.n, "rests": rests_on(row)}
+    return labels | {"responses": row.n, "rests": _rests_on(row)}
 
 
 def _or_none(value: float) -> float | None:

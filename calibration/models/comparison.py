@@ -1,5 +1,6 @@
 """Compare models: win rates and macro-averages by clinicians, by the jury, and by both together."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,18 +9,9 @@ import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.decision import Decision
-from calibration.models.decision import decide
-from calibration.models.estimates import (
-    CATEGORIES,
-    LEAST_RATED,
-    MACRO,
-    WIN,
-    Estimate,
-    Gap,
-    estimate,
-    gaps,
-)
+from calibration.decision import Decision, DecisionKind
+from calibration.models import estimates
+from calibration.models.estimates import Estimate, Gap, ModelScores, mean_of_defined
 from calibration.models.rows import (
     ALL_WAYS,
     CLINICIANS,
@@ -30,19 +22,10 @@ from calibration.models.rows import (
     CategoryRow,
     ModelRow,
 )
-from calibration.models.scores import (
-    ROUNDING,
-    ModelScores,
-    benchmark_win_rates,
-    mean_of_defined,
-    model_scores,
-    paired_wins,
-    win_rate_sd,
-    win_rates,
-)
-from calibration.notes import Note, note, noted, undefined
+from calibration.notes import Note, note, noted, simulated_in, undefined
+from calibration.remarks import FEW_INSTANCES
 from calibration.scores import Array, Flags, Scores
-from calibration.shared_notes import NOTHING_SCORED
+from calibration.shared_notes import DO_REAL_RATERS, NOTHING_SCORED, SIMULATED
 from calibration.values import NAN, AnalysisOptions
 from data.errors import BadInput, Unknown
 
@@ -61,6 +44,16 @@ OTHER_INSTANCES = (
     "instances than theirs, whereas the win rate by instance uses shared instances",
     "not all of its scored instances have scores for all models: its means are over other "
     "instances than theirs, whereas the win rate by instance uses shared instances",
+)
+COMPARED_BY = {
+    CLINICIANS: "rated by clinicians",
+    JURY: "scored by the jury",
+    CORRECTED: "scored by the jury, corrected with the clinicians' ratings of {rated} of them",
+    PAPER: "scored by each benchmark's own metric, or else by the jury",
+}
+DO_RATE_TWO = (
+    "do_rate_two_models",
+    "have clinicians rate responses of at least two models to the same benchmark",
 )
 
 
@@ -115,10 +108,12 @@ def compare_models(
     ------
     BadInput
         If an option is out of range or a jury is needed and there is none; also as
-        `scores.model_scores`.
+        `estimates.model_scores`.
     """
     check_comparison(scores, options, by, measured)
-    table = model_scores(scores, authors, options.jurors or (), options.criterion, measured)
+    table = estimates.model_scores(
+        scores, authors, options.jurors or (), options.criterion, measured
+    )
     rows: list[ModelRow] = []
     of_categories: list[CategoryRow] = []
     all_gaps: list[Gap] = []
@@ -130,12 +125,13 @@ def compare_models(
         tick(done / (len(by) * options.reps))
 
     for way in by:
-        found = estimate(table, way, categories, (options.reps, options.seed), advance)
-        own_gaps = [*gaps(found, table.models)]
+        found = estimates.estimate(table, way, categories, (options.reps, options.seed), advance)
+        own_gaps = [*estimates.gaps(found, table.models)]
         rows += _model_rows(table, found, own_gaps)
         of_categories += _category_rows(table, found)
         all_gaps += own_gaps
-    rows = [*_with_bias(rows)]
+    corrected = {row.model: row for row in rows if row.by == CORRECTED}
+    rows = [_with_bias(row, corrected.get(row.model)) for row in rows]
     return ModelComparison(
         tuple(rows),
         tuple(of_categories),
@@ -184,16 +180,17 @@ def check_comparison(
 
 def _model_rows(table: ModelScores, found: Estimate, gaps: Sequence[Gap]) -> list[ModelRow]:
     """Return a row for each model, by win rate and then by macro-average, the best first."""
-    wins, macro = win_rates(found.means), mean_of_defined(found.means)
-    sds = win_rate_sd(found.means), pd.DataFrame(found.means).std(axis=1)
+    wins, macro = estimates.win_rates(found.means), mean_of_defined(found.means)
+    sds = estimates.win_rate_sd(found.means), pd.DataFrame(found.means).std(axis=1)
     ranked = {name: rate for name, rate in zip(table.models, wins, strict=True) if rate >= 0}
     places = standings(ranked, gaps)
     rates, pairs, other_instances = _by_instance(table, found.by)
-    counts = _counts(table, found)
     rows = []
     for model, name in enumerate(table.models):
-        win, mean = (found.interval(model, column) for column in (WIN, MACRO))
+        win, mean = (found.interval(model, column) for column in (estimates.WIN, estimates.MACRO))
         has_mean = ~np.isnan(found.means[model])
+        is_own = table.frame["model"] == model
+        is_scored = found.counted & is_own
         row = ModelRow(
             model=name,
             by=found.by,
@@ -209,15 +206,16 @@ def _model_rows(table: ModelScores, found: Estimate, gaps: Sequence[Gap]) -> lis
             **places.get(name, UNRANKED),
             n_benchmarks=int(has_mean.sum()),
             without=tuple(_named(table, ~has_mean)),
-            **counts[model],
+            n_responses=int(is_scored.sum()),
+            n_missing=int((is_own & ~is_scored).sum()),
+            n_rated=int((is_scored & table.frame[CLINICIANS].notna()).sum()),
             n_paired=int(pairs[model]),
         )
         notes = noted(
-            *_coverage(table, found, row),
+            remarks.coverage(*2 * (row.n_responses, row.n_responses + row.n_missing)),
             *_missing(table, found, model),
             other_instances[model],
-            *_reliability(found, model, MACRO, np.ones(len(has_mean), dtype=np.bool_)),
-            _not_detected(name, gaps),
+            *_reliability(found, model, estimates.MACRO, np.ones(len(has_mean), dtype=np.bool_)),
             found.warning,
             _simulated(table, found.by),
         )
@@ -230,16 +228,6 @@ def _known(value: float) -> float:
     return -np.inf if np.isnan(value) else value
 
 
-def _counts(table: ModelScores, found: Estimate) -> list[dict[str, Any]]:
-    """Return how many responses of each model are scored, are not, and were rated, as fields of its row."""
-    is_rated = found.counted & table.frame[CLINICIANS].notna()
-    flags = pd.DataFrame(
-        {"n_responses": found.counted, "n_missing": ~found.counted, "n_rated": is_rated}
-    )
-    counts = flags.groupby(table.frame["model"]).sum()
-    return [{str(name): int(n) for name, n in row.items()} for row in counts.to_dict("records")]
-
-
 def standings(wins: Mapping[str, float], gaps: Iterable[Gap]) -> dict[str, dict[str, Any]]:
     """Return the ranks that each model may have and whom it cannot be told apart from, as fields of its row.
 
@@ -250,7 +238,8 @@ def standings(wins: Mapping[str, float], gaps: Iterable[Gap]) -> dict[str, dict[
     ahead = {
         (gap.first, gap.second)
         for gap in gaps
-        if gap.is_ahead and wins.get(gap.first, NAN) - wins.get(gap.second, NAN) > ROUNDING
+        if gap.is_ahead
+        and wins.get(gap.first, NAN) - wins.get(gap.second, NAN) > estimates.ROUNDING
     }
     found = {}
     for model in wins:
@@ -267,14 +256,14 @@ def standings(wins: Mapping[str, float], gaps: Iterable[Gap]) -> dict[str, dict[
 def _by_instance(table: ModelScores, by: str) -> tuple[Array, Array, list[Note | None]]:
     """Return what models win on the instances that they have in common, by single responses.
 
-    The mean over benchmarks of `scores.paired_wins`, the pairs behind it, and a note on each model
+    The mean over benchmarks of `estimates.paired_wins`, the pairs behind it, and a note on each model
     whose instances are not all those of the others. A corrected mean has no score of a response.
     """
     models = len(table.models)
     if by == CORRECTED:
         return np.full(models, NAN), np.zeros(models), [None] * models
     grids = [table.by_instance(name, by) for name in table.benchmarks]
-    rates, pairs = zip(*map(paired_wins, grids), strict=True)
+    rates, pairs = zip(*map(estimates.paired_wins, grids), strict=True)
     scored = [~np.isnan(grid) for grid in grids]
     by_all = [own & own[own.any(axis=1)].all(axis=0) for own in scored]
     n_scored, n_common = (np.hstack(flags).sum(axis=1) for flags in (scored, by_all))
@@ -290,7 +279,9 @@ def _by_instance(table: ModelScores, by: str) -> tuple[Array, Array, list[Note |
 
 def _category_rows(table: ModelScores, found: Estimate) -> Iterator[CategoryRow]:
     """Yield a row for each category and model, in alphabetical order."""
-    for column, (category, is_member) in enumerate(found.categories.items(), start=CATEGORIES):
+    for column, (category, is_member) in enumerate(
+        found.categories.items(), start=estimates.CATEGORIES
+    ):
         counted = table.frame["benchmark"].isin(_named(table, is_member)) & found.counted
         for model, name in enumerate(table.models):
             without = _named(table, is_member & np.isnan(found.means[model]))
@@ -314,19 +305,10 @@ def _category_rows(table: ModelScores, found: Estimate) -> Iterator[CategoryRow]
             )
 
 
-def _coverage(table: ModelScores, found: Estimate, row: ModelRow) -> Iterator[Note]:
-    """Yield how many of a model's responses have a score."""
-    scored, total = row.n_responses, row.n_responses + row.n_missing
-    yield remarks.coverage(scored, total, scored, total)
-    if found.by == CORRECTED:
-        words = "{responses} of them rated by clinicians"
-        yield note("rated_by_clinicians", words, responses=row.n_rated)
-
-
 def _missing(table: ModelScores, found: Estimate, model: int) -> Iterator[Note]:
     """Yield on which benchmarks a model has no mean, or nothing to compare it with."""
     missing = np.isnan(found.means[model])
-    few_rated = undefined(*FEW_RATED, least=LEAST_RATED)
+    few_rated = undefined(*FEW_RATED, least=estimates.LEAST_RATED)
     reason = few_rated if found.by == CORRECTED else undefined(*NOTHING_SCORED)
     if missing.all():
         yield reason
@@ -341,7 +323,7 @@ def _missing(table: ModelScores, found: Estimate, model: int) -> Iterator[Note]:
     if table.left_out:
         words = "no such criterion: {benchmarks} left out"
         yield note("criterion_left_out", words, benchmarks=table.left_out)
-    alone = np.isnan(benchmark_win_rates(found.means)[model]) & ~missing
+    alone = np.isnan(estimates.benchmark_win_rates(found.means)[model]) & ~missing
     if alone.any():
         words = "win rate undefined: no other model has a score on {benchmarks}"
         yield note("no_opponent", words, benchmarks=_named(table, alone))
@@ -356,25 +338,18 @@ def _reliability(
     if len(counts) and counts.min() == 1:
         words = "1 scored instance on a benchmark: intervals over instances are undefined"
         yield note("one_scored_instance", words)
-    elif len(counts) and counts.min() < remarks.FEW_INSTANCES:
+    elif len(counts) and counts.min() < FEW_INSTANCES:
         are_rated = found.by == CORRECTED
         words = (
             f"only {{instances}} {'rated' if are_rated else 'scored'} instances on a benchmark: with "
             "fewer than {least} the true uncertainty is larger than this interval"
         )
-        figures = {"are_rated": are_rated, "least": remarks.FEW_INSTANCES}
+        figures = {"are_rated": are_rated, "least": FEW_INSTANCES}
         yield note("few_scored_instances", words, instances=counts.min(), **figures)
     if np.isfinite(drawn).any():
         yield remarks.undefined_resamples(drawn)
         if np.isnan(found.interval(model, column).low):
             yield note("no_spread", "all resamples have the same mean, which makes no interval")
-
-
-def _not_detected(model: str, gaps: Iterable[Gap]) -> Note | None:
-    """Name the models whose macro-average cannot be told from its own: the interval reaches 0."""
-    names = [gap.second for gap in gaps if gap.first == model and gap.low <= 0 <= gap.high]
-    words = "not told apart, as the 95 % interval of the difference includes 0: {models}"
-    return note("not_detected", words, models=names) if names else None
 
 
 def _named(table: ModelScores, flags: Flags) -> list[str]:
@@ -403,9 +378,214 @@ def jury_bias(jury: ModelRow, corrected: ModelRow) -> Note | None:
     )
 
 
-def _with_bias(rows: Sequence[ModelRow]) -> Iterator[ModelRow]:
-    """Yield the rows, with a note on the jury's where the corrected interval does not overlap."""
-    corrected = {row.model: row for row in rows if row.by == CORRECTED}
-    for row in rows:
-        bias = jury_bias(row, corrected[row.model]) if row.by == JURY and corrected else None
-        yield replace(row, notes=noted(*row.notes, bias))
+def _with_bias(row: ModelRow, corrected: ModelRow | None) -> ModelRow:
+    bias = jury_bias(row, corrected) if row.by == JURY and corrected else None
+    return replace(row, notes=noted(*row.notes, bias))
+
+
+def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
+    """Return whether a model leads, by the corrected scores or else by the clinicians'.
+
+    The corrected scores decide where they have as many means as the clinicians' and the rated
+    responses are not in doubt as a sample. By the jury alone no model is said to lead.
+
+    Rows and gaps are of all ways of scoring that were asked for, each gap from both sides. The
+    decision is "simulated" where any rater behind the scores is; "undefined" where fewer than two
+    models are ranked; "told_apart" where the model with the highest macro-average can be told apart
+    from every other ranked one (`Gap.is_ahead`) and has the highest win rate; "too_few" where the
+    difference that decides rests on too few instances or resamples; else "inconclusive". The
+    estimate is the difference to the next model, or to the first that cannot be told apart.
+    """
+    by = deciding_way(rows)
+    ranked = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
+    unranked = [row.model for row in rows if row.by == by and row.shared_rank_low is None]
+    if len(ranked) < 2:
+        whose = "clinicians" if by == CLINICIANS else "clinicians and the jury"
+        text = f"fewer than two models have a mean by {whose} on the same benchmark"
+        without = "; without one: {models}" if unranked else ""
+        reason = note("fewer_than_two", text + without, by=by, models=unranked)
+        return Decision(
+            "models", DecisionKind.UNDEFINED, reasons=(reason,), next=note(*DO_RATE_TWO)
+        )
+    leader = ranked[0]
+    to = {gap.second: gap for gap in gaps if (gap.by, gap.first) == (by, leader.model)}
+    in_order = [to[row.model] for row in ranked[1:] if row.model in to]
+    open_gaps = [gap for gap in in_order if gap.second in leader.not_told_apart]
+    gap = next(iter(open_gaps or in_order), None)
+    kind = _kind(ranked, gap)
+    left_out = note(
+        "not_ranked", "not ranked, without comparable scores: {models}", models=unranked
+    )
+    compared = note(
+        "models_compared",
+        "{models:model} on {benchmarks:benchmark}, {responses:response} " + COMPARED_BY[by],
+        by=by,
+        models=len(ranked),
+        benchmarks=max(row.n_benchmarks for row in ranked),
+        responses=sum(row.n_responses for row in ranked),
+        rated=sum(row.n_rated for row in ranked),
+    )
+    difference, low, high = (gap.difference, gap.low, gap.high) if gap else (NAN, NAN, NAN)
+    return Decision(
+        "models",
+        kind,
+        estimate=difference,
+        low=low,
+        high=high,
+        reasons=noted(*_reasons(kind, ranked, gap), _doubt(rows), left_out if unranked else None),
+        basis=(compared,),
+        next=_next(kind, ranked, gap),
+        names=(leader.model,),
+    )
+
+
+def deciding_way(rows: Sequence[ModelRow]) -> str:
+    """Return the way of scoring that `decide` uses."""
+    clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
+    clinical_means, corrected_means = (
+        sum(row.n_benchmarks for row in own) for own in (clinical, corrected)
+    )
+    if len(corrected) > 1 and corrected_means >= clinical_means and not _doubt(corrected):
+        return CORRECTED
+    ways = {row.by for row in rows}
+    if ways <= {JURY, PAPER}:
+        return JURY if JURY in ways else PAPER
+    by_clinicians = CLINICIANS in ways and (len(clinical) > 1 or len(corrected) < 2)
+    return CLINICIANS if by_clinicians else CORRECTED
+
+
+def _ranked(rows: Sequence[ModelRow], by: str) -> list[ModelRow]:
+    return [row for row in rows if row.by == by and row.shared_rank_low is not None]
+
+
+def _doubt(rows: Sequence[ModelRow]) -> Note | None:
+    """Return the note that the rated responses may not be a random sample, or None."""
+    return next(filter(None, (row.told("not_random") for row in rows)), None)
+
+
+def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> DecisionKind:
+    if simulated_in(ranked):
+        return DecisionKind.SIMULATED
+    if gap is None or ranked[0].by in (JURY, PAPER):
+        return DecisionKind.INCONCLUSIVE
+    if not gap.is_trusted:
+        return DecisionKind.TOO_FEW
+    leads = ranked[0].shared_rank_high == 1 and gap.is_ahead and not _doubt(ranked)
+    return DecisionKind.TOLD_APART if leads else DecisionKind.INCONCLUSIVE
+
+
+def _reasons(
+    kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None
+) -> Iterator[Note | None]:
+    leader = ranked[0]
+    if raters := simulated_in(ranked):
+        yield note(*SIMULATED, raters=raters)
+    if leader.by in (JURY, PAPER):
+        yield note(
+            "by_jury_alone",
+            "these are the jury's scores alone, and a jury may favour a model: what clinicians "
+            "would say is not known",
+        )
+    if gap is not None:
+        yield from _of_gap(kind, leader, gap)
+    if kind is DecisionKind.TOLD_APART:
+        yield leader.told("other_instances")
+    if kind is not DecisionKind.INCONCLUSIVE:
+        return
+    if gap is not None and gap.is_ahead and gap.second in leader.not_told_apart:
+        yield note(
+            "win_rate_elsewhere",
+            "{model} has the lower macro-average but not the lower win rate: the two figures "
+            "disagree",
+            model=gap.second,
+        )
+    if elsewhere := _on_other_benchmarks(ranked):
+        yield note(
+            "other_benchmarks",
+            "scored on other benchmarks, and so not comparable: {models}",
+            models=elsewhere,
+        )
+
+
+def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note]:
+    """Yield the difference that decides, and why it does not where it does not."""
+    is_known = math.isfinite(gap.low)
+    between = "(95 % interval {low:z.3f} to {high:z.3f})" if is_known else "(no interval)"
+    figures = {
+        "difference": gap.difference,
+        "low": gap.low if is_known else None,
+        "high": gap.high if is_known else None,
+    }
+    if kind is DecisionKind.TOLD_APART:
+        yield note(
+            "leads_by",
+            "its macro-average, {of:.3f}, is {difference:.3f} above that of the next model, {next} "
+            + between,
+            of=leader.macro_average,
+            next=gap.second,
+            **figures,
+        )
+        return
+    yield note(
+        "models_differ",
+        "the macro-averages of {first} and {second} differ by {difference:.3f} " + between,
+        first=gap.first,
+        second=gap.second,
+        **figures,
+    )
+    if kind is DecisionKind.TOO_FEW and gap.instances < FEW_INSTANCES:
+        yield note(
+            "few_on_benchmark",
+            "a mean rests on {instances:instance} of a benchmark, and with fewer than {least} the "
+            "true uncertainty is larger than its interval",
+            instances=gap.instances,
+            least=FEW_INSTANCES,
+        )
+    elif kind is DecisionKind.TOO_FEW:
+        yield note(
+            "few_drawn",
+            "{known} of {resamples:resample} have a difference: too few for an interval",
+            known=gap.resamples,
+            resamples=gap.resamples + gap.lost,
+        )
+    elif kind is DecisionKind.INCONCLUSIVE and gap.low <= 0 <= gap.high:
+        yield note("gap_spans_zero", "the interval includes 0")
+
+
+def _on_other_benchmarks(ranked: Sequence[ModelRow]) -> list[str]:
+    return [row.model for row in ranked[1:] if row.without != ranked[0].without]
+
+
+def _next(kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None) -> Note | None:
+    """Return the next useful action."""
+    if kind is DecisionKind.SIMULATED:
+        return note(*DO_REAL_RATERS)
+    if ranked[0].by in (JURY, PAPER):
+        return note(
+            "do_compare_with_clinicians",
+            "compare by the clinicians' ratings, or by the jury corrected with them",
+        )
+    if kind is DecisionKind.TOLD_APART:
+        return None
+    if gap is None or (gap.is_ahead and _on_other_benchmarks(ranked)):
+        return note("do_score_same_benchmarks", "have all models scored on the same benchmarks")
+    if kind is DecisionKind.TOO_FEW and gap.instances < FEW_INSTANCES:
+        return note(
+            "do_rate_each_benchmark",
+            "have clinicians rate responses to at least {least} instances of each benchmark; one "
+            "has {instances}",
+            least=FEW_INSTANCES,
+            instances=gap.instances,
+        )
+    if kind is DecisionKind.TOO_FEW and gap.resamples + gap.lost < estimates.LEAST_RESAMPLES:
+        return note("do_compare_again", "compare again with 2,000 resamples")
+    if _doubt(ranked):
+        return note(
+            "do_rate_a_sample", "have clinicians rate a random sample of each model's responses"
+        )
+    if gap.is_ahead:
+        return note(
+            "do_see_benchmarks",
+            "look at the benchmarks one by one: each model is better on some of them",
+        )
+    return note("do_rate_more_of_each", "have clinicians rate more responses of each model")

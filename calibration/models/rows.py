@@ -15,27 +15,20 @@ class ModelRow(Noted):
 
     Attributes
     ----------
-    model, by : str
-        `by` is "clinicians", "jury", "corrected" or "paper".
-    win_rate, win_rate_low, win_rate_high : float
-        Share of the other models beaten on a benchmark, mean over benchmarks; percentile
-        95 % interval over instances, Wilson's where all resamples agree.
-    win_rate_sd : float
-        Over opponents, ddof 0, as in the paper's Table 1.
-    win_rate_by_instance : float
-        Share of the other models beaten on the same instance; NaN for "corrected".
-    macro_average, macro_average_sd, low, high : float
-        Mean over benchmarks, 0 to 1; SD over benchmarks, ddof 1; percentile 95 % interval of
-        the mean, NaN where all resamples agree.
-    shared_rank_low, shared_rank_high : int or None
-        The ranks by win rate that the model may have, 1 the best, given which others it can be
-        told apart from; None without a win rate.
+    by : "clinicians", "jury", "corrected" or "paper"
+    win_rate, win_rate_low, win_rate_high : share of the other models beaten on a benchmark, mean
+        over benchmarks; percentile 95 % interval over instances, Wilson's where all resamples agree
+    win_rate_sd : over opponents, ddof 0, as in the paper's Table 1
+    win_rate_by_instance : share of the other models beaten on the same instance; NaN for "corrected"
+    macro_average, macro_average_sd, low, high : mean over benchmarks, 0 to 1; SD over benchmarks,
+        ddof 1; percentile 95 % interval of the mean, NaN where all resamples agree
+    shared_rank_low, shared_rank_high : the ranks by win rate that the model may have, 1 the best,
+        given which others it can be told apart from; None without a win rate
     not_told_apart : ranked models that it cannot be told apart from
-    n_benchmarks : int, those with a mean of this model
-    without : the other benchmarks, on which it has none
-    n_responses, n_missing : int, its responses whose score enters, and all its others
-    n_rated : int, those of `n_responses` that clinicians rated
-    n_paired : int, pairs (instance, opponent) behind `win_rate_by_instance`
+    n_benchmarks, without : those with a mean of this model, and the others' names
+    n_responses, n_missing : its responses whose score enters, and all its others
+    n_rated : those of `n_responses` that clinicians rated
+    n_paired : pairs (instance, opponent) behind `win_rate_by_instance`
     """
 
     model: str

@@ -132,11 +132,6 @@ def rank(row: ModelRow, face: Typeface = PAGE) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def rests_on(row: CategoryRow) -> str:
-    """Return which benchmarks of its category a mean lacks."""
-    return f"without {', '.join(row.without)}" if row.without else "all benchmarks"
-
-
 def _win_rate(row: ModelRow, face: Typeface) -> str:
     return estimate(row.win_rate, (row.win_rate_low, row.win_rate_high), face)
 
@@ -171,7 +166,6 @@ MODELS = TableSpec(
         number("SD over opponents", "win_rate_sd", wide=True),
         number("SD over benchmarks", "macro_average_sd", wide=True),
     ),
-    in_columns=frozenset(["not_detected", "rated_by_clinicians"]),
     named=str,
     within="by",
 )

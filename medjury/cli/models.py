@@ -55,6 +55,8 @@ from medjury.services.models import (
 from medjury.services.record import steered
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from calibration.models.comparison import ModelComparison
 
 
@@ -110,10 +112,7 @@ def models(
     lift(engine, reason, who)
     with progress("resampling", 1.0) as at:
         found, not_noted = compared(engine, task, at)
-    of_models, of_jury = model_costs(prices, found.rows), None
-    if task.jury:
-        calls = recorded_calls(engine, task.jury)
-        of_jury = jury_cost(calls, task.jury, simulated_raters(engine))
+    of_models, of_jury = model_costs(prices, found.rows), _jury_cost(engine, task.jury)
     _print(task, found, who_sits, json_to)
     _print_costs(of_models, of_jury, json_to)
     say_unnoted(not_noted)
@@ -131,6 +130,12 @@ def named_metrics(named: Sequence[str], by: str = PAPER) -> dict[str, str]:
         if not (benchmark and metric):
             raise typer.BadParameter(f"{name!r} is not BENCHMARK=METRIC", param_hint="--metric")
     return dict(pairs)
+
+
+def _jury_cost(engine: "Engine", jury: tuple[str, ...]) -> JuryCost | None:
+    """Return what the jury's calls cost, None without a jury."""
+    calls = recorded_calls(engine, jury)
+    return jury_cost(calls, jury, simulated_raters(engine)) if jury else None
 
 
 def _to_json(
