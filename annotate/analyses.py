@@ -45,7 +45,7 @@ from calibration.report.sections import Section as ReportSection
 from calibration.report.sections import sections
 from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.juries import COMPARISON, RANKING, legend
-from calibration.tables.models import detectable_tables, jury_calls_table, model_tables
+from calibration.tables.models import jury_calls_table, model_table
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
@@ -56,7 +56,6 @@ from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.costs import recorded_calls
 from data.queries.study import version
-from jury.panel import read_panel
 from medjury.services import model_costs, models
 from medjury.services.calibrate import Tick
 from medjury.services.juries import (
@@ -240,18 +239,11 @@ def compared_models(
     from calibration.models.comparison import deciding_way
 
     task = models.prepared(engine, request)
-    result = models.compared(engine, task, tick or _silent)
-    first = deciding_way(result.rows)
-    ordered = sorted(result.rows, key=lambda row: row.by != first)
-    return ModelsFigures(
-        result.decision,
-        model_tables(ordered, narrow=True),
-        detectable_tables(result.detectable),
-        result.rows,
-        result.categories,
-        result.detectable,
-        result.jury,
-    )
+    found, _ = models.compared(engine, task, tick or _silent)
+    first = deciding_way(found.rows)
+    ordered = sorted(found.rows, key=lambda row: row.by != first)
+    table = model_table(ordered, narrow=True)
+    return ModelsFigures(found.decision, table, found.rows, found.categories, task.jury)
 
 
 def models_costs(engine: Engine, request: CostsRequest) -> CostFigures:
@@ -280,9 +272,8 @@ def _prices(request: CostsRequest) -> dict[str, float]:
 
 
 def _jury_table(engine: Engine, request: CostsRequest) -> Table:
-    panel = read_panel(request.panel) if request.panel else None
     calls = recorded_calls(engine, request.jury)
-    cost = model_costs.jury_cost(calls, request.jury, panel, simulated_raters(engine))
+    cost = model_costs.jury_cost(calls, request.jury, simulated_raters(engine))
     return jury_calls_table(cost.jurors, cost.notes)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.error_values import BenchmarkErrors, Example
-from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from calibration.models.rows import CategoryRow, ModelRow
 from calibration.notes import Note
 from calibration.planning.rows import PlanOptions
 from calibration.routing.values import RouteQuestion
@@ -106,21 +106,19 @@ class Behind:
 class ModelsFigures:
     """A comparison as the screen shows it; the rows are what charts are drawn from.
 
-    `models` has a table for each way of scoring, first the one that decides.
+    `models` has first the rows by the way of scoring that decides.
     """
 
     decision: Decision
-    models: tuple[Table, ...]
-    detectable: tuple[Table, ...]
+    models: Table
     rows: tuple[ModelRow, ...]
     categories: tuple[CategoryRow, ...]
-    detectable_rows: tuple[DetectableRow, ...]
     jury: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CostsRequest:
-    """What costs are asked for: the reader's file, unread, and the jury with its panel, if it is one.
+    """What costs are asked for: the reader's file, unread, and the jury.
 
     `kind` is "csv" or "toml"; `text` is empty without a file.
     """
@@ -128,7 +126,6 @@ class CostsRequest:
     text: bytes = b""
     kind: str = ""
     jury: tuple[str, ...] = ()
-    panel: str | None = None
 
 
 @dataclass(frozen=True)

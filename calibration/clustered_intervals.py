@@ -11,8 +11,6 @@ from calibration.jackknife import TestedDifference
 from calibration.scores import Array, Integers
 from calibration.values import NAN
 
-LEAST_INSTANCES = 2
-
 
 def clustered_proportion(
     hits: Array, trials: Array, clusters: Integers, confidence: float = 0.95
@@ -22,7 +20,7 @@ def clustered_proportion(
     Wilson's interval with the effective number of trials p (1 - p) / v in place of their number,
     v being the variance of the ratio of sums between instances; never more than there are
     trials. At p = 0 or 1 instances cannot be told to differ, and their number takes its place:
-    none of 5 missed is then 0 to 0.43, not 0 to 0.
+    none of 5 missed is then 0 to 0.43, not 0 to 0. So it does where each has one trial.
 
     Parameters
     ----------
@@ -45,53 +43,21 @@ def clustered_proportion(
     total = float(trials.sum())
     if not total:
         return UNDEFINED
-    own, done = (_summed(counts, clusters) for counts in (trials, hits))
+    own, done = (np.bincount(clusters, weights=counts) for counts in (trials, hits))
     share, instances = float(hits.sum()) / total, int((own > 0).sum())
-    return wilson(share, effective_trials(own, done, share, instances), confidence)
-
-
-def _summed(values: Array, clusters: Integers) -> Array:
-    sums: Array = np.bincount(clusters, weights=values).astype(np.float64)
-    return sums
-
-
-def effective_trials(trials: Array, hits: Array, share: float, instances: int) -> float:
-    """Return the effective number of independent trials of clustered ones.
-
-    Parameters
-    ----------
-    trials, hits : shape (clusters,)
-        How many trials, and hits among them, each instance has.
-    share : float, in [0, 1]
-        Of hits among all trials.
-    instances : int
-        Instances with a trial.
-
-    Returns
-    -------
-    float
-        At least 1, at most the number of trials. The number of instances where the share is 0
-        or 1, where there is a single instance, and where every instance has one trial.
-    """
-    total = float(trials.sum())
-    if share in (0.0, 1.0) or instances < LEAST_INSTANCES or instances == total:
-        return float(instances)
-    off = hits - share * trials
-    variance = instances / (instances - 1) * float(off @ off) / total**2
-    if share * (1 - share) >= variance * total:  # instances that are all alike count no more
-        return total
-    return max(1.0, share * (1 - share) / variance)
+    off = done - share * own
+    variance = instances / max(instances - 1, 1) * float(off @ off) / total**2
+    if share in (0.0, 1.0) or instances < 2 or instances == total:
+        effective = float(instances)
+    elif share * (1 - share) >= variance * total:  # instances that are all alike count no more
+        effective = total
+    else:
+        effective = max(1.0, share * (1 - share) / variance)
+    return wilson(share, effective, confidence)
 
 
 def wilson(share: float, trials: float, confidence: float = 0.95) -> Interval:
-    """Return Wilson's interval of a proportion of independent trials, whose number may be fractional.
-
-    Examples
-    --------
-    >>> ends = wilson(0.0, 5)
-    >>> round(ends.low, 3), round(ends.high, 3)
-    (0.0, 0.434)
-    """
+    """Return Wilson's interval of a proportion of independent trials, whose number may be fractional."""
     z = float(special.ndtri(0.5 + confidence / 2))
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     spread = share * (1 - share) / trials + z * z / (4 * trials * trials)

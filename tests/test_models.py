@@ -9,7 +9,7 @@ from kit.model_study import QUALITY, by_hand, by_model, compared, model_study
 
 from calibration.json_values import json_value
 from calibration.models.comparison import jury_bias
-from calibration.models.model_scores import model_scores
+from calibration.models.estimates import model_scores
 from calibration.notes import told
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
@@ -26,7 +26,9 @@ def test_a_study_small_enough_to_work_by_hand():
     # By instance a and b win one each and both beat c twice: (1/2 + 1)/2 each.
     assert [row.win_rate_by_instance for row in rows.values()] == [0.75, 0.75, 0.0]
     assert [row.n_paired for row in rows.values()] == [4, 4, 4]
-    assert [row.rank for row in rows.values()] == [1, 2, 3]
+    assert [row.macro_average_sd for row in rows.values()] == pytest.approx(
+        [np.nan] * 3, nan_ok=True
+    )
     # The jury has it the other way round, and one response of c without a score.
     rows = by_model(found, "jury")
     assert list(rows) == ["c", "b", "a"]
@@ -35,7 +37,6 @@ def test_a_study_small_enough_to_work_by_hand():
     assert "scored 1 of 2" in told(rows["c"].notes)
     assert "1 of its 2 scored instances have scores for all models" in told(rows["b"].notes)
     assert np.isnan([rows["c"].low, rows["c"].high]).all()
-    assert rows["c"].rank_low is None
 
 
 def test_a_jury_that_is_beyond_the_corrected_interval_is_said_to_favour_or_slight_a_model():
@@ -60,9 +61,9 @@ def test_too_few_rated_instances_have_no_correction_and_say_so():
     scores = Scores(rated[~unrated], every.responses, every.rubrics)
     for row in compared(scores, authors, jurors=("gpt",), by=["corrected"]).rows:
         assert np.isnan([row.win_rate, row.macro_average, row.low]).all()
-        assert (row.rank, row.shared_rank_low, row.shared_rank_high) == (None, None, None)
+        assert (row.shared_rank_low, row.shared_rank_high) == (None, None)
         assert (row.n_benchmarks, row.without) == (0, ("notes",))
-        assert (row.n_responses, row.n_missing, row.least_instances) == (0, 2, 0)
+        assert (row.n_responses, row.n_missing) == (0, 2)
         assert "undefined: fewer than 5 instances" in told(row.notes)
 
 
@@ -75,8 +76,8 @@ def test_an_interval_is_what_resampling_rows_of_a_table_gives():
     drawn = [given[:, random.integers(0, 30, 30)].mean(axis=1) for _ in range(4000)]
     low, high = np.quantile([one[1] for one in drawn], [0.025, 0.975])
     assert (row.low, row.high) == pytest.approx((low, high), abs=0.004)
-    ranks = [1 + (one > one[1]).sum() for one in drawn]
-    assert (row.rank_low, row.rank_high) == tuple(np.quantile(ranks, [0.025, 0.975]))
+    wins = [(one[1] > one).sum() / 2 for one in drawn]
+    assert (row.win_rate_low, row.win_rate_high) == tuple(np.quantile(wins, [0.025, 0.975]))
 
 
 def test_a_model_that_lacks_a_benchmark_is_told_and_compared_on_the_other():
@@ -102,11 +103,9 @@ def test_a_single_model_has_means_but_nobody_to_win_against():
     scores, authors = model_study({"alpha": 3.0}, n=25, rated=25)
     for row in compared(scores, authors).rows:
         assert np.isnan([row.win_rate, row.win_rate_low, row.win_rate_sd]).all()
-        assert row.rank is None
+        assert row.shared_rank_low is None
         assert row.low < row.macro_average < row.high
         assert "win rate undefined: no other model" in told(row.notes)
-    (first, *_) = compared(scores, authors).detectable
-    assert told(first.notes).startswith("undefined")
 
 
 def test_models_that_say_the_same_tie_and_cannot_be_told_apart():
@@ -120,12 +119,27 @@ def test_models_that_say_the_same_tie_and_cannot_be_told_apart():
     authors |= {name.replace("alpha", "twin"): "twin" for name in authors}
     found = compared(both, authors, by=["clinicians"])
     for row in found.rows:
-        assert row.win_rate == row.win_rate_unchanged / 2 == 0.5
+        assert row.win_rate == 0.5
         assert row.win_rate_low < 0.5 < row.win_rate_high
-        assert (row.rank, row.rank_low, row.rank_high) == (1, 1, 2)
         assert row.win_rate_by_instance == 0.5
         assert (row.shared_rank_low, row.shared_rank_high) == (1, 2)
         assert {row.model, *row.not_told_apart} == {"alpha", "twin"}
+    assert all(np.isnan([gap.low, gap.high]).all() and not gap.is_ahead for gap in found.gaps)
+
+
+def test_scores_that_are_all_the_same_have_no_interval_but_a_win_rate_has_wilsons():
+    scores, authors = model_study(QUALITY, n=20, rated=20, benchmarks=("notes",))
+    points = scores.ratings["response_id"].str[-1].map({"a": 5.0})  # every model ends in an a
+    rated = scores.ratings.assign(score=points)
+    rated.loc[rated["response_id"].str.endswith("beta"), "score"] = 4.0
+    found = compared(Scores(rated, scores.responses, scores.rubrics), authors, by=["clinicians"])
+    rows = by_model(found, "clinicians")
+    for row in rows.values():
+        assert np.isnan([row.low, row.high]).all()
+        assert "all resamples have the same mean, which makes no interval" in told(row.notes)
+    # Wilson's interval of 0 of 20: up to z^2 / (20 + z^2), z = 1.96.
+    assert (rows["beta"].win_rate, rows["beta"].win_rate_low) == (0, 0)
+    assert rows["beta"].win_rate_high == pytest.approx(1.96**2 / (20 + 1.96**2), abs=1e-4)
 
 
 def test_categories_are_means_over_their_benchmarks():

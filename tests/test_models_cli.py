@@ -81,7 +81,7 @@ def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Eng
     rows = {(row["model"], row["by"]): row for row in body["rows"]}
     assert rows["model-one", "clinicians"]["n_missing"] == 2
     assert rows["model-one", "jury"]["n_responses"] == 8
-    assert rows["model-one", "corrected"]["rank"] == 1
+    assert rows["model-one", "corrected"]["shared_rank_low"] == 1
     assert rows["model-one", "corrected"]["win_rate_by_instance"] is None
     # Points of model-two by clinicians: 3, 3 and 3 or 4, every other time: mean 3 1/6.
     assert rows["model-two", "clinicians"]["macro_average"] == pytest.approx((3 + 1 / 6 - 1) / 4)

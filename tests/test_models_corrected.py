@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kit.model_study import QUALITY, by_model, compared, model_study
 
-from calibration.models.model_scores import model_scores
+from calibration.models.estimates import model_scores
 from calibration.notes import told
 from calibration.predicting.prediction_powered import RatedSample, prediction_powered_mean
 from calibration.scores import Scores
@@ -29,7 +29,7 @@ def test_a_corrected_mean_is_the_prediction_powered_mean():
         # Its interval is a bootstrap's: about as wide as that by formula.
         low, high = expected.interval(0.95)
         assert rows[name].high - rows[name].low == pytest.approx(high - low, rel=0.25)
-        assert "scored 60 of 60; 25 of them rated by clinicians" in told(rows[name].notes)
+        assert (rows[name].n_responses, rows[name].n_missing, rows[name].n_rated) == (60, 0, 25)
 
 
 def test_where_clinicians_rated_everything_the_correction_is_their_mean():
@@ -37,7 +37,14 @@ def test_where_clinicians_rated_everything_the_correction_is_their_mean():
     found = compared(scores, authors)
     clinical, corrected = by_model(found, "clinicians"), by_model(found, "corrected")
     for name in QUALITY:
-        for field in ("win_rate", "macro_average", "macro_average_sd", "low", "high", "rank"):
+        for field in (
+            "win_rate",
+            "macro_average",
+            "macro_average_sd",
+            "low",
+            "high",
+            "shared_rank_high",
+        ):
             assert getattr(corrected[name], field) == pytest.approx(getattr(clinical[name], field))
 
 
@@ -59,7 +66,7 @@ def test_clinicians_who_rated_everything_need_no_jury_for_the_correction(silent)
     corrected, clinical = by_model(found, "corrected")["alpha"], by_model(found, "clinicians")
     assert corrected.macro_average == pytest.approx(clinical["alpha"].macro_average)
     assert (corrected.low, corrected.high) == (clinical["alpha"].low, clinical["alpha"].high)
-    assert "scored 10 of 10; 10 of them rated by clinicians" in told(corrected.notes)
+    assert (corrected.n_responses, corrected.n_missing, corrected.n_rated) == (10, 0, 10)
 
 
 def test_a_benchmark_with_too_few_rated_instances_is_left_out_with_words_for_it():

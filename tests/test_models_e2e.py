@@ -22,9 +22,9 @@ pytestmark = pytest.mark.e2e
 axe, codes = screens.axe, screens.codes
 COSTS = b"model,usd\nmodel-one,12\nmodel-two,3\n"
 WAYS = {
-    "by clinicians": ("one", "two", "three"),
-    "by the jury, uncorrected": ("three", "one", "two"),
-    "by the jury, corrected with the clinicians' ratings": ("one", "two", "three"),
+    "By clinicians": ("one", "two", "three"),
+    "By the jury, uncorrected": ("three", "one", "two"),
+    "By the jury, corrected with the clinicians' ratings": ("one", "two", "three"),
 }
 PHONE = {"width": 480, "height": 900}
 NO_WIDTH = re.compile(r"(\d\.\d+) to \1\b")
@@ -41,6 +41,11 @@ def rated(run: Run, write: Callable[[str, str], Path]) -> None:
     )
 
 
+def names_under(shown: str, way: str) -> list[str]:
+    """Return the models under one way of scoring, in their order."""
+    return re.findall(r"model-\w+", shown.split(way)[1])[:3]
+
+
 def costs_on_disk() -> set[Path]:
     """Return the files of costs that any server here has put down."""
     return {*Path(tempfile.gettempdir()).glob("medjury-costs-*/*")}
@@ -50,7 +55,7 @@ def scrolled_in_its_box(page: Page) -> dict[str, bool]:
     """Scroll the widest table to its right end; tell whether its box and its names stay in place."""
     found: dict[str, bool] = page.locator(".mj-scroll").first.evaluate(
         """box => {
-          const name = box.querySelector("tbody th"), left = name.getBoundingClientRect().left;
+          const name = box.querySelector("tbody th[scope=row]"), left = name.getBoundingClientRect().left;
           box.scrollLeft = box.scrollWidth;
           return {
             wider: box.scrollWidth > box.clientWidth && box.scrollLeft > 0,
@@ -89,17 +94,16 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     expect(answer).to_contain_text(
         "have clinicians rate responses to at least 20 instances", ignore_case=True
     )
+    models = page.get_by_role("table", name="Models", exact=True)
     for way, order in WAYS.items():
-        models = page.get_by_role("table", name=f"Models {way}", exact=True)
-        expect(models.get_by_role("rowheader")).to_have_text([f"model-{one}" for one in order])
-        expect(models.locator("tbody td:nth-child(2)")).to_have_text(["1 to 3"] * 3)
-        assert not NO_WIDTH.search(models.inner_text())
+        expect(models).to_contain_text(way)
+        names = [f"model-{one}" for one in order]
+        assert names_under(models.inner_text(), way) == names
+    assert models.inner_text().count("1 to 3") == 9
+    assert not NO_WIDTH.search(models.inner_text())
     [told] = acts(engine, "unblinded")
     assert told.detail == {"reason": "--final analysis"}
     assert told.actor.startswith("account ")
-    expect(
-        page.get_by_text("a difference between two models is likely to be found")
-    ).to_be_visible()
     before = costs_on_disk()
     page.get_by_text("Costs of the models").click()
     page.locator("input[type=file]").set_input_files(
@@ -126,7 +130,7 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     assert [one for one in screens.violations(page, axe) if "stFileUploader" not in one] == []
     page.context.close()
     screens.opened(reader, server, "models?drawn=macro-average&by=jury")
-    expect(reader.get_by_role("table", name="Models by clinicians")).to_be_visible()
+    expect(reader.get_by_role("table", name="Models")).to_be_visible()
     screens.settle(reader)
     reader.set_viewport_size(PHONE)
     assert scrolled_in_its_box(reader) == {"wider": True, "inside": True, "stays": True}

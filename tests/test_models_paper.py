@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from kit.studies import Run
@@ -64,10 +63,6 @@ def test_a_models_average_is_of_its_metric_and_its_jury_score_on_one_scale() -> 
     # a: (5 - 1) / 4 = 1 by the jury and 2 of 6 right; b: (3 - 1) / 4 = .5 and 6 of 6.
     assert means == pytest.approx({"a": (1 + 2 / 6) / 2, "b": (0.5 + 1) / 2})
     assert {row.model: row.win_rate for row in found.rows} == {"a": 0.5, "b": 0.5}
-    assert {row.benchmark for row in found.detectable} == {"notes", "exam"}
-    exam = next(row for row in found.detectable if row.benchmark == "exam")
-    difference = np.array([0.0] * 2 + [1.0] * 4)
-    assert exam.mde == pytest.approx(2.8 * difference.std() / np.sqrt(6), rel=1e-2)
 
 
 def test_by_metric_and_jury_alone_no_model_leads() -> None:
@@ -149,8 +144,6 @@ def test_all_ways_take_in_the_papers_where_a_benchmark_has_its_own_metric(
     counts = {row["by"]: row["n_benchmarks"] for row in body["rows"]}
     assert counts == {"clinicians": 1, "jury": 1, "corrected": 1, "paper": 2}
     assert body["measured"] == {"exam": "exact-match"}
-    of_exam = {row["by"] for row in body["detectable"] if row["benchmark"] == "exam"}
-    assert of_exam == {"paper"}
     alone = json.loads(run(*words, "--by", "clinicians")[1])
     assert (alone["benchmarks"], alone["measured"]) == (["notes"], {})
 

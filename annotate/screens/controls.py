@@ -72,12 +72,12 @@ def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
     return AgreementQuestion(options, jury.families)
 
 
-def of_models(engine: Engine, person: Person) -> tuple[Jury, ModelsRequest]:
-    """Ask for jury and criterion; return the jury, and what is to be compared by it."""
+def of_models(engine: Engine, person: Person) -> ModelsRequest:
+    """Ask for jury and criterion, by which models are to be compared."""
     first, second, *_ = st.columns(4)
     jury = panel_or_one(first, engine, person)
     criterion = criterion_of(engine, person, second)
-    return jury, ModelsRequest(AnalysisOptions(jurors=jury.jurors, criterion=criterion))
+    return ModelsRequest(AnalysisOptions(jurors=jury.jurors, criterion=criterion))
 
 
 def of_monitoring(engine: Engine, person: Person) -> MonitoringOptions:

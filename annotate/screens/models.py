@@ -14,9 +14,9 @@ from annotate.results import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
-from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
-from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
-from calibration.tables.numbers import fixed, known, whole
+from calibration.models.rows import CLINICIANS, CategoryRow, ModelRow
+from calibration.tables.models import MEANING, NO_CATEGORY
+from calibration.tables.numbers import fixed, known
 from calibration.tables.spec import Table
 from data import queries
 from data.errors import MedjuryError
@@ -78,7 +78,7 @@ def show(engine: Engine, person: Person) -> None:
     if not is_lifted(engine, person, standing):
         return
     worker.wake()
-    jury, request = controls.of_models(engine, person)
+    request = controls.of_models(engine, person)
     coming: Future[ModelsFigures] = worker.ask(
         person, engine, "annotate.analyses:compared_models", request
     )
@@ -88,15 +88,11 @@ def show(engine: Engine, person: Person) -> None:
     st.html(tables.of_decision(figures.decision))
     if standing.simulated and figures.decision.kind is not DecisionKind.SIMULATED:
         st.html(paragraph(frame.SIMULATED))
-    first, *others = figures.models
     meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(figures.rows) else MEANING
-    st.html(tables.of_table(first) + caption(meaning))
+    st.html(tables.of_table(figures.models) + caption(meaning))
     _ranking(figures.rows)
-    if others:
-        st.html(heading("By other scores") + "".join(map(tables.of_table, others)))
     _by_category(figures.categories)
-    show_costs(engine, person, figures, jury.panel)
-    _detectable(figures)
+    show_costs(engine, person, figures)
 
 
 def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:
@@ -143,7 +139,7 @@ def _by_category(rows: Sequence[CategoryRow]) -> None:
     own = [row for row in rows if row.by == by]
     cells = [
         {"model": row.model, "place": row.category or NO_CATEGORY, "value": _or_none(row.mean)}
-        | {"rests": rests_on(row)}
+        | {"rests": _rests_on(row)}
         for row in own
     ]
     chart = charts.drawn("chart_comparisons:chart_heatmap", cells, "Mean on 0 to 1")
@@ -155,28 +151,16 @@ def _by_category(rows: Sequence[CategoryRow]) -> None:
     charts.show(chart, "models-by-category", words, f"Means on 0 to 1: {summary}", listed)
 
 
+def _rests_on(row: CategoryRow) -> str:
+    """Return which benchmarks of its category a mean lacks."""
+    return f"without {', '.join(row.without)}" if row.without else "all benchmarks"
+
+
 def _listed(row: CategoryRow) -> dict[str, str | float | None]:
     """Return what the table under the chart says of a mean."""
     ends = {"mean": _or_none(row.mean), "low": _or_none(row.low), "high": _or_none(row.high)}
     labels = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
-    return labels | {"responses": row.n, "rests": rests_on(row)}
-
-
-def _detectable(figures: ModelsFigures) -> None:
-    """Show what difference this study could tell at all, in words and as tables."""
-    st.html(heading("What difference could be detected"))
-    by_clinicians = (row for row in figures.detectable_rows if row.by == "clinicians")
-    st.html("".join(paragraph(_least(row)) for row in by_clinicians if known(row.mde_exact)))
-    for table in figures.detectable:
-        st.html(tables.of_table(table))
-
-
-def _least(row: DetectableRow) -> str:
-    return (
-        f"On {row.benchmark}, as scored by {WAYS[row.by]}, a difference between two models "
-        f"is shown in 80 % of studies with {whole(row.n_instances)} instances, as here, if it is truly "
-        f"{row.mde_exact:.2f} on 0 to 1; a larger one more often, a smaller one less."
-    )
+    return labels | {"responses": row.n, "rests": _rests_on(row)}
 
 
 def _or_none(value: float) -> float | None:
@@ -225,11 +209,11 @@ def _lift(person: Person, engine: Engine, reason: str) -> bool:
     return True
 
 
-def show_costs(engine: Engine, person: Person, figures: ModelsFigures, panel: str | None) -> None:
+def show_costs(engine: Engine, person: Person, figures: ModelsFigures) -> None:
     """Ask for a file of costs; show cost against win rate, and what the jury's calls cost."""
     st.html(heading("Cost"))
     text, kind = _given()
-    request = CostsRequest(text, kind, figures.jury, panel)
+    request = CostsRequest(text, kind, figures.jury)
     coming: Future[CostFigures] = worker.ask(
         person, engine, "annotate.analyses:models_costs", request
     )

@@ -272,7 +272,7 @@ COMMANDS = (
     Command(
         "analyse models",
         "models:models",
-        "Compare the models: win rates, mean scores, detectable differences, cost. Unblinds.",
+        "Compare the models: win rates, mean scores, categories, cost. Unblinds.",
         '--reps 200 --unblind --reason "rating has ended"',
     ),
     Command(

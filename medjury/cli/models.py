@@ -12,7 +12,6 @@ from data.errors import BadInput
 from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.costs import recorded_calls
-from jury.panel import Panel, read_panel
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     Criterion,
@@ -47,7 +46,7 @@ from medjury.services.model_costs import (
 )
 from medjury.services.models import (
     ModelsRequest,
-    ModelsResult,
+    ModelsTask,
     compared,
     lift,
     prepared,
@@ -58,7 +57,7 @@ from medjury.services.record import steered
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from calibration.tables.spec import Table
+    from calibration.models.comparison import ModelComparison
 
 
 def models(
@@ -97,13 +96,13 @@ def models(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Compare the models: win rates, mean scores, detectable differences, cost. Unblinds."""
+    """Compare the models: win rates, mean scores, categories, cost. Unblinds."""
     if by not in (*ALL_WAYS, "all"):
         raise typer.BadParameter(f"{by!r} is not {', '.join(ALL_WAYS)} or all", param_hint="--by")
     measured = named_metrics(metric or (), by)
     if unblind != bool(reason.strip()):
         raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
-    who_sits, seats = named_jurors(panel, jurors), read_panel(panel) if panel else None
+    who_sits = named_jurors(panel, jurors)
     prices = read_costs(costs) if costs else {}
     engine = study_of(context, db)
     options = AnalysisOptions(jurors=who_sits, criterion=criterion, reps=reps, seed=seed)
@@ -112,14 +111,14 @@ def models(
     refuse_unknown(prices, author_names(engine))
     lift(engine, reason, who)
     with progress("resampling", 1.0) as at:
-        result = compared(engine, task, at)
-    spent = model_costs(prices, result.rows), _jury_cost(engine, result, seats)
-    _print(result, who_sits, json_to)
-    _print_costs(*spent, json_to)
-    say_unnoted(result.not_noted)
+        found, not_noted = compared(engine, task, at)
+    of_models, of_jury = model_costs(prices, found.rows), _jury_cost(engine, task.jury)
+    _print(task, found, who_sits, json_to)
+    _print_costs(of_models, of_jury, json_to)
+    say_unnoted(not_noted)
     for line in steered(engine):
         say(line, json_to)
-    write_json(_to_json(result, *spent), json_to)
+    write_json(_to_json(task, found, of_models, of_jury), json_to)
 
 
 def named_metrics(named: Sequence[str], by: str = PAPER) -> dict[str, str]:
@@ -133,74 +132,63 @@ def named_metrics(named: Sequence[str], by: str = PAPER) -> dict[str, str]:
     return dict(pairs)
 
 
-def _jury_cost(engine: "Engine", result: ModelsResult, panel: Panel | None) -> JuryCost | None:
+def _jury_cost(engine: "Engine", jury: tuple[str, ...]) -> JuryCost | None:
     """Return what the jury's calls cost, None without a jury."""
-    if not result.jury:
-        return None
-    calls = recorded_calls(engine, result.jury)
-    return jury_cost(calls, result.jury, panel, simulated_raters(engine))
+    calls = recorded_calls(engine, jury)
+    return jury_cost(calls, jury, simulated_raters(engine)) if jury else None
 
 
 def _to_json(
-    result: ModelsResult, of_models: Sequence[ModelCost], of_jury: JuryCost | None
+    task: ModelsTask,
+    found: "ModelComparison",
+    of_models: Sequence[ModelCost],
+    of_jury: JuryCost | None,
 ) -> dict[str, Any]:
     from calibration.json_values import decision_json, json_value
 
     return {
-        "reps": result.options.reps,
-        "seed": result.options.seed,
-        "jury": list(result.jury),
-        "benchmarks": list(result.benchmarks),
-        "rows": json_value(result.rows),
-        "categories": json_value(result.categories),
-        "detectable": json_value(result.detectable),
+        "reps": task.options.reps,
+        "seed": task.options.seed,
+        "jury": list(task.jury),
+        "benchmarks": list(found.benchmarks),
+        "rows": json_value(found.rows),
+        "categories": json_value(found.categories),
         "costs": {"models": json_value(of_models), "jury": json_value(of_jury)},
-        "decision": decision_json(result.decision),
-        "measured": dict(result.measured),
+        "decision": decision_json(found.decision),
+        "measured": dict(task.measured),
     }
 
 
-def _print(result: ModelsResult, named: tuple[str, ...] | None, json_to: Path | None) -> None:
+def _print(
+    task: ModelsTask,
+    found: "ModelComparison",
+    named: tuple[str, ...] | None,
+    json_to: Path | None,
+) -> None:
     """Print the decision, by whose scores, and the tables."""
     from calibration.tables.models import (
         MEANING,
         MEANING_BY_INSTANCE,
-        MEANING_DETECTABLE,
-        category_tables,
-        detectable_tables,
-        model_tables,
+        category_table,
+        model_table,
     )
     from calibration.tables.numbers import TERMINAL
 
-    show_decision(result.decision, json_to)
+    show_decision(found.decision, json_to)
     say("", json_to)
-    for line in _whose_scores(result, named):
-        say(line, json_to)
-    wide = model_tables(result.rows, TERMINAL)
-    fits = max(map(table_width, wide)) <= room(json_to)
-    _show(wide if fits else model_tables(result.rows, TERMINAL, narrow=True), json_to)
-    say(f"{MEANING} {MEANING_BY_INSTANCE}" if fits else MEANING, json_to)
+    if task.silent:
+        say(seat_words(task.silent, named=bool(named)), json_to)
+    for name, metric in sorted(task.measured.items()):
+        say(f"{name}: by {metric}", json_to)
+    if task.jury or not task.measured:
+        say(f"jury: {', '.join(task.jury)}" if task.jury else "by clinicians alone", json_to)
+    wide = model_table(found.rows, TERMINAL)
+    fits = table_width(wide) <= room(json_to)
+    show_table(wide if fits else model_table(found.rows, TERMINAL, narrow=True), json_to)
+    say(f"\n{MEANING} {MEANING_BY_INSTANCE}" if fits else f"\n{MEANING}", json_to)
     say("", json_to)
-    _show(category_tables(result.categories, TERMINAL), json_to, notes=False)
-    _show(detectable := detectable_tables(result.detectable, TERMINAL), json_to)
-    if detectable:
-        say(MEANING_DETECTABLE, json_to)
-
-
-def _whose_scores(result: ModelsResult, named: tuple[str, ...] | None) -> list[str]:
-    """Return who sits on the jury, and who was asked and does not."""
-    lines = []
-    if result.silent:
-        lines.append(seat_words(result.silent, named=bool(named)))
-    lines += [f"{name}: by {metric}" for name, metric in sorted(result.measured.items())]
-    if not result.jury:
-        return lines if result.measured else [*lines, "by clinicians alone"]
-    return [*lines, f"jury: {', '.join(result.jury)}"]
-
-
-def _show(tables: "Sequence[Table]", json_to: Path | None, *, notes: bool = True) -> None:
-    for table in tables:
-        show_table(table, json_to, notes=notes)
+    if by_category := category_table(found.categories, TERMINAL):
+        show_table(by_category, json_to, notes=False)
         say("", json_to)
 
 
@@ -218,8 +206,6 @@ def _print_costs(
         return
     spent = "unknown" if of_jury.usd is None else f"${of_jury.usd:.4f}"
     more = f" and {of_jury.usd_unknown} calls of unknown price" if of_jury.usd_unknown else ""
-    bound = of_jury.paper_usd
-    formula = "" if bound is None else f"; by the paper's formula ${bound:.4f}"
-    say(f"the jury's {of_jury.calls} recorded calls cost {spent}{more}{formula}", json_to)
+    say(f"the jury's {of_jury.calls} recorded calls cost {spent}{more}", json_to)
     for note in of_jury.notes:
         say(f"  {note!s}", json_to)

@@ -93,7 +93,7 @@ def model_row(model="alpha", by="clinicians", **fields):
     figures = dict.fromkeys(
         [one.name for one in dataclasses.fields(ModelRow) if one.type is float], 0.5
     )
-    counts = {"rank": 1, "rank_low": 1, "rank_high": 1, "shared_rank_low": 1, "shared_rank_high": 1}
+    counts = {"shared_rank_low": 1, "shared_rank_high": 1}
     counts |= {"n_benchmarks": 2, "n_responses": 9, "n_missing": 21, "n_rated": 9, "n_paired": 0}
-    rest = {"not_told_apart": (), "without": (), "least_instances": 30}
+    rest = {"not_told_apart": (), "without": ()}
     return ModelRow(**({"model": model, "by": by, **figures, **counts, **rest} | fields))
