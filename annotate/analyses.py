@@ -35,7 +35,7 @@ from annotate.results import (
 from annotate.vega import specification
 from calibration.drift import DRIFTS
 from calibration.json_values import json_row, json_value
-from calibration.juries.recommendation import recommended_jurors
+from calibration.jury_decisions import recommended_jurors
 from calibration.notes import simulated_in
 from calibration.report.chart_monitoring import chart_falls, chart_periods
 from calibration.report.figures import Figure, intervals
@@ -69,7 +69,7 @@ from medjury.services.monitoring import Monitored, monitor
 from medjury.services.reports import FORMATS, content_of, report_text
 
 if TYPE_CHECKING:
-    from calibration.juries.ranking import JuryRow
+    from calibration.juries import JuryRow
 
 FIRST = 10
 UNRATED = (
@@ -178,11 +178,10 @@ def jury_ranking(
     ranking_rows = ranked.ranking
     rows, more = ranking_rows.rows, len(ranking_rows.rows) - MOST_JURIES
     left_out = (f"{more:,} more juries stand in the CSV",) if more > 0 else ()
-    by_size = [best.row for best in ranking_rows.by_size]
     return ShownRanking(
         ranked.decision,
         recommended_jurors(ranking_rows) if ranked.decision.names else (),
-        laid_out(RANKING, by_size, caption="The best jury of each size"),
+        laid_out(RANKING, ranking_rows.by_size, caption="The best jury of each size"),
         laid_out(RANKING, rows[:MOST_JURIES]),
         laid_out(
             RANKING,
@@ -205,11 +204,8 @@ def jury_comparison(
     engine: Engine, question: ComparisonQuestion, tick: Tick | None = None
 ) -> ShownComparison:
     """Return two juries side by side, laid out."""
-    from calibration.juries.comparison import compared_rows
-
-    compared = compare_juries(engine, question, tick=tick)
-    rows = compared_rows(compared.row, question.first, question.second)
-    return ShownComparison(compared.decision, laid_out(COMPARISON, rows), compared.told)
+    compared = compare_juries(engine, question)
+    return ShownComparison(compared.decision, laid_out(COMPARISON, [compared.row]), compared.told)
 
 
 def _of_first(row: "JuryRow") -> dict[str, Any]:

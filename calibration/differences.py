@@ -1,6 +1,5 @@
 """Paired differences of ICCs: whether the jury agrees with the clinicians more than another scorer."""
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,24 +14,18 @@ from calibration.agreement import (
     unscaled,
     why_no_icc,
 )
-from calibration.jackknife import (
-    POWER,
-    Deletions,
-    IccDifference,
-    deletions,
-    icc_difference,
-    iccs_without,
-)
+from calibration.jackknife import Deletions, deletions, icc_difference, iccs_without
 from calibration.notes import Note, Noted, note, noted
 from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scope import Scope, compared_names
-from calibration.scores import Array, Flags
-from calibration.shared_notes import NOT_DETECTABLE
-from calibration.values import NAN, Method
+from calibration.scores import Array
+from calibration.values import NAN, NORMAL_95, POWER_80, Method
 
-DETECTABLE = POWER
+DETECTABLE = NORMAL_95 + POWER_80  # standard errors that 5 %, two-sided, finds with 80 % power
 LEVEL = 0.05  # of p, as the interval is of 95 %
 JURY = "jury"
+# By the rows of a grid: what makes ICCs without each instance, and those of the jury.
+LeftOut = dict[bytes, tuple[Deletions, Array]]
 
 
 @dataclass(frozen=True)
@@ -44,8 +37,7 @@ class DifferenceRow(Noted):
     and `p` its two-sided p, of one method (`icc_difference`): p is at most 0.05 exactly where
     the interval excludes 0. NaN without a difference, or where that is undefined. p is of this
     comparison alone; `n_tried` is how many different ones were looked at on the study. `icc_a`
-    and `icc_b` are both on the responses that both have; `detectable` is the smallest difference
-    that 80 % power would find, NaN where it says nothing.
+    and `icc_b` are both on the responses that both have.
     """
 
     benchmark: str
@@ -59,7 +51,6 @@ class DifferenceRow(Noted):
     n_responses: int = 0
     icc_a: float = NAN
     icc_b: float = NAN
-    detectable: float = NAN
 
 
 def difference_rows(
@@ -97,9 +88,14 @@ def paired_rows(scope: Scope, others: Sequence[tuple[str, PanelColumns]]) -> lis
     """
     if scope.jury is None:
         return []
-    grid = _with_jurors(scope, [panel for _, panel in others])
-    comparisons = [_compare(grid, scope.jury, *other, scope.options.method) for other in others]
-    return [_row(scope, *own) for own in zip(comparisons, _tested(comparisons, scope), strict=True)]
+    members = [name for _, panel in others for name in panel.members]
+    grid = scope.grid
+    if not set(members) <= {*scope.jurors, *scope.metrics}:  # jurors who do not sit in the jury
+        jurors = list(dict.fromkeys([*scope.jurors, *members]))
+        benchmarks = list(scope.composites["benchmark"].unique())
+        grid = analysed_grid(scope.composites, benchmarks, jurors=jurors, metrics=scope.metrics)
+    left_out: LeftOut = {}
+    return [_row(scope, grid, scope.jury, other, left_out) for other in others]
 
 
 def compared(
@@ -114,144 +110,83 @@ def compared(
     return [*alone, *((f"jury:{name}", panel) for name, panel in others.items())]
 
 
-@dataclass(frozen=True, eq=False)
-class _Comparison:
-    """The jury and another scorer on the `rows` of a grid that both have, or why there is none.
-
-    `key` names the grid; `of_each` says how many responses each scorer has.
-    """
-
-    jury: PanelColumns
-    name: str
-    other: PanelColumns
-    grid: RatingMatrix
-    key: bytes
-    rows: Flags
-    of_each: tuple[int, int]
-    iccs: tuple[float, float]
-    reason: Note | None
-
-    @property
-    def instances(self) -> int:
-        """Return from how many instances the responses of both come."""
-        return self.grid.instances(self.rows)
-
-
-def _with_jurors(scope: Scope, others: Sequence[PanelColumns]) -> RatingMatrix:
-    """Return the scope's grid with a column for every juror of the other compositions."""
-    members = [name for panel in others for name in panel.members]
-    if set(members) <= {*scope.jurors, *scope.metrics}:
-        return scope.grid
-    jurors = list(dict.fromkeys([*scope.jurors, *members]))
-    benchmarks = list(scope.composites["benchmark"].unique())
-    return analysed_grid(scope.composites, benchmarks, jurors=jurors, metrics=scope.metrics)
-
-
-def _compare(
-    grid: RatingMatrix, jury: PanelColumns, name: str, other: PanelColumns, method: Method
-) -> _Comparison:
-    pair = [columns(grid, panel, method) for panel in (jury, other)]
-    of_each, key = (int(pair[0].both.sum()), int(pair[1].both.sum())), b""
-    rows = pair[0].both & pair[1].both
-    if rows.any() and of_each != (int(rows.sum()),) * 2:
+def _row(
+    scope: Scope,
+    grid: RatingMatrix,
+    jury: PanelColumns,
+    named: tuple[str, PanelColumns],
+    left_out: LeftOut,
+) -> DifferenceRow:
+    """Return the difference on the responses that both scorers have, z over these alone."""
+    name, other = named
+    panels, method, key = (jury, other), scope.options.method, b""
+    pair = [columns(grid, panel, method) for panel in panels]
+    rows, of_each = pair[0].both & pair[1].both, [int(own.both.sum()) for own in pair]
+    if rows.any() and of_each != [int(rows.sum())] * 2:
         grid, key = grid.only(rows), rows.tobytes()
-        pair = [columns(grid, panel, method) for panel in (jury, other)]
+        pair = [columns(grid, panel, method) for panel in panels]
         rows = pair[0].both & pair[1].both
     clinicians, scorers = pair[0].clinicians[rows], [own.scorer[rows] for own in pair]
     reasons = [
         why_no_icc(grid, panel, method, (clinicians, own), ("the clinicians", called))
-        for panel, own, called in zip((jury, other), scorers, (JURY, name), strict=True)
+        for panel, own, called in zip(panels, scorers, (JURY, name), strict=True)
     ]
-    first, second = (column_icc(clinicians, scorer, method) for scorer in scorers)
-    reason = next(filter(_has_no_z, reasons), None) or next(filter(None, reasons), None)
-    return _Comparison(jury, name, other, grid, key, rows, of_each, (first, second), reason)
+    no_z = next((one for one in reasons if one and one.code == "no_z"), None)
+    reason = no_z or next(filter(None, reasons), None)
+    row = DifferenceRow(scope.name, JURY, name, n_responses=int(rows.sum()))
+    first, second = (column_icc(clinicians, own, method) for own in scorers)
+    if not reason:
+        concerned = np.unique(grid.clusters[rows])
+        without = [own[concerned] for own in _without_each(grid, key, panels, method, left_out)]
+        tested = icc_difference((first, second), (without[0], without[1]))
+        figures = {one: getattr(tested, one) for one in ("difference", "low", "high", "p")}
+        row = replace(row, **figures, icc_a=first, icc_b=second)
+    raters = (*jury.members, *other.members, *scope.clinicians)
+    unvaried = unscaled(grid, raters) if method == "paper" and not no_z else ()
+    notes = noted(
+        reason,
+        _only_both(name, of_each) if key else None,
+        remarks.no_variance(unvaried),
+        *([] if reason else _untested(row, grid.instances(rows))),
+        remarks.simulated(scope.simulated & set(raters)),
+    )
+    return replace(row, notes=notes)
 
 
-def _tested(comparisons: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifference]:
-    """Yield each difference with interval and p; the jury's ICC is left out once a grid."""
-    ready = dict[bytes, tuple[Deletions, Array]]()
-    for pair in comparisons:
-        if pair.reason:
-            yield IccDifference(NAN)
-            continue
-        if pair.key not in ready:
-            made = deletions(pair.grid, scope.options.method, pair.grid.clusters)
-            ready[pair.key] = made, iccs_without(made, pair.jury)
-        made, of_jury = ready[pair.key]
-        concerned = np.unique(pair.grid.clusters[pair.rows])
-        without = of_jury[concerned], iccs_without(made, pair.other)[concerned]
-        yield icc_difference(pair.iccs, without)
+def _without_each(
+    grid: RatingMatrix,
+    key: bytes,
+    panels: tuple[PanelColumns, PanelColumns],
+    method: Method,
+    left_out: LeftOut,
+) -> tuple[Array, Array]:
+    """Return both ICCs without each instance in turn; the jury's is computed once a grid."""
+    if key not in left_out:
+        made = deletions(grid, method, grid.clusters)
+        left_out[key] = made, iccs_without(made, panels[0])
+    made, of_jury = left_out[key]
+    return of_jury, iccs_without(made, panels[1])
 
 
-def _row(scope: Scope, comparison: _Comparison, tested: IccDifference) -> DifferenceRow:
-    own, other = (NAN, NAN) if comparison.reason else comparison.iccs
-    return DifferenceRow(
-        benchmark=scope.name,
-        a=JURY,
-        b=comparison.name,
-        difference=tested.difference,
-        low=tested.low,
-        high=tested.high,
-        p=tested.p,
-        n_responses=int(comparison.rows.sum()),
-        icc_a=own,
-        icc_b=other,
-        detectable=_detectable(tested),
-        notes=noted(comparison.reason, *_notes(scope, comparison, tested)),
+def _only_both(name: str, of_each: Sequence[int]) -> Note:
+    return note(
+        "only_both",
+        "only responses that both scored: {first} has {of_first}, {second:scorer} {of_second}",
+        first=JURY,
+        of_first=of_each[0],
+        second=name,
+        of_second=of_each[1],
     )
 
 
-def _notes(scope: Scope, comparison: _Comparison, tested: IccDifference) -> Iterator[Note | None]:
-    raters = (*comparison.jury.members, *comparison.other.members, *scope.clinicians)
-    if comparison.key:
-        own, other = comparison.of_each
-        yield note(
-            "only_both",
-            "only responses that both scored: {first} has {of_first}, {second:scorer} {of_second}",
-            first=JURY,
-            of_first=own,
-            second=comparison.name,
-            of_second=other,
-        )
-    if scope.options.method == "paper" and not _has_no_z(comparison.reason):
-        yield remarks.no_variance(unscaled(comparison.grid, raters))
-    if not comparison.reason:
-        own_icc, icc = comparison.iccs
-        yield note(
-            "both_iccs",
-            "{first} {of_first:z.3f}, {second:scorer} {of_second:z.3f}",
-            first=JURY,
-            of_first=own_icc,
-            second=comparison.name,
-            of_second=icc,
-        )
-        if comparison.instances < remarks.FEW_INSTANCES:
-            yield note(
-                "too_few_for_p",
-                "{instances:instance}: too few for a reliable interval and p value",
-                instances=comparison.instances,
-            )
-        yield (
-            note(
-                "no_test",
-                "no interval and no p value: an ICC is 1, or undefined without one of the instances",
-            )
-            if np.isnan(tested.p)
-            else None
-        )
-        least = _detectable(tested)
-        yield note(*NOT_DETECTABLE, least=least) if np.isfinite(least) else None
-    yield remarks.simulated(scope.simulated & set(raters))
-
-
-def _detectable(tested: IccDifference) -> float:
-    """Return what 80 % power would find, NaN where a difference is shown or is larger."""
-    is_told = tested.p > LEVEL and tested.detectable > abs(tested.difference)
-    return tested.detectable if is_told else NAN
-
-
-def _has_no_z(reason: Note | None) -> bool:
-    return reason is not None and reason.code == "no_z"
+def _untested(row: DifferenceRow, instances: int) -> Iterator[Note]:
+    """Yield why the interval and p of a difference are not there, or not to be trusted."""
+    if instances < remarks.FEW_INSTANCES:
+        words = "{instances:instance}: too few for a reliable interval and p value"
+        yield note("too_few_for_p", words, instances=instances)
+    if np.isnan(row.p):
+        words = "no interval and no p value: an ICC is 1, or undefined without one of the instances"
+        yield note("no_test", words)
 
 
 def holm(p: Array) -> Array:
@@ -269,8 +204,7 @@ def holm(p: Array) -> Array:
 
     References
     ----------
-    Holm (1979), Scandinavian Journal of Statistics 6, 65. Computed by
-    `statsmodels.stats.multitest.multipletests`.
+    Holm (1979), Scandinavian Journal of Statistics 6, 65.
 
     Examples
     --------
@@ -278,24 +212,8 @@ def holm(p: Array) -> Array:
     [0.02, 0.04]
     """
     values = np.asarray(p, dtype=np.float64)
-    known = ~np.isnan(values)
+    order = np.argsort(values)[: int((~np.isnan(values)).sum())]  # NaN is sorted last
     adjusted = np.full_like(values, np.nan)
-    if known.any():
-        adjusted[known] = _corrected(values[known])
-    return adjusted
-
-
-def _corrected(p: Array) -> Array:
-    """Return Holm's p of values that are all known.
-
-    statsmodels has the collector look at every object of the process at each call, 60 ms and
-    more; it is given only those of the call.
-    """
-    from statsmodels.stats.multitest import multipletests
-
-    gc.freeze()
-    try:
-        adjusted: Array = multipletests(p, method="holm")[1]
-    finally:
-        gc.unfreeze()
+    stepped = np.arange(len(order), 0, -1) * values[order]
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
     return adjusted

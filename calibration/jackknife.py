@@ -18,14 +18,13 @@ from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import RatingMatrix, z_within_raters
 from calibration.resampled_moments import Moments, icc_of_moments
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, NORMAL_95, POWER_80, Method
+from calibration.values import NAN, Method
 
 DOUBTFUL = 1e-6  # when less than this share of a variance is left, compute anew: digits are lost
 HALVINGS = 50  # of the range of levels in which p is sought
 ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
 LEAST_INSTANCES = 3  # with two left-out values a variance is all there is
 ANGLES = 720  # of the ellipse: its ends are told to 1 in 50,000 of its width
-POWER = NORMAL_95 + POWER_80  # standard errors: 5 % two-sided, 80 % power
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,15 +305,13 @@ def _combined(first: float, second: float, correlation: float) -> float:
 class IccDifference:
     """The first ICC minus the second, with its interval and two-sided p; NaN where undefined.
 
-    `low` and `high` exclude 0 exactly where p is at most 1 - confidence. `detectable` is the
-    difference that a test at 5 % would find with 80 % power.
+    `low` and `high` exclude 0 exactly where p is at most 1 - confidence.
     """
 
     difference: float
     low: float = NAN
     high: float = NAN
     p: float = NAN
-    detectable: float = NAN
 
 
 def icc_difference(
@@ -356,7 +353,7 @@ def icc_difference(
     if not np.isfinite(gap):
         return IccDifference(NAN)
     if abs(gap) < ROUNDING and np.all(np.abs(first - second) < ROUNDING):
-        return IccDifference(0.0, 0.0, 0.0, 1.0, 0.0)
+        return IccDifference(0.0, 0.0, 0.0, 1.0)
     if abs(gap) < ROUNDING:
         gap = 0.0
     m = len(first)
@@ -399,5 +396,4 @@ def _tested(
         low=float(differences.min()),
         high=float(differences.max()),
         p=2 * float(stats.t.sf(abs(centre[0]) / error, freedom)),
-        detectable=2 * float(np.exp(-centre[1]) * np.sinh(POWER * error)),
     )

@@ -44,41 +44,29 @@ def value_rows(scope: Scope) -> list[ValueRow]:
     A jury has a score where all its jurors gave one. A juror without variance takes no part. What a
     juror adds is a difference of two juries that share all others, paired over instances.
     """
-    grid = scope.grid
-    own = grid.columns(scope.jurors)
-    players = [grid.raters[at] for at in own[~without_variance(grid.composites[:, own])]]
+    flat = without_variance(scope.grid.composites[:, scope.grid.columns(scope.jurors)])
+    players = [name for name, is_flat in zip(scope.jurors, flat, strict=True) if not is_flat]
     jury = PanelColumns(tuple(players), len(players))
-    rest = [_without(players, name) for name in players] if len(players) > 1 else []
-    others = [(f"jury:{', '.join(panel.members)}", panel) for panel in rest]
-    pairs = paired_rows(replace(scope, jury=jury), others) if others else [None] * len(players)
+    without = {name: tuple(other for other in players if other != name) for name in players}
+    rest = {name: PanelColumns(names, len(names)) for name, names in without.items() if names}
+    others = [(f"jury:{', '.join(panel.members)}", panel) for panel in rest.values()]
+    pairs = dict(zip(rest, paired_rows(replace(scope, jury=jury), others), strict=True))
     rows = {
-        name: _value_row(scope, players, name, pair)
-        for name, pair in zip(players, pairs, strict=True)
+        name: ValueRow(
+            benchmark=scope.name,
+            juror=name,
+            icc_alone=_icc(scope, single_rater(name)),
+            icc_without=_icc(scope, rest[name]) if name in rest else NAN,
+            icc_jury=_icc(scope, jury),
+            adds=pairs[name].difference if name in pairs else NAN,
+            low=pairs[name].low if name in pairs else NAN,
+            high=pairs[name].high if name in pairs else NAN,
+            notes=noted(*_notes(scope, players, pairs.get(name))),
+        )
+        for name in players
     }
     why = (undefined("unvaried_or_none", "its scores do not vary, or there are none"),)
     return [rows.get(name) or ValueRow(scope.name, name, notes=why) for name in scope.jurors]
-
-
-def _without(players: Sequence[str], name: str) -> PanelColumns:
-    others = tuple(other for other in players if other != name)
-    return PanelColumns(others, len(others))
-
-
-def _value_row(
-    scope: Scope, players: Sequence[str], name: str, pair: DifferenceRow | None
-) -> ValueRow:
-    jury, without = PanelColumns(tuple(players), len(players)), _without(players, name)
-    return ValueRow(
-        benchmark=scope.name,
-        juror=name,
-        icc_alone=_icc(scope, single_rater(name)),
-        icc_without=_icc(scope, without) if without.members else NAN,
-        icc_jury=_icc(scope, jury),
-        adds=pair.difference if pair else NAN,
-        low=pair.low if pair else NAN,
-        high=pair.high if pair else NAN,
-        notes=noted(*_value_notes(scope, players, pair)),
-    )
 
 
 def _icc(scope: Scope, panel: PanelColumns) -> float:
@@ -86,7 +74,7 @@ def _icc(scope: Scope, panel: PanelColumns) -> float:
     return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.options.method)
 
 
-def _value_notes(
+def _notes(
     scope: Scope, players: Sequence[str], pair: DifferenceRow | None
 ) -> Iterator[Note | None]:
     if pair is None:

@@ -87,10 +87,6 @@ MARKS_WITHOUT_JURY = ("marks_without_jury", "difference undefined: the jury has 
 MIXED_FLAT = ("mixed_flat", "the mixed model needs composites that differ")
 NONE_HELD = ("none_held", "no clinician can be compared with the mean of others")
 NOTHING_SCORED = ("nothing_scored", "no score")
-NOT_DETECTABLE = (
-    "not_detectable",
-    "smaller than the difference detectable here with 80 % power, {least:.2f}",
-)
 NO_CRITERION = ("no_criterion", "its rubric has no criterion {criterion}")
 NO_INTERVAL = ("no_interval", "there is no interval")
 NO_JURY_SCORE = ("no_jury_score", "no response here has the scores of {needed} of the jurors")

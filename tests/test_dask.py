@@ -80,26 +80,11 @@ def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
     assert np.array_equal(sums, replicates(lambda counts: counts @ np.arange(70.0), how))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("analyse", "juries", "--reps", "200"),
-        (
-            "analyse",
-            "juries",
-            "--reps",
-            "200",
-            "--compare",
-            "alpha,beta",
-            "--compare",
-            "alpha,gamma",
-        ),
-    ],
-)
 def test_the_json_is_that_of_this_machine_byte_for_byte(
-    place: Place, study: Run, filled: str, url: str, tmp_path: Path, command: tuple[str, ...]
+    place: Place, study: Run, filled: str, url: str, tmp_path: Path
 ) -> None:
     place.ready(2)
+    command = ("analyse", "juries", "--reps", "200")
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     assert study(*command, "--json", str(here))[0] == 0
     copy_study(filled, url)  # a command leaves its comparisons in the ledger

@@ -78,7 +78,6 @@ def test_identical_scorers_differ_by_exactly_nothing_with_p_1(method):
     }
     for row in difference_rows(scope_of(table, per=3, method=method), others):
         assert (row.difference, row.low, row.high, row.p) == (0, 0, 0, 1)
-        assert "80 %" not in note_of(row)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -103,17 +102,6 @@ def test_a_real_difference_is_found_and_none_is_not():
     metric = row_of(difference_rows(scope_of(table)), "metric:m")
     assert metric.low > 0.5
     assert 0 < metric.p < 1e-6
-    assert "80 %" not in note_of(metric)
-
-
-def test_a_difference_too_small_for_the_study_says_what_could_be_found():
-    row = row_of(difference_rows(scope_of(scores(30, seed=6))), "juror:j0")
-    assert row.p > 0.05
-    assert abs(row.difference) < row.detectable
-    assert (
-        f"smaller than the difference detectable here with 80 % power, {row.detectable:.2f}"
-        in note_of(row)
-    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -138,7 +126,7 @@ def test_a_difference_that_hangs_on_one_instance_has_no_interval_and_says_why():
     table["m"] = [5.0] + [3.0] * 24  # without the first response it does not vary
     row = row_of(difference_rows(scope_of(table)), "metric:m")
     assert np.isfinite(row.difference)
-    assert np.isnan([row.low, row.high, row.p, row.detectable]).all()
+    assert np.isnan([row.low, row.high, row.p]).all()
     assert "no interval and no p" in note_of(row)
 
 

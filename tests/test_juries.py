@@ -13,19 +13,27 @@ from kit.scores import note_of, scope_of
 
 from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import draw_counts
-from calibration.juries.pools import compositions, jury_pool
-from calibration.juries.ranking import RankingOptions, cost, jury_ranking, on_front
+from calibration.juries import cost, jury_pool, jury_ranking, on_front
 from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
 
 HAND = [[1, 1, 2], [2, 2, 1], [3, 3, 4], [4, 4, 3]]  # a clinician and two jurors
 
 
+def both(scope, members):
+    """Return the columns that calibrate has of the clinicians and of some jurors, all needed."""
+    panel = PanelColumns(tuple(members), len(members))
+    return columns(scope.grid, panel, scope.options.method)
+
+
 def icc_of(scope, members):
-    """Return the ICC of some jurors as calibrate computes it, all of them needed."""
-    method = scope.options.method
-    pair = columns(scope.grid, PanelColumns(tuple(members), len(members)), method)
-    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
+    """Return the ICC of some jurors on the responses that all jurors of the scope rated."""
+    rows, pair = both(scope, scope.jurors).both, both(scope, members)
+    return column_icc(pair.clinicians[rows], pair.scorer[rows], scope.options.method)
+
+
+def pool_of(scope, sizes):
+    return jury_pool(scope, scope.jurors, sizes, both(scope, scope.jurors).both)
 
 
 def iccs(found):
@@ -40,7 +48,7 @@ def test_a_table_worked_by_hand(method):
     r = (4 / 3) / math.sqrt(4 / 3 * 5 / 3)
     both = 16 / 17 if method == "paper" else 2 * r / (1 + r)
 
-    found = jury_ranking(scope, RankingOptions(usd={"j0": 2.0, "j1": 1.0}))
+    found = jury_ranking(scope, usd={"j0": 2.0, "j1": 1.0})
 
     assert [row.jurors for row in found.rows] == [("j0",), ("j0", "j1"), ("j1",)]
     assert [row.icc for row in found.rows] == pytest.approx([1.0, both, 0.75])
@@ -54,21 +62,22 @@ def test_a_table_worked_by_hand(method):
 def test_every_jury_has_the_icc_that_calibrate_gives(method, lost):
     scope = scope_of(simulate(n=90, jurors=6, lost=lost), 3, method=method, reps=5)
 
-    found = jury_ranking(scope, RankingOptions(sizes=range(1, 7)))
+    found = jury_ranking(scope, sizes=range(1, 7))
 
     assert len(found.rows) == 63
     for row in found.rows:
-        pair = columns(scope.grid, PanelColumns(row.jurors, row.size), method)
         assert row.icc == pytest.approx(icc_of(scope, row.jurors), abs=1e-12)
-        assert row.n_responses == pair.both.sum()
+        assert row.n_responses == both(scope, scope.jurors).both.sum()
+    whole, pair = found.by_size[-1], both(scope, scope.jurors)
+    own = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
+    assert whole.icc == pytest.approx(own, abs=1e-12)  # as calibrate has it, whatever is missing
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("lost", [0.0, 0.2])
 def test_a_resample_is_the_study_written_out_anew(method, lost):
     scope = scope_of(simulate(n=40, lost=lost), 3, per=2, method=method)
-    subsets = compositions(4, range(1, 5))
-    pool = jury_pool(scope, scope.grid.columns(scope.jurors), subsets)
+    pool = pool_of(scope, range(1, 5))
     counts = next(draw_counts(20, reps=4, seed=1))
 
     drawn = pool.icc(counts)
@@ -76,25 +85,24 @@ def test_a_resample_is_the_study_written_out_anew(method, lost):
     for own, found in zip(counts, drawn, strict=True):
         rows = np.repeat(np.arange(40), own[scope.grid.clusters].astype(int))
         again = scope_of(scope.grid.composites[rows], 3, method=method)
-        names = [[f"j{j}" for j in np.flatnonzero(one)] for one in subsets]
+        names = [[f"j{j}" for j in np.flatnonzero(one)] for one in pool.juries]
         assert found == pytest.approx(np.array([icc_of(again, one) for one in names]))
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.2])
 def test_pingouin_finds_the_same_on_cells_drawn_at_random(lost):
     scope = scope_of(simulate(n=40, lost=lost), 3)
-    subsets = compositions(4, range(1, 5))
-    pool = jury_pool(scope, scope.grid.columns(scope.jurors), subsets)
+    pool = pool_of(scope, range(1, 5))
     counts = next(draw_counts(40, reps=3, seed=1))
     drawn, random = pool.icc(counts), np.random.default_rng(0)
     for _ in range(8):
-        b, jury = int(random.integers(3)), int(random.integers(len(subsets)))
+        b, jury = int(random.integers(3)), int(random.integers(len(pool.juries)))
         rows = np.repeat(np.arange(40), counts[b].astype(int))
         z = z_within_raters(scope.grid.composites[rows])
         clinicians = np.nanmean(z[:, :3], axis=1)
-        members = np.flatnonzero(subsets[jury]) + 3
+        members = np.flatnonzero(pool.juries[jury]) + 3
         pair = np.column_stack([clinicians, z[:, members].mean(axis=1)])
-        pair = pair[~np.isnan(pair).any(axis=1)]
+        pair = pair[~np.isnan(np.column_stack([pair, z[:, 3:]])).any(axis=1)]
         long = pd.DataFrame(pair).reset_index(names="target")
         long = long.melt("target", var_name="judge", value_name="value")
         with warnings.catch_warnings():
@@ -106,11 +114,11 @@ def test_pingouin_finds_the_same_on_cells_drawn_at_random(lost):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_interval_holds_the_central_resamples(method):
     scope = scope_of(simulate(n=40, lost=0.1), 3, method=method, reps=60, seed=4)
-    pool = jury_pool(scope, scope.grid.columns(scope.jurors), compositions(4, range(2, 3)))
+    pool = pool_of(scope, range(2, 3))
     counts = np.concatenate(list(draw_counts(40, reps=60, seed=4)))
     low, high = np.nanquantile(pool.icc(counts), [0.025, 0.975], axis=0)
 
-    rows = {row.jurors: row for row in jury_ranking(scope, RankingOptions(sizes=range(2, 3))).rows}
+    rows = {row.jurors: row for row in jury_ranking(scope, sizes=range(2, 3)).rows}
 
     for place, members in enumerate(combinations(("j0", "j1", "j2", "j3"), 2)):
         assert rows[members].low == pytest.approx(low[place])
@@ -126,33 +134,29 @@ def test_what_leaves_every_icc_as_it_is(change):
         "scale": table * np.arange(1, 8),
         "permute": table[random.permutation(60)],
     }[change]
-    first = iccs(jury_ranking(scope_of(table, 3, reps=2), RankingOptions()))
-    other = iccs(jury_ranking(scope_of(changed, 3, reps=2), RankingOptions()))
+    first = iccs(jury_ranking(scope_of(table, 3, reps=2)))
+    other = iccs(jury_ranking(scope_of(changed, 3, reps=2)))
     assert other == {jury: pytest.approx(icc) for jury, icc in first.items()}
 
 
 def test_ranks_run_through_and_every_jury_has_its_honest_icc():
-    found = jury_ranking(scope_of(simulate(), 3), RankingOptions())
+    found = jury_ranking(scope_of(simulate(), 3))
     assert [row.rank for row in found.rows] == list(range(1, 16))
     assert sorted(iccs(found).values(), reverse=True) == list(iccs(found).values())
     assert all(row.honest_low < row.icc_honest < row.honest_high for row in found.rows)
-    assert [one.row.size for one in found.by_size] == [1, 2, 3, 4]
-    assert [one.n_compared for one in found.by_size] == [4, 6, 4, 1]
+    assert [row.size for row in found.by_size] == [1, 2, 3, 4]
+    assert [found.of_size(size) for size in found.sizes] == [4, 6, 4, 1]
 
 
-def test_missing_ratings_are_said_and_common_keeps_the_same_responses():
+def test_all_juries_are_judged_on_the_responses_that_all_jurors_rated_and_the_others_are_counted():
     scope = scope_of(simulate(lost=0.15), 3, reps=20)
-    apart = jury_ranking(scope, RankingOptions())
-    common = jury_ranking(scope, RankingOptions(common=True))
+    found = jury_ranking(scope)
     whole = ~np.isnan(scope.grid.composites[:, 3:]).any(axis=1)
-    only = jury_ranking(scope_of(scope.grid.composites[whole], 3, reps=20), RankingOptions())
-    assert "each is judged on its own" in note_of(apart)
-    assert {row.n_responses for row in common.rows} == {int(whole.sum())}
-    assert f"on the same {whole.sum()} responses" in note_of(common)
-    assert f"{60 - whole.sum()} responses that not all jurors rated left out" in note_of(common)
-    assert "analysed" not in note_of(common)
-    assert iccs(common) == iccs(only)
-    assert common.winner.row.icc_honest == only.winner.row.icc_honest
+    assert {row.n_responses for row in found.rows} == {int(whole.sum())}
+    assert found.n_responses == 60
+    assert f"on the same {whole.sum()} responses" in note_of(found)
+    assert f"{60 - whole.sum()} responses that not all jurors rated left out" in note_of(found)
+    assert "analysed" not in note_of(found)
 
 
 @pytest.mark.parametrize(
@@ -165,24 +169,24 @@ def test_missing_ratings_are_said_and_common_keeps_the_same_responses():
 )
 def test_sizes_that_no_jury_can_have_are_refused(sizes, said):
     with pytest.raises(BadInput, match=said):
-        jury_ranking(scope_of(simulate(), 3), RankingOptions(sizes=sizes))
+        jury_ranking(scope_of(simulate(), 3), sizes=sizes)
 
 
 def test_more_than_can_be_done_is_refused_with_what_to_do():
     scope = scope_of(simulate(n=400, jurors=24), 3, reps=2000)
     with pytest.raises(BadInput, match="are too many: take smaller sizes"):
-        jury_ranking(scope, RankingOptions())
+        jury_ranking(scope)
 
 
 def test_no_juror_and_no_common_response_are_too_little():
     table = simulate(jurors=2)
     with pytest.raises(TooFew, match="no juror has scores that vary"):
         jury_ranking(
-            scope_of(np.hstack([table[:, :3], np.full((60, 1), 4.0)]), 3), RankingOptions()
+            scope_of(np.hstack([table[:, :3], np.full((60, 1), 4.0)]), 3),
         )
     table[:30, 3], table[30:, 4] = NAN, NAN
     with pytest.raises(TooFew, match="no response was rated by all of j0, j1"):
-        jury_ranking(scope_of(table, 3), RankingOptions(common=True))
+        jury_ranking(scope_of(table, 3))
 
 
 def test_a_cost_is_known_only_where_every_members_is():

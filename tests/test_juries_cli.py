@@ -27,7 +27,7 @@ from medjury import main
 from medjury.services.juries import RankingQuestion, rank_juries
 
 Write = Callable[[str, str], Path]
-KEYS = ["method", "criterion", "benchmark", "common", "k_jurors", "n_juries", "reps"]
+KEYS = ["method", "criterion", "benchmark", "k_jurors", "n_juries", "reps"]
 KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost"]
 KEYS += ["usd_made_up", "winner", "by_size", "rows", "note", "notes", "decision"]
 ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "honest_low", "honest_high", "rank"]
@@ -72,29 +72,24 @@ def test_the_json_has_every_key_and_every_jury(study: Run) -> None:
     assert all(list(row) == ROW for row in body["rows"])
     assert list(body["winner"]) == [*ROW, "optimism", "n_compared"]
     assert [one["size"] for one in body["by_size"]] == [1, 2, 3]
-    assert {row["n_responses"] for row in body["rows"]} == {29, 30}
-    assert "each is judged on its own" in body["note"]
+    assert {row["n_responses"] for row in body["rows"]} == {29}
+    assert body["n_responses"] == 30
+    assert "1 response that not all jurors rated left out" in body["note"]
     best = body["winner"]
     assert best["optimism"] == pytest.approx(best["icc"] - best["icc_honest"])
 
 
 @pytest.mark.parametrize("method", ["paper", "published"])
-def test_the_whole_jury_and_single_jurors_are_as_calibrate_has_them(
-    study: Run, method: str
-) -> None:
+def test_the_jury_of_all_jurors_is_as_calibrate_has_it(study: Run, method: str) -> None:
     found = {tuple(row["jurors"]): row for row in juries(study, "--method", method)["rows"]}
     code, out, _ = study("analyse", "calibrate", "--reps", "60", "--json", "-", "--method", method)
     rows = {row["scorer"]: row for row in json.loads(out)["rows"] if row["benchmark"] == "combined"}
     assert code == 0
-    for jurors, scorer in (
-        (THREE_JURORS, "jury"),
-        *(((one,), f"juror:{one}") for one in THREE_JURORS),
-    ):
-        own = found[jurors]
-        assert own["icc"] == pytest.approx(rows[scorer]["icc"], abs=1e-12)
-        assert own["n_responses"] == rows[scorer]["n_responses"]
-        ends = [rows[scorer]["boot_low"], rows[scorer]["boot_high"]]
-        assert [own["low"], own["high"]] == pytest.approx(ends, abs=1e-9)
+    own, jury = found[THREE_JURORS], rows["jury"]
+    assert own["icc"] == pytest.approx(jury["icc"], abs=1e-12)
+    assert own["n_responses"] == jury["n_responses"]
+    ends = [jury["boot_low"], jury["boot_high"]]
+    assert [own["low"], own["high"]] == pytest.approx(ends, abs=1e-9)
 
 
 def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole(
@@ -112,9 +107,11 @@ def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole
 
 def test_other_responses_are_other_juries(study: Run, engine: Engine) -> None:
     juries(study)
-    again = juries(study, "--common-responses")
-    assert (again["n_juries_before"], again["n_tried_before"]) == (7, 7)
-    assert len(compositions_tried(engine)) == 14
+    again = juries(study, "--jurors", "alpha,beta")
+    tried = compositions_tried(engine)
+    assert again["n_juries_before"] == 7
+    assert len(tried) == 7 + len(again["rows"])
+    assert {one.instances for one in tried} == {"rated by all of alpha, beta, gamma", ""}
     assert {one.method for one in compositions_tried(engine)} == {"paper"}
 
 

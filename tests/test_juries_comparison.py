@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from calibration.decision import CLAIMS, Decision, DecisionKind
 from calibration.differences import DifferenceRow
-from calibration.juries.comparison import compared_juries
+from calibration.jury_decisions import compared_juries
 from calibration.notes import note
 
 NAN = math.nan

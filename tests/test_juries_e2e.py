@@ -42,7 +42,7 @@ def test_juries_are_ranked_sorted_compared_and_counted(
         agreement_screen.view(page, view)
         if view == "Two juries":
             choose_two(page, study)
-            row = page.get_by_role("rowheader", name="Difference")
+            row = page.get_by_role("rowheader", name=agreement_screen.MARKUP)
             row.wait_for(timeout=agreement_screen.FIRST_MS)
             expect(page.locator(".mj-decision")).to_have_count(2)
         if view == "Ledger":

@@ -12,8 +12,8 @@ from kit.scores import scope_of
 
 from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json
-from calibration.juries.ranking import JuryRow, Ranking, RankingOptions, Winner, jury_ranking
-from calibration.juries.recommendation import (
+from calibration.juries import JuryRow, Ranking, jury_ranking
+from calibration.jury_decisions import (
     ALIKE,
     candidates,
     recommendation,
@@ -46,18 +46,8 @@ def ranked(*sized: tuple[JuryRow, float, int], honest: float) -> Ranking:
         )
         for place, one in enumerate(order)
     )
-    numbered = {one.jurors: one for one in rows}
-    by_size = [Winner(numbered[one[0].jurors], one[2]) for one in sized]
-    winner = Winner(rows[0], sum(one[2] for one in sized))
-    return Ranking(
-        pool=tuple("abc"),
-        sizes=range(1, len(sized) + 1),
-        rows=rows,
-        winner=winner,
-        by_size=tuple(by_size),
-        n_responses=60,
-        common=False,
-    )
+    pool = {name for one in rows for name in one.jurors}
+    return Ranking(pool=tuple(pool), sizes=range(1, 4), rows=rows, n_responses=60)
 
 
 def codes(decision) -> list[str]:
@@ -149,30 +139,22 @@ def test_too_little_data_is_said_to_be_too_little(change, why):
 
 
 def test_no_expected_icc_is_too_little_to_choose_by():
-    found = recommendation(
-        jury_ranking(scope_of(simulate(), 3, reps=0), RankingOptions(sizes=range(1, 3)))
-    )
+    found = recommendation(jury_ranking(scope_of(simulate(), 3, reps=0), sizes=range(1, 3)))
     assert (found.kind, codes(found)) == (DecisionKind.TOO_FEW, ["no_expected"])
-
-
-def test_juries_judged_on_very_different_responses_are_to_be_ranked_on_common_ones():
-    few = row("a", 0.8, n_responses=30)
-    found = recommendation(ranked((few, 0.79, 3), (row("abc", 0.6), 0.6, 1), honest=0.79))
-    assert found.next.code == "do_rank_common"
 
 
 def test_no_icc_at_all_is_undefined_with_its_reason():
     table = simulate(jurors=2)
     table[3:, 3:] = NAN
     table[:3, :3] = 4.0
-    found = recommendation(jury_ranking(scope_of(table, 3, reps=20), RankingOptions()))
+    found = recommendation(jury_ranking(scope_of(table, 3, reps=20)))
     assert found.kind is DecisionKind.UNDEFINED
     assert codes(found) == ["same_score"]
 
 
 def test_simulated_jurors_are_evidence_of_nothing():
     scope = scope_of(simulate(), 3, simulated=["j1"])
-    found = recommendation(jury_ranking(scope, RankingOptions()))
+    found = recommendation(jury_ranking(scope))
     assert (found.kind, codes(found)[0]) == (DecisionKind.SIMULATED, "made_up")
     assert found.headline == "Simulated: nothing here is evidence."
 
@@ -202,24 +184,24 @@ def test_no_recommendation_contradicts_its_own_figures(seed, n, jurors, signal, 
     table = simulate(n=n, jurors=jurors, seed=seed, lost=lost)
     table[:, 3:] = signal * table[:, 3:] + random.normal(size=(n, jurors))
     costs = {f"j{place}": one for place, one in enumerate(usd)}
-    ranking = jury_ranking(scope_of(table, 3, reps=40, seed=seed), RankingOptions(usd=costs))
+    ranking = jury_ranking(scope_of(table, 3, reps=40, seed=seed), usd=costs)
     decision = recommendation(ranking)
     assert json_is_plain(decision_json(decision))
     if decision.kind is not DecisionKind.RECOMMENDED:
         return
-    taken = next(one for one in candidates(ranking) if one.row.name == decision.names[0])
-    known = {one.row.icc_honest for one in ranking.by_size}
-    assert decision.estimate == taken.expected > 0
+    taken = next(one for one in candidates(ranking) if one.name == decision.names[0])
+    known = {one.icc_honest for one in ranking.by_size}
+    assert decision.estimate == taken.icc_honest > 0
     assert decision.estimate in known
-    assert taken.row.honest_low > 0
-    assert taken.row.n_instances >= 20
-    sound = [one for one in candidates(ranking) if one.row.honest_low > 0 and one.expected > 0]
-    assert taken.expected > max(one.expected for one in sound) - ALIKE
-    as_good = [one for one in sound if one.expected > max(o.expected for o in sound) - ALIKE]
-    if all(one.row.usd_per_response is not None for one in as_good):
-        assert taken.row.usd_per_response == min(one.row.usd_per_response for one in as_good)
+    assert taken.honest_low > 0
+    assert taken.n_instances >= 20
+    sound = [one for one in candidates(ranking) if one.honest_low > 0 and one.icc_honest > 0]
+    assert taken.icc_honest > max(one.icc_honest for one in sound) - ALIKE
+    as_good = [one for one in sound if one.icc_honest > max(o.icc_honest for o in sound) - ALIKE]
+    if all(one.usd_per_response is not None for one in as_good):
+        assert taken.usd_per_response == min(one.usd_per_response for one in as_good)
     else:
-        assert taken.row.size == min(one.row.size for one in as_good)
+        assert taken.size == min(one.size for one in as_good)
 
 
 def json_is_plain(body) -> bool:

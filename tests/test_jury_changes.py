@@ -7,6 +7,7 @@ from kit.rating_study import rubric
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
+from annotate.screens.workbench_juries import MINUS, WHAT, pairs
 from data.card import Reply
 from data.errors import NotAllowed
 from data.importers.rows import JurorRecord, Origin, RatingRow
@@ -26,18 +27,19 @@ from data.schema import Attempt, Kind, Response, Role, Status
 from data.store import import_ratings
 from data.store.calls import Step, add_jurors, record_steps
 from medjury.services.jury_changes import (
-    Moved,
+    JuryChange,
     Order,
     What,
     changes,
     counts,
-    fits,
+    difference,
     in_order,
-    paired,
+    mean_of,
+    seats,
 )
 
 GENERIC = read_rubric("generic")
-HALF = 0.5
+WENT = tuple(What)[:7]
 
 
 def row(
@@ -48,37 +50,41 @@ def row(
     return OnBoth(number, f"r{number}", "b", sides[0], after, **other)
 
 
+def moved(change: JuryChange) -> What:
+    """Return where a response's mean went."""
+    return next(what for what in WENT if what in change.what)
+
+
 def test_a_response_moves_up_or_down_by_its_means_and_floating_point_moves_nothing() -> None:
     rows = [
         *(row(1, 3, 4), row(2, 3, 2.1), row(3, 0.1 + 0.2, 0.3), row(4, 3, None), row(5, None, 3)),
         *(row(6, None, None), row(7, 3, 4, comparable=False), row(8, 3.0, 4.0 - 1e-12)),
     ]
     changed = changes(rows)
-    assert [one.moved for one in changed] == [
-        *(Moved.UP, Moved.DOWN, Moved.SAME, Moved.ONLY_FIRST, Moved.ONLY_SECOND),
-        *(Moved.NEITHER, Moved.APART, Moved.UP),
+    assert [moved(one) for one in changed] == [
+        *(What.UP, What.DOWN, What.SAME, What.ONLY_FIRST, What.ONLY_SECOND),
+        *(What.NEITHER, What.APART, What.UP),
     ]
     assert [one.difference for one in changed[:3]] == [1, pytest.approx(-0.9), 0.0]
     assert [one.difference for one in changed[3:7]] == [None] * 4
-    assert [one.row.response for one in changed if one.by_a_point] == [1, 8]
+    assert [one.row.response for one in changed if What.BY_A_POINT in one.what] == [1, 8]
     found = counts(changed)
-    assert sum(found.moved.values()) == len(rows)  # each response stands somewhere, once
-    assert (found.moved[Moved.UP], found.by_a_point) == (2, 2)
+    assert sum(found[what] for what in WENT) == len(rows)  # each response stands somewhere, once
+    assert (found[What.UP], found[What.BY_A_POINT]) == (2, 2)
 
 
 def test_a_failure_is_one_only_where_the_first_jury_had_a_mean() -> None:
     rows = [row(1, 3, None, failed=True), row(2, 3, None), row(3, None, None, failed=True)]
     changed = changes(rows)
-    assert [one.now_failed for one in changed] == [True, False, False]
-    assert counts(changed).now_failed == 1
-    assert [fits(one, What.ONLY_FIRST) for one in changed] == [True, True, False]
+    assert [What.NOW_FAILED in one.what for one in changed] == [True, False, False]
+    assert counts(changed)[What.NOW_FAILED] == 1
+    assert [What.ONLY_FIRST in one.what for one in changed] == [True, True, False]
 
 
 def test_a_list_is_filtered_and_sorted_by_what_changed() -> None:
     rows = [row(1, 3, 3.5), row(2, 3, None), row(3, 4, 2), row(4, 3, 3), row(5, 2, 3)]
     changed = changes([*rows, row(6, 3, 3, explained_otherwise=True)])
     wanted = {
-        None: [1, 2, 3, 4, 5, 6],
         What.UP: [1, 5],
         What.DOWN: [3],
         What.SAME: [4, 6],
@@ -88,7 +94,7 @@ def test_a_list_is_filtered_and_sorted_by_what_changed() -> None:
         What.NOW_FAILED: [],
     }
     for what, responses in wanted.items():
-        assert [one.row.response for one in changed if fits(one, what)] == responses
+        assert [one.row.response for one in changed if what in one.what] == responses
     orders = {
         Order.LARGEST: [3, 5, 1, 4, 6, 2],
         Order.UP: [5, 1, 4, 6, 3, 2],
@@ -98,8 +104,8 @@ def test_a_list_is_filtered_and_sorted_by_what_changed() -> None:
         assert [one.row.response for one in in_order(changed, order)] == responses
 
 
-def test_every_way_to_move_but_neither_can_be_asked_for() -> None:
-    assert {kind.value for kind in Moved} - {what.value for what in What} == {"neither"}
+def test_every_way_to_change_but_neither_can_be_asked_for() -> None:
+    assert {*What} - {*WHAT.values()} == {What.NEITHER}
 
 
 def test_jurors_are_paired_by_name_with_the_difference_of_each_criterion() -> None:
@@ -112,22 +118,22 @@ def test_jurors_are_paired_by_name_with_the_difference_of_each_criterion() -> No
         JurorOn("c", True, {}, {}, "refused"),
     )
     sides = SidesOn(first, second, ("x", "y", "old"), ("x", "y"), same_scale=True)
-    a, b, c = paired(sides)
-    assert [(one.juror, one.on_first, one.on_second) for one in (a, b, c)] == [
-        *(("a", True, True), ("b", True, False), ("c", False, True)),
-    ]
-    assert (a.scores["x"].difference, a.scores["y"].difference) == (-HALF, 0.0)
-    assert (a.scores["x"].first_words, a.scores["x"].second_words) == (("fair",), ("poor",))
-    assert (a.scores["old"].first, a.scores["old"].second, a.scores["old"].difference) == (
-        5,
-        None,
-        None,
-    )
-    assert (a.mean.first, a.mean.second, a.mean.difference) == (3.5, 3.25, -0.25)
-    assert b.mean.first is None  # a criterion is missing
-    assert (c.second_failure, c.simulated) == ("refused", True)
+    found = seats(sides)
+    assert {name: tuple(map(bool, both)) for name, both in found.items()} == {
+        "a": (True, True),
+        "b": (True, False),
+        "c": (False, True),
+    }
+    assert [mean_of(said, sides) for said in found["a"]] == [3.5, 3.25]
+    assert mean_of(found["b"][0], sides) is None  # a criterion is missing
+    page = pairs(sides)
+    assert page.count("only in the first") == page.count("only in the second, simulated") == 1
+    assert f"<td>{MINUS}0.5</td>" in page
+    assert f"<td>{MINUS}0.25</td>" in page
+    assert "<b>3</b><q>fair</q></td><td><b>2.5</b><q>poor</q>" in page
+    assert "<small>refused</small>" in page
     apart = SidesOn(first, second, ("x",), ("x",), same_scale=False)
-    assert paired(apart)[0].scores["x"].difference is None
+    assert MINUS not in pairs(apart)
 
 
 def rate(
@@ -212,9 +218,12 @@ def test_a_rubrics_versions_are_compared_over_the_criteria_that_both_have(
     found = jurors_on(OPERATOR, small_study, asked, key_of(small_study, "r11"))
     assert found is not None
     assert found.criteria == (*GENERIC.criteria[:2], "tone", GENERIC.criteria[2])
-    [a] = paired(found)
-    assert [a.scores[name].difference for name in found.criteria] == [-1, -1, None, None]
-    assert a.mean.difference == -1
+    [first, second] = seats(found)["a"]
+    assert first
+    assert second
+    gaps = [difference(first.scores.get(name), second.scores.get(name)) for name in found.criteria]
+    assert gaps == [-1, -1, None, None]
+    assert difference(mean_of(first, found), mean_of(second, found)) == -1
 
 
 def test_versions_on_other_scales_have_no_difference(small_study: Engine) -> None:
@@ -224,7 +233,7 @@ def test_versions_on_other_scales_have_no_difference(small_study: Engine) -> Non
     asked = TwoJuries(JurySide(), JurySide(rubric=other.sha256))
     [change] = changes(on_both(OPERATOR, small_study, asked))
     assert (change.row.first.mean, change.row.second.mean) == (3, 60)
-    assert (change.moved, change.difference) == (Moved.APART, None)
+    assert (moved(change), change.difference) == (What.APART, None)
 
 
 def test_a_call_that_failed_last_is_why_the_second_jury_has_no_mean(small_study: Engine) -> None:
@@ -242,14 +251,13 @@ def test_a_call_that_failed_last_is_why_the_second_jury_has_no_mean(small_study:
         record_steps(small_study, [Step(attempt=(attempt, GENERIC, reply))])
     asked = TwoJuries(JurySide(("a",)), JurySide(("b",)))
     changed = changes(on_both(OPERATOR, small_study, asked))
-    told = {one.row.response_id: (one.moved, one.now_failed) for one in changed}
-    assert told == {"r11": (Moved.ONLY_FIRST, True), "r12": (Moved.SAME, False)}
+    told = {one.row.response_id: (moved(one), What.NOW_FAILED in one.what) for one in changed}
+    assert told == {"r11": (What.ONLY_FIRST, True), "r12": (What.SAME, False)}
     found = jurors_on(OPERATOR, small_study, asked, r11)
     assert found is not None
-    assert [(one.juror, one.second_failure) for one in paired(found)] == [
-        ("a", ""),
-        ("b", "refused"),
-    ]
+    assert seats(found)["a"][1] is None
+    assert (refused := seats(found)["b"][1]) is not None
+    assert refused.failure == "refused"
 
 
 def test_a_clinician_may_not_compare_juries(small_study: Engine) -> None:

@@ -17,10 +17,9 @@ from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, cho
 from annotate.screens.frame import good, heading, lead
 from calibration.notes import listed
 from calibration.report.ledger import ever_tried
-from calibration.tables.juries import LEDGER, TriedRow
 from calibration.tables.meanings import TRIED_SHORT, TRIED_WORDS
-from calibration.tables.numbers import fixed
-from calibration.tables.spec import laid_out
+from calibration.tables.numbers import fixed, whole
+from calibration.tables.spec import Group, Table
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
@@ -44,16 +43,15 @@ FIRST_CAPTION = (
 )
 COST_CAPTION = "Every jury by cost and ICC; no cheaper jury agrees as well as the diamonds.{}"
 TWO = (
-    "Both juries are compared with the clinicians on the responses that both scored, with "
-    "the same bootstrap resamples. They differ where the interval excludes 0."
+    "Both juries are compared with the clinicians on the responses that both scored. They differ "
+    "where the interval excludes 0."
 )
 ASK = (
     "Choose two juries to compare.",
     f"Each comparison is kept in the ledger. {TRIED_SHORT}",
 )
 RANKING_THEM = "Every combination of jurors is compared with the clinicians, resample by resample"
-COMPARING = "The two juries are compared with the clinicians, resample by resample"
-RESPONSES = ("own", "common")
+COMPARING = "The two juries are compared with the clinicians, without each instance in turn"
 SIZES = {
     "1-5": None,
     "1-2": range(1, 3),
@@ -61,15 +59,17 @@ SIZES = {
     **{f"{size}": range(size, size + 1) for size in range(1, 6)},
 }
 MOST_TRIED, LAST_TRIED = 200, 20
+EVERYBODY = "all that have rated"
 EARLIER = "Earlier ones"
+LEDGER = (
+    *("Jury", "Benchmark", "Criterion", "Method"),
+    *("ICC(C,2)", "Responses", "Times", "Last, UTC"),
+)
 AS_A_CHART = "The first juries as a chart"
 CHOICES = "What these choices mean"
 ABOUT_CHOICES = (
     ("Method", ABOUT_METHOD),
-    (
-        "Responses",
-        "own: each jury on all responses that its jurors scored; common: all juries on the same responses",
-    ),
+    ("Jurors", "who can sit in a jury; all are judged on the responses that all of them rated"),
     ("Criterion", "composite is the mean of a rater's scores over all criteria"),
 )
 ABOUT_LEDGER = (
@@ -87,7 +87,7 @@ def show(engine: Engine, person: Person) -> None:
         study_home.say_no_jury(engine, person)
         return
     worker.wake()
-    question = _asked(engine, person)
+    question = _asked(engine, person, jurors)
     st.html(tables.folded(CHOICES, _meanings()))
     coming: Future[ShownRanking] = worker.ask(person, engine, RANK, question)
     ranking = frame.computed(coming, RANKING_THEM)
@@ -105,17 +105,20 @@ def show(engine: Engine, person: Person) -> None:
     frame.show_tabs(views)
 
 
-def _asked(engine: Engine, person: Person) -> RankingQuestion:
+def _asked(engine: Engine, person: Person, jurors: Sequence[str]) -> RankingQuestion:
     """Ask what the ranking of juries takes; it has no panels, and all references count."""
-    places = st.container(key="controls").columns((3, 3, 2, 2, 2))
+    places = st.container(key="controls").columns((3, 3, 2, 2, 3))
     own = places[0], places[0], places[1]
     benchmark, criterion = benchmark_and_criterion(engine, person, own)
     method = method_of(places[2])
     sizes = chosen(places[3], "Jurors in a jury", [*SIZES], "sizes")
-    responses = chosen(places[4], "Responses", RESPONSES, "responses")
-    options = AnalysisOptions(benchmark=benchmark, criterion=criterion, method=method)
-    common = responses == RESPONSES[1]
-    return RankingQuestion(options, SIZES[sizes], common, MOST_JURIES)
+    among = places[4].multiselect(
+        "Jurors", [*jurors], key="among", bind="query-params", placeholder=EVERYBODY
+    )
+    options = AnalysisOptions(
+        tuple(among) or None, benchmark=benchmark, criterion=criterion, method=method
+    )
+    return RankingQuestion(options, SIZES[sizes], MOST_JURIES)
 
 
 def _meanings() -> str:
@@ -214,12 +217,11 @@ def show_ledger(engine: Engine, person: Person) -> None:
     if not entries:
         frame.empty("No jury was compared with the clinicians yet.")
         return
-    rows = [_tried_row(entry) for entry in entries[:MOST_TRIED]]
     caption = f"Ever tried: {ever_tried(entries)}"
-    tables.sortable("ledger", laid_out(LEDGER, rows[:LAST_TRIED], caption=caption))
-    if earlier := rows[LAST_TRIED:]:
+    tables.sortable("ledger", _ledger_table(entries[:LAST_TRIED], caption))
+    if earlier := entries[LAST_TRIED:MOST_TRIED]:
         with st.expander(f"{EARLIER}: {len(earlier):,}", key="earlier-juries"):
-            tables.sortable("ledger-earlier", laid_out(LEDGER, earlier, caption=EARLIER))
+            tables.sortable("ledger-earlier", _ledger_table(earlier, EARLIER))
     if len(entries) > MOST_TRIED:
         st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier entries are in the CSV."]))
     st.download_button(
@@ -232,16 +234,16 @@ def show_ledger(engine: Engine, person: Person) -> None:
     )
 
 
-def _tried_row(entry: Composition) -> TriedRow:
-    return TriedRow(
-        jury=listed(entry.jurors) + (" (simulated)" if entry.simulated else ""),
-        benchmark=entry.benchmark,
-        criterion=entry.criterion or "composite",
-        method=entry.method,
-        icc=entry.icc,
-        responses=entry.n_responses,
-        times=entry.times,
-        last=f"{entry.last_at:%Y-%m-%d %H:%M}",
+def _ledger_table(entries: Sequence[Composition], caption: str) -> Table:
+    rows = [_ledger_cells(entry) for entry in entries]
+    figures = [(fixed(row["icc"], 3), whole(row["responses"]), whole(row["times"])) for row in rows]
+    names = ("jury", "benchmark", "criterion", "method")
+    cells = (
+        (*(str(row[name]) for name in names), *own, str(row["last"]))
+        for row, own in zip(rows, figures, strict=True)
+    )
+    return Table(
+        caption, LEDGER, (Group("", tuple(cells)),), words=frozenset((*LEDGER[1:4], LEDGER[-1]))
     )
 
 
@@ -250,18 +252,17 @@ def _ledger_csv(entries: list[Composition]) -> str:
 
 
 def _ledger_cells(entry: Composition) -> Mapping[str, Any]:
-    row = _tried_row(entry)
     return {
-        "jury": row.jury,
-        "benchmark": row.benchmark,
-        "criterion": row.criterion,
-        "method": row.method,
+        "jury": listed(entry.jurors) + (" (simulated)" if entry.simulated else ""),
+        "benchmark": entry.benchmark,
+        "criterion": entry.criterion or "composite",
+        "method": entry.method,
         "instances": entry.instances or "all",
         "needed": entry.needed,
         "icc": entry.icc,
         "responses": entry.n_responses,
         "times": entry.times,
-        "last": row.last,
+        "last": f"{entry.last_at:%Y-%m-%d %H:%M}",
         "compared": ", ".join(entry.compared),
         "ratings_sha256": entry.fingerprint,
     }

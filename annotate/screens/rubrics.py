@@ -17,7 +17,7 @@ from annotate.screens import frame
 from annotate.screens.controls import panels_heard
 from annotate.screens.frame import good, heading, paragraph, refused
 from annotate.screens.study_design import protocol_html
-from calibration.tables.juries import EvidenceRow, evidence_table
+from calibration.tables.numbers import fixed, icc_interval
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
@@ -56,6 +56,21 @@ Part = Callable[[Engine, Person, Rubric], None]
 NONE_YET = "No jury was compared with clinicians on exactly this rubric."
 TODO = (
     "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
+)
+COMPARED = "Juries compared with clinicians on exactly this rubric"
+FROM = (
+    "Frozen reports name the rubric by its hash. The ledger counts every analysis of a jury; it keeps "
+    "no intervals."
+)
+EVIDENCE = (
+    tables.words("Source", "source"),
+    tables.words("Last (UTC)", "at"),
+    tables.words("Jury", "jury"),
+    tables.words("On", "on"),
+    tables.Column("ICC(C,2), 95 %", lambda row: row["icc"]),
+    tables.Column("Like for like, 95 %", lambda row: row["like_for_like"]),
+    tables.count("Responses", "responses"),
+    tables.words("Raters", "raters"),
 )
 STATED = (
     "An export says validated only if clinicians' ratings on exactly this rubric meet the "
@@ -195,11 +210,7 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Show the evidence, and what the study asks of it."""
     validations = queries.validations(person, engine, rubric.sha256)
     if validations:
-        st.html(
-            tables.of_table(
-                evidence_table([_evidence_row(validation) for validation in validations])
-            )
-        )
+        st.html(tables.table(list(map(_evidence, validations)), EVIDENCE, COMPARED, [FROM]))
     else:
         frame.empty(NONE_YET, TODO)
     st.html(
@@ -209,21 +220,25 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     )
 
 
-def _evidence_row(validation: JuryValidation) -> EvidenceRow:
-    return EvidenceRow(
-        report=validation.report,
-        name=validation.name,
-        times=validation.times,
-        at=validation.at,
-        jurors=validation.jurors,
-        benchmark=validation.benchmark,
-        criterion=validation.criterion,
-        method=validation.method,
-        icc=(validation.icc, validation.low, validation.high),
-        like_for_like=validation.like_for_like,
-        n_responses=validation.n_responses,
-        is_simulated=validation.simulated,
-    )
+def _evidence(found: JuryValidation) -> dict[str, object]:
+    """Return a jury's row in the table of those compared on a rubric."""
+    times = "once" if found.times == 1 else f"{found.times} times"
+    source = f"ledger, {times}" if found.report is None else f"report {found.report} {found.name}"
+    return {
+        "source": source.strip(),
+        "at": f"{found.at:%Y-%m-%d %H:%M}",
+        "jury": ", ".join(found.jurors),
+        "on": f"{found.benchmark}, {found.criterion or 'composite'}, method {found.method}",
+        "icc": _with_ends(found.icc, found.low, found.high),
+        "like_for_like": _with_ends(*found.like_for_like),
+        "responses": found.n_responses,
+        "raters": "simulated" if found.simulated else "real",
+    }
+
+
+def _with_ends(value: float | None, low: float | None, high: float | None) -> str:
+    ends = icc_interval(low, high, 2)
+    return fixed(value, 2) + (f" ({ends})" if ends else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A second jury on the workbench: who sits there, what changed from the first, scores side by side."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -23,18 +23,16 @@ from data.queries.workbench_juries import (
 )
 from data.queries.workbench_sides import SidesOn, jurors_on
 from medjury.services.jury_changes import (
-    ChangeCounts,
     JuryChange,
-    Moved,
     Order,
-    PairedJuror,
-    PairedScore,
+    Seats,
     What,
     changes,
     counts,
-    fits,
+    difference,
     in_order,
-    paired,
+    mean_of,
+    seats,
 )
 
 ABOUT = (
@@ -64,16 +62,16 @@ ORDERS: Mapping[str, Order | None] = {
     "moved down": Order.DOWN,
     DISAGREEMENT: None,
 }
-COUNTED: Mapping[Moved, str] = {
-    Moved.UP: "moved up",
-    Moved.DOWN: "moved down",
-    Moved.SAME: "unchanged",
-    Moved.ONLY_FIRST: "only in the first",
-    Moved.ONLY_SECOND: "only in the second",
-    Moved.NEITHER: "without a mean in both",
-    Moved.APART: "on another scale or other criteria",
+COUNTED: Mapping[What, str] = {
+    What.UP: "moved up",
+    What.DOWN: "moved down",
+    What.SAME: "unchanged",
+    What.ONLY_FIRST: "only in the first",
+    What.ONLY_SECOND: "only in the second",
+    What.NEITHER: "without a mean in both",
+    What.APART: "on another scale or other criteria",
 }
-SEEN_WITHOUT = (Moved.NEITHER, Moved.APART)  # told only where there are some
+SEEN_WITHOUT = (What.NEITHER, What.APART)  # told only where there are some
 IN_POPOVER = ("second", "second-version", "second-verdict", "first-version", "first-verdict")
 MINUS = "\N{MINUS SIGN}"
 NAMES = ("First", "Second")
@@ -197,7 +195,7 @@ def those(
     rows: Sequence[Compared], found: Mapping[int, JuryChange], what: What | None
 ) -> list[Compared]:
     """Return the responses that changed as asked."""
-    return [row for row in rows if fits(found[row.response], what)]
+    return [row for row in rows if what is None or what in found[row.response].what]
 
 
 def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[JuryChange]) -> str:
@@ -212,23 +210,20 @@ def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[J
     made_up = simulated_among(person, engine, Chosen(jurors=juries.second.jurors))
     jurors = [name for name in made_up if name != "clinicians"]
     simulated = notice(f"Simulated, no evidence: {', '.join(jurors)}.") if jurors else ""
-    return (
-        f'<p class="mj-moved" role="status">{told(counts(found))}</p>'
-        + paragraph(f"{who}.")
-        + simulated
-    )
+    return f'<p class="mj-moved" role="status">{told(found)}</p>' + paragraph(f"{who}.") + simulated
 
 
-def told(number: ChangeCounts) -> str:
+def told(found: Iterable[JuryChange]) -> str:
     """Return how many responses changed how, in a sentence."""
+    number = counts(found)
     moved = [
-        f"<b>{number.moved[kind]:,}</b> {words}"
+        f"<b>{number[kind]:,}</b> {words}"
         for kind, words in COUNTED.items()
-        if number.moved[kind] or kind not in SEEN_WITHOUT
+        if number[kind] or kind not in SEEN_WITHOUT
     ]
     how = (
-        f"Moved by 1 point or more: {number.by_a_point:,}; explanation changed: "
-        f"{number.explained_otherwise:,}; now a failure: {number.now_failed:,}."
+        f"Moved by 1 point or more: {number[What.BY_A_POINT]:,}; explanation changed: "
+        f"{number[What.EXPLAINED_OTHERWISE]:,}; now a failure: {number[What.NOW_FAILED]:,}."
     )
     return f"From the first jury to the second: {', '.join(moved)}. {how}"
 
@@ -264,10 +259,10 @@ def whole(change: JuryChange) -> str:
 
 def pairs(sides: SidesOn) -> str:
     """Return a table of each juror's scores and words on each criterion, with the difference."""
-    jurors = paired(sides)
+    jurors = seats(sides)
     if not jurors:
         return paragraph("No juror of either jury has been asked about this response.")
-    body = "".join(_juror(juror, sides.criteria) for juror in jurors)
+    body = "".join(_juror(name, both, sides) for name, both in jurors.items())
     heads = "".join(f'<th scope="col">{name}</th>' for name in (*NAMES, "Change"))
     apart = "" if sides.same_scale else notice("The two versions have different scales.")
     return (
@@ -278,26 +273,32 @@ def pairs(sides: SidesOn) -> str:
     )
 
 
-def _juror(juror: PairedJuror, criteria: Sequence[str]) -> str:
+def _juror(name: str, both: Seats, sides: SidesOn) -> str:
     """Return one juror's part of the table: a row for each criterion, and one for the mean."""
-    where = "" if juror.on_first and juror.on_second else NAMES[juror.on_second].lower()
-    kinds = [f"only in the {where}"] * bool(where) + ["simulated"] * juror.simulated
+    where = "" if all(both) else NAMES[both[0] is None].lower()
+    is_simulated = any(said and said.simulated for said in both)
+    kinds = [f"only in the {where}"] * bool(where) + ["simulated"] * is_simulated
     small = f" <small>{', '.join(kinds)}</small>" if kinds else ""
     head = (
-        '<tr class="mj-side"><th scope="rowgroup" colspan="4">'
-        f"{html.escape(juror.juror)}{small}</th></tr>"
+        f'<tr class="mj-side"><th scope="rowgroup" colspan="4">{html.escape(name)}{small}</th></tr>'
     )
-    rows = "".join(_row(name, juror.scores[name], juror) for name in criteria)
-    return f"<tbody>{head}{rows}{_row('mean', juror.mean, juror)}</tbody>"
+    rows = [_row(criterion, both, sides) for criterion in sides.criteria]
+    return f"<tbody>{head}{''.join(rows)}{_row('', both, sides)}</tbody>"
 
 
-def _row(name: str, pair: PairedScore, juror: PairedJuror) -> str:
-    first = _score(pair.first, pair.first_words, juror.first_failure)
-    second = _score(pair.second, pair.second_words, juror.second_failure)
-    kind = ' class="mj-changed"' if pair.difference else ""
+def _row(criterion: str, both: Seats, sides: SidesOn) -> str:
+    """Return a row of one criterion; of "", of the means."""
+    points, cells = [], []
+    for said in both:
+        own = said.scores.get(criterion) if said else None
+        points.append(own if criterion else mean_of(said, sides))
+        words = said.explanations.get(criterion, ()) if said else ()
+        cells.append(_score(points[-1], words, said.failure if said else ""))
+    change = difference(*points) if sides.same_scale else None
+    kind = ' class="mj-changed"' if change else ""
     return (
-        f'<tr{kind}><th scope="row">{html.escape(name)}</th><td>{first}</td><td>{second}</td>'
-        f"<td>{_difference(pair.difference)}</td></tr>"
+        f'<tr{kind}><th scope="row">{html.escape(criterion or "mean")}</th><td>{cells[0]}</td>'
+        f"<td>{cells[1]}</td><td>{_difference(change)}</td></tr>"
     )
 
 

@@ -15,7 +15,7 @@ from annotate.screens.frame import NONE
 from data.queries.workbench import Compared
 from data.queries.workbench_find import Snippet
 from medjury.services.confusion import Cell, Confusion
-from medjury.services.jury_changes import JuryChange
+from medjury.services.jury_changes import JuryChange, What
 
 PAGE = 40
 RESPONSE, CELL = "response", "cell"  # names in the address
@@ -229,8 +229,8 @@ def _changed(change: JuryChange) -> list[str]:
         for side in (change.row.first, change.row.second)
     )
     words = [f"{first} \N{RIGHTWARDS ARROW} {second}"]
-    words += ["explanation changed"] if change.row.explained_otherwise else []
-    return words + (["now a failure"] if change.now_failed else [])
+    words += ["explanation changed"] if What.EXPLAINED_OTHERWISE in change.what else []
+    return words + (["now a failure"] if What.NOW_FAILED in change.what else [])
 
 
 def difference(value: float | None, most: float) -> str:

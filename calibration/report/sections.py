@@ -202,8 +202,7 @@ def _against(content: Content) -> str:
     return (
         "The jury's ICC minus another's on the same responses: use the interval of the difference, "
         "not whether two intervals overlap. "
-        f"{TRIED_SHORT} Here that makes {counted(tried, 'comparison')}. A difference smaller than the "
-        "detectable one (80 % power) is neither shown nor excluded."
+        f"{TRIED_SHORT} Here that makes {counted(tried, 'comparison')}."
     )
 
 

@@ -47,10 +47,8 @@ DIFFERENCES = TableSpec(
         icc_between("95 %", "low", "high"),
         probability("p", "p"),
         count("Comparisons", "n_tried"),
-        number("Detectable, 80 % power", "detectable", wide=True),
         count("Responses", "n_responses", wide=True),
     ),
-    in_columns=frozenset(["both_iccs", "not_detectable"]),
     tells=("difference",),
 )
 OUTLIERS = TableSpec(

@@ -76,9 +76,6 @@ MEANINGS = {
     ),
     "p": Meaning("Chance of a difference at least this large if there were none.", AGREEMENT),
     "p, Holm": Meaning(_HOLM, AGREEMENT),
-    "Detectable, 80 % power": Meaning(
-        "The smallest difference that a study of this size finds four times in five.", AGREEMENT
-    ),
     "SEM, points": Meaning(
         "Standard error of measurement: how far a score lies from the rater's own long-run mean, "
         "typically.",

@@ -30,7 +30,7 @@ from medjury.cli.output import progress, say, say_unnoted, show_decision, show_f
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from calibration.juries.ranking import JuryRow, Winner
+    from calibration.juries import JuryRow
     from medjury.services.juries import (
         ComparedJuries,
         ComparisonQuestion,
@@ -47,9 +47,6 @@ def juries(
         str | None, typer.Option(metavar="A-B", help="Sizes of juries to rank; by default 1-5.")
     ] = None,
     jurors: Jurors = None,
-    common: Annotated[
-        bool, typer.Option("--common-responses", help="Use only responses that all jurors rated.")
-    ] = False,
     benchmark: BenchmarkOption = None,
     method: MethodOption = "paper",
     criterion: Criterion = None,
@@ -73,12 +70,12 @@ def juries(
     by = either(method, METHODS, "--method")
     options = AnalysisOptions(own, None, benchmark, criterion, by, reps=reps, seed=seed)
     if compare:
-        if common:
-            raise typer.BadParameter("only own responses", param_hint="--compare")
+        if on:
+            raise typer.BadParameter("a comparison draws no resamples", param_hint="--on")
         two = ComparisonQuestion(options, *_two_juries(compare))
-        print_comparison(study_of(context, db), two, json_to, on)
+        print_comparison(study_of(context, db), two, json_to)
         return
-    question = RankingQuestion(options, numbers, common, top)
+    question = RankingQuestion(options, numbers, top)
     print_juries(study_of(context, db), question, json_to, on)
 
 
@@ -104,34 +101,28 @@ def print_juries(
 
 
 def print_comparison(
-    engine: "Engine", question: "ComparisonQuestion", json_to: Path | None, on: str | None
+    engine: "Engine", question: "ComparisonQuestion", json_to: Path | None
 ) -> None:
     """Compare two juries, print which agrees better and the table, and write JSON where asked."""
-    from calibration.juries.comparison import compared_rows
     from calibration.tables.juries import COMPARISON
     from calibration.tables.numbers import TERMINAL
     from calibration.tables.spec import laid_out
     from medjury.services.juries import compare_juries
 
-    with (
-        computing(on, "scores, no texts, are", json_to) as executor,
-        progress("resampling", 1.0) as at,
-    ):
-        compared = compare_juries(engine, question, tick=at, executor=executor)
+    compared = compare_juries(engine, question)
     say_unnoted(compared.unnoted)
     show_decision(compared.decision, json_to)
     say("", json_to)
-    rows = compared_rows(compared.row, question.first, question.second)
     caption = f"{compared.row.benchmark}: {COMPARISON.caption}"
-    show_table(laid_out(COMPARISON, rows, TERMINAL, caption=caption), json_to)
+    show_table(laid_out(COMPARISON, [compared.row], TERMINAL, caption=caption), json_to)
     for line in compared.told:
         say(line, json_to)
-    write_json(comparison_json(compared), json_to)
+    write_json(comparison_json(question, compared), json_to)
 
 
 def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
     """Return what `medjury analyse juries --json` writes; undefined is None."""
-    from calibration.json_values import decision_json, json_value
+    from calibration.json_values import decision_json, json_row, json_value
     from calibration.notes import told
 
     ranking, question = ranked.ranking, ranked.question
@@ -140,7 +131,6 @@ def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
         "method": options.method,
         "criterion": options.criterion,
         "benchmark": ranked.benchmark,
-        "common": ranking.common,
         "k_jurors": len(ranking.pool),
         "n_juries": len(ranking.rows),
         "reps": options.reps,
@@ -150,22 +140,22 @@ def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
         "n_tried_before": ranked.ways_before,
         "n_unknown_cost": ranking.n_unknown_cost,
         "usd_made_up": list(ranked.made_up),
-        "winner": None if ranking.winner is None else _winner(ranking.winner),
-        "by_size": [_winner(winner) for winner in ranking.by_size],
-        "rows": [_row(row) for row in ranking.rows],
+        "winner": _best(ranking.winner, len(ranking.rows)) if ranking.winner else None,
+        "by_size": [_best(row, ranking.of_size(row.size)) for row in ranking.by_size],
+        "rows": [json_row(row) for row in ranking.rows],
         "note": told(ranking.notes),
         "notes": json_value(ranking.notes),
         "decision": decision_json(ranked.decision),
     }
 
 
-def comparison_json(compared: "ComparedJuries") -> dict[str, Any]:
+def comparison_json(question: "ComparisonQuestion", compared: "ComparedJuries") -> dict[str, Any]:
     """Return what `medjury analyse juries --compare --json` writes; undefined is None."""
     from calibration.json_values import decision_json, json_row, json_value
 
-    options = compared.question.options
+    options = question.options
     chosen = {name: getattr(options, name) for name in ("method", "criterion", "reps", "seed")}
-    juries = {"first": compared.question.first, "second": compared.question.second}
+    juries = {"first": question.first, "second": question.second}
     iccs = {"icc_first": compared.icc_first, "icc_second": compared.icc_second}
     decision = {"decision": decision_json(compared.decision)}
     head: dict[str, Any] = json_value(chosen | juries | iccs)
@@ -182,7 +172,7 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
     prices = " at made-up prices" if ranked.made_up else ""
     more = f", {top} of {len(front)}" if len(front) > top else ""
     parts: Mapping[str, Sequence[JuryRow]] = {
-        "the best jury of each size": [winner.row for winner in ranking.by_size],
+        "the best jury of each size": ranking.by_size,
         f"the first of {len(ranking.rows):,} juries": ranking.rows[:top],
         f"no cheaper jury agrees as well{prices}, the cheapest first{more}": front[:top],
     }
@@ -194,17 +184,11 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
         say(f"  {line}", json_to)
 
 
-def _winner(winner: "Winner") -> dict[str, Any]:
-    from calibration.json_values import json_value
+def _best(row: "JuryRow", n_compared: int) -> dict[str, Any]:
+    """Return the best of so many juries, and by how much its ICC is too high."""
+    from calibration.json_values import json_row, json_value
 
-    optimism = {"optimism": json_value(winner.optimism), "n_compared": winner.n_compared}
-    return _row(winner.row) | optimism
-
-
-def _row(row: "JuryRow") -> dict[str, Any]:
-    from calibration.json_values import json_row
-
-    return json_row(row)
+    return json_row(row) | {"optimism": json_value(row.optimism), "n_compared": n_compared}
 
 
 def _sizes(text: str | None) -> range | None:
