@@ -17,12 +17,10 @@ from calibration.tables.spec import (
 
 QUOTES: Mapping[str, str] = {
     "ICC(C,k)": "Quote first: how reliably the reference, the clinicians' mean, ranks responses",
-    "ICC(A,k)": "where scores count as points, such as at a threshold; raters are a random sample",
     "ICC(C,1)": "how similarly two clinicians rank responses; the basis for planning more clinicians",
     "ICC(A,1)": "how far the points of one clinician can replace another's",
 }
 
-INFLUENTIAL = 5
 REPEATS = "intra_rater"
 AGAIN = TableSpec(
     "The same clinician again: absolute agreement of a reading with its hidden repeat",
@@ -103,11 +101,6 @@ def _reading(row: Any, face: Typeface) -> str:
     return "agrees with the others" if row.low > 0 else "agreement not shown"
 
 
-def _left_out(name: str) -> str:
-    """Return "response:ID" as "response ID"."""
-    return name.replace(":", " ", 1)
-
-
 SCORED = Column("Scored", _scored, ("n_responses", "n_missing"))
 AGREEMENT = TableSpec(
     "Agreement with the clinicians. Like for like is a difference of two ICCs",
@@ -166,20 +159,6 @@ HELD = TableSpec(
         count("Clinicians", "n_clinicians"),
     ),
     in_columns=frozenset(["held_iccs"]),
-)
-INFLUENCE = TableSpec(
-    "Largest changes of the jury's ICC when one response or instance is left out",
-    "left_out",
-    "Left out",
-    (
-        number("ICC with it", "icc_all", 3),
-        number("ICC without", "icc_without", 3),
-        number("Change", "change", 3),
-    ),
-    tells=("icc_all",),
-    wanted=lambda row: row.scorer == "jury",
-    most=INFLUENTIAL,
-    named=_left_out,
 )
 MISSING = TableSpec(
     "Missing scores",

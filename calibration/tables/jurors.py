@@ -5,7 +5,6 @@ from typing import Any
 from calibration.tables import agreement
 from calibration.tables.agreement import RELIABILITY
 from calibration.tables.numbers import Typeface, scorer
-from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import (
     Column,
     TableSpec,
@@ -117,7 +116,6 @@ BEYOND_CHANCE = TableSpec(
         number("Kappa, quadratic", "kappa_quadratic"),
         number("Alpha, ordinal", "alpha_ordinal"),
         number("Gwet's AC2", "ac2"),
-        number("SE", "ac2_se", wide=True),
         count("Responses", "n_responses", wide=True),
     ),
     tells=("kappa_quadratic", "alpha_ordinal", "ac2"),
@@ -137,7 +135,6 @@ REPORTED = {
 SECTIONS = {
     "differences": agreement.DIFFERENCES,
     "reliability": RELIABILITY,
-    "influence": agreement.INFLUENCE,
     "missing": agreement.MISSING,
     "distributions": DISTRIBUTIONS,
     "other_measures": agreement.POINTS,
@@ -147,5 +144,4 @@ SECTIONS = {
     "length": LENGTH,
     "juror_value": VALUE,
     "test_retest": RETEST,
-    "evidence": MARKS,
 }

@@ -121,6 +121,9 @@ MEANINGS = {
     "95 %, share": Meaning("95 % interval of the share, with instances as clusters.", ERRORS),
     "Gap": Meaning("Mean of the jury's score minus the clinicians', in points.", ERRORS),
     "95 %, gap": Meaning("95 % interval of the gap, between instances.", ERRORS),
+    "Places two marked": Meaning(
+        "Of the places that were marked where two clinicians read, how many two marked.", ERRORS
+    ),
     "Spread": Meaning("How far the clinicians' scores of a response lie apart, in points.", ERRORS),
     "CUSUM": Meaning(
         "Running sum of how far agreement has fallen below its start; it grows where a fall lasts.",
@@ -178,7 +181,6 @@ MEANINGS = {
         "95 % interval of the difference if other clinicians of this kind rated other instances.",
         AGREEMENT,
     ),
-    "Change": Meaning("ICC with this rater or instance minus the ICC without.", AGREEMENT),
     "95 % of expected": Meaning("95 % interval of the ICC to expect on new responses.", JURIES),
     "95 % observed": Meaning(
         "95 % interval of the ICC seen here, before the correction for choosing.", JURIES
@@ -188,12 +190,7 @@ MEANINGS = {
     ),
     "SD, points": Meaning("How far scores of the same rater on the same response spread.", JURIES),
     "Identical scores": Meaning("Share of repeats that got the same score again.", JURIES),
-    "SE": Meaning("Standard error: the typical error of the figure by chance alone.", AGREEMENT),
     "At top": Meaning("Share of scores at the highest point of the scale.", JURIES),
-    "F1": Meaning(
-        "How well two raters mark the same passages: 1 the same ones, 0 none in common.", AGREEMENT
-    ),
-    "95 %, F1": Meaning("95 % interval of F1.", AGREEMENT),
     "95 %, AUC": Meaning("95 % interval of the AUC.", UNSAFE),
     "95 %, bias": Meaning("95 % interval of the bias.", AGREEMENT),
     "95 %, difference": Meaning("95 % interval of the difference.", AGREEMENT),

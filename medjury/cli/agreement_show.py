@@ -186,7 +186,7 @@ def show_subgroups(calibration: Calibration, json_to: Path | None, *, details: b
 
 
 def _is_brief(row: Any) -> bool:
-    return bool(row.critical) and row.scorer in BRIEF
+    return row.scorer in BRIEF
 
 
 def _last(rows: Sequence[Any]) -> list[Any]:
