@@ -92,7 +92,7 @@ def test_every_section_is_printed_and_written(shown: Details) -> None:
     out = shown.out
     assert "50 resamples: too few for an interval" in out
     assert "50 resamples, seed 0." in out
-    assert "Terms: leniency is" in out
+    assert "Terms: kappa is" in out
     found = shown.written["details"]
     assert set(found) == set(SECTIONS)
     for name, section in SECTIONS.items():

@@ -35,7 +35,7 @@ AGAIN = TableSpec(
     ),
 )
 DIFFERENCES = TableSpec(
-    "Paired differences of ICC(C,2): the jury's minus another's, on the same responses",
+    "The jury's ICC minus another's, on the same responses",
     "b",
     "Jury minus",
     (
@@ -62,14 +62,14 @@ OUTLIERS = TableSpec(
     ),
 )
 POINTS = TableSpec(
-    "Order, and points of the scale (scorer minus clinicians)",
+    "Order, and points above the clinicians",
     "scorer",
     "Scorer",
     (
         number("Spearman", "spearman"),
         number("Bias", "bias"),
         between("Bias 95 %", "bias_low", "bias_high"),
-        between("Limits of agreement", "limits_low", "limits_high"),
+        between("Limits, 95 %", "limits_low", "limits_high"),
     ),
     tells=("spearman", "bias"),
 )
@@ -139,7 +139,7 @@ CRITERIA = TableSpec(
         number("Spearman", "spearman", wide=True),
         number("Bias, points", "bias"),
         between("Bias 95 %", "bias_low", "bias_high"),
-        between("Limits of agreement", "limits_low", "limits_high", wide=True),
+        between("Limits, 95 %", "limits_low", "limits_high", wide=True),
         SCORED,
     ),
     in_columns=frozenset(["bca"]),
@@ -181,7 +181,7 @@ def _quote(row: Any, face: Typeface) -> str:
 
 
 RELIABILITY = TableSpec(
-    "The clinicians' own reliability: their mean is the reference of every comparison",
+    "The clinicians' own reliability",
     "form",
     "Form",
     (

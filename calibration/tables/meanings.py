@@ -69,7 +69,7 @@ MEANINGS = {
     "Bias, points": Meaning(
         "Mean of the scorer minus mean of the clinicians, in points.", AGREEMENT
     ),
-    "Limits of agreement": Meaning(
+    "Limits, 95 %": Meaning(
         "Between which two numbers of points 95 % of single differences are expected to lie "
         "(Bland and Altman).",
         AGREEMENT,
@@ -98,15 +98,16 @@ MEANINGS = {
     "Points for its own": Meaning(
         "Points that a juror gives its own family's responses beyond what others give them.", JURIES
     ),
-    "Kappa, quadratic": Meaning(
-        "Agreement beyond chance on whole scores; a miss by two points counts four times one.",
+    "Kappa": Meaning(
+        "Agreement beyond chance on whole scores; a miss by two points counts four times one (quadratic weights).",
         AGREEMENT,
     ),
-    "Alpha, ordinal": Meaning(
+    "Alpha": Meaning(
         "Krippendorff's agreement beyond chance on ordered scores, with ratings missing.", AGREEMENT
     ),
-    "Gwet's AC2": Meaning(
-        "Agreement beyond chance that stays stable where nearly all scores are the same.", AGREEMENT
+    "AC2": Meaning(
+        "Gwet's agreement beyond chance that stays stable where nearly all scores are the same.",
+        AGREEMENT,
     ),
     "Win rate, 95 %": Meaning(
         "Share of comparisons with other models that the model wins, with its interval.", MODELS
