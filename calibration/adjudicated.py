@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from calibration.detection_row import DetectionRow
+from calibration.detection import DetectionRow
 from calibration.notes import note
 from calibration.scope import AgreementRow
 from calibration.scores import Scores
@@ -18,7 +18,7 @@ Row = TypeVar("Row", bound=AgreementRow | DetectionRow)
 BETWEEN_CLINICIANS = ("clinicians", "like_for_like", "intra_rater", "jury_held_out")
 # Sections of the details that do.
 SECTIONS_BETWEEN_CLINICIANS = (
-    *("reliability", "influence", "missing", "distributions"),
+    *("reliability", "missing", "distributions"),
     *("chance_corrected", "severity", "test_retest"),
 )
 

@@ -5,16 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from calibration import remarks
-from calibration.krippendorff import (
-    FirstScores,
-    alpha_interval,
-    alpha_ordinal,
-    count_ratings,
-    first_scores,
-)
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.pairs import FRAGILE
 from calibration.scope import Scope
@@ -27,43 +21,28 @@ from calibration.shared_notes import (
     NO_SCORE,
 )
 from calibration.values import NAN
+from data.errors import BadInput
 
 
-@dataclass(frozen=True)
-class AC2:
-    """Gwet's coefficient and its standard error, over responses drawn independently."""
-
-    value: float
-    se: float
-
-
-def gwet_ac2(counts: Array, weights: Array) -> AC2:
+def gwet_ac2(counts: Array, weights: Array) -> float:
     """Return Gwet's AC2 of any number of raters, some ratings missing.
 
     Parameters
     ----------
     counts : shape (n, q)
-        How many raters gave each response each point, as `krippendorff.count_ratings`
-        returns them; one column for every point of the scale, used or not, since chance
-        agreement depends on q.
+        How many raters gave each response each point, as `count_ratings` returns them; one
+        column for every point of the scale, used or not, since chance agreement depends on q.
     weights : shape (q, q)
         Agreement of two points, 1 on the diagonal: `quadratic_weights`. The identity makes
         it AC1.
 
     Returns
     -------
-    AC2
+    float
         (p_a - p_e) / (1 - p_e). p_a is the weighted share of agreeing pairs, averaged over
         responses with two ratings or more; p_e = sum(weights) / (q (q - 1)) *
         sum pi (1 - pi), where pi is the mean share of each point over all responses with a
-        rating, a single one included. NaN where no response has two ratings; 1 with se 0
-        where all agree. se, the square root of the unconditional variance of a sample from
-        endless responses with these raters fixed, is NaN with fewer than two responses.
-
-    Notes
-    -----
-    se is the source's. It takes the number of responses with two ratings for a matter of
-    chance without correcting the mean for it, so it is too wide where many have only one.
+        rating, a single one included. NaN where no response has two ratings; 1 where all agree.
 
     References
     ----------
@@ -71,23 +50,15 @@ def gwet_ac2(counts: Array, weights: Array) -> AC2:
     British Journal of Mathematical and Statistical Psychology 61, 29.
     """
     counts = counts[counts.sum(axis=1) > 0]
-    (n, q), raters = counts.shape, counts.sum(axis=1)
+    q, raters = counts.shape[1], counts.sum(axis=1)
     several = raters >= 2
     if not several.any():
-        return AC2(NAN, NAN)
+        return NAN
     agreeing = (counts * (counts @ weights - 1)).sum(axis=1)
     agreed = np.where(several, agreeing / np.maximum(raters * (raters - 1), 1), 0.0)
-    shares = counts / raters[:, None]
-    share = shares.mean(axis=0)
-    factor = float(weights.sum()) / (q * (q - 1))
-    chance = factor * float(share @ (1 - share))
-    value = (float(agreed[several].mean()) - chance) / (1 - chance)
-    if n < 2:
-        return AC2(value, NAN)
-    own = (n / several.sum()) * (agreed - chance * several) / (1 - chance)
-    own_chance = factor * (shares @ (1 - share))
-    own -= 2 * (1 - value) * (own_chance - chance) / (1 - chance)
-    return AC2(value, float(np.sqrt(np.square(own - value).sum() / (n * (n - 1)))))
+    share = (counts / raters[:, None]).mean(axis=0)
+    chance = float(weights.sum()) / (q * (q - 1)) * float(share @ (1 - share))
+    return float((agreed[several].mean() - chance) / (1 - chance))
 
 
 def quadratic_weights(points: Array) -> Array:
@@ -95,176 +66,69 @@ def quadratic_weights(points: Array) -> Array:
     return np.asarray(1 - np.square((points[:, None] - points) / (points[-1] - points[0])))
 
 
-@dataclass(frozen=True)
-class ChanceRow(Noted):
-    """Chance-corrected agreement on one criterion, of clinicians alone or with one juror.
+def alpha_ordinal(counts: Array) -> float:
+    """Return Krippendorff's alpha with distances of an ordinal scale.
 
-    raters is "clinicians" or "juror:NAME"; n_responses counts the responses that two of
-    these raters scored. All coefficients are at most 1; NaN where undefined.
-    """
-
-    benchmark: str
-    criterion: str
-    raters: str
-    kappa_quadratic: float = NAN
-    alpha_ordinal: float = NAN
-    alpha_interval: float = NAN
-    ac2: float = NAN
-    ac2_se: float = NAN
-    n_responses: int = 0
-
-
-def chance_rows(scope: Scope, scores: Scores) -> list[ChanceRow]:
-    """Return kappa, alpha and AC2 on each criterion, of clinicians and of each juror with them.
+    The distance of two values is how many ratings lie between them: the square of the sum of
+    the frequencies from one to the other, the two ends counted by half.
 
     Parameters
     ----------
-    scope : one benchmark or all combined; its one criterion if one was asked for, else all
-    scores : the study, for its single scores
+    counts : shape (n, q)
+        As `count_ratings` returns them, columns in ascending order of what they stand for. Any
+        number of raters; a missing rating is just not counted, and a response with a single
+        rating takes no part.
 
     Returns
     -------
-    list of ChanceRow
-        For each criterion in the rubrics' order "clinicians", then the jurors. Of clinicians
-        kappa is the mean over their pairs, of a juror over its pairs with each clinician;
-        alpha and AC2 are of the clinicians, and of the clinicians and the juror together.
-        Over the responses that a clinician scored on the criterion; of hidden repeats and
-        replicates the first score, which the note says.
+    float
+        1 - D_observed / D_expected, at most 1: 0 is what scores handed out at random give,
+        below 0 raters disagree by system. NaN where no response has two ratings, or where
+        all ratings are the same: nothing varies that could be agreed on.
 
     References
     ----------
-    As `quadratic_kappa`, `krippendorff.alpha_interval` and `gwet_ac2`.
+    Krippendorff (2011), Computing Krippendorff's alpha-reliability, part D;
+    Hayes & Krippendorff (2007), Communication Methods and Measures 1, 77.
     """
-    single = scope.options.criterion
-    members = scores.members(scope.name)
-    known = dict.fromkeys(c for name in members for c in scores.rubrics[name].criteria)
-    criteria = tuple(known) if single is None else (single,)
-    return [row for name in criteria for row in _criterion_rows(scope, scores, members, name)]
+    pairable = counts[counts.sum(axis=1) >= 2]
+    totals = pairable.sum(axis=0)
+    position = np.cumsum(totals) - totals / 2
+    distance = np.square(position[:, None] - position)
+    expected = float(totals @ distance @ totals)
+    if not expected > 0:
+        return NAN
+    weighted = pairable / (pairable.sum(axis=1, keepdims=True) - 1)
+    # A rating paired with itself lies on the diagonal, where the distance is 0.
+    observed = float((weighted.T @ pairable * distance).sum())
+    return 1 - (float(totals.sum()) - 1) * observed / expected
 
 
-def _criterion_rows(
-    scope: Scope, scores: Scores, benchmarks: Sequence[str], criterion: str
-) -> Iterator[ChanceRow]:
-    members = [name for name in benchmarks if criterion in scores.rubrics[name].criteria]
-    read = first_scores(scores, members, criterion, scope.jurors)
-    scales = {(scores.rubrics[name].low, scores.rubrics[name].high) for name in read.benchmarks}
-    reason = None if read.clinicians else undefined(*CRITERION_UNSCORED, criterion=criterion)
-    reason = reason if members else undefined(*NO_CRITERION, criterion=criterion)
-    reason = reason if len(scales) < 2 else undefined(*DIFFERENT_SCALES)
-    whole = len(members) == len(benchmarks)
-    part = None if whole else note(*ALONE_HAS_CRITERION, benchmarks=members)
-    coded = None if reason else _Coded.of(read, *next(iter(scales)))
-    for group in ("clinicians", *(f"juror:{name}" for name in scope.jurors)):
-        row = ChanceRow(scope.name, criterion, group, notes=noted(reason))
-        if coded:
-            own = read.columns(group)
-            row = _measured(row, coded, own, scope.options.min_shared)
-            row = replace(row, notes=noted(part, *_rater_notes(scope, read, own), *row.notes))
-        yield row
+def count_ratings(ratings: Array, values: Array) -> Array:
+    """Count how many raters gave each response each value.
 
+    Parameters
+    ----------
+    ratings : shape (n, raters), NaN where missing
+    values : shape (q,), ascending: every value that may occur
 
-@dataclass(frozen=True, eq=False)
-class _Coded:
-    """Single scores made ready once, for the clinicians alone and with each juror."""
+    Returns
+    -------
+    shape (n, q). Counts of several groups of raters may be added.
 
-    read: FirstScores
-    points: Array
-    values: Array
-    codes: Integers
-    clinical: Array
-
-    @classmethod
-    def of(cls, read: FirstScores, low: int, high: int) -> "_Coded":
-        points = np.arange(low, high + 1.0)
-        values = np.union1d(points, read.ratings[~np.isnan(read.ratings)])
-        place = np.searchsorted(points, read.ratings.T)
-        codes = np.where(np.isnan(read.ratings.T), -1, place).astype(np.int64)
-        clinical = count_ratings(read.ratings[:, : len(read.clinicians)], values)
-        return cls(read, points, values, codes, clinical)
-
-    def counts(self, own: list[int]) -> Array:
-        """Return the counts of the clinicians' columns, and of a juror's if there is one more."""
-        size = len(self.read.clinicians)
-        return self.clinical + count_ratings(self.read.ratings[:, own[size:]], self.values)
-
-
-def _measured(row: ChanceRow, coded: _Coded, own: list[int], min_shared: int) -> ChanceRow:
-    """Fill in the row of the clinicians' columns, or of these and a juror's as the last."""
-    read, size, counts = coded.read, len(coded.read.clinicians), coded.counts(own)
-    shared = int((counts.sum(axis=1) >= 2).sum())
-    if reason := _why_undefined(read, own, shared):
-        return replace(row, notes=(reason,))
-    ordinal, interval = alpha_ordinal(counts), alpha_interval(counts, coded.values)
-    row = replace(row, alpha_ordinal=ordinal, alpha_interval=interval, n_responses=shared)
-    same = (
-        None
-        if np.isfinite(interval)
-        else note("alpha_undefined", "alpha undefined: all scores are the same")
-    )
-    whole = np.isin(coded.values, coded.points)
-    if between := int(counts[:, ~whole].sum()):
-        return replace(
-            row,
-            notes=noted(
-                same,
-                note(
-                    "off_points",
-                    "kappa and AC2 undefined: {scores:score} between the points of the scale",
-                    scores=between,
-                ),
-            ),
-        )
-    alone = len(own) == size
-    pairs = combinations(own, 2) if alone else ((own[-1], clinician) for clinician in own[:size])
-    kappas = pair_kappas(coded.codes, pairs, len(coded.points), min_shared)
-    ac2 = gwet_ac2(counts[:, whole], quadratic_weights(coded.points))
-    notes = noted(*kappas.notes(min_shared), same)
-    return replace(row, kappa_quadratic=kappas.mean, ac2=ac2.value, ac2_se=ac2.se, notes=notes)
-
-
-def _why_undefined(read: FirstScores, own: list[int], shared: int) -> Note | None:
-    if len(own) == 1:
-        return remarks.only_clinician(read.clinicians[0])
-    if len(own) > len(read.clinicians) and np.isnan(read.ratings[:, own[-1]]).all():
-        return undefined(*NO_SCORE, kind="juror", name=read.raters[own[-1]])
-    return (
-        None
-        if shared
-        else undefined("no_two_scores", "no response has the scores of two of these raters")
-    )
-
-
-def _rater_notes(scope: Scope, read: FirstScores, own: list[int]) -> Iterator[Note | None]:
-    """Yield notes on simulated raters, scores left out, and what the standard error assumes."""
-    is_scored = (~np.isnan(read.ratings[:, own])).any(axis=1)
-    if later_scores := sum(read.again[column] for column in own):
-        yield note(
-            "first_scores",
-            "first scores only: {scores:score} of repeats or replicates left out",
-            scores=later_scores,
-        )
-    instances = len(np.unique(read.instances[is_scored]))
-    if instances < is_scored.sum():
-        yield note(
-            "shared_ac2",
-            (
-                "{responses} responses from {instances} instances: AC2's standard error takes them as "
-                "independent"
-            ),
-            "several responses of an instance: AC2's standard error takes them as independent",
-            responses=int(is_scored.sum()),
-            instances=instances,
-        )
-    if alone := int(((~np.isnan(read.ratings[:, own])).sum(axis=1) == 1).sum()):
-        yield note(
-            "single_scores",
-            (
-                "{responses:response} with a single score: they count in AC2's chance term, and make "
-                "its standard error too wide"
-            ),
-            responses=alone,
-        )
-    yield remarks.simulated(scope.simulated & {read.raters[column] for column in own})
+    Raises
+    ------
+    BadInput
+        If a rating is none of the values.
+    """
+    rows, columns = np.nonzero(~np.isnan(ratings))
+    scores = ratings[rows, columns]
+    place = np.minimum(np.searchsorted(values, scores), len(values) - 1)
+    if (odd := scores[values[place] != scores]).size:
+        raise BadInput(f"the score {odd[0]:g} is none of the values {values[0]:g}..{values[-1]:g}")
+    counts = np.zeros((len(ratings), len(values)))
+    np.add.at(counts, (rows, place), 1.0)
+    return counts
 
 
 def quadratic_kappa(table: Array) -> float:
@@ -291,115 +155,202 @@ def quadratic_kappa(table: Array) -> float:
     """
     rows, columns = np.flatnonzero(table.sum(axis=1)), np.flatnonzero(table.sum(axis=0))
     if not len(rows) or (len(rows) == 1 and np.array_equal(rows, columns)):
-        return float("nan")
+        return NAN
     return float(cohens_kappa(table, wt="quadratic", return_results=False))
 
 
-@dataclass(frozen=True)
-class PairKappas:
-    """The kappas of some pairs of raters.
-
-    Attributes
-    ----------
-    kappas : tuple of float
-        One a pair that shares enough responses and has a kappa.
-    fragile : int
-        How many of these share fewer than 10 responses.
-    constant : int
-        In how many of these one rater gave one score only, which makes kappa 0.
-    undefined : int
-        Pairs that share enough, but gave all of it one and the same score.
-    too_few : int
-        Pairs that share something, but fewer responses than asked for.
-    """
-
-    kappas: tuple[float, ...]
-    fragile: int
-    constant: int
-    undefined: int
-    too_few: int
-
-    def notes(self, min_shared: int) -> Iterator[Note]:
-        """Yield notes on how many pairs the mean is of, and which were left out."""
-        pairs = len(self.kappas)
-        if pairs:
-            yield note("kappa_of", "kappa: mean of {pairs:pair}", pairs=pairs)
-        elif self.undefined:
-            yield note("kappa_alike", "kappa undefined: every pair gave one and the same score")
-        else:
-            yield note(
-                "kappa_no_pair",
-                "kappa undefined: no pair shares {min_shared} responses",
-                min_shared=min_shared,
-            )
-        if self.fragile:
-            yield note(
-                "kappa_fragile",
-                "fragile: {fragile} of {pairs:pair} with fewer than {least} shared responses",
-                fragile=self.fragile,
-                pairs=pairs,
-                least=FRAGILE,
-            )
-        if self.constant:
-            yield note(
-                "kappa_zero",
-                "{constant} of {pairs:pair} with kappa 0, as one of the two gave one score only",
-                constant=self.constant,
-                pairs=pairs,
-            )
-        if self.undefined and self.kappas:
-            yield note(
-                "kappa_left_alike",
-                "{pairs:pair} left out of kappa: both gave one and the same score",
-                pairs=self.undefined,
-            )
-        if self.too_few:
-            yield note(
-                "kappa_left_few",
-                "{pairs:pair} left out of kappa for sharing fewer than {min_shared} responses",
-                pairs=self.too_few,
-                min_shared=min_shared,
-            )
-
-    @property
-    def mean(self) -> float:
-        """Return the mean over pairs, each counting once; NaN if there is none."""
-        return float(np.mean(self.kappas)) if self.kappas else float("nan")
-
-
-def pair_kappas(
+def mean_kappa(
     codes: Integers, pairs: Iterable[tuple[int, int]], q: int, least: int
-) -> PairKappas:
-    """Return the quadratic weighted kappa of each of some pairs of raters.
+) -> tuple[float, list[Note]]:
+    """Return the mean quadratic weighted kappa of some pairs of raters, and notes on it.
 
     Parameters
     ----------
     codes : shape (raters, n)
         Which of the q points of the scale each score is, from 0; -1 where it is missing. Of
         single scores: rounding a mean to a point would make up agreement.
-    pairs : the two raters of each pair
+    pairs : the two raters of each pair, every one that has a kappa counting once
     q : how many points the scale has, used or not
     least : responses that both must have scored
     """
-    tables = [_table(codes[first], codes[second], q) for first, second in pairs]
-    enough = [table for table in tables if table.sum() >= max(least, 1)]
-    kappas = [(quadratic_kappa(table), table) for table in enough]
-    defined = [(kappa, table) for kappa, table in kappas if not np.isnan(kappa)]
-    return PairKappas(
-        kappas=tuple(kappa for kappa, _ in defined),
-        fragile=sum(int(table.sum() < FRAGILE) for _, table in defined),
-        constant=sum(int(_one_sided(table)) for _, table in defined),
-        undefined=len(kappas) - len(defined),
-        too_few=sum(int(table.sum() > 0) for table in tables) - len(enough),
-    )
+    kappas, fragile, alike = [], 0, 0
+    for first, second in pairs:
+        both = (codes[first] >= 0) & (codes[second] >= 0)
+        if (shared := int(both.sum())) < max(least, 1):
+            continue
+        cells = codes[first][both] * q + codes[second][both]
+        kappa = quadratic_kappa(np.bincount(cells, minlength=q * q).reshape(q, q).astype(float))
+        if np.isnan(kappa):
+            alike += 1
+        else:
+            kappas.append(kappa)
+            fragile += shared < FRAGILE
+    if fragile:
+        words = "fragile: {fragile} of {pairs:pair} with fewer than {least} shared responses"
+        counts = {"fragile": fragile, "pairs": len(kappas), "least": FRAGILE}
+        return float(np.mean(kappas)), [note("kappa_fragile", words, **counts)]
+    if kappas:
+        return float(np.mean(kappas)), []
+    if alike:
+        return NAN, [note("kappa_alike", "kappa undefined: every pair gave one and the same score")]
+    words = "kappa undefined: no pair shares {min_shared} responses"
+    return NAN, [note("kappa_no_pair", words, min_shared=least)]
 
 
-def _table(first: Integers, second: Integers, q: int) -> Array:
-    cells = first * q + second
-    both = np.bincount(cells[(first >= 0) & (second >= 0)], minlength=q * q)
-    return both.reshape(q, q).astype(np.float64)
+@dataclass(frozen=True)
+class ChanceRow(Noted):
+    """Chance-corrected agreement on one criterion, of clinicians alone or with one juror.
+
+    raters is "clinicians" or "juror:NAME"; n_responses counts the responses that two of
+    these raters scored. All coefficients are at most 1; NaN where undefined.
+    """
+
+    benchmark: str
+    criterion: str
+    raters: str
+    kappa_quadratic: float = NAN
+    alpha_ordinal: float = NAN
+    ac2: float = NAN
+    n_responses: int = 0
 
 
-def _one_sided(table: Array) -> bool:
-    """Tell whether one of the two raters gave one point only."""
-    return bool(min(np.count_nonzero(table.sum(axis=axis)) for axis in (0, 1)) == 1)
+def chance_rows(scope: Scope, scores: Scores) -> list[ChanceRow]:
+    """Return kappa, alpha and AC2 on each criterion, of clinicians and of each juror with them.
+
+    Parameters
+    ----------
+    scope : one benchmark or all combined; its one criterion if one was asked for, else all
+    scores : the study, for its single scores
+
+    Returns
+    -------
+    list of ChanceRow
+        For each criterion in the rubrics' order "clinicians", then the jurors. Of clinicians
+        kappa is the mean over their pairs, of a juror over its pairs with each clinician;
+        alpha and AC2 are of the clinicians, and of the clinicians and the juror together.
+        Over the responses that a clinician scored on the criterion; of hidden repeats and
+        replicates the first score, which the note says.
+    """
+    members = scores.members(scope.name)
+    known = dict.fromkeys(c for name in members for c in scores.rubrics[name].criteria)
+    criteria = [scope.options.criterion] if scope.options.criterion else [*known]
+    return [row for name in criteria for row in _criterion_rows(scope, scores, members, name)]
+
+
+def _criterion_rows(
+    scope: Scope, scores: Scores, benchmarks: Sequence[str], criterion: str
+) -> Iterator[ChanceRow]:
+    members = [name for name in benchmarks if criterion in scores.rubrics[name].criteria]
+    read = first_scores(scores, members, criterion, scope.jurors)
+    scales = {(scores.rubrics[name].low, scores.rubrics[name].high) for name in read.benchmarks}
+    reason = None if read.clinicians else undefined(*CRITERION_UNSCORED, criterion=criterion)
+    reason = reason if members else undefined(*NO_CRITERION, criterion=criterion)
+    reason = reason if len(scales) < 2 else undefined(*DIFFERENT_SCALES)
+    is_part = len(members) < len(benchmarks)
+    part = note(*ALONE_HAS_CRITERION, benchmarks=members) if is_part else None
+    own = [*range(len(read.clinicians))]
+    for place, group in enumerate(("clinicians", *(f"juror:{name}" for name in scope.jurors))):
+        row = ChanceRow(scope.name, criterion, group, notes=noted(reason))
+        if reason:
+            yield row
+            continue
+        columns = own if not place else [*own, len(own) + place - 1]
+        row = _measured(row, read, columns, next(iter(scales)), scope.options.min_shared)
+        later_scores = sum(read.again[column] for column in columns)
+        again = note(
+            "first_scores",
+            "first scores only: {scores:score} of repeats or replicates left out",
+            scores=later_scores,
+        )
+        raters = {read.raters[column] for column in columns}
+        made_up = remarks.simulated(scope.simulated & raters)
+        yield replace(row, notes=noted(part, again if later_scores else None, made_up, *row.notes))
+
+
+def _measured(
+    row: ChanceRow,
+    read: "FirstScores",
+    columns: list[int],
+    scale: tuple[int, int],
+    min_shared: int,
+) -> ChanceRow:
+    """Fill in the row of the clinicians' columns, or of these and a juror's as the last."""
+    ratings, is_alone = read.ratings[:, columns], len(columns) == len(read.clinicians)
+    points = np.arange(scale[0], scale[1] + 1.0)
+    values = np.union1d(points, ratings[~np.isnan(ratings)])
+    counts = count_ratings(ratings, values)
+    shared = int((counts.sum(axis=1) >= 2).sum())
+    if len(columns) == 1:
+        return replace(row, notes=(remarks.only_clinician(read.clinicians[0]),))
+    if not is_alone and np.isnan(ratings[:, -1]).all():
+        name = read.raters[columns[-1]]
+        return replace(row, notes=(undefined(*NO_SCORE, kind="juror", name=name),))
+    if not shared:
+        nobody = "no response has the scores of two of these raters"
+        return replace(row, notes=(undefined("no_two_scores", nobody),))
+    alpha = alpha_ordinal(counts)
+    row = replace(row, alpha_ordinal=alpha, n_responses=shared)
+    same = note("alpha_undefined", "alpha undefined: all scores are the same")
+    notes = [] if np.isfinite(alpha) else [same]
+    is_point = np.isin(values, points)
+    if between := int(counts[:, ~is_point].sum()):
+        words = "kappa and AC2 undefined: {scores:score} between the points of the scale"
+        return replace(row, notes=(*notes, note("off_points", words, scores=between)))
+    codes = np.where(np.isnan(ratings.T), -1, ratings.T - scale[0]).astype(np.int64)
+    last = len(columns) - 1
+    pairs = combinations(range(last + 1), 2) if is_alone else ((last, at) for at in range(last))
+    kappa, of_kappa = mean_kappa(codes, pairs, len(points), min_shared)
+    ac2 = gwet_ac2(counts, quadratic_weights(points))
+    return replace(row, kappa_quadratic=kappa, ac2=ac2, notes=(*of_kappa, *notes))
+
+
+@dataclass(frozen=True, eq=False)
+class FirstScores:
+    """Single scores on one criterion, of the responses that a clinician scored on it.
+
+    Attributes
+    ----------
+    ratings : shape (n, raters)
+        The first score that a rater gave a response; NaN where there is none.
+    benchmarks : those of the n responses
+    clinicians, jurors : the columns, clinicians first
+    again : how many later scores each column's rater gave (repeats, replicates), left out
+    """
+
+    ratings: Array
+    benchmarks: tuple[str, ...]
+    clinicians: tuple[str, ...]
+    jurors: tuple[str, ...]
+    again: tuple[int, ...]
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        """Return the rater of every column."""
+        return (*self.clinicians, *self.jurors)
+
+
+def first_scores(
+    scores: Scores, benchmarks: Sequence[str], criterion: str, jurors: Sequence[str]
+) -> FirstScores:
+    """Return the first score of clinicians and jurors on one criterion of some benchmarks.
+
+    First is the lowest pass, then the lowest replicate, that has a score: a mean of two
+    readings is no point of the scale, so coefficients of single scores take one of them.
+    """
+    read = scores.ratings[scores.ratings["criterion"] == criterion]
+    of_raters = (read["kind"] == "clinician") | read["rater"].isin(list(jurors))
+    read = read[of_raters & read["benchmark"].isin(list(benchmarks)) & read["score"].notna()]
+    if read[["pass_", "replicate"]].any(axis=None):
+        read = read.sort_values(["pass_", "replicate"], kind="stable")
+    clinical = read[read["kind"] == "clinician"]
+    clinicians = tuple(sorted(clinical["rater"].unique()))
+    read = read[read["response_id"].isin(clinical["response_id"].unique())]
+    rows = pd.factorize(read["response_id"])[0]
+    columns = pd.Index([*clinicians, *jurors]).get_indexer(pd.Index(read["rater"]))
+    is_first = ~pd.Series(rows * (len(clinicians) + len(jurors)) + columns).duplicated().to_numpy()
+    ratings = np.full((rows.max(initial=-1) + 1, len(clinicians) + len(jurors)), np.nan)
+    values = read["score"].to_numpy(dtype=np.float64)
+    ratings[rows[is_first], columns[is_first]] = values[is_first]
+    later = np.bincount(columns[~is_first], minlength=len(clinicians) + len(jurors))
+    benchmarks_read = tuple(sorted(clinical["benchmark"].unique()))
+    return FirstScores(ratings, benchmarks_read, clinicians, tuple(jurors), tuple(later.tolist()))

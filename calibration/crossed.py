@@ -1,48 +1,35 @@
 """The crossed random-effects model: variances of responses, raters and error from all ratings."""
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
+from scipy import special
 
-from calibration.icc import mean_squares, spearman_brown
+from calibration.icc import UNDEFINED, Interval, f_interval, mean_squares, spearman_brown
 from calibration.notes import Note, note
 from calibration.rating_matrix import FLAT, RatingMatrix
-from calibration.scores import Array, Integers
+from calibration.scores import Array
 from calibration.shared_notes import MIXED_FLAT
 from calibration.values import NAN
 
-START = 1.0, 0.25  # variance of responses and of all others, as multiples of the residual's
+START = 1.0, 0.25  # variance of responses and of raters, as multiples of the residual's
 LARGEST = 1e6  # such a multiple: hardly any residual
 NO_RESIDUAL = 1e4  # the search ends beyond it when nothing is left over
 STEEP = 1e-4  # slope of the log likelihood, in each multiple, of a search that did not end
-
-GroupEffect = Literal["fixed", "random"]
+HARDLY_ANY = 1e7  # times the error's variance: more is all
 
 
 @dataclass(frozen=True)
 class MixedModel:
-    """Variances of score = mean + response + rater + residual, and the ICCs they make.
+    """Variances of score = mean + response + rater + residual, by restricted maximum likelihood.
 
-    Attributes
-    ----------
-    response, rater, residual : float
-        Variance components, by restricted maximum likelihood. `rater` is of the first kind of
-        rater where there are several.
-    raters : tuple of float
-        The variance of raters of each kind, in the order in which the kinds first come.
-    group : float
-        The variance of groups of responses where they are random, else NaN.
-    reason : Note, optional
-        Why the model is undefined, when it is; all numbers are NaN then.
+    `reason` says why the model is undefined, when it is; all variances are NaN then.
     """
 
     response: float = NAN
     rater: float = NAN
     residual: float = NAN
-    raters: tuple[float, ...] = ()
-    group: float = NAN
     reason: Note | None = None
 
     def consistency(self, k: float = 1) -> float:
@@ -54,6 +41,10 @@ class MixedModel:
         return spearman_brown(_share(self.response, self.rater + self.residual), k)
 
 
+def _share(signal: float, noise: float) -> float:
+    return signal / (signal + noise) if signal + noise else NAN
+
+
 def clinicians_mixed_model(grid: RatingMatrix) -> MixedModel:
     """Fit raw composites of all clinicians: crossed random responses and raters.
 
@@ -62,13 +53,7 @@ def clinicians_mixed_model(grid: RatingMatrix) -> MixedModel:
     return crossed_model(grid.composites[:, grid.of_kind("clinician")])
 
 
-def crossed_model(
-    scores: Array,
-    *,
-    kinds: Sequence[str] | None = None,
-    groups: Sequence[str] | None = None,
-    group_effect: GroupEffect = "fixed",
-) -> MixedModel:
+def crossed_model(scores: Array) -> MixedModel:
     """Fit score = mean + response + rater + residual by restricted maximum likelihood (REML).
 
     The response effects, of which there are many, are integrated out in closed form: with k_m =
@@ -83,13 +68,6 @@ def crossed_model(
     ----------
     scores : shape (n, raters)
         NaN where a rater has not scored a response. Not standardised.
-    kinds : shape (raters,), optional
-        What each rater is, such as clinician or juror: each kind has a mean and a variance of its
-        own, and all have one residual.
-    groups : shape (n,), optional
-        What each response belongs to, such as its benchmark.
-    group_effect : "fixed" or "random"
-        Each group has a mean of its own, or groups are drawn like responses.
 
     Returns
     -------
@@ -103,22 +81,15 @@ def crossed_model(
     Statistical Association 72, 320.
     """
     is_rated = ~np.isnan(scores)
-    if reason := _why_not(scores, is_rated):
-        return MixedModel(reason=reason)
-    if kinds is None and groups is None and (closed_form := _in_closed_form(scores)):
-        return closed_form
-    return _fitted(_products(scores, kinds, groups, group_effect))
-
-
-def _why_not(scores: Array, is_rated: Array) -> Note | None:
     if is_rated.any(axis=0).sum() < 2:
-        return note("mixed_one", "the mixed model needs two clinicians")
+        return MixedModel(reason=note("mixed_one", "the mixed model needs two clinicians"))
     if (is_rated.sum(axis=1) > 1).sum() < 3:
-        return note("mixed_few", "the mixed model needs 3 responses that two clinicians rated")
+        few = "the mixed model needs 3 responses that two clinicians rated"
+        return MixedModel(reason=note("mixed_few", few))
     values = scores[is_rated]
     if np.ptp(values) <= FLAT * np.abs(values).max():
-        return note(*MIXED_FLAT)
-    return None
+        return MixedModel(reason=note(*MIXED_FLAT))
+    return _in_closed_form(scores) or _fitted(_products(scores))
 
 
 def _in_closed_form(scores: Array) -> MixedModel | None:
@@ -130,8 +101,7 @@ def _in_closed_form(scores: Array) -> MixedModel | None:
     rows, columns, error = float(ms.rows), float(ms.columns), float(ms.error)
     if not (rows > error > 0 and columns > error):
         return None
-    rater = (columns - error) / n
-    return MixedModel((rows - error) / k, rater, error, (rater,))
+    return MixedModel((rows - error) / k, (columns - error) / n, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +111,11 @@ class _Products:
     Attributes
     ----------
     every : shape (c, c)
-        Cross products over all ratings of the columns: fixed, random, scores.
+        Cross products over all ratings of the columns: 1, an indicator of each rater, scores.
     sums : shape (sizes, c, c)
         Cross products over the responses of one size of their sums.
     sizes, number : shape (sizes,)
         Ratings of a response, and how many responses have so many.
-    fixed : how many columns are fixed
-    block : shape (random columns,), which component each belongs to; response is 0
     n : how many ratings
     scale : standard deviation of the scores, of which all are multiples here
     """
@@ -156,79 +124,27 @@ class _Products:
     sums: Array
     sizes: Array
     number: Array
-    fixed: int
-    block: Integers
     n: int
     scale: float
-    n_kinds: int
 
 
-def _products(
-    scores: Array,
-    kinds: Sequence[str] | None,
-    groups: Sequence[str] | None,
-    group_effect: GroupEffect,
-) -> _Products:
+def _products(scores: Array) -> _Products:
     response, rater = np.nonzero(~np.isnan(scores))
     score = scores[response, rater]
     scale = float(score.std())
-    of_kind = _levels(np.zeros(scores.shape[1]) if kinds is None else np.array(kinds))
-    fixed, random = [_indicators(of_kind[rater])], [_indicators(rater)]
-    seen = np.unique(rater)
-    block = [1 + of_kind[seen]]
-    if groups is not None:
-        of_group = _indicators(_levels(np.array(groups))[response])
-        (random if group_effect == "random" else fixed).append(of_group)
-        if group_effect == "random":
-            block.append(np.full(of_group.shape[1], 2 + of_kind.max()))
-    fixed_columns = _independent(np.hstack(fixed))
-    design = np.column_stack([fixed_columns, *random, (score - score.mean()) / scale])
+    raters = (rater[:, None] == np.unique(rater)).astype(np.float64)
+    design = np.column_stack([np.ones(len(score)), raters, (score - score.mean()) / scale])
     starts = np.flatnonzero(np.diff(response, prepend=-1))
     total = np.add.reduceat(design, starts, axis=0)
     size = np.diff(np.append(starts, len(response)))
     sizes, number = np.unique(size, return_counts=True)
     sums = np.array([total[size == m].T @ total[size == m] for m in sizes])
-    return _Products(
-        every=design.T @ design,
-        sums=sums,
-        sizes=sizes.astype(np.float64),
-        number=number.astype(np.float64),
-        fixed=fixed_columns.shape[1],
-        block=np.concatenate(block),
-        n=len(score),
-        scale=scale,
-        n_kinds=int(of_kind.max()) + 1,
-    )
-
-
-def _levels(labels: Array) -> Integers:
-    """Return labels as numbers from 0, in the order in which they first come."""
-    names, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(names), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(names))
-    return rank[inverse]
-
-
-def _indicators(levels: Integers) -> Array:
-    """Return a column of 0 and 1 for each level that there is."""
-    indicators: Array = (levels[:, None] == np.unique(levels)).astype(np.float64)
-    return indicators
-
-
-def _independent(columns: Array) -> Array:
-    """Return as many of the columns as do not follow from those before them."""
-    independent: list[int] = []
-    for place in range(columns.shape[1]):
-        if np.linalg.matrix_rank(columns[:, [*independent, place]]) > len(independent):
-            independent.append(place)
-    return columns[:, independent]
+    of_sizes = sizes.astype(np.float64), number.astype(np.float64)
+    return _Products(design.T @ design, sums, *of_sizes, len(score), scale)
 
 
 def _fitted(data: _Products) -> MixedModel:
     from scipy.optimize import minimize
-
-    parts = int(data.block.max()) + 1
-    start = np.array([START[0], *[START[1]] * (parts - 1)])
 
     def criterion(ratios: Array) -> tuple[float, Array]:
         value, slopes, _ = _criterion(data, ratios)
@@ -236,63 +152,158 @@ def _fitted(data: _Products) -> MixedModel:
 
     optimum = minimize(
         criterion,
-        start,
+        np.array(START),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0.0, LARGEST)] * parts,
+        bounds=[(0.0, LARGEST)] * 2,
         options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000, "maxfun": 5000},
     )
     slope = np.where((optimum.x <= 0) & (optimum.jac > 0), 0.0, optimum.jac)
     if optimum.x.max() >= NO_RESIDUAL or not np.abs(slope * (1 + optimum.x)).max() < STEEP * data.n:
         return MixedModel(reason=note("mixed_unconverged", "the mixed model did not converge"))
     residual = _criterion(data, optimum.x)[2] * data.scale**2
-    variances = (residual * optimum.x).tolist()
-    raters = tuple(variances[1 : 1 + data.n_kinds])
-    group = variances[-1] if parts > 1 + data.n_kinds else NAN
-    return MixedModel(variances[0], raters[0], residual, raters, group)
+    response, rater = (residual * optimum.x).tolist()
+    return MixedModel(response, rater, residual)
 
 
 def _criterion(data: _Products, ratios: Array) -> tuple[float, Array, float]:
     """Return -2 log restricted likelihood but for a constant, its slopes, and the residual variance.
 
-    With C the cross products after the responses are integrated out, S what is left of C when the
-    fixed columns are, and T the ratios of the random columns: the log determinant is that of
-    I + S T, and the weighted residual sum of squares s_yy - s_y' T (I + S T)^-1 s_y.
+    `ratios` are the variances of responses and of raters over the residual's. With C the cross
+    products after the responses are integrated out, S what is left of C when the mean is, and T the
+    ratio of the raters: the log determinant is that of I + S T, and the weighted residual sum of
+    squares s_yy - s_y' T (I + S T)^-1 s_y.
     """
-    weight = ratios[0] / (1 + data.sizes * ratios[0])
-    cross = data.every - np.tensordot(weight, data.sums, 1)
-    change = -np.tensordot(1 / (1 + data.sizes * ratios[0]) ** 2, data.sums, 1)
-    p, of = data.fixed, ratios[data.block]
-    inner = cross[:p, :p]
-    taken = np.linalg.solve(inner, cross[:p, p:])
-    reduced = cross[p:, p:] - cross[p:, :p] @ taken
+    per_size, of = 1 + data.sizes * ratios[0], ratios[1]
+    cross = data.every - np.tensordot(ratios[0] / per_size, data.sums, 1)
+    change = -np.tensordot(1 / per_size**2, data.sums, 1)
+    inner = cross[:1, :1]
+    taken = np.linalg.solve(inner, cross[:1, 1:])
+    reduced = cross[1:, 1:] - cross[1:, :1] @ taken
     both, with_y = reduced[:-1, :-1], reduced[:-1, -1]
-    system = np.eye(len(of)) + both * of
+    system = np.eye(len(both)) + both * of
     solved = np.linalg.solve(system, np.column_stack([with_y, both]))
     pull, shrunk = solved[:, 0], solved[:, 1:]
     squares = reduced[-1, -1] - with_y @ (of * pull)
-    freedom = data.n - p
+    freedom = data.n - 1
     residual = np.concatenate([-(taken[:, -1] - taken[:, :-1] @ (of * pull)), -of * pull, [1.0]])
-    through = np.vstack([-taken[:, :-1], np.eye(len(of)), np.zeros((1, len(of)))])
+    through = np.vstack([-taken[:, :-1], np.eye(len(both)), np.zeros((1, len(both)))])
     moved = through.T @ change @ through
     logs = (
         data.number @ np.log1p(data.sizes * ratios[0])
         + np.linalg.slogdet(inner)[1]
         + np.linalg.slogdet(system)[1]
     )
-    own = (
-        data.number @ (data.sizes / (1 + data.sizes * ratios[0]))
-        + np.trace(np.linalg.solve(inner, change[:p, :p]))
+    by_response = (
+        data.number @ (data.sizes / per_size)
+        + np.trace(np.linalg.solve(inner, change[:1, :1]))
         + np.trace(np.linalg.solve(system, moved * of))
         + freedom * (residual @ change @ residual) / squares
     )
-    blocks = [data.block == place for place in range(1, len(ratios))]
-    rest = [
-        np.diag(shrunk)[in_block].sum() - freedom * (pull[in_block] @ pull[in_block]) / squares
-        for in_block in blocks
-    ]
-    return freedom * np.log(squares) + logs, np.array([own, *rest]), float(squares / freedom)
+    by_rater = np.diag(shrunk).sum() - freedom * (pull @ pull) / squares
+    value = freedom * np.log(squares) + logs
+    return value, np.array([by_response, by_rater]), float(squares / freedom)
 
 
-def _share(signal: float, noise: float) -> float:
-    return signal / (signal + noise) if signal + noise else NAN
+def consistency_interval(scores: Array, confidence: float = 0.95) -> Interval:
+    """Return Wald's exact interval of ICC(C,1) of scores (n, raters), NaN where missing.
+
+    With t the variance of responses over that of the error, and raters fixed, the weighted
+    residual sum of squares Q(t) less that of the error, over its degrees of freedom and the error's
+    mean square, has an F distribution at the true t, and falls with t. The ends are the t at which
+    it is the upper and the lower quantile, as t / (1 + t).
+
+    Returns
+    -------
+    Interval
+        Exact for independent normal responses, whatever is missing; the F interval of a complete
+        table. Not cut at 0. NaN without degrees of freedom for the error, or without error.
+
+    References
+    ----------
+    Wald (1940), Annals of Mathematical Statistics 11, 96. Seely & El-Bassiouni (1983), Annals of
+    Statistics 11, 197.
+    """
+    from scipy.optimize import brentq
+
+    if not np.isnan(scores).any():
+        ms, (n, k) = mean_squares(scores), scores.shape
+        of_mean = f_interval(float(1 - ms.error / ms.rows), n, k)
+        return Interval(*(spearman_brown(end, 1 / k) for end in (of_mean.low, of_mean.high)))
+    data = _products(scores)
+    every, sums, sizes = data.every[1:, 1:], data.sums[:, 1:, 1:], data.sizes
+    at_end, rank = _residual(every, sums, 1 / sizes)
+    responses, raters = len(scores), len(every) - 1
+    freedom, between = data.n - responses - rank, responses + rank - raters
+    if freedom < 1 or between < 1 or not at_end > HARDLY_ANY**-2 * every[-1, -1]:
+        return UNDEFINED
+
+    def ratio(t: float) -> float:
+        squares, _ = _residual(every, sums, t / (1 + sizes * t))
+        return (squares - at_end) / between / (at_end / freedom)
+
+    least, ends = -(1 - 1e-9) / float(sizes.max()), []
+    for share in ((1 + confidence) / 2, (1 - confidence) / 2):
+        quantile = float(special.fdtri(between, freedom, share))
+        if ratio(least) <= quantile:
+            ends.append(least)
+        elif ratio(HARDLY_ANY) >= quantile:
+            ends.append(HARDLY_ANY)
+        else:
+            ends.append(brentq(lambda t, at=quantile: ratio(t) - at, least, HARDLY_ANY, xtol=1e-9))
+    return Interval(*(t / (1 + t) for t in ends))
+
+
+def _residual(every: Array, sums: Array, weight: Array) -> tuple[float, int]:
+    """Return the residual sum of squares with raters fixed, and how many of them are free."""
+    cross = every - np.tensordot(weight, sums, 1)
+    inner = cross[:-1, :-1]
+    inverse = np.linalg.pinv(inner, rcond=1e-10, hermitian=True)
+    squares = cross[-1, -1] - cross[-1, :-1] @ inverse @ cross[:-1, -1]
+    rank = np.linalg.matrix_rank(inner, tol=1e-10 * every.max(), hermitian=True)
+    return float(squares), int(rank)
+
+
+def agreement_interval(model: MixedModel, scores: Array, confidence: float = 0.95) -> Interval:
+    """Return an approximate interval of ICC(A,1) over random raters, from variance components.
+
+    The interval of McGraw & Wong at the mean squares that the components make with as many ratings a
+    response, and a rater, as tell them apart. It is theirs where the table is complete.
+
+    Parameters
+    ----------
+    model : of the scores
+    scores : shape (n, raters), NaN where missing
+    confidence : of the interval
+
+    Returns
+    -------
+    Interval
+        In simulated studies of 60 to 300 responses, 3 to 12 raters and 2 or 3 of them a response, it
+        holds the truth in 92 to 97 %. NaN without degrees of freedom or without error.
+
+    References
+    ----------
+    McGraw & Wong (1996), Psychological Methods 1, 30, table 7.
+    """
+    is_rated, single = ~np.isnan(scores), model.agreement()
+    ratings = int(is_rated.sum())
+    responses, raters = (int(is_rated.any(axis=axis).sum()) for axis in (1, 0))
+    error_freedom = ratings - responses - raters + 1
+    if error_freedom < 1 or not math.isfinite(single) or single >= 1:
+        return UNDEFINED
+    per_response = (ratings - raters) / (responses - 1)
+    per_rater = (ratings - responses) / (raters - 1)
+    error = model.residual
+    rows, columns = per_response * model.response + error, per_rater * model.rater + error
+    a = per_response * single / (per_rater * (1 - single))
+    b = 1 + a * (per_rater - 1)
+    parts = (a * columns) ** 2 / (raters - 1) + (b * error) ** 2 / error_freedom
+    freedom = (a * columns + b * error) ** 2 / parts
+    rest = columns / per_rater + (1 - 1 / per_response - 1 / per_rater) * error
+    upper = (1 + confidence) / 2
+    low = rows / float(special.fdtri(responses - 1, freedom, upper))
+    high = rows * float(special.fdtri(freedom, responses - 1, upper))
+    return Interval(
+        *((end - error) / per_response / (end / per_response + rest) for end in (low, high))
+    )

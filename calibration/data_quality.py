@@ -8,33 +8,26 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
-from calibration.notes import Figures, Kind, Note, Noted, filled, note, noted, quoted, undefined
+from calibration.notes import Figures, Note, Noted, filled, note, noted, quoted, undefined
+from calibration.other_measures import juror_names, scorers_once
 from calibration.rating_matrix import FLAT, required_criteria
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, RubricShape, Scores
 from calibration.shared_notes import DIFFERENT_SCALES, NOTHING_SCORED
 from calibration.values import NAN
 
-
-def _at_end(figures: Figures) -> str:
-    whose = {
-        "clinicians": "the clinicians' {criterion} scores",
-        "jury": "the jury's {criterion} means",
-    }
-    own = whose.get(figures["rater"], "{rater:scorer}'s {criterion} scores")
-    return filled(f"{{share:.0%}} of {own} are exactly {{end}}", figures)
-
-
-CEILING_NOTE = ("ceiling", lambda figures: f"{_at_end(figures)}: a ceiling")
-FLOOR = ("floor", lambda figures: f"{_at_end(figures)}: a floor")
-
 CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
-BETWEEN = "between"
 
 
 @dataclass(frozen=True)
 class MissingRow(Noted):
-    """What is missing of one scorer."""
+    """What one scorer of a benchmark did not score.
+
+    n_responses : the analysed set; n_scored : those with the scorer's composite; n_missing =
+    n_no_rating + n_incomplete : the others. A missing response is incomplete if every juror without
+    a composite gave some score on it, else without rating. icc : as in the agreement table; NaN
+    with a note where it does not exist.
+    """
 
     benchmark: str
     scorer: str
@@ -47,41 +40,27 @@ class MissingRow(Noted):
 
 
 def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
-    """Count what each scorer of a scope did not score.
-
-    Returns
-    -------
-    list of MissingRow
-        A row a scorer. n_responses : the analysed set; n_scored : those with the scorer's
-        composite; n_missing = n_no_rating + n_incomplete : the others. A missing response is
-        incomplete if every juror without a composite gave some score on it, else without rating.
-        icc : as in the agreement table; NaN with a note where it does not exist.
-    """
-    seen = _seen(scope, scores)
-    return [_row(scope, scorer, panel, seen) for scorer, panel in scope.scorers.items()]
-
-
-def _seen(scope: Scope, scores: Scores) -> Flags:
-    """Return which raters gave any score to which response, shape (n, raters) as in the grid."""
+    """Count what each scorer of a scope did not score."""
     grid = scope.grid
     scored = scores.ratings.dropna(subset=["score"])
     pairs = scored[["response_id", "rater"]].drop_duplicates()
-    row = pairs["response_id"].map({name: i for i, name in enumerate(grid.responses)})
-    column = pairs["rater"].map({name: i for i, name in enumerate(grid.raters)})
-    in_grid = (row.notna() & column.notna()).to_numpy()
-    seen = np.zeros(grid.composites.shape, dtype=np.bool_)
-    seen[row[in_grid].to_numpy(dtype=np.int64), column[in_grid].to_numpy(dtype=np.int64)] = True
-    return seen
+    row = pd.Index(grid.responses).get_indexer(pd.Index(pairs["response_id"]))
+    column = pd.Index(grid.raters).get_indexer(pd.Index(pairs["rater"]))
+    in_grid = (row >= 0) & (column >= 0)
+    is_seen = np.zeros(grid.composites.shape, dtype=np.bool_)
+    is_seen[row[in_grid], column[in_grid]] = True
+    return [
+        _missing_row(scope, scorer, panel, is_seen) for scorer, panel in scorers_once(scope).items()
+    ]
 
 
-def _row(scope: Scope, scorer: str, panel: PanelColumns, seen: Flags) -> MissingRow:
+def _missing_row(scope: Scope, scorer: str, panel: PanelColumns, is_seen: Flags) -> MissingRow:
     grid, method = scope.grid, scope.options.method
     present, own = panel.present(grid), grid.columns(panel.members)
     lacking = np.isnan(grid.composites[:, own])
-    incomplete = ~present & (seen[:, own] | ~lacking).all(axis=1)
+    incomplete = ~present & (is_seen[:, own] | ~lacking).all(axis=1)
     pair = columns(grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-    reason = why_no_icc(grid, panel, method, (x, y))
     return MissingRow(
         benchmark=scope.name,
         scorer=scorer,
@@ -93,7 +72,7 @@ def _row(scope: Scope, scorer: str, panel: PanelColumns, seen: Flags) -> Missing
         icc=column_icc(x, y, method),
         notes=noted(
             remarks.coverage(int(present.sum()), len(present), 0, len(present)),
-            reason,
+            why_no_icc(grid, panel, method, (x, y)),
             remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
         ),
     )
@@ -111,10 +90,10 @@ class DistributionRow(Noted):
     rater: str
     criterion: str
     n: int
-    mean: float
-    sd: float
-    counts: dict[str, int]
-    at_top: float
+    mean: float = NAN
+    sd: float = NAN
+    counts: dict[str, int] | None = None
+    at_top: float = NAN
 
 
 def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
@@ -138,15 +117,33 @@ def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
         criterion's scale differs between benchmarks. The note says where 80 % or more are at
         one end, and names who gave one score only (twice or more).
     """
-    scored = _scores_in_scope(scope, scores)
-    rows: list[DistributionRow] = []
-    for criterion, shapes in _criteria(scope, scores).items():
-        own = scored[scored["criterion"] == criterion]
-        rows += [
-            _distribution_row(scope, criterion, shapes, rater, part)
-            for rater, part in _raters(scope, own)
-        ]
-    return rows
+    table, required = scores.ratings, required_criteria(scores.rubrics, scope.options.criterion)
+    in_scope = table["response_id"].isin(scope.grid.responses) & (
+        (table["kind"] == "clinician") | table["rater"].isin(scope.jurors)
+    )
+    scored = table[in_scope].dropna(subset=["score"]).astype({"score": float})
+    shapes_of: dict[str, set[RubricShape]] = {}
+    for benchmark in scores.members(scope.name):
+        for criterion in required.get(benchmark, ()):
+            shapes_of.setdefault(criterion, set()).add(scores.rubrics[benchmark])
+    return [
+        _distribution_row(scope, criterion, shapes, rater, part)
+        for criterion, shapes in shapes_of.items()
+        for rater, part in _raters(scope, scored[scored["criterion"] == criterion])
+    ]
+
+
+def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each kind of rater with its scores; the jury's are means of its jurors."""
+    yield "clinicians", own[own["kind"] == "clinician"]
+    if scope.jury:
+        part = own[own["rater"].isin(scope.jury.members)]
+        by_juror = part.groupby(["response_id", "rater"])["score"].mean()
+        means = by_juror.groupby("response_id").agg(["mean", "count"])
+        enough = means.loc[means["count"] >= scope.jury.needed, ["mean"]]
+        yield "jury", enough.rename(columns={"mean": "score"}).assign(rater="the jury")
+    for name in juror_names(scope):
+        yield f"juror:{name}", own[own["rater"] == name]
 
 
 def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
@@ -167,44 +164,7 @@ def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
     counts = {
         str(point): int((on_point & (nearest == point)).sum()) for point in range(low, high + 1)
     }
-    return counts | {BETWEEN: len(scores) - sum(counts.values())}
-
-
-def _scores_in_scope(scope: Scope, scores: Scores) -> pd.DataFrame:
-    """Return every score of clinicians and of the scope's jurors on its responses."""
-    table = scores.ratings
-    in_scope = table["response_id"].isin(scope.grid.responses) & (
-        (table["kind"] == "clinician") | table["rater"].isin(scope.jurors)
-    )
-    scored = table[in_scope].dropna(subset=["score"])
-    names = dict.fromkeys(["response_id", "rater", "criterion", "kind"], "category")
-    return scored.astype({"score": float, **names})  # names are compared many times over
-
-
-def _criteria(scope: Scope, scores: Scores) -> dict[str, set[RubricShape]]:
-    """Return the rubrics that have each criterion, in the order of the rubrics."""
-    shapes_of: dict[str, set[RubricShape]] = {}
-    required = required_criteria(scores.rubrics, scope.options.criterion)
-    for benchmark in scores.members(scope.name):
-        for criterion in required.get(benchmark, ()):
-            shapes_of.setdefault(criterion, set()).add(scores.rubrics[benchmark])
-    return shapes_of
-
-
-def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    yield "clinicians", own[own["kind"] == "clinician"]
-    if scope.jury:
-        yield "jury", _jury_means(scope.jury, own)
-    for name in scope.jurors:
-        yield f"juror:{name}", own[own["rater"] == name]
-
-
-def _jury_means(jury: PanelColumns, own: pd.DataFrame) -> pd.DataFrame:
-    part = own[own["rater"].isin(jury.members)]
-    by_juror = part.groupby(["response_id", "rater"], observed=True)["score"].mean()
-    means = by_juror.groupby("response_id", observed=True).agg(["mean", "count"])
-    enough = means.loc[means["count"] >= jury.needed, ["mean"]].rename(columns={"mean": "score"})
-    return enough.assign(rater="the jury")
+    return counts | {"between": len(scores) - sum(counts.values())}
 
 
 def _distribution_row(
@@ -212,48 +172,58 @@ def _distribution_row(
 ) -> DistributionRow:
     scales = {(shape.low, shape.high) for shape in shapes}
     values = part["score"].to_numpy(dtype=np.float64)
+    about = scope.name, rater, criterion, len(values)
     if len(scales) > 1 or not len(values):
         why = undefined(*(NOTHING_SCORED if len(scales) == 1 else DIFFERENT_SCALES))
-        about = scope.name, rater, criterion
-        return DistributionRow(*about, len(values), NAN, NAN, {}, NAN, notes=(why,))
+        return DistributionRow(*about, counts={}, notes=(why,))
     low, high = scales.pop()
     counts = at_points(values, low, high)
+    at_top, at_bottom = (counts[str(end)] / len(values) for end in (high, low))
+    raters = set(scope.jurors) if rater == "jury" else set(part["rater"])
+    named = {"rater": rater, "criterion": criterion}
     return DistributionRow(
-        benchmark=scope.name,
-        rater=rater,
-        criterion=criterion,
-        n=len(values),
+        *about,
         mean=float(values.mean()),
         sd=float(values.std(ddof=1)) if len(values) > 1 else NAN,
         counts=counts,
-        at_top=counts[str(high)] / len(values),
+        at_top=at_top,
         notes=noted(
-            _end(CEILING_NOTE, (rater, criterion), counts[str(high)] / len(values), high),
-            _end(FLOOR, (rater, criterion), counts[str(low)] / len(values), low),
+            note("ceiling", _ceiling, **named, share=at_top, end=high)
+            if at_top >= CEILING
+            else None,
+            note("floor", _floor, **named, share=at_bottom, end=low)
+            if at_bottom >= CEILING
+            else None,
             _unvaried(part),
-            remarks.simulated(scope.simulated & _raters_behind(scope, rater, part)),
+            remarks.simulated(scope.simulated & raters),
         ),
     )
 
 
-def _end(code: Kind, about: tuple[str, str], share: float, end: int) -> Note | None:
-    if share < CEILING:
-        return None
-    rater, criterion = about
-    return note(*code, rater=rater, criterion=criterion, share=share, end=end)
+def _at_end(figures: Figures) -> str:
+    whose = {
+        "clinicians": "the clinicians' {criterion} scores",
+        "jury": "the jury's {criterion} means",
+    }
+    own = whose.get(figures["rater"], "{rater:scorer}'s {criterion} scores")
+    return filled(f"{{share:.0%}} of {own} are exactly {{end}}", figures)
+
+
+def _ceiling(figures: Figures) -> str:
+    return f"{_at_end(figures)}: a ceiling"
+
+
+def _floor(figures: Figures) -> str:
+    return f"{_at_end(figures)}: a floor"
 
 
 def _unvaried(part: pd.DataFrame) -> Note | None:
     """Note the raters who gave the same score every time, with the score and how often."""
-    by_rater = part.groupby("rater", observed=True)["score"].agg(["min", "max", "count"])
-    flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
-    always = by_rater[flat & (by_rater["count"] > 1)]
+    by_rater = part.groupby("rater")["score"].agg(["min", "max", "count"])
+    is_flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
+    always = by_rater[is_flat & (by_rater["count"] > 1)]
     raters = [(str(name), *own) for name, *own in always[["min", "count"]].itertuples()]
     return note("unvaried", _unvaried_words, raters=raters) if raters else None
-
-
-def _raters_behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:
-    return set(scope.jurors) if rater == "jury" else set(part["rater"])
 
 
 def _unvaried_words(figures: Figures) -> str:

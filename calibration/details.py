@@ -6,16 +6,13 @@ from dataclasses import dataclass, field
 from calibration.chance_corrected import chance_rows
 from calibration.data_quality import distribution_rows, missing_rows
 from calibration.differences import difference_rows
-from calibration.influence import influence_rows
-from calibration.juror_bias import length_rows, self_preference_rows
 from calibration.juror_value import value_rows
-from calibration.marks import NOTHING, Marks, mark_rows
 from calibration.notes import Noted
 from calibration.other_measures import secondary_rows
+from calibration.raters import length_rows, self_preference_rows, severity_rows
 from calibration.reliability import ReliabilityRow
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
-from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
 from calibration.values import AnalysisOptions
 
@@ -32,7 +29,6 @@ class StudyContext:
     authors : response_id -> family of its author, where known; None while the study is blind
     families : juror -> family
     tried : scope -> comparisons ever tried on it beside those made here
-    marks : what clinicians marked
     reference : how reliable the clinicians are, of the same scores and jury
     """
 
@@ -40,7 +36,6 @@ class StudyContext:
     authors: Mapping[str, str] | None = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
     tried: Callable[[Scope], int] = lambda _: 0
-    marks: Marks = NOTHING
     reference: Sequence[ReliabilityRow] = ()
 
 
@@ -57,10 +52,9 @@ def details(
     """
     rows_of: Details = {}
     for scope in scopes(scores, options, tick):
-        if why_undefined_scope(scores, scope):
-            continue
-        for name, rows in sections(scope, scores, known):
-            rows_of.setdefault(name, []).extend(rows)
+        if not why_undefined_scope(scores, scope):
+            for name, rows in sections(scope, scores, known):
+                rows_of.setdefault(name, []).extend(rows)
     return rows_of
 
 
@@ -69,8 +63,7 @@ def sections(
 ) -> Iterator[tuple[str, Iterable[Noted]]]:
     """Yield the sections of one scope by name, in the order in which they are shown."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
-    yield "reliability", _rows_of(scope, known.reference)
-    yield "influence", influence_rows(scope)
+    yield "reliability", [row for row in known.reference if row.benchmark == scope.name]
     yield "missing", missing_rows(scope, scores)
     yield "distributions", distribution_rows(scope, scores)
     yield "other_measures", secondary_rows(scope, scores)
@@ -80,8 +73,3 @@ def sections(
     yield "length", length_rows(scope, known.words)
     yield "juror_value", value_rows(scope)
     yield "test_retest", test_retest_rows(scope, scores)
-    yield "evidence", mark_rows(scope, scores, known.marks)
-
-
-def _rows_of(scope: Scope, rows: Sequence[ReliabilityRow]) -> list[Noted]:
-    return [row for row in rows if row.benchmark == scope.name]

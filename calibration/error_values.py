@@ -49,6 +49,8 @@ class ErrorRow(Noted):
         between instances
     n_twice, spread : responses of the group with composites of two clinicians or more, and the mean
         on them of the largest composite minus the smallest
+    n_places, n_shared : places marked so on responses that two clinicians or more read, and those of
+        them that two or more marked; see `places`
     """
 
     benchmark: str
@@ -70,6 +72,8 @@ class ErrorRow(Noted):
     gap_high: float = NAN
     n_twice: int = 0
     spread: float = NAN
+    n_places: int = 0
+    n_shared: int = 0
 
     @property
     def key(self) -> str:

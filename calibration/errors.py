@@ -1,7 +1,7 @@
-"""Errors that clinicians marked, counted by type, with examples and quotes picked by one rule."""
+"""Errors that clinicians marked: counts by type, agreement on them, examples and quotes picked by one rule."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
@@ -20,7 +20,7 @@ from calibration.error_values import (
     PickedResponse,
     Quote,
 )
-from calibration.marks import BY_GRAVITY, GRAVITIES, Marks
+from calibration.icc import UNDEFINED
 from calibration.notes import note, noted
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope
@@ -28,7 +28,28 @@ from calibration.scores import Array, Flags, Scores
 from calibration.shared_notes import MARKS_WITHOUT_JURY
 from calibration.values import NAN
 
+COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
+GRAVITIES = ("critical", "major")
+BY_GRAVITY = ("critical", "major", "minor", "")
 DIGITS = 9  # by which means are compared, so that rounding makes no order
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """What was marked, and who could have marked it.
+
+    Attributes
+    ----------
+    stretches : DataFrame
+        A mark a row, of first readings alone, with the columns `COLUMNS`: `side` is "response" or
+        "source", `start` and `end` characters of it, `severity` "" where that was not said.
+    readers : mapping
+        response_id -> the clinicians who submitted it where marks can be made. Nothing is known of
+        what anybody else saw wrong.
+    """
+
+    stretches: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*COLUMNS]))
+    readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +57,7 @@ class _Rated:
     """The rated responses of a scope, a value a response; `own` is their marks, `at` their row."""
 
     scope: Scope
-    is_read: Flags
+    readers: Array
     clinicians: Array
     n_clinicians: Array
     spread: Array
@@ -51,9 +72,14 @@ class _Rated:
 
     def rows_of(self, marks: pd.DataFrame) -> Flags:
         """Return which responses have one of these marks."""
-        rows = np.zeros(len(self.is_read), dtype=np.bool_)
+        rows = np.zeros(len(self.readers), dtype=np.bool_)
         rows[marks["at"].to_numpy(dtype=np.int64)] = True
         return rows
+
+    def error_types(self) -> list[str]:
+        """Return the error types that were marked, that of the most marks first."""
+        counts = self.own["error"].value_counts()
+        return sorted(counts.index, key=lambda error: (-counts[error], error))
 
 
 def benchmark_errors(scope: Scope, scores: Scores, marks: Marks, per_group: int) -> BenchmarkErrors:
@@ -74,15 +100,14 @@ def benchmark_errors(scope: Scope, scores: Scores, marks: Marks, per_group: int)
     first, then the lowest clinicians' mean; only where there is one. Ties go by response id.
     """
     rated = _rated(scope, marks)
-    simulated = scope.simulated & {
-        *(scope.jury.members if scope.jury else ()), *scope.clinicians, *rated.own["rater"]
-    }  # fmt: skip
+    members = scope.jury.members if scope.jury else ()
+    simulated = scope.simulated & {*members, *scope.clinicians, *rated.own["rater"]}
     ids = set(scores.responses.loc[scores.responses["benchmark"] == scope.name, "response_id"])
     outside = (set(marks.stretches["response_id"]) & ids) - set(scope.grid.responses)
     clinical = {*scores.raters("clinician")}
     return BenchmarkErrors(
         scope.name,
-        tuple(_rows(rated, frozenset(simulated))),
+        tuple(_rows(rated, simulated)),
         tuple(_picked(rated, scores, per_group)),
         n_in_study=scope.in_study,
         n_rated=len(scope.grid.responses),
@@ -104,67 +129,59 @@ def _rated(scope: Scope, marks: Marks) -> _Rated:
     given = (~np.isnan(clinical)).sum(axis=1)
     largest = np.nanmax(clinical, axis=1, initial=-np.inf)
     smallest = np.nanmin(clinical, axis=1, initial=np.inf)
-    is_read = np.array([bool(marks.readers.get(name)) for name in grid.responses], dtype=np.bool_)
+    readers = np.array([len(marks.readers.get(name, ())) for name in grid.responses], dtype=float)
     spread = np.where(given > 1, largest - smallest, NAN)
-    return _Rated(scope, is_read, raw.clinicians, given, spread, raw.scorer, own)
-
-
-def _error_types(own: pd.DataFrame) -> list[str]:
-    """Return the error types that were marked, that of the most marks first."""
-    counts = own["error"].value_counts()
-    return sorted(counts.index, key=lambda error: (-counts[error], error))
+    return _Rated(scope, readers, raw.clinicians, given, spread, raw.scorer, own)
 
 
 def _rows(rated: _Rated, simulated: frozenset[str]) -> Iterator[ErrorRow]:
     own, nothing = rated.own, rated.own.iloc[:0]
-    is_marked = rated.rows_of(own)
-    groups: list[tuple[ErrorGroup, str, pd.DataFrame, Flags]] = [
-        (ErrorGroup.MARKED, "", own, is_marked)
-    ]
+    is_marked, is_read = rated.rows_of(own), rated.readers > 0
     grave = own[own["severity"].isin(GRAVITIES)]
-    parts = [(ErrorGroup.GRAVE, "", grave)] if len(grave) else []
-    parts += [(ErrorGroup.ERROR, error, own[own["error"] == error]) for error in _error_types(own)]
-    groups += [(group, error, marks, rated.rows_of(marks)) for group, error, marks in parts]
-    groups.append((ErrorGroup.UNMARKED, "", nothing, rated.is_read & ~is_marked))
-    groups.append((ErrorGroup.UNREAD, "", nothing, ~rated.is_read & ~is_marked))
-    yield from (_row(rated, *group, simulated) for group in groups)
+    groups = [(ErrorGroup.MARKED, "", own, is_marked)]
+    if len(grave):
+        groups.append((ErrorGroup.GRAVE, "", grave, rated.rows_of(grave)))
+    for error in rated.error_types():
+        marks = own[own["error"] == error]
+        groups.append((ErrorGroup.ERROR, error, marks, rated.rows_of(marks)))
+    groups.append((ErrorGroup.UNMARKED, "", nothing, is_read & ~is_marked))
+    groups.append((ErrorGroup.UNREAD, "", nothing, ~is_read & ~is_marked))
+    for group, error, marks, rows in groups:
+        yield _row(rated, ErrorRow(rated.scope.name, group, error), marks, rows, simulated)
 
 
 def _row(
-    rated: _Rated,
-    group: ErrorGroup,
-    error: str,
-    marks: pd.DataFrame,
-    rows: Flags,
-    simulated: frozenset[str],
+    rated: _Rated, row: ErrorRow, marks: pd.DataFrame, rows: Flags, simulated: frozenset[str]
 ) -> ErrorRow:
     grid, scored = rated.scope.grid, rows & ~np.isnan(rated.jury)
-    readable = rated.is_read | rated.rows_of(rated.own)
-    is_share = group != ErrorGroup.UNREAD and readable.any()
-    hits, trials = rows.astype(np.float64), readable.astype(np.float64)
-    share = clustered_proportion(hits, trials, grid.clusters) if is_share else None
+    readable = (rated.readers > 0) | rated.rows_of(rated.own)
+    share, ends = NAN, UNDEFINED
+    if row.group != ErrorGroup.UNREAD and readable.any():
+        share = float(rows.sum() / readable.sum())
+        ends = clustered_proportion(rows.astype(float), readable.astype(float), grid.clusters)
     gap = clustered_mean(np.where(scored, rated.gap, NAN), grid.clusters, grid.n_clusters)
-    ends, twice = gap.interval(), rows & ~np.isnan(rated.spread)
-    return ErrorRow(
-        rated.scope.name,
-        group,
-        error,
+    of_gap, twice = gap.interval(), rows & ~np.isnan(rated.spread)
+    shared = places(marks[rated.readers[marks["at"].to_numpy(dtype=np.int64)] > 1])
+    return replace(
+        row,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
         n_read=int(readable.sum()),
-        share=float(rows.sum() / readable.sum()) if share else NAN,
-        low=share.low if share else NAN,
-        high=share.high if share else NAN,
+        share=share,
+        low=ends.low,
+        high=ends.high,
         n_marks=len(marks),
         n_grave=int(marks["severity"].isin(GRAVITIES).sum()),
         clinicians=_mean(rated.clinicians, rows),
         n_scored=int(scored.sum()),
         jury=_mean(rated.jury, scored),
         gap=gap.value,
-        gap_low=ends.low,
-        gap_high=ends.high,
+        gap_low=of_gap.low,
+        gap_high=of_gap.high,
         n_twice=int(twice.sum()),
         spread=_mean(rated.spread, twice),
+        n_places=len(shared),
+        n_shared=sum(raters > 1 for raters in shared),
         notes=noted(
             note(*MARKS_WITHOUT_JURY) if not rated.scope.jury else None,
             remarks.few_instances(gap.instances),
@@ -173,13 +190,32 @@ def _row(
     )
 
 
+def places(marks: pd.DataFrame) -> list[int]:
+    """Return, of each place that was marked, how many clinicians marked it.
+
+    `marks` has the columns `COLUMNS`. A place is a run of stretches of one response and side that
+    overlap, one with the next; stretches that only touch are two.
+    """
+    raters_of: list[set[str]] = []
+    where, reached = ("", ""), 0
+    table = marks.sort_values(["response_id", "side", "start", "end"])
+    fields = table[["response_id", "side", "rater", "start", "end"]]
+    for response, side, rater, start, end in fields.itertuples(index=False, name=None):
+        if (response, side) != where or start >= reached:
+            raters_of.append(set())
+            where, reached = (response, side), end
+        raters_of[-1].add(rater)
+        reached = max(reached, end)
+    return [len(raters) for raters in raters_of]
+
+
 def _mean(values: Array, rows: Flags) -> float:
     return float(values[rows].mean()) if rows.any() else NAN
 
 
 def _picked(rated: _Rated, scores: Scores, per_group: int) -> Iterator[PickedResponse]:
     """Yield the examples, reason by reason."""
-    every = np.ones(len(rated.is_read), dtype=np.bool_)
+    every = np.ones(len(rated.readers), dtype=np.bool_)
     orders: list[tuple[PickedFor, str, Flags]] = [
         (PickedFor.LOWEST, "", every),
         (PickedFor.JURY, "", np.abs(np.nan_to_num(rated.gap)) > FLAT),
@@ -187,7 +223,7 @@ def _picked(rated: _Rated, scores: Scores, per_group: int) -> Iterator[PickedRes
     ]
     orders += [
         (PickedFor.ERROR, error, rated.rows_of(rated.own[rated.own["error"] == error]))
-        for error in _error_types(rated.own)
+        for error in rated.error_types()
     ]
     table = scores.responses
     instances = dict(zip(table["response_id"], table["instance_id"], strict=True))
@@ -208,7 +244,7 @@ def _picked(rated: _Rated, scores: Scores, per_group: int) -> Iterator[PickedRes
                 float(rated.jury[at]),
                 float(rated.gap[at]),
                 errors.get(at, ()),
-                bool(rated.is_read[at]),
+                bool(rated.readers[at]),
             )
 
 

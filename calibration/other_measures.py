@@ -1,7 +1,8 @@
 """Each scorer beside its ICC: rank correlation, and difference in points of the scale."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ from calibration import remarks
 from calibration.agreement import (
     LEAST_RESPONSES,
     Columns,
+    PanelColumns,
     column_icc,
     columns,
     unscaled,
     why_no_icc,
     why_undefined,
 )
-from calibration.bootstrap import Counts, percentile_interval
+from calibration.bootstrap import Counts, Statistic, percentile_interval
 from calibration.icc import UNDEFINED, Interval
+from calibration.jackknife import deletions, iccs_without
 from calibration.notes import Note, Noted, note, noted
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope, why_undefined_scope
@@ -26,8 +29,7 @@ from calibration.scores import Array, Integers, Scores
 from calibration.shared_notes import ONLY_ORDER
 from calibration.values import NAN, NORMAL_95
 
-LEAST_DIFFERENCES = 2  # one difference has no spread
-IN_POINTS = (*("icc_raw", "bias", "bias_low", "bias_high", "limits_low", "limits_high"),)
+LEAST_CHANGE = 0.05  # an ICC near 0 changes its sign at every breath: less decides nothing
 
 
 def spearman(x: Array, y: Array) -> float:
@@ -48,69 +50,39 @@ def spearman(x: Array, y: Array) -> float:
     """
     if len(x) < 2:
         return NAN
-    a, b = _dense_ranks(x), _dense_ranks(y)
-    if not a.any() or not b.any():
+    ranks = np.column_stack([_ranks(x), _ranks(y)])
+    if not np.ptp(ranks, axis=0).all():
         return NAN
-    ranks = np.column_stack([_mean_ranks(a), _mean_ranks(b)])
     return float(np.asarray(np.corrcoef(ranks, rowvar=False))[1, 0])
 
 
-def _mean_ranks(dense: Integers) -> Array:
-    """Return ranks from 1, ties with the mean of theirs, of dense ranks from 0."""
-    counts = np.bincount(dense)
-    means: Array = np.cumsum(counts) - (counts - 1) / 2
-    return means[dense]
-
-
-def _dense_ranks(column: Array) -> Integers:
-    """Return the rank of each value among the distinct values, from 0; all 0 where all are ties."""
+def _ranks(column: Array) -> Array:
+    """Return ranks from 1, ties with the mean of theirs."""
     order = np.argsort(column, kind="stable")
-    steps = np.diff(column[order]) > FLAT * np.abs(column).max()
-    ranks = np.zeros(len(column), dtype=np.int64)
-    ranks[order[1:]] = np.cumsum(steps)
+    dense = np.zeros(len(column), dtype=np.int64)
+    dense[order[1:]] = np.cumsum(np.diff(column[order]) > FLAT * np.abs(column).max())
+    counts = np.bincount(dense)
+    ranks: Array = (np.cumsum(counts) - (counts - 1) / 2)[dense]
     return ranks
 
 
-@dataclass(frozen=True)
-class BlandAltman:
-    """Differences in points of the scale: their mean, their spread and where 95 % of them lie.
-
-    Attributes
-    ----------
-    bias : float, the mean difference
-    bias_interval : Interval, 95 %, for independent differences
-    limits : Interval, the two limits of agreement
-    low_limit, high_limit : Interval, 95 % of either limit, for independent differences
-    """
-
-    bias: float
-    bias_interval: Interval
-    limits: Interval
-    low_limit: Interval
-    high_limit: Interval
-
-
-def bland_altman(differences: Array, confidence: float = 0.95) -> BlandAltman:
-    """Return the bias and the limits of agreement of two columns from their differences.
+def bland_altman(differences: Array) -> tuple[float, Interval, Interval]:
+    """Return the bias of some differences, its 95 % interval, and the limits of agreement.
 
     Parameters
     ----------
     differences : shape (n,), no NaN
         Scorer minus clinicians, in points of the scale.
-    confidence : float
-        Of the intervals; the limits themselves are always those of 95 %.
 
     Returns
     -------
-    BlandAltman
-        bias = mean d; bias +- t sd / sqrt n; limits bias +- 1.96 sd (ddof 1), each
-        +- t sd sqrt(1 / n + 1.96^2 / (2 (n - 1))), with n - 1 degrees of freedom. All NaN
-        without a difference; of one difference only the bias is defined. Intervals of no
-        width where all differences are equal.
+    float, Interval, Interval
+        mean d; +- t sd / sqrt n with n - 1 degrees of freedom; mean d +- 1.96 sd (ddof 1). NaN
+        without a difference; of one difference only the bias is defined.
 
     Notes
     -----
-    The intervals take the differences as independent; `bias_replicates` does not. The limits
+    The interval takes the differences as independent; `mean_replicates` does not. The limits
     take them as normal, and may reach beyond what two raters on the scale can be apart.
 
     References
@@ -119,61 +91,44 @@ def bland_altman(differences: Array, confidence: float = 0.95) -> BlandAltman:
     8, 135, section 2.
     """
     n = len(differences)
-    if n < LEAST_DIFFERENCES:
-        bias = float(differences[0]) if n else float("nan")
-        return BlandAltman(bias, UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED)
+    if n < 2:
+        return float(differences[0]) if n else NAN, UNDEFINED, UNDEFINED
     bias, sd = float(differences.mean()), float(differences.std(ddof=1))
-    t = float(special.stdtrit(n - 1, (1 + confidence) / 2))
-    reach = NORMAL_95 * sd
-    doubt = t * sd * float(np.sqrt(1 / n + NORMAL_95**2 / (2 * (n - 1))))
-    return BlandAltman(
-        bias=bias,
-        bias_interval=_around(bias, t * sd / float(np.sqrt(n))),
-        limits=_around(bias, reach),
-        low_limit=_around(bias - reach, doubt),
-        high_limit=_around(bias + reach, doubt),
-    )
+    half, reach = float(special.stdtrit(n - 1, 0.975)) * sd / n**0.5, NORMAL_95 * sd
+    return bias, Interval(bias - half, bias + half), Interval(bias - reach, bias + reach)
 
 
-def _around(middle: float, reach: float) -> Interval:
-    return Interval(middle - reach, middle + reach)
-
-
-@dataclass(frozen=True, eq=False)
-class BiasReplicates:
-    """Mean differences, resample by resample: counts (B, clusters) to (B, scorers).
-
-    Attributes
-    ----------
-    number, total : shape (clusters, scorers)
-        How many differences a cluster holds, and their sum.
-    """
-
-    number: Array
-    total: Array
-
-    def __call__(self, counts: Counts) -> Array:
-        """Return the biases; NaN where a resample holds no difference of a scorer."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((counts @ self.total) / (counts @ self.number))
-
-
-def bias_replicates(differences: Array, clusters: Integers, n_clusters: int) -> BiasReplicates:
-    """Return the resampled biases of several scorers.
+def mean_replicates(values: Array, clusters: Integers, n_clusters: int) -> Statistic:
+    """Return the means of some columns resample by resample: counts (B, clusters) to (B, columns).
 
     Parameters
     ----------
-    differences : shape (n, scorers), NaN where there is none
+    values : shape (n, columns), NaN where there is none
     clusters : shape (n,)
         The instance of each response, numbered from 0.
     n_clusters : how many instances there are
     """
-    is_known = ~np.isnan(differences)
-    number = np.zeros((n_clusters, differences.shape[1]))
-    total = np.zeros_like(number)
-    np.add.at(number, clusters, is_known.astype(np.float64))
-    np.add.at(total, clusters, np.where(is_known, differences, 0.0))
-    return BiasReplicates(number, total)
+    number, total = np.zeros((2, n_clusters, values.shape[1]))
+    np.add.at(number, clusters, ~np.isnan(values))
+    np.add.at(total, clusters, np.nan_to_num(values))
+    return partial(_means, number, total)
+
+
+def _means(number: Array, total: Array, counts: Counts) -> Array:
+    """Return the mean of each column; NaN where a resample has nothing of it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((counts @ total) / (counts @ number))
+
+
+def juror_names(scope: Scope) -> Sequence[str]:
+    """Return the jurors that are shown beside the jury: none where it is the jury itself."""
+    return scope.jurors if len(scope.jurors) > 1 else ()
+
+
+def scorers_once(scope: Scope) -> dict[str, PanelColumns]:
+    """Return every scorer of a scope, the only juror of a jury as the jury alone."""
+    alone = {f"juror:{name}" for name in scope.jurors if not juror_names(scope)}
+    return {name: panel for name, panel in scope.scorers.items() if name not in alone}
 
 
 @dataclass(frozen=True)
@@ -213,83 +168,76 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
         method; Spearman's rho is of the method's columns. The bias has a t
         interval where each instance has one response, else percentile intervals over
         resampled instances. A metric is not on the rubric's scale: None but for its order.
-
-    References
-    ----------
-    As `spearman` and `bland_altman`.
+        A note on the jury says where leaving out one response turns the sign of its ICC.
     """
-    reason = why_undefined_scope(scores, scope)
-    if reason:
+    scorers = scorers_once(scope)
+    if reason := why_undefined_scope(scores, scope):
         return [
-            SecondaryRow(scope.name, scorer, **_absent(scorer), notes=(reason,))
-            for scorer in scope.scorers
+            SecondaryRow(scope.name, name, **_points(name), notes=(reason,)) for name in scorers
         ]
-    raw = {name: columns(scope.grid, panel, "published") for name, panel in scope.scorers.items()}
+    raw = {name: columns(scope.grid, panel, "published") for name, panel in scorers.items()}
     ends = _resampled(scope, raw)
     return [_row(scope, name, pair, ends.get(name)) for name, pair in raw.items()]
 
 
-def _absent(scorer: str) -> dict[str, Any]:
-    return dict.fromkeys(IN_POINTS, None if _is_metric(scorer) else NAN)
-
-
-def _is_metric(scorer: str) -> bool:
-    return scorer.startswith("metric:")
+def _points(scorer: str, *figures: float) -> dict[str, Any]:
+    """Return the figures in points of the scale by field; None of a metric, NaN where undefined."""
+    fields = "icc_raw", "bias", "bias_low", "bias_high", "limits_low", "limits_high"
+    if not figures:
+        return dict.fromkeys(fields, None if scorer.startswith("metric:") else NAN)
+    return dict(zip(fields, figures, strict=True))
 
 
 def _resampled(scope: Scope, raw: dict[str, Columns]) -> dict[str, Interval]:
     """Return the interval of the bias of each scorer with several responses of an instance."""
+    grid = scope.grid
     shared = {
         name: pair
         for name, pair in raw.items()
-        if not _is_metric(name) and pair.both.sum() > scope.grid.instances(pair.both)
+        if not name.startswith("metric:") and pair.both.sum() > grid.instances(pair.both)
     }
     if not shared:
         return {}
     apart = np.column_stack([pair.scorer - pair.clinicians for pair in shared.values()])
-    own = scope.grid.clusters, scope.grid.n_clusters
-    biases = scope.resample(bias_replicates(apart, *own))
+    biases = scope.resample(mean_replicates(apart, grid.clusters, grid.n_clusters))
     return {
-        name: percentile_interval(bias) if scope.grid.instances(pair.both) > 1 else UNDEFINED
+        name: percentile_interval(bias) if grid.instances(pair.both) > 1 else UNDEFINED
         for (name, pair), bias in zip(shared.items(), biases.T, strict=True)
     }
 
 
 def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> SecondaryRow:
-    n = int(raw.both.sum())
-    rho, of_ranks = _order(scope, scorer, n)
-    found, of_points = (
-        (_absent(scorer), [note(*ONLY_ORDER)])
-        if _is_metric(scorer)
-        else _in_points(scope, raw, ends)
-    )
-    first = of_points[0]
-    if first and first.code == "icc_undefined" and np.isnan(rho):
-        of_ranks = []
+    panel, analysed, n = scope.scorers[scorer], len(scope.grid.responses), int(raw.both.sum())
+    present = int(panel.present(scope.grid).sum())
+    rho, of_ranks = _order(scope, panel, n)
+    if scorer.startswith("metric:"):
+        points, of_points = _points(scorer), [note(*ONLY_ORDER)]
+    else:
+        points, of_points = _in_points(scope, scorer, raw, ends)
+    if of_points and of_points[0].code == "icc_undefined" and np.isnan(rho):
+        why, of_ranks = of_points[0]["why"], []
         of_points[0] = note(
-            "icc_and_ranks_undefined", "ICC and rank correlation undefined: {why}", why=first["why"]
+            "icc_and_ranks_undefined", "ICC and rank correlation undefined: {why}", why=why
         )
-    return SecondaryRow(
-        benchmark=scope.name,
-        scorer=scorer,
-        spearman=rho,
-        n=n,
-        notes=noted(*_rater_notes(scope, scorer), *of_points, *of_ranks),
-        **found,
+    notes = noted(
+        remarks.coverage(present, analysed, present, analysed),
+        remarks.fewer_jurors(panel.needed, len(panel.members)),
+        remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
+        *of_points,
+        *of_ranks,
+        _turned(scope, panel) if scorer == "jury" else None,
     )
+    return SecondaryRow(scope.name, scorer, spearman=rho, n=n, notes=notes, **points)
 
 
-def _order(scope: Scope, scorer: str, n: int) -> tuple[float, list[Note | None]]:
+def _order(scope: Scope, panel: PanelColumns, n: int) -> tuple[float, list[Note]]:
     """Return Spearman's rho of the method's columns, and its notes."""
-    panel, method = scope.scorers[scorer], scope.options.method
+    method, notes = scope.options.method, []
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()
-    notes = [
-        note("not_in_order", "no variance, so not in the order: {raters}", raters=flat)
-        if flat
-        else None
-    ]
+    if flat:
+        notes = [note("not_in_order", "no variance, so not in the order: {raters}", raters=flat)]
     rho = spearman(x, y) if len(x) >= LEAST_RESPONSES else NAN
     if np.isnan(rho):
         reason = why_no_icc(scope.grid, panel, method, (x, y))
@@ -303,70 +251,42 @@ def _order(scope: Scope, scorer: str, n: int) -> tuple[float, list[Note | None]]
 
 
 def _in_points(
-    scope: Scope, raw: Columns, drawn: Interval | None
-) -> tuple[dict[str, Any], list[Note | None]]:
+    scope: Scope, scorer: str, raw: Columns, drawn: Interval | None
+) -> tuple[dict[str, Any], list[Note]]:
     """Return the figures in points of the scale by field, and their notes."""
     x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
-    points = bland_altman(y - x if len(x) >= LEAST_RESPONSES else y[:0])
-    ends = drawn if drawn and len(x) >= LEAST_RESPONSES else points.bias_interval
-    icc, reason = raw_icc(x, y)
-    numbers = [icc, points.bias, ends.low, ends.high, points.limits.low, points.limits.high]
-    doubts = [] if len(x) < LEAST_RESPONSES else _doubts(scope, raw, points, ends)
-    return dict(zip(IN_POINTS, numbers, strict=True)), [reason, *doubts]
+    enough, instances = len(x) >= LEAST_RESPONSES, scope.grid.instances(raw.both)
+    bias, ends, limits = bland_altman(y - x if enough else y[:0])
+    ends = drawn if drawn and enough else ends
+    reason = why_undefined(x, y)
+    icc = NAN if reason else column_icc(x, y, "paper")
+    if reason and enough:
+        reason = note("icc_undefined", "ICC undefined: {why}", why=reason)
+    notes = noted(reason, remarks.few_instances(instances) if enough and drawn else None)
+    if enough and drawn and not np.isfinite(ends.low):
+        lost = "the bias has no interval: it takes two instances and resamples"
+        notes = (*notes, note("no_bias_interval", lost))
+    figures = icc, bias, ends.low, ends.high, limits.low, limits.high
+    return _points(scorer, *figures), [*notes]
 
 
-def raw_icc(x: Array, y: Array) -> tuple[float, Note | None]:
-    """Return ICC(C,2) of two raw columns without NaN, and why it is undefined where it is NaN.
-
-    References
-    ----------
-    McGraw & Wong (1996), Psychological Methods 1, 30, tables 4 and 7.
-    """
-    if reason := why_undefined(x, y):
-        few = len(x) < LEAST_RESPONSES
-        return NAN, reason if few else note("icc_undefined", "ICC undefined: {why}", why=reason)
-    return column_icc(x, y, "paper"), None
-
-
-def _rater_notes(scope: Scope, scorer: str) -> Iterator[Note | None]:
-    panel, analysed = scope.scorers[scorer], len(scope.grid.responses)
-    present = int(panel.present(scope.grid).sum())
-    yield remarks.coverage(present, analysed, present, analysed)
-    yield remarks.fewer_jurors(panel.needed, len(panel.members))
-    yield remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians})
-
-
-def _doubts(
-    scope: Scope, raw: Columns, points: BlandAltman, bias: Interval
-) -> Iterator[Note | None]:
-    """Yield the intervals of the limits, and which intervals assume independent responses."""
-    low, high = points.low_limit, points.high_limit
-    ends = {"low_low": low.low, "low_high": low.high, "high_low": high.low, "high_high": high.high}
-    yield note(
-        "limits",
-        (
-            "limits of agreement, 95 % intervals: low {low_low:z.2f} to {low_high:z.2f}, high "
-            "{high_low:z.2f} to {high_high:z.2f} points"
-        ),
-        **ends,
+def _turned(scope: Scope, jury: PanelColumns) -> Note | None:
+    """Note the response without which the jury's ICC has the other sign, by enough to matter."""
+    grid, method = scope.grid, scope.options.method
+    pair = columns(grid, jury, method)
+    icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
+    if not np.isfinite(icc):
+        return None
+    without = iccs_without(deletions(grid, method, np.arange(len(grid.responses))), jury)
+    change = np.where(np.isfinite(without), np.abs(without - icc), 0.0)
+    change[(without < 0) == (icc < 0)] = 0.0
+    place = int(np.argmax(change))
+    if change[place] < LEAST_CHANGE:
+        return None
+    return note(
+        "decides_sign",
+        "the response {response} decides the sign: ICC {icc:z.3f} with it, {without:z.3f} without",
+        response=grid.responses[place],
+        icc=icc,
+        without=float(without[place]),
     )
-    responses, instances = int(raw.both.sum()), scope.grid.instances(raw.both)
-    if responses > instances:
-        yield note(
-            "shared_points",
-            (
-                "{responses} responses from {instances} instances: the interval of the bias resamples "
-                "instances, those of the limits take responses as independent"
-            ),
-            (
-                "several responses of an instance: the interval of the bias resamples instances, "
-                "those of the limits take responses as independent"
-            ),
-            responses=responses,
-            instances=instances,
-        )
-        yield remarks.few_instances(instances)
-        if not np.isfinite(bias.low):
-            yield note(
-                "no_bias_interval", "the bias has no interval: it takes two instances and resamples"
-            )

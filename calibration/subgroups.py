@@ -1,8 +1,9 @@
 """The jury in each subgroup: whether it agrees as well, scores as severely and misses as little."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 
@@ -11,12 +12,10 @@ from calibration.agreement import PanelColumns, columns, why_no_icc
 from calibration.clustered_intervals import (
     ClusteredMean,
     clustered_mean,
-    clustered_proportion,
     mean_difference,
 )
 from calibration.criterion_scores import CriterionScores, criterion_scores
-from calibration.detection import thresholds_of
-from calibration.detection_row import PairedScores
+from calibration.detection import paired, sensitivity_interval, thresholds_of
 from calibration.differences import holm
 from calibration.jackknife import (
     JackknifedIcc,
@@ -29,7 +28,7 @@ from calibration.protocol import Critical, Threshold
 from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.remarks import FEW_INSTANCES
 from calibration.scope import Scope, checked_jury, scopes, why_undefined_scope
-from calibration.scores import Flags, Integers, Scores
+from calibration.scores import Flags, Scores
 from calibration.values import NAN, AnalysisOptions
 from data.errors import Unknown
 
@@ -153,8 +152,13 @@ def subgroup_rows(
     is_critical = any(thresholds.values())
     table = criterion_scores(scores, jury.members) if jury and is_critical else None
     for scope in scopes(scores, options):
-        if scope.jury and not why_undefined_scope(scores, scope):
-            rows += _rows(_SubgroupScope(scope, scope.jury, scores, thresholds, table), groups)
+        if jury and not why_undefined_scope(scores, scope):
+            own, unsafe = scores.members(scope.name), None
+            if table:
+                in_scope = table.of(np.isin(np.array(table.benchmarks, dtype=object), own))
+                limits = [*dict.fromkeys(limit for name in own for limit in thresholds[name])]
+                unsafe = partial(_unsafe, scores, jury, in_scope, limits)
+            rows += _rows(scope, jury, scores, groups, unsafe)
     return rows
 
 
@@ -172,23 +176,7 @@ def _known_groups(scores: Scores, names: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _SubgroupScope:
-    """A scope with its jury, and what counts as unsafe; no table where nothing is critical."""
-
-    scope: Scope
-    jury: PanelColumns
-    scores: Scores
-    thresholds: Mapping[str, Sequence[Threshold]]
-    table: CriterionScores | None
-
-    @property
-    def members(self) -> Sequence[str]:
-        """Return the benchmarks of the scope."""
-        return self.scores.members(self.scope.name)
-
-
-@dataclass(frozen=True, eq=False)
-class _SubgroupSide:
+class _Side:
     """A subgroup, or the rest: responses with jury and clinicians, and what the jury does there."""
 
     n: int
@@ -197,98 +185,81 @@ class _SubgroupSide:
     reason: Note | None
 
 
-@dataclass(frozen=True, eq=False)
-class _Test:
-    """A subgroup before p is corrected; `key` is the same for both values of a group of two."""
-
-    row: SubgroupRow
-    key: tuple[str, str]
-    difference: TestedDifference
-    of_bias: TestedDifference
-
-
-def _rows(place: _SubgroupScope, names: Sequence[str]) -> Iterator[SubgroupRow]:
-    tests = [test for name in names for test in _tests(place, name)]
-    by_key = {test.key: test for test in tests}
-    of_icc = holm(np.array([test.difference.p for test in by_key.values()]))
-    of_bias = holm(np.array([test.of_bias.p for test in by_key.values()]))
-    corrected = dict(zip(by_key, zip(of_icc.tolist(), of_bias.tolist(), strict=True), strict=True))
-    for test in tests:
-        yield _with_corrected_p(test, *corrected[test.key])
-
-
-def _tests(place: _SubgroupScope, name: str) -> Iterator[_Test]:
-    """Yield the subgroups of one group, each against the rest."""
-    parts = _parts(place.scope, place.scores, name)
-    for value, (own, rest) in parts.items():
-        inside, outside = _side(place, own), _side(place, rest) if len(parts) > 1 else None
-        tested = outside is not None and _is_enough(inside) and _is_enough(outside)
-        difference = (
-            jackknifed_difference(inside.icc, outside.icc)
-            if outside and tested
-            else TestedDifference()
-        )
-        of_bias = (
-            mean_difference(inside.bias, outside.bias) if outside and tested else TestedDifference()
-        )
-        row = _row(place, (name, value), inside, outside)
-        key = (name, "") if len(parts) == 2 else (name, value)
-        yield _Test(row, key, difference, of_bias)
+def _rows(
+    scope: Scope,
+    jury: PanelColumns,
+    scores: Scores,
+    names: Sequence[str],
+    unsafe: Callable[[str, str], Iterator[UnsafeThere]] | None,
+) -> Iterator[SubgroupRow]:
+    """Yield the subgroups of every group, each against the rest, with p corrected for all of them."""
+    rows, keys = [], []
+    for name in names:
+        parts = _parts(scope, scores, name)
+        for value, (own, rest) in parts.items():
+            inside = _side(scope, jury, own)
+            outside = _side(scope, jury, rest) if len(parts) > 1 else None
+            row = _row(scope, (name, value), inside, outside)
+            rows.append(replace(row, unsafe=tuple(unsafe(name, value) if unsafe else ())))
+            keys.append((name, "") if len(parts) == 2 else (name, value))
+    by_key = dict(zip(keys, rows, strict=True))
+    corrected = [
+        holm(np.array([getattr(row, p) for row in by_key.values()])) for p in ("p", "bias_p")
+    ]
+    places = {key: place for place, key in enumerate(by_key)}
+    for row, key in zip(rows, keys, strict=True):
+        p_holm, bias_p_holm = (float(p[places[key]]) for p in corrected)
+        tested = replace(row, p_holm=p_holm, bias_p_holm=bias_p_holm)
+        finding = _finding(tested)
+        notes = noted(*_finding_notes(tested, finding), *row.notes)
+        yield replace(tested, finding=finding, notes=notes)
 
 
-def _is_enough(side: _SubgroupSide) -> bool:
+def _is_enough(side: _Side) -> bool:
     return side.bias.instances >= FEW_INSTANCES
 
 
 def _parts(scope: Scope, scores: Scores, name: str) -> dict[str, tuple[RatingMatrix, RatingMatrix]]:
     """Return value -> the grid with its composites alone, and with those of all other values."""
     grid = scope.grid
-    if name == SPECIALTY:
-        return _by_clinician(grid, scores.specialties)
-    value_of = scores.groups[name]
-    own = np.array([value_of.get(response, "") for response in grid.responses], dtype=object)
+    if name != SPECIALTY:
+        value_of = scores.groups[name]
+        own = np.array([value_of.get(response, "") for response in grid.responses], dtype=object)
+        return {
+            value: (grid.only(own == value), grid.only((own != value) & (own != "")))
+            for value in sorted({str(value) for value in own} - {""})
+        }
+    own = np.array([scores.specialties.get(name, "") for name in grid.raters], dtype=object)
+    is_other = np.array(grid.kinds, dtype=object) != "clinician"
     return {
-        value: (grid.only(own == value), grid.only((own != value) & (own != "")))
+        value: (
+            _of_raters(grid, is_other | (own == value)),
+            _of_raters(grid, is_other | ((own != value) & (own != ""))),
+        )
         for value in sorted({str(value) for value in own} - {""})
     }
-
-
-def _by_clinician(
-    grid: RatingMatrix, specialties: Mapping[str, str]
-) -> dict[str, tuple[RatingMatrix, RatingMatrix]]:
-    own = [specialties.get(name, "") for name in grid.raters]
-    judges = np.array([kind == "clinician" for kind in grid.kinds], dtype=np.bool_)
-    parts = {}
-    for value in sorted(set(own) - {""}):
-        inside = np.array([specialty == value for specialty in own], dtype=np.bool_)
-        outside = np.array([specialty not in ("", value) for specialty in own], dtype=np.bool_)
-        parts[value] = (_of_raters(grid, ~judges | inside), _of_raters(grid, ~judges | outside))
-    return parts
 
 
 def _of_raters(grid: RatingMatrix, counted: Flags) -> RatingMatrix:
     return replace(grid, composites=np.where(counted[None, :], grid.composites, np.nan))
 
 
-def _side(place: _SubgroupScope, grid: RatingMatrix) -> _SubgroupSide:
-    method = place.scope.options.method
-    pair, raw = columns(grid, place.jury, method), columns(grid, place.jury, "published")
-    shown = pair.clinicians[pair.both], pair.scorer[pair.both]
+def _side(scope: Scope, jury: PanelColumns, grid: RatingMatrix) -> _Side:
+    method = scope.options.method
+    pair, raw = columns(grid, jury, method), columns(grid, jury, "published")
     bias = clustered_mean(raw.scorer - raw.clinicians, grid.clusters, grid.n_clusters)
-    reason = why_no_icc(grid, place.jury, method, shown)
-    return _SubgroupSide(
-        int(raw.both.sum()), jackknifed_icc(grid, place.jury, method), bias, reason
-    )
+    reason = why_no_icc(grid, jury, method, (pair.clinicians[pair.both], pair.scorer[pair.both]))
+    return _Side(int(raw.both.sum()), jackknifed_icc(grid, jury, method), bias, reason)
 
 
-def _row(
-    place: _SubgroupScope,
-    about: tuple[str, str],
-    inside: _SubgroupSide,
-    outside: _SubgroupSide | None,
-) -> SubgroupRow:
-    ends, of_bias, scope = inside.icc.interval(), inside.bias.interval(), place.scope
-    raters = {*place.jury.members, *scope.clinicians}
+def _row(scope: Scope, about: tuple[str, str], inside: _Side, outside: _Side | None) -> SubgroupRow:
+    """Return a subgroup's row with its differences to the rest, p not yet corrected."""
+    ends, of_bias = inside.icc.interval(), inside.bias.interval()
+    gap = bias_gap = TestedDifference()
+    if outside and _is_enough(inside) and _is_enough(outside):
+        gap = jackknifed_difference(inside.icc, outside.icc)
+        bias_gap = mean_difference(inside.bias, outside.bias)
+    raters = {*(scope.jury.members if scope.jury else ()), *scope.clinicians}
     return SubgroupRow(
         *about,
         scope.name,
@@ -300,7 +271,14 @@ def _row(
         bias=inside.bias.value,
         bias_low=of_bias.low,
         bias_high=of_bias.high,
-        unsafe=tuple(_unsafe(place, *about)),
+        difference=gap.value,
+        difference_low=gap.low,
+        difference_high=gap.high,
+        p=gap.p,
+        bias_difference=bias_gap.value,
+        bias_difference_low=bias_gap.low,
+        bias_difference_high=bias_gap.high,
+        bias_p=bias_gap.p,
         notes=noted(
             inside.reason,
             *_untested(inside, outside),
@@ -309,7 +287,7 @@ def _row(
     )
 
 
-def _untested(inside: _SubgroupSide, outside: _SubgroupSide | None) -> Iterator[Note]:
+def _untested(inside: _Side, outside: _Side | None) -> Iterator[Note]:
     """Note why a subgroup is not compared with the rest."""
     if outside is None:
         yield note("only_value", "no other value to compare with")
@@ -322,71 +300,39 @@ def _untested(inside: _SubgroupSide, outside: _SubgroupSide | None) -> Iterator[
         )
 
 
-def _unsafe(place: _SubgroupScope, name: str, value: str) -> Iterator[UnsafeThere]:
-    """Yield how the jury finds the subgroup's unsafe responses on each critical criterion."""
-    if place.table is None:
-        return
-    members = place.members
-    own = place.table.of(np.isin(np.array(place.table.benchmarks, dtype=object), members))
-    in_group, judges = _of_subgroup(place.scores, own, name, value)
-    own = own.of(in_group)
-    every = [threshold for member in members for threshold in place.thresholds[member]]
-    for threshold in dict.fromkeys(every):
-        reference = mean_of_given(own.of_clinicians(threshold.criterion)[:, judges])
-        jury = own.of_jury(threshold.criterion, place.jury)
-        both = ~np.isnan(reference) & ~np.isnan(jury)
-        readings = PairedScores(jury[both], reference[both], own.clusters()[both], int(both.sum()))
-        yield _unsafe_there(threshold, readings)
-
-
-def _of_subgroup(
-    scores: Scores, own: CriterionScores, name: str, value: str
-) -> tuple[Flags, Integers]:
-    """Return which responses, and which clinicians, a subgroup is of."""
-    clinicians = own.raters[: own.n_clinicians]
+def _unsafe(
+    scores: Scores,
+    jury: PanelColumns,
+    table: CriterionScores,
+    thresholds: Sequence[Threshold],
+    name: str,
+    value: str,
+) -> Iterator[UnsafeThere]:
+    """Yield how the jury finds a subgroup's unsafe responses on each critical criterion."""
+    clinicians = table.raters[: table.n_clinicians]
+    is_judge = np.ones(len(clinicians), dtype=np.bool_)
+    is_own = np.ones(len(table.responses), dtype=np.bool_)
     if name == SPECIALTY:
-        is_judge = [scores.specialties.get(clinician) == value for clinician in clinicians]
-        return np.ones(len(own.responses), dtype=np.bool_), np.flatnonzero(is_judge)
-    value_of = scores.groups[name]
-    in_group = [value_of.get(response) == value for response in own.responses]
-    return np.array(in_group, dtype=np.bool_), np.arange(len(clinicians))
-
-
-def _unsafe_there(threshold: Threshold, own: PairedScores) -> UnsafeThere:
-    unsafe, flagged = own.unsafe(threshold.points), own.flagged(threshold.points)
-    hits, trials = (unsafe & flagged).astype(np.float64), unsafe.astype(np.float64)
-    ends = clustered_proportion(hits, trials, own.clusters)
-    return UnsafeThere(
-        threshold.criterion,
-        threshold.points,
-        n_bad=int(unsafe.sum()),
-        n_missed=int((unsafe & ~flagged).sum()),
-        sensitivity=float(hits.sum() / trials.sum()) if unsafe.any() else NAN,
-        sensitivity_low=ends.low,
-        sensitivity_high=ends.high,
-    )
-
-
-def _with_corrected_p(test: _Test, p_holm: float, bias_p_holm: float) -> SubgroupRow:
-    """Return a subgroup's row with its differences, p corrected, and what may be said."""
-    row, gap, of_bias = test.row, test.difference, test.of_bias
-    row_with_p = replace(
-        row,
-        difference=gap.value,
-        difference_low=gap.low,
-        difference_high=gap.high,
-        p=gap.p,
-        p_holm=p_holm,
-        bias_difference=of_bias.value,
-        bias_difference_low=of_bias.low,
-        bias_difference_high=of_bias.high,
-        bias_p=of_bias.p,
-        bias_p_holm=bias_p_holm,
-    )
-    finding = _finding(row_with_p)
-    return replace(
-        row_with_p, finding=finding, notes=noted(*_finding_notes(row_with_p, finding), *row.notes)
-    )
+        is_judge = np.array([scores.specialties.get(one) == value for one in clinicians])
+    else:
+        value_of = scores.groups[name]
+        is_own = np.array([value_of.get(response) == value for response in table.responses])
+    own = table.of(is_own)
+    for threshold in thresholds:
+        reference = mean_of_given(own.of_clinicians(threshold.criterion)[:, is_judge])
+        of_jury = own.of_jury(threshold.criterion, jury)
+        readings = paired(of_jury, reference, own.clusters(), threshold.points)
+        unsafe, ends = readings.unsafe, sensitivity_interval(readings)
+        found = int((unsafe & readings.flagged).sum())
+        yield UnsafeThere(
+            threshold.criterion,
+            threshold.points,
+            n_bad=int(unsafe.sum()),
+            n_missed=int(unsafe.sum()) - found,
+            sensitivity=found / int(unsafe.sum()) if unsafe.any() else NAN,
+            sensitivity_low=ends.low,
+            sensitivity_high=ends.high,
+        )
 
 
 def _finding(row: SubgroupRow) -> Finding:

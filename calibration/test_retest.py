@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.bootstrap import Counts, percentile_interval
+from calibration.bootstrap import Counts, Statistic, percentile_interval
 from calibration.icc import UNDEFINED, Interval, absolute_interval, mean_squares, spearman_brown
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.other_measures import spearman
@@ -34,10 +35,8 @@ class RetestRow(Noted):
     exact_agreement : float
         Share of pairs of replicates that gave a criterion of a response the same score; means of
         distributions, which lie between points, are the same only where they are equal.
-    n_responses : int
-        Responses with two composites or more.
-    n_replicates : int
-        The most composites that a response has.
+    n_responses, n_replicates : int
+        Responses with two composites or more; the most composites that a response has.
     """
 
     benchmark: str
@@ -56,13 +55,66 @@ def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
     benchmarks: no clinician is needed. A reading without all criteria has no composite.
     """
     required = _required(scope, scores)
-    read = _readings(scope, scores, required)
+    pairs = [(name, criterion) for name, own in required.items() for criterion in own]
+    read = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
+    is_required = pd.MultiIndex.from_frame(read[["benchmark", "criterion"]]).isin(pairs)
+    read = read[is_required].assign(score=lambda own: own["score"].astype(float))
+    read["needed"] = read["benchmark"].map({name: len(own) for name, own in required.items()})
     rows = []
     for name in scope.jurors:
-        table, incomplete = _composites(own := read[read["rater"] == name])
-        incomplete += _incomplete_elsewhere(scores, name, required)
-        rows.append(_row(scope, name, own, table, incomplete))
+        own = read[read["rater"] == name]
+        grouped = own.groupby(READING).agg(
+            composite=("score", "mean"), given=("score", "size"), needed=("needed", "first")
+        )
+        complete = grouped[grouped["given"] == grouped["needed"]]
+        table = complete["composite"].unstack(["pass_", "replicate"]).to_numpy(dtype=np.float64)
+        single = own.set_index([*READING, "criterion"])["score"].unstack(["pass_", "replicate"])
+        incomplete = len(grouped) - len(complete) + _incomplete_elsewhere(scores, name, required)
+        number = (~np.isnan(table)).sum(axis=1)
+        rows.append(
+            RetestRow(
+                benchmark=scope.name,
+                juror=name,
+                icc_one=icc_one(table[number == table.shape[1]]),
+                sd_points=sd_within(table),
+                exact_agreement=same_pairs(single.to_numpy(dtype=np.float64)),
+                n_responses=int((number > 1).sum()),
+                n_replicates=int(number.max(initial=0)),
+                notes=noted(
+                    *_notes(table),
+                    remarks.incomplete(incomplete),
+                    remarks.simulated(scope.simulated & {name}),
+                ),
+            )
+        )
     return rows
+
+
+def _notes(table: Array) -> Iterator[Note]:
+    """Yield why there is no ICC, and how many responses are left out."""
+    number, replicates = (~np.isnan(table)).sum(axis=1), table.shape[1]
+    whole = table[number == replicates]
+    if not (number > 1).any():
+        yield undefined(
+            "no_replicates", "no replicates; a jury run with 3 verdicts of each juror makes them"
+        )
+        return
+    if len(whole) < LEAST_RESPONSES:
+        yield note(
+            "few_replicated",
+            "no ICC: {responses:response} with all {replicates} replicates, and {least} are needed",
+            responses=len(whole),
+            replicates=replicates,
+            least=LEAST_RESPONSES,
+        )
+    elif not np.isfinite(icc_one(whole)):
+        yield note("replicates_alike", "no ICC: all composites are the same")
+    if short := len(table) - len(whole):
+        yield note(
+            "without_all_replicates",
+            "{responses:response} without all replicates left out of the ICC",
+            responses=short,
+        )
 
 
 def has_replicates(scores: Scores) -> bool:
@@ -145,20 +197,6 @@ def same_pairs(table: Array) -> float:
     return float((apart[both] <= FLAT).mean()) if both.any() else NAN
 
 
-def _readings(
-    scope: Scope, scores: Scores, required: Mapping[str, tuple[str, ...]]
-) -> pd.DataFrame:
-    """Return the jurors' single scores that make composites in this scope."""
-    required_pairs = [(name, criterion) for name, own in required.items() for criterion in own]
-    own = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
-    own = own[own["benchmark"].isin(list(required))]
-    is_required = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(required_pairs)
-    read = own[is_required].assign(score=lambda rows: rows["score"].astype(float))
-    return read.assign(
-        needed=read["benchmark"].map({name: len(own) for name, own in required.items()})
-    )
-
-
 def _required(scope: Scope, scores: Scores) -> dict[str, tuple[str, ...]]:
     """Return what a composite needs on each benchmark of the scope that has any composite."""
     required = required_criteria(scores.rubrics, scope.options.criterion)
@@ -182,103 +220,19 @@ def _incomplete_elsewhere(
     )
 
 
-def _composites(read: pd.DataFrame) -> tuple[Array, int]:
-    """Return composites (responses, replicates) and how many readings have none."""
-    grouped = read.groupby(READING).agg(
-        composite=("score", "mean"), given=("score", "size"), needed=("needed", "first")
-    )
-    complete = grouped[grouped["given"] == grouped["needed"]]
-    wide = complete["composite"].unstack(["pass_", "replicate"])
-    return wide.to_numpy(dtype=np.float64), len(grouped) - len(complete)
-
-
-def _row(scope: Scope, juror: str, read: pd.DataFrame, table: Array, incomplete: int) -> RetestRow:
-    number = (~np.isnan(table)).sum(axis=1)
-    repeated = int((number > 1).sum())
-    single = read.set_index([*READING, "criterion"])["score"].unstack(["pass_", "replicate"])
-    whole = table[number == table.shape[1]]
-    return RetestRow(
-        benchmark=scope.name,
-        juror=juror,
-        icc_one=icc_one(whole),
-        sd_points=sd_within(table),
-        exact_agreement=same_pairs(single.to_numpy(dtype=np.float64)),
-        n_responses=repeated,
-        n_replicates=int(number.max(initial=0)),
-        notes=noted(*_notes(scope, juror, table, incomplete), *_between(table, read)),
-    )
-
-
-def _between(table: Array, read: pd.DataFrame) -> Iterator[Note]:
-    """Note how many scores lie between points of the scale, where only equal values count as the same."""
-    scores = read["score"].to_numpy(dtype=np.float64)
-    between = int((np.abs(scores - np.round(scores)) > FLAT * np.maximum(np.abs(scores), 1)).sum())
-    if between and (~np.isnan(table)).sum(axis=1).max(initial=0) > 1:
-        yield note(
-            "same_off_points",
-            (
-                "{scores:score} between the points of the scale, which count as the same only where "
-                "they are equal"
-            ),
-            scores=between,
-        )
-
-
-def _notes(scope: Scope, juror: str, table: Array, incomplete: int) -> Iterator[Note | None]:
-    number = (~np.isnan(table)).sum(axis=1)
-    repeated, whole = number > 1, number == table.shape[1]
-    if not repeated.any():
-        yield undefined(
-            "no_replicates", "no replicates; a jury run with 3 verdicts of each juror makes them"
-        )
-        yield remarks.incomplete(incomplete)
-        yield remarks.simulated(scope.simulated & {juror})
-        return
-    yield _icc_note(table, whole)
-    if once := int((~repeated).sum()):
-        yield note(
-            "single_replicates",
-            "{responses:response} with a single replicate left out",
-            responses=once,
-        )
-    if short := int((repeated & ~whole).sum()):
-        yield note(
-            "without_all_replicates",
-            "{responses:response} without all replicates left out of the ICC",
-            responses=short,
-        )
-    yield remarks.incomplete(incomplete)
-    yield remarks.simulated(scope.simulated & {juror})
-
-
-def _icc_note(table: Array, whole: Array) -> Note | None:
-    n, m = int(whole.sum()), table.shape[1]
-    if n < LEAST_RESPONSES:
-        return note(
-            "few_replicated",
-            (
-                "no ICC: {responses:response} with all {replicates} replicates, and {least} are "
-                "needed"
-            ),
-            responses=n,
-            replicates=m,
-            least=LEAST_RESPONSES,
-        )
-    if not np.isfinite(icc_one(table[whole])):
-        return note("replicates_alike", "no ICC: all composites are the same")
-    return (
-        None if sd_within(table) > 0 else note("identical_replicates", "replicates are identical")
-    )
-
-
 def intra_rater_row(scope: Scope) -> AgreementRow:
     """Return how far clinicians agree with themselves, pooled over all hidden repeats."""
-    composites = scope.repeats.composites
+    composites, grid = scope.repeats.composites, scope.grid
     pairs = composites[["first", "again"]].to_numpy(dtype=np.float64)
+    reason, instances = why_no_icc(pairs), composites["instance_id"].nunique()
     icc, exact = intra_rater_icc(pairs)
-    drawn = np.empty(0) if why_no_icc(pairs) else scope.resample(_replicates(scope, pairs))
+    drawn = np.empty(0)
+    if not reason:
+        place = dict(zip(grid.responses, grid.clusters, strict=True))
+        clusters = np.array([place[name] for name in composites["response_id"]])
+        drawn = scope.resample(repeat_replicates(pairs, clusters, grid.n_clusters))
     boot = percentile_interval(drawn)
-    varied = not why_no_icc(pairs) and (np.ptp(pairs, axis=0) > 0).all()
+    is_varied = not reason and (np.ptp(pairs, axis=0) > 0).all()
     return AgreementRow(
         benchmark=scope.name,
         scorer="intra_rater",
@@ -290,49 +244,37 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=len(pairs),
-        n_instances=composites["instance_id"].nunique(),
+        n_instances=instances,
         n_clinicians=composites["rater"].nunique(),
         n_missing=len(scope.repeats.unpaired),
-        spearman=spearman(*pairs.T) if varied else NAN,
-        notes=noted(*_repeat_notes(scope, pairs), remarks.undefined_resamples(drawn)),
+        spearman=spearman(*pairs.T) if is_varied else NAN,
+        notes=noted(
+            reason,
+            *_repeat_notes(scope, pairs),
+            remarks.unpaired(len(scope.repeats.unpaired)),
+            remarks.few_instances(instances),
+            remarks.shared_instances(composites["response_id"].nunique(), instances),
+            remarks.simulated(scope.simulated & set(composites["rater"])),
+            remarks.undefined_resamples(drawn),
+        ),
     )
 
 
 def _repeat_notes(scope: Scope, pairs: Array) -> Iterator[Note | None]:
-    composites, scores = scope.repeats.composites, scope.repeats.scores
-    yield why_no_icc(pairs)
+    composites = scope.repeats.composites
     if not why_no_icc(pairs):
         yield remarks.few_repeats(len(pairs))
-        yield (
-            None
-            if float(mean_squares(pairs).rows)
-            else note(
+        if not float(mean_squares(pairs).rows):
+            yield note(
                 "no_f",
                 "no F interval: the mean square between responses is 0, all pairs have the same mean",
             )
-        )
-    yield from remarks.same_again(scores)
+    yield from remarks.same_again(scope.repeats.scores)
     if composites["rater"].nunique() > 1:
-        yield remarks.own_means(intra_rater_icc(pairs - _own_means(scope)[:, None])[0])
-    yield remarks.unpaired(len(scope.repeats.unpaired))
-    instances = composites["instance_id"].nunique()
-    yield remarks.few_instances(instances)
-    yield remarks.shared_instances(composites["response_id"].nunique(), instances)
-    yield remarks.simulated(scope.simulated & set(composites["rater"]))
-
-
-def _own_means(scope: Scope) -> Array:
-    """Return, for each repeat, the mean of all that its clinician's composites are in scope."""
-    clinical = scope.composites[scope.composites["kind"] == "clinician"]
-    means = clinical.groupby("rater")["composite"].mean()
-    return scope.repeats.composites["rater"].map(means).to_numpy(dtype=np.float64)
-
-
-def _replicates(scope: Scope, pairs: Array) -> "RepeatReplicates":
-    grid = scope.grid
-    place = dict(zip(grid.responses, grid.clusters, strict=True))
-    clusters = np.array([place[name] for name in scope.repeats.composites["response_id"]])
-    return repeat_replicates(pairs, clusters, grid.n_clusters)
+        clinical = scope.composites[scope.composites["kind"] == "clinician"]
+        means = clinical.groupby("rater")["composite"].mean()
+        own = composites["rater"].map(means).to_numpy(dtype=np.float64)
+        yield remarks.own_means(intra_rater_icc(pairs - own[:, None])[0])
 
 
 def intra_rater_icc(pairs: Array) -> tuple[float, Interval]:
@@ -380,33 +322,26 @@ def why_no_icc(pairs: Array) -> Note | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class RepeatReplicates:
-    """ICC(A,1) of the pooled repeats, resample by resample: counts (B, clusters) to (B,).
+def repeat_replicates(pairs: Array, clusters: Integers, n_clusters: int) -> Statistic:
+    """Return ICC(A,1) of repeats (n, 2) resample by resample; their instances are numbered.
 
-    `sums` has shape (clusters, 5): number of repeats, sum and sum of squares of their
-    means, sum and sum of squares of their differences.
+    NaN where a resample holds fewer than 3 repeats or no variance.
     """
-
-    sums: Array
-
-    def __call__(self, counts: Counts) -> Array:
-        """Return the ICCs; NaN where a resample holds fewer than 3 repeats or no variance."""
-        n, mean, mean2, gap, gap2 = (counts @ self.sums).T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rows = 2 * (mean2 - mean**2 / n) / (n - 1)
-            error = (gap2 - gap**2 / n) / 2 / (n - 1)
-            columns = gap**2 / n / 2
-            below = rows + error + 2 * (columns - error) / n
-            varied = (n >= LEAST_REPEATS) & (below > FLAT * (mean2 + gap2) / n)
-            return np.where(varied, (rows - error) / below, np.nan)
-
-
-def repeat_replicates(pairs: Array, clusters: Integers, n_clusters: int) -> RepeatReplicates:
-    """Return the resampled ICC of repeats (n, 2) whose instances are numbered."""
     middle = pairs.mean(axis=1)
     middle = middle - (middle.mean() if len(middle) else 0.0)
     gap = pairs[:, 0] - pairs[:, 1]
     columns = (np.ones_like(gap), middle, middle**2, gap, gap**2)
     sums = [np.bincount(clusters, weights=values, minlength=n_clusters) for values in columns]
-    return RepeatReplicates(np.column_stack(sums))
+    return partial(_resampled_iccs, np.column_stack(sums))
+
+
+def _resampled_iccs(sums: Array, counts: Counts) -> Array:
+    """Return ICCs of counts (B, clusters) from what `repeat_replicates` sums, (clusters, 5)."""
+    n, mean, mean2, gap, gap2 = (counts @ sums).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = 2 * (mean2 - mean**2 / n) / (n - 1)
+        error = (gap2 - gap**2 / n) / 2 / (n - 1)
+        columns = gap**2 / n / 2
+        below = rows + error + 2 * (columns - error) / n
+        is_varied = (n >= LEAST_REPEATS) & (below > FLAT * (mean2 + gap2) / n)
+        return np.where(is_varied, (rows - error) / below, np.nan)

@@ -15,8 +15,15 @@ from kit.scores import both, rated, study
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from calibration.clustered_intervals import clustered_proportion, wilson
-from calibration.detection import LimitOutcome, detection, misses, untested
-from calibration.detection_row import DetectionRow, area_under_curve, share_to_read
+from calibration.detection import (
+    DetectionRow,
+    LimitOutcome,
+    area_under_curve,
+    detection,
+    misses,
+    share_to_read,
+    untested,
+)
 from calibration.protocol import Critical
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
@@ -53,11 +60,6 @@ def test_the_figures_of_six_responses_are_those_counted_by_hand():
     # 90 % of 3 is 2.7: all below 4, and 0.7 of the one response at 4
     assert row.read_for_90 == pytest.approx(3.7 / 6)
     assert row.read_for_95 == pytest.approx(3.85 / 6)
-    assert row.points == (1, 2, 3, 4, 5)
-    assert row.confusion == (
-        *((1, 0, 0, 0, 0), (0, 1, 0, 1, 0), (0, 1, 0, 0, 0)),
-        *((0, 0, 0, 0, 1), (0, 0, 0, 0, 1)),
-    )
 
 
 def test_clinicians_and_jury_are_held_against_the_same_other_clinicians():
@@ -72,18 +74,10 @@ def test_clinicians_and_jury_are_held_against_the_same_other_clinicians():
     assert clinicians.told("held_out")["responses"] == 6
 
 
-def test_halves_are_rounded_up_in_the_confusion_matrix():
-    row = rows_of(rated([[1, 2], [4, 5]], [[2, 3], [4, 4]]))["visits", "jury"]
-
-    assert row.confusion[1] == (0, 0, 1, 0, 0)  # 1.5 counts as 2, the jury's 2.5 as 3
-    assert row.confusion[4] == (0, 0, 0, 1, 0)
-    assert (row.n_bad, row.n_missed) == (1, 1)  # 2.5 itself is above 2
-
-
 @pytest.mark.not_quick
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(8, 40))
-def test_auc_and_the_confusion_matrix_are_scikit_learns(seed, n):
+def test_auc_and_what_is_missed_are_scikit_learns(seed, n):
     random = np.random.default_rng(seed)
     truth = random.integers(1, 6, (n, 1)).astype(float)
     jury = np.clip(truth + random.integers(-2, 3, (n, 1)), 1, 5).astype(float)
@@ -92,9 +86,6 @@ def test_auc_and_the_confusion_matrix_are_scikit_learns(seed, n):
 
     unsafe = truth[:, 0] <= 2
     assert row.auc == pytest.approx(roc_auc_score(unsafe, -jury[:, 0]))
-    assert row.confusion == tuple(
-        map(tuple, confusion_matrix(truth[:, 0], jury[:, 0], labels=[1, 2, 3, 4, 5]))
-    )
     found = confusion_matrix(unsafe, jury[:, 0] <= 2)
     assert (row.n_missed, row.n_found) == (found[1, 0], found[1, 1])
     assert row.specificity == pytest.approx(found[0, 0] / found[0].sum())
@@ -125,7 +116,6 @@ def test_the_order_of_the_file_changes_no_figure():
     first, second = rows_of(scores, reps=50), rows_of(turned, reps=50)
     for key, row in first.items():
         assert second[key].read_for_90 == pytest.approx(row.read_for_90)
-        assert second[key].read_for_90_low == pytest.approx(row.read_for_90_low)
         assert (second[key].auc, second[key].sensitivity_low) == pytest.approx(
             (row.auc, row.sensitivity_low), nan_ok=True
         )
@@ -192,20 +182,21 @@ def test_a_metric_has_an_order_and_no_threshold():
 
     assert (row.auc, row.read_for_90) == (1, pytest.approx(2.7 / 6))
     assert math.isnan(row.sensitivity)
-    assert (row.n_missed, row.confusion) == (None, ())
+    assert row.n_missed is None
     assert "only_order" in codes(row)
 
 
-def test_thresholds_are_the_critical_ones_of_rubric_and_protocol_or_one_a_criterion():
+def test_thresholds_are_the_critical_ones_of_rubric_and_protocol_and_no_others():
     plain, marked = study(n=20), rated(*HAND)
-    thresholds = {(row.criterion, row.threshold, row.critical) for row in rows_of(plain).values()}
     fixed = detection(plain, AnalysisOptions(reps=10), [Critical("clarity", 3.0)]).rows
 
-    assert {row.critical for row in rows_of(marked).values()} == {True}
-    assert thresholds <= {(name, 2.0, False) for name in ("accuracy", "completeness", "clarity")}
-    assert {(row.criterion, row.threshold, row.critical) for row in fixed} == {
-        ("clarity", 3.0, True)
-    }
+    assert {(row.criterion, row.threshold) for row in rows_of(marked).values()} == {("safety", 2.0)}
+    assert rows_of(plain) == {}
+    assert {(row.criterion, row.threshold) for row in fixed} == {("clarity", 3.0)}
+
+
+def test_the_only_juror_of_a_jury_has_no_row_beside_it():
+    assert ("visits", "juror:j0") not in rows_of(rated(*HAND))
 
 
 def test_benchmarks_are_pooled_where_they_have_the_criterion_on_the_same_scale():
@@ -330,23 +321,16 @@ def _covers(random, instances, size, alike, share):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 200])
-def test_intervals_of_auc_and_of_what_to_read_cover_what_they_say(n):
+def test_intervals_of_auc_cover_what_they_say(n):
     random = np.random.default_rng(n)
     truth_of, noise = _studies(random, 200_000)
-    cells = _cells(truth_of, noise)
-    auc, read = float(area_under_curve(*cells)), float(share_to_read(*cells, 0.9))
+    auc = float(area_under_curve(*_cells(truth_of, noise)))
     held = []
     for _ in range(300):
         truth, jury = _studies(random, n)
         row = rows_of(rated(truth[:, None], jury[:, None]), reps=300)["visits", "jury"]
-        held.append(
-            (
-                row.auc_low <= auc <= row.auc_high,
-                row.read_for_90_low <= read <= row.read_for_90_high,
-            )
-        )
-    assert np.mean(held, axis=0)[0] >= 0.90
-    assert np.mean(held, axis=0)[1] >= 0.85  # a share to read rests on the last of the unsafe
+        held.append(row.auc_low <= auc <= row.auc_high)
+    assert np.mean(held) >= 0.90
 
 
 def _studies(random, n):

@@ -14,7 +14,7 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from calibration.decision import Decision, DecisionKind
-from calibration.detection_row import DetectionRow
+from calibration.detection import DetectionRow
 from calibration.dossier import Evidence, EvidenceKind, ItemStatus, dossier_items
 from calibration.dossier_words import SIMULATED
 from calibration.scope import AgreementRow

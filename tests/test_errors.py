@@ -19,15 +19,8 @@ from streamlit.testing.v1 import AppTest
 
 from annotate import worker
 from annotate.navigation import study as served_study
-from calibration.error_values import (
-    Comment,
-    ErrorGroup,
-    MarkedWords,
-    PickedFor,
-    PickedResponse,
-)
-from calibration.errors import benchmark_errors, quote
-from calibration.marks import COLUMNS, Marks
+from calibration.error_values import Comment, ErrorGroup, MarkedWords, PickedFor, PickedResponse
+from calibration.errors import COLUMNS, Marks, benchmark_errors, places, quote
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
@@ -112,6 +105,18 @@ def test_a_known_study_is_counted_by_hand() -> None:
     assert (wrong.gap_low, wrong.gap_high) == pytest.approx((1 - 12.7062, 1 + 12.7062), abs=1e-3)
     unread = rows["unread:"]
     assert (unread.n_responses, math.isnan(unread.share), unread.clinicians) == (1, True, 5.0)
+
+
+def test_a_place_is_a_run_of_marks_that_overlap() -> None:
+    rows = [
+        *(("r1", "a", "response", 0, 5), ("r1", "b", "response", 4, 9)),  # one place of two
+        *(("r1", "a", "response", 9, 12), ("r1", "b", "source", 0, 5)),  # only touch; another side
+        ("r2", "b", "response", 0, 5),
+    ]
+    marks = pd.DataFrame([(*one, "accuracy", "wrong", "") for one in rows], columns=[*COLUMNS])
+    assert places(marks.sample(frac=1, random_state=1)) == [2, 1, 1, 1]
+    (found,) = errors_of(scores_by_hand(), marks_by_hand())
+    assert [(row.n_places, row.n_shared) for row in found.rows][:2] == [(4, 0), (2, 0)]
 
 
 def test_examples_are_picked_by_the_rule() -> None:

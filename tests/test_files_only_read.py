@@ -238,9 +238,6 @@ def hostile_charts(laid: Trap) -> dict[str, Any]:
                 for n, one in enumerate(names)
             ]
         ),
-        "influence": charts.chart_influence(
-            [{"label": one, "kind": "response", "change": 0.1} for one in names]
-        ),
         "ranking": chart_ranking(
             [made | {"model": one, "by": "clinicians"} for one in names], names[3]
         ),
@@ -251,9 +248,7 @@ def hostile_charts(laid: Trap) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    "name", ["intervals", "distributions", "influence", "ranking", "heatmap", "cost"]
-)
+@pytest.mark.parametrize("name", ["intervals", "distributions", "ranking", "heatmap", "cost"])
 def test_a_chart_is_drawn_of_hostile_names_as_text_and_its_file_is_xml_that_loads_nothing(
     laid: Trap, name: str
 ) -> None:

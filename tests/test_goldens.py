@@ -20,9 +20,6 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.calibrate\.json\.details\.severity\[\d+\]\.shrunken is gone",
     r"\.calibrate\.json\.details\.missing\[\d+\]\.icc_(highest|lowest) is gone",
     r"\.calibrate\.json\.details\.other_measures\[\d+\]\.(icc_absolute(_low|_high)?|kendall) is gone",
-    r"\.calibrate\.json\.details\.differences\[\d+\]\.(detectable is gone|notes\b.*)",  # two notes less
-    r"\.compare\.json\.(detectable is gone|notes\b.*)",
-    r"\.juries\.json\.(common|decision\.basis\[0\]\.(least|most)) is gone",
     r"\.route\.json\.(baseline|learned) is gone",
     r"\.calibrate\.json\.details\.missing\[\d+\]\.notes has 1 for 2",  # the note on those bounds
     r"\.route\.json\.more_rated_responses: .*",  # by the tests as they are made; it was too few

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from calibration.chance_corrected import pair_kappas, quadratic_kappa
+from calibration.chance_corrected import mean_kappa, quadratic_kappa
 
 # The table of Cohen (1968), 200 patients in three diagnoses.
 COHEN = np.array([[88.0, 14, 18], [10, 40, 10], [2, 6, 12]])
@@ -30,10 +30,6 @@ def table_of(first, second, q=5):
 def by_scikit(first, second):
     both = (first >= 0) & (second >= 0)
     return cohen_kappa_score(first[both], second[both], weights="quadratic", labels=range(5))
-
-
-def said(found, min_shared):
-    return [str(one) for one in found.notes(min_shared)]
 
 
 def test_cohens_table_by_hand():
@@ -73,10 +69,10 @@ def test_the_mean_over_pairs_is_scikit_learns_over_the_shared_responses():
     codes = raters()
     pairs = list(combinations(range(4), 2))
 
-    found = pair_kappas(codes, pairs, 5, 2)
+    found, notes = mean_kappa(codes, pairs, 5, 2)
 
-    assert found.mean == pytest.approx(np.mean([by_scikit(codes[a], codes[b]) for a, b in pairs]))
-    assert (found.fragile, found.constant, found.undefined, found.too_few) == (0, 0, 0, 0)
+    assert found == pytest.approx(np.mean([by_scikit(codes[a], codes[b]) for a, b in pairs]))
+    assert notes == []
 
 
 @pytest.mark.parametrize(
@@ -96,39 +92,34 @@ def test_properties(change, same):
     codes = raters()
     pairs = list(combinations(range(4), 2))
 
-    before, after = pair_kappas(codes, pairs, 12, 2), pair_kappas(change(codes), pairs, 12, 2)
+    before, _ = mean_kappa(codes, pairs, 12, 2)
+    after, _ = mean_kappa(change(codes), pairs, 12, 2)
 
-    assert (after.mean == pytest.approx(before.mean)) is same
+    assert (after == pytest.approx(before)) is same
 
 
-def test_a_constant_rater_has_kappa_0_and_is_counted():
+def test_a_constant_rater_has_kappa_0():
     codes = np.array([[2, 2, 2, 2], [0, 1, 2, 3]])
 
-    found = pair_kappas(codes, [(0, 1)], 5, 2)
-
-    assert found.kappas == pytest.approx((0.0,))
-    assert "1 of 1 pair with kappa 0, as one of the two gave one score only" in said(found, 2)
+    assert mean_kappa(codes, [(0, 1)], 5, 2)[0] == pytest.approx(0.0)
 
 
 def test_a_pair_that_gave_one_and_the_same_score_has_no_kappa():
     codes = np.array([[4, 4, 4], [4, 4, 4], [3, 4, 2]])
 
-    found = pair_kappas(codes, [(0, 1)], 5, 2)
-    more = pair_kappas(codes, [(0, 1), (0, 2)], 5, 2)
+    kappa, (reason,) = mean_kappa(codes, [(0, 1)], 5, 2)
 
-    assert np.isnan(found.mean)
-    assert "kappa undefined: every pair gave one and the same score" in said(found, 2)
-    assert (more.undefined, len(more.kappas)) == (1, 1)
-    assert "1 pair left out of kappa: both gave one and the same score" in said(more, 2)
+    assert np.isnan(kappa)
+    assert reason.code == "kappa_alike"
+    assert mean_kappa(codes, [(0, 1), (0, 2)], 5, 2)[0] == mean_kappa(codes, [(0, 2)], 5, 2)[0]
     assert np.isnan(quadratic_kappa(np.zeros((5, 5))))
 
 
-def test_pairs_that_share_too_little_are_left_out_and_counted():
+def test_pairs_that_share_too_little_are_left_out_and_few_shared_responses_are_fragile():
     codes = np.array([[0, 1, 2, 3, -1], [0, 1, 2, 2, 4], [-1, -1, -1, 1, 0]])
 
-    found = pair_kappas(codes, [(0, 1), (0, 2), (1, 2)], 5, 2)
+    _, (fragile,) = mean_kappa(codes, [(0, 1), (0, 2), (1, 2)], 5, 2)
+    _, (none,) = mean_kappa(codes, [(0, 1)], 5, 6)
 
-    assert (len(found.kappas), found.too_few, found.fragile) == (2, 1, 2)
-    assert "1 pair left out of kappa for sharing fewer than 2 responses" in said(found, 2)
-    none = pair_kappas(codes, [(0, 1)], 5, 6)
-    assert "kappa undefined: no pair shares 6 responses" in said(none, 6)
+    assert (fragile["fragile"], fragile["pairs"]) == (2, 2)
+    assert (none.code, none["min_shared"]) == ("kappa_no_pair", 6)

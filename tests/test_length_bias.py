@@ -9,7 +9,7 @@ from kit.scores import note_of, scope_of
 from scipy import stats
 from statsmodels.formula.api import ols
 
-from calibration.juror_bias import length_rows, slope_of
+from calibration.raters import length_rows, slope_of
 
 NAN = math.nan
 

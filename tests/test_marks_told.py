@@ -1,9 +1,7 @@
-"""Marks from the rating room to where they are read: JSON, terminal, report."""
+"""Marks from the rating room to where they are read."""
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kit.studies import Run, bring_in
@@ -67,12 +65,6 @@ def reply(place: int, again: int, comment: str = "") -> Reply:
     return Reply(scores, comment=comment, spans=spans if low and not again else ())
 
 
-def calibrated(run: Run, *arguments: str) -> Any:
-    code, out, err = run("analyse", "calibrate", "--reps", "200", "--json", "-", *arguments)
-    assert code == 0, err
-    return json.loads(out)
-
-
 def test_the_newest_marks_of_first_readings_are_read_and_who_could_have_marked(
     marked: Engine,
 ) -> None:
@@ -83,36 +75,13 @@ def test_the_newest_marks_of_first_readings_are_read_and_who_could_have_marked(
     assert "r23" not in who
 
 
-def test_the_details_say_whether_the_jury_saw_what_was_marked(run: Run, marked: Engine) -> None:
-    rows = calibrated(run, "--details")["details"]["evidence"]
-    every = rows[0]
-    assert [every[name] for name in ("criterion", "error", "severity")] == [None, None, None]
-    assert (every["n_read"], every["n_marked"], every["n_clinicians"]) == (23, 8, 2)
-    assert (every["n_read_twice"], every["n_places"], every["n_shared"]) == (23, 16, 16)
-    assert (every["f1"], every["places"]) == (1.0, {"2": 16})
-    assert every["high"] < 0
-    assert every["difference"] == pytest.approx(every["jury_with"] - every["jury_without"])
-    kinds = [(one["criterion"], one["error"], one["severity"]) for one in rows[1:]]
-    assert kinds == [
-        *((None, None, "critical or major"), ("accuracy", None, None)),
-        *(("completeness", None, None), ("accuracy", "wrong", "critical")),
-        ("completeness", "missing", "major"),
-    ]
-    assert calibrated(run).get("details") is None
-
-
-def test_the_terminal_and_the_report_show_the_table_of_marks(
-    run: Run, marked: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-    page = tmp_path / "report.html"
-    code, out, err = run("analyse", "calibrate", "--reps", "200", "--details", "--html", str(page))
+def test_errors_say_how_far_clinicians_mark_the_same_places(run: Run, marked: Engine) -> None:
+    code, out, err = run("analyse", "errors", "--json", "-")
     assert code == 0, err
-    assert "visits: What clinicians marked, and what the jury scored there" in out
-    assert re.search(
-        r"accuracy, wrong, critical +8 of 23 +-\d\.\d\d +-\d\.\d\d to -\d\.\d\d +1\.00", out
-    )
-    told = page.read_text("utf-8")
-    assert "What clinicians marked, and whether the jury saw it" in told
-    assert "accuracy, wrong, critical" in told
-    assert "insulin" not in told  # a report quotes no text
+    (benchmark,) = json.loads(out)["benchmarks"]
+    groups = {(one["group"], one["error"]): one for one in benchmark["groups"]}
+    every = groups["marked", ""]
+    assert (every["n_read"], every["n_responses"], every["n_marks"]) == (23, 8, 32)
+    assert (every["n_places"], every["n_shared"]) == (16, 16)
+    assert (groups["error", "wrong"]["n_places"], groups["unmarked", ""]["n_places"]) == (8, 0)
+    assert every["jury"] < groups["unmarked", ""]["jury"]

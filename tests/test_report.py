@@ -123,7 +123,7 @@ def test_a_page_of_simulated_raters_is_no_evidence():
     assert "Simulated: nothing here is evidence." in text
     assert "as well as a clinician does.</h1>" not in text
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", text)
-    assert len(captions) == 6
+    assert len(captions) == 5
     assert all(one.startswith("Simulated.") for one in captions)
     assert "Jury (simulated)" in text
 

@@ -8,7 +8,6 @@ from calibration.report.chart_style import COLOURS, SHAPES, svg
 from calibration.report.charts import (
     chart_bland_altman,
     chart_distributions,
-    chart_influence,
     chart_intervals,
     chart_scatter,
 )
@@ -74,8 +73,8 @@ def test_a_chart_of_ten_thousand_responses_stays_small():
 
 def test_a_name_is_drawn_as_it_is_written_and_never_as_markup():
     name = '<script>alert(1)</script> & "q" role="x"'
-    rows = [{"label": name, "kind": "response", "change": 0.1}]
-    text = svg(chart_influence(rows), label=name)
+    rows = [{"label": name, "criterion": "a", "counts": {"1": 2}}]
+    text = svg(chart_distributions(rows), label=name)
     assert "<script" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; " in text
 

@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
-from kit.scores import JURORS, note_of, study, without
+from kit.scores import JURORS, note_of, rated, study, without
 from scipy import stats
 
-from calibration.other_measures import IN_POINTS, secondary_rows
+from calibration.other_measures import secondary_rows
+from calibration.report.content import IN_POINTS as SHOWN
 from calibration.scope import scopes
 from calibration.scores import Scores
 from calibration.table import agreement_table
 from calibration.values import AnalysisOptions
 
+IN_POINTS = ("icc_raw", *SHOWN)
 METHODS = ["paper", "published"]
 
 
@@ -57,7 +59,7 @@ def test_a_row_is_what_scipy_finds_in_the_raw_columns(scorer):
     reach = stats.norm.ppf(0.975) * (y - x).std()
     assert (row.limits_low, row.limits_high) == pytest.approx((row.bias - reach, row.bias + reach))
     assert row.n == 40
-    assert note_of(row).startswith("scored 40 of 40; limits of agreement, 95 % intervals: low -")
+    assert note_of(row) == "scored 40 of 40"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -129,7 +131,6 @@ def test_responses_that_share_an_instance_have_a_bias_resampled_by_instance():
     assert row.bias_high - row.bias_low > 1.5 * (naive.high - naive.low)
     assert row.bias_low < row.bias < row.bias_high
     assert row == again
-    assert "120 responses from 20 instances: the interval of the bias resamples" in note_of(row)
 
 
 def test_one_instance_or_no_resamples_leave_the_bias_without_interval():
@@ -180,3 +181,14 @@ def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_unde
         assert "undefined: " in note_of(row)
     assert points(rows(mixed, "combined")["metric:rouge-l"]) == [None] * len(IN_POINTS)
     assert np.isfinite(rows(lacking, "chw", criterion="tone")["jury"].bias)
+
+
+def test_a_response_that_decides_the_sign_of_the_icc_is_named():
+    # Without r0, on which both are low, jury and clinicians rank in opposite orders.
+    scores = rated([[1], [4], [4], [5], [5], [5]], [[1], [5], [5], [4], [4], [5]])
+
+    row = rows(scores, "visits", reps=0)["jury"]
+
+    (turned,) = [one for one in row.notes if one.code == "decides_sign"]
+    assert turned["response"] == scores.responses["response_id"][0]
+    assert turned["icc"] > 0 > turned["without"]

@@ -7,7 +7,7 @@ import pytest
 from kit.scores import note_of, scope_of
 from statsmodels.api import OLS
 
-from calibration.juror_bias import self_preference_rows
+from calibration.raters import self_preference_rows
 
 NAN = math.nan
 FAMILIES = {"j0": "gpt", "j1": "claude", "j2": "llama"}

@@ -1,19 +1,15 @@
 """Severity: distances by hand, BLUPs by statsmodels, intervals by resampling, properties."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from kit.scores import note_of, scope_of
 
 from calibration.bootstrap import draw_counts
-from calibration.rating_matrix import RatingMatrix
-from calibration.severity import (
-    distances,
-    severity_replicates,
-    severity_rows,
-    without_metrics,
-)
+from calibration.other_measures import mean_replicates
+from calibration.raters import distances, severity_rows
 
 NAN = math.nan
 
@@ -38,8 +34,6 @@ def test_a_severity_is_the_mean_distance_to_the_others_of_the_same_response():
     assert (rows["dr1"].severity, rows["dr1"].n) == (-1.5, 1)
     assert (rows["j0"].severity, rows["j0"].n) == (-0.5, 2)
     assert [rows[name].kind for name in ("dr0", "dr1", "j0")] == ["clinician"] * 2 + ["juror"]
-    assert "compared with the other clinicians alone +2.00 on 1" in note_of(rows["dr0"])
-    assert "alone" not in note_of(rows["j0"])  # its others are the clinicians
 
 
 def test_poor_responses_do_not_make_a_rater_severe():
@@ -62,7 +56,9 @@ def test_the_interval_is_that_of_resampled_instances():
         for one in counts.astype(int)
     ]
 
-    assert severity_replicates(away, scope.grid)(counts) == pytest.approx(np.array(expected))
+    assert mean_replicates(away, scope.grid.clusters, 20)(counts) == pytest.approx(
+        np.array(expected)
+    )
 
 
 def test_planted_severities_lie_in_their_intervals_and_nobody_is_called_strict():
@@ -92,13 +88,11 @@ def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
     paper, published = (
         severity_rows(scope_of(table, 4, method=method)) for method in ("paper", "published")
     )
-    grid = scope_of(table, 4).grid
-    measured = RatingMatrix(
-        grid.composites, grid.responses, grid.clusters, grid.raters, (*grid.kinds[:6], "metric")
-    )
+    scope = scope_of(table, 4)
+    grid = replace(scope.grid, kinds=(*scope.grid.kinds[:6], "metric"))
 
     assert paper == published
-    assert without_metrics(measured).raters == grid.raters[:6]
+    assert [row.rater for row in severity_rows(replace(scope, grid=grid))] == [*grid.raters[:6]]
 
 
 @pytest.mark.parametrize(

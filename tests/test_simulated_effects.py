@@ -5,10 +5,9 @@ import pytest
 
 from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, replicates
-from calibration.crossed import crossed_model
+from calibration.crossed import agreement_interval, consistency_interval, crossed_model
 from calibration.like_for_like import held_replicates, like_for_like, population_interval
 from calibration.rating_matrix import RatingMatrix
-from calibration.reliability import agreement_interval, consistency_interval, design_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -118,7 +117,7 @@ def test_intervals_of_reliability_with_missing_cells_hold_the_truth(n, raters, p
         if model.reason:
             continue
         of_one = consistency_interval(table)
-        among = agreement_interval(model, design_of(table))
+        among = agreement_interval(model, table)
         consistent.append(of_one.low <= consistency <= of_one.high)
         agreed.append(among.low <= agreement <= among.high)
     assert len(agreed) > 590

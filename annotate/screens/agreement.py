@@ -219,7 +219,6 @@ def _hanging(later: Later) -> None:
     if behind := later.found():
         part = behind.sections["5"]
         st.html(heading(part.title) + lead(part.lead))
-        _charts(behind.charts, "influence")
         _tables(part, leave_out=APART)
         with st.expander(USE_OF_SCALE, key="use-of-scale"):
             _charts(behind.charts, "scale")

@@ -10,7 +10,6 @@ import altair as alt
 import numpy as np
 
 from calibration.report.chart_style import (
-    ACCENT,
     COLOURS,
     INK,
     KINDS,
@@ -148,32 +147,6 @@ def chart_distributions(rows: Sequence[Row]) -> alt.TopLevelMixin:
     sized = drawn.properties(width=max(90, 520 // max(many, 1) - 20), height=alt.Step(ROW))
     names = list(dict.fromkeys(row["criterion"] for row in rows))
     return styled(sized.facet(column=alt.Column("criterion:N", sort=names, title=None), spacing=14))
-
-
-def chart_influence(rows: Sequence[Row]) -> alt.TopLevelMixin:
-    """Draw what leaving one response or instance out does to the ICC, in the order given.
-
-    Parameters
-    ----------
-    rows : mappings with `label`, `kind` ("response" or "instance"), `change`
-        Undefined changes (no ICC is left) are None or NaN and have no dot.
-    """
-    values = [
-        {"label": row["label"], "kind": row["kind"], "change": _number(row["change"])}
-        for row in rows
-    ]
-    base = of_rows(values).properties(width=WIDTH - 60, height=alt.Step(ROW))
-    y = alt.Y("label:N", sort=None, title=None)
-    x = alt.X("change:Q", title="Change of the jury's ICC when left out")
-    kinds = ["response", "instance"]
-    shape = alt.Shape(
-        "kind:N", title=None, scale=alt.Scale(domain=kinds, range=["circle", "square"])
-    )
-    stem = base.mark_rule(color=SOFT, strokeWidth=1).encode(x=x, x2=alt.datum(0), y=y)
-    dot = base.mark_point(filled=True, size=64, color=ACCENT, opacity=1).encode(
-        x=x, y=y, shape=shape
-    )
-    return styled(zero("x") + stem + dot)
 
 
 def ramp(place: int, points: Sequence[str]) -> str:

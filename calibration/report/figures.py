@@ -15,7 +15,6 @@ from calibration.report.content import Content
 from calibration.scope import AgreementRow
 from calibration.tables.numbers import fixed, interval, known, marked, place, scorer, whole
 
-MOST_INFLUENTIAL = 8
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -122,31 +121,6 @@ def distributions(content: Content, benchmark: str) -> Iterator[Figure]:
             "Share of each score by rater and criterion",
             [{**row, "counts": ""} | dict(row["counts"]) for row in rows],
         )
-
-
-def influence(content: Content, benchmark: str) -> Iterator[Figure]:
-    """Yield how much the jury's ICC changes without single responses or instances."""
-    rows = [
-        {"label": label, "kind": kind, "change": row.change}
-        for row in influential(content, benchmark)
-        for kind, _, label in [row.left_out.partition(":")]
-    ]
-    if any(known(one["change"]) for one in rows):
-        yield Figure(
-            "influence",
-            benchmark,
-            charts.chart_influence(rows),
-            f"{_of(content, benchmark)}Change of the jury's ICC when one response (circle) or one "
-            "instance with all its responses (square) is left out; the largest changes.",
-            "; ".join(f"{one['label']} {fixed(one['change'], 3)}" for one in rows),
-            rows,
-        )
-
-
-def influential(content: Content, benchmark: str) -> list[Any]:
-    """Return the rows of the largest changes of the jury's ICC."""
-    rows = content.of("influence", benchmark)
-    return [row for row in rows if row.scorer == "jury" and row.left_out][:MOST_INFLUENTIAL]
 
 
 def _interval(label: str, row: AgreementRow) -> dict[str, Any]:

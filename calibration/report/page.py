@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from calibration.decision import LIKE_THESE
 from calibration.headlines import INTENDED, MAY, may_not, protocol_facts
-from calibration.notes import Note, listed, simulated_in
+from calibration.notes import Note, listed, sentence, simulated_in
 from calibration.report.chart_style import svg
 from calibration.report.content import Content
 from calibration.report.definitions import Fact
@@ -105,21 +105,10 @@ def _use(content: Content) -> Iterator[Fact]:
 
 
 def sensitivity(content: Content, benchmark: str) -> str:
-    """Return on which response the jury's ICC depends most, and a juror it is better without; or ""."""
-    return " ".join([*_left_out(content, benchmark), *_juror(content, benchmark)])
-
-
-def _left_out(content: Content, benchmark: str) -> Iterator[str]:
-    """Yield the response or instance whose omission changes the ICC most."""
-    rows = [row for row in content.of("influence", benchmark) if row.scorer == "jury"]
-    changes = [row for row in rows if row.left_out and known(row.change)]
-    if changes:
-        most = max(changes, key=lambda row: abs(row.change))
-        kind, _, name = str(most.left_out).partition(":")
-        yield (
-            f"The jury's ICC depends most on the {kind} {name}: {fixed(most.icc_all, 3)} with it, "
-            f"{fixed(most.icc_without, 3)} without it."
-        )
+    """Return a response that decides the sign of the jury's ICC, and a juror it is better without."""
+    points = [row for row in content.of("other_measures", benchmark) if row.scorer == "jury"]
+    turned = [note for row in points for note in row.notes if note.code == "decides_sign"]
+    return " ".join([*map(sentence, turned), *_juror(content, benchmark)])
 
 
 def _juror(content: Content, benchmark: str) -> Iterator[str]:

@@ -19,7 +19,6 @@ from calibration.tables import agreement, jurors
 from calibration.tables.agreement import RELIABILITY
 from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT
 from calibration.tables.numbers import known, money, place, whole
-from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import COMBINED
 
@@ -28,11 +27,6 @@ UNTESTED = (
     "models without any sign of it on this page."
 )
 MOST_OUTLYING = 5
-MARK_LEAD = (
-    "Clinicians mark errors and say how serious they are. A jury that sees them too scores those "
-    "responses lower than the others; where the interval of that difference includes 0, it is not shown. Where "
-    "clinicians themselves seldom mark the same place, the jury cannot be expected to find it."
-)
 
 
 def cost_words(costs: Costs) -> str:
@@ -120,7 +114,10 @@ def sections(content: Content) -> list[Section]:
             [*_baselines(content)],
         ),
         Section(
-            "5", "Sensitivity to single responses", _sensitivity_lead(), [*_influence(content)]
+            "5",
+            "Single responses, and use of the scale",
+            _sensitivity_lead(),
+            [*_influence(content)],
         ),
         Section("6", "The jurors one by one", _juror_lead(), [*_jurors(content)]),
         Section("7", "How many juries were tried", ledger_words(content.study), [*_tried(content)]),
@@ -133,16 +130,11 @@ def sections(content: Content) -> list[Section]:
 
 
 def _safety(content: Content) -> Iterator[Section]:
-    """Yield the sections on unsafe responses, subgroups and marks, where there are any."""
+    """Yield the sections on unsafe responses and subgroups, where there are any."""
     if content.detection.rows:
         yield Section("11", "Unsafe responses, found and missed", LEAD, [*unsafe_blocks(content)])
     if content.subgroups:
         yield Section("12", "Subgroups", SUBGROUP_LEAD, [*subgroup_tables(content)])
-    if rows := content.of("evidence", *content.shown):
-        tables = [_of_shown(MARKS, rows, content)]
-        yield Section(
-            "13", "What clinicians marked, and whether the jury saw it", MARK_LEAD, tables
-        )
 
 
 def _points_lead() -> str:
@@ -213,18 +205,14 @@ def _baselines(content: Content) -> Iterator[Table]:
 
 def _sensitivity_lead() -> str:
     return (
-        "If leaving out one response changes the ICC much, the result depends on that response. "
-        "Leaving it out for that reason would be choosing the result."
+        "The responses on which jury and clinicians are farthest apart, how each rater uses the "
+        "scale, and what was not scored. Leaving a response out for what it shows would be choosing "
+        "the result."
     )
 
 
 def _influence(content: Content) -> Iterator[Table | Figure]:
     for benchmark in content.shown:
-        yield from figures.influence(content, benchmark)
-        if rows := figures.influential(content, benchmark):
-            yield laid_out(
-                agreement.INFLUENCE, rows, caption=_titled(agreement.INFLUENCE, benchmark, content)
-            )
         if far := outliers(content, benchmark):
             yield laid_out(
                 agreement.OUTLIERS, far, caption=_titled(agreement.OUTLIERS, benchmark, content)

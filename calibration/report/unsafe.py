@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from calibration.detection_row import DetectionRow
+from calibration.detection import DetectionRow
 from calibration.report.charts import chart_detection
 from calibration.report.content import Content
 from calibration.report.figures import Figure

@@ -17,12 +17,10 @@ from calibration.tables.spec import (
 
 QUOTES: Mapping[str, str] = {
     "ICC(C,k)": "Quote first: how reliably the reference, the clinicians' mean, ranks responses",
-    "ICC(A,k)": "where scores count as points, such as at a threshold; raters are a random sample",
     "ICC(C,1)": "how similarly two clinicians rank responses; the basis for planning more clinicians",
     "ICC(A,1)": "how far the points of one clinician can replace another's",
 }
 
-INFLUENTIAL = 5
 REPEATS = "intra_rater"
 AGAIN = TableSpec(
     "The same clinician again: absolute agreement of a reading with its hidden repeat",
@@ -37,7 +35,7 @@ AGAIN = TableSpec(
     ),
 )
 DIFFERENCES = TableSpec(
-    "Paired differences of ICC(C,2): the jury's minus another's, on the same responses",
+    "The jury's ICC minus another's, on the same responses",
     "b",
     "Jury minus",
     (
@@ -62,14 +60,14 @@ OUTLIERS = TableSpec(
     ),
 )
 POINTS = TableSpec(
-    "Order, and points of the scale (scorer minus clinicians)",
+    "Order, and points above the clinicians",
     "scorer",
     "Scorer",
     (
         number("Spearman", "spearman"),
         number("Bias", "bias"),
         between("Bias 95 %", "bias_low", "bias_high"),
-        between("Limits of agreement", "limits_low", "limits_high"),
+        between("Limits, 95 %", "limits_low", "limits_high"),
     ),
     tells=("spearman", "bias"),
 )
@@ -99,11 +97,6 @@ def _reading(row: Any, face: Typeface) -> str:
     if row.against_others:
         return "ranks against the others"
     return "agrees with the others" if row.low > 0 else "agreement not shown"
-
-
-def _left_out(name: str) -> str:
-    """Return "response:ID" as "response ID"."""
-    return name.replace(":", " ", 1)
 
 
 SCORED = Column("Scored", _scored, ("n_responses", "n_missing"))
@@ -143,7 +136,7 @@ CRITERIA = TableSpec(
         number("Spearman", "spearman", wide=True),
         number("Bias, points", "bias"),
         between("Bias 95 %", "bias_low", "bias_high"),
-        between("Limits of agreement", "limits_low", "limits_high", wide=True),
+        between("Limits, 95 %", "limits_low", "limits_high", wide=True),
         SCORED,
     ),
     in_columns=frozenset(["bca"]),
@@ -163,20 +156,6 @@ HELD = TableSpec(
         count("Clinicians", "n_clinicians"),
     ),
     in_columns=frozenset(["held_iccs"]),
-)
-INFLUENCE = TableSpec(
-    "Largest changes of the jury's ICC when one response or instance is left out",
-    "left_out",
-    "Left out",
-    (
-        number("ICC with it", "icc_all", 3),
-        number("ICC without", "icc_without", 3),
-        number("Change", "change", 3),
-    ),
-    tells=("icc_all",),
-    wanted=lambda row: row.scorer == "jury",
-    most=INFLUENTIAL,
-    named=_left_out,
 )
 MISSING = TableSpec(
     "Missing scores",
@@ -199,7 +178,7 @@ def _quote(row: Any, face: Typeface) -> str:
 
 
 RELIABILITY = TableSpec(
-    "The clinicians' own reliability: their mean is the reference of every comparison",
+    "The clinicians' own reliability",
     "form",
     "Form",
     (

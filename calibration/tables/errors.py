@@ -6,7 +6,16 @@ from typing import Any
 from calibration.error_values import BenchmarkErrors, ErrorGroup, PickedFor, PickedResponse, Quote
 from calibration.notes import counted
 from calibration.tables.numbers import PAGE, TERMINAL, Typeface, fixed, known
-from calibration.tables.spec import Table, TableSpec, between, count, laid_out, number, signed
+from calibration.tables.spec import (
+    Table,
+    TableSpec,
+    between,
+    count,
+    laid_out,
+    number,
+    share,
+    signed,
+)
 
 GROUPS = {
     ErrorGroup.MARKED: "any mark",
@@ -70,6 +79,7 @@ ERRORS = TableSpec(
         between("95 %, gap", "gap_low", "gap_high"),
         number("Spread", "spread", wide=True),
         count("Marks", "n_marks", wide=True),
+        share("Places two marked", "n_shared", "n_places", wide=True),
         count("Critical or major", "n_grave", wide=True),
     ),
     in_columns=frozenset({"marks_without_jury"}),

@@ -5,7 +5,6 @@ from typing import Any
 from calibration.tables import agreement
 from calibration.tables.agreement import RELIABILITY
 from calibration.tables.numbers import Typeface, scorer
-from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import (
     Column,
     TableSpec,
@@ -18,7 +17,7 @@ from calibration.tables.spec import (
 )
 
 SEVERITY = TableSpec(
-    "Leniency in points: above 0 more generous than the others",
+    "Leniency: above 0 more generous than the others",
     "rater",
     "Rater",
     (
@@ -30,7 +29,7 @@ SEVERITY = TableSpec(
     tells=("severity",),
 )
 PREFERENCE = TableSpec(
-    "Self-preference: points for responses by the juror's own model family",
+    "Self-preference: points for the juror's own model family",
     "juror",
     "Juror",
     (
@@ -44,7 +43,7 @@ PREFERENCE = TableSpec(
     tells=("preference",),
 )
 LENGTH = TableSpec(
-    "Length: points added when a response has twice as many words",
+    "Points added for twice as many words",
     "rater",
     "Rater",
     (
@@ -55,6 +54,7 @@ LENGTH = TableSpec(
         count("Responses", "n"),
     ),
     tells=("slope_per_doubling",),
+    wanted=lambda row: row.kind != "clinician",
 )
 VALUE = TableSpec(
     "What each juror adds to the jury's ICC",
@@ -62,7 +62,7 @@ VALUE = TableSpec(
     "Juror",
     (
         number("ICC alone", "icc_alone", 3),
-        number("ICC of the jury without it", "icc_without", 3),
+        number("Jury without it", "icc_without", 3),
         number("Adds", "adds", 3),
         icc_between("95 %", "low", "high"),
     ),
@@ -105,20 +105,19 @@ DISTRIBUTIONS = TableSpec(
         Column("Points", _counts),
     ),
     tells=("mean",),
+    wanted=lambda row: not row.rater.startswith("juror:"),
     named=_rater,
     within="criterion",
 )
 BEYOND_CHANCE = TableSpec(
-    "Agreement beyond chance on whole scores, by criterion",
+    "Agreement beyond chance",
     "raters",
     "Raters",
     (
         text("Criterion", "criterion"),
-        number("Kappa, quadratic", "kappa_quadratic"),
-        number("Alpha, ordinal", "alpha_ordinal"),
-        number("Gwet's AC2", "ac2"),
-        number("SE", "ac2_se", wide=True),
-        count("Responses", "n_responses", wide=True),
+        number("Kappa", "kappa_quadratic"),
+        number("Alpha", "alpha_ordinal"),
+        number("AC2", "ac2"),
     ),
     tells=("kappa_quadratic", "alpha_ordinal", "ac2"),
     named=_rater,
@@ -137,7 +136,6 @@ REPORTED = {
 SECTIONS = {
     "differences": agreement.DIFFERENCES,
     "reliability": RELIABILITY,
-    "influence": agreement.INFLUENCE,
     "missing": agreement.MISSING,
     "distributions": DISTRIBUTIONS,
     "other_measures": agreement.POINTS,
@@ -147,5 +145,4 @@ SECTIONS = {
     "length": LENGTH,
     "juror_value": VALUE,
     "test_retest": RETEST,
-    "evidence": MARKS,
 }

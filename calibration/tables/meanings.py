@@ -69,7 +69,7 @@ MEANINGS = {
     "Bias, points": Meaning(
         "Mean of the scorer minus mean of the clinicians, in points.", AGREEMENT
     ),
-    "Limits of agreement": Meaning(
+    "Limits, 95 %": Meaning(
         "Between which two numbers of points 95 % of single differences are expected to lie "
         "(Bland and Altman).",
         AGREEMENT,
@@ -95,15 +95,16 @@ MEANINGS = {
     "Points for its own": Meaning(
         "Points that a juror gives its own family's responses beyond what others give them.", JURIES
     ),
-    "Kappa, quadratic": Meaning(
-        "Agreement beyond chance on whole scores; a miss by two points counts four times one.",
+    "Kappa": Meaning(
+        "Agreement beyond chance on whole scores; a miss by two points counts four times one (quadratic weights).",
         AGREEMENT,
     ),
-    "Alpha, ordinal": Meaning(
+    "Alpha": Meaning(
         "Krippendorff's agreement beyond chance on ordered scores, with ratings missing.", AGREEMENT
     ),
-    "Gwet's AC2": Meaning(
-        "Agreement beyond chance that stays stable where nearly all scores are the same.", AGREEMENT
+    "AC2": Meaning(
+        "Gwet's agreement beyond chance that stays stable where nearly all scores are the same.",
+        AGREEMENT,
     ),
     "Win rate, 95 %": Meaning(
         "Share of comparisons with other models that the model wins, with its interval.", MODELS
@@ -118,6 +119,9 @@ MEANINGS = {
     "95 %, share": Meaning("95 % interval of the share, with instances as clusters.", ERRORS),
     "Gap": Meaning("Mean of the jury's score minus the clinicians', in points.", ERRORS),
     "95 %, gap": Meaning("95 % interval of the gap, between instances.", ERRORS),
+    "Places two marked": Meaning(
+        "Of the places that were marked where two clinicians read, how many two marked.", ERRORS
+    ),
     "Spread": Meaning("How far the clinicians' scores of a response lie apart, in points.", ERRORS),
     "Fall": Meaning(
         "Largest fall below the target over a window of the latest periods, in standard errors.",
@@ -175,7 +179,6 @@ MEANINGS = {
         "95 % interval of the difference if other clinicians of this kind rated other instances.",
         AGREEMENT,
     ),
-    "Change": Meaning("ICC with this rater or instance minus the ICC without.", AGREEMENT),
     "95 % of expected": Meaning("95 % interval of the ICC to expect on new responses.", JURIES),
     "95 % observed": Meaning(
         "95 % interval of the ICC seen here, before the correction for choosing.", JURIES
@@ -185,12 +188,7 @@ MEANINGS = {
     ),
     "SD, points": Meaning("How far scores of the same rater on the same response spread.", JURIES),
     "Identical scores": Meaning("Share of repeats that got the same score again.", JURIES),
-    "SE": Meaning("Standard error: the typical error of the figure by chance alone.", AGREEMENT),
     "At top": Meaning("Share of scores at the highest point of the scale.", JURIES),
-    "F1": Meaning(
-        "How well two raters mark the same passages: 1 the same ones, 0 none in common.", AGREEMENT
-    ),
-    "95 %, F1": Meaning("95 % interval of F1.", AGREEMENT),
     "95 %, AUC": Meaning("95 % interval of the AUC.", UNSAFE),
     "95 %, bias": Meaning("95 % interval of the bias.", AGREEMENT),
     "95 %, difference": Meaning("95 % interval of the difference.", AGREEMENT),

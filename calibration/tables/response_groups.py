@@ -12,8 +12,6 @@ from calibration.tables.spec import (
     icc_between,
     number,
     probability,
-    share,
-    signed,
 )
 
 OWN_NAMES = {
@@ -138,38 +136,4 @@ SUBGROUPS = TableSpec(
     tells=("icc",),
     named=str,
     reading=_how_to_read_subgroups,
-)
-
-
-def _how_to_read_marks(_: Sequence[Any]) -> str:
-    """Return how the columns are to be read."""
-    return (
-        "marked: responses, of those that clinicians read where marks can be made, first readings only; "
-        "change: the mean composite of marked responses minus that of the others, in "
-        "points, unadjusted; F1 is of the characters that two clinicians marked, and says nothing of "
-        "the jury; a place is a run of overlapping marks: counted are those that two or more "
-        "clinicians marked, of all that any marked"
-    )
-
-
-MARKS = TableSpec(
-    "What clinicians marked, and what the jury scored there",
-    "label",
-    "Mark",
-    (
-        share("Marked", "n_marked", "n_read"),
-        signed("Jury's change", "difference"),
-        between("95 %", "low", "high"),
-        number("F1", "f1"),
-        between("95 %, F1", "f1_low", "f1_high", wide=True),
-        share("Places two marked", "n_shared", "n_places", wide=True),
-        signed("Clinicians' change", "clinicians_difference", wide=True),
-        number("Jury, marked", "jury_with", wide=True),
-        number("Jury, unmarked", "jury_without", wide=True),
-        count("Marks", "n_marks", wide=True),
-        count("Clinicians", "n_clinicians", wide=True),
-    ),
-    tells=("n_marked",),
-    named=str,
-    reading=_how_to_read_marks,
 )

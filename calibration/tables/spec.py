@@ -39,6 +39,7 @@ QUIET = (  # they only add figures
     "given_again",
     "given_again_each",
     "own_means",
+    "first_scores",
 )
 FRAGILE = ("fragile_pairs", "fragile_repeats")
 Cell = Callable[[Any, Typeface], str]

@@ -35,10 +35,8 @@ AGAIN = (
     "reading, not a mean."
 )
 LEGEND = (
-    "Terms: leniency is points above the mean of all others; kappa is quadratic weighted, alpha "
-    "Krippendorff's for ordinal scores, AC2 Gwet's; a juror adds the jury's ICC minus that of the jury "
-    "without it; same score again is the share of scores given again; other counts means "
-    "between the points of the scale."
+    "Terms: kappa is quadratic weighted, alpha Krippendorff's for ordinal scores, AC2 Gwet's; other: "
+    "between points."
 )
 OF_ONE = "--benchmark NAME shows the same of one benchmark; --json has all of them"
 BRIEF = ("jury", "jury_held_out", "clinicians")
@@ -72,12 +70,13 @@ def show_calibration(calibration: Calibration, shown: Shown, json_to: Path | Non
             fitted(EACH, calibration.raters, f"{EACH.caption}{_left_out(calibration)}", json_to),
             json_to,
         )
-    if shown.notes or shown.details:
+    if shown.notes:
         if made_up := simulated_in(calibration.rows):
             say(f"simulated raters: {listed(made_up)}", json_to)
         say(_about(calibration), json_to)
     elif hint := _hint(calibration, shown):
-        say(hint, json_to)
+        options = calibration.question.options
+        say(f"{hint}. {counted(options.reps, 'resample')}, seed {options.seed}.", json_to)
 
 
 def show_details(calibration: Calibration, json_to: Path | None = None) -> None:
@@ -94,15 +93,15 @@ def show_details(calibration: Calibration, json_to: Path | None = None) -> None:
 
 
 def _show_section(spec: TableSpec, rows: Sequence[Any], json_to: Path | None) -> None:
-    """Print one section: a table, or a line where there is nothing to tabulate."""
+    """Print one section with the notes that warn, or a line where there is nothing to tabulate."""
     shown, remainder = spec.shown(rows), spec.rest(rows)
-    benchmark, caption = place(rows[0].benchmark), spec.caption
-    if spec.says(shown):
-        show_table(fitted(spec, shown, f"{benchmark}: {caption}", json_to), json_to)
-        if remainder:
-            say(f"  {remainder}", json_to)
-    else:
-        say(f"{benchmark}: {remainder or f'{caption}: {_undefined(spec, shown)}'}", json_to)
+    if not spec.says(shown):
+        say(remainder or f"{spec.caption}: {_undefined(spec, shown)}", json_to)
+        return
+    table = fitted(spec, shown, spec.caption, json_to)
+    show_table(replace(table, notes=tuple(one for one in table.notes if not one.is_quiet)), json_to)
+    if remainder:
+        say(f"  {remainder}", json_to)
 
 
 def _show_benchmark(
@@ -114,8 +113,8 @@ def _show_benchmark(
         f"{place(name)}{_left_out(calibration)}: agreement with the clinicians (method {method})"
     )
     table = fitted(AGREEMENT, rows, title, json_to)
-    show_table(table, json_to, notes=shown.notes or shown.details)
-    if not (shown.notes or shown.details):
+    show_table(table, json_to, notes=shown.notes)
+    if not shown.notes:
         telling_notes = [
             note for note in table.notes if not note.is_quiet and note.code not in ELSEWHERE
         ]
@@ -160,7 +159,8 @@ def _hint(calibration: Calibration, shown: Shown) -> str:
     """Return which options show what is not printed here."""
     several = len(calibration.decisions) - 1
     parts = [f"--by-benchmark: each of {several}"] if several and not shown.by_benchmark else []
-    return "; ".join([*parts, "--notes: all notes", "--details: all behind it"])
+    parts += [] if shown.details else ["--details: all behind it"]
+    return "; ".join([*parts, "--notes: all notes"])
 
 
 def show_unsafe(calibration: Calibration, json_to: Path | None, *, details: bool) -> None:
@@ -186,7 +186,7 @@ def show_subgroups(calibration: Calibration, json_to: Path | None, *, details: b
 
 
 def _is_brief(row: Any) -> bool:
-    return bool(row.critical) and row.scorer in BRIEF
+    return row.scorer in BRIEF
 
 
 def _last(rows: Sequence[Any]) -> list[Any]:

@@ -14,9 +14,8 @@ from calibration.error_values import (
     PickedResponse,
     Quote,
 )
-from calibration.errors import benchmark_errors, quote
+from calibration.errors import Marks, benchmark_errors, quote
 from calibration.json_values import json_value
-from calibration.marks import Marks
 from calibration.scope import scopes
 from calibration.values import COMBINED, AnalysisOptions
 from data.csv_files import cells
@@ -132,14 +131,8 @@ def _jury(scores: "Scores", question: ErrorsQuestion, silent: list[str]) -> tupl
 
 
 def _example(picked: PickedResponse, said: WordsSaid) -> Example:
-    marks = [
-        MarkedWords(
-            *(mark.criterion, mark.error, mark.severity, mark.side, mark.start, mark.end),
-            *(mark.words, mark.note),
-        )
-        for mark in said.marks
-    ]
-    comments = [Comment(one.criterion, one.score, one.words) for one in said.comments]
+    marks = [MarkedWords(**asdict(mark)) for mark in said.marks]
+    comments = [Comment(**asdict(comment)) for comment in said.comments]
     return Example(picked, quote(marks, comments, picked.error))
 
 

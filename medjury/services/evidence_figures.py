@@ -18,7 +18,7 @@ from data.queries.study import Facts
 from medjury.services.methods import readings_of, unread
 
 if TYPE_CHECKING:
-    from calibration.detection_row import DetectionRow
+    from calibration.detection import DetectionRow
     from calibration.scope import AgreementRow
     from medjury.services.calibrate import Calibration
 

@@ -8,7 +8,6 @@ from sqlalchemy import Engine
 
 from data.errors import NoStudy
 from data.queries.families import evidence
-from data.queries.frames import marks_frame, readers
 from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
 from data.store.ledger import Evaluation, record_evaluations
 
@@ -112,13 +111,11 @@ def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -
     `families` are a panel's: they count for jurors of whom the study has none.
     """
     from calibration.details import StudyContext
-    from calibration.marks import Marks
 
-    families_known, marks = evidence(engine, families), Marks(marks_frame(engine), readers(engine))
+    families_known = evidence(engine, families)
     return StudyContext(
         families_known.words,
         families_known.authors,
         families_known.families,
         looked.tried_besides(engine),
-        marks,
     )
