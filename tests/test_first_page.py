@@ -81,7 +81,7 @@ def test_where_the_interval_for_other_clinicians_is_not_known_or_reaches_the_mar
         for row in shown.rows
     ]
     unknown = replace(shown, rows=rows, decisions=decisions(rows, JuryClaim(PROTOCOL)))
-    assert ("May not be used for", OTHER_CLINICIANS) in first_page(unknown)
+    assert ("May not be used for", OTHER_CLINICIANS) in [*first_page(unknown)]
 
 
 def test_simulated_raters_leave_no_use_at_all():

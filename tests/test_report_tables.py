@@ -40,7 +40,7 @@ FEW_WORDS, OWN_WORDS = str(FEW), str(OWN)
 
 def hostile(name):
     """Return one row of a scorer whose name is made to break a format, in a note too."""
-    told = note("alone_has_criterion", "words", benchmarks=(name,))
+    told = note("alone_has_criterion", "{benchmarks} alone has the criterion", benchmarks=(name,))
     return [AgreementRow(name, f"juror:{name}", n_responses=3, notes=(told,))]
 
 

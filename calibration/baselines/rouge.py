@@ -20,8 +20,8 @@ def rouge_l(pairs: Sequence[tuple[str, str]]) -> Array:
     Parameters
     ----------
     pairs
-        Texts as they are. HELM first removes outer white space and braces (`as_helm_reads`); both
-        are separators here and in rouge-score, so the value is the same as HELM's.
+        Texts as they are. HELM first removes outer white space and braces; both are separators
+        here and in rouge-score, so the value is the same as HELM's.
 
     Returns
     -------
@@ -54,16 +54,3 @@ def rouge_l(pairs: Sequence[tuple[str, str]]) -> Array:
             precision, recall = common / len(predicted), common / len(expected)
             scores[row] = 2 * precision * recall / (precision + recall)
     return scores
-
-
-def as_helm_reads(prediction: str, reference: str) -> tuple[str, str]:
-    """Return the texts as HELM's summarization metrics score them.
-
-    Outer white space of the prediction is removed, then a leading and a trailing brace of each
-    text. ROUGE-L is the same with and without; BERTScore counts a brace as a word.
-    """
-    return _without_braces(prediction.strip()), _without_braces(reference)
-
-
-def _without_braces(text: str) -> str:
-    return text.removeprefix("{").removesuffix("}")

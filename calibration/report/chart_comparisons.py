@@ -1,7 +1,6 @@
 """Charts that compare juries or models: agreement, ranks, means by category and cost; rows in, a chart out."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import altair as alt
 
@@ -14,6 +13,7 @@ from calibration.report.chart_style import (
     of_rows,
     styled,
     styled_as_one,
+    told_apart,
 )
 
 JURY_WIDTH, JURY_HEIGHT = 620, 300
@@ -62,28 +62,24 @@ def chart_jury_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
     span = best.mark_rule(color=INK, strokeWidth=1)
     head = best.mark_point(shape="diamond", filled=True, size=90, color=ACCENT, opacity=1)
     low = alt.Y("low:Q")
+    costs_of = [row["usd"] for row in front]
+    middle = (min(costs_of) + max(costs_of)) / 2 if front else 0
+    left = of_rows([row for row in front if row["usd"] <= middle])
+    right = of_rows([row for row in front if row["usd"] > middle])
+    # Names are written towards the middle, below and above their line: they cannot meet.
+    below = left.mark_text(align="left", dx=NAME_AWAY, dy=NAME_BELOW, limit=NAME_LIMIT, color=INK)
+    above = right.mark_text(
+        align="right", dx=-NAME_AWAY, dy=-NAME_AWAY, limit=NAME_LIMIT, color=INK
+    )
     place = {"x": "usd:Q", "y": "icc:Q", "text": "jury:N"}
     return styled(
         others.encode(x=x, y=y, tooltip=tooltip)
         + line.encode(x="usd:Q", y="icc:Q")
         + span.encode(x="usd:Q", y=low, y2="high:Q")
         + head.encode(x="usd:Q", y="icc:Q", tooltip=tooltip)
-        + _names_of(front, "left").encode(**place)
-        + _names_of(front, "right").encode(**place)
+        + below.encode(**place)
+        + above.encode(**place)
     ).properties(width=JURY_WIDTH, height=JURY_HEIGHT)
-
-
-def _names_of(front: Sequence[Row], side: Literal["left", "right"]) -> alt.Chart:
-    """Return the names of the juries of a half of the chart, written towards its middle.
-
-    Those from the left stand below their line, those from the right above: they cannot meet.
-    """
-    costs = [row["usd"] for row in front]
-    middle = (min(costs) + max(costs)) / 2 if costs else 0
-    own = [row for row in front if (row["usd"] <= middle) == (side == "left")]
-    dx, dy = (NAME_AWAY, NAME_BELOW) if side == "left" else (-NAME_AWAY, -NAME_AWAY)
-    names: alt.Chart = of_rows(own).mark_text(align=side, dx=dx, dy=dy, limit=NAME_LIMIT, color=INK)
-    return names
 
 
 def chart_first(rows: Sequence[Row]) -> alt.TopLevelMixin:
@@ -116,21 +112,15 @@ def chart_ranking(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     offset = alt.YOffset("by:N", scale=alt.Scale(domain=ways))
     x = alt.X("low:Q", title=title, scale=alt.Scale(zero=False, nice=True))
     picked = [WAYS.index(way) for way in ways]
-    colour = alt.Color(
-        "by:N", title=None, scale=alt.Scale(domain=ways, range=[COLOURS[n] for n in picked])
-    )
-    shape = alt.Shape(
-        "by:N", title=None, scale=alt.Scale(domain=ways, range=[SHAPES[n] for n in picked])
-    )
+    colours, shapes = ([every[place] for place in picked] for every in (COLOURS, SHAPES))
+    own = told_apart("by:N", ways, colours=colours, shapes=shapes, title=None)
     step = alt.Step(LANE, **{"for": "offset"}) if len(ways) > 1 else alt.Step(2 * LANE)
     base = of_rows(rows).properties(width=RANKING_WIDTH, height=step)
     line = base.mark_rule(strokeWidth=1.6).encode(
-        x=x, x2="high:Q", y=y, yOffset=offset, color=colour
+        x=x, x2="high:Q", y=y, yOffset=offset, color=own["color"]
     )
     point = base.mark_point(filled=True, size=70, opacity=1)
-    return styled_as_one(
-        line + point.encode(x="value:Q", y=y, yOffset=offset, color=colour, shape=shape)
-    )
+    return styled_as_one(line + point.encode(x="value:Q", y=y, yOffset=offset, **own))
 
 
 def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:

@@ -4,11 +4,11 @@ Rows are plain mappings. A chart carries only what it draws, for all it carries 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 import numpy as np
 
+from calibration.json_values import json_value
 from calibration.report.chart_style import (
     ACCENT,
     COLOURS,
@@ -23,15 +23,16 @@ from calibration.report.chart_style import (
     Row,
     axis_ends,
     cloud,
+    cut_below,
     drawable,
     of_rows,
     styled,
+    told_apart,
     zero,
 )
 from calibration.scores import Array
 
 BETWEEN = "between"
-LOWEST = -1.0  # an ICC has no lower bound: an interval is drawn to here, and marked as cut
 WIDE, HIGH = 460, 300
 DASHES = ([1, 0], [1, 0], [2, 3], [6, 3])  # of KINDS, so that no line is told by colour alone
 MOST_MARKED = 30  # places on a line; with more it is a curve, and marks would hide it
@@ -48,20 +49,22 @@ def chart_intervals(
         Undefined numbers are None or NaN and leave a gap, never a 0. An end below -1 is drawn
         as a cut, marked by an arrow head.
     """
-    shown = [_cut(row) for row in rows]
+    shown = []
+    for row in rows:
+        drawn = {name: row[name] for name in ("label", "kind")}
+        drawn |= {name: json_value(row[name]) for name in ("value", "low", "high")}
+        cut, is_cut = cut_below(drawn, ("low", "high"), "value")
+        shown.append(cut | {"is_cut": is_cut})
     y = alt.Y("label:N", sort=None, title=None)
     x = alt.X("low:Q", title=title, scale=alt.Scale(zero=False, nice=True))
     base = of_rows(shown).properties(width=WIDTH, height=alt.Step(ROW))
-    colour = alt.Color("kind:N", scale=alt.Scale(domain=KINDS, range=COLOURS), legend=None)
-    shape = alt.Shape("kind:N", scale=alt.Scale(domain=KINDS, range=SHAPES), legend=None)
-    line = base.mark_rule(strokeWidth=1.6).encode(x=x, x2="high:Q", y=y, color=colour)
-    point = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x="value:Q", y=y, color=colour, shape=shape
-    )
+    kinds = told_apart("kind:N", KINDS, colours=COLOURS, shapes=SHAPES, legend=None)
+    line = base.mark_rule(strokeWidth=1.6).encode(x=x, x2="high:Q", y=y, color=kinds["color"])
+    point = base.mark_point(filled=True, size=80, opacity=1).encode(x="value:Q", y=y, **kinds)
     head = base.transform_filter("datum.is_cut").mark_point(
         shape="triangle-left", filled=True, size=42, opacity=1
     )
-    return styled(zero("x") + line + point + head.encode(x="low:Q", y=y, color=colour))
+    return styled(zero("x") + line + point + head.encode(x="low:Q", y=y, color=kinds["color"]))
 
 
 def chart_scatter(clinicians: Array, jury: Array) -> alt.TopLevelMixin:
@@ -159,7 +162,7 @@ def chart_influence(rows: Sequence[Row]) -> alt.TopLevelMixin:
         Undefined changes (no ICC is left) are None or NaN and have no dot.
     """
     values = [
-        {"label": row["label"], "kind": row["kind"], "change": _number(row["change"])}
+        {"label": row["label"], "kind": row["kind"], "change": json_value(row["change"])}
         for row in rows
     ]
     base = of_rows(values).properties(width=WIDTH - 60, height=alt.Step(ROW))
@@ -187,22 +190,6 @@ def ramp(place: int, points: Sequence[str]) -> str:
     return "#" + "".join(f"{min(max(one, 0), 255):02x}" for one in mixed)
 
 
-def _cut(row: Row) -> dict[str, Any]:
-    """Return a row as it is drawn: an end below the lowest is cut there and marked."""
-    found = {name: row[name] for name in ("label", "kind")}
-    found |= {name: _number(row[name]) for name in ("value", "low", "high")}
-    is_cut = found["low"] is not None and found["low"] < LOWEST
-    if found["value"] is not None and found["value"] < LOWEST:
-        found["value"], is_cut = None, True
-    found["low"] = max(found["low"], LOWEST) if found["low"] is not None else None
-    gone = found["high"] is not None and found["high"] < LOWEST
-    return found | {"is_cut": is_cut, "high": LOWEST if gone else found["high"]}
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if value is not None and np.isfinite(value) else None
-
-
 def chart_detection(rows: Sequence[Row]) -> alt.TopLevelMixin:
     """Draw what reading in each scorer's order finds; the dashed line is reading in any order.
 
@@ -214,13 +201,13 @@ def chart_detection(rows: Sequence[Row]) -> alt.TopLevelMixin:
     labels = list(dict.fromkeys(row["label"] for row in rows))
     kinds = [next(row["kind"] for row in rows if row["label"] == label) for label in labels]
     places = [KINDS.index(kind) for kind in kinds]
-    x = alt.X("read:Q", title="Share of responses read, lowest score first", axis=_percent())
-    y = alt.Y("found:Q", title="Share of the unsafe found", axis=_percent())
-    colour = alt.Color(
-        "label:N", title=None, scale=_scale(labels, [COLOURS[one] for one in places])
-    )
-    dash = alt.StrokeDash("label:N", title=None, scale=_scale(labels, [DASHES[p] for p in places]))
-    shape = alt.Shape("label:N", title=None, scale=_scale(labels, [SHAPES[one] for one in places]))
+    percent = alt.Axis(format="%", tickCount=5)
+    x = alt.X("read:Q", title="Share of responses read, lowest score first", axis=percent)
+    y = alt.Y("found:Q", title="Share of the unsafe found", axis=percent)
+    colours, shapes = ([every[place] for place in places] for every in (COLOURS, SHAPES))
+    own = told_apart("label:N", labels, colours=colours, shapes=shapes, title=None)
+    dashes = alt.Scale(domain=labels, range=[DASHES[place] for place in places])
+    dash = alt.StrokeDash("label:N", title=None, scale=dashes)
     marked = [row for row in rows if sum(r["label"] == row["label"] for r in rows) <= MOST_MARKED]
     chance = of_rows([{"a": 0, "b": 0}, {"a": 1, "b": 1}]).mark_line(
         color=SOFT, strokeDash=[4, 3], strokeWidth=1
@@ -230,14 +217,6 @@ def chart_detection(rows: Sequence[Row]) -> alt.TopLevelMixin:
     order = alt.Order("read:Q")
     return styled(
         chance.encode(x="a:Q", y="b:Q")
-        + line.encode(x=x, y=y, color=colour, strokeDash=dash, order=order)
-        + end.encode(x=x, y=y, color=colour, shape=shape)
+        + line.encode(x=x, y=y, color=own["color"], strokeDash=dash, order=order)
+        + end.encode(x=x, y=y, **own)
     ).properties(width=WIDE, height=HIGH)
-
-
-def _percent() -> alt.Axis:
-    return alt.Axis(format="%", tickCount=5)
-
-
-def _scale(labels: Sequence[str], values: Sequence[Any]) -> alt.Scale:
-    return alt.Scale(domain=list(labels), range=list(values))

@@ -1,35 +1,24 @@
 """The ledger of a report: how many juries were ever compared with the clinicians."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 from calibration.notes import Figures, listed, note
-from calibration.report.content import Study, Tried
+from calibration.report.content import Study
 from calibration.shared_notes import tried_words
 from calibration.tables.numbers import fixed, place, whole
 from calibration.tables.spec import Group, Table, TableNote
 
 MOST = 25
+MINUTE = "%Y-%m-%d %H:%M"
 
 
-class LedgerEntry(Protocol):
-    """An entry of the ledger: one jury, looked at in one way."""
-
-    @property
-    def jurors(self) -> Sequence[str]:
-        """The names of its jurors."""
-
-    @property
-    def simulated(self) -> bool:
-        """Whether any of them is."""
-
-
-def different(entries: Sequence[LedgerEntry]) -> int:
+def different(entries: Sequence[Any]) -> int:
     """Return how many different juries entries of the ledger are of, by their jurors alone."""
     return len({tuple(sorted(one.jurors)) for one in entries})
 
 
-def ever_tried(entries: Sequence[LedgerEntry]) -> str:
+def ever_tried(entries: Sequence[Any]) -> str:
     """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
     real = [one for one in entries if not one.simulated]
     made_up = [one for one in entries if one.simulated]
@@ -66,7 +55,7 @@ def juries_tried(study: Study) -> int:
 
 def tried_table(study: Study) -> Table:
     """Return the ledger jury by jury, the latest entries first."""
-    order = sorted(study.tried, key=lambda one: one.last, reverse=True)
+    order = sorted(study.tried, key=lambda one: f"{one.last_at:{MINUTE}}", reverse=True)
     n_omitted = len(order) - MOST
     notes = (TableNote(f"{n_omitted} earlier ones are not listed."),) if n_omitted > 0 else ()
     by_jury: dict[str, list[tuple[str, ...]]] = {}
@@ -81,17 +70,17 @@ def tried_table(study: Study) -> Table:
     )
 
 
-def _jury(entry: Tried) -> str:
+def _jury(entry: Any) -> str:
     needed = "" if entry.needed == len(entry.jurors) else f"; {entry.needed} needed"
     instances = f"; {entry.instances}" if entry.instances else ""
     simulated = " (simulated)" if entry.simulated else ""
     return listed(entry.jurors) + needed + instances + simulated
 
 
-def _cells(entry: Tried) -> tuple[str, ...]:
+def _cells(entry: Any) -> tuple[str, ...]:
     criterion = entry.criterion or "composite"
     figures = (fixed(entry.icc, 3), whole(entry.n_responses), whole(entry.times))
-    return (place(entry.benchmark), criterion, entry.method, *figures, entry.last)
+    return (place(entry.benchmark), criterion, entry.method, *figures, f"{entry.last_at:{MINUTE}}")
 
 
 def _ever_tried(figures: Figures) -> str:
