@@ -14,10 +14,9 @@ from calibration.headlines import INTENDED, MAY, may_not, protocol_facts
 from calibration.notes import listed, simulated_in
 from calibration.report.chart_style import svg
 from calibration.report.content import Content
-from calibration.report.definitions import Fact
 from calibration.report.figures import Figure
 from calibration.report.ledger import juries_tried
-from calibration.report.sections import sections
+from calibration.report.sections import Fact, sections
 from calibration.tables.numbers import fixed, interval, known
 from calibration.tables.spec import Table
 from calibration.values import COMBINED

@@ -1,4 +1,4 @@
-"""The sections of a report, in the order in which its two readers look for answers."""
+"""The sections of a report, in the order in which its two readers look for answers, and its definitions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,16 +8,16 @@ import numpy as np
 
 from calibration import remarks
 from calibration.detection_row import DetectionRow
-from calibration.notes import Noted, counted, noted, simulated_in
+from calibration.notes import Noted, counted, listed, noted, simulated_in
+from calibration.protocol import Protocol
 from calibration.report import figures
 from calibration.report.charts import chart_detection
-from calibration.report.content import Content, Costs, CriterionRow, of_criterion
-from calibration.report.definitions import PLACES, Fact, definitions
+from calibration.report.content import Content, Costs, CriterionRow, Study, of_criterion
 from calibration.report.figures import Figure
 from calibration.report.ledger import ledger_words, tried_table
 from calibration.scope import CliniciansRow
 from calibration.tables import agreement, jurors
-from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT
+from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT, TRIED_WORDS
 from calibration.tables.numbers import known, marked, money, whole
 from calibration.tables.numbers import place as heading_of
 from calibration.tables.response_groups import (
@@ -31,6 +31,7 @@ from calibration.tables.response_groups import (
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import COMBINED
 
+Fact = tuple[str, str]
 Block = Table | Figure | tuple[Figure, ...] | list[Fact]
 MOST_OUTLYING = 5
 DRAWN = (
@@ -75,6 +76,44 @@ MARK_LEAD = (
     "Clinicians mark errors and say how serious they are. A jury that sees them too scores those "
     "responses lower than the others; where the interval of that difference includes 0, it is not shown. Where "
     "clinicians themselves seldom mark the same place, the jury cannot be expected to find it."
+)
+Z = {
+    "paper": (
+        "z within each rater over all of the rater's composites in the analysed set (sd with n - 1), "
+        "then the mean over the clinicians, and over the jury, of a response: section 4.3.3 of the "
+        "MedHELM paper"
+    ),
+    "published": (
+        "the mean of raw composites over the clinicians, and over the jury, of a response, then z of "
+        "the two columns over the responses that have both: what the MedHELM paper's Table 2 was "
+        "computed with"
+    ),
+}
+ICC = (
+    "ICC(C,2) = ICC(3,2), consistency of two columns, the clinicians' and the scorer's (Shrout & "
+    "Fleiss 1979; McGraw & Wong 1996). A constant added to one rater changes nothing: points of the "
+    "scale are given beside it. It has no lower bound and is never cut at 0."
+)
+LIKE = (
+    "Each clinician is held out in turn: the ICC of the jury with the mean of the other clinicians, "
+    "minus that of the held-out clinician with the same mean, on the same responses. Each of the two "
+    "ICCs is one figure over all clinicians. Only this comparison supports that a jury agrees no worse "
+    "than a clinician does. It is about these clinicians; the interval resamples instances, not "
+    "clinicians."
+)
+MISSING = (
+    "A rating that is missing stays missing and is counted. Nothing is filled in. A reading that "
+    "lacks a criterion has no composite. "
+)
+PLACES = (
+    ("All figures of this page", "`medjury analyse calibrate --details --json FILE`"),
+    ("The ratings themselves, without authors", "`medjury share export FOLDER`"),
+    ("Check that nothing was changed outside the record", "`medjury study verify`"),
+    (
+        "This report",
+        "is not a validation record: it is made from the study again each time. The SHA-256 of the "
+        "ratings in section 9 shows whether two reports rest on the same ratings.",
+    ),
 )
 
 
@@ -322,3 +361,83 @@ def cost_words(costs: Costs) -> str:
         spent = f"Unknown: none of the {whole(costs.calls)} calls to jurors has a known price."
         gaps = ""
     return spent + (gaps if costs.unknown else "") + bound
+
+
+def definitions(content: Content) -> list[Fact]:
+    """Return the terms of this report and their meaning."""
+    return [*_statistics(content), *_exclusions(content), *_origin(content.study)]
+
+
+def _statistics(content: Content) -> Iterator[Fact]:
+    study = content.study
+    criteria = (
+        f"the criterion {study.criterion} alone" if study.criterion else "the rubric's criteria"
+    )
+    yield "Composite", f"The mean of a rater's scores of one response over {criteria}."
+    yield "z", f"Method {study.method}: {Z[study.method]}."
+    yield "ICC", ICC
+    yield (
+        "Intervals",
+        f"Bootstrap 95 %: {study.reps} resamples of instances with all their responses, everything "
+        f"recomputed in each, z included; percentile interval; seed {study.seed}. F 95 %: exact "
+        "for independent, normal responses.",
+    )
+    yield "Like for like", LIKE
+    yield "Margin", _margin(content.protocol)
+    yield (
+        "Clinicians, by pairs",
+        f"The mean ICC of pairs that share at least {study.min_shared} responses. It compares one "
+        "clinician with one; the jury's row compares it with a mean, which is easier to agree with.",
+    )
+    yield (
+        "p",
+        f"Two-sided, by the jackknife over instances. {TRIED_WORDS}",
+    )
+
+
+def _margin(protocol: Protocol | None) -> str:
+    """Return the margin of non-inferiority that the verdict takes, or that it takes none."""
+    if protocol is None:
+        return "None was fixed, so no verdict says that the jury agrees no worse than a clinician."
+    return (
+        f"{protocol.margin:g} in ICC, fixed in the protocol: for non-inferiority the whole interval of "
+        f"like for like must lie above -{protocol.margin:g}."
+    )
+
+
+def _exclusions(content: Content) -> Iterator[Fact]:
+    study = content.study
+    scored = f"At least {study.needed} of {len(study.jurors)} jurors must have scored a response"
+    every = study.needed == len(study.jurors)
+    yield "Missing", MISSING + ("The jury needs all its jurors." if every else scored + ".")
+    yield (
+        "Analysed set",
+        "The responses that at least one clinician rated with a composite. A rater whose composites "
+        "do not vary has no z: named in the notes and left out, never counted as 0.",
+    )
+    none = "no instance was left out for its reference"
+    marked = "instances were left out whose references jurors had marked; the top of the page says how many"
+    yield "References", f"{study.references}: {none if study.references == 'all' else marked}."
+
+
+def _origin(study: Study) -> Iterator[Fact]:
+    for juror in study.jurors:
+        model = (
+            " ".join(filter(None, (juror.provider, juror.model))) or "ratings imported from a file"
+        )
+        yield f"Juror {juror.name}", f"{model}{_hash('; settings', juror.sha256)}."
+    if study.silent:
+        yield "Jurors without a rating", listed(study.silent) + "."
+    for rubric in study.rubrics:
+        criteria = ", ".join(rubric.criteria)
+        yield (
+            f"Rubric of {rubric.benchmark}",
+            f"{rubric.name} {rubric.version}: {criteria}; scale {rubric.scale}"
+            f"{_hash(';', rubric.sha256)}.",
+        )
+    yield "Ratings", f"{_hash('All ratings,', study.fingerprint) or 'not recorded'}."
+    yield "Software", ", ".join(f"{name} {version}" for name, version in study.versions.items())
+
+
+def _hash(words: str, sha256: str) -> str:
+    return f"{words} SHA-256 {sha256}" if sha256 else ""
