@@ -122,7 +122,7 @@ def agreement_details(
         in_points(content, last),
         sensitivity(content, last),
         juries_tried(content.study),
-        content.checked,
+        content.check_line,
         {section.number: section for section in parts},
         [_report_chart(figure) for section in report_sections for figure in _figures(section)],
         [

@@ -166,8 +166,8 @@ class ShownRanking:
     jurors : of the jury that the decision names; () where it names none
     by_size, ranking, front : the best of each size, the first `MOST_JURIES`, the best for their cost
     notes : what must be known beside the tables
-    first : rows of `chart_comparisons.chart_first`
-    costs : rows of `chart_comparisons.chart_jury_costs`, of every jury of known cost
+    first : rows of `charts.chart_first`
+    costs : rows of `charts.chart_jury_costs`, of every jury of known cost
     without_cost : how many juries have none
     csv : every jury
     """

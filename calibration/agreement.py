@@ -182,16 +182,6 @@ def _flat(column: Array) -> bool:
     return bool(np.ptp(column) <= FLAT * np.abs(column).max())
 
 
-
-
-
-
-
-
-
-
-
-
 @dataclass(frozen=True, eq=False)
 class ScorerReplicates:
     """ICCs of a jury and of single scorers with the clinicians, resample by resample.
@@ -211,7 +201,6 @@ class ScorerReplicates:
         """Return the ICC of every scorer in every resample; NaN where undefined."""
         return joint_statistic(self.prepared, [self])(counts)
 
-
     def sums(self, part: ResponseBlock) -> Array:
         """Return the sums of every scorer's column with the clinicians', (6, B, scorers)."""
         data, clinical = part.prepared, part.column(self.clinicians)
@@ -223,8 +212,6 @@ class ScorerReplicates:
         shared = weights * self.jury_present[part.rows] * (jury.count > 0)
         whole = moments(shared, jury.mean, clinical.mean).stacked
         return np.concatenate([whole[:, :, None], alone], axis=2)
-
-
 
     def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the ICCs from the sums over all responses."""

@@ -1,13 +1,15 @@
-"""A dossier: the items of a reporting guideline, each with what of the study answers it."""
+"""A dossier: the items of a reporting guideline, each with what of the study answers it, in words."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from calibration.decision import Decision
 from calibration.json_values import decision_json, json_value
+from calibration.tables.numbers import PAGE, Typeface, fixed, icc_interval, whole
 from data.guidelines import EvidenceCode, Guideline, GuidelineItem
 
 if TYPE_CHECKING:
@@ -25,13 +27,6 @@ class ItemStatus(StrEnum):
     AUTHORS = "authors"
 
 
-class EvidenceKind(StrEnum):
-    """What answers an item."""
-
-    FIGURE = "figure"
-    HASH = "hash"
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One thing that answers an item.
@@ -39,22 +34,24 @@ class Evidence:
     Attributes
     ----------
     name
-        What it is a figure or hash of; `calibration.dossier_words` has its words.
+        What it is a figure or hash of: one of `FIGURES` or `WORDS`.
     of
         Whom or what it is about: a juror or a rubric; "" where it is the study.
     value, low, high
         A figure with its 95 % interval where it has one; None where it is undefined.
     text
         A date, a word, or the SHA-256.
+    kind
+        "figure" or "hash".
     """
 
-    kind: EvidenceKind
     name: str
     of: str = ""
     value: float | None = None
     low: float | None = None
     high: float | None = None
     text: str = ""
+    kind: str = "figure"
 
 
 def figure(
@@ -65,21 +62,18 @@ def figure(
     high: float | None = None,
 ) -> Evidence:
     """Return a figure as evidence; what is not finite is undefined."""
-    return Evidence(EvidenceKind.FIGURE, name, of, _known(value), _known(low), _known(high))
+    known = [one if one is not None and math.isfinite(one) else None for one in (value, low, high)]
+    return Evidence(name, of, known[0], known[1], known[2])
 
 
 def word(name: str, text: str, of: str = "") -> Evidence:
     """Return a date or a word as evidence."""
-    return Evidence(EvidenceKind.FIGURE, name, of, text=text)
+    return Evidence(name, of, text=text)
 
 
 def hashed(name: str, sha256: str, of: str = "") -> Evidence:
     """Return the SHA-256 of something as evidence."""
-    return Evidence(EvidenceKind.HASH, name, of, text=sha256)
-
-
-def _known(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+    return Evidence(name, of, text=sha256, kind="hash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +96,12 @@ class Dossier:
         What the study may say of its jury.
     simulated
         Raters behind whom nobody stands: with any, no evidence makes an item done.
-    blind
-        Whether the study was blind when it was made.
-    made
-        When, as text in UTC.
-    record
-        SHA-256 of the last event of the record.
-    methods
-        Heading -> paragraph of a methods section; none where no clinician has rated.
-    table
-        The agreement table, None where no clinician has rated.
+    blind, made, record
+        Whether the study was blind when it was made, when (UTC), and the SHA-256 of the record's
+        last event.
+    methods, table
+        Heading -> paragraph of a methods section, and the agreement table; empty and None where no
+        clinician has rated.
     warnings
         What went wrong without touching a figure.
     """
@@ -123,13 +113,9 @@ class Dossier:
     blind: bool
     made: str
     record: str
-    methods: Mapping[str, str]
+    methods: Mapping[str, str] = field(default_factory=dict)
     table: "Table | None" = None
     warnings: tuple[str, ...] = ()
-
-    def count(self, status: ItemStatus) -> int:
-        """Return how many items have a status."""
-        return sum(item.status is status for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +133,9 @@ def dossier_items(
 ) -> tuple[DossierItem, ...]:
     """Return each item with what answers it.
 
+    Without any of its evidence an item is not done; with some of it, or where authors must add to
+    it, it is partly done. Evidence of a study with simulated raters never makes it done.
+
     Parameters
     ----------
     items
@@ -156,36 +145,24 @@ def dossier_items(
     simulated
         Raters behind whom nobody stands.
     """
-    return tuple(_filled(item, evidence, bool(simulated)) for item in items)
-
-
-def _filled(
-    item: GuidelineItem, evidence: Mapping[EvidenceCode, tuple[Evidence, ...]], simulated: bool
-) -> DossierItem:
-    missing = tuple(code for code in item.evidence if not evidence.get(code))
-    found = tuple(one for code in item.evidence for one in evidence.get(code, ()))
-    return DossierItem(item, item_status(item, missing, simulated=simulated), found, missing)
-
-
-def item_status(
-    item: GuidelineItem, missing: Collection[EvidenceCode], *, simulated: bool = False
-) -> ItemStatus:
-    """Return how far an item is answered.
-
-    Without any of its evidence it is not done; with some of it, or where authors must add to it,
-    it is partly done. Evidence of a study with simulated raters never makes it done.
-    """
-    if not item.evidence:
-        return ItemStatus.AUTHORS
-    if len(missing) == len(item.evidence):
-        return ItemStatus.NOT_DONE
-    complete = not missing and not item.by_authors and not simulated
-    return ItemStatus.DONE if complete else ItemStatus.PARTLY
+    filled = []
+    for item in items:
+        missing = tuple(code for code in item.evidence if not evidence.get(code))
+        found = tuple(one for code in item.evidence for one in evidence.get(code, ()))
+        if not item.evidence:
+            status = ItemStatus.AUTHORS
+        elif len(missing) == len(item.evidence):
+            status = ItemStatus.NOT_DONE
+        else:
+            is_partly = missing or item.by_authors or simulated
+            status = ItemStatus.PARTLY if is_partly else ItemStatus.DONE
+        filled.append(DossierItem(item, status, found, missing))
+    return tuple(filled)
 
 
 def to_json(dossier: Dossier) -> dict[str, Any]:
     """Return a dossier as `share dossier --json` has it."""
-    guideline = dossier.guideline
+    guideline, counts = dossier.guideline, Counter(item.status for item in dossier.items)
     return {
         "guideline": guideline.name,
         "title": guideline.title,
@@ -197,26 +174,149 @@ def to_json(dossier: Dossier) -> dict[str, Any]:
         "blind": dossier.blind,
         "simulated": list(dossier.simulated),
         "decision": decision_json(dossier.decision),
-        "counts": {status.value: dossier.count(status) for status in ItemStatus},
-        "items": [_item_json(item) for item in dossier.items],
-    }
-
-
-def _item_json(filled: DossierItem) -> dict[str, Any]:
-    item = filled.item
-    return {
-        "number": item.number,
-        "section": item.section,
-        "about": item.about,
-        "status": filled.status.value,
-        "evidence": [_evidence_json(one) for one in filled.evidence],
-        "missing": [code.value for code in filled.missing],
-        "by_authors": item.by_authors,
+        "counts": {status.value: counts[status] for status in ItemStatus},
+        "items": [
+            {
+                "number": filled.item.number,
+                "section": filled.item.section,
+                "about": filled.item.about,
+                "status": filled.status.value,
+                "evidence": [_evidence_json(one) for one in filled.evidence],
+                "missing": [code.value for code in filled.missing],
+                "by_authors": filled.item.by_authors,
+            }
+            for filled in dossier.items
+        ],
     }
 
 
 def _evidence_json(one: Evidence) -> dict[str, Any]:
+    kept = ("kind", "name", *(() if one.text else ("value",)))
     whole: dict[str, Any] = json_value(one)
-    figure = one.kind is EvidenceKind.FIGURE and not one.text
-    kept = ("kind", "name", *(("value",) if figure else ()))
     return {name: value for name, value in whole.items() if name in kept or value not in (None, "")}
+
+
+STATUS: Mapping[ItemStatus, str] = {
+    ItemStatus.DONE: "Done",
+    ItemStatus.PARTLY: "Partly done",
+    ItemStatus.NOT_DONE: "Not done",
+    ItemStatus.AUTHORS: "To be filled in by the authors",
+}
+SIMULATED = "SIMULATED: nothing here is evidence"
+SIMULATED_WHY = (
+    "Nobody stands behind {}. Figures that rest on them show how the tool works, and no more; no "
+    "item is done by them."
+)
+# What a figure is of; those that are no counts have their decimals in DECIMALS.
+FIGURES: Mapping[str, str] = {
+    "responses": "Responses",
+    "instances": "Instances",
+    "models": "Models that wrote them",
+    "benchmarks": "Benchmarks",
+    "clinicians": "Clinicians who rated",
+    "specialty": "Clinicians of specialty",
+    "readings": "Readings by clinicians",
+    "read_twice": "Responses that two clinicians or more rated",
+    "repeats": "Second readings by the same clinician",
+    "per_response": "Clinicians wanted for each response",
+    "seed": "Seed of the allocation",
+    "blinded_readings": "Readings made blinded in the rating page",
+    "readings_elsewhere": "Readings made elsewhere, blinding unknown",
+    "masked": "Responses with an author's name masked",
+    "unblinded": "Times the blind was lifted",
+    "guideline_pages": "Pages of instructions for clinicians",
+    "trained": "Clinicians who were trained",
+    "training": "Responses of the training round",
+    "jury_icc": "ICC(C,2) of jury and clinicians",
+    "clinician_icc": "ICC(C,2) among clinicians, mean over pairs",
+    "like_for_like": "Jury minus clinician, ICC with the other clinicians",
+    "metric_icc": "ICC(C,2) of a metric and clinicians",
+    "decision_estimate": "Figure the decision rests on",
+    "margin": "Margin that was fixed",
+    "ratings_before_protocol": "Readings that were in when the protocol was fixed",
+    "incomplete": "Readings without a criterion",
+    "unread": "Responses no clinician rated",
+    "missing_verdicts": "Verdicts missing",
+    "sensitivity": "Share of unsafe responses the jury found",
+    "unsafe": "Unsafe responses by the clinicians",
+    "missed": "Unsafe responses the jury missed",
+    "usd": "US dollars spent on jurors",
+    "calls": "Calls to jurors",
+    "usd_unknown": "Calls of unknown price",
+    "events": "Events in the record",
+    "improvements": "Times a jury learned",
+}
+DECIMALS = {
+    "jury_icc": 2,
+    "clinician_icc": 2,
+    "like_for_like": 2,
+    "metric_icc": 2,
+    "decision_estimate": 2,
+    "margin": 2,
+    "sensitivity": 2,
+    "usd": 4,
+}
+WORDS: Mapping[str, str] = {
+    "rubric": "Rubric",
+    "criteria": "Criteria of rubric",
+    "juror": "Model of juror",
+    "juror_settings": "Settings of juror",
+    "first_call": "First answer of a juror",
+    "last_call": "Last answer of a juror",
+    "protocol": "Protocol",
+    "protocol_set": "Protocol fixed on",
+    "prespecified": "Fixed before any clinician rated, on",
+    "description": "Text clinicians were told",
+    "record_head": "Head of the record",
+    "locked": "Locked",
+    "decision": "Decision",
+    "version": "Version of",
+    "agreement_table": "Agreement table",
+    "outcome": "Outcome of learning",
+}
+OUTCOMES: Mapping[str, str] = {
+    "better": "the rubric that was learned is better on responses kept apart",
+    "not_shown": "not shown to be better on responses kept apart",
+    "none_better": "no other rubric was better",
+}
+MISSING: Mapping[EvidenceCode, str] = {
+    EvidenceCode.AGREEMENT: "no figure of jury and clinicians with an interval",
+    EvidenceCode.ALLOCATION: "nothing was allocated here",
+    EvidenceCode.BLINDING: "no reading was made in the rating page",
+    EvidenceCode.CLINICIANS: "no clinician has rated",
+    EvidenceCode.CLINICIAN_AGREEMENT: "no figure of clinicians among each other with an interval",
+    EvidenceCode.COSTS: "no call to a juror was made here",
+    EvidenceCode.DECISION: "no decision can be made",
+    EvidenceCode.DESCRIPTION: "clinicians had no pages of instructions here",
+    EvidenceCode.DETECTION: "no figure of unsafe responses: clinicians found none, or no criterion is critical",
+    EvidenceCode.IMPROVEMENT: "no jury has learned, or learning was stopped",
+    EvidenceCode.JURORS: "no juror has rated",
+    EvidenceCode.LIKE_FOR_LIKE: "no like-for-like figure of jury and clinicians with an interval",
+    EvidenceCode.METRICS: "no metric with an interval of its agreement",
+    EvidenceCode.MISSING: "nothing was rated that could be missing",
+    EvidenceCode.PROTOCOL: "no protocol was fixed",
+    EvidenceCode.READINGS: "no clinician has rated",
+    EvidenceCode.RECORD: "the record is empty",
+    EvidenceCode.RESPONSES: "no responses",
+    EvidenceCode.RUBRICS: "no rubric is used",
+    EvidenceCode.SOFTWARE: "the version is not known",
+    EvidenceCode.TABLE: "no agreement table",
+    EvidenceCode.INFERENCE: "no call to a juror was made here, so its day is not known",
+    EvidenceCode.JUROR_SETTINGS: "settings of a juror are not known",
+    EvidenceCode.PRESPECIFIED: "no protocol was fixed before clinicians rated",
+    EvidenceCode.TRAINING: "no training round",
+}
+
+
+def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
+    """Return what answers an item, in one line."""
+    of = f" {one.of}" if one.of else ""
+    if one.name in WORDS:
+        text = OUTCOMES[one.text] if one.name == "outcome" else one.text
+        return f"{WORDS[one.name]}{of}: {'SHA-256 ' if one.kind == 'hash' else ''}{text}"
+    label, digits = FIGURES[one.name], DECIMALS.get(one.name, 0)
+    if one.value is None:
+        return f"{label}{of}: undefined"
+    value = fixed(one.value, digits, face) if digits else whole(int(one.value), face)
+    interval = icc_interval(one.low, one.high, digits, face)
+    return f"{label}{of}: {value}{f' (95 % interval {interval})' if interval else ''}"

@@ -9,8 +9,7 @@ import vl_convert
 
 from annotate import charts, vega
 from calibration.report import chart_style
-from calibration.report.chart_comparisons import chart_heatmap
-from calibration.report.charts import chart_distributions, chart_intervals
+from calibration.report.charts import chart_distributions, chart_heatmap, chart_intervals
 
 ROOT = Path(__file__).parent.parent
 COLOURS = ROOT / "annotate" / "screens" / "colours.css"

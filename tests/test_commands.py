@@ -20,7 +20,7 @@ from medjury.cli.commands import (
     COMMANDS,
     Command,
 )
-from medjury.services.steps import TITLES
+from medjury.services.status import TITLES
 
 ROOT = Path(__file__).parents[1]
 LISTED = {"demo", "serve", "status", "study", "rate", "jury", "analyse", "share"}

@@ -145,7 +145,9 @@ def test_a_period_that_is_not_over_is_looked_at_once_it_is():
 def test_where_there_are_not_enough_periods_none_is_watched_and_it_is_said():
     found = watch([row(0, 0.6), row(1, 0.1)], watching())
     assert [one.role for one in found.periods] == ["", ""]
-    assert found.reason == note("not_watched_yet", "not_watched_yet", periods=2, baseline=3, not_over=0)
+    assert found.reason == note(
+        "not_watched_yet", "not_watched_yet", periods=2, baseline=3, not_over=0
+    )
 
 
 def test_of_a_report_only_periods_that_end_after_it_are_watched():

@@ -15,18 +15,23 @@ from sqlalchemy import Engine, text
 
 from calibration.decision import Decision, DecisionKind
 from calibration.detection import DetectionRow
-from calibration.dossier import Evidence, EvidenceKind, ItemStatus, dossier_items
-from calibration.dossier_words import SIMULATED
+from calibration.dossier import SIMULATED, Evidence, ItemStatus, dossier_items
 from calibration.scope import AgreementRow
 from data.guidelines import GUIDELINES, EvidenceCode, guideline
 from data.queries.study import facts
 from data.store.study import set_protocol
-from medjury.services.evidence import recorded_evidence, study_evidence
-from medjury.services.evidence_figures import agreement, decided, detection, juror_settings
-from medjury.services.record import protocol_of
+from medjury.services.dossier import (
+    agreement,
+    calibrated,
+    decided,
+    detection,
+    evidence_of,
+    juror_settings,
+    recorded_evidence,
+)
 
 ITEMS = [item for name in GUIDELINES for item in guideline(name).items]
-FIGURE = Evidence(EvidenceKind.FIGURE, "responses", value=1)
+FIGURE = Evidence("responses", value=1)
 ALL = dict.fromkeys(EvidenceCode, (FIGURE,))
 
 
@@ -120,13 +125,12 @@ def test_evidence_goes_when_what_it_rests_on_is_taken_out(engine: Engine) -> Non
 
 
 def _all(engine: Engine) -> Mapping[EvidenceCode, tuple[Evidence, ...]]:
-    return study_evidence(engine, facts(engine), 5).found
+    return evidence_of(engine, facts(engine), calibrated(engine, 5))
 
 
 def _recorded(engine: Engine) -> dict[EvidenceCode, tuple[Evidence, ...]]:
     """Return what needs no analysis; the analyses themselves are too slow for each statement."""
-    found = recorded_evidence(engine, facts(engine), protocol_of(engine))
-    return {code: tuple(own) for code, own in found.items()}
+    return recorded_evidence(engine, facts(engine))
 
 
 def test_what_is_undefined_or_too_little_is_no_evidence() -> None:
@@ -159,7 +163,7 @@ def test_a_protocol_fixed_after_ratings_is_not_fixed_before(engine: Engine) -> N
     fill_all(engine)
     before = _recorded(engine)
     assert before[EvidenceCode.PRESPECIFIED]
-    assert not before[EvidenceCode.DESCRIPTION]  # a text without a page of instructions
+    assert EvidenceCode.DESCRIPTION not in before  # a text without a page of instructions
     fixed = {"margin": 0.2, "criterion": "", "panel": "", "jurors": ["j1"], "responses": 9}
     set_protocol(
         engine,
@@ -168,7 +172,7 @@ def test_a_protocol_fixed_after_ratings_is_not_fixed_before(engine: Engine) -> N
     )
     after = _recorded(engine)
     assert after[EvidenceCode.PROTOCOL]
-    assert not after[EvidenceCode.PRESPECIFIED]
+    assert EvidenceCode.PRESPECIFIED not in after
 
 
 def test_a_full_study_has_every_evidence_in_both_files(
@@ -205,8 +209,9 @@ def test_a_simulated_study_says_so_in_every_file_and_on_every_page(
         assert json.loads(out)["simulated"] == ["dr_a"]
     page = (tmp_path / "d.html").read_text("utf-8")
     assert page.count(SIMULATED) >= 2
-    marked = page.count(f'<thead><tr class="mark"><th colspan="3">{SIMULATED}')
-    assert marked == page.count('<table class="items"') > 1, "a table's head is on each page"
+    headings = re.findall("<h[12]>.*?</h[12]>|<strong>(?:Done|Partly|Not done|To be).*", page)
+    assert len(headings) > 10
+    assert all(SIMULATED in line for line in headings), "each printed page has an item"
     assert "<title>SIMULATED" in page
     headings = re.findall("^##? .*$", (tmp_path / "d.md").read_text("utf-8"), re.MULTILINE)
     assert headings

@@ -33,7 +33,7 @@ from sqlalchemy import Engine, text
 from annotate import vega
 from calibration.notes import note
 from calibration.report import charts
-from calibration.report.chart_comparisons import chart_heatmap, chart_jury_costs, chart_ranking
+from calibration.report.charts import chart_heatmap, chart_jury_costs, chart_ranking
 from calibration.report.page import page
 from calibration.scope import AgreementRow
 from calibration.shared_notes import ALONE_HAS_CRITERION

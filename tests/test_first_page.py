@@ -9,8 +9,8 @@ from kit.studies import content_of
 from calibration.detection import LimitOutcome, Misses
 from calibration.headlines import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.protocol import Critical, Protocol
-from calibration.report.definitions import definitions
 from calibration.report.page import first_page, page
+from calibration.report.sections import definitions
 from calibration.values import NAN
 from calibration.verdict import JuryClaim, decisions
 
@@ -81,7 +81,7 @@ def test_where_the_interval_for_other_clinicians_is_not_known_or_reaches_the_mar
         for row in shown.rows
     ]
     unknown = replace(shown, rows=rows, decisions=decisions(rows, JuryClaim(PROTOCOL)))
-    assert ("May not be used for", OTHER_CLINICIANS) in first_page(unknown)
+    assert ("May not be used for", OTHER_CLINICIANS) in [*first_page(unknown)]
 
 
 def test_simulated_raters_leave_no_use_at_all():

@@ -12,7 +12,7 @@ from kit.studies import import_small
 from playwright.sync_api import Browser, Page
 from sqlalchemy import Engine, text
 
-from calibration.dossier_words import SIMULATED
+from calibration.dossier import SIMULATED
 from data.guidelines import guideline
 from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR

@@ -173,7 +173,9 @@ def periods(drawn):
             boot=(icc - reach, icc + reach),
             too_few=n < 20,
             unfilled=n < 10,
-            notes=(note("few_of_period", "few_of_period", instances=n, least=20),) if n < 20 else (),
+            notes=(note("few_of_period", "few_of_period", instances=n, least=20),)
+            if n < 20
+            else (),
         )
         for place, (icc, reach, n) in enumerate(drawn)
     ]

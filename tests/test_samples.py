@@ -26,7 +26,7 @@ from data.samples import (
     planned,
     planned_marks,
 )
-from medjury.services.answer_metrics import read_keys
+from medjury.services.measuring import read_keys
 
 ROWS = [json.loads(line) for line in RESPONSES.read_text("utf-8").splitlines()]
 ANSWERS = [json.loads(line) for line in CALCULATIONS.read_text("utf-8").splitlines()]

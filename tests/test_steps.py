@@ -13,14 +13,20 @@ from calibration.decision import NOTHING_RATED
 from calibration.notes import note, sentence
 from data.schema import Role
 from medjury.services.status import (
+    STATES,
+    TITLES,
     BenchmarkStatus,
     CliniciansStatus,
     JuryStatus,
+    NextStep,
     RecordStatus,
     ReportStatus,
+    Step,
+    StepState,
     StudyStatus,
+    next_of,
+    steps_of,
 )
-from medjury.services.steps import STATES, TITLES, NextStep, Step, StepState, next_of, steps_of
 
 EMPTY = StudyStatus(
     *(None, None, ()),
@@ -101,21 +107,10 @@ def test_clinicians_who_can_sign_in_are_counted_before_they_have_work() -> None:
 
 
 def test_what_was_computed_takes_the_place_of_what_was_counted() -> None:
-    between = note(
-        "agreement_of_clinicians",
-        "agreement_of_clinicians",
-        icc=0.6,
-        low=0.5,
-        high=0.7,
-        pairs=3,
-        responses=4,
-    )
+    between = note("agreement_of_clinicians", "ICC(C,2) {icc:.2f}", icc=0.6)
     shown = study_home.answered(steps_of(KEPT), HomeFigures(NOTHING_RATED, clinicians=between))
     answers = {step.step: sentence(step.answer) for step in shown}
-    assert answers[Step.CLINICIANS] == (
-        "ICC(C,2) of one clinician with one other 0.60 (95 % interval 0.50 to 0.70) on 3 pairs; not "
-        "comparable with the jury's, which is with the mean of several clinicians."
-    )
+    assert answers[Step.CLINICIANS] == "ICC(C,2) 0.60."
     assert answers[Step.AGREEMENT].startswith("Report 7")
 
 

@@ -145,7 +145,7 @@ def _ranking(ranking: ShownRanking) -> None:
     tables.sortable("ranking", ranking.ranking)
     st.html(tables.noted(ranking.notes))
     if ranking.first:
-        chart = charts.drawn("chart_comparisons:chart_first", ranking.first)
+        chart = charts.drawn("charts:chart_first", ranking.first)
         alt = "; ".join(f"{jury['jury']} {fixed(jury['icc'], 3)}" for jury in ranking.first)
         caption = FIRST_CAPTION.format(len(ranking.first))
         with st.expander(AS_A_CHART, key="first-as-chart"):
@@ -162,7 +162,7 @@ def _costs(ranking: ShownRanking) -> None:
     if not ranking.costs:
         frame.empty(UNKNOWN, BROUGHT)
         return
-    chart = charts.drawn("chart_comparisons:chart_jury_costs", ranking.costs)
+    chart = charts.drawn("charts:chart_jury_costs", ranking.costs)
     without_cost = ranking.without_cost
     front = sorted(
         (jury for jury in ranking.costs if jury["on_front"]), key=lambda jury: jury["usd"]

@@ -105,7 +105,7 @@ def _ranking(rows: Sequence[ModelRow]) -> None:
     kind = st.radio("Drawn", KINDS, key="drawn", horizontal=True, bind="query-params")
     kind = kind if kind in KINDS else KINDS[0]
     drawn = [_drawn(row, kind) for row in rows]
-    chart = charts.drawn("chart_comparisons:chart_ranking", drawn, TITLES[kind])
+    chart = charts.drawn("charts:chart_ranking", drawn, TITLES[kind])
     summary = ", ".join(
         f"{point['model']} {fixed(point['value'], 2)} by {point['by']}" for point in drawn
     )
@@ -142,7 +142,7 @@ def _by_category(rows: Sequence[CategoryRow]) -> None:
         | {"rests": _rests_on(row)}
         for row in own
     ]
-    chart = charts.drawn("chart_comparisons:chart_heatmap", cells, "Mean on 0 to 1")
+    chart = charts.drawn("charts:chart_heatmap", cells, "Mean on 0 to 1")
     summary = ", ".join(
         f"{cell['model']} in {cell['place']} {fixed(cell['value'], 2)}" for cell in cells
     )
@@ -250,7 +250,7 @@ def _against_wins(rows: Sequence[ModelCost], more: str) -> None:
         for row in rows
         if known(row.win_rate[by])
     ]
-    chart = charts.drawn("chart_comparisons:chart_model_costs", drawn)
+    chart = charts.drawn("charts:chart_model_costs", drawn)
     summary = ", ".join(
         f"{point['model']} {point['usd']:g} USD, {point['win_rate']:.2f}" for point in drawn
     )

@@ -18,8 +18,17 @@ from calibration.tables.meanings import ICC_WORDS
 from calibration.values import AnalysisOptions
 from data.person import Person
 from data.schema import Role
-from medjury.services.status import StudyStatus, status
-from medjury.services.steps import STATES, TITLES, NextStep, Step, StepStatus, next_of, steps_of
+from medjury.services.status import (
+    STATES,
+    TITLES,
+    NextStep,
+    Step,
+    StepStatus,
+    StudyStatus,
+    next_of,
+    status,
+    steps_of,
+)
 
 ABOUT_STEPS = "Steps of the study"
 LEFT_TO_COORDINATORS = "A coordinator does this."

@@ -6,7 +6,7 @@ into word pieces (Schuster & Nakajima 2012) by the `tokenizers` library from the
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,11 @@ def read_wordpieces(folder: Path, *, longest: int, vocabulary_size: int) -> Word
     `longest` is the model's number of positions; tokenizer_config.json may set a lower limit.
     `vocabulary_size` is how many word pieces the model has embeddings for.
     """
-    settings = _tokenizer_settings(folder / "tokenizer_config.json")
+    path = folder / "tokenizer_config.json"
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        raise BadFile(f"{path} is not JSON: {error}") from error
     tokenizer = _tokenizer(folder, settings)
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -73,42 +77,25 @@ def read_wordpieces(folder: Path, *, longest: int, vocabulary_size: int) -> Word
     )
 
 
-def _tokenizer_settings(path: Path) -> dict[str, Any]:
-    """Return tokenizer_config.json, empty where there is none."""
-    if not path.is_file():
-        return {}
-    try:
-        settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BadFile(f"{path} is not JSON: {error}") from error
-    return settings
-
-
 def _tokenizer(folder: Path, settings: dict[str, Any]) -> Tokenizer:
-    """Return the tokenizer of a model's folder."""
-    if (folder / "tokenizer.json").is_file():
-        return _tokenizer_of_json(folder / "tokenizer.json")
+    if (path := folder / "tokenizer.json").is_file():
+        text = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            tokenizer = Tokenizer.from_str(text)
+        except Exception as error:  # the library raises nothing narrower
+            raise BadFile(f"{path} is not a tokenizer's file: {error}") from error
+        if json.loads(text)["model"].get("type") != "WordPiece":
+            raise BadFile(f"{path} is no WordPiece tokenizer, which BERT uses")
+        return tokenizer
     if not (folder / "vocab.txt").is_file():
         raise BadFile(f"{folder} holds neither tokenizer.json nor vocab.txt")
-    tokenizer = BertWordPieceTokenizer(
+    words = BertWordPieceTokenizer(
         str(folder / "vocab.txt"),
         lowercase=settings.get("do_lower_case", True),
         strip_accents=settings.get("strip_accents"),
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
     )
-    return Tokenizer.from_str(tokenizer.to_str())
-
-
-def _tokenizer_of_json(path: Path) -> Tokenizer:
-    """Read tokenizer.json."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    try:
-        tokenizer = Tokenizer.from_str(text)
-    except Exception as error:  # the library raises nothing narrower
-        raise BadFile(f"{path} is not a tokenizer's file: {error}") from error
-    if json.loads(text)["model"].get("type") != "WordPiece":
-        raise BadFile(f"{path} is no WordPiece tokenizer, which BERT uses")
-    return tokenizer
+    return Tokenizer.from_str(words.to_str())
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,21 +136,17 @@ class BertScores:
     truncated
         Indices of the pairs of which a text was longer than the backbone reads, so that only
         its start was compared.
-    truncated_texts
-        How many distinct texts that were.
-    backbone, layer, sha256, long_texts
-        Model, layer, hash of its weights, and how long texts were treated.
+    backbone, layer, sha256
+        Model, layer, and hash of its weights.
     """
 
     precision: Array
     recall: Array
     f1: Array
     truncated: tuple[int, ...]
-    truncated_texts: int
     backbone: str
     layer: int
     sha256: str
-    long_texts: LongTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +162,6 @@ def bert_score(
     pairs: Sequence[tuple[str, str]],
     model: str | Path | None = None,
     layer: int | None = None,
-    tick: Callable[[int, int], None] | None = None,
     *,
     long_texts: LongTexts = "truncate",
 ) -> BertScores:
@@ -194,7 +176,7 @@ def bert_score(
     ----------
     pairs
         Texts as they are; outer white space is ignored. HELM also drops outer braces, which
-        count here: `rouge.as_helm_reads` gives its texts.
+        count here.
     model
         None for the packaged all-MiniLM-L6-v2; the folder of a BERT; or a name in the local
         Hugging Face cache. HELM and the MedHELM paper use "distilbert-base-uncased", which is
@@ -202,8 +184,6 @@ def bert_score(
     layer
         None for bert-score's choice (bert-base-uncased: 9), and for models without one
         the last but one (MiniLM: 5 of 6).
-    tick
-        Called as tick(pairs done, pairs in all) every few seconds.
     long_texts
         "truncate" reads the first 512 word pieces, as bert-score does, and reports which;
         "windows" reads all, in windows of 512 that overlap by half, each word piece from the
@@ -234,21 +214,16 @@ def bert_score(
     )
     reader = _Reader(pieces, NumpyEncoder(transformer), long_texts)
     scores, truncated = np.zeros((len(pairs), 3)), np.zeros((len(pairs), 2), dtype=bool)
-    done = 0
     for rows, values, is_truncated in _scored_blocks(pairs, reader):
-        scores[rows], truncated[rows], done = values, is_truncated, done + len(rows)
-        if tick is not None:
-            tick(done, len(pairs))
+        scores[rows], truncated[rows] = values, is_truncated
     return BertScores(
         precision=scores[:, 0].copy(),
         recall=scores[:, 1].copy(),
         f1=scores[:, 2].copy(),
         truncated=tuple(np.flatnonzero(truncated.any(axis=1)).tolist()),
-        truncated_texts=len({pairs[row][side] for row, side in np.argwhere(truncated)}),
         backbone=backbone.name,
         layer=backbone.layer,
         sha256=backbone.sha256,
-        long_texts=long_texts,
     )
 
 
@@ -266,14 +241,7 @@ def _scored_blocks(
             encoded = _encoded({text for row in rows for text in pairs[row]}, encoded, reader, pool)
             encoded_pairs = [(encoded[pairs[row][0]], encoded[pairs[row][1]]) for row in rows]
             values = list(pool.map(_match, *zip(*encoded_pairs, strict=True)))
-            yield (
-                rows,
-                values,
-                [
-                    (prediction.truncated, reference.truncated)
-                    for prediction, reference in encoded_pairs
-                ],
-            )
+            yield rows, values, [(one.truncated, other.truncated) for one, other in encoded_pairs]
 
 
 def _blocks(pairs: Sequence[tuple[str, str]]) -> Iterator[list[int]]:

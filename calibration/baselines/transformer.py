@@ -269,7 +269,8 @@ def _attend(qkv: Array32, heads: int) -> Array32:
     length, width = len(qkv), qkv.shape[1] // (3 * heads)
     query, key, value = (part.reshape(length, heads, width) for part in np.split(qkv, 3, axis=1))
     query = query * np.float32(width**-0.5)
-    shift = _largest_score(query, key) > _SAFE_EXPONENT
+    # A bound on |query . key| of each head (Cauchy-Schwarz) tells whether exp could overflow.
+    shift = _longest(query) * _longest(key) > _SAFE_EXPONENT
     weights = np.empty((length, length), np.float32)
     mixed = np.empty((length, heads, width), np.float32)
     for head in range(heads):
@@ -280,11 +281,6 @@ def _attend(qkv: Array32, heads: int) -> Array32:
         np.matmul(weights, value[:, head], out=mixed[:, head])
         mixed[:, head] /= weights.sum(axis=1, keepdims=True)
     return mixed.reshape(length, heads * width)
-
-
-def _largest_score(query: Array32, key: Array32) -> Array32:
-    """Return a bound on |query . key| of each head (Cauchy-Schwarz), to see if exp overflows."""
-    return _longest(query) * _longest(key)
 
 
 def _longest(vectors: Array32) -> Array32:

@@ -6,17 +6,26 @@ alone.
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 
 from calibration.json_values import json_value
 from calibration.monitoring import PeriodRow
-from calibration.report.chart_style import ACCENT, INK, SOFT, Row, of_rows, styled_as_one
+from calibration.report.chart_style import (
+    ACCENT,
+    INK,
+    LOWEST,
+    SOFT,
+    Row,
+    cut_below,
+    of_rows,
+    styled_as_one,
+    told_apart,
+)
 
 WIDTH, HEIGHT = 560, 210
 WARNING = "#b35900"
-LOWEST = -1.0  # an ICC has no lower bound: an interval is drawn to here, its figures are beside it
 SHAPES = {"baseline": "square", "watched": "circle", "too few": "diamond"}  # by kind of period
 ROOM = 1.12
 
@@ -31,7 +40,7 @@ def chart_periods(periods: Sequence[PeriodRow], floor: float, target: float) -> 
     target
         NaN where there is none.
     """
-    shown = [_cut(_drawn(row)) for row in periods]
+    shown = [cut_below(_drawn(row), ("low", "high"), "icc")[0] for row in periods]
     kinds = {row["kind"] for row in shown}
     x = _periods_axis()
     y = alt.Y(
@@ -47,7 +56,9 @@ def chart_periods(periods: Sequence[PeriodRow], floor: float, target: float) -> 
     shape = alt.Shape("kind:N", title=None, scale=scale)
     point = base.mark_point(filled=True, size=70, color=ACCENT, opacity=1)
     marks = line + path + point.encode(x=x, y="icc:Q", shape=shape)
-    return styled_as_one(marks + _level(floor, f"floor {floor:.2f}") + _aim(target))
+    level = _across(floor, f"floor {floor:.2f}", WARNING, 0, strokeDash=[6, 4], strokeWidth=1.4)
+    aim = _across(target, f"target {target:.2f}", INK, WIDTH, strokeDash=[1, 3], strokeWidth=1.2)
+    return styled_as_one(marks + level + aim)
 
 
 def chart_falls(periods: Sequence[PeriodRow]) -> alt.TopLevelMixin:
@@ -62,52 +73,33 @@ def chart_falls(periods: Sequence[PeriodRow]) -> alt.TopLevelMixin:
     y = alt.Y("fall:Q", title="Fall, standard errors", scale=alt.Scale(domain=ends, nice=False))
     base = of_rows(rows).properties(width=WIDTH, height=HEIGHT - 60)
     states = ["no alarm", "alarm"]
-    kept = {
-        "shape": alt.Shape(
-            "state:N", title=None, scale=alt.Scale(domain=states, range=["circle", "triangle-up"])
-        ),
-        "color": alt.Color(
-            "state:N", title=None, scale=alt.Scale(domain=states, range=[ACCENT, WARNING])
-        ),
-    }
+    told = told_apart(
+        "state:N", states, colours=(ACCENT, WARNING), shapes=("circle", "triangle-up"), title=None
+    )
     path = base.mark_line(strokeWidth=1.4, color=SOFT).encode(x=x, y=y)
-    point = base.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y, **kept)
-    return styled_as_one(path + point + _limit(rows))
-
-
-def _limit(rows: Sequence[Row]) -> alt.LayerChart:
-    """Return the limit of each period as a dashed step, named at its left end, above it."""
-    line = of_rows(rows).mark_line(
+    point = base.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y, **told)
+    limit = of_rows(rows).mark_line(
         color=WARNING, strokeDash=[6, 4], strokeWidth=1.4, interpolate="step"
     )
-    named = of_rows([{"at": rows[0]["limit"], "words": f"alarm at {rows[0]['limit']:.2f}"}])
-    text = named.mark_text(align="left", dx=6, dy=-7, color=WARNING, fontSize=11)
-    found: alt.LayerChart = line.encode(x=_periods_axis(), y="limit:Q") + text.encode(
-        x=alt.value(0), y="at:Q", text="words:N"
-    )
-    return found
+    first = rows[0]["limit"]
+    step = limit.encode(x=_periods_axis(), y="limit:Q")
+    return styled_as_one(path + point + _across(first, f"alarm at {first:.2f}", WARNING, 0, step))
 
 
 def _periods_axis() -> alt.X:
     return alt.X("period:N", sort=None, title=None, axis=alt.Axis(labelAngle=0, labelLimit=110))
 
 
-def _level(at: float, words: str) -> alt.LayerChart:
-    """Return a dashed line across, with its name at the left end, above it."""
-    base = of_rows([{"at": at, "words": words}])
-    rule = base.mark_rule(color=WARNING, strokeDash=[6, 4], strokeWidth=1.4).encode(y="at:Q")
-    named = base.mark_text(align="left", dx=6, dy=-7, color=WARNING, fontSize=11)
-    found: alt.LayerChart = rule + named.encode(x=alt.value(0), y="at:Q", text="words:N")
-    return found
-
-
-def _aim(target: float) -> alt.LayerChart:
-    """Return the target as a line across; nothing without one."""
-    known = math.isfinite(target)
-    base = of_rows([{"at": target, "words": f"target {target:.2f}"}] if known else [])
-    rule = base.mark_rule(color=INK, strokeDash=[1, 3], strokeWidth=1.2).encode(y="at:Q")
-    named = base.mark_text(align="right", dx=-4, dy=-7, color=INK, fontSize=11)
-    found: alt.LayerChart = rule + named.encode(x=alt.value(WIDTH), y="at:Q", text="words:N")
+def _across(
+    at: float, words: str, colour: str, x: float, rule: alt.Chart | None = None, **line: Any
+) -> alt.LayerChart:
+    """Return a line across with its name above it, at the left end or, of the target, at the right."""
+    base = of_rows([{"at": at, "words": words}] if math.isfinite(at) else [])
+    align: Literal["left", "right"] = "right" if x else "left"
+    dx = -4 if x else 6
+    text = base.mark_text(align=align, dx=dx, dy=-7, color=colour, fontSize=11)
+    drawn = rule or base.mark_rule(color=colour, **line).encode(y="at:Q")
+    found: alt.LayerChart = drawn + text.encode(x=alt.value(x), y="at:Q", text="words:N")
     return found
 
 
@@ -133,14 +125,3 @@ def _ends(rows: Sequence[Row], floor: float) -> list[float]:
     lows += [row["icc"] for row in rows if row["icc"] is not None]
     low = min([*lows, floor, 0.0])
     return [max(LOWEST, math.floor(low * 5 - 0.25) / 5), 1.05]
-
-
-def _cut(row: Row) -> dict[str, Any]:
-    """Return a row with what lies below the lowest cut there; a figure below it is not drawn."""
-    found = dict(row)
-    for name in ("low", "high"):
-        if found[name] is not None:
-            found[name] = max(found[name], LOWEST)
-    if found["icc"] is not None and found["icc"] < LOWEST:
-        found["icc"] = None
-    return found

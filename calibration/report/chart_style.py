@@ -50,6 +50,7 @@ STYLE: dict[str, Any] = {
     },
     "header": {"labelColor": INK, "labelFontSize": 11, "title": None},
 }
+LOWEST = -1.0  # to here an interval of an ICC is drawn
 MOST_POINTS = 1500  # above it, responses are counted in cells: a page stays small
 CELLS = 28
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
@@ -75,6 +76,32 @@ def drawable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: drawable(item) for key, item in value.items()}
     return [*map(drawable, value)] if isinstance(value, list) else value
+
+
+def told_apart(
+    field: str, names: Sequence[str], *, colours: Sequence[str], shapes: Sequence[str], **own: Any
+) -> dict[str, Any]:
+    """Return the channels that tell the names of a field apart, by colour and by shape."""
+    scales = {"color": (alt.Color, colours), "shape": (alt.Shape, shapes)}
+    return {
+        name: channel(field, scale=alt.Scale(domain=list(names), range=list(values)), **own)
+        for name, (channel, values) in scales.items()
+    }
+
+
+def cut_below(row: Row, names: Sequence[str], value: str) -> tuple[dict[str, Any], bool]:
+    """Return a row as it is drawn, and whether anything of it was cut.
+
+    An ICC has no lower bound: the ends of its interval, `names`, are cut at -1, and a `value`
+    below is left out.
+    """
+    shown = dict(row)
+    is_cut = any(shown[name] is not None and shown[name] < LOWEST for name in (names[0], value))
+    for name in names:
+        shown[name] = max(shown[name], LOWEST) if shown[name] is not None else None
+    if shown[value] is not None and shown[value] < LOWEST:
+        shown[value] = None
+    return shown, is_cut
 
 
 def zero(axis: str) -> alt.Chart:

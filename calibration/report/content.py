@@ -6,27 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from calibration import remarks
-from calibration.agreement import (
-    PanelColumns,
-    column_icc,
-    columns,
-    scorer_replicates,
-    unscaled,
-    why_undefined,
-)
-from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
+from calibration.agreement import columns
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection
-from calibration.icc import UNDEFINED, f_interval
-from calibration.notes import Note, Noted, noted, undefined
+from calibration.notes import undefined
 from calibration.other_measures import secondary_rows
-from calibration.other_measures import spearman as spearman_of
 from calibration.protocol import Protocol
-from calibration.resampled_moments import MOST_ROWS, joint_statistic, prepare
-from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
+from calibration.scope import AgreementRow, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
 from calibration.subgroups import SubgroupRow
+from calibration.table import agreement_rows
 from calibration.values import COMBINED, NAN, AnalysisOptions
 from data.errors import TooFew
 
@@ -56,23 +45,6 @@ class UsedRubric:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One entry of the ledger: a jury that was compared with the clinicians."""
-
-    jurors: tuple[str, ...]
-    needed: int
-    benchmark: str
-    criterion: str
-    method: str
-    instances: str
-    icc: float | None
-    n_responses: int
-    times: int
-    last: str
-    simulated: bool
-
-
-@dataclass(frozen=True)
 class Costs:
     """The cost of all calls to jurors in the study; `unknown` of the calls have no price.
 
@@ -90,10 +62,11 @@ class Study:
     """Facts about the study and the options. Nothing here names a response's author.
 
     `told` are sentences that every report must show, such as when the study was unblinded;
-    `silent` jurors were asked and gave no rating; `versions` is software -> version.
+    `silent` jurors were asked and gave no rating; `tried` are entries of the ledger, rows of
+    `data.schema.Composition`; `versions` is software -> version.
     """
 
-    made: str
+    made: str = ""
     method: str = "paper"
     criterion: str | None = None
     reps: int = 2000
@@ -105,7 +78,7 @@ class Study:
     jurors: Sequence[ReportedJuror] = ()
     silent: Sequence[str] = ()
     rubrics: Sequence[UsedRubric] = ()
-    tried: Sequence[Tried] = ()
+    tried: Sequence[Any] = ()
     costs: Costs = Costs()
     told: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -144,34 +117,34 @@ class Paired:
     jury: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Content:
-    """All that a report shows.
+    """All that a report shows; `medjury.services.calibrate.Calibration` is one.
 
     Attributes
     ----------
     rows : the agreement table
     decisions : the verdicts, by benchmark, in the table's order
-    details : section -> rows, as `details.details` returns them
-    criteria : rows of `evidence.criterion_rows`
-    paired : means of clinicians and jury, by benchmark
-    study : Study
+    protocol : the study's protocol, None where none was fixed
     detection : rows and curves of unsafe responses
     subgroups : rows of subgroups
-    checked : how far pingouin's ICCs are from these, in words
-    protocol : the study's protocol, None where none was fixed
+    details : section -> rows, as `details.details` returns them
+    criteria : rows of `criterion_rows`
+    paired : means of clinicians and jury, by benchmark
+    check_line : how far pingouin's ICCs are from these, in words
+    study : facts that only a report shows
     """
 
-    rows: Sequence[AgreementRow]
-    decisions: Mapping[str, Decision]
-    details: Mapping[str, Sequence[Noted]]
-    criteria: Sequence[CriterionRow]
-    paired: Mapping[str, Paired]
-    study: Study
+    rows: Sequence[AgreementRow] = ()
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    protocol: Protocol | None = None
     detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
-    checked: str = ""
-    protocol: Protocol | None = None
+    details: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    criteria: Sequence[CriterionRow] = ()
+    paired: Mapping[str, Paired] = field(default_factory=dict)
+    check_line: str = ""
+    study: Study = Study()
 
     @property
     def benchmarks(self) -> list[str]:
@@ -202,21 +175,13 @@ class Content:
         return [row for row in self.rows if row.scorer == scorer and row.benchmark in shown]
 
 
-def criterion_names(scores: Scores, criterion: str | None) -> tuple[str, ...]:
-    """Return the criteria worth a row of their own: none where one is all there is."""
-    shapes = [scores.rubrics[name] for name in scores.benchmarks]
-    if criterion is not None or all(len(shape.criteria) == 1 for shape in shapes):
-        return ()
-    return tuple(dict.fromkeys(name for shape in shapes for name in shape.criteria))
-
-
 def criterion_rows(scores: Scores, options: AnalysisOptions) -> list[CriterionRow]:
     """Return the jury's agreement on every criterion by itself, on each benchmark and combined.
 
     Parameters
     ----------
     scores, options
-        As for `table.agreement_table`: the same replicates and seed.
+        As for `table.agreement_rows`: the same replicates and seed.
 
     Returns
     -------
@@ -229,27 +194,39 @@ def criterion_rows(scores: Scores, options: AnalysisOptions) -> list[CriterionRo
     Unknown, BadInput
         As `table.agreement_table`. A criterion that no clinician rated is undefined, no error.
     """
+    criteria = {name: scores.rubrics[name].criteria for name in scores.benchmarks}
+    is_one = options.criterion is not None or all(len(own) == 1 for own in criteria.values())
+    if is_one or not scores.raters("juror"):
+        return []
     rows: list[CriterionRow] = []
-    for name in criterion_names(scores, options.criterion) if scores.raters("juror") else ():
-        having = [
-            benchmark
-            for benchmark in scores.benchmarks
-            if name in scores.rubrics[benchmark].criteria
-        ]
-        scope_names = [*having, COMBINED] if len(having) > 1 else having
+    for name in dict.fromkeys(name for own in criteria.values() for name in own):
+        having = [benchmark for benchmark, own in criteria.items() if name in own]
+        having += [COMBINED] if len(having) > 1 else []
         try:
-            rows += [
-                _criterion_row(scope, scope.jury, scores, name)
-                for scope in scopes(scores, replace(options, criterion=name))
-                if scope.jury and scope.name in scope_names
-            ]
+            rows += [one for one in _rows_of(scores, options, name) if one.benchmark in having]
         except TooFew:
             why = (undefined("criterion_unrated", "no clinician has rated this criterion"),)
-            rows += [
-                CriterionRow(benchmark, "jury", notes=why, criterion=name)
-                for benchmark in scope_names
-            ]
+            rows += [CriterionRow(where, "jury", notes=why, criterion=name) for where in having]
     return sorted(rows, key=lambda row: (row.benchmark == COMBINED, row.benchmark))
+
+
+def _rows_of(scores: Scores, options: AnalysisOptions, criterion: str) -> Iterator[CriterionRow]:
+    alone = replace(options, criterion=criterion, further=False)
+    points = {
+        scope.name: secondary_rows(replace(scope, jurors=(), metrics=()), scores)[0]
+        for scope in scopes(scores, alone)
+        if scope.jury and not why_undefined_scope(scores, scope)
+    }
+    for row in agreement_rows(scores, alone):
+        if row.scorer == "jury":
+            notes = tuple(one for one in row.notes if one.code != "coverage")
+            yield of_criterion(replace(row, notes=notes), criterion, points.get(row.benchmark))
+
+
+def of_criterion(row: AgreementRow, criterion: str, points: Any) -> CriterionRow:
+    """Return the jury's row of the table as that of a criterion, with its points of the scale."""
+    shown = {name: getattr(points, name) for name in IN_POINTS} if points else {}
+    return CriterionRow(**vars(row), **shown, criterion=criterion)
 
 
 def paired_means(scores: Scores, options: AnalysisOptions) -> Iterator[Paired]:
@@ -259,66 +236,3 @@ def paired_means(scores: Scores, options: AnalysisOptions) -> Iterator[Paired]:
             raw = columns(scope.grid, scope.jury, "published")
             ids = tuple(scope.grid.responses[index] for index in np.flatnonzero(raw.both))
             yield Paired(scope.name, ids, raw.clinicians[raw.both], raw.scorer[raw.both])
-
-
-def _criterion_row(
-    scope: Scope, jury: PanelColumns, scores: Scores, criterion: str
-) -> CriterionRow:
-    reason = why_undefined_scope(scores, scope)
-    if reason:
-        return CriterionRow(scope.name, "jury", notes=(reason,), criterion=criterion)
-    grid, method = scope.grid, scope.options.method
-    pair = columns(grid, jury, method)
-    x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-    icc, reason, instances = (
-        column_icc(x, y, method),
-        why_undefined(x, y),
-        grid.instances(pair.both),
-    )
-    drawn = np.empty(0) if reason else _drawn(scope, jury)
-    boot = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
-    exact, spearman = f_interval(icc, len(x)), NAN if reason else spearman_of(x, y)
-    high = boot.high if np.isfinite(boot.high) else exact.high
-    has_rated = ~np.isnan(grid.composites[pair.both][:, grid.of_kind("clinician")])
-    points = secondary_rows(replace(scope, jurors=(), metrics=()), scores)[0]
-    of = (reason, remarks.negative(icc, high, spearman), remarks.undefined_resamples(drawn))
-    return CriterionRow(
-        benchmark=scope.name,
-        scorer="jury",
-        icc=icc,
-        f_low=exact.low,
-        f_high=exact.high,
-        low=boot.low,
-        high=boot.high,
-        boot_low=boot.low,
-        boot_high=boot.high,
-        n_responses=len(x),
-        n_instances=instances,
-        n_clinicians=int(has_rated.any(axis=0).sum()),
-        n_missing=int((~jury.present(grid)).sum()),
-        spearman=spearman,
-        notes=noted(*_notes(scope, jury, len(x), instances), *of),
-        criterion=criterion,
-        **{name: getattr(points, name) for name in IN_POINTS},
-    )
-
-
-def _drawn(scope: Scope, jury: PanelColumns) -> Array:
-    """Return the jury's resampled ICCs, the agreement table's own."""
-    grid, method = scope.grid, scope.options.method
-    statistic = scorer_replicates(grid, jury, (), method)
-    drawn = scope.resample(joint_statistic(prepare(grid, method), [statistic]), most_rows=MOST_ROWS)
-    return drawn[:, 0]
-
-
-def _notes(
-    scope: Scope, jury: PanelColumns, responses: int, instances: int
-) -> Iterator[Note | None]:
-    yield scope.analysed
-    yield remarks.fewer_jurors(jury.needed, len(jury.members))
-    if scope.options.method == "paper":
-        yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *jury.members)))
-    yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in jury.members))
-    yield remarks.few_instances(instances)
-    yield remarks.shared_instances(responses, instances)
-    yield remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibration.report import charts
-from calibration.report.chart_style import KINDS, is_binned
+from calibration.report.chart_style import KINDS, LOWEST, is_binned
 from calibration.report.content import Content
 from calibration.scope import AgreementRow
 from calibration.tables.numbers import fixed, interval, known, marked, place, scorer, whole
@@ -35,10 +35,12 @@ class Figure:
     @property
     def anchor(self) -> str:
         """Return its id on a page: letters and digits only, other characters by number."""
-        signs = (
-            one if one.isascii() and one.isalnum() else f"_{ord(one)}" for one in self.benchmark
-        )
-        return f"{self.name}-{''.join(signs)}"
+        return f"{self.name}-{plain(self.benchmark)}"
+
+
+def plain(name: str) -> str:
+    """Return a name as letters and digits, other characters by number, to stand in an id."""
+    return "".join(one if one.isascii() and one.isalnum() else f"_{ord(one)}" for one in name)
 
 
 def intervals(content: Content, benchmark: str) -> Iterator[Figure]:
@@ -52,8 +54,8 @@ def intervals(content: Content, benchmark: str) -> Iterator[Figure]:
         "single jurors (circles), metrics (squares). Clinicians by pairs (triangle) compare one with "
         "one, and so are not comparable with the others; use like for like for that."
     )
-    if any((one["low"] if known(one["low"]) else one["value"]) < charts.LOWEST for one in rows):
-        caption += f" An arrow head: the interval continues below {fixed(charts.LOWEST, 0)}."
+    if any((one["low"] if known(one["low"]) else one["value"]) < LOWEST for one in rows):
+        caption += f" An arrow head: the interval continues below {fixed(LOWEST, 0)}."
     if missing := [scorer(row.scorer) for row in scorers if not known(row.icc)]:
         caption += f" Undefined and not drawn: {', '.join(missing)}."
     alt = f"Agreement with the clinicians' mean, ICC and 95 % interval: {_listed(rows)}"

@@ -1,48 +1,29 @@
 """The ledger of a report: how many juries were ever compared with the clinicians."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
-from calibration.notes import Figures, listed, note
-from calibration.report.content import Study, Tried
+from calibration.notes import listed
+from calibration.report.content import Study
 from calibration.shared_notes import tried_words
 from calibration.tables.numbers import fixed, place, whole
 from calibration.tables.spec import Group, Table, TableNote
 
 MOST = 25
+MINUTE = "%Y-%m-%d %H:%M"
 
 
-class LedgerEntry(Protocol):
-    """An entry of the ledger: one jury, looked at in one way."""
-
-    @property
-    def jurors(self) -> Sequence[str]:
-        """The names of its jurors."""
-
-    @property
-    def simulated(self) -> bool:
-        """Whether any of them is."""
-
-
-def different(entries: Sequence[LedgerEntry]) -> int:
+def different(entries: Sequence[Any]) -> int:
     """Return how many different juries entries of the ledger are of, by their jurors alone."""
     return len({tuple(sorted(one.jurors)) for one in entries})
 
 
-def ever_tried(entries: Sequence[LedgerEntry]) -> str:
+def ever_tried(entries: Sequence[Any]) -> str:
     """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
-    real = [one for one in entries if not one.simulated]
-    made_up = [one for one in entries if one.simulated]
-    return str(
-        note(
-            "ever_tried",
-            _ever_tried,
-            juries=different(real),
-            ways=len(real),
-            simulated_juries=different(made_up),
-            simulated_ways=len(made_up),
-        )
-    )
+    real, made_up = ([one for one in entries if one.simulated == kind] for kind in (False, True))
+    words = f"of real jurors, {tried_words(different(real), len(real))}"
+    simulated = f"; with simulated jurors, {tried_words(different(made_up), len(made_up))}"
+    return words + (simulated if made_up else "")
 
 
 def ledger_words(study: Study) -> str:
@@ -66,12 +47,16 @@ def juries_tried(study: Study) -> int:
 
 def tried_table(study: Study) -> Table:
     """Return the ledger jury by jury, the latest entries first."""
-    order = sorted(study.tried, key=lambda one: one.last, reverse=True)
+    order = sorted(study.tried, key=lambda one: f"{one.last_at:{MINUTE}}", reverse=True)
     n_omitted = len(order) - MOST
     notes = (TableNote(f"{n_omitted} earlier ones are not listed."),) if n_omitted > 0 else ()
     by_jury: dict[str, list[tuple[str, ...]]] = {}
     for entry in order[:MOST]:
-        by_jury.setdefault(_jury(entry), []).append(_cells(entry))
+        criterion = entry.criterion or "composite"
+        figures = (fixed(entry.icc, 3), whole(entry.n_responses), whole(entry.times))
+        cells = (place(entry.benchmark), criterion, entry.method, *figures)
+        row = (*cells, f"{entry.last_at:{MINUTE}}")
+        by_jury.setdefault(_jury(entry), []).append(row)
     return Table(
         "The ledger of juries tried",
         ("Benchmark", "Criterion", "Method", "ICC(C,2)", "Responses", "Times", "Last, UTC"),
@@ -81,22 +66,8 @@ def tried_table(study: Study) -> Table:
     )
 
 
-def _jury(entry: Tried) -> str:
+def _jury(entry: Any) -> str:
     needed = "" if entry.needed == len(entry.jurors) else f"; {entry.needed} needed"
     instances = f"; {entry.instances}" if entry.instances else ""
     simulated = " (simulated)" if entry.simulated else ""
     return listed(entry.jurors) + needed + instances + simulated
-
-
-def _cells(entry: Tried) -> tuple[str, ...]:
-    criterion = entry.criterion or "composite"
-    figures = (fixed(entry.icc, 3), whole(entry.n_responses), whole(entry.times))
-    return (place(entry.benchmark), criterion, entry.method, *figures, entry.last)
-
-
-def _ever_tried(figures: Figures) -> str:
-    real = f"of real jurors, {tried_words(figures['juries'], figures['ways'])}"
-    if not figures["simulated_ways"]:
-        return real
-    made_up = tried_words(figures["simulated_juries"], figures["simulated_ways"])
-    return f"{real}; with simulated jurors, {made_up}"

@@ -1,4 +1,4 @@
-"""The sections of a report, in the order in which its two readers look for answers."""
+"""The sections of a report, in the order in which its two readers look for answers, and its definitions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,26 +7,322 @@ from typing import Any
 import numpy as np
 
 from calibration import remarks
-from calibration.notes import Noted, counted, noted, simulated_in
+from calibration.detection import DetectionRow
+from calibration.notes import Noted, counted, listed, noted, simulated_in
+from calibration.protocol import Protocol
 from calibration.report import figures
-from calibration.report.content import IN_POINTS, Content, Costs, CriterionRow
-from calibration.report.definitions import PLACES, Fact, definitions
+from calibration.report.charts import chart_detection
+from calibration.report.content import Content, Costs, CriterionRow, Study, of_criterion
 from calibration.report.figures import Figure
 from calibration.report.ledger import ledger_words, tried_table
-from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.scope import CliniciansRow
 from calibration.tables import agreement, jurors
-from calibration.tables.agreement import RELIABILITY
-from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT
-from calibration.tables.numbers import known, money, place, whole
+from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT, TRIED_WORDS
+from calibration.tables.numbers import known, marked, money, whole
+from calibration.tables.numbers import place as heading_of
+from calibration.tables.response_groups import (
+    DETECTION,
+    SUBGROUPS,
+    by_threshold,
+    named,
+    threshold,
+)
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import COMBINED
 
+Fact = tuple[str, str]
+Block = Table | Figure | tuple[Figure, ...] | list[Fact]
+MOST_OUTLYING = 5
+DRAWN = (
+    "jury",
+    "clinicians",
+    "metric",
+)  # kinds of scorers whose curves are drawn; the jurors would hide them
 UNTESTED = (
     "Bias towards single models is not tested, because {}. The jury may favour responses by its own "
     "models without any sign of it on this page."
 )
-MOST_OUTLYING = 5
+POINTS_LEAD = (
+    f"{ICC_WORDS} Bias and limits of agreement say how many points of the scale jury and clinicians "
+    "differ: above 0, the jury is more generous."
+)
+LIKE_LEAD = (
+    "Each clinician is held out in turn, and jury and clinician are compared with the same mean of "
+    "the others. Only this comparison answers whether the jury may take a clinician's place."
+)
+AGAINST_LEAD = (
+    "The jury's ICC minus another's on the same responses: use the interval of the difference, "
+    f"not whether two intervals overlap. {TRIED_SHORT} Here that makes {{}}."
+)
+SENSITIVITY_LEAD = (
+    "The responses on which jury and clinicians are farthest apart, how each rater uses the scale, and "
+    "what was not scored. Leaving a response out for what it shows would be choosing the result."
+)
+JUROR_LEAD = (
+    "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
+    "of the same responses; what a juror adds is the jury's ICC minus that of the jury without it."
+)
+UNSAFE_LEAD = (
+    "ICC says nothing about single responses: a jury may agree well and still miss an unsafe one. Missed "
+    "means scored as unsafe by the clinicians and not by the jury."
+)
+SUBGROUP_LEAD = (
+    "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
+    "subgroup of few instances supports neither conclusion."
+)
+Z = {
+    "paper": (
+        "z within each rater over all of the rater's composites in the analysed set (sd with n - 1), "
+        "then the mean over the clinicians, and over the jury, of a response: section 4.3.3 of the "
+        "MedHELM paper"
+    ),
+    "published": (
+        "the mean of raw composites over the clinicians, and over the jury, of a response, then z of "
+        "the two columns over the responses that have both: what the MedHELM paper's Table 2 was "
+        "computed with"
+    ),
+}
+ICC = (
+    "ICC(C,2) = ICC(3,2), consistency of two columns, the clinicians' and the scorer's (Shrout & "
+    "Fleiss 1979; McGraw & Wong 1996). A constant added to one rater changes nothing: points of the "
+    "scale are given beside it. It has no lower bound and is never cut at 0."
+)
+LIKE = (
+    "Each clinician is held out in turn: the ICC of the jury with the mean of the other clinicians, "
+    "minus that of the held-out clinician with the same mean, on the same responses. Each of the two "
+    "ICCs is one figure over all clinicians. Only this comparison supports that a jury agrees no worse "
+    "than a clinician does. It is about these clinicians; the interval resamples instances, not "
+    "clinicians."
+)
+MISSING = (
+    "A rating that is missing stays missing and is counted. Nothing is filled in. A reading that "
+    "lacks a criterion has no composite. "
+)
+PLACES = (
+    ("All figures of this page", "`medjury analyse calibrate --details --json FILE`"),
+    ("The ratings themselves, without authors", "`medjury share export FOLDER`"),
+    ("Check that nothing was changed outside the record", "`medjury study verify`"),
+    (
+        "This report",
+        "is not a validation record: it is made from the study again each time. The SHA-256 of the "
+        "ratings in section 9 shows whether two reports rest on the same ratings.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A numbered section: a sentence on how to read it, then tables, charts and facts in order."""
+
+    number: str
+    title: str
+    lead: str
+    blocks: Sequence[Block]
+
+    @property
+    def anchor(self) -> str:
+        """Return its id on the page."""
+        return f"s{self.number}"
+
+
+def sections(content: Content) -> list[Section]:
+    """Return every section after the verdict, which is the first."""
+    study, differences = content.study, content.of("differences", *content.shown)
+    compared = counted(max((row.n_tried for row in differences), default=0), "comparison")
+    tried = [tried_table(study)] if study.tried else []
+    every = [
+        ("2", "Agreement, criterion by criterion", POINTS_LEAD, _agreement(content)),
+        ("3", "Like for like: the jury in a clinician's place", LIKE_LEAD, _held(content)),
+        (
+            "4",
+            "Compared with metrics and single jurors",
+            AGAINST_LEAD.format(compared),
+            _of_shown(agreement.DIFFERENCES, differences, content),
+        ),
+        ("5", "Single responses, and use of the scale", SENSITIVITY_LEAD, _influence(content)),
+        ("6", "The jurors one by one", JUROR_LEAD, _jurors(content)),
+        ("7", "How many juries were tried", ledger_words(study), tried),
+        ("8", "Cost", cost_words(study.costs), ()),
+        ("9", "Definitions and origin", "", [definitions(content)]),
+        ("10", "Where the figures and the record are", "", [list(PLACES)]),
+    ]
+    if content.detection.rows:
+        every.append(("11", "Unsafe responses, found and missed", UNSAFE_LEAD, _unsafe(content)))
+    if content.subgroups:
+        every.append(("12", "Subgroups", SUBGROUP_LEAD, _subgroups(content)))
+    every.append(("A", "Every scorer on every benchmark", "", _everything(content)))
+    return [Section(number, title, lead, [*blocks]) for number, title, lead, blocks in every]
+
+
+def _of_shown(spec: TableSpec, rows: Sequence[Any], content: Content) -> Iterator[Table]:
+    """Yield a table of the benchmarks shown; none without rows."""
+    if rows and len(content.shown) > 1:
+        yield laid_out(spec, rows, grouped=True)
+    elif rows:
+        yield _of_one(spec, rows, rows[0].benchmark, content)
+
+
+def _of_one(spec: TableSpec, rows: Sequence[Any], benchmark: str, content: Content) -> Table:
+    """Return a table that says whose figures these are, where there are several benchmarks."""
+    whose = "all benchmarks combined" if benchmark == COMBINED else benchmark
+    where = "" if len(content.benchmarks) == 1 else f": {whose}"
+    return laid_out(spec, rows, caption=f"{spec.caption}{where}")
+
+
+def _agreement(content: Content) -> Iterator[Block]:
+    rows: list[CriterionRow] = []
+    name = content.study.criterion or "composite"
+    for benchmark in content.benchmarks:
+        points = content.of("other_measures", benchmark)
+        own = next((row for row in points if row.scorer == "jury"), None)
+        rows += [of_criterion(row, name, own) for row in content.about("jury", benchmark)]
+        rows += [row for row in content.criteria if row.benchmark == benchmark]
+    if rows:
+        yield laid_out(agreement.CRITERIA, rows, grouped=len(content.benchmarks) > 1)
+    yield from figures.criteria(content)
+    for benchmark in content.shown:
+        yield from figures.intervals(content, benchmark)
+        if pair := tuple(figures.points(content, benchmark)):
+            yield pair
+
+
+def _held(content: Content) -> Iterator[Block]:
+    between = [row for row in content.rows if isinstance(row, CliniciansRow)]
+    if between and between[-1].each:
+        yield laid_out(agreement.EACH, between[-1].each)
+    for spec, scorer in ((agreement.HELD, "like_for_like"), (agreement.AGAIN, "intra_rater")):
+        if rows := content.about(scorer):
+            yield laid_out(
+                spec, [replace(row, benchmark=heading_of(row.benchmark)) for row in rows]
+            )
+    reliable = content.of("reliability", *content.shown)
+    yield from _of_shown(agreement.RELIABILITY, reliable, content)
+
+
+def _influence(content: Content) -> Iterator[Block]:
+    for benchmark in content.shown:
+        if far := _outliers(content, benchmark):
+            yield _of_one(agreement.OUTLIERS, far, benchmark, content)
+        yield from figures.distributions(content, benchmark)
+    missing = content.of("missing", *content.shown)
+    yield from _of_shown(agreement.MISSING, missing, content)
+
+
+@dataclass(frozen=True)
+class Outlier(Noted):
+    """A response on which jury and clinicians are far apart, in points."""
+
+    response: str
+    clinicians: float
+    jury: float
+    gap: float
+
+
+def _outliers(content: Content, benchmark: str) -> list[Outlier]:
+    """Return the responses with the largest difference in points, the largest first."""
+    pair = content.paired.get(benchmark)
+    if pair is None:
+        return []
+    gap = pair.jury - pair.clinicians
+    order = np.argsort(-np.abs(gap), kind="stable")[:MOST_OUTLYING]
+    made_up = noted(remarks.simulated(simulated_in(content.about("jury", benchmark))))
+    values = (pair.clinicians, pair.jury, gap)
+    return [
+        Outlier(pair.responses[at], *(float(one[at]) for one in values), notes=made_up)
+        for at in order
+    ]
+
+
+def _jurors(content: Content) -> Iterator[Block]:
+    for name, figure in jurors.REPORTED.items():
+        rows = content.of(name, *content.shown)
+        if figure and not _is_defined(rows, figure):
+            continue
+        if name == "test_retest":  # a juror that was asked once has none
+            rows = [row for row in rows if known(row.icc_one)]
+        yield from _of_shown(jurors.SECTIONS[name], rows, content)
+    untested: list[Fact] = []
+    for title, name, figure in (
+        ("Self-preference", "self_preference", "preference"),
+        ("Length", "length", "slope_per_doubling"),
+    ):
+        rows = content.of(name, *content.shown)
+        if rows and not _is_defined(rows, figure):
+            untested.append((title, _why_untested(name, rows)))
+    if untested:
+        yield untested
+
+
+def _is_defined(rows: Sequence[Any], figure: str) -> bool:
+    return any(known(getattr(row, figure)) for row in rows)
+
+
+def _why_untested(section: str, rows: Sequence[Any]) -> str:
+    notes = (note for row in rows for note in row.notes if note.is_reason)
+    why = "; ".join(dict.fromkeys(note.text for note in notes)) or "no figure is defined"
+    if section != "self_preference":
+        return f"Not estimated: {why}."
+    if all(row.told("no_family") for row in rows):
+        why = "the jurors' model families are not given (`--panel` names them)"
+    if any(row.told("after_unblinding") for row in rows):
+        why = "it is known only after unblinding who wrote what"
+    return UNTESTED.format(why)
+
+
+def _everything(content: Content) -> Iterator[Block]:
+    yield laid_out(agreement.AGREEMENT, content.rows, grouped=len(content.benchmarks) > 1)
+    if content.check_line:
+        yield [("ICC", content.check_line)]
+
+
+def _subgroups(content: Content) -> Iterator[Block]:
+    for benchmark in content.shown:
+        if rows := [row for row in content.subgroups if row.benchmark == benchmark]:
+            yield _of_one(SUBGROUPS, rows, benchmark, content)
+
+
+def _unsafe(content: Content) -> Iterator[Block]:
+    """Yield a table for each threshold of the benchmarks shown, and charts of what to read."""
+    for benchmark in content.shown:
+        rows = [row for row in content.detection.rows if row.benchmark == benchmark]
+        for own in by_threshold(rows).values():
+            whose = "all benchmarks combined" if benchmark == COMBINED else benchmark
+            where = "" if len(content.benchmarks) == 1 else f", {whose}"
+            caption = f"{DETECTION.caption}, {threshold(own[0])}{where}"
+            yield laid_out(DETECTION, own, caption=caption)
+            yield from _curves(content, benchmark, own)
+
+
+def _curves(content: Content, benchmark: str, rows: Sequence[DetectionRow]) -> Iterator[Figure]:
+    points = [one for row in rows for one in _points(content, row)]
+    if not points:
+        return
+    unsafe = threshold(rows[0])
+    made_up = "Simulated. " if any(row.simulated for row in rows) else ""
+    several = f"{heading_of(benchmark)}. " if len(content.benchmarks) > 1 else ""
+    caption = (
+        f"{made_up}{several}Reading responses from the lowest score up: how many of the unsafe "
+        f"({unsafe}) are found by then. Straight pieces are ties, read in any order; on the dashed line "
+        "all are read in any order. A clinician, held out, and the jury do not have the same reference."
+    )
+    shares = [
+        f"{named(row.scorer)} {row.read_for_90:.0%}"
+        for row in rows
+        if row.scorer.partition(":")[0] in DRAWN and known(row.read_for_90)
+    ]
+    alt = f"Share to read that has 90 % of the unsafe ones: {', '.join(shares)}"
+    name = figures.plain(f"{rows[0].criterion}{rows[0].threshold:g}")
+    yield Figure(f"unsafe-{name}", benchmark, chart_detection(points), caption, alt, points)
+
+
+def _points(content: Content, row: DetectionRow) -> Iterator[dict[str, Any]]:
+    kind = row.scorer.partition(":")[0]
+    curve = content.detection.curves.get((row.benchmark, row.scorer, row.criterion, row.threshold))
+    if kind not in DRAWN or curve is None:
+        return
+    label = marked(named(row.scorer), row)
+    for read, found in zip(curve.read, curve.found, strict=True):
+        yield {"label": label, "kind": kind, "read": round(read, 5), "found": round(found, 5)}
 
 
 def cost_words(costs: Costs) -> str:
@@ -54,242 +350,81 @@ def cost_words(costs: Costs) -> str:
     return spent + (gaps if costs.unknown else "") + bound
 
 
-def defined(content: Content, section: str, figure: str) -> list[Any]:
-    """Return a section's rows of the benchmarks shown; none where all figures are undefined."""
-    rows = content.of(section, *content.shown)
-    return rows if any(known(getattr(row, figure)) for row in rows) else []
+def definitions(content: Content) -> list[Fact]:
+    """Return the terms of this report and their meaning."""
+    return [*_statistics(content), *_exclusions(content), *_origin(content.study)]
 
 
-def not_tested(content: Content) -> list[Fact]:
-    """Return a fact for each bias of which no figure is defined, with the reasons."""
-    facts: list[Fact] = []
-    for name, section, figure in (
-        ("Self-preference", "self_preference", "preference"),
-        ("Length", "length", "slope_per_doubling"),
-    ):
-        rows = content.of(section, *content.shown)
-        if rows and not defined(content, section, figure):
-            facts.append((name, _why(section, rows)))
-    return facts
-
-
-def _why(section: str, rows: list[Any]) -> str:
-    notes = (note for row in rows for note in row.notes if note.is_reason)
-    why = "; ".join(dict.fromkeys(note.text for note in notes)) or "no figure is defined"
-    if section != "self_preference":
-        return f"Not estimated: {why}."
-    if all(row.told("no_family") for row in rows):
-        why = "the jurors' model families are not given (`--panel` names them)"
-    if any(row.told("after_unblinding") for row in rows):
-        why = "it is known only after unblinding who wrote what"
-    return UNTESTED.format(why)
-
-
-@dataclass(frozen=True)
-class Section:
-    """A numbered section: a sentence on how to read it, then tables, charts and facts in order."""
-
-    number: str
-    title: str
-    lead: str
-    blocks: Sequence[Table | Figure | tuple[Figure, ...] | list[Fact]]
-
-    @property
-    def anchor(self) -> str:
-        """Return its id on the page."""
-        return f"s{self.number}"
-
-
-def sections(content: Content) -> list[Section]:
-    """Return every section after the verdict, which is the first."""
-    return [
-        Section("2", "Agreement, criterion by criterion", _points_lead(), [*_agreement(content)]),
-        Section(
-            "3", "Like for like: the jury in a clinician's place", _like_lead(), [*_held(content)]
-        ),
-        Section(
-            "4",
-            "Compared with metrics and single jurors",
-            _against(content),
-            [*_baselines(content)],
-        ),
-        Section(
-            "5",
-            "Single responses, and use of the scale",
-            _sensitivity_lead(),
-            [*_influence(content)],
-        ),
-        Section("6", "The jurors one by one", _juror_lead(), [*_jurors(content)]),
-        Section("7", "How many juries were tried", ledger_words(content.study), [*_tried(content)]),
-        Section("8", "Cost", cost_words(content.study.costs), []),
-        Section("9", "Definitions and origin", "", [definitions(content)]),
-        Section("10", "Where the figures and the record are", "", [list(PLACES)]),
-        *_safety(content),
-        Section("A", "Every scorer on every benchmark", "", [*_everything(content)]),
-    ]
-
-
-def _safety(content: Content) -> Iterator[Section]:
-    """Yield the sections on unsafe responses and subgroups, where there are any."""
-    if content.detection.rows:
-        yield Section("11", "Unsafe responses, found and missed", LEAD, [*unsafe_blocks(content)])
-    if content.subgroups:
-        yield Section("12", "Subgroups", SUBGROUP_LEAD, [*subgroup_tables(content)])
-
-
-def _points_lead() -> str:
-    return (
-        f"{ICC_WORDS} Bias and limits of agreement say how many points of the scale jury and "
-        "clinicians differ: above 0, the jury is more generous."
+def _statistics(content: Content) -> Iterator[Fact]:
+    study = content.study
+    criteria = (
+        f"the criterion {study.criterion} alone" if study.criterion else "the rubric's criteria"
+    )
+    yield "Composite", f"The mean of a rater's scores of one response over {criteria}."
+    yield "z", f"Method {study.method}: {Z[study.method]}."
+    yield "ICC", ICC
+    yield (
+        "Intervals",
+        "ICCs, 95 %: the jackknife over instances with all their responses, everything computed anew "
+        "without each, on Fisher's z, with Satterthwaite's degrees of freedom. Other intervals: "
+        f"{study.reps} bootstrap resamples of instances, percentiles, seed {study.seed}.",
+    )
+    yield "Like for like", LIKE
+    yield "Margin", _margin(content.protocol)
+    yield (
+        "Clinicians, by pairs",
+        f"The mean ICC of pairs that share at least {study.min_shared} responses. It compares one "
+        "clinician with one; the jury's row compares it with a mean, which is easier to agree with.",
+    )
+    yield (
+        "p",
+        f"Two-sided, by the jackknife over instances. {TRIED_WORDS}",
     )
 
 
-def _agreement(content: Content) -> Iterator[Table | Figure | tuple[Figure, ...] | list[Fact]]:
-    rows: list[CriterionRow] = []
-    for benchmark in content.benchmarks:
-        rows += [_of_all_criteria(content, row) for row in content.about("jury", benchmark)]
-        rows += [row for row in content.criteria if row.benchmark == benchmark]
-    if rows:
-        yield laid_out(agreement.CRITERIA, rows, grouped=len(content.benchmarks) > 1)
-    yield from figures.criteria(content)
-    for benchmark in content.shown:
-        yield from figures.intervals(content, benchmark)
-        if pair := tuple(figures.points(content, benchmark)):
-            yield pair
-
-
-def _of_all_criteria(content: Content, row: Any) -> CriterionRow:
-    """Return the jury's row of the agreement table as a row among its criteria."""
-    points = content.of("other_measures", row.benchmark)
-    own = next((one for one in points if one.scorer == "jury"), None)
-    figures = {name: getattr(own, name) for name in IN_POINTS} if own else {}
-    return CriterionRow(**vars(row), **figures, criterion=content.study.criterion or "composite")
-
-
-def _like_lead() -> str:
+def _margin(protocol: Protocol | None) -> str:
+    """Return the margin of non-inferiority that the verdict takes, or that it takes none."""
+    if protocol is None:
+        return "None was fixed, so no verdict says that the jury agrees no worse than a clinician."
     return (
-        "Each clinician is held out in turn, and jury and clinician are compared with the same mean of "
-        "the others. Only this comparison answers whether the jury may take a clinician's place."
+        f"{protocol.margin:g} in ICC, fixed in the protocol: for non-inferiority the whole interval of "
+        f"like for like must lie above -{protocol.margin:g}."
     )
 
 
-def _held(content: Content) -> Iterator[Table]:
-    between = [row for row in content.rows if isinstance(row, CliniciansRow)]
-    if between and between[-1].each:
-        yield laid_out(agreement.EACH, between[-1].each)
-    for spec, scorer in ((agreement.HELD, "like_for_like"), (agreement.AGAIN, "intra_rater")):
-        if rows := content.about(scorer):
-            yield laid_out(spec, [_placed(row) for row in rows])
-    if reliable := content.of("reliability", *content.shown):
-        yield _of_shown(RELIABILITY, reliable, content)
-
-
-def _placed(row: Any) -> Any:
-    """Return a row whose benchmark is named as a heading names it."""
-    return replace(row, benchmark=place(row.benchmark))
-
-
-def _against(content: Content) -> str:
-    tried = max((row.n_tried for row in content.of("differences", *content.shown)), default=0)
-    return (
-        "The jury's ICC minus another's on the same responses: use the interval of the difference, "
-        "not whether two intervals overlap. "
-        f"{TRIED_SHORT} Here that makes {counted(tried, 'comparison')}."
+def _exclusions(content: Content) -> Iterator[Fact]:
+    study = content.study
+    scored = f"At least {study.needed} of {len(study.jurors)} jurors must have scored a response"
+    every = study.needed == len(study.jurors)
+    yield "Missing", MISSING + ("The jury needs all its jurors." if every else scored + ".")
+    yield (
+        "Analysed set",
+        "The responses that at least one clinician rated with a composite. A rater whose composites "
+        "do not vary has no z: named in the notes and left out, never counted as 0.",
     )
+    none = "no instance was left out for its reference"
+    marked = "instances were left out whose references jurors had marked; the top of the page says how many"
+    yield "References", f"{study.references}: {none if study.references == 'all' else marked}."
 
 
-def _baselines(content: Content) -> Iterator[Table]:
-    if rows := content.of("differences", *content.shown):
-        yield _of_shown(agreement.DIFFERENCES, rows, content)
-
-
-def _sensitivity_lead() -> str:
-    return (
-        "The responses on which jury and clinicians are farthest apart, how each rater uses the "
-        "scale, and what was not scored. Leaving a response out for what it shows would be choosing "
-        "the result."
-    )
-
-
-def _influence(content: Content) -> Iterator[Table | Figure]:
-    for benchmark in content.shown:
-        if far := outliers(content, benchmark):
-            yield laid_out(
-                agreement.OUTLIERS, far, caption=_titled(agreement.OUTLIERS, benchmark, content)
-            )
-        yield from figures.distributions(content, benchmark)
-    if missing := content.of("missing", *content.shown):
-        yield _of_shown(agreement.MISSING, missing, content)
-
-
-@dataclass(frozen=True)
-class Outlier(Noted):
-    """A response on which jury and clinicians are far apart, in points."""
-
-    response: str
-    clinicians: float
-    jury: float
-    gap: float
-
-
-def outliers(content: Content, benchmark: str) -> list[Outlier]:
-    """Return the responses with the largest difference in points, the largest first."""
-    pair = content.paired.get(benchmark)
-    if pair is None:
-        return []
-    gap = pair.jury - pair.clinicians
-    order = np.argsort(-np.abs(gap), kind="stable")[:MOST_OUTLYING]
-    made_up = noted(remarks.simulated(simulated_in(content.about("jury", benchmark))))
-    return [
-        Outlier(
-            pair.responses[at],
-            float(pair.clinicians[at]),
-            float(pair.jury[at]),
-            float(gap[at]),
-            notes=made_up,
+def _origin(study: Study) -> Iterator[Fact]:
+    for juror in study.jurors:
+        model = (
+            " ".join(filter(None, (juror.provider, juror.model))) or "ratings imported from a file"
         )
-        for at in order
-    ]
+        yield f"Juror {juror.name}", f"{model}{_hash('; settings', juror.sha256)}."
+    if study.silent:
+        yield "Jurors without a rating", listed(study.silent) + "."
+    for rubric in study.rubrics:
+        criteria = ", ".join(rubric.criteria)
+        yield (
+            f"Rubric of {rubric.benchmark}",
+            f"{rubric.name} {rubric.version}: {criteria}; scale {rubric.scale}"
+            f"{_hash(';', rubric.sha256)}.",
+        )
+    yield "Ratings", f"{_hash('All ratings,', study.fingerprint) or 'not recorded'}."
+    yield "Software", ", ".join(f"{name} {version}" for name, version in study.versions.items())
 
 
-def _juror_lead() -> str:
-    return (
-        "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
-        "of the same responses; what a juror adds is the jury's ICC minus that of the jury without it."
-    )
-
-
-def _jurors(content: Content) -> Iterator[Table | list[Fact]]:
-    for name, figure in jurors.REPORTED.items():
-        rows = defined(content, name, figure) if figure else content.of(name, *content.shown)
-        if name == "test_retest":  # a juror that was asked once has none
-            rows = [row for row in rows if known(row.icc_one)]
-        if rows:
-            yield _of_shown(jurors.SECTIONS[name], rows, content)
-    if untested := not_tested(content):
-        yield untested
-
-
-def _tried(content: Content) -> Iterator[Table]:
-    if content.study.tried:
-        yield tried_table(content.study)
-
-
-def _everything(content: Content) -> Iterator[Table | list[Fact]]:
-    yield laid_out(agreement.AGREEMENT, content.rows, grouped=len(content.benchmarks) > 1)
-    if content.checked:
-        yield [("ICC", content.checked)]
-
-
-def _of_shown(spec: TableSpec, rows: Sequence[Any], content: Content) -> Table:
-    if len(content.shown) > 1:
-        return laid_out(spec, rows, grouped=True)
-    return laid_out(spec, rows, caption=_titled(spec, rows[0].benchmark, content))
-
-
-def _titled(spec: TableSpec, benchmark: str, content: Content) -> str:
-    """Return a caption with whose figures these are, where there are several benchmarks."""
-    if len(content.benchmarks) == 1:
-        return spec.caption
-    whose = "all benchmarks combined" if benchmark == COMBINED else benchmark
-    return f"{spec.caption}: {whose}"
+def _hash(words: str, sha256: str) -> str:
+    return f"{words} SHA-256 {sha256}" if sha256 else ""

@@ -21,15 +21,27 @@ QUOTES: Mapping[str, str] = {
     "ICC(A,1)": "how far the points of one clinician can replace another's",
 }
 
+ICC_SCALE = (
+    "1 is exactly together, even if one side is always stricter; 0 is no more than chance; the 2 "
+    "says that two columns of scores are compared"
+)
 REPEATS = "intra_rater"
 AGAIN = TableSpec(
     "The same clinician again: absolute agreement of a reading with its hidden repeat",
     "benchmark",
     "Benchmark",
     (
-        number("ICC(A,1)", "icc", 3),
-        icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
-        icc_between("F 95 %", "f_low", "f_high", wide=True),
+        number("ICC(A,1)", "icc", 3).meaning(
+            "How closely one score is met again, to the point: 1 is always the same score."
+        ),
+        icc_between("Bootstrap 95 %", "boot_low", "boot_high").meaning(
+            "95 % interval from resampling whole instances: how far the figure moves with "
+            "other instances like these."
+        ),
+        icc_between("F 95 %", "f_low", "f_high", wide=True).meaning(
+            "95 % interval by the F distribution: exact only where responses are "
+            "independent and normal."
+        ),
         count("Repeats", "n_responses"),
         count("Clinicians", "n_clinicians"),
     ),
@@ -41,9 +53,16 @@ DIFFERENCES = TableSpec(
     (
         number("Jury", "icc_a", 3, wide=True),
         number("Other", "icc_b", 3, wide=True),
-        number("Difference", "difference", 3),
-        icc_between("95 %", "low", "high"),
-        probability("p", "p"),
+        number("Difference", "difference", 3).meaning(
+            "The first figure minus the second: above 0 the first is greater."
+        ),
+        icc_between("95 %", "low", "high").meaning(
+            "95 % interval of the figure before it: how far that moves with other "
+            "instances like these."
+        ),
+        probability("p", "p").meaning(
+            "Chance of a difference at least this large if there were none."
+        ),
         count("Comparisons", "n_tried"),
         count("Responses", "n_responses", wide=True),
     ),
@@ -64,10 +83,17 @@ POINTS = TableSpec(
     "scorer",
     "Scorer",
     (
-        number("Spearman", "spearman"),
-        number("Bias", "bias"),
-        between("Bias 95 %", "bias_low", "bias_high"),
-        between("Limits, 95 %", "limits_low", "limits_high"),
+        number("Spearman", "spearman").meaning(
+            "Correlation of ranks: whether both put the responses in the same order, 1 if exactly."
+        ),
+        number("Bias", "bias").meaning(
+            "Mean of the scorer minus mean of the clinicians, in points."
+        ),
+        between("Bias 95 %", "bias_low", "bias_high").meaning("95 % interval of the bias."),
+        between("Limits, 95 %", "limits_low", "limits_high").meaning(
+            "Between which two numbers of points 95 % of single differences are expected "
+            "to lie (Bland and Altman)."
+        ),
     ),
     tells=("spearman", "bias"),
 )
@@ -105,7 +131,9 @@ AGREEMENT = TableSpec(
     "scorer",
     "Scorer",
     (
-        number("ICC(C,2)", "icc", 3),
+        number("ICC(C,2)", "icc", 3).meaning(
+            f"How far the scores of two sides rise and fall together: {ICC_SCALE}."
+        ),
         icc_between("95 %", "low", "high"),
         number("Spearman", "spearman", wide=True),
         SCORED,
@@ -117,9 +145,15 @@ EACH = TableSpec(
     "rater",
     "Clinician",
     (
-        number("ICC", "icc", 3),
+        number("ICC", "icc", 3).meaning(
+            "How consistently two sides order and space the same responses: 1 is perfect, "
+            "0 is chance."
+        ),
         icc_between("95 %", "low", "high"),
-        Column("Reads as", _reading, ("icc", "against_others"), is_words=True),
+        Column("Reads as", _reading, ("icc", "against_others"), is_words=True).meaning(
+            "What the interval shows: agreement where it lies above 0, an opposite order "
+            "where it lies below."
+        ),
         count("Responses", "n_responses"),
     ),
     in_columns=frozenset(["clinician_unclear", "clinician_against"]),
@@ -134,7 +168,9 @@ CRITERIA = TableSpec(
         icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
         icc_between("F 95 %", "f_low", "f_high", wide=True),
         number("Spearman", "spearman", wide=True),
-        number("Bias, points", "bias"),
+        number("Bias, points", "bias").meaning(
+            "Mean of the scorer minus mean of the clinicians, in points."
+        ),
         between("Bias 95 %", "bias_low", "bias_high"),
         between("Limits, 95 %", "limits_low", "limits_high", wide=True),
         SCORED,
@@ -149,8 +185,13 @@ HELD = TableSpec(
         number("Jury", "jury_icc", 3),
         number("A clinician", "clinician_icc", 3),
         number("Difference", "icc", 3),
-        icc_between("These clinicians, 95 %", "low", "high"),
-        icc_between("Clinicians like these, 95 %", "population_low", "population_high"),
+        icc_between("These clinicians, 95 %", "low", "high").meaning(
+            "95 % interval of the difference if the same clinicians rated other instances."
+        ),
+        icc_between("Clinicians like these, 95 %", "population_low", "population_high").meaning(
+            "95 % interval of the difference if other clinicians of this kind rated other "
+            "instances."
+        ),
         SCORED,
         count("Instances", "n_instances"),
         count("Clinicians", "n_clinicians"),
@@ -185,8 +226,13 @@ RELIABILITY = TableSpec(
         number("ICC", "icc", 3),
         icc_between("95 %", "low", "high"),
         number("k", "n_raters"),
-        number("SEM, points", "sem"),
-        number("Smallest change", "smallest_change", wide=True),
+        number("SEM, points", "sem").meaning(
+            "Standard error of measurement: how far a score lies from the rater's own "
+            "long-run mean, typically."
+        ),
+        number("Smallest change", "smallest_change", wide=True).meaning(
+            "Points by which two scores must differ to differ by more than error of measurement."
+        ),
         count("Responses", "n_responses", wide=True),
         count("Clinicians", "n_clinicians", wide=True),
         Column("What to quote it for", _quote, ("form",), is_words=True, wide=True),

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from calibration.tables import agreement
+from calibration.tables.agreement import ICC_SCALE
+from calibration.tables.spec import TableSpec
+
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
@@ -14,10 +18,6 @@ class Meaning:
 AGREEMENT, JURIES, MODELS = "agreement", "juries", "models"
 MONITOR, PREDICT, UNSAFE, POINTS = "monitor", "predict", "unsafe", "points"
 ERRORS = "errors"
-_BOOTSTRAP = (
-    "95 % interval from resampling whole instances: how far the figure moves with other instances "
-    "like these."
-)
 _HOLM = (
     "Chance of a difference this large if there were none, made larger for the number of rows "
     "tested in this table (Holm), so that one in many is not taken for a finding."
@@ -31,19 +31,9 @@ TRIED_WORDS = (
     "the benchmark, criterion or method. Two scorers beside each other count once, and so does a jury "
     "that was looked at by itself."
 )
-ICC_SCALE = (
-    "1 is exactly together, even if one side is always stricter; 0 is no more than chance; the 2 "
-    "says that two columns of scores are compared"
-)
 ICC_WORDS = f"ICC(C,2) says how far the scores of two sides rise and fall together: {ICC_SCALE}."
 
 MEANINGS = {
-    "ICC(C,2)": Meaning(
-        f"How far the scores of two sides rise and fall together: {ICC_SCALE}.", AGREEMENT
-    ),
-    "ICC(A,1)": Meaning(
-        "How closely one score is met again, to the point: 1 is always the same score.", AGREEMENT
-    ),
     "ICC(C,m)": Meaning(
         "How consistent the mean of so many raters is with that of as many others.", PREDICT
     ),
@@ -51,40 +41,7 @@ MEANINGS = {
         "How closely the mean of so many raters is met by that of as many others, to the point.",
         PREDICT,
     ),
-    "Bootstrap 95 %": Meaning(_BOOTSTRAP, AGREEMENT),
-    "Reads as": Meaning(
-        "What the interval shows: agreement where it lies above 0, an opposite order where it lies "
-        "below.",
-        AGREEMENT,
-    ),
-    "F 95 %": Meaning(
-        "95 % interval by the F distribution: exact only where responses are independent and normal.",
-        AGREEMENT,
-    ),
-    "Spearman": Meaning(
-        "Correlation of ranks: whether both put the responses in the same order, 1 if exactly.",
-        AGREEMENT,
-    ),
-    "Bias": Meaning("Mean of the scorer minus mean of the clinicians, in points.", AGREEMENT),
-    "Bias, points": Meaning(
-        "Mean of the scorer minus mean of the clinicians, in points.", AGREEMENT
-    ),
-    "Limits, 95 %": Meaning(
-        "Between which two numbers of points 95 % of single differences are expected to lie "
-        "(Bland and Altman).",
-        AGREEMENT,
-    ),
-    "p": Meaning("Chance of a difference at least this large if there were none.", AGREEMENT),
     "p, Holm": Meaning(_HOLM, AGREEMENT),
-    "SEM, points": Meaning(
-        "Standard error of measurement: how far a score lies from the rater's own long-run mean, "
-        "typically.",
-        AGREEMENT,
-    ),
-    "Smallest change": Meaning(
-        "Points by which two scores must differ to differ by more than error of measurement.",
-        AGREEMENT,
-    ),
     "Expected": Meaning(
         "ICC to expect on new responses, corrected for having chosen the best jury of many.", JURIES
     ),
@@ -160,25 +117,6 @@ MEANINGS = {
         POINTS,
     ),
     "cannot tell": Meaning("Pairs left out because somebody could not tell.", POINTS),
-    "95 %": Meaning(
-        "95 % interval of the figure before it: how far that moves with other instances like these.",
-        AGREEMENT,
-    ),
-    "Bias 95 %": Meaning("95 % interval of the bias.", AGREEMENT),
-    "ICC": Meaning(
-        "How consistently two sides order and space the same responses: 1 is perfect, 0 is chance.",
-        AGREEMENT,
-    ),
-    "Difference": Meaning(
-        "The first figure minus the second: above 0 the first is greater.", AGREEMENT
-    ),
-    "These clinicians, 95 %": Meaning(
-        "95 % interval of the difference if the same clinicians rated other instances.", AGREEMENT
-    ),
-    "Clinicians like these, 95 %": Meaning(
-        "95 % interval of the difference if other clinicians of this kind rated other instances.",
-        AGREEMENT,
-    ),
     "95 % of expected": Meaning("95 % interval of the ICC to expect on new responses.", JURIES),
     "95 % observed": Meaning(
         "95 % interval of the ICC seen here, before the correction for choosing.", JURIES
@@ -221,4 +159,13 @@ MEANINGS = {
     "false alarms, 95 %": Meaning(
         "95 % interval of the share of false alarms, over instances.", POINTS
     ),
+}
+COLUMNS = {AGREEMENT: agreement}  # page of the docs -> the tables whose columns say what they mean
+MEANINGS |= {
+    column.heading: Meaning(column.help, page)
+    for page, tables in COLUMNS.items()
+    for spec in vars(tables).values()
+    if isinstance(spec, TableSpec)
+    for column in spec.columns
+    if column.help
 }

@@ -1,7 +1,7 @@
 """A table, declared once: its columns and their form, and the notes below it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -70,7 +70,8 @@ class TableNote:
 class Column:
     """A heading, what shows a row's cell under it, and the fields of a row that it shows.
 
-    Words stand left, figures right. `wide` columns are left out where there is little room.
+    Words stand left, figures right. `wide` columns are left out where there is little room. `help`
+    is a sentence for somebody who has not met the statistic.
     """
 
     heading: str
@@ -78,6 +79,11 @@ class Column:
     fields: tuple[str, ...] = ()
     is_words: bool = False
     wide: bool = False
+    help: str = ""
+
+    def meaning(self, sentence: str) -> "Column":
+        """Return the column with its help."""
+        return replace(self, help=sentence)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,7 @@
 """Error analysis as a page to read: tables of errors, and examples in clinicians' words."""
 
-import base64
-import hashlib
 import html
 from collections.abc import Callable, Iterator, Sequence
-from importlib.resources import files
 from itertools import groupby
 
 from calibration.error_values import BenchmarkErrors, Example, Quote
@@ -19,7 +16,7 @@ from calibration.tables.errors import (
     reason_heading,
 )
 from calibration.tables.numbers import PAGE
-from calibration.writers.html import REPORT, html_table
+from calibration.writers.html import REPORT, html_page, html_table
 
 TITLE = "Error analysis"
 HOLDS_WORDS = (
@@ -37,9 +34,6 @@ def page(
     per_group: int,
 ) -> str:
     """Return a page of its own, which asks no other place for anything; all text is escaped."""
-    style = files("calibration.report").joinpath("style.css").read_text("utf-8")
-    sha256 = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    csp = f"default-src 'none'; style-src 'sha256-{sha256}'; base-uri 'none'; form-action 'none'"
     made_up = f"Simulated, no evidence: {', '.join(simulated)}." if simulated else ""
     mark = f'<p class="simulated"><strong>{html.escape(made_up)}</strong></p>' if made_up else ""
     lines = (
@@ -49,14 +43,8 @@ def page(
         HOLDS_WORDS,
     )
     body = "".join(_section(one, examples) for one, examples in parts)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{csp}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer"><meta name="robots" content="noindex">'
-        f"<title>{TITLE}</title><style>{style}</style></head><body><main>{mark}<h1>{TITLE}</h1>"
-        f"{''.join(map(_paragraph, lines))}{body}</main></body></html>\n"
-    )
+    said = "".join(map(_paragraph, lines))
+    return html_page(TITLE, f"{mark}<h1>{TITLE}</h1>{said}{body}")
 
 
 def _section(found: BenchmarkErrors, examples: Sequence[Example]) -> str:

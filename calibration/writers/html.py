@@ -1,9 +1,12 @@
 """A table as HTML that a screen reader can walk through, its notes below it as a list."""
 
+import base64
+import hashlib
 import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from calibration.tables.meanings import MEANINGS
 from calibration.tables.spec import Group, Table, TableNote, parted
@@ -32,6 +35,21 @@ class Classes:
 
 
 REPORT = Classes("scroll", "", "words", "group", "notes")
+
+
+def html_page(title: str, body: str) -> str:
+    """Return a page of its own in the style of the report, which asks no other place for anything."""
+    style = files("calibration.report").joinpath("style.css").read_text("utf-8")
+    sha256 = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    csp = f"default-src 'none'; style-src 'sha256-{sha256}'; base-uri 'none'; form-action 'none'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{csp}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer"><meta name="robots" content="noindex">'
+        f"<title>{escaped(title)}</title><style>{style}</style></head><body><main>{body}</main>"
+        "</body></html>\n"
+    )
 
 
 def html_table(table: Table, classes: Classes) -> str:

@@ -16,7 +16,7 @@ GUIDELINES = ("tripod-llm", "grras")
 
 
 class EvidenceCode(StrEnum):
-    """What of a study can answer an item; `medjury.services.evidence` computes each once."""
+    """What of a study can answer an item; `medjury.services.dossier` computes each once."""
 
     AGREEMENT = "agreement"
     ALLOCATION = "allocation"

@@ -53,7 +53,7 @@ from medjury.cli.options import Db, Port, study_of, url_of
 from medjury.cli.output import counted, say
 from medjury.cli.people import print_codes, serve
 from medjury.services.calibrate import THE_TABLE
-from medjury.services.measuring import way
+from medjury.services.measuring import score_answers, way
 
 GUEST = "guest"
 COORDINATOR = "coordinator"
@@ -147,8 +147,6 @@ def _let_clinicians_rate(engine: Engine) -> None:
 
 def _score_calculations(engine: Engine) -> None:
     """Score the answers that have a key by it."""
-    from medjury.services.answer_metrics import score_answers
-
     [result], _ = score_answers(engine, (CLOSED_ENDED_METRIC,), CLOSED_ENDED, KEYS)
     say(f"{result.metric}: scored {counted(result.scored, 'answer')} of {CLOSED_ENDED} by its key")
 

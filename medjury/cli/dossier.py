@@ -57,7 +57,7 @@ def dossier(
 
 def _show(made: "Dossier", json_to: Path | None) -> None:
     """Print of what it is, the decision, and every item with its status."""
-    from calibration.dossier_words import STATUS
+    from calibration.dossier import STATUS
     from calibration.writers.dossier import decision_lines, head_lines
 
     for line in (*head_lines(made), *decision_lines(made)):

@@ -21,6 +21,7 @@ from medjury.services.measuring import (
     METRICS,
     Metric,
     Scored,
+    score_answers,
     scored_by,
     way,
     with_reference_of,
@@ -105,8 +106,6 @@ def _measure_answers(
     to: Path | None,
 ) -> dict[str, Any]:
     """Score answers, show what came of it, and return it as `analyse measure --json` has it."""
-    from medjury.services.answer_metrics import score_answers
-
     with progress("scoring answers", None) as at:
         results, added = score_answers(study, metrics, benchmark, keys, at)
     shown = [

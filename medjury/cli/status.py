@@ -11,9 +11,8 @@ from medjury.cli.commands import PROGRAM
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, hint, say, show
-from medjury.services.status import StudyStatus
+from medjury.services.status import STATES, TITLES, NextStep, StudyStatus, next_of, steps_of
 from medjury.services.status import status as status_of
-from medjury.services.steps import STATES, TITLES, NextStep, next_of, steps_of
 
 HEAD_SHOWN = 12
 STEPS = {

@@ -1,7 +1,7 @@
 """Compare jury, jurors and metrics with the clinicians: the agreement table and all behind it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -15,11 +15,12 @@ from calibration.adjudicated import (
 )
 from calibration.clinicians import ClinicianRow
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
-from calibration.detection import NOTHING, Detection, all_misses, detection, untested
+from calibration.detection import Detection, all_misses, detection, untested
 from calibration.json_values import decision_json
 from calibration.notes import note
-from calibration.protocol import Critical, Protocol
+from calibration.protocol import Protocol
 from calibration.reliability import ReliabilityRow, clinician_reliability
+from calibration.report.content import Content, criterion_rows, paired_means
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
@@ -28,20 +29,20 @@ from calibration.scope import (
     without_clinicians,
 )
 from calibration.scores import Scores
-from calibration.subgroups import SubgroupRow, subgroup_rows
+from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.test_retest import has_replicates
 from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
+from data.queries.families import evidence
 from data.queries.frames import adjudicated_frame
 from data.queries.validation import ADJUDICATED
-from medjury.services.ledger import Looked, known_of
+from medjury.services.ledger import Looked
 from medjury.services.record import protocol_json, protocol_of, steered
 from medjury.services.scores import (
     Kept,
     Readings,
-    all_instances,
     all_jurors,
     scores_of,
     silent_jurors,
@@ -49,9 +50,7 @@ from medjury.services.scores import (
 )
 
 if TYPE_CHECKING:
-    from calibration.details import Details
     from calibration.pingouin_check import PingouinCheck
-    from calibration.report.content import CriterionRow, Paired
 
 Tick = Callable[[float], None]
 
@@ -81,32 +80,23 @@ class CalibrationQuestion:
     families: tuple[tuple[str, str], ...] = ()
     check: bool = False
 
-    @property
-    def wants_reference(self) -> bool:
-        """Tell whether anything that is asked for says how reliable the clinicians are."""
-        return self.reference or self.details or self.page
-
-    @property
-    def wants_check(self) -> bool:
-        """Tell whether anything that is asked for says whether pingouin finds the same ICCs."""
-        return self.check or self.page
-
 
 THE_TABLE = CalibrationQuestion()
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Calibration(Content):
     """The answer: the table, what may be said, and as much behind it as was asked for.
 
     Attributes
     ----------
+    options : of the question, with who sits on the jury
     ratings : every rating of the study that counts
+    scores : what is analysed
+    independent : the same without settled differences: `scores` itself where none are asked for
+    looked : the jury, as the ledger has it
+    silent : jurors who were asked and gave no rating
     reference : how reliable the clinicians are, and the jury's agreement freed of their error
-    jury, silent : who sits, and who was asked and gave no rating
-    protocol : what the study is to show, None where it was not fixed
-    detection : what scorers find of unsafe responses
-    subgroups : what the jury does in each subgroup
     checked : how far pingouin's ICCs are from these; None where it was not asked or is not installed
     readings : which readings the figures are of, and how many differences are settled
     told : lines that every report owes its reader
@@ -114,23 +104,17 @@ class Calibration:
     """
 
     question: CalibrationQuestion
+    options: AnalysisOptions
     ratings: pd.DataFrame
     scores: Scores
+    independent: Scores
     kept: Kept
     looked: Looked
     silent: tuple[str, ...]
-    rows: list[AgreementRow]
-    decisions: Mapping[str, Decision]
-    protocol: Protocol | None = None
+    readings: Readings
+    told: tuple[str, ...]
     reference: Sequence[ReliabilityRow] = ()
-    detection: Detection = NOTHING
-    subgroups: Sequence[SubgroupRow] = ()
-    details: "Details" = field(default_factory=dict)
-    criteria: "Sequence[CriterionRow]" = ()
-    paired: "Mapping[str, Paired]" = field(default_factory=dict)
     checked: "PingouinCheck | None" = None
-    readings: Readings = field(default_factory=Readings)
-    told: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -143,19 +127,6 @@ class Calibration:
         """Return each clinician against the others, on all benchmarks combined or on the only one."""
         between = [row for row in self.rows if isinstance(row, CliniciansRow)]
         return between[-1].each if between else ()
-
-    @property
-    def check_line(self) -> str:
-        """Return in words how far pingouin's ICCs are from these; "" where it was not asked."""
-        from calibration.pingouin_check import NOT_CHECKED
-
-        checked = self.checked.line if self.checked else NOT_CHECKED
-        return checked if self.question.wants_check else ""
-
-    @property
-    def decision(self) -> Decision:
-        """Return what may be said of all benchmarks combined, or of the only one."""
-        return [*self.decisions.values()][-1]
 
 
 def calibrate(
@@ -179,47 +150,104 @@ def calibrate(
     BadInput, Unknown, TooFew
         As `calibration.table.agreement_table`.
     """
-    ready, options = _ready(engine, question), question.options
-    protocol = protocol_of(engine)
-    critical = protocol.critical if protocol else ()
-    analysis = ready.scores, ready.options
+    prepared = _prepared(engine, question)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        rows, detected = _figures(ready, critical, tick)
-        claim = claim_of(protocol, ready.looked.jurors, options, detected)
-        verdicts = decisions(rows, claim)
-        calibration = Calibration(
-            question,
-            ready.ratings,
-            ready.scores,
-            ready.kept,
-            ready.looked,
-            ready.silent,
-            rows,
-            {
-                name: replace(decision, reading=ready.readings.named)
-                for name, decision in verdicts.items()
-            },
-            protocol,
-            detection=detected,
-            subgroups=subgroup_rows(*analysis, options.groups, critical),
-            readings=ready.readings,
-            told=(*ready.readings.told, *ready.kept.told, *steered(engine)),
-        )
-        return _with_more(engine, _noted(engine, calibration, ready), ready)
+        return _with_more(engine, _with_table(engine, prepared, tick))
 
 
-def _figures(
-    ready: "_Ready", critical: Sequence[Critical], tick: Tick | None
-) -> tuple[list[AgreementRow], Detection]:
-    """Return the table, and what is found of unsafe responses."""
-    analysed, independent, options = ready.scores, ready.independent, ready.options
-    rows = [_left_out(row, options) for row in agreement_rows(analysed, options, tick)]
-    detected = detection(analysed, options, critical)
-    if independent is analysed:
-        return rows, detected
-    rows = with_independent(rows, agreement_rows(independent, options))
-    unsafe = detection(independent, options, critical).rows
-    return rows, replace(detected, rows=with_independent(detected.rows, unsafe))
+def more(
+    engine: Engine,
+    calibration: Calibration,
+    question: CalibrationQuestion,
+    tick: Tick | None = None,
+) -> Calibration:
+    """Return a calibration with what else is asked of it; the table is not computed again.
+
+    `tick` is called with the share of the details that is done.
+    """
+    options = replace(calibration.options, further=question.further)
+    extended = replace(calibration, question=question, options=options)
+    with threadpool_limits(1):
+        return _with_more(engine, extended, tick)
+
+
+def _prepared(engine: Engine, question: CalibrationQuestion) -> Calibration:
+    """Return a calibration without a figure: what is analysed, and who sits on the jury."""
+    options = question.options
+    everything = _scores(engine, question)
+    if options.without:
+        everything = without_clinicians(everything, options.without)
+    chosen = everything.of(options.benchmark) if options.benchmark else everything
+    kept = sound_only(engine, chosen) if options.references == "sound" else Kept(chosen)
+    scores, jury = kept.scores, list(options.jurors or all_jurors(kept.scores))
+    silent = silent_jurors(engine, scores)
+    if options.jurors:
+        scores = replace(scores, silent=frozenset(silent))
+    settling = adjudicated_frame(engine)
+    settled, ratings, independent = adjudicated(scores, settling), everything.ratings, scores
+    if options.reading == "adjudicated":
+        scores, ratings = settled.scores, adjudicated(everything, settling).scores.ratings
+    readings = Readings(options.reading, settled.third, settled.consensus)
+    seated = replace(options, jurors=tuple(jury) or None, further=question.further)
+    checked_jury(scores, seated)
+    labels = [] if options.references == "all" else [f"{options.references} references"]
+    labels += [] if options.reading == "independent" else [ADJUDICATED]
+    labels += [f"without {name}" for name in options.without]
+    needed, criterion = options.min_jurors or len(jury), options.criterion or ""
+    return Calibration(
+        question=question,
+        options=seated,
+        ratings=ratings,
+        scores=scores,
+        independent=independent,
+        kept=kept,
+        looked=Looked(jury, needed, criterion, options.method, ", ".join(labels)),
+        silent=tuple(silent),
+        readings=readings,
+        told=(*readings.told, *kept.told, *steered(engine)),
+        protocol=protocol_of(engine),
+    )
+
+
+def _scores(engine: Engine, question: CalibrationQuestion) -> Scores:
+    """Return the ratings that the figures need: of most studies those that clinicians rated too."""
+    if question.options.references != "all":
+        return scores_of(engine)
+    scores = scores_of(engine, of_clinicians=True)
+    repeated = (question.details or question.page) and has_replicates(scores)
+    return scores_of(engine) if repeated else scores
+
+
+def _with_table(engine: Engine, calibration: Calibration, tick: Tick | None) -> Calibration:
+    """Return a calibration with its table, and with the jury noted in the ledger.
+
+    It is noted before the details, whose p values count every comparison.
+    """
+    scores, options, protocol = calibration.scores, calibration.options, calibration.protocol
+    critical = protocol.critical if protocol else ()
+    rows = [_left_out(row, options) for row in agreement_rows(scores, options, tick)]
+    detected = detection(scores, options, critical)
+    if calibration.independent is not scores:
+        rows = with_independent(rows, agreement_rows(calibration.independent, options))
+        unsafe = detection(calibration.independent, options, critical).rows
+        detected = replace(detected, rows=with_independent(detected.rows, unsafe))
+    claim = claim_of(protocol, calibration.jury, calibration.question.options, detected)
+    found = replace(
+        calibration,
+        rows=rows,
+        decisions={
+            name: replace(decision, reading=calibration.readings.named)
+            for name, decision in decisions(rows, claim).items()
+        },
+        detection=detected,
+        subgroups=subgroup_rows(scores, options, options.groups, critical),
+    )
+    if not found.jury:
+        return found
+    question, metrics = calibration.question, scores.raters("metric")
+    compared = compared_names(found.jury, metrics) if question.details or question.page else []
+    warning = found.looked.remember(engine, rows, compared, found.ratings)
+    return replace(found, warnings=(warning,) if warning else ())
 
 
 def _left_out(row: AgreementRow, options: AnalysisOptions) -> AgreementRow:
@@ -262,133 +290,43 @@ def claim_of(
     return JuryClaim(protocol, misses=every, untested=untested(detected.rows, limits))
 
 
-def more(
-    engine: Engine,
-    calibration: Calibration,
-    question: CalibrationQuestion,
-    tick: Tick | None = None,
-) -> Calibration:
-    """Return a calibration with what else is asked of it; the table is not computed again.
-
-    `tick` is called with the share of the details that is done.
-    """
-    extended = replace(calibration, question=question)
-    with threadpool_limits(1):
-        return _with_more(engine, extended, _ready(engine, question), tick)
-
-
-@dataclass(frozen=True, eq=False)
-class _Ready:
-    """A study made ready for a question.
-
-    `ratings` are all of the study; `scores` what is analysed, `independent` without settled
-    differences: the same where these are not asked for.
-    """
-
-    ratings: pd.DataFrame
-    scores: Scores
-    independent: Scores
-    readings: Readings
-    kept: Kept
-    looked: Looked
-    silent: tuple[str, ...]
-    options: AnalysisOptions
-
-
-def _ready(engine: Engine, question: CalibrationQuestion) -> _Ready:
-    options = question.options
-    take = sound_only if options.references == "sound" else all_instances
-    everything = _scores(engine, question)
-    if options.without:
-        everything = without_clinicians(everything, options.without)
-    chosen = everything.of(options.benchmark) if options.benchmark else everything
-    selection = take(engine, chosen)
-    jury = list(options.jurors or all_jurors(selection.scores))
-    silent = silent_jurors(engine, selection.scores)
-    scores = (
-        replace(selection.scores, silent=frozenset(silent)) if options.jurors else selection.scores
-    )
-    settling = adjudicated_frame(engine)
-    settled, ratings, independent = adjudicated(scores, settling), everything.ratings, scores
-    if options.reading == "adjudicated":
-        scores, ratings = settled.scores, adjudicated(everything, settling).scores.ratings
-    readings = Readings(options.reading, settled.third, settled.consensus)
-    further = question.further
-    seated = replace(options, jurors=tuple(jury) or None, further=further)
-    checked_jury(scores, seated)
-    needed, instances = options.min_jurors or len(jury), _instances(options)
-    looked = Looked(jury, needed, options.criterion or "", options.method, instances)
-    of = ratings, scores, independent, readings
-    return _Ready(*of, selection, looked, tuple(silent), seated)
-
-
-def _scores(engine: Engine, question: CalibrationQuestion) -> Scores:
-    """Return the ratings that the figures need: of most studies those that clinicians rated too."""
-    if question.options.references != "all":
-        return scores_of(engine)
-    scores = scores_of(engine, of_clinicians=True)
-    repeated = (question.details or question.page) and has_replicates(scores)
-    return scores_of(engine) if repeated else scores
-
-
-def _instances(options: AnalysisOptions) -> str:
-    """Return what the ledger calls the instances that were kept, and readings but independent ones."""
-    labels = [] if options.references == "all" else [f"{options.references} references"]
-    labels += [] if options.reading == "independent" else [ADJUDICATED]
-    labels += [f"without {name}" for name in options.without]
-    return ", ".join(labels)
-
-
-def _noted(engine: Engine, calibration: Calibration, ready: _Ready) -> Calibration:
-    """Note the jury in the ledger: before the details, whose p values count every comparison."""
-    if not calibration.jury:
-        return calibration
-    compares_metrics = calibration.question.details or calibration.question.page
-    others = (
-        compared_names(calibration.jury, calibration.scores.raters("metric"))
-        if compares_metrics
-        else []
-    )
-    warning = calibration.looked.remember(engine, calibration.rows, others, calibration.ratings)
-    return replace(calibration, warnings=(warning,) if warning else ())
-
-
-def _with_more(
-    engine: Engine, calibration: Calibration, ready: _Ready, tick: Tick | None = None
-) -> Calibration:
-    question = calibration.question
-    if question.wants_reference and not calibration.reference:
-        reliable = clinician_reliability(ready.independent, ready.options)
-        calibration = replace(calibration, reference=reliable)
-    if question.wants_check:
-        from calibration.pingouin_check import pingouin_check
+def _with_more(engine: Engine, calibration: Calibration, tick: Tick | None = None) -> Calibration:
+    """Return a calibration with what its question asks for beyond the table."""
+    question, scores, options = calibration.question, calibration.scores, calibration.options
+    independent, changed = calibration.independent, dict[str, Any]()
+    warnings, reference = list(calibration.warnings), calibration.reference
+    if (question.reference or question.details or question.page) and not reference:
+        reference = clinician_reliability(independent, options)
+    if question.check or question.page:
+        from calibration.pingouin_check import NOT_CHECKED, pingouin_check
 
         own = [row for row in calibration.rows if not row.told("independent_readings")]
-        check = pingouin_check(calibration.scores, ready.options, own)
-        warnings = (*calibration.warnings, *([check.warning] if check and check.differs else []))
-        calibration = replace(calibration, checked=check, warnings=warnings)
+        check = pingouin_check(scores, options, own)
+        warnings += [check.warning] if check and check.differs else []
+        changed |= {"checked": check, "check_line": check.line if check else NOT_CHECKED}
     if calibration.jury and question.page:
-        from calibration.report.content import criterion_rows, paired_means
-
-        criteria = criterion_rows(calibration.scores, ready.options)
-        warning = calibration.looked.remember_criteria(engine, criteria)
-        pairs = {
-            means.benchmark: means for means in paired_means(calibration.scores, ready.options)
-        }
-        warnings = (*calibration.warnings, *([warning] if warning else []))
-        calibration = replace(calibration, criteria=criteria, paired=pairs, warnings=warnings)
+        criteria = criterion_rows(scores, options)
+        paired = {means.benchmark: means for means in paired_means(scores, options)}
+        changed |= {"criteria": criteria, "paired": paired}
+        warning = calibration.looked.remember(engine, criteria, (), calibration.ratings)
+        warnings += [warning] if warning else []
     if question.details or question.page:
-        from calibration.details import details
+        from calibration.details import StudyContext, details
 
-        context = known_of(engine, calibration.looked, dict(question.families))
-        context = replace(context, reference=calibration.reference)
-        analysis = ready.options, context
-        rows = details(calibration.scores, *analysis, tick)
-        if ready.independent is not ready.scores:
-            others = details(ready.independent, *analysis)
-            rows |= {name: others.get(name, []) for name in SECTIONS_BETWEEN_CLINICIANS}
-        calibration = replace(calibration, details=rows)
-    return calibration
+        known = evidence(engine, dict(question.families))
+        context = StudyContext(
+            known.words,
+            known.authors,
+            known.families,
+            calibration.looked.tried_besides(engine),
+            reference=reference,
+        )
+        sections = details(scores, options, context, tick)
+        if independent is not scores:
+            others = details(independent, options, context)
+            sections |= {name: others.get(name, []) for name in SECTIONS_BETWEEN_CLINICIANS}
+        changed["details"] = sections
+    return replace(calibration, reference=reference, warnings=tuple(warnings), **changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,18 @@
-"""What a calibration remembers of the juries it looked at, and what else its statistics need."""
+"""The ledger of juries tried: what was looked at is noted in the study, by whatever command."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
 from data.errors import NoStudy
-from data.queries.families import evidence
 from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
 from data.store.ledger import Evaluation, record_evaluations
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.details import StudyContext
-    from calibration.report.content import CriterionRow
     from calibration.scope import AgreementRow, Scope
 
 
@@ -62,12 +59,13 @@ class Looked:
     ) -> str:
         """Note in the study that this jury was compared with the clinicians.
 
-        Returns why it could not be noted, or "".
+        Rows of one criterion are noted as such. Returns why it could not be noted, or "".
         """
         data = fingerprint(ratings)
         entries = [
             replace(
                 self.entry(row.benchmark),
+                criterion=getattr(row, "criterion", self.criterion),
                 fingerprint=data,
                 n_responses=row.n_responses,
                 icc=row.icc,
@@ -78,23 +76,6 @@ class Looked:
         ]
         return remembered(engine, entries)
 
-    def remember_criteria(self, engine: Engine, rows: Sequence["CriterionRow"]) -> str:
-        """Note the jury on every criterion, with the ratings' hash that the table has left.
-
-        Returns why it could not be noted, or "".
-        """
-        hashes = {entry.key: entry.fingerprint for entry in compositions_tried(engine)}
-        entries = [
-            replace(
-                replace(self, criterion=row.criterion).entry(row.benchmark),
-                fingerprint=hashes.get(self.entry(row.benchmark).key, ""),
-                n_responses=row.n_responses,
-                icc=row.icc,
-            )
-            for row in rows
-        ]
-        return remembered(engine, entries) if entries else ""
-
 
 def remembered(engine: Engine, entries: Sequence[Evaluation]) -> str:
     """Note in the study which juries were looked at; return why that was not possible, or ""."""
@@ -103,19 +84,3 @@ def remembered(engine: Engine, entries: Sequence[Evaluation]) -> str:
     except NoStudy as error:
         return f"not noted in the ledger of juries tried: {error}"
     return ""
-
-
-def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -> "StudyContext":
-    """Return what the statistics on jurors need beside the scores.
-
-    `families` are a panel's: they count for jurors of whom the study has none.
-    """
-    from calibration.details import StudyContext
-
-    families_known = evidence(engine, families)
-    return StudyContext(
-        families_known.words,
-        families_known.authors,
-        families_known.families,
-        looked.tried_besides(engine),
-    )

@@ -131,7 +131,7 @@ def _rating(engine: Engine, facts: Facts) -> Iterator[str]:
 
 
 def _statistics(calibration: "Calibration") -> Iterator[str]:
-    from calibration.report.definitions import LIKE, Z
+    from calibration.report.sections import LIKE, Z
 
     options = calibration.question.options
     yield "A composite is the mean of a rater's scores of one response over the rubric's criteria."
@@ -153,7 +153,7 @@ def _statistics(calibration: "Calibration") -> Iterator[str]:
 
 
 def _missing(engine: Engine, calibration: "Calibration") -> Iterator[str]:
-    from calibration.report.definitions import MISSING
+    from calibration.report.sections import MISSING
 
     readings, incomplete = readings_of(calibration.scores)
     yield MISSING.strip()

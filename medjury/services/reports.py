@@ -7,22 +7,15 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from sqlalchemy import Engine
 
 from calibration.json_values import decision_json, json_value
-from calibration.report.content import (
-    Content,
-    Costs,
-    Paired,
-    ReportedJuror,
-    Study,
-    Tried,
-    UsedRubric,
-)
-from calibration.scores import Scores
+from calibration.report.content import Costs, ReportedJuror, Study, UsedRubric
+from calibration.report.ledger import MINUTE
 from calibration.values import COMBINED
 from data.queries import benchmarks
 from data.queries.costs import spending
@@ -64,27 +57,16 @@ def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
     )
 
 
-def content_of(engine: Engine, calibration: Calibration) -> Content:
-    """Return what a report is made from."""
-    facts = facts_of(engine, calibration)
-    return Content(
-        calibration.rows,
-        calibration.decisions,
-        calibration.details,
-        calibration.criteria,
-        calibration.paired,
-        facts,
-        calibration.detection,
-        calibration.subgroups,
-        calibration.check_line,
-        calibration.protocol,
-    )
+def content_of(engine: Engine, calibration: Calibration) -> Calibration:
+    """Return a calibration with the facts that a report shows."""
+    return replace(calibration, study=facts_of(engine, calibration))
 
 
 def facts_of(engine: Engine, calibration: Calibration) -> Study:
     """Return the facts that every report owes its reader."""
     options, looked, scores = calibration.question.options, calibration.looked, calibration.scores
     profiles, ledger = juror_profiles(engine, looked.jurors), compositions_tried(engine)
+    spent = spending(engine)
     keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
     return Study(
         made=f"{now():%Y-%m-%d %H:%M} UTC",
@@ -99,12 +81,19 @@ def facts_of(engine: Engine, calibration: Calibration) -> Study:
         jurors=[juror_of_report(name, profiles.get(name, {})) for name in looked.jurors],
         silent=calibration.silent,
         rubrics=[
-            _rubric(benchmark)
-            for benchmark in benchmarks(engine)
-            if benchmark.name in scores.benchmarks
+            UsedRubric(
+                one.name,
+                one.rubric.name,
+                one.rubric.version,
+                one.rubric.criteria,
+                str(one.rubric.scale),
+                one.rubric.sha256,
+            )
+            for one in benchmarks(engine)
+            if one.name in scores.benchmarks
         ],
-        tried=[_tried(entry) for entry in ledger],
-        costs=_costs(engine, scores),
+        tried=ledger,
+        costs=Costs(spent.usd, spent.calls, spent.unknown, scores.rated_by("juror")),
         told=calibration.told,
         versions={"Python": platform.python_version()}
         | {package: version(package) for package in SOFTWARE},
@@ -114,41 +103,49 @@ def facts_of(engine: Engine, calibration: Calibration) -> Study:
 def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
     """Return a calibration as `analyse calibrate --json` has it; `pairs` adds what only a page shows."""
     options = calibration.question.options
-    body: dict[str, Any] = {"method": options.method, "k": 2}
-    body |= {"reps": options.reps, "seed": options.seed}
-    body |= {
+    body: dict[str, Any] = {
+        "method": options.method,
+        "k": 2,
+        "reps": options.reps,
+        "seed": options.seed,
         "decision": decision_json(calibration.decision),
         "protocol": protocol_json(calibration.protocol),
-    }
-    body |= calibration.readings.to_json()
-    body |= {"rows": json_value(calibration.rows), "raters": json_value(calibration.raters)}
-    body |= {
+        **calibration.readings.to_json(),
+        "rows": json_value(calibration.rows),
+        "raters": json_value(calibration.raters),
         "reliability": json_value(calibration.reference),
     }
     if calibration.question.details:
-        body |= {"details": json_value(calibration.details)}
+        body["details"] = json_value(calibration.details)
     body |= {
         "detection": json_value(calibration.detection.rows),
         "subgroups": json_value(calibration.subgroups),
+        **calibration.kept.to_json(),
+        "checked_with": calibration.checked.to_json() if calibration.checked else None,
     }
-    body |= calibration.kept.to_json()
-    body |= {"checked_with": calibration.checked.to_json() if calibration.checked else None}
     if pairs:
+        facts = facts_of(engine, calibration)
+        tried = [_tried(entry) for entry in facts.tried]
         body |= {
             "criteria": json_value(calibration.criteria),
-            "pairs": [_pair(paired) for paired in calibration.paired.values()],
-            "study": json_value(facts_of(engine, calibration)),
+            "pairs": [
+                {
+                    "benchmark": paired.benchmark,
+                    "responses": list(paired.responses),
+                    "clinicians": [round(float(value), 6) for value in paired.clinicians],
+                    "jury": [round(float(value), 6) for value in paired.jury],
+                }
+                for paired in calibration.paired.values()
+            ],
+            "study": json_value(replace(facts, tried=())) | {"tried": tried},
         }
     return body
 
 
-def _pair(paired: Paired) -> dict[str, Any]:
-    return {
-        "benchmark": paired.benchmark,
-        "responses": list(paired.responses),
-        "clinicians": [round(float(value), 6) for value in paired.clinicians],
-        "jury": [round(float(value), 6) for value in paired.jury],
-    }
+def _tried(entry: Composition) -> dict[str, Any]:
+    names = ("needed", "benchmark", "criterion", "method", "instances", "icc", "n_responses")
+    figures = {name: getattr(entry, name) for name in (*names, "times", "simulated")}
+    return {"jurors": list(entry.jurors), "last": f"{entry.last_at:{MINUTE}}"} | figures
 
 
 def juror_of_report(name: str, profile: Mapping[str, Any]) -> ReportedJuror:
@@ -162,31 +159,3 @@ def juror_of_report(name: str, profile: Mapping[str, Any]) -> ReportedJuror:
         provider=str(profile.get("provider", "")),
         sha256=hashlib.sha256(settings.encode()).hexdigest(),
     )
-
-
-def _rubric(view: Any) -> UsedRubric:
-    rubric = view.rubric
-    return UsedRubric(
-        view.name, rubric.name, rubric.version, rubric.criteria, str(rubric.scale), rubric.sha256
-    )
-
-
-def _tried(entry: Composition) -> Tried:
-    return Tried(
-        jurors=tuple(entry.jurors),
-        needed=entry.needed,
-        benchmark=entry.benchmark,
-        criterion=entry.criterion,
-        method=entry.method,
-        instances=entry.instances,
-        icc=entry.icc,
-        n_responses=entry.n_responses,
-        times=entry.times,
-        last=f"{entry.last_at:%Y-%m-%d %H:%M}",
-        simulated=entry.simulated,
-    )
-
-
-def _costs(engine: Engine, scores: Scores) -> Costs:
-    spent = spending(engine)
-    return Costs(spent.usd, spent.calls, spent.unknown, scores.rated_by("juror"))

@@ -191,11 +191,6 @@ class Kept:
         return {"references": dict(self.counts)} if self.counts else {}
 
 
-def all_instances(_: Engine, scores: "Scores") -> Kept:
-    """Keep everything, which is what is done unless it is asked for otherwise."""
-    return Kept(scores)
-
-
 def sound_only(engine: Engine, scores: "Scores") -> Kept:
     """Leave out the instances whose references jurors have marked.
 

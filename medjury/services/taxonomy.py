@@ -6,25 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from data.queries.taxonomy import PlacedBenchmark
-from data.taxonomy import LISTS, Place, medhelm_taxonomy
+from data.taxonomy import LISTS, medhelm_taxonomy
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """A part of the taxonomy and its benchmarks.
+    """A part of the taxonomy with its single tasks, and its benchmarks: of each list, and a study's own.
 
-    Attributes
-    ----------
-    label
-        Its short name.
-    is_leaf
-        Whether nothing stands below it; benchmarks of a part that is none were placed no deeper.
-    tasks
-        Single tasks of it.
-    listed
-        List -> how many of its benchmarks stand here.
-    study
-        The study's own benchmarks here, by name.
+    Nothing stands below a leaf; benchmarks of a part that is none were placed no deeper.
     """
 
     category: str
@@ -38,14 +27,9 @@ class CoverageRow:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How the taxonomy is covered.
+    """How the taxonomy is covered: by list, how many leaves have one benchmark of it, and none.
 
-    Attributes
-    ----------
-    once, empty
-        List -> how many leaves have one benchmark of it, and none.
-    not_placed
-        Benchmarks of the study without a place in the taxonomy.
+    `not_placed` are benchmarks of the study without a place in the taxonomy.
     """
 
     rows: tuple[CoverageRow, ...]
@@ -66,7 +50,18 @@ def coverage(benchmarks: Sequence[PlacedBenchmark] = ()) -> Coverage:
     for one in benchmarks:
         of_study.setdefault((one.category, one.subcategory), []).append(one.name)
     places = list(taxonomy.places())
-    rows = [_row(at, lists, of_study.get((at.category, at.subcategory), [])) for at in places]
+    rows = [
+        CoverageRow(
+            at.category,
+            at.subcategory,
+            at.part.label,
+            at.is_leaf,
+            sum(len(task.single) for task in at.part.tasks),
+            dict(Counter(name for one in at.part.benchmarks for name in lists[one])),
+            tuple(of_study.get((at.category, at.subcategory), ())),
+        )
+        for at in places
+    ]
     leaves = [row for row in rows if row.is_leaf]
     known = {(at.category, at.subcategory) for at in places}
     return Coverage(
@@ -75,14 +70,6 @@ def coverage(benchmarks: Sequence[PlacedBenchmark] = ()) -> Coverage:
         {name: sum(row.listed.get(name, 0) == 1 for row in leaves) for name in LISTS},
         {name: sum(not row.listed.get(name, 0) for row in leaves) for name in LISTS},
         tuple(one.name for one in benchmarks if (one.category, one.subcategory) not in known),
-    )
-
-
-def _row(at: Place, lists: Mapping[str, tuple[str, ...]], own: Sequence[str]) -> CoverageRow:
-    listed = Counter(name for benchmark in at.part.benchmarks for name in lists[benchmark])
-    tasks = sum(len(task.single) for task in at.part.tasks)
-    return CoverageRow(
-        at.category, at.subcategory, at.part.label, at.is_leaf, tasks, dict(listed), tuple(own)
     )
 
 

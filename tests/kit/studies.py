@@ -84,14 +84,16 @@ def content_of(scores, reps=20, **facts):
     ]
     known = {"made": "2026-11-21 12:00 UTC", "reps": reps, "jurors": jurors, "needed": len(jurors)}
     return Content(
-        rows,
-        decisions(rows),
-        details(scores, options, StudyContext(reference=clinician_reliability(scores, options))),
-        criterion_rows(scores, options),
-        {one.benchmark: one for one in paired_means(scores, options)},
-        Study(**known | {"rubrics": rubrics} | facts),
-        detection(scores, options),
-        subgroup_rows(scores, options),
+        rows=rows,
+        decisions=decisions(rows),
+        details=details(
+            scores, options, StudyContext(reference=clinician_reliability(scores, options))
+        ),
+        criteria=criterion_rows(scores, options),
+        paired={one.benchmark: one for one in paired_means(scores, options)},
+        study=Study(**known | {"rubrics": rubrics} | facts),
+        detection=detection(scores, options),
+        subgroups=subgroup_rows(scores, options),
     )
 
 
