@@ -83,7 +83,7 @@ def _answer_of(row: "AgreementRow | None", code: Kind) -> Note | None:
         return None
     if not math.isfinite(row.icc):
         return note("no_figure", "there is no figure: {reason}", reason=row.notes[0])
-    ends = {"low": row.boot_low, "high": row.boot_high}
+    ends = {"low": row.low, "high": row.high}
     return note(*code, icc=row.icc, **ends, pairs=row.n_pairs, responses=row.n_responses)
 
 

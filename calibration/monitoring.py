@@ -30,15 +30,13 @@ from calibration.agreement import (
 from calibration.bootstrap import (
     CELLS,
     LEAST_CLUSTERS,
-    BootstrapPlan,
     Counts,
     Statistic,
-    percentile_interval,
-    replicates,
 )
 from calibration.decision import Decision, DecisionKind
 from calibration.drift import CaseMix
 from calibration.icc import UNDEFINED
+from calibration.intervals import jackknife_interval, left_out
 from calibration.jackknife import fisher_z
 from calibration.notes import Note, Noted, note, noted
 from calibration.resampled_moments import icc_of_moments, moments, panel_column, prepare, scale
@@ -67,7 +65,7 @@ class PeriodRow(Noted):
     over : False while ratings may still be added to it
     too_few : fewer instances with both columns than are needed: left out of the scan
     unfilled : clinicians have not yet rated as many instances; only the last can be that
-    icc, boot_low, boot_high : ICC(C,2) with its percentile 95 % interval over instances
+    icc, low, high : ICC(C,2) with its 95 % interval, of the jackknife over instances
     fisher_z, se : Fisher's z of the ICC, and its jackknife standard error over instances
     n_missing : responses of the period that the jury has no score for
     role : "baseline", "watched", "left out", or "" where nothing is compared with a target
@@ -83,8 +81,8 @@ class PeriodRow(Noted):
     too_few: bool
     unfilled: bool
     icc: float
-    boot_low: float
-    boot_high: float
+    low: float
+    high: float
     fisher_z: float
     se: float
     n_responses: int
@@ -284,9 +282,7 @@ def _period_row(
     x, y = pair.clinicians[both], pair.scorer[both]
     reason, instances, rated = why_undefined(x, y), grid.instances(both), grid.instances(rows)
     statistic = period_icc(scope, jury, rows)
-    plan = BootstrapPlan(rated, len(both), analysis.reps, analysis.seed)
-    drawn = np.empty(0) if reason else replicates(statistic, plan)
-    interval = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
+    interval = UNDEFINED if reason else jackknife_interval(statistic(left_out(rated)))
     icc = column_icc(x, y, analysis.method)
     given = ~np.isnan(grid.composites[:, grid.of_kind("clinician")][both])
     clinicians = [scope.clinicians[place] for place in np.flatnonzero(given.any(axis=0))]
@@ -302,8 +298,8 @@ def _period_row(
         too_few=instances < least,
         unfilled=rated < least,
         icc=icc,
-        boot_low=interval.low,
-        boot_high=interval.high,
+        low=interval.low,
+        high=interval.high,
         fisher_z=finite_z(icc),
         se=NAN if reason else jackknife_error(statistic, rated),
         n_responses=len(x),
@@ -315,7 +311,6 @@ def _period_row(
             None if is_over else note("not_over", "not over: ratings may still be added"),
             reason,
             remarks.no_variance(unscaled(grid, raters) if analysis.method == "paper" else ()),
-            remarks.undefined_resamples(drawn),
             remarks.simulated(scope.simulated & {*raters}),
         ),
     )
@@ -524,7 +519,7 @@ def _first_fall(
         (scan.index[scan["alarm"]][0], name) for name, scan in scans.items() if any(scan["alarm"])
     ]
     if not firsts:
-        own = {"icc": judged.icc, "low": judged.boot_low, "high": judged.boot_high}
+        own = {"icc": judged.icc, "low": judged.low, "high": judged.high}
         return {"judged": judged, "below": "", "fell": (judged,)} | own
     place, below = min(firsts, key=lambda first: first[0])
     look: Mapping[Any, Any] = scans[below].to_dict("index")[place]
@@ -683,10 +678,10 @@ def _alarm(watched: Watched) -> Note:
 
 
 def _to_floor(row: PeriodRow, floor: float) -> Note:
-    words, ends = _ends(row.boot_low, row.boot_high)
+    words, ends = _ends(row.low, row.high)
     if row.icc >= floor:
         code, then = "not_below_floor", "not below the floor of {floor:z.2f}"
-    elif row.boot_high < floor:
+    elif row.high < floor:
         code, then = "below_floor", "and its whole interval is below the floor of {floor:z.2f}"
     else:
         how = "with an interval that reaches above it" if words else "without an interval"

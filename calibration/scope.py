@@ -39,8 +39,6 @@ class AgreementRow(Noted):
     high: float = NAN
     f_low: float = NAN
     f_high: float = NAN
-    boot_low: float = NAN
-    boot_high: float = NAN
     n_responses: int = 0
     n_instances: int = 0
     n_clinicians: int = 0

@@ -241,8 +241,6 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
         f_high=exact.high,
         low=boot.low,
         high=boot.high,
-        boot_low=boot.low,
-        boot_high=boot.high,
         n_responses=len(pairs),
         n_instances=instances,
         n_clinicians=composites["rater"].nunique(),

@@ -23,7 +23,7 @@ from medjury.cli.demo import GUEST
 
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 Write = Callable[[str, str], Path]
-ROWS = ["benchmark", "scorer", "icc", "low", "high", "f_low", "f_high", "boot_low", "boot_high"]
+ROWS = ["benchmark", "scorer", "icc", "low", "high", "f_low", "f_high"]
 ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman"]
 HELD = ["jury_icc", "jury_low", "jury_high", "clinician_icc", "clinician_low", "clinician_high"]
 HELD += ["without", "corrected_low", "corrected_high"]

@@ -134,10 +134,10 @@ def _recorded(engine: Engine) -> dict[EvidenceCode, tuple[Evidence, ...]]:
 
 
 def test_what_is_undefined_or_too_little_is_no_evidence() -> None:
-    figures = {"benchmark": "b", "scorer": "jury", "icc": 0.5, "boot_low": 0.4, "boot_high": 0.6}
+    figures = {"benchmark": "b", "scorer": "jury", "icc": 0.5, "low": 0.4, "high": 0.6}
     known = AgreementRow(**figures)
     assert [*agreement(known, "jury_icc")]
-    for name in ("icc", "boot_low", "boot_high"):
+    for name in ("icc", "low", "high"):
         assert not [*agreement(replace(known, **{name: NAN}), "jury_icc")]
     none_unsafe = DetectionRow("b", "jury", "safety", 2, n=10, n_bad=0, n_missed=0)
     assert not [*detection([none_unsafe])]

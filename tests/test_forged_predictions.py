@@ -119,7 +119,7 @@ def evidence_of(engine: Engine, told: dict) -> bool:
     """Freeze a report of a jury whose row says this; return whether its evidence is simulated."""
     (used,) = benchmarks(engine)
     sha256 = used.rubric.sha256
-    figures = dict.fromkeys(("icc", "boot_low", "boot_high"), 0.5)
+    figures = dict.fromkeys(("icc", "low", "high"), 0.5)
     counts = {"n_responses": 30, "n_clinicians": 3}
     row = {"benchmark": "visits", "scorer": "jury"} | figures | counts | told
     body = {"rows": [row], "jury": ["gpt", "llama"], "rubrics": {"visits": {"sha256": sha256}}}

@@ -19,7 +19,7 @@ from data.schema import Report
 from data.store.ledger import freeze
 from medjury.services.frozen_reports import FreezeQuestion, freeze_report, report_rows
 
-ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.5, "boot_low": 0.4, "boot_high": 0.6}
+ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.5, "low": 0.4, "high": 0.6}
 ROW |= {"n_responses": 40, "n_instances": 20, "note": "left out, no variance: simulated raters: x"}
 
 

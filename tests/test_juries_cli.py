@@ -88,7 +88,7 @@ def test_the_jury_of_all_jurors_is_as_calibrate_has_it(study: Run, method: str) 
     own, jury = found[THREE_JURORS], rows["jury"]
     assert own["icc"] == pytest.approx(jury["icc"], abs=1e-12)
     assert own["n_responses"] == jury["n_responses"]
-    ends = [jury["boot_low"], jury["boot_high"]]
+    ends = [jury["low"], jury["high"]]
     assert [own["low"], own["high"]] == pytest.approx(ends, abs=1e-9)
 
 

@@ -92,9 +92,7 @@ def test_one_period_of_all_is_the_jurys_row_of_calibrate_to_the_last_digit(metho
     table = agreement_table(scores, method=method, reps=200).set_index("scorer").loc["jury"]
 
     assert found.icc == pytest.approx(table["icc"])
-    assert (found.boot_low, found.boot_high) == pytest.approx(
-        (table["boot_low"], table["boot_high"])
-    )
+    assert (found.low, found.high) == pytest.approx((table["low"], table["high"]))
     assert (found.n_responses, found.n_instances) == (table["n_responses"], table["n_instances"])
     assert found.n_clinicians == table["n_clinicians"]
 
@@ -216,6 +214,6 @@ def test_the_interval_of_a_period_holds_the_truth_about_as_often_as_it_says():
         )
         own = scope_of(table, 1, reps=400)
         row = period_rows(own, own.jury, monthly(own.grid.responses, 40), watching(today=TODAY))[1]
-        held.append(row.boot_low <= true <= row.boot_high)
+        held.append(row.low <= true <= row.high)
         assert row.se > 0
     assert 0.88 <= np.mean(held) <= 0.98

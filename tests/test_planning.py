@@ -221,7 +221,7 @@ def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(
     rows = {row["scorer"]: row for row in json.loads(table.read_text())["rows"]}
     jury = body["assumed"]["pilot"]["jury"]
     assert jury["icc"] == pytest.approx(rows["jury"]["icc"])
-    assert jury["low"] == pytest.approx(rows["jury"]["boot_low"])
+    assert jury["low"] == pytest.approx(rows["jury"]["low"])
     assert body["assumed"]["pilot"]["minutes"] is None
     with_ledger = run("study", "verify")
     assert with_ledger[0] == 0

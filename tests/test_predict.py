@@ -104,7 +104,7 @@ def test_the_jurys_icc_is_that_of_the_agreement_table():
 
     jury = table[table["scorer"] == "jury"]
     found = [[to_json(one)[name] for name in ("icc", "icc_low", "icc_high")] for one in rows]
-    assert found == jury[["icc", "boot_low", "boot_high"]].to_numpy().tolist()
+    assert found == jury[["icc", "low", "high"]].to_numpy().tolist()
     assert len(found) == 3
 
 

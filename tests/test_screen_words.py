@@ -16,7 +16,7 @@ from data.person import OPERATOR, Person
 from data.schema import Report, Role
 from data.store import add_people
 
-ROW = {"scorer": "jury", "benchmark": "aci", "icc": 0.98657, "boot_low": 0.951, "boot_high": 0.991}
+ROW = {"scorer": "jury", "benchmark": "aci", "icc": 0.98657, "low": 0.951, "high": 0.991}
 ROW |= {"n_responses": 40, "n_instances": 20, "note": ""}
 
 

@@ -24,7 +24,7 @@ def test_the_table_has_the_contracts_columns_and_rows_in_order():
     assert tuple(table.columns) == COLUMNS
     assert (
         *("benchmark", "scorer", "icc", "low", "high", "f_low"),
-        *("f_high", "boot_low", "boot_high"),
+        *("f_high", "low", "high"),
         *("n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing"),
         *("spearman", "note"),
     ) == COLUMNS
@@ -64,9 +64,9 @@ def test_a_known_structure_is_found():
 
     assert good["aci", "jury"].icc > 0.9
     assert good["aci", "clinicians"].icc > 0.85
-    assert good["aci", "like_for_like"].boot_low > -0.02
-    assert poor["aci", "jury"].icc < good["aci", "jury"].boot_low
-    assert poor["aci", "like_for_like"].boot_high < 0
+    assert good["aci", "like_for_like"].low > -0.02
+    assert poor["aci", "jury"].icc < good["aci", "jury"].low
+    assert poor["aci", "like_for_like"].high < 0
 
 
 def test_combined_is_all_benchmarks_at_once_with_z_over_all_of_them():
@@ -83,7 +83,7 @@ def test_combined_is_all_benchmarks_at_once_with_z_over_all_of_them():
     for scorer in ("jury", "juror:gpt", "metric:rouge-l", "clinicians", "like_for_like"):
         both = combined["combined", scorer], pooled["aci", scorer]
         assert both[0].icc == pytest.approx(both[1].icc)
-        assert both[0].boot_low == pytest.approx(both[1].boot_low)
+        assert both[0].low == pytest.approx(both[1].low)
 
 
 def test_the_clinicians_row_is_the_same_in_both_methods():
@@ -190,7 +190,7 @@ def test_a_benchmark_of_one_instance_has_iccs_and_says_that_it_has_no_interval(b
     for scorer in ("jury", "juror:gpt", "metric:rouge-l", "clinicians"):
         row = rows["aci", scorer]
         assert np.isfinite(row.icc)
-        assert np.isnan([row.boot_low, row.boot_high]).all()
+        assert np.isnan([row.low, row.high]).all()
         assert "1 instance: an interval over instances is undefined" in row.note
     assert "BCa" not in rows["aci", "jury"].note
     assert "8 responses from 1 instance:" in rows["aci", "jury"].note
@@ -201,7 +201,7 @@ def test_leaving_instances_out_until_one_is_left_takes_the_interval_away():
 
     row = rows_of(agreement_table(left, reps=40))["aci", "jury"]
 
-    assert (row.n_instances, np.isfinite(row.icc), np.isnan(row.boot_low)) == (1, True, True)
+    assert (row.n_instances, np.isfinite(row.icc), np.isnan(row.low)) == (1, True, True)
 
 
 def test_scores_on_one_of_several_instances_have_no_interval_either():
@@ -210,8 +210,8 @@ def test_scores_on_one_of_several_instances_have_no_interval_either():
     rows = rows_of(agreement_table(without(scores, elsewhere), reps=40))
 
     assert np.isfinite(rows["aci", "jury"].icc)
-    assert np.isnan(rows["aci", "jury"].boot_low)
-    assert np.isfinite(rows["aci", "juror:claude"].boot_low)
+    assert np.isnan(rows["aci", "jury"].low)
+    assert np.isfinite(rows["aci", "juror:claude"].low)
 
 
 def test_json_has_null_for_what_is_undefined():

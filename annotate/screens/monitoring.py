@@ -242,7 +242,7 @@ def _both(label: str, first: object, second: object, shown: int | None = None) -
 
 def _iccs(first: Row, second: Row) -> ComparedLine:
     """Return two ICCs with their intervals, with as many digits as tell them apart."""
-    ends = ("icc", "boot_low", "boot_high")
+    ends = ("icc", "low", "high")
     differs = any(first[name] != second[name] for name in ends)
     digits = DIGITS
     while differs and digits < MOST_DIGITS and _icc(first, digits) == _icc(second, digits):
@@ -307,7 +307,7 @@ def _freeze(person: Person, engine: Engine, name: str, options: AnalysisOptions)
 
 
 def _icc(row: Row, digits: int) -> str:
-    ends = interval(row["boot_low"], row["boot_high"], digits - 1)
+    ends = interval(row["low"], row["high"], digits - 1)
     return f"{fixed(row['icc'], digits)}{f' ({ends})' if ends else ''}"
 
 

@@ -16,7 +16,8 @@ from calibration.agreement import (
     why_undefined,
 )
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
-from calibration.icc import UNDEFINED
+from calibration.icc import UNDEFINED, Interval
+from calibration.intervals import jackknife_interval, left_out
 from calibration.notes import note, noted, undefined
 from calibration.planning.rows import Reliability
 from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
@@ -73,8 +74,11 @@ def clinicians_reliability(scope: Scope) -> Reliability:
         least=FEW_COMPOSITES,
     )
     drawn = np.empty(0) if reason else scope.resample(statistic)
-    notes = noted(reason, few_composites if few else None)
-    return _reliability(scope, Reliability("clinicians", icc, notes=notes), rows, drawn)
+    lost = remarks.undefined_resamples(drawn)
+    notes = noted(reason, few_composites if few else None, lost)
+    enough = grid.instances(rows) >= LEAST_CLUSTERS
+    interval = percentile_interval(drawn) if enough else UNDEFINED
+    return _reliability(scope, Reliability("clinicians", icc, notes=notes), rows, interval)
 
 
 def paired_correlation(data: Prepared, clinicians: Integers, counts: Counts) -> Array:
@@ -110,20 +114,20 @@ def jury_reliability(scope: Scope) -> Reliability:
     pair = columns(grid, jury, method)
     both = pair.both
     clinicians, scorer = pair.clinicians[both], pair.scorer[both]
-    reason, drawn = why_undefined(clinicians, scorer), np.empty(0)
+    reason, interval = why_undefined(clinicians, scorer), UNDEFINED
     if not reason:
-        drawn = scope.resample(scorer_replicates(grid, jury, (), method))[:, 0]
+        statistic = scorer_replicates(grid, jury, (), method)
+        interval = jackknife_interval(statistic(left_out(grid.n_clusters))[:, 0])
     coverage = remarks.coverage(int(jury.present(grid).sum()), len(both), len(scorer), len(both))
     row = Reliability("jury", column_icc(clinicians, scorer, method), notes=noted(reason, coverage))
-    return _reliability(scope, row, both, drawn, jury.members)
+    return _reliability(scope, row, both, interval, jury.members)
 
 
 def _reliability(
-    scope: Scope, row: Reliability, rows: Flags, drawn: Array, jurors: Sequence[str] = ()
+    scope: Scope, row: Reliability, rows: Flags, interval: Interval, jurors: Sequence[str] = ()
 ) -> Reliability:
-    """Return a reliability with its interval and counts, from its rows and resamples."""
+    """Return a reliability with its interval and the counts of its rows."""
     instances = scope.grid.instances(rows)
-    interval = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
     return replace(
         row,
         low=interval.low,
@@ -134,7 +138,6 @@ def _reliability(
             *row.notes,
             scope.analysed,
             remarks.few_instances(instances),
-            remarks.undefined_resamples(drawn),
             remarks.simulated(scope.simulated & {*jurors, *scope.clinicians}),
         ),
     )

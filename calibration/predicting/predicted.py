@@ -106,7 +106,7 @@ def to_json(row: PredictedRow) -> dict[str, Any]:
         figures.pop("agreement"),
         {key: figures.pop(key) for key in ("note", "notes")},
     )
-    ends = {"icc": "icc", "icc_low": "boot_low", "icc_high": "boot_high"}
+    ends = {"icc": "icc", "icc_low": "low", "icc_high": "high"}
     figures |= {name: agreement[field] for name, field in ends.items()}
     figures["n_instances"] = agreement["n_instances"]
     return figures | {"validated": row.validated} | notes

@@ -105,7 +105,7 @@ def _across(
 
 def _drawn(row: PeriodRow) -> dict[str, Any]:
     kind = "too few" if row.too_few else "baseline" if row.role == "baseline" else "watched"
-    figures = {"icc": row.icc, "low": row.boot_low, "high": row.boot_high}
+    figures = {"icc": row.icc, "low": row.low, "high": row.high}
     return {
         "period": row.period,
         "kind": kind,

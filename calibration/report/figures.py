@@ -126,7 +126,7 @@ def distributions(content: Content, benchmark: str) -> Iterator[Figure]:
 
 
 def _interval(label: str, row: AgreementRow) -> dict[str, Any]:
-    ends = {"low": row.boot_low, "high": row.boot_high}
+    ends = {"low": row.low, "high": row.high}
     return {"label": label, "kind": _kind(row), "value": row.icc} | ends
 
 

@@ -147,7 +147,7 @@ def _of_agreement(show: Callable[[Any, Typeface], str]) -> Callable[[Any, Typefa
 
 
 def _ends(row: Any, face: Typeface) -> str:
-    return icc_interval(row.boot_low, row.boot_high, 2, face)
+    return icc_interval(row.low, row.high, 2, face)
 
 
 VALIDATION = TableSpec(

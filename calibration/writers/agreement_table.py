@@ -21,7 +21,7 @@ CAPTION = (
     "ICCs, same clinician again is ICC(A,1)"
 )
 COLUMNS = (
-    *("benchmark", "scorer", "simulated", "icc", "low", "high", "boot_low", "boot_high"),
+    *("benchmark", "scorer", "simulated", "icc", "low", "high"),
     *("f_low", "f_high", "spearman", "n_responses", "n_missing", "n_instances", "n_clinicians"),
     *("n_pairs", "method", "reps", "seed", "note"),
 )

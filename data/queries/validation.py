@@ -384,14 +384,14 @@ def _validation_of_row(report: Report, row: Row, like_for_like: Row) -> JuryVali
         method=report.body.get("method") or "",
         simulated=any(note["code"] == SIMULATED for note in notes),
         icc=row["icc"],
-        low=row["boot_low"],
-        high=row["boot_high"],
+        low=row["low"],
+        high=row["high"],
         n_responses=row["n_responses"],
         n_clinicians=row["n_clinicians"],
         like_for_like=(
             like_for_like.get("icc"),
-            like_for_like.get("boot_low"),
-            like_for_like.get("boot_high"),
+            like_for_like.get("low"),
+            like_for_like.get("high"),
         ),
     )
 

@@ -237,8 +237,8 @@ def _families(monitoring: "Monitored") -> Iterable[Gauge]:
         Gauge(f"medjury_{name}", about, [(labels, math.nan if value is None else float(value))])
         for name, about, value in (
             ("icc", "ICC(C,2) of the jury with the clinicians, newest period.", newest.icc),
-            ("icc_low", "Lower end of its 95 % interval.", newest.boot_low),
-            ("icc_high", "Upper end of its 95 % interval.", newest.boot_high),
+            ("icc_low", "Lower end of its 95 % interval.", newest.low),
+            ("icc_high", "Upper end of its 95 % interval.", newest.high),
             ("icc_threshold", "Floor: the least ICC that is wanted.", monitoring.options.floor),
             ("icc_target", "Target ICC.", monitoring.target_icc),
             ("period_responses", "Responses the ICC rests on.", newest.n_responses),

@@ -255,8 +255,8 @@ def _read(engine: Engine, calibration: "Calibration", counts: Facts) -> Iterator
 
 def agreement(row: "AgreementRow | None", name: str, of: str = "") -> Iterator[Evidence]:
     """Yield an ICC that has an interval: without one, nothing tells how sure it is."""
-    if row and all(map(math.isfinite, (row.icc, row.boot_low, row.boot_high))):
-        yield figure(name, row.icc, of, row.boot_low, row.boot_high)
+    if row and all(map(math.isfinite, (row.icc, row.low, row.high))):
+        yield figure(name, row.icc, of, row.low, row.high)
 
 
 def decided(jury: Sequence[str], decision: Decision) -> Iterator[Evidence]:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 JURY = "jury"
 FIGURES = ("method", "k", "reps", "seed", "rows", "references")
 OPTIONS = ("benchmark", "criterion", "min_shared", "min_jurors", "references")
-SHOWN = ("benchmark", "icc", "boot_low", "boot_high", "n_responses", "n_instances")
+SHOWN = ("benchmark", "icc", "low", "high", "n_responses", "n_instances")
 NO_ROW: Mapping[str, Any] = {
-    **dict.fromkeys(("benchmark", "icc", "boot_low", "boot_high")),
+    **dict.fromkeys(("benchmark", "icc", "low", "high")),
     **dict.fromkeys(("n_responses", "n_instances"), 0),
     "notes": (),
 }
@@ -55,8 +55,8 @@ class ReportRow(Noted):
     name: str
     benchmark: str | None
     icc: float | None
-    boot_low: float | None
-    boot_high: float | None
+    low: float | None
+    high: float | None
     n_responses: int
     n_instances: int
     jury: tuple[str, ...]

@@ -183,7 +183,7 @@ def _with_report(engine: Engine, options: MonitoringOptions, scores: Scores) -> 
             f"{was[1] or 'composite'}; asked for are {analysis.method}, "
             f"{analysis.criterion or 'composite'}: they cannot be compared"
         )
-    error = error_of_interval(row["boot_low"], row["boot_high"], row["n_responses"])
+    error = error_of_interval(row["low"], row["high"], row["n_responses"])
     return replace(options, target=row["icc"], target_se=error, target_since=frozen.at.date())
 
 

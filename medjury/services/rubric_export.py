@@ -46,8 +46,6 @@ KEPT = (
         "high",
         "f_low",
         "f_high",
-        "boot_low",
-        "boot_high",
         "n_responses",
         "n_instances",
     ),

@@ -14,9 +14,7 @@ from kit.studies import table_rows
 def rows(low=0.01, high=0.2, icc=0.1, instances=60, *, jury_notes=(), **held):
     """Return the two rows that a decision is made from."""
     common = {"n_instances": instances, "n_clinicians": 4, "n_missing": 3, "n_responses": 97}
-    jury = AgreementRow(
-        "b", "jury", icc=0.9, boot_low=0.8, boot_high=0.95, notes=jury_notes, **common
-    )
+    jury = AgreementRow("b", "jury", icc=0.9, low=0.8, high=0.95, notes=jury_notes, **common)
     agreeing = {"jury_low": 0.5, "jury_high": 0.7, "clinician_low": 0.4, "clinician_high": 0.6}
     figures = {"jury_icc": 0.6, "clinician_icc": 0.6 - icc, "resamples": 2000} | agreeing | held
     ends = {"low": low, "high": high}
