@@ -21,9 +21,9 @@ from calibration.bootstrap import (
     BootstrapPlan,
     Counts,
     by_lots,
-    percentile_interval,
 )
 from calibration.icc import UNDEFINED
+from calibration.intervals import jackknife_interval, left_out
 from calibration.jackknife import fisher_z
 from calibration.notes import Note, Noted, counted, listed, note, noted
 from calibration.rating_matrix import without_variance
@@ -58,7 +58,7 @@ class JuryRow(Noted):
     Attributes
     ----------
     icc, low, high : float
-        ICC(C,2) with the clinicians, and the percentile 95 % interval of this jury as if no
+        ICC(C,2) with the clinicians, and the jackknife's 95 % interval of this jury as if no
         other had been tried.
     icc_honest, honest_low, honest_high : float
         Expected ICC on new responses, corrected for choosing the best of many, and its 95 %
@@ -270,10 +270,11 @@ def _rows(scope: Scope, names: Sequence[str], pool: JuryPool, usd: Prices) -> li
     ]
     costs = [cost(members, usd) for members in jurors]
     front = on_front(icc, np.array([NAN if usd is None else usd for usd in costs]))
+    without = pool.icc(left_out(grid.n_clusters))
     rows = []
     for place, jury in enumerate(order.tolist()):
         is_known = bool(np.isfinite(icc[jury]))
-        ends = percentile_interval(drawn[jury]) if is_known else UNDEFINED
+        ends = jackknife_interval(without[:, jury]) if is_known else UNDEFINED
         lost = int(np.isnan(drawn[jury]).sum())
         row = JuryRow(
             jurors=jurors[jury],

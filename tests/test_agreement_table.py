@@ -61,7 +61,7 @@ def test_every_line_of_a_table_fits_the_screen_and_no_scorer_is_folded(
 def test_nothing_is_minus_zero() -> None:
     tiny = row("jury", icc=-0.0001, low=-0.004, high=0.2, spearman=-0.001)
     (cells,) = cells_of(tiny)
-    assert (cells[1], cells[2], cells[4]) == ("0.000", "0.00 to 0.20", "0.00")
+    assert (cells[1], cells[2], cells[3]) == ("0.000", "0.00 to 0.20", "0.00")
 
 
 def test_off_a_terminal_progress_writes_nothing_at_all(

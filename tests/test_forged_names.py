@@ -102,13 +102,13 @@ def test_the_decision_and_every_figure_are_those_of_the_study_with_a_plain_handl
     assert _unworded(json.loads(told)["rows"]) == _unworded(forged[1]["rows"])
 
 
-def _unworded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _unworded(value: Any) -> Any:
     """Return rows without the sentences of their notes."""
-    return [
-        {name: one for name, one in row.items() if name != "note"}
-        | {"notes": [{**note, "text": ""} for note in row["notes"]]}
-        for row in rows
-    ]
+    if isinstance(value, list):
+        return [_unworded(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _unworded(one) for name, one in value.items() if name not in ("note", "text")}
 
 
 def test_a_simulated_rater_whose_name_has_a_comma_is_one_person(

@@ -24,6 +24,7 @@ QUIET = noted(
     remarks.undefined_resamples(np.array([np.nan] + [0.5] * 99)),
     note("held_on", "held_on", clinicians=4, least=7),
     note("held_iccs", "held_iccs", jury=0.495, clinician=0.394),
+    note("own_means", "own_means", icc=0.7),
 )
 
 
