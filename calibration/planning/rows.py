@@ -43,7 +43,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class Reliability(Noted):
-    """An ICC in the pilot, with its percentile 95 % interval over instances.
+    """An ICC in the pilot, with its 95 % interval: the jackknife of the jury, else percentiles of resamples.
 
     `scorer` is "clinicians": `icc` is then ICC(C,1), of single clinicians; or "jury": ICC(C,2)
     of the jury and the clinicians' mean. NaN where undefined, with the reason in `notes`.

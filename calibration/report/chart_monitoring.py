@@ -45,7 +45,7 @@ def chart_periods(periods: Sequence[PeriodRow], floor: float, target: float) -> 
     x = _periods_axis()
     y = alt.Y(
         "low:Q",
-        title="ICC(C,2), bootstrap 95 %",
+        title="ICC(C,2), 95 %",
         scale=alt.Scale(domain=_ends(shown, floor), nice=False),
     )
     base = of_rows(shown).properties(width=WIDTH, height=HEIGHT)

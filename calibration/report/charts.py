@@ -56,9 +56,7 @@ TOOLTIPS = [
 ]
 
 
-def chart_intervals(
-    rows: Sequence[Row], title: str = "ICC(C,2), bootstrap 95 %"
-) -> alt.TopLevelMixin:
+def chart_intervals(rows: Sequence[Row], title: str = "ICC(C,2), 95 %") -> alt.TopLevelMixin:
     """Draw figures and their intervals side by side, in the order given.
 
     Parameters
