@@ -8,7 +8,7 @@ from calibration.tables.spec import Column, TableSpec, count, icc_between, numbe
 
 LEGEND = (
     "Expected: ICC on new responses, corrected for choosing the best; quote its interval.",
-    "Observed: bootstrap interval of the ICC on these responses, not corrected for choosing.",
+    "Observed: interval of the ICC on these responses, not corrected for choosing.",
     "US dollars: cost of a response by all its jurors.",
     "Best value: no cheaper jury agrees as well.",
 )
