@@ -25,8 +25,11 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.calibrate\.json\.details\.missing\[\d+\]\.notes has 1 for 2",  # the note on those bounds
     r"\.route\.json\.more_rated_responses: .*",  # by the tests as they are made; it was too few
     # of the jackknife, where they were of the bootstrap; nothing is undefined in it
-    r"\.\w+\.json\.(rows|periods)\[\d+\]\.(low|high): .*",
-    r"\.\w+\.json\.(rows|periods)\[\d+\]\.boot_(low|high) is gone",
+    r"\.\w+\.json\.(rows|periods|criteria|by_size|benchmarks)\[\d+\]\.(icc_)?(low|high): .*",
+    r"\.(juries\.json\.winner|plan\.json\.assumed\.pilot\.jury)\.(low|high): .*",
+    r"\.monitor\.json\.decision\.(reasons\[\d+\]\.)?(low|high): .*",
+    r"\.\w+\.json\.(rows|periods|criteria)\[\d+\]\.boot_(low|high) is gone",
+    r"\.plan\.json\.rows\[\d+\]\.(icc_panel|icc_single|n|n_exact|readings|width_\w+): .*",  # low end
     r"\.(calibrate|published)\.json\.rows\[\d+\]\.population_(low|high): .*",
     r"\.(calibrate|published)\.json\.rows\[\d+\]\.(undefined_)?resamples: .*",
     r"\.monitor\.json\.(cusum|detectable|limit|reason|drift\.(said|notes)) is gone",
@@ -59,6 +62,7 @@ GONE = (  # what went, or was mended, as regular expressions
 
 
 NOTES_GONE = {  # notes of details that only added figures
+    *("bca", "pairs_interval", "smaller_jury"),
     *("from_clinicians", "limits", "shared_points", "reliability_uneven", "reliability_within"),
     *("shared_ac2", "single_scores", "kappa_of", "kappa_zero", "kappa_left_alike"),
     *("kappa_left_few", "single_replicates", "same_off_points", "identical_replicates"),
@@ -81,7 +85,8 @@ def remaining(value: Any, section: str = "") -> Any:
     if notes := found.get("notes"):
         gone = NOTES_GONE | DETAILS_GONE.get(section, set())
         found["notes"] = [one for one in notes if one["code"] not in gone]
-        found["note"] = found["note"] if found["notes"] else ""
+        if "note" in found and not found["notes"]:
+            found["note"] = ""
     return found
 
 
