@@ -77,7 +77,7 @@ UNRATED = (
     "elsewhere; then this page compares them."
 )
 OF_ICC = (
-    "Points are ICC(C,2) of the jury with the clinicians, lines the bootstrap interval over "
+    "Points are ICC(C,2) of the jury with the clinicians, lines the 95 % interval over "
     "instances. Baseline periods make the target."
 )
 OF_FALLS = (

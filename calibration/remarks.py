@@ -27,7 +27,7 @@ RANKS_AGAINST = (
 
 LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
 LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
-FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
+FEW_INSTANCES = 20  # below this an interval over instances covers less than it says
 MOST_LOST = 0.01  # share of undefined resamples above which an interval decides nothing
 MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
@@ -96,7 +96,7 @@ def shared_instances(responses: int, instances: int) -> Note | None:
         "shared_instances",
         (
             "{responses} responses from {instances:instance}: the F interval takes them as "
-            "independent, the bootstrap does not"
+            "independent, the jackknife does not"
         ),
         (
             "several responses of an instance: the F interval takes them as independent, the "
