@@ -100,7 +100,7 @@ def shared_instances(responses: int, instances: int) -> Note | None:
         ),
         (
             "several responses of an instance: the F interval takes them as independent, the "
-            "bootstrap does not"
+            "jackknife does not"
         ),
         responses=responses,
         instances=instances,
