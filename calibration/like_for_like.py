@@ -4,6 +4,7 @@ Its rows are called "like for like": both are compared with the same reference.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -291,24 +292,20 @@ class Population:
 
 
 def population_interval(
-    grid: RatingMatrix,
-    jury: PanelColumns,
-    held: LikeForLike,
-    error: float,
-    confidence: float = 0.95,
+    held: LikeForLike, without: Sequence[float], error: float, confidence: float = 0.95
 ) -> Population:
     """Return the interval of like for like over random clinicians and random instances.
 
     The clinicians' part is the delete-one-clinician jackknife with t quantiles of one degree of
     freedom fewer than there are clinicians; the instances' part is the standard error of the
-    jackknife over instances with normal quantiles. The half width is the root of the sum of both squares. The
-    jackknife holds some of the instances' variance too, so that the interval is too wide where
-    all clinicians are alike: about twice that over these clinicians.
+    jackknife over instances with normal quantiles. The half width is the root of the sum of both
+    squares. The jackknife over clinicians holds some of the instances' variance too, so that the
+    interval is too wide where all clinicians are alike: about twice that over these clinicians.
 
     Parameters
     ----------
-    grid, jury : as for `like_for_like`
-    held : its answer
+    held : the answer of `like_for_like`
+    without : its difference as if each clinician that is compared had not been in the study
     error : its standard error over instances
     confidence : of the interval
 
@@ -336,9 +333,7 @@ def population_interval(
                 **few,
             )
         )
-    left_out = np.array(
-        [_without(grid, comparison.clinician, jury, held) for comparison in held.defined]
-    )
+    left_out = np.array(without)
     if not (np.isfinite(left_out).all() and math.isfinite(error)):
         return Population(
             reason=note(
@@ -355,9 +350,3 @@ def population_interval(
     of_instances = (special.ndtri(upper) * error) ** 2
     half = math.sqrt(of_clinicians + of_instances)
     return Population(Interval(held.difference - half, held.difference + half))
-
-
-def _without(grid: RatingMatrix, clinician: str, jury: PanelColumns, held: LikeForLike) -> float:
-    """Return the difference as if one clinician had not been in the study."""
-    others = np.flatnonzero(np.array(grid.raters, dtype=object) != clinician)
-    return like_for_like(grid.of_columns(others), jury, held.method).difference

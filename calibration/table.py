@@ -365,7 +365,8 @@ def like_for_like_row(scope: Scope, jury: PanelColumns, held: LikeForLike) -> Li
     jury_icc, clinician_icc = held.iccs
     measured = yardstick(grid, jury, held, scope.options.method, level)
     ends = measured.corrected if scope.n_side_by_side > 1 else UNDEFINED
-    over = population_interval(grid, jury, held, measured.error) if held.defined else Population()
+    differences = [one.difference for one in measured.without]
+    over = population_interval(held, differences, measured.error) if held.defined else Population()
     return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",

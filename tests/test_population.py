@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 from calibration.agreement import PanelColumns
+from calibration.clinicians import yardstick
 from calibration.intervals import jackknife_error, left_out
 from calibration.like_for_like import held_replicates, like_for_like, population_interval
 from calibration.rating_matrix import RatingMatrix
@@ -26,14 +27,15 @@ def study(n=80, errors=(1.0, 1.0, 1.0, 1.0), per=None, seed=0):
 def compared(grid):
     found = like_for_like(grid, JURY, "paper")
     if not found.defined:
-        return found, np.nan
+        return found, [], np.nan
+    without = [one.difference for one in yardstick(grid, JURY, found, "paper").without]
     statistic = held_replicates(grid, JURY, found, "paper")
-    return found, jackknife_error(statistic(left_out(len(grid.responses))))
+    return found, without, jackknife_error(statistic(left_out(len(grid.responses))))
 
 
 def test_it_is_the_jackknife_over_clinicians_and_over_instances():
     grid = study()
-    found, error = compared(grid)
+    found, differences, error = compared(grid)
     without = []
     for place in range(4):
         table = np.delete(grid.composites, place, axis=1)
@@ -43,7 +45,7 @@ def test_it_is_the_jackknife_over_clinicians_and_over_instances():
     jackknife = 3 * np.var(without)  # (C - 1) / C times the sum of squares
     half = np.sqrt(stats.t.ppf(0.975, 3) ** 2 * jackknife + (1.959964 * error) ** 2)
 
-    ends = population_interval(grid, JURY, found, error).ends
+    ends = population_interval(found, differences, error).ends
 
     assert (ends.low, ends.high) == pytest.approx(
         (found.difference - half, found.difference + half)
@@ -53,8 +55,8 @@ def test_it_is_the_jackknife_over_clinicians_and_over_instances():
 def test_it_is_wider_than_that_of_these_clinicians_and_widest_where_they_differ():
     def widths(errors):
         grid = study(400, errors)
-        found, error = compared(grid)
-        ends = population_interval(grid, JURY, found, error).ends
+        found, differences, error = compared(grid)
+        ends = population_interval(found, differences, error).ends
         return ends.high - ends.low, 2 * 1.96 * error
 
     alike, fixed = widths((1.0, 1.0, 1.0, 1.0))
@@ -67,7 +69,7 @@ def test_it_is_wider_than_that_of_these_clinicians_and_widest_where_they_differ(
 def test_fewer_than_three_clinicians_have_none_and_the_reason(clinicians):
     grid = study(errors=(1.0,) * clinicians)
 
-    found = population_interval(grid, JURY, *compared(grid))
+    found = population_interval(*compared(grid))
 
     assert np.isnan([found.ends.low, found.ends.high]).all()
     assert found.reason.code == "population_few"
@@ -78,6 +80,6 @@ def test_a_study_that_hangs_on_one_clinician_has_none_and_the_reason():
     grid.composites[:40, 1] = np.nan
     grid.composites[40:, 2] = np.nan  # dr1 and dr2 share nothing: all is with dr0
 
-    found = population_interval(grid, JURY, *compared(grid))
+    found = population_interval(*compared(grid))
 
     assert found.reason.code == "population_undefined"
