@@ -15,14 +15,12 @@ from calibration.icc import UNDEFINED, Interval
 from calibration.intervals import difference_interval, jackknife_error, jackknife_interval, left_out
 from calibration.like_for_like import (
     LEAST_CLINICIANS,
-    HeldReplicates,
     LikeForLike,
     held_replicates,
     like_for_like,
 )
 from calibration.notes import Noted, note, noted
 from calibration.rating_matrix import RatingMatrix, without_variance
-from calibration.resampled_moments import ResampleBatch, ResponseBlock, joint_statistic, prepare
 from calibration.scores import Array
 from calibration.values import NAN, Method
 
@@ -137,27 +135,12 @@ def _without(grid: RatingMatrix, jury: PanelColumns, clinician: str, method: Met
     return Without(clinician, held.difference, jackknife_interval(of_clinician, mirrored=True).low)
 
 
-@dataclass(frozen=True, eq=False)
-class _Iccs:
-    """The ICCs of like for like one by one, as a statistic: jury, a clinician, each clinician."""
-
-    of: HeldReplicates
-
-    def sums(self, part: ResponseBlock) -> Array:
-        return self.of.sums(part)
-
-    def value(self, sums: Array, stack: ResampleBatch) -> Array:
-        return self.of.iccs(sums, stack)
-
-
 def held_iccs(grid: RatingMatrix, jury: PanelColumns, held: LikeForLike, method: Method) -> Array:
     """Return the ICCs of the jury, of a clinician and of each, (1 + m, 2 + clinicians).
 
     The first row is of all instances, the others without each (or each group) in turn.
     """
-    prepared = prepare(grid, method)
-    statistic = joint_statistic(prepared, [_Iccs(held_replicates(grid, jury, held, method))])
-    return statistic(left_out(grid.n_clusters))
+    return held_replicates(grid, jury, held, method).iccs(left_out(grid.n_clusters))
 
 
 def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterator[ClinicianRow]:

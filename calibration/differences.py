@@ -19,9 +19,8 @@ from calibration.notes import Note, Noted, note, noted
 from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scope import Scope, compared_names
 from calibration.scores import Array
-from calibration.values import NAN, NORMAL_95, POWER_80, Method
+from calibration.values import NAN, Method
 
-DETECTABLE = NORMAL_95 + POWER_80  # standard errors that 5 %, two-sided, finds with 80 % power
 LEVEL = 0.05  # of p, as the interval is of 95 %
 JURY = "jury"
 # By the rows of a grid: what makes ICCs without each instance, and those of the jury.

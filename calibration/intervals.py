@@ -134,14 +134,11 @@ def _jackknife(values: Array, confidence: float, mirrored: bool) -> _Jackknife |
     m = len(values) - 1
     if m < 2 or not np.isfinite(values).all():
         return None
-    with np.errstate(divide="ignore"):
-        r = values / (2 - (np.abs(values) if mirrored else values))
+    r = values / (2 - (np.abs(values) if mirrored else values))
     z = np.arctanh(np.clip(r, -LARGEST, LARGEST))
     about = z[1:] - z[1:].mean()
     spread = float((about**2).mean())
     kurtosis = float((about**4).mean()) / spread**2 if spread > 0 else 1.0
     freedom = float(np.clip(2 * m / (kurtosis - 1) if kurtosis > 1 else m - 1, 2, m - 1))
     t = float(special.stdtrit(freedom, (1 + confidence) / 2))
-    return _Jackknife(
-        float(values[0]), float(z[0]), about, math.sqrt((m - 1) * spread), t, mirrored
-    )
+    return _Jackknife(float(values[0]), float(z[0]), about, jackknife_error(z), t, mirrored)

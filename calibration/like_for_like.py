@@ -205,7 +205,7 @@ def _why_undefined(held: tuple[HeldOutClinician, ...]) -> Note | None:
 
 @dataclass(frozen=True, eq=False)
 class HeldReplicates:
-    """The pooled difference, resample by resample: counts (B, clusters) to shape (B,).
+    """The pooled difference and its ICCs, resample by resample: counts (B, clusters) to shape (B,).
 
     A clinician whom a resample leaves without variance is left out of that resample's sums.
     """
@@ -218,7 +218,13 @@ class HeldReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the pooled difference; NaN where a column of it has no variance."""
-        return joint_statistic(self.prepared, [self])(counts)[:, 0]
+        jury, clinician = self.iccs(counts)[:, :2].T
+        difference: Array = jury - clinician
+        return difference
+
+    def iccs(self, counts: Counts) -> Array:
+        """Return what `value` does, from counts."""
+        return joint_statistic(self.prepared, [self])(counts)
 
     def sums(self, part: ResponseBlock) -> Array:
         """Return both columns' sums with the others', (2, 6, B, clinicians)."""
@@ -243,12 +249,6 @@ class HeldReplicates:
         return np.stack([sums.stacked for sums in moments_of_two(shared, (jurors, z), rest)])
 
     def value(self, sums: Array, stack: ResampleBatch) -> Array:
-        """Return the pooled difference from the sums over all responses."""
-        jury, clinician = self.iccs(sums, stack)[:, :2].T
-        difference: Array = jury - clinician
-        return difference
-
-    def iccs(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the pooled ICC of the jury and of a clinician, then each clinician's own, (B, 2 + clinicians)."""
         own = [own for own, _ in self.held]
         usable = varied(stack.prepared, stack.counts)[:, own]

@@ -36,7 +36,7 @@ from calibration.bootstrap import (
 from calibration.decision import Decision, DecisionKind
 from calibration.drift import CaseMix
 from calibration.icc import UNDEFINED
-from calibration.intervals import jackknife_interval, left_out
+from calibration.intervals import jackknife_error, jackknife_interval, left_out
 from calibration.jackknife import fisher_z
 from calibration.notes import Note, Noted, note, noted
 from calibration.resampled_moments import icc_of_moments, moments, panel_column, prepare, scale
@@ -187,7 +187,7 @@ def period_icc(scope: Scope, jury: PanelColumns, rows: Flags) -> Statistic:
     return icc
 
 
-def jackknife_error(statistic: Statistic, clusters: int) -> float:
+def fisher_error(statistic: Statistic, clusters: int) -> float:
     """Return the standard error of Fisher's z by leaving each instance out in turn.
 
     NaN with fewer than 2 instances, or where the ICC without one of them has no z.
@@ -196,13 +196,14 @@ def jackknife_error(statistic: Statistic, clusters: int) -> float:
     if clusters < LEAST_CLUSTERS:
         return NAN
     size = max(1, CELLS // clusters)
-    iccs = [
+    without = [
         statistic(1.0 - np.eye(min(size, clusters - start), clusters, start))
         for start in range(0, clusters, size)
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = fisher_z(np.concatenate(iccs))
-        return float(np.sqrt((clusters - 1) / clusters * np.square(z - z.mean()).sum()))
+        return jackknife_error(
+            fisher_z(np.concatenate([statistic(np.ones((1, clusters))), *without]))
+        )
 
 
 def finite_z(icc: float) -> float:
@@ -301,7 +302,7 @@ def _period_row(
         low=interval.low,
         high=interval.high,
         fisher_z=finite_z(icc),
-        se=NAN if reason else jackknife_error(statistic, rated),
+        se=NAN if reason else fisher_error(statistic, rated),
         n_responses=len(x),
         n_instances=instances,
         n_clinicians=len(clinicians),

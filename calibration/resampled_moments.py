@@ -21,8 +21,6 @@ from calibration.scores import Array, Flags, Integers
 from calibration.values import Method
 
 ROUNDING = 1e-12  # a variance below this share of the second moment is cancellation
-LEAST_AT_ONCE = 64  # resamples in a stack: products of fewer rows wait for memory
-MOST_ROWS = CELLS // LEAST_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)

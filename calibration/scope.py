@@ -159,13 +159,9 @@ class Scope:
         """Return how many responses in scope are analysed, unless all are."""
         return remarks.analysed(len(self.grid.responses), self.in_study)
 
-    def resample(self, statistic: Statistic, most_rows: int | None = None) -> Array:
-        """Return the replicates of a statistic over the scope's instances.
-
-        `most_rows` is how many responses it holds at a time; None: all of them.
-        """
-        grid, options = self.grid, self.options
-        rows = min(len(grid.responses), most_rows or len(grid.responses))
+    def resample(self, statistic: Statistic) -> Array:
+        """Return the replicates of a statistic over the scope's instances."""
+        grid, options, rows = self.grid, self.options, len(self.grid.responses)
         plan = BootstrapPlan(grid.n_clusters, rows, options.reps, options.seed, options.executor)
         return replicates(statistic, plan, self.tick)
 

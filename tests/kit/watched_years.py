@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from calibration.monitoring import PeriodRow, jackknife_error, period_icc, period_rows, watch
+from calibration.monitoring import PeriodRow, fisher_error, period_icc, period_rows, watch
 from calibration.values import MonitoringOptions
 from kit.scores import scope_of, watching
 
@@ -61,7 +61,7 @@ class Plan:
         whole = period_icc(scope, scope.jury, np.ones(self.report, dtype=bool))
         instances = self.report // self.per
         icc = float(whole(np.ones((1, instances)))[0])
-        return watching(target=icc, target_se=jackknife_error(whole, instances))
+        return watching(target=icc, target_se=fisher_error(whole, instances))
 
 
 @lru_cache
