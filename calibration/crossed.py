@@ -10,7 +10,6 @@ from calibration.icc import UNDEFINED, Interval, f_interval, mean_squares, spear
 from calibration.notes import Note, note
 from calibration.rating_matrix import FLAT, RatingMatrix
 from calibration.scores import Array
-from calibration.shared_notes import MIXED_FLAT
 from calibration.values import NAN
 
 START = 1.0, 0.25  # variance of responses and of raters, as multiples of the residual's
@@ -88,7 +87,7 @@ def crossed_model(scores: Array) -> MixedModel:
         return MixedModel(reason=note("mixed_few", few))
     values = scores[is_rated]
     if np.ptp(values) <= FLAT * np.abs(values).max():
-        return MixedModel(reason=note(*MIXED_FLAT))
+        return MixedModel(reason=note("mixed_flat", "the mixed model needs composites that differ"))
     return _in_closed_form(scores) or _fitted(_products(scores))
 
 

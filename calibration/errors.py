@@ -25,7 +25,6 @@ from calibration.notes import note, noted
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Scores
-from calibration.shared_notes import MARKS_WITHOUT_JURY
 from calibration.values import NAN
 
 COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
@@ -183,7 +182,9 @@ def _row(
         n_places=len(shared),
         n_shared=sum(raters > 1 for raters in shared),
         notes=noted(
-            note(*MARKS_WITHOUT_JURY) if not rated.scope.jury else None,
+            note("marks_without_jury", "difference undefined: the jury has no jurors")
+            if not rated.scope.jury
+            else None,
             remarks.few_instances(gap.instances),
             remarks.simulated(simulated),
         ),

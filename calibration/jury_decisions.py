@@ -8,22 +8,25 @@ from calibration.decision import Decision, DecisionKind
 from calibration.differences import LEVEL, DifferenceRow
 from calibration.headlines import VERDICTS
 from calibration.juries import JuryRow, Ranking
-from calibration.notes import Note, listed, note, noted
+from calibration.notes import Figures, Note, listed, note, noted
 from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
 from calibration.shared_notes import (
     DO_MORE_INSTANCES,
     DO_MORE_RESPONSES,
     DO_REAL_RATERS,
     DO_RUN_JURY_ON,
-    DO_SHARED_RESPONSES,
     FEW_TO_TRUST,
     MADE_UP,
     NO_INTERVAL,
-    between_words,
     juries_words,
 )
-from calibration.tables.numbers import TERMINAL, chance, money
+from calibration.tables.numbers import TERMINAL, chance, icc_interval, money
 from calibration.values import NAN
+
+DO_SHARED_RESPONSES = (
+    "do_shared_responses",
+    "have clinicians and jurors rate more of the same responses",
+)
 
 ALIKE = 0.01  # a smaller difference of two ICCs makes no practical difference
 DO_CHEAPER_JURY = ("do_cheaper_jury", "use the one that costs less")
@@ -188,14 +191,14 @@ def _reasons_of_ranking(
 def _not_above_zero(row: JuryRow) -> Note:
     figures = {"icc": row.icc_honest, "low": row.honest_low, "high": row.honest_high}
     words = "not shown to agree with the clinicians: {jurors}, expected ICC {icc:z.3f}, "
-    return note("not_above_zero", words + between_words(figures), jurors=row.jurors, **figures)
+    return note("not_above_zero", words + _between(figures), jurors=row.jurors, **figures)
 
 
 def _expected(row: JuryRow, ranking: Ranking) -> Note:
     """Return a note with the ICC to expect of the chosen jury on new responses."""
     ends = {"low": row.honest_low, "high": row.honest_high}
     figures = {"jurors": row.jurors, "expected": row.icc_honest, "icc": row.icc} | ends
-    between, compared = between_words(ends), _compared(ranking, row)
+    between, compared = _between(ends), _compared(ranking, row)
     on_new = f"with the clinicians on new responses: {{expected:z.3f}}, {between}; observed here, "
     if compared > 1:
         words = f"expected ICC(C,2) of {{jurors}} {on_new}where it was chosen from {{compared}} juries, "
@@ -379,7 +382,7 @@ def _reasons_of_two(
     )
     figures = {name: getattr(row, name) for name in ("difference", "low", "high", "p")}
     figures = {name: value if isfinite(value) else None for name, value in figures.items()}
-    words = f"difference {{difference:z.3f}} ({between_words(figures)}), "
+    words = f"difference {{difference:z.3f}} ({_between(figures)}), "
     words += f"p {chance(figures['p'], TERMINAL)}"
     if row.n_tried > 1:
         words += ", not corrected for the {n_tried} different comparisons looked at on this study"
@@ -412,3 +415,9 @@ def _next_of_two(
         return note(*DO_CHEAPER_JURY)
     responses = ceil(max(narrower, 1) ** 2 * row.n_responses)  # its width shrinks as 1 / sqrt(n)
     return note(*DO_MORE_RESPONSES, responses=responses)
+
+
+def _between(figures: Figures) -> str:
+    """Return the interval of an ICC, or that there is none."""
+    ends = icc_interval(figures["low"], figures["high"], 3, TERMINAL)
+    return f"95 % {ends}" if ends else "no interval"

@@ -1,7 +1,7 @@
 """Notes that several statistics make: the code and the words of each."""
 
 from calibration.notes import Figures, filled
-from calibration.tables.numbers import TERMINAL, icc_interval, whole
+from calibration.tables.numbers import whole
 
 MOST_NAMED = 3
 WAY = "benchmark, criterion, method, responses, jurors needed"
@@ -45,12 +45,6 @@ def juries_words(number: int) -> str:
     return "jury" if number == 1 else "juries"
 
 
-def between_words(figures: Figures) -> str:
-    """Return the interval of an ICC, or that there is none."""
-    ends = icc_interval(figures["low"], figures["high"], 3, TERMINAL)
-    return f"95 % {ends}" if ends else "no interval"
-
-
 ALONE_HAS_CRITERION = ("alone_has_criterion", "{benchmarks} alone has the criterion")
 CRITERION_UNSCORED = ("criterion_unscored", "no clinician has scored {criterion} here")
 DIFFERENT_SCALES = ("different_scales", "the benchmarks use different scales")
@@ -73,19 +67,11 @@ DO_RUN_JURY_ON = (
     "do_run_jury_on",
     "run the jury on the {responses:response} that it has not scored",
 )
-DO_SHARED_RESPONSES = (
-    "do_shared_responses",
-    "have clinicians and jurors rate more of the same responses",
-)
-FEW_FOR_POWER = ("few_for_power", "fewer than {least} responses: too few for a reliable power")
 FEW_TO_TRUST = (
     "few_to_trust",
     "with {instances:instance}, fewer than {least}, that interval is unreliable",
 )
 MADE_UP = ("made_up", made_up_words)
-MARKS_WITHOUT_JURY = ("marks_without_jury", "difference undefined: the jury has no jurors")
-MIXED_FLAT = ("mixed_flat", "the mixed model needs composites that differ")
-NONE_HELD = ("none_held", "no clinician can be compared with the mean of others")
 NOTHING_SCORED = ("nothing_scored", "no score")
 NO_CRITERION = ("no_criterion", "its rubric has no criterion {criterion}")
 NO_INTERVAL = ("no_interval", "there is no interval")

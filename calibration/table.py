@@ -41,7 +41,7 @@ from calibration.scope import (
     why_undefined_scope,
 )
 from calibration.scores import Array, Flags, Scores
-from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE, NONE_HELD
+from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE
 from calibration.test_retest import intra_rater_row
 from calibration.values import NAN, AnalysisOptions, Method
 
@@ -414,7 +414,7 @@ def _held_notes(
         if reason and reason.code in ("tells_none_apart", "no_jury_score"):
             yield reason
             return
-        yield undefined(*NONE_HELD)
+        yield undefined("none_held", "no clinician can be compared with the mean of others")
     else:
         of_jury, of_clinician = held.iccs
         yield note(

@@ -14,7 +14,6 @@ from calibration.like_for_like import LEAST_CLINICIANS, pooled_icc
 from calibration.notes import note, noted
 from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array, Flags
-from calibration.shared_notes import FEW_FOR_POWER
 from calibration.values import NAN, NORMAL_95
 
 SPREAD = (
@@ -85,7 +84,13 @@ def with_power(row: NonInferiorityRow, assurance: float = 0.8, seed: int = 0) ->
     """
     notes = noted(
         note("jury_like_clinician", "for a jury that is truly as good as a clinician"),
-        note(*FEW_FOR_POWER, least=LEAST) if row.n < LEAST else None,
+        note(
+            "few_for_power",
+            "fewer than {least} responses: too few for a reliable power",
+            least=LEAST,
+        )
+        if row.n < LEAST
+        else None,
     )
     if row.n < LEAST:
         return replace(row, notes=notes)
