@@ -1,6 +1,8 @@
 """The agreement table on small simulated studies whose answers are known."""
 
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -225,3 +227,24 @@ def test_json_has_null_for_what_is_undefined():
     assert rows[0]["n_responses"] == 30
     assert rows[-2]["f_low"] is None
     assert isinstance(rows[-2]["n_pairs"], int)
+
+
+@pytest.mark.parametrize(
+    ("n", "at_top", "is_shown"), [(60, 50, False), (200, 160, False), (200, 120, True)]
+)
+def test_where_nearly_all_scores_are_at_one_end_an_icc_has_no_interval_and_the_reason(
+    n, at_top, is_shown
+):
+    scores = study(n=n, seed=2)
+    spared = scores.ratings["response_id"].isin([f"aci-r{place}" for place in range(at_top)])
+    crowded = spared & scores.ratings["kind"].eq("clinician")
+    ratings = scores.ratings.assign(score=scores.ratings["score"].mask(crowded, 5))
+    table = agreement_rows(replace(scores, ratings=ratings), AnalysisOptions())
+    row = next(one for one in table if one.scorer == "jury")
+    assert math.isfinite(row.icc)
+    assert math.isfinite(row.low) is math.isfinite(row.high) is is_shown
+    told = row.told("at_one_end")
+    assert (told is None) is is_shown
+    assert told is None or told["share"] > 2 / 3
+    held = next(one for one in table if one.scorer == "like_for_like")
+    assert math.isfinite(held.low)
