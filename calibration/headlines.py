@@ -1,4 +1,4 @@
-"""Words of decisions: headlines, what a jury may be used for, and what a protocol fixes."""
+"""Words of decisions and methods: headlines, uses of a jury, what a protocol fixes, what was computed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -192,6 +192,29 @@ OTHER_CLINICIANS = (
     "In the place of clinicians other than these: non-inferiority is not shown for them."
 )
 BIG_POOL = "Verdicts on single benchmarks: see below, each with its own interval."
+Z = {
+    "paper": (
+        "z within each rater over all of the rater's composites in the analysed set (sd with n - 1), "
+        "then the mean over the clinicians, and over the jury, of a response: section 4.3.3 of the "
+        "MedHELM paper"
+    ),
+    "published": (
+        "the mean of raw composites over the clinicians, and over the jury, of a response, then z of "
+        "the two columns over the responses that have both: what the MedHELM paper's Table 2 was "
+        "computed with"
+    ),
+}
+LIKE = (
+    "Each clinician is held out in turn: the ICC of the jury with the mean of the other clinicians, "
+    "minus that of the held-out clinician with the same mean, on the same responses. Each of the two "
+    "ICCs is one figure over all clinicians. Only this comparison supports that a jury agrees no worse "
+    "than a clinician does. It is about these clinicians; the interval resamples instances, not "
+    "clinicians."
+)
+MISSING = (
+    "A rating that is missing stays missing and is counted. Nothing is filled in. A reading that "
+    "lacks a criterion has no composite. "
+)
 
 
 def headline(

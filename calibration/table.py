@@ -225,8 +225,9 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, without: Array) 
 def _at_one_end(scope: Scope, rows: Flags) -> Note | None:
     """Say that no interval covers where nearly all that clinicians gave is at one end, or return None.
 
-    That is over two thirds of their composites, with fewer than 60 responses of another mean: in
-    studies drawn from MentalBench 95 % intervals of every method hold in 57 to 90 % of cases then.
+    That is over two thirds of their composites, with fewer than 60 responses that any of them gave
+    another one: in studies drawn from MentalBench 95 % intervals of every method hold in 57 to 90 %
+    of cases then.
     """
     given = scope.grid.composites[np.ix_(rows, scope.grid.of_kind("clinician"))]
     if not given.size or np.isnan(given).all():

@@ -35,8 +35,8 @@ class AnalysisOptions:
     reading : "independent", or "adjudicated": with the reading that settled a difference in the
         place of the clinicians' mean
     executor : where resamples are computed; None is this process. It changes no figure
-    further : whether to compute the intervals and the model that stand in notes alone, which take
-        as long to load and compute as all else
+    further : whether to fit the clinicians' mixed model, which stands in a note alone and takes as
+        long to load and compute as all else
     """
 
     jurors: tuple[str, ...] | None = None

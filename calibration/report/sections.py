@@ -8,6 +8,7 @@ import numpy as np
 
 from calibration import remarks
 from calibration.detection import DetectionRow
+from calibration.headlines import LIKE, MISSING, Z
 from calibration.notes import Noted, counted, listed, noted, simulated_in
 from calibration.protocol import Protocol
 from calibration.report import figures
@@ -70,33 +71,10 @@ SUBGROUP_LEAD = (
     "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
     "subgroup of few instances supports neither conclusion."
 )
-Z = {
-    "paper": (
-        "z within each rater over all of the rater's composites in the analysed set (sd with n - 1), "
-        "then the mean over the clinicians, and over the jury, of a response: section 4.3.3 of the "
-        "MedHELM paper"
-    ),
-    "published": (
-        "the mean of raw composites over the clinicians, and over the jury, of a response, then z of "
-        "the two columns over the responses that have both: what the MedHELM paper's Table 2 was "
-        "computed with"
-    ),
-}
 ICC = (
     "ICC(C,2) = ICC(3,2), consistency of two columns, the clinicians' and the scorer's (Shrout & "
     "Fleiss 1979; McGraw & Wong 1996). A constant added to one rater changes nothing: points of the "
     "scale are given beside it. It has no lower bound and is never cut at 0."
-)
-LIKE = (
-    "Each clinician is held out in turn: the ICC of the jury with the mean of the other clinicians, "
-    "minus that of the held-out clinician with the same mean, on the same responses. Each of the two "
-    "ICCs is one figure over all clinicians. Only this comparison supports that a jury agrees no worse "
-    "than a clinician does. It is about these clinicians; the interval resamples instances, not "
-    "clinicians."
-)
-MISSING = (
-    "A rating that is missing stays missing and is counted. Nothing is filled in. A reading that "
-    "lacks a criterion has no composite. "
 )
 PLACES = (
     ("All figures of this page", "`medjury analyse calibrate --details --json FILE`"),

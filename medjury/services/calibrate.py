@@ -66,7 +66,7 @@ class CalibrationQuestion:
     ----------
     details : every section of statistics behind the table
     page : each criterion and each response's means too, as a page shows them
-    further : the intervals and the model that stand in notes alone
+    further : the mixed model that stands in a note alone
     reference : how reliable the clinicians are, as JSON has it; details and a page always have it
     check : whether pingouin finds the same ICCs; a page always says so
     families : juror -> model family, of a panel; they count for jurors of whom the study has none

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
+from calibration.headlines import LIKE, MISSING, Z
 from calibration.notes import counted, listed, quoted
 from data.person import is_blind
 from data.queries import benchmarks
@@ -131,8 +132,6 @@ def _rating(engine: Engine, facts: Facts) -> Iterator[str]:
 
 
 def _statistics(calibration: "Calibration") -> Iterator[str]:
-    from calibration.report.sections import LIKE, Z
-
     options = calibration.question.options
     yield "A composite is the mean of a rater's scores of one response over the rubric's criteria."
     yield f"{Z[options.method][:1].upper()}{Z[options.method][1:]}."
@@ -153,8 +152,6 @@ def _statistics(calibration: "Calibration") -> Iterator[str]:
 
 
 def _missing(engine: Engine, calibration: "Calibration") -> Iterator[str]:
-    from calibration.report.sections import MISSING
-
     readings, incomplete = readings_of(calibration.scores)
     yield MISSING.strip()
     yield (
