@@ -17,6 +17,7 @@ import numpy as np
 from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, PanelColumns, columns, why_undefined
 from calibration.bootstrap import (
+    CELLS,
     LEAST_CLUSTERS,
     BootstrapPlan,
     Counts,
@@ -163,7 +164,8 @@ def jury_ranking(scope: Scope, sizes: Sizes | None = None, usd: Prices | None = 
     -------
     Ranking
         A juror without scores, or whose z is undefined, is left out and named in a note.
-        Intervals and expected ICCs are NaN where there is a single instance, or no resample.
+        Intervals and expected ICCs are NaN where there is a single instance, expected ICCs where
+        there is no resample.
 
     Raises
     ------
@@ -258,8 +260,11 @@ def _rows(scope: Scope, names: Sequence[str], pool: JuryPool, usd: Prices) -> li
     """Return the rows by ICC, the highest first, of equal ones the smaller; undefined ones last."""
     grid, n = scope.grid, int(pool.rows.sum())
     instances = grid.instances(pool.rows)
-    icc = pool.icc(np.ones((1, grid.n_clusters)))[0]
-    icc = np.where(n >= LEAST_RESPONSES, icc, np.nan)
+    weights = left_out(grid.n_clusters)
+    held = len(weights) * max(len(grid.responses), len(pool.juries))  # cells, all at once
+    lots = np.array_split(weights, min(len(weights), 1 + held // CELLS))
+    without = np.concatenate([pool.icc(lot) for lot in lots])
+    icc = np.where(n >= LEAST_RESPONSES, without[0], np.nan)
     order = np.argsort(-np.nan_to_num(icc, nan=-np.inf), kind="stable")
     drawn, luck = _resampled(scope, pool, order)
     if instances < LEAST_CLUSTERS:
@@ -270,7 +275,6 @@ def _rows(scope: Scope, names: Sequence[str], pool: JuryPool, usd: Prices) -> li
     ]
     costs = [cost(members, usd) for members in jurors]
     front = on_front(icc, np.array([NAN if usd is None else usd for usd in costs]))
-    without = pool.icc(left_out(grid.n_clusters))
     rows = []
     for place, jury in enumerate(order.tolist()):
         is_known = bool(np.isfinite(icc[jury]))
