@@ -7,7 +7,7 @@ as if it were not there.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -45,6 +45,20 @@ class Weighted:
     counted: Array
     varied: Flags
 
+    def lots(self) -> Iterator["Weighted"]:
+        """Yield it under some of the weightings at a time: as many as a cache holds."""
+        size = max(1, CELLS // max(len(self.values), 1))
+        for start in range(0, len(self.weights), size):
+            lot = slice(start, start + size)
+            yield replace(
+                self,
+                weights=self.weights[lot],
+                mean=self.mean[lot],
+                factor=self.factor[lot],
+                counted=self.counted[lot],
+                varied=self.varied[lot],
+            )
+
     def panel(self, raters: Integers) -> tuple[Array, Array]:
         """Return the sum of some raters' z (B, n), and how many it is of, (B, n) or (1, n)."""
         factor, counted, known = (
@@ -72,7 +86,8 @@ def weighted(grid: RatingMatrix, weights: Array, method: Method) -> Weighted:
             shift[own] = np.nansum(grid.composites[:, own]) / max(known[:, own].sum(), 1.0)
     values = np.where(known > 0, (grid.composites - shift) / spread, 0.0)
     of_responses = weights[:, grid.clusters]
-    number, total, square = (of_responses @ part for part in (known, values, values**2))
+    sums = of_responses @ np.hstack([known, values, values**2])
+    number, total, square = np.hsplit(sums, 3)
     mean = total / np.maximum(number, 1.0)
     about = square - total * mean
     varied: Flags = (number >= 2) & (about > ROUNDING * square)
@@ -91,13 +106,6 @@ def _own_scale(composites: Array) -> tuple[Array, Array]:
     mean: Array = np.nansum(composites, axis=0) / number
     sd = np.sqrt(np.nansum((composites - mean) ** 2, axis=0) / number)
     return mean, np.where(sd > 0, sd, 1.0)
-
-
-def _lots(grid: RatingMatrix, weights: Array, method: Method) -> Iterator[Weighted]:
-    """Yield the matrix under some of the weightings at a time: as many as a cache holds."""
-    lots = 1 + weights.shape[0] * len(grid.responses) // CELLS
-    for lot in np.array_split(weights, min(lots, max(len(weights), 1))):
-        yield weighted(grid, lot, method)
 
 
 def scorer_iccs(
@@ -145,7 +153,7 @@ def scorer_iccs(
             found[:, place] = weighted_icc(score, judge, both, restandardise=published)
         return found
 
-    return np.concatenate([of_lot(lot) for lot in _lots(grid, weights, method)])
+    return np.concatenate([of_lot(lot) for lot in weighted(grid, weights, method).lots()])
 
 
 def _icc_of_raters(
@@ -190,7 +198,7 @@ def pair_icc(grid: RatingMatrix, weights: Array, min_shared: int = 2) -> Array:
             found[:, place] = _icc_of_lines(x, y, own, (factors[0], factors[1]))
         return mean_of_given(found)
 
-    return np.concatenate([of_lot(lot) for lot in _lots(grid, weights, "paper")])
+    return np.concatenate([of_lot(lot) for lot in weighted(grid, weights, "paper").lots()])
 
 
 def _icc_of_lines(x: Array, y: Array, weights: Array, factors: tuple[Array, Array]) -> Array:
@@ -276,35 +284,41 @@ def held_iccs(
 
     def of_lot(lot: Weighted) -> Array:
         everyone, number = lot.panel(clinicians)
-        number = np.broadcast_to(number, everyone.shape)
         jurors, scored = lot.mean_of(members)
         counts = lot.weights * (scored & present)
+        # A clinician takes some of the responses: quick where a response is a row.
+        wide = (everyone, np.broadcast_to(number, everyone.shape), jurors, counts)
+        by_response = [np.ascontiguousarray(part.T) for part in wide]
         squares = np.zeros((2, 3, len(counts), len(held)))
         for place, (own, (_, rows)) in enumerate(zip(own_columns, held, strict=True)):
-            factor, mean, counted = (part[:, [own]] for part in (lot.factor, lot.mean, lot.counted))
-            z = factor * (lot.values[rows, own] - mean)
-            left = number[:, rows] - counted
-            others = (everyone[:, rows] - z) / np.maximum(left, 1.0)
-            shared = counts[:, rows] * ((left > 0) * counted)
-            for side, column in enumerate((jurors[:, rows], z)):
-                about = _about_means(column, others, shared)
-                squares[side, :, :, place] = np.where(lot.varied[:, own], about, 0.0)
+            total, given, jury_mean, weight = (part.take(rows, axis=0) for part in by_response)
+            z = lot.factor[:, own] * (lot.values[rows, own][:, None] - lot.mean[:, own])
+            given -= lot.counted[:, own]
+            others = (total - z) / np.maximum(given, 1.0)
+            weight *= (given > 0) * lot.counted[:, own]
+            about = _about_means((jury_mean, z), others, weight)
+            squares[..., place] = np.where(lot.varied[:, own], about, 0.0)
         pooled = [pooled_icc(side.sum(axis=-1), method) for side in squares]
         return np.column_stack([*pooled, pooled_icc(squares[1], method)])
 
-    return np.concatenate([of_lot(lot) for lot in _lots(grid, weights, method)])
+    return np.concatenate([of_lot(lot) for lot in weighted(grid, weights, method).lots()])
 
 
-def _about_means(x: Array, y: Array, weights: Array) -> Array:
-    """Return Sxx, Syy and Sxy about the means, shape (3, B); 0 where nothing varies."""
-    n = np.maximum(weights.sum(axis=1), 1.0)
-    wx, wy = weights * x, weights * y
-    of_x, of_y = wx.sum(axis=1), wy.sum(axis=1)
-    xx, yy, xy = (np.einsum("bn,bn->b", *pair) for pair in ((wx, x), (wy, y), (wx, y)))
-    about_x, about_y = xx - of_x**2 / n, yy - of_y**2 / n
-    some_x, some_y = about_x > ROUNDING * xx, about_y > ROUNDING * yy
-    shared = np.where(some_x & some_y, xy - of_x * of_y / n, 0.0)
-    return np.stack([np.where(some_x, about_x, 0.0), np.where(some_y, about_y, 0.0), shared])
+def _about_means(both: tuple[Array, Array], y: Array, weights: Array) -> Array:
+    """Return Sxx, Syy and Sxy of two x with one y, all (n, B), about the means, shape (2, 3, B).
+
+    0 where nothing varies.
+    """
+    n, wy = np.maximum(weights.sum(axis=0), 1.0), weights * y
+    of_y, yy = wy.sum(axis=0), np.einsum("nb,nb->b", wy, y)
+    about_y, found = yy - of_y**2 / n, []
+    for x in both:
+        of_x, xx = np.einsum("nb,nb->b", weights, x), np.einsum("nb,nb,nb->b", weights, x, x)
+        about_x, shared = xx - of_x**2 / n, np.einsum("nb,nb->b", wy, x) - of_x * of_y / n
+        some_x, some_y = about_x > ROUNDING * xx, about_y > ROUNDING * yy
+        about = (about_x, some_x), (about_y, some_y), (shared, some_x & some_y)
+        found.append([np.where(varies, sums, 0.0) for sums, varies in about])
+    return np.array(found)
 
 
 def pooled_icc(squares: Array, method: Method) -> Array:
