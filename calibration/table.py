@@ -277,15 +277,10 @@ def _scorer_notes(
 def _coverage(scope: Scope, panel: PanelColumns) -> Note:
     own = scope.composites[scope.composites["rater"].isin(panel.members)]
     n_jurors = own.groupby("response_id")["rater"].size()
-    elsewhere = sum(
-        responses
-        for _, raters, responses in scope.elsewhere
-        if len(raters & {*panel.members}) >= panel.needed
-    )
     return remarks.coverage(
         int(panel.present(scope.grid).sum()),
         len(scope.grid.responses),
-        int((n_jurors >= panel.needed).sum()) + elsewhere,
+        int((n_jurors >= panel.needed).sum()),
         scope.in_study,
     )
 
