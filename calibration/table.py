@@ -48,6 +48,10 @@ FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "
 COLUMNS = (*FIGURES, "note")
 COUNTS = [name for name in FIGURES if name.startswith("n_")]
 MOST_AT_END, LEAST_AWAY = 2 / 3, 60  # share of scores at one end; responses that are not there
+ENOUGH_EACH, LOWERED = (
+    15,
+    0.35,
+)  # responses a clinician; an ICC is too low by this over their number
 ERROR = 0.05  # of all intervals of single benchmarks together
 BOTH = ("the clinicians", "the jury")
 
@@ -267,11 +271,29 @@ def _scorer_notes(
     yield remarks.fewer_jurors(panel.needed, len(panel.members))
     if scope.options.method == "paper" and not (reason and reason.code == "no_z"):
         yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
+    if panel is scope.jury and scope.options.method == "paper":
+        yield _few_each(scope)
     yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
     yield remarks.few_instances(instances)
     yield remarks.shared_instances(int(both.sum()), instances)
     yield remarks.simulated(scope.simulated & {*panel.members, *clinicians})
+
+
+def _few_each(scope: Scope) -> Note | None:
+    """Say by how much z within clinicians who rated few responses lowers the ICC, or return None.
+
+    Simulated studies of 20 clinicians, two a response: some 0.35 / m where each rated m, whatever
+    the ICC (docs/evidence.md).
+    """
+    given = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(axis=0)
+    median = float(np.median(given))
+    if not 2 <= median < ENOUGH_EACH:
+        return None
+    words = (
+        "{median:g} responses a clinician (median): z within so few makes ICCs too low, by about "
+    )
+    return note("few_each", words + "{lower:.2f}", median=median, lower=LOWERED / median)
 
 
 def _coverage(scope: Scope, panel: PanelColumns) -> Note:
