@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import ceil, floor
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -112,6 +114,35 @@ class Scores:
         parts = (table[table["benchmark"] == benchmark] for table in (self.ratings, self.responses))
         ratings, responses = (part.reset_index(drop=True) for part in parts)
         return replace(self, ratings=ratings, responses=responses)
+
+
+def scores_of_table(ratings: pd.DataFrame, scale: tuple[int, int] | None = None) -> Scores:
+    """Return ratings as `Scores`, with what one table of them leaves out.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        response_id, rater, kind and score; where absent, instance_id is the response's, benchmark
+        "all", criterion "score", pass_ and replicate 0.
+    scale : ends of clinicians' and jurors' scores; the lowest and the highest given where None
+
+    Raises
+    ------
+    BadInput, OffScale
+        As `Scores`.
+    """
+    _check_columns(ratings, {"response_id", "rater", "kind", "score"}, "ratings")
+    rest: dict[str, Any] = {"instance_id": ratings["response_id"], "benchmark": "all"}
+    rest |= {"criterion": "score", "pass_": 0, "replicate": 0}
+    table = ratings.assign(**{name: of for name, of in rest.items() if name not in ratings})
+    judged = table[table["kind"] != "metric"]
+    low, high = scale or (floor(judged["score"].min()), ceil(judged["score"].max()))
+    shapes = {
+        str(name): RubricShape(tuple(own["criterion"].unique()), low, high)
+        for name, own in judged.groupby("benchmark")
+    }
+    responses = table[["response_id", "instance_id", "benchmark"]].drop_duplicates()
+    return Scores(table, responses.reset_index(drop=True), shapes)
 
 
 def spelled(table: pd.DataFrame) -> pd.DataFrame:

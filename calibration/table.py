@@ -2,7 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from calibration.agreement import (
 from calibration.clinicians import clinician_rows, yardstick
 from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
+from calibration.decision import Decision
 from calibration.icc import UNDEFINED, Interval, f_interval
 from calibration.intervals import jackknife_interval, left_out
 from calibration.like_for_like import (
@@ -30,6 +32,7 @@ from calibration.like_for_like import (
 from calibration.notes import Figures, Note, filled, note, noted, quoted, told, undefined
 from calibration.other_measures import spearman as spearman_of
 from calibration.pairs import ClinicianPairs, clinician_pairs
+from calibration.protocol import Protocol
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
@@ -38,10 +41,11 @@ from calibration.scope import (
     scopes,
     why_undefined_scope,
 )
-from calibration.scores import Array, Flags, Scores
+from calibration.scores import Array, Flags, Scores, scores_of_table
 from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE
 from calibration.test_retest import intra_rater_row
-from calibration.values import NAN, AnalysisOptions, Method
+from calibration.values import COMBINED, NAN, AnalysisOptions, Method
+from calibration.verdict import JuryClaim, decisions
 from calibration.weighted import pair_icc, scorer_iccs
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
@@ -147,10 +151,86 @@ def agreement_table(
         reps=reps,
         seed=seed,
     )
-    rows = agreement_rows(scores, options, tick)
+    return _table(agreement_rows(scores, options, tick))
+
+
+def _table(rows: Sequence[AgreementRow]) -> pd.DataFrame:
     cells = [[getattr(row, name) for name in FIGURES] + [told(row.notes)] for row in rows]
     table = pd.DataFrame(cells, columns=list(COLUMNS))
     return table.astype(dict.fromkeys(COUNTS, "Int64"))
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What `agreement` finds.
+
+    Attributes
+    ----------
+    table : DataFrame, as `agreement_table` has it
+    decision : whether the jury may stand in for a clinician, with reasons and the next step
+    notes : on the jury's row of the whole
+    """
+
+    table: pd.DataFrame
+    decision: Decision
+    notes: tuple[Note, ...]
+
+
+def agreement(
+    ratings: pd.DataFrame,
+    *,
+    scale: tuple[int, int] | None = None,
+    protocol: Protocol | None = None,
+    **options: Any,
+) -> Agreement:
+    """Return how far jurors and metrics agree with clinicians, and whether the jury may stand in.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        A row a score: response_id, rater, kind ("clinician", "juror" or "metric") and score. Also,
+        where there is more than one: instance_id (what several responses answer), benchmark,
+        criterion, pass_ (1 for a hidden repeat) and replicate.
+    scale : two ends of clinicians' and jurors' scores; the lowest and highest given where None
+    protocol : the margin, and what else was fixed beforehand; None decides nothing
+    options : as of `agreement_table`: jurors, min_jurors, criterion, method, min_shared
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    BadInput, OffScale, Unknown, TooFew
+        As `Scores` and `agreement_table`.
+
+    Examples
+    --------
+    Peak flow of 17 people by a large and by a mini Wright meter, which correlate with r = 0.94
+    (Bland & Altman 1986, Lancet 327, 307): the ICC of two z-scored columns is 2r / (1 + r) = 0.97.
+
+    >>> large = [494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
+    >>> mini = [512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451]
+    >>> both = pd.DataFrame({"large": large, "mini": mini}).rename_axis("response_id")
+    >>> ratings = both.melt(var_name="rater", value_name="score", ignore_index=False).reset_index()
+    >>> ratings["kind"] = ratings["rater"].map({"large": "clinician", "mini": "juror"})
+    >>> found = agreement(ratings, method="published")
+    >>> found.table.set_index("scorer").loc["jury", ["icc", "low", "high"]].astype(float).round(2).tolist()
+    [0.97, 0.92, 0.99]
+
+    With a single clinician nobody can be held out, so that nothing is decided:
+
+    >>> found.decision.kind.value
+    'undefined'
+    """
+    scores, analysis = scores_of_table(ratings, scale), AnalysisOptions(**options)
+    rows = agreement_rows(scores, analysis)
+    jury = analysis.jurors or scores.raters("juror")
+    claim = JuryClaim(protocol, protocol is not None and protocol.is_about(jury, analysis))
+    found = decisions(rows, claim)
+    whole = COMBINED if COMBINED in found else rows[0].benchmark
+    notes = next((row.notes for row in rows if (row.benchmark, row.scorer) == (whole, "jury")), ())
+    return Agreement(_table(rows), found[whole], notes)
 
 
 def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:

@@ -23,4 +23,5 @@ def modules() -> list[str]:
 @pytest.mark.parametrize("name", modules())
 def test_the_examples_of_a_module_do_what_they_say(name: str) -> None:
     found = doctest.testmod(import_module(name))
-    assert found.attempted and not found.failed
+    assert found.attempted
+    assert not found.failed
