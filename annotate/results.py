@@ -9,7 +9,7 @@ from calibration.error_values import BenchmarkErrors, Example
 from calibration.models.rows import CategoryRow, ModelRow
 from calibration.notes import Note
 from calibration.planning.rows import PlanOptions
-from calibration.routing.values import RouteQuestion
+from calibration.routing import RouteQuestion
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 
