@@ -246,7 +246,8 @@ def point_rows(answers: Answers, simulated: Collection[str] = ()) -> list[OnePoi
     by_point = answers.points.groupby(["instance", "number"])
     group = by_point.ngroup().to_numpy(dtype=np.int64)
     pairs = answers.pairs(JURY) if answers.scorers else answers.pairs(CLINICIANS).iloc[:0]
-    tables = tables_of(pairs, group[pairs["place"]], by_point.ngroups)
+    of_pairs = group[pairs["place"].to_numpy(dtype=np.int64)]
+    tables = tables_of(pairs, of_pairs, by_point.ngroups)
     agreement, kappa, ac1 = coefficients(tables)
     told = answers.clinicians.where(answers.clinicians != CANNOT_TELL)
     jury = answers.scorers.get(JURY, pd.Series(NAN, index=answers.points.index))
