@@ -37,7 +37,7 @@ def same_scores_given(
     clinical = table["kind"] == "clinician"
     of_jury = (table["kind"] == "juror") & table["rater"].isin([*jurors])
     is_rated = table["response_id"].isin(table.loc[clinical, "response_id"])
-    read = table.assign(by=table["rater"].mask(clinical, "the clinicians"))
+    read = table.assign(by=table["rater"].astype(object).mask(clinical, "the clinicians"))
     read = read[(clinical | of_jury) & is_rated]
     wanted = [name for name in criteria if criterion in (None, name)]
     found = {name: read[read["benchmark"] == name] for name in scores.benchmarks}
@@ -46,8 +46,9 @@ def same_scores_given(
 
 
 def _alike(read: pd.DataFrame, jurors: Sequence[str], criteria: Sequence[str]) -> Iterator[Note]:
-    means = read.groupby(["criterion", "by", "rater", "response_id"])["score"].mean()
-    given = means.reset_index().groupby(["criterion", "by"])
+    by = ["criterion", "by", "rater", "response_id"]
+    means = read.groupby(by, observed=True)["score"].mean().reset_index()
+    given = means.groupby(["criterion", "by"], observed=True)
     ends = given["score"].agg(["min", "max"])
     is_flat = ends["max"] - ends["min"] <= FLAT * ends.abs().max(axis=1)
     is_one = (given["response_id"].nunique() >= LEAST_ALIKE) & is_flat
