@@ -6,7 +6,6 @@ from pathlib import Path
 
 from annotate.tables import CLASSES
 from calibration import tables
-from calibration.tables import points
 from calibration.tables.meanings import MEANINGS
 from calibration.tables.spec import Group, Table, TableSpec
 from calibration.writers.html import REPORT, html_table
@@ -24,8 +23,7 @@ def headings() -> set[str]:
     specs = [
         own for module in modules for own in vars(module).values() if isinstance(own, TableSpec)
     ]
-    own = {column.heading for spec in specs for column in spec.columns}
-    return own | {*points.AGREEMENT, *points.DETECTION, *points.POINTS}
+    return {column.heading for spec in specs for column in spec.columns}
 
 
 def test_a_meaning_belongs_to_a_heading_and_its_page_is_there() -> None:
