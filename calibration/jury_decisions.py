@@ -214,30 +214,17 @@ def _beside_chosen(
     ranking: Ranking, considered: Sequence[JuryRow], chosen: JuryRow
 ) -> Iterator[Note | None]:
     """Yield why it is not the jury with the highest ICC, nor that of all jurors together."""
-    best, number = ranking.rows[0], len(ranking.rows)
+    best = ranking.rows[0]
     highest = max(considered, key=lambda row: row.icc_honest)
-    whole = next((row for row in considered if _compared(ranking, row) == 1), None)
     if highest is not chosen:
         yield _why_not_highest(highest, chosen)
-    if chosen is whole and best.icc_honest < chosen.icc_honest:
+    if _compared(ranking, chosen) == 1 and best.icc_honest < chosen.icc_honest:
         words = (
             "choosing a jury brings no gain: {expected:z.3f} is expected of the best of {compared} "
         )
         words += "juries, whichever it is"
-        yield note("choosing_expected", words, compared=number, expected=best.icc_honest)
-    elif best not in (chosen, highest):
-        yield note(
-            "highest_is_luck",
-            "the highest observed ICC, {icc:z.3f}, is that of {jurors}; the ICC expected on new "
-            "responses of the best of {compared} juries is {expected:z.3f}",
-            jurors=best.jurors,
-            icc=best.icc,
-            expected=best.icc_honest,
-            compared=number,
-        )
-    if whole and whole not in (chosen, highest):
-        words = "expected of all {jurors} jurors together, without a choice: {expected:z.3f}"
-        yield note("all_together", words, jurors=whole.size, expected=whole.icc_honest)
+        compared = len(ranking.rows)
+        yield note("choosing_expected", words, compared=compared, expected=best.icc_honest)
 
 
 def _why_not_highest(highest: JuryRow, chosen: JuryRow) -> Note:

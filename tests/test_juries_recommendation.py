@@ -64,7 +64,7 @@ def test_the_issues_screen_now_names_a_jury_and_what_is_expected_of_it():
     )  # fmt: skip
     assert (found.kind, found.names, found.estimate) == (DecisionKind.RECOMMENDED, ("a, b",), 0.302)
     assert found.headline == "Recommended jury: a, b."
-    assert codes(found) == ["expected_chosen", "all_together", "costs_unknown"]
+    assert codes(found) == ["expected_chosen", "costs_unknown"]
     assert (
         "Expected ICC(C,2) of a, b with the clinicians on new responses: 0.302"
         in found.sentences[0]
