@@ -1,9 +1,9 @@
 """The bootstrap over instances: resample them with all their responses and read off intervals."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -42,26 +42,12 @@ def draw_counts(
     rows : responses in all the clusters, which bounds the resamples yielded at a time
     """
     random = np.random.default_rng(seed)
-    for size in _lots(rows or clusters, reps):
-        yield _drawn(random, clusters, size)
-
-
-@dataclass(frozen=True, eq=False)
-class Lot:
-    """Some resamples yet to be drawn: the generator's state before them, small enough to send to a worker.
-
-    Wherever it is drawn, it is the lot that `draw_counts` yields in its place.
-    """
-
-    state: Mapping[str, Any]
-    clusters: int
-    size: int
-
-    def counts(self) -> Counts:
-        """Draw them."""
-        random = np.random.default_rng()
-        random.bit_generator.state = self.state
-        return _drawn(random, self.clusters, self.size)
+    at_once = max(1, min(MOST_AT_ONCE, CELLS // max(rows or clusters, 1)))
+    for size in (min(at_once, reps - start) for start in range(0, reps, at_once)):
+        drawn = random.integers(0, clusters, size=(size, clusters))
+        drawn += clusters * np.arange(size)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=size * clusters)
+        yield counts.reshape(size, clusters).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,40 +67,8 @@ class BootstrapPlan:
 
 def by_lots(statistic: Callable[[Counts], T], plan: BootstrapPlan) -> Iterator[T]:
     """Yield a statistic of one lot of resamples after another, in the order of `draw_counts`."""
-    if plan.executor is None:
-        drawn = draw_counts(plan.clusters, reps=plan.reps, seed=plan.seed, rows=plan.rows)
-        return map(statistic, drawn)
-    return plan.executor.map(_OfLot(statistic), _undrawn(plan))
-
-
-@dataclass(frozen=True, eq=False)
-class _OfLot(Generic[T]):
-    """A statistic of a lot that is drawn where it is computed."""
-
-    statistic: Callable[[Counts], T]
-
-    def __call__(self, lot: Lot) -> T:
-        return self.statistic(lot.counts())
-
-
-def _undrawn(plan: BootstrapPlan) -> Iterator[Lot]:
-    """Yield the lots undrawn: the generator only advances past each."""
-    random = np.random.default_rng(plan.seed)
-    for size in _lots(plan.rows or plan.clusters, plan.reps):
-        yield Lot(random.bit_generator.state, plan.clusters, size)
-        random.integers(0, plan.clusters, size=(size, plan.clusters))
-
-
-def _lots(rows: int, reps: int) -> Iterator[int]:
-    at_once = max(1, min(MOST_AT_ONCE, CELLS // max(rows, 1)))
-    yield from (min(at_once, reps - start) for start in range(0, reps, at_once))
-
-
-def _drawn(random: np.random.Generator, clusters: int, size: int) -> Counts:
-    drawn = random.integers(0, clusters, size=(size, clusters))
-    drawn += clusters * np.arange(size)[:, None]
-    counts = np.bincount(drawn.ravel(), minlength=size * clusters)
-    return counts.reshape(size, clusters).astype(np.float64)
+    drawn = draw_counts(plan.clusters, reps=plan.reps, seed=plan.seed, rows=plan.rows)
+    return plan.executor.map(statistic, drawn) if plan.executor else map(statistic, drawn)
 
 
 def replicates(statistic: Statistic, plan: BootstrapPlan, tick: Tick | None = None) -> Array:
