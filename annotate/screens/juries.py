@@ -17,7 +17,7 @@ from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, cho
 from annotate.screens.frame import good, heading, lead
 from calibration.notes import listed
 from calibration.report.ledger import ever_tried
-from calibration.tables.meanings import TRIED_SHORT, TRIED_WORDS
+from calibration.tables.agreement import TRIED_SHORT, TRIED_WORDS
 from calibration.tables.numbers import fixed, whole
 from calibration.tables.spec import Group, Table
 from calibration.values import AnalysisOptions

@@ -18,7 +18,7 @@ from calibration.report.figures import Figure
 from calibration.report.ledger import ledger_words, tried_table
 from calibration.scope import CliniciansRow
 from calibration.tables import agreement, jurors
-from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT, TRIED_WORDS
+from calibration.tables.agreement import TRIED_SHORT, TRIED_WORDS
 from calibration.tables.numbers import known, marked, money, whole
 from calibration.tables.numbers import place as heading_of
 from calibration.tables.response_groups import (
@@ -28,7 +28,7 @@ from calibration.tables.response_groups import (
     named,
     threshold,
 )
-from calibration.tables.spec import Table, TableSpec, laid_out
+from calibration.tables.spec import ICC_WORDS, Table, TableSpec, laid_out
 from calibration.values import COMBINED
 
 Fact = tuple[str, str]

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from calibration.tables.agreement import DIFFERENCE
 from calibration.tables.numbers import Typeface, fixed
-from calibration.tables.spec import Column, TableSpec, count, icc_between, number, probability
+from calibration.tables.spec import Column, TableSpec, count, icc, icc_between, number, probability
 
 LEGEND = (
     "Expected: ICC on new responses, corrected for choosing the best; quote its interval.",
@@ -19,7 +20,7 @@ COMPARISON = TableSpec(
     (
         number("First", "icc_a", 3),
         number("Second", "icc_b", 3),
-        number("Difference", "difference", 3),
+        number("Difference", "difference", 3, help=DIFFERENCE),
         icc_between("95 %", "low", "high", 3),
         probability("p", "p"),
         count("Comparisons", "n_tried"),
@@ -51,12 +52,12 @@ RANKING = TableSpec(
     (
         count("Rank", "rank", wide=True),
         count("Jurors", "size", wide=True),
-        number("ICC(C,2)", "icc", 3),
-        number("Expected", "icc_honest", 3),
+        icc(),
+        number("Expected", "icc_honest", 3, help=LEGEND[0]),
         icc_between("95 % of expected", "honest_low", "honest_high"),
-        icc_between("95 % observed", "low", "high", wide=True),
-        Column("US dollars", _usd, ("usd_per_response",)),
-        Column("Best value", _best_value, ("on_front",), is_words=True, wide=True),
+        icc_between("95 % observed", "low", "high", wide=True, help=LEGEND[1]),
+        Column("US dollars", _usd, help=LEGEND[2]),
+        Column("Best value", _best_value, is_words=True, wide=True, help=LEGEND[3]),
         count("Responses", "n_responses"),
     ),
     in_columns=frozenset(["undefined_resamples"]),
