@@ -113,7 +113,7 @@ class TableSpec:
     columns : the others, in order
     in_columns : codes of notes that are not told below the table: a column says the same
     tells : fields of which one must be known for the rows to make a table
-    wanted, most : which rows it shows, and how many at the most
+    wanted : which rows it shows
     unwanted : what holds for the rows that it does not show, if that is worth saying
     reading : makes a line on how its figures are to be read, the first below the table
     """
@@ -125,7 +125,6 @@ class TableSpec:
     in_columns: frozenset[str] = frozenset()
     tells: tuple[str, ...] = ()
     wanted: Callable[[Any], bool] = lambda _: True
-    most: int | None = None
     named: Callable[[str], str] = scorer
     within: str = ""
     unwanted: str = ""
@@ -133,7 +132,7 @@ class TableSpec:
 
     def shown(self, rows: Sequence[Any]) -> list[Any]:
         """Return the rows that the table shows."""
-        return [row for row in rows if self.wanted(row)][: self.most]
+        return [row for row in rows if self.wanted(row)]
 
     def rest(self, rows: Sequence[Any]) -> str:
         """Return what holds for the rows that it does not show, with their names; "" for none."""
