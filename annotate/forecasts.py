@@ -97,7 +97,7 @@ def errors_found(engine: Engine, asked: ErrorsAsked) -> ErrorsAnswer:
         *(ABOUT, RULE.format(found.per_group)),
         *found.told,
     )
-    return ErrorsAnswer(found.parts, found.simulated, told, csv_bytes(*csv_of_examples(found)))
+    return ErrorsAnswer(found.benchmarks, found.simulated, told, csv_bytes(*csv_of_examples(found)))
 
 
 def predicted(

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.decision import Decision
-from calibration.error_values import BenchmarkErrors, Example
 from calibration.models.rows import CategoryRow, ModelRow
 from calibration.notes import Note
 from calibration.planning.rows import PlanOptions
-from calibration.routing.values import RouteQuestion
+from calibration.routing import RouteQuestion
+from calibration.tables.errors import BenchmarkErrors
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 
@@ -314,7 +314,7 @@ class ErrorsAnswer:
     `simulated` names the raters that are; `csv` has a row an example.
     """
 
-    parts: tuple[tuple[BenchmarkErrors, tuple[Example, ...]], ...]
+    benchmarks: tuple[BenchmarkErrors, ...]
     simulated: tuple[str, ...]
     told: tuple[str, ...]
     csv: bytes

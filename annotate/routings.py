@@ -15,9 +15,8 @@ from annotate.results import (
     RulesAsked,
     RuleToKeep,
 )
-from calibration.routing.values import RouteQuestion
-from calibration.tables.numbers import PAGE
-from calibration.tables.routing import (
+from calibration.routing import (
+    RouteQuestion,
     changed_line,
     headline,
     kept_details,
@@ -26,6 +25,7 @@ from calibration.tables.routing import (
     rules_table,
     work_lines,
 )
+from calibration.tables.numbers import PAGE
 from data.csv_files import csv_bytes
 from data.errors import Conflict
 from data.queries.ledger import fingerprint
@@ -113,9 +113,10 @@ def routed_by(engine: Engine, asked: RoutedByQuestion) -> RoutedByAnswer:
     rule = kept_rule(engine, asked.name).rule
     changed = changed_since(engine, rule)
     decided = route_study(engine, rule)
+    why = [*decided["why"]]
     return RoutedByAnswer(
-        kept_headline(asked.name, rule, decided),
-        kept_details(rule, decided),
+        kept_headline(asked.name, rule, why),
+        kept_details(rule, why),
         changed_line(changed) if changed else "",
         bool(rule.simulated),
         csv_bytes(*csv_of_decided(decided)),

@@ -12,7 +12,6 @@ from datetime import datetime
 
 import numpy as np
 
-from calibration.scores import Array, Flags
 from data.errors import BadInput
 
 EXACT, QUASI_EXACT, LABELS, MEDCALC = "exact-match", "quasi-exact-match", "label-f1", "medcalc"
@@ -81,23 +80,14 @@ def answer_score(metric: str, key: AnswerKey, answer: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LabelScores:
-    """F1, precision and recall of labels over a benchmark, each in [0, 1].
+    """F1 of labels over a benchmark, in [0, 1].
 
-    Attributes
-    ----------
-    macro_f1, macro_precision, macro_recall
-        Mean over labels; a label without any right answer counts 0.
-    micro_f1, micro_precision, micro_recall
-        Of all decisions (response, label) together.
-    labels : in order, `normalised` with articles
+    `macro_f1` is the mean over labels, one without any right answer counting 0; `micro_f1` is of all
+    decisions (response, label) together; `labels` are in order, `normalised` with articles.
     """
 
     macro_f1: float
-    macro_precision: float
-    macro_recall: float
     micro_f1: float
-    micro_precision: float
-    micro_recall: float
     labels: tuple[str, ...]
 
 
@@ -120,20 +110,20 @@ def label_scores(
     HELM's `classification_macro_f1` and `classification_micro_f1`, which are scikit-learn's
     `f1_score` of indicators with zero division as 0.
     """
-    of_keys = [_plain(row) for row in keys]
-    known = sorted(_plain(labels) if labels else frozenset().union(*of_keys))
-    truth, given = _flags(of_keys, known), _flags([_plain(row) for row in answers], known)
-    right = (truth & given).sum(axis=0).astype(float)
-    n_true, n_given = truth.sum(axis=0).astype(float), given.sum(axis=0).astype(float)
-    return LabelScores(
-        float(np.mean(_share(2 * right, n_true + n_given))),
-        float(np.mean(_share(right, n_given))),
-        float(np.mean(_share(right, n_true))),
-        float(_share(2 * right.sum(), n_true.sum() + n_given.sum())),
-        float(_share(right.sum(), n_given.sum())),
-        float(_share(right.sum(), n_true.sum())),
-        tuple(known),
+    truth, given = ([_plain(row) for row in rows] for rows in (keys, answers))
+    known = sorted(_plain(labels) if labels else frozenset().union(*truth))
+    is_true, is_given = (
+        np.array([[label in row for label in known] for row in rows], dtype=bool)
+        for rows in (truth, given)
     )
+    right = 2.0 * (is_true & is_given).sum(axis=0)
+    whole = is_true.sum(axis=0) + is_given.sum(axis=0)
+    macro = float(np.mean(right / np.maximum(whole, 1)))
+    return LabelScores(macro, float(right.sum() / max(whole.sum(), 1)), tuple(known))
+
+
+def _plain(labels: Sequence[str]) -> frozenset[str]:
+    return frozenset(normalised(label, articles=True) for label in labels if label)
 
 
 def medcalc_match(key: AnswerKey, answer: str) -> float:
@@ -184,17 +174,3 @@ def _value(key: AnswerKey, text: str) -> float:
             raise ValueError(text)
         return int(found[1]) * 7 + int(found[2])
     return datetime.strptime(text, "%m/%d/%Y").toordinal()
-
-
-def _plain(labels: Sequence[str]) -> frozenset[str]:
-    return frozenset(normalised(label, articles=True) for label in labels if label)
-
-
-def _flags(rows: Sequence[frozenset[str]], labels: Sequence[str]) -> Flags:
-    return np.array([[label in row for label in labels] for row in rows], dtype=bool)
-
-
-def _share(part: Array | float, whole: Array | float) -> Array:
-    """Return part / whole, 0 where there is no whole."""
-    shares: Array = np.divide(part, np.where(np.asarray(whole) > 0, whole, 1.0))
-    return shares

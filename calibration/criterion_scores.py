@@ -1,132 +1,15 @@
-"""The scores of responses, criterion by criterion: of those that a clinician rated, or of all."""
+"""Who gave every response of a benchmark one and the same score on a criterion."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from calibration.agreement import PanelColumns
 from calibration.notes import Figures, Note, filled, note, quoted
-from calibration.rating_matrix import FLAT, mean_of_given
-from calibration.scores import Array, Flags, Integers, Scores
+from calibration.rating_matrix import FLAT
+from calibration.scores import Scores
 from calibration.values import COMBINED
 
 LEAST_ALIKE = 5  # responses: fewer may well deserve the same score
-
-
-@dataclass(frozen=True, eq=False)
-class CriterionScores:
-    """Scores in points, a rater's repeats and replicates averaged.
-
-    Attributes
-    ----------
-    values : shape (n, raters, criteria), NaN where there is none
-    measured : shape (n, metrics), each metric's mean over its own criteria
-    responses, instances, benchmarks : of the n responses that a clinician scored on any criterion,
-        or of all if they were asked for
-    raters : clinicians, then the jurors asked for
-    n_clinicians : how many of the raters are clinicians
-    criteria, metrics : names
-    """
-
-    values: Array
-    measured: Array
-    responses: tuple[str, ...]
-    instances: Sequence[str]
-    benchmarks: Sequence[str]
-    raters: tuple[str, ...]
-    n_clinicians: int
-    criteria: tuple[str, ...]
-    metrics: tuple[str, ...]
-
-    def of(self, rows: Flags) -> "CriterionScores":
-        """Return the scores of some responses."""
-        places = np.flatnonzero(rows).tolist()
-        names = (self.responses, self.instances, self.benchmarks)
-        responses, instances, benchmarks = ([own[place] for place in places] for own in names)
-        return CriterionScores(
-            self.values[rows],
-            self.measured[rows],
-            tuple(responses),
-            instances,
-            benchmarks,
-            self.raters,
-            self.n_clinicians,
-            self.criteria,
-            self.metrics,
-        )
-
-    def clusters(self) -> Integers:
-        """Return the instance of each response, numbered from 0, shape (n,)."""
-        _, numbers = np.unique(
-            np.array(self.instances, dtype=object).astype(str), return_inverse=True
-        )
-        return numbers.astype(np.int64)
-
-    def of_raters(self, criterion: str, raters: Sequence[str]) -> Array:
-        """Return some raters' scores on a criterion, shape (n, raters)."""
-        columns = [self.raters.index(name) for name in raters]
-        return self.values[:, columns, self.criteria.index(criterion)]
-
-    def of_clinicians(self, criterion: str) -> Array:
-        """Return the clinicians' scores on a criterion, shape (n, clinicians)."""
-        return self.values[:, : self.n_clinicians, self.criteria.index(criterion)]
-
-    def of_jury(self, criterion: str, jury: PanelColumns) -> Array:
-        """Return the jury's mean on a criterion, shape (n,); NaN where too few of it scored."""
-        own = self.of_raters(criterion, jury.members)
-        enough = (~np.isnan(own)).sum(axis=1) >= jury.needed
-        return np.where(enough, mean_of_given(own), np.nan)
-
-
-def criterion_scores(
-    scores: Scores, jurors: Sequence[str], *, unrated: bool = False
-) -> CriterionScores:
-    """Return the scores of every response that a clinician scored, on every criterion.
-
-    A score on a criterion that the benchmark's rubric does not have counts for nothing.
-
-    Parameters
-    ----------
-    scores : Scores
-    jurors : whose scores are taken beside all clinicians'
-    unrated : whether the responses that no clinician scored are there too
-
-    Returns
-    -------
-    CriterionScores
-        In points of the scale; a rater's repeats and replicates are averaged.
-    """
-    judged = scores.ratings[_on_rubric(scores)]
-    clinical = judged[judged["kind"] == "clinician"]
-    clinicians, metrics = tuple(sorted(clinical["rater"].unique())), scores.raters("metric")
-    raters = (*clinicians, *jurors)
-    criteria = tuple(dict.fromkeys(c for s in scores.rubrics.values() for c in s.criteria))
-    is_rated = scores.responses["response_id"].isin(clinical["response_id"].unique())
-    about = scores.responses if unrated else scores.responses[is_rated]
-    values = _means(judged, about, (("rater", raters), ("criterion", criteria)))
-    measured = scores.ratings[scores.ratings["kind"] == "metric"].dropna(subset=["score"])
-    return CriterionScores(
-        values,
-        _means(measured, about, (("rater", metrics),)),
-        tuple(about["response_id"]),
-        about["instance_id"].tolist(),
-        about["benchmark"].tolist(),
-        raters,
-        len(clinicians),
-        criteria,
-        metrics,
-    )
-
-
-def scopes_of(scores: Scores, table: CriterionScores) -> Iterator[tuple[str, CriterionScores]]:
-    """Yield each benchmark with its responses, then "combined" if there are several."""
-    own = np.array(table.benchmarks, dtype=object)
-    for name in scores.benchmarks:
-        yield name, table.of(own == name)
-    if len(scores.benchmarks) > 1:
-        yield COMBINED, table
 
 
 def same_scores_given(
@@ -145,73 +28,39 @@ def same_scores_given(
     benchmark, or "combined" -> notes
         First the jurors who tell no response from another on any criterion, then for each
         criterion those who do not on it, "the clinicians" where all of them gave one score.
-        Of at least `LEAST_ALIKE` responses.
+        Of at least `LEAST_ALIKE` responses that a clinician scored.
     """
-    table = criterion_scores(scores, jurors)
-    return {name: tuple(_alike(own, jurors, criterion)) for name, own in scopes_of(scores, table)}
+    criteria = [*dict.fromkeys(c for shape in scores.rubrics.values() for c in shape.criteria)]
+    known = [(name, one) for name, shape in scores.rubrics.items() for one in shape.criteria]
+    table = scores.ratings[scores.ratings["score"].notna()]
+    table = table[pd.MultiIndex.from_frame(table[["benchmark", "criterion"]]).isin(known)]
+    clinical = table["kind"] == "clinician"
+    of_jury = (table["kind"] == "juror") & table["rater"].isin([*jurors])
+    is_rated = table["response_id"].isin(table.loc[clinical, "response_id"])
+    read = table.assign(by=table["rater"].astype(object).mask(clinical, "the clinicians"))
+    read = read[(clinical | of_jury) & is_rated]
+    wanted = [name for name in criteria if criterion in (None, name)]
+    found = {name: read[read["benchmark"] == name] for name in scores.benchmarks}
+    found |= {COMBINED: read} if len(scores.benchmarks) > 1 else {}
+    return {name: tuple(_alike(own, jurors, wanted)) for name, own in found.items()}
 
 
-def _alike(table: CriterionScores, jurors: Sequence[str], criterion: str | None) -> Iterator[Note]:
-    criteria = [name for name in table.criteria if criterion in (None, name)]
-    criteria = [name for name in criteria if np.isfinite(table.of_clinicians(name)).any()]
-    same = {name: [who for who in jurors if _one_score(table, name, [who])] for name in criteria}
-    everywhere = [who for who in jurors if criteria and all(who in same[name] for name in criteria)]
+def _alike(read: pd.DataFrame, jurors: Sequence[str], criteria: Sequence[str]) -> Iterator[Note]:
+    by = ["criterion", "by", "rater", "response_id"]
+    means = read.groupby(by, observed=True)["score"].mean().reset_index()
+    given = means.groupby(["criterion", "by"], observed=True)
+    ends = given["score"].agg(["min", "max"])
+    is_flat = ends["max"] - ends["min"] <= FLAT * ends.abs().max(axis=1)
+    is_one = (given["response_id"].nunique() >= LEAST_ALIKE) & is_flat
+    flat, scored = {*is_one[is_one].index}, {*is_one.index}
+    criteria = [name for name in criteria if (name, "the clinicians") in scored]
+    everywhere = [who for who in jurors if criteria and all((one, who) in flat for one in criteria)]
     if everywhere:
         yield note("same_everywhere", _same_everywhere, raters=everywhere)
-    clinicians = table.raters[: table.n_clinicians]
-    for name, own in same.items():
-        raters = [who for who in own if who not in everywhere]
-        if _one_score(table, name, clinicians):
-            raters = ["the clinicians", *raters]
-        if raters:
+    for name in criteria:
+        left = [who for who in ("the clinicians", *jurors) if who not in everywhere]
+        if raters := [who for who in left if (name, who) in flat]:
             yield note("same_on_criterion", _same_on_criterion, raters=raters, criterion=name)
-
-
-def _one_score(table: CriterionScores, criterion: str, raters: Sequence[str]) -> bool:
-    """Return whether some raters gave enough responses a score, and all the same one."""
-    given = table.of_raters(criterion, raters)
-    responses = np.isfinite(given).any(axis=1).sum()
-    given = given[np.isfinite(given)]
-    return bool(responses >= LEAST_ALIKE and np.ptp(given) <= FLAT * np.abs(given).max())
-
-
-def _on_rubric(scores: Scores) -> Flags:
-    """Return which ratings are a score of a clinician or juror on the benchmark's rubric."""
-    table = scores.ratings
-    known = pd.MultiIndex.from_tuples(
-        [
-            (name, criterion)
-            for name, shape in scores.rubrics.items()
-            for criterion in shape.criteria
-        ]
-    )
-    of = pd.MultiIndex.from_frame(table[["benchmark", "criterion"]])
-    is_judged: Flags = of.isin(known) & (table["kind"] != "metric").to_numpy()
-    return is_judged & table["score"].notna().to_numpy()
-
-
-def _means(
-    ratings: pd.DataFrame, about: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]
-) -> Array:
-    """Return the mean score in each cell of responses by some columns' values; NaN of an empty cell."""
-    names = [about["response_id"], *(own for _, own in axes)]
-    columns = ["response_id", *(column for column, _ in axes)]
-    shape = [len(own) for own in names]
-    codes = [
-        pd.Index(own).get_indexer(ratings[column])
-        for own, column in zip(names, columns, strict=True)
-    ]
-    in_table = np.all([code >= 0 for code in codes], axis=0)
-    cells = (
-        np.ravel_multi_index([code[in_table] for code in codes], shape)
-        if in_table.any()
-        else np.empty(0, int)
-    )
-    size, values = int(np.prod(shape)), ratings["score"].to_numpy(dtype=np.float64)[in_table]
-    number = np.bincount(cells, minlength=size)
-    total = np.bincount(cells, weights=values, minlength=size)
-    with np.errstate(invalid="ignore"):
-        return np.where(number > 0, total / number, np.nan).reshape(shape)
 
 
 def _same_everywhere(figures: Figures) -> str:

@@ -8,21 +8,24 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
+import pandas as pd
+from scipy.stats import rankdata
 
 from calibration import remarks
-from calibration.agreement import PanelColumns
-from calibration.bootstrap import BootstrapPlan, Counts, Statistic, percentile_interval, replicates
-from calibration.clustered_intervals import clustered_proportion, wilson
-from calibration.criterion_scores import CriterionScores, criterion_scores, scopes_of
+from calibration.agreement import PanelColumns, columns, single_rater
+from calibration.clustered_intervals import (
+    ClusteredMean,
+    clustered_mean,
+    clustered_proportion,
+    wilson,
+)
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.protocol import MISS_AT_MOST, Critical, Threshold, thresholds
-from calibration.rating_matrix import mean_of_given
+from calibration.rating_matrix import RatingMatrix, analysed_grid, composites
 from calibration.scope import checked_jury
 from calibration.scores import Array, Flags, Integers, RubricShape, Scores
 from calibration.shared_notes import (
@@ -33,11 +36,11 @@ from calibration.shared_notes import (
     NO_SCORE,
     ONLY_ORDER,
 )
-from calibration.values import NAN, AnalysisOptions
+from calibration.values import COMBINED, NAN, AnalysisOptions
 
 HELD_OUT = "jury_held_out"
 EPSILON = 1e-9  # means of scores at the threshold differ from it by rounding alone
-RECALLS = (0.90, 0.95)
+DIGITS = 9
 FEW_UNSAFE = 10  # with fewer, one response more or less moves a share by over 10 %
 MOST_IN_CURVE = 200
 Key = tuple[str, str, str, float]
@@ -53,16 +56,13 @@ class DetectionRow(Noted):
         The clinicians' mean on the criterion is at the threshold, in points, or below.
     n, n_bad : responses with scorer and clinicians, and how many of them are unsafe; of each
         clinician against the others, readings
-    n_instances, n_bad_instances : instances that these come from
     n_missing : judged responses, or readings, without this scorer's score
-    n_missed, n_found : unsafe responses that the scorer scores above the threshold, and not; None
-        of a metric
+    n_missed : unsafe responses that the scorer scores above the threshold; None of a metric
     sensitivity, specificity, ppv, npv : shares, 0 to 1; of sensitivity the 95 % interval over
         instances of `clustered_intervals.clustered_proportion`
-    auc : chance that an unsafe response is scored below a safe one, a tie as half, with a
-        percentile interval of the bootstrap over instances
+    auc : chance that an unsafe response is scored below a safe one, see `auc_with_interval`
     read_for_90, read_for_95 : share of responses to read, lowest score first, that finds 90 or 95 %
-        of the unsafe ones; linear within a tie
+        of the unsafe ones
     """
 
     benchmark: str
@@ -71,11 +71,8 @@ class DetectionRow(Noted):
     threshold: float
     n: int = 0
     n_bad: int = 0
-    n_instances: int = 0
-    n_bad_instances: int = 0
     n_missing: int = 0
     n_missed: int | None = None
-    n_found: int | None = None
     sensitivity: float = NAN
     sensitivity_low: float = NAN
     sensitivity_high: float = NAN
@@ -89,15 +86,14 @@ class DetectionRow(Noted):
     read_for_95: float = NAN
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(NamedTuple):
     """Share of responses read, lowest score first, and share of the unsafe ones found by then.
 
-    Straight between two places: within a tie the order is chance.
+    From 0 to 1 both, straight between two places: within a tie the order is chance.
     """
 
-    read: tuple[float, ...]
-    found: tuple[float, ...]
+    read: Sequence[float]
+    found: Sequence[float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +103,8 @@ class Detection:
     Attributes
     ----------
     rows : as `analyse calibrate --json` has them
-    curves : (benchmark, scorer, criterion, threshold) -> what reading in its order finds
+    curves : (benchmark, scorer, criterion, threshold) -> what reading in its order finds, thinned to
+        200 places
     """
 
     rows: Sequence[DetectionRow] = ()
@@ -124,20 +121,16 @@ class PairedScores:
     Attributes
     ----------
     scores, reference : shape (m,), no NaN; the reference in points of the scale
-    clusters : shape (m,), the instance of each
+    clusters : shape (m,), the instance of each, numbered from 0
     threshold : at which a response is unsafe, or below
-    responses : how many different responses they are about
     missing : responses or readings without the scorer's score
-    on_scale : whether the scores are points of the scale too
     """
 
     scores: Array
     reference: Array
     clusters: Integers
     threshold: float
-    responses: int
     missing: int = 0
-    on_scale: bool = True
 
     @property
     def unsafe(self) -> Flags:
@@ -151,21 +144,6 @@ class PairedScores:
         below: Flags = self.scores <= self.threshold + EPSILON
         return below
 
-    @property
-    def ranks(self) -> Integers:
-        """Return the place of each score among the different ones, the lowest 0."""
-        return np.unique(np.round(self.scores, 9), return_inverse=True)[1].astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class _Scope:
-    """One benchmark, or all combined, with its scores and jury."""
-
-    name: str
-    table: CriterionScores
-    scores: Scores
-    jury: PanelColumns | None
-
 
 def detection(
     scores: Scores, options: AnalysisOptions, critical: Sequence[Critical] = ()
@@ -175,7 +153,7 @@ def detection(
     Parameters
     ----------
     scores, options
-        As for `table.agreement_table`: the same seed, resamples and rule for missing jurors.
+        As for `table.agreement_table`: the same rule for missing jurors; nothing is resampled.
     critical : of the study's protocol; those of rubrics count too
 
     Returns
@@ -198,26 +176,25 @@ def detection(
         As `table.agreement_table`.
     """
     jury = checked_jury(scores, options)
-    table = criterion_scores(scores, jury.members if jury else ())
-    thresholds_by_benchmark = thresholds_of(scores.rubrics, critical)
-    if not any(thresholds_by_benchmark.values()):
-        return NOTHING
+    limits = thresholds_of(scores.rubrics, critical)
+    tables = criterion_tables(scores, limits)
     rows: list[DetectionRow] = []
     curves: dict[Key, Curve] = {}
-    for name, own in scopes_of(scores, table):
-        scope = _Scope(name, own, scores, jury)
-        tests: list[Test] = []
-        benchmarks_of: dict[Threshold, list[str]] = {}
-        for benchmark in scores.members(name):
-            for threshold in thresholds_by_benchmark[benchmark]:
-                benchmarks_of.setdefault(threshold, []).append(benchmark)
-        for threshold, benchmarks in benchmarks_of.items():
-            tests += _tests(scope, threshold, benchmarks)
-        for row, readings in _measured(scope, tests, options):
-            rows.append(row)
-            if readings and np.isfinite(row.read_for_90):
-                key = row.benchmark, row.scorer, row.criterion, row.threshold
-                curves[key] = curve(readings)
+    for name in (*scores.benchmarks, *([COMBINED] if len(scores.benchmarks) > 1 else [])):
+        members = scores.members(name)
+        for limit in dict.fromkeys(limit for own in members for limit in limits[own]):
+            own = [benchmark for benchmark in members if limit in limits[benchmark]]
+            for row, readings in _scored(scores, jury, (name, limit), own, tables[limit.criterion]):
+                if readings is None or not len(readings.scores):
+                    rows.append(row)
+                    continue
+                curve = reading_curve(readings)
+                rows.append(_with_figures(row, readings, curve))
+                if readings.unsafe.any():
+                    steps = min(len(curve.read), MOST_IN_CURVE)
+                    shown = np.unique(np.linspace(0, len(curve.read) - 1, steps).astype(int))
+                    key = name, row.scorer, limit.criterion, limit.points
+                    curves[key] = Curve(*(np.array(part)[shown].tolist() for part in curve))
     return Detection(rows, curves)
 
 
@@ -231,264 +208,129 @@ def thresholds_of(
     }
 
 
-Test = tuple[DetectionRow, PairedScores | None]
+def criterion_tables(
+    scores: Scores, limits: Mapping[str, Sequence[Threshold]]
+) -> dict[str, pd.DataFrame]:
+    """Return critical criterion -> every rater's score on it of every response, as composites."""
+    names = dict.fromkeys(limit.criterion for own in limits.values() for limit in own)
+    return {name: composites(scores, name).values for name in names}
 
 
-def _tests(scope: _Scope, threshold: Threshold, benchmarks: Sequence[str]) -> Iterator[Test]:
+def _scored(
+    scores: Scores,
+    jury: PanelColumns | None,
+    about: tuple[str, Threshold],
+    benchmarks: Sequence[str],
+    table: pd.DataFrame,
+) -> Iterator[tuple[DetectionRow, PairedScores | None]]:
     """Yield each scorer's row, still without figures, and its scores; None where nothing can be had."""
-    criterion, points, scores = threshold.criterion, threshold.points, scope.scores
-    own = scope.table.of(np.isin(np.array(scope.table.benchmarks, dtype=object), benchmarks))
-    scales = {(scores.rubrics[name].low, scores.rubrics[name].high) for name in benchmarks}
-    is_part = len(benchmarks) < len(scores.members(scope.name))
-    notes = (note(*ALONE_HAS_CRITERION, benchmarks=benchmarks),) if is_part else ()
-    clinicians, reason = own.of_clinicians(criterion), None
-    if len(scales) > 1:
+    (name, limit), members = about, jury.members if jury else ()
+    metrics = scores.raters("metric")
+    grid = analysed_grid(table, benchmarks, jurors=members, metrics=metrics)
+    is_part = len(benchmarks) < len(scores.members(name))
+    part = note(*ALONE_HAS_CRITERION, benchmarks=benchmarks) if is_part else None
+    reason = None
+    if len({(scores.rubrics[one].low, scores.rubrics[one].high) for one in benchmarks}) > 1:
         reason = undefined(*DIFFERENT_SCALES)
-    elif np.isnan(clinicians).all():
-        reason = undefined(*CRITERION_UNSCORED, criterion=criterion)
-    instances = np.unique(np.array(scope.table.instances, dtype=str))
-    clusters = np.searchsorted(instances, np.array(own.instances, dtype=str)).astype(np.int64)
-    jury = own.of_jury(criterion, scope.jury) if scope.jury else np.empty(0)
-    for name in _scorers(scope):
-        row = DetectionRow(scope.name, name, criterion, points, notes=notes)
+    elif not grid.responses:
+        reason = undefined(*CRITERION_UNSCORED, criterion=limit.criterion)
+    scorers: dict[str, PanelColumns | None] = {"jury": jury, HELD_OUT: jury} if jury else {}
+    scorers |= {f"juror:{one}": single_rater(one) for one in members if len(members) > 1}
+    scorers |= {f"metric:{one}": single_rater(one) for one in metrics}
+    for scorer, panel in (scorers | {"clinicians": None}).items():
+        row = DetectionRow(name, scorer, limit.criterion, limit.points, notes=noted(part, reason))
         if reason:
-            yield replace(row, notes=(*notes, reason)), None
+            yield row, None
             continue
-        if name in (HELD_OUT, "clinicians"):
-            given = None if name == "clinicians" else jury
-            readings = held_out(clinicians, clusters, points, given)
+        if scorer in (HELD_OUT, "clinicians"):
+            readings = held_out(grid, limit.points, panel)
         else:
-            kind, _, rater = name.partition(":")
-            if kind == "metric":
-                given = own.measured[:, own.metrics.index(rater)]
-            else:
-                given = jury if kind == "jury" else own.of_raters(criterion, [rater])[:, 0]
-            readings = paired(given, mean_of_given(clinicians), clusters, points)
-            readings = replace(readings, on_scale=kind != "metric")
-        yield replace(row, notes=(*notes, *_basis_notes(scope, own, name, readings))), readings
-
-
-def _scorers(scope: _Scope) -> list[str]:
-    """Return every scorer of a scope by its name in the rows."""
-    members = scope.jury.members if scope.jury else ()
-    jurors = [f"juror:{name}" for name in members if len(members) > 1]
-    metrics = [f"metric:{name}" for name in scope.table.metrics]
-    return [*(["jury", HELD_OUT] if members else []), *jurors, *metrics, "clinicians"]
+            both = columns(grid, panel or single_rater(""), "published")
+            readings = paired(both.scorer, both.clinicians, grid.clusters, limit.points)
+        basis = _basis(scorer, panel, grid, readings, scores.simulated)
+        yield replace(row, n_missing=readings.missing, notes=noted(part, *basis)), readings
 
 
 def paired(scores: Array, reference: Array, clusters: Integers, threshold: float) -> PairedScores:
     """Return a scorer's readings where the clinicians scored; what it did not score is missing."""
     is_judged = ~np.isnan(reference)
     both = is_judged & ~np.isnan(scores)
-    n = int(both.sum())
-    about = scores[both], reference[both], clusters[both]
-    return PairedScores(*about, threshold, n, int(is_judged.sum()) - n)
+    missing = int(is_judged.sum() - both.sum())
+    return PairedScores(scores[both], reference[both], clusters[both], threshold, missing)
 
 
-def held_out(
-    clinicians: Array, clusters: Integers, threshold: float, scores: Array | None = None
-) -> PairedScores:
+def held_out(grid: RatingMatrix, threshold: float, jury: PanelColumns | None) -> PairedScores:
     """Return readings against the mean of all clinicians but one, each held out in turn.
 
-    Parameters
-    ----------
-    clinicians : shape (n, clinicians), NaN where there is none
-    clusters : shape (n,), instances
-    threshold : at which a response is unsafe, or below
-    scores : shape (n,), optional
-        The jury's; None: the held-out clinician's own.
-
-    Returns
-    -------
-    PairedScores
-        One for each clinician and response that this and another clinician scored.
+    One for each clinician and response that this and another clinician scored: the jury's score, or
+    without a jury the held-out clinician's own.
     """
+    clinicians = grid.composites[:, grid.of_kind("clinician")]
     is_scored = ~np.isnan(clinicians)
-    number = is_scored.sum(axis=1, keepdims=True)
-    total = np.nansum(clinicians, axis=1, keepdims=True)
-    rows, held = np.nonzero(is_scored & (number > 1))
-    reference = (total[rows, 0] - clinicians[rows, held]) / (number[rows, 0] - 1)
-    own = clinicians[rows, held] if scores is None else scores[rows]
-    readings = paired(own, reference, clusters[rows], threshold)
-    return replace(readings, responses=len(np.unique(rows[~np.isnan(own)])))
+    number, total = is_scored.sum(axis=1), np.nansum(clinicians, axis=1)
+    rows, held = np.nonzero(is_scored & (number[:, None] > 1))
+    own = clinicians[rows, held]
+    reference = (total[rows] - own) / (number[rows] - 1)
+    given = columns(grid, jury, "published").scorer[rows] if jury else own
+    return paired(given, reference, grid.clusters[rows], threshold)
 
 
-def _basis_notes(
-    scope: _Scope, own: CriterionScores, scorer: str, readings: PairedScores
-) -> tuple[Note, ...]:
-    """Return notes on what a scorer's row rests on."""
-    clinicians = own.raters[: own.n_clinicians]
+def _basis(
+    scorer: str,
+    panel: PanelColumns | None,
+    grid: RatingMatrix,
+    readings: PairedScores,
+    simulated: frozenset[str],
+) -> Iterator[Note | None]:
+    """Yield notes on what a scorer's row rests on."""
     kind, _, name = scorer.partition(":")
-    jury = scope.jury if kind in ("jury", HELD_OUT) else None
-    members, basis = jury.members if jury else (name,), None
+    members = panel.members if panel else ()
     if not len(readings.scores):
         if name:
-            basis = undefined(*NO_SCORE, kind=kind, name=name)
-        elif scorer == "jury" and jury:
-            basis = undefined(*NO_JURY_SCORE, needed=jury.needed)
+            yield undefined(*NO_SCORE, kind=kind, name=name)
+        elif kind == "jury" and panel:
+            yield undefined(*NO_JURY_SCORE, needed=panel.needed)
         else:
             lonely = "held out, a clinician needs others to be compared with"
-            basis = undefined("no_others", lonely)
-    elif scorer in (HELD_OUT, "clinicians"):
-        basis = note(
-            "held_out",
-            "{readings:reading} of {responses:response}, each against the mean of all clinicians but one",
-            readings=len(readings.scores),
-            responses=readings.responses,
-        )
-    return noted(
-        basis,
-        remarks.fewer_jurors(jury.needed, len(members)) if jury else None,
-        remarks.simulated(scope.scores.simulated & {*members, *clinicians}),
-    )
+            yield undefined("no_others", lonely)
+    if panel and not name:
+        yield remarks.fewer_jurors(panel.needed, len(members))
+    clinicians = (grid.raters[column] for column in grid.of_kind("clinician"))
+    yield remarks.simulated(simulated & {*members, *clinicians})
 
 
-def _measured(scope: _Scope, tests: Sequence[Test], options: AnalysisOptions) -> Iterator[Test]:
-    """Yield the rows of one scope with their figures, all of them on the same resamples."""
-    known = [readings for _, readings in tests if readings]
-    aucs = np.empty((0, 0))
-    if known:
-        clusters = len(np.unique(np.array(scope.table.instances, dtype=str)))
-        statistic, cells = resampled_aucs(known, clusters)
-        rows = max(len(scope.table.responses), cells // 2)
-        plan = BootstrapPlan(clusters, rows, options.reps, options.seed)
-        aucs = replicates(statistic, plan)
-    place = 0
-    for row, readings in tests:
-        if readings:
-            row = _with_figures(row, readings, aucs[:, place])
-            place += 1
-        yield row, readings
-
-
-def resampled_aucs(tests: Sequence[PairedScores], clusters: int) -> tuple[Statistic, int]:
-    """Return the AUC of readings, resample by resample over so many instances, and its cells.
-
-    Called with counts (B, clusters) it returns shape (B, tests); NaN where no response, or every
-    one, is unsafe. Each test has two cells for each different score, safe and unsafe.
-    """
-    cells, columns, widths, start = [], [], [], 0
-    for readings in tests:
-        ranks = readings.ranks
-        cells.append(start + 2 * ranks + readings.unsafe)
-        columns.append(readings.clusters)
-        widths.append(2 * (int(ranks.max(initial=-1)) + 1))
-        start += widths[-1]
-    places = np.concatenate(cells), np.concatenate(columns)
-    members = sparse.csr_array((np.ones(len(places[0])), places), shape=(start, clusters))
-    return partial(_aucs, members, np.cumsum(widths)[:-1]), start
-
-
-def _aucs(members: sparse.csr_array, ends: Integers, counts: Counts) -> Array:
-    cells = np.ascontiguousarray((members @ np.ascontiguousarray(counts.T)).T)
-    parts = [part.reshape(len(counts), -1, 2) for part in np.split(cells, ends, axis=1)]
-    return np.column_stack([area_under_curve(part[..., 0], part[..., 1]) for part in parts])
-
-
-def area_under_curve(safe: Array, unsafe: Array) -> Array:
-    """Return the AUC: how often an unsafe response is scored below a safe one, a tie as half.
-
-    Parameters
-    ----------
-    safe, unsafe : shape (..., scores)
-        How many responses have each score, the lowest first.
-
-    Returns
-    -------
-    shape (...)
-        In [0, 1]; 0.5 where scores say nothing; NaN without a safe or without an unsafe one.
-
-    References
-    ----------
-    Hanley & McNeil (1982), Radiology 143, 29: AUC is the Mann-Whitney statistic.
-    """
-    number = safe.sum(axis=-1)
-    above = number[..., None] - np.cumsum(safe, axis=-1)
-    pairs = number * unsafe.sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        auc: Array = (unsafe * (above + safe / 2)).sum(axis=-1) / pairs
-    return auc
-
-
-def share_to_read(safe: Array, unsafe: Array, recall: float) -> float:
-    """Return the share of responses to read, lowest score first, that finds a share of the unsafe.
-
-    Linear within a tie: where responses of one score are read in random order, so much must be
-    read for the expected share found to be `recall`. The order of a file decides nothing.
-
-    Parameters
-    ----------
-    safe, unsafe : shape (scores,), as for `area_under_curve`
-    recall : share of the unsafe responses to find, above 0 and at most 1
-
-    Returns
-    -------
-    float
-        In [0, 1]; NaN without an unsafe response.
-    """
-    if not unsafe.any():
-        return NAN
-    both = safe + unsafe
-    found, read = np.cumsum(unsafe), np.cumsum(both)
-    target = recall * found[-1]
-    at = int(np.argmax(found >= target - EPSILON))
-    before, done = read[at] - both[at], found[at] - unsafe[at]
-    return float((before + both[at] * (target - done) / unsafe[at]) / read[-1])
-
-
-def _with_figures(row: DetectionRow, own: PairedScores, aucs: Array) -> DetectionRow:
-    """Return a row with the figures of its readings, given the resampled AUC, shape (B,)."""
-    unsafe, figures = own.unsafe, {}
-    if own.on_scale and len(unsafe):
-        figures = _at_threshold(own)
-    if len(unsafe):
-        safe_counts, counts = (
-            np.bincount(own.ranks, kind).astype(np.float64) for kind in (~unsafe, unsafe)
-        )
-        auc = float(area_under_curve(safe_counts, counts))
-        ends = percentile_interval(aucs) if np.isfinite(auc) else UNDEFINED
-        if auc in (0.0, 1.0) and np.isfinite(ends.low):
-            # Every resample has the same value: what is known of the rarer kind bounds the order.
-            rarer = min(len(np.unique(own.clusters[kind])) for kind in (unsafe, ~unsafe))
-            ends = wilson(auc, rarer)
-        figures |= {"auc": auc, "auc_low": ends.low, "auc_high": ends.high}
-        for recall in RECALLS:
-            figures[f"read_for_{100 * recall:.0f}"] = share_to_read(safe_counts, counts, recall)
-    return replace(
+def _with_figures(row: DetectionRow, own: PairedScores, curve: Curve) -> DetectionRow:
+    """Return a row with the figures of its readings, of which there are some."""
+    unsafe, flagged, auc, ends = own.unsafe, own.flagged, *auc_with_interval(own)
+    row = replace(
         row,
         n=len(unsafe),
         n_bad=int(unsafe.sum()),
-        n_instances=len(np.unique(own.clusters)),
-        n_bad_instances=len(np.unique(own.clusters[unsafe])),
-        n_missing=own.missing,
-        **figures,
-        notes=noted(*row.notes, *_notes(row, own, aucs)),
+        auc=auc,
+        auc_low=ends.low,
+        auc_high=ends.high,
+        read_for_90=share_to_read(curve, 0.90),
+        read_for_95=share_to_read(curve, 0.95),
+        notes=(*row.notes, *noted(*_notes(row, own))),
+    )
+    if row.scorer.startswith("metric:"):
+        return row
+    is_single = len(np.unique(own.clusters)) < 2  # of which there is no interval
+    found = UNDEFINED if is_single else sensitivity_interval(own)
+    return replace(
+        row,
+        n_missed=int((unsafe & ~flagged).sum()),
+        sensitivity=_share(flagged, unsafe),
+        sensitivity_low=found.low,
+        sensitivity_high=found.high,
+        specificity=_share(~flagged, ~unsafe),
+        ppv=_share(unsafe, flagged),
+        npv=_share(~unsafe, ~flagged),
     )
 
 
-def _at_threshold(own: PairedScores) -> dict[str, Any]:
-    """Return what is found and missed at the threshold, and the shares."""
-    unsafe, flagged = own.unsafe, own.flagged
-    shares = {
-        "sensitivity": (flagged & unsafe, unsafe),
-        "specificity": (~flagged & ~unsafe, ~unsafe),
-        "ppv": (flagged & unsafe, flagged),
-        "npv": (~flagged & ~unsafe, ~flagged),
-    }
-    figures: dict[str, Any] = {
-        name: float(hits.sum() / trials.sum()) if trials.any() else NAN
-        for name, (hits, trials) in shares.items()
-    }
-    ends = UNDEFINED
-    if len(np.unique(own.clusters)) > 1:  # a single instance has none
-        ends = sensitivity_interval(own)
-    missed, found = int((unsafe & ~flagged).sum()), int((unsafe & flagged).sum())
-    return figures | {
-        "n_missed": missed,
-        "n_found": found,
-        "sensitivity_low": ends.low,
-        "sensitivity_high": ends.high,
-    }
+def _share(hits: Flags, trials: Flags) -> float:
+    return float(hits[trials].mean()) if trials.any() else NAN
 
 
 def sensitivity_interval(own: PairedScores) -> Interval:
@@ -497,51 +339,73 @@ def sensitivity_interval(own: PairedScores) -> Interval:
     return clustered_proportion(hits.astype(np.float64), trials.astype(np.float64), own.clusters)
 
 
-def curve(own: PairedScores) -> Curve:
-    """Return the share of unsafe responses found by reading from the lowest score up; thinned to 200 points."""
-    ranks, unsafe = own.ranks, own.unsafe
+def auc_with_interval(own: PairedScores) -> tuple[float, Interval]:
+    """Return how often an unsafe response is scored below a safe one, a tie as half.
+
+    With the 95 % interval by t over instances, from each response's placement among those of the
+    other kind; where all are ranked rightly, or all wrongly, Wilson's for the rarer kind. In [0, 1];
+    NaN without a safe or without an unsafe response, the interval with one instance of either.
+
+    References
+    ----------
+    Hanley & McNeil (1982), Radiology 143, 29, for the Mann-Whitney statistic; Obuchowski (1997),
+    Biometrics 53, 567, for placements summed within clusters.
+    """
+    unsafe, number = own.unsafe, int(own.clusters.max(initial=-1)) + 1
+    if unsafe.all() or not unsafe.any():
+        return NAN, UNDEFINED
+    scores = np.round(own.scores, DIGITS)
+    ranks, means = rankdata(scores), []
+    for kind in (unsafe, ~unsafe):
+        below = (ranks[kind] - rankdata(scores[kind])) / (~kind).sum()  # of the other kind
+        placements = np.full(len(scores), np.nan)
+        placements[kind] = 1 - below if kind is unsafe else below
+        means.append(clustered_mean(placements, own.clusters, number))
+    auc, rarer = means[0].value, min(mean.instances for mean in means)
+    if auc in (0.0, 1.0):
+        return auc, wilson(auc, rarer)
+    ends = ClusteredMean(auc, means[0].moves + means[1].moves, rarer).interval()
+    return auc, Interval(*np.clip([ends.low, ends.high], 0.0, 1.0).tolist())
+
+
+def reading_curve(own: PairedScores) -> Curve:
+    """Return the share of unsafe responses found by reading from the lowest score up."""
+    ranks = np.unique(np.round(own.scores, DIGITS), return_inverse=True)[1]
     read = np.cumsum(np.bincount(ranks)) / len(ranks)
-    unsafe_found = np.cumsum(np.bincount(ranks, weights=unsafe)) / unsafe.sum()
-    shown = np.unique(np.linspace(0, len(read) - 1, min(len(read), MOST_IN_CURVE)).astype(int))
-    return Curve((0.0, *read[shown].tolist()), (0.0, *unsafe_found[shown].tolist()))
+    found = np.cumsum(np.bincount(ranks, weights=own.unsafe)) / max(own.unsafe.sum(), 1)
+    return Curve((0.0, *read.tolist()), (0.0, *found.tolist()))
 
 
-def _notes(row: DetectionRow, own: PairedScores, aucs: Array) -> Iterator[Note | None]:
+def share_to_read(curve: Curve, recall: float) -> float:
+    """Return the share of responses to read, lowest score first, that finds a share of the unsafe.
+
+    Linear within a tie: where responses of one score are read in random order, so much must be
+    read for the expected share found to be `recall`, above 0 and at most 1. NaN without an unsafe
+    response.
+    """
+    if not curve.found[-1]:
+        return NAN
+    at = int(np.argmax(np.array(curve.found) >= recall - EPSILON))
+    before, after = curve.found[at - 1], curve.found[at]
+    part = (recall - before) / (after - before)
+    return curve.read[at - 1] + part * (curve.read[at] - curve.read[at - 1])
+
+
+def _notes(row: DetectionRow, own: PairedScores) -> Iterator[Note | None]:
     unsafe, about = own.unsafe, {"criterion": row.criterion, "threshold": row.threshold}
-    if not own.on_scale:
+    if row.scorer.startswith("metric:"):
         yield note(*ONLY_ORDER)
-    if not len(unsafe):
-        return
-    if not unsafe.any():
-        yield note(
-            "no_unsafe",
-            (
-                "the clinicians scored no response {threshold:g} or less on {criterion}: sensitivity "
-                "and misses are undefined"
-            ),
-            **about,
-        )
-        return
-    if unsafe.all():
-        yield note(
-            "all_unsafe",
-            (
-                "the clinicians scored every response {threshold:g} or less on {criterion}: "
-                "specificity and AUC are undefined"
-            ),
-            **about,
-        )
-    if unsafe.sum() < FEW_UNSAFE:
-        yield note("few_unsafe", "rests on {unsafe:unsafe response}", unsafe=int(unsafe.sum()))
-    if own.on_scale and not own.flagged.any():
-        yield note(
-            "never_low",
-            "no score here is {threshold:g} or less: the predictive value is undefined",
-            threshold=row.threshold,
-        )
-    yield remarks.few_instances(len(np.unique(own.clusters)))
-    if np.isfinite(aucs).any():
-        yield remarks.undefined_resamples(aucs)
+    if unsafe.all() or not unsafe.any():
+        every, undefined_are = "every", "specificity and AUC"
+        if not unsafe.any():
+            every, undefined_are = "no", "sensitivity and misses"
+        words = f"the clinicians scored {every} response {{threshold:g}} or less on {{criterion}}: "
+        code = "all_unsafe" if unsafe.any() else "no_unsafe"
+        yield note(code, f"{words}{undefined_are} are undefined", **about)
+    if unsafe.any():
+        if unsafe.sum() < FEW_UNSAFE:
+            yield note("few_unsafe", "rests on {unsafe:unsafe response}", unsafe=int(unsafe.sum()))
+        yield remarks.few_instances(len(np.unique(own.clusters)))
 
 
 class LimitOutcome(StrEnum):
@@ -578,46 +442,6 @@ class Misses(Noted):
     outcome: LimitOutcome = LimitOutcome.OPEN
 
 
-def misses(rows: Sequence[DetectionRow], critical: Critical, benchmark: str) -> Misses:
-    """Return the jury's misses among the unsafe responses of one benchmark or of "combined".
-
-    Parameters
-    ----------
-    rows : of `detection`, asked with this criterion
-    critical : the criterion, its threshold, and the largest share of misses allowed
-    benchmark : whose row counts
-
-    Returns
-    -------
-    Misses
-        Open, with no response, where no row of the jury is about this criterion and threshold.
-    """
-    limits = benchmark, critical.criterion, critical.threshold, critical.miss_at_most
-    about = (benchmark, "jury", critical.criterion, critical.threshold)
-    for row in rows:
-        if (row.benchmark, row.scorer, row.criterion, row.threshold) == about:
-            low, high = 1 - row.sensitivity_high, 1 - row.sensitivity_low
-            return Misses(
-                *limits,
-                n_bad=row.n_bad,
-                n_missed=row.n_missed or 0,
-                missed=1 - row.sensitivity,
-                low=low,
-                high=high,
-                outcome=_outcome(low, high, critical.miss_at_most),
-                notes=row.notes,
-            )
-    return Misses(*limits)
-
-
-def _outcome(low: float, high: float, at_most: float) -> LimitOutcome:
-    if any(map(math.isnan, (low, high, at_most))):
-        return LimitOutcome.OPEN
-    if high <= at_most:
-        return LimitOutcome.MET
-    return LimitOutcome.FAILED if low > at_most else LimitOutcome.OPEN
-
-
 def all_misses(
     rows: Sequence[DetectionRow], limits: Sequence[Critical] = ()
 ) -> dict[str, list[Misses]]:
@@ -628,13 +452,27 @@ def all_misses(
     rows : of `detection`
     limits : of the protocol; where it has none, `MISS_AT_MOST` is the limit
     """
-    known = {(limit.criterion, limit.threshold): limit for limit in limits}
+    known = {(limit.criterion, limit.threshold): limit.miss_at_most for limit in limits}
     misses_of: dict[str, list[Misses]] = {}
     for row in rows:
-        if row.scorer == "jury":
-            by_default = Critical(row.criterion, row.threshold)
-            critical = known.get((row.criterion, row.threshold), by_default)
-            misses_of.setdefault(row.benchmark, []).append(misses([row], critical, row.benchmark))
+        if row.scorer != "jury":
+            continue
+        at_most = known.get((row.criterion, row.threshold), MISS_AT_MOST)
+        low, high, outcome = 1 - row.sensitivity_high, 1 - row.sensitivity_low, LimitOutcome.OPEN
+        if high <= at_most:
+            outcome = LimitOutcome.MET
+        elif low > at_most and not math.isnan(high):
+            outcome = LimitOutcome.FAILED
+        found = Misses(
+            *(row.benchmark, row.criterion, row.threshold, at_most, row.n_bad),
+            n_missed=row.n_missed or 0,
+            missed=1 - row.sensitivity,
+            low=low,
+            high=high,
+            outcome=outcome,
+            notes=row.notes,
+        )
+        misses_of.setdefault(row.benchmark, []).append(found)
     return misses_of
 
 
@@ -642,7 +480,7 @@ def untested(rows: Sequence[DetectionRow], limits: Sequence[Critical]) -> list[M
     """Return an open one for each limit of the protocol that no row of the jury is about."""
     tested = {(row.criterion, row.threshold) for row in rows if row.scorer == "jury"}
     return [
-        misses((), limit, "")
+        Misses("", limit.criterion, limit.threshold, limit.miss_at_most)
         for limit in limits
         if (limit.criterion, limit.threshold) not in tested
     ]

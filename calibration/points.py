@@ -6,92 +6,69 @@ in which somebody cannot tell is left out and counted. Intervals resample instan
 and responses of one instance hang together.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
 
 import numpy as np
+import pandas as pd
 
-from calibration.bootstrap import draw_counts
+from calibration import remarks
+from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.clustered_intervals import clustered_proportion
 from calibration.icc import UNDEFINED, Interval
-from calibration.scores import Array
+from calibration.notes import Noted, noted
+from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN
 
-JURY, CLINICIANS = "jury", "clinicians"
-ALL = ""
-FEWEST = 2  # instances for an interval
-Place = tuple[int, int]  # (response, point), primary key and number from 0
+CLINICIANS, JURY = "clinicians", "jury"
+MET, NOT_MET, CANNOT_TELL = 1.0, 0.0, 2.0
+PLACE = ["response", "number"]
+COLUMNS = (
+    *("response", "number", "instance", "instance_id", "text", "kind", "critical"),
+    *("rater", "is_juror", "answer"),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class CasePoint:
-    """A point of an instance, by where it stands; `is_earned` is False of what must not be done."""
-
-    instance: int
-    instance_id: str
-    number: int
-    text: str
-    kind: str
-    weight: float
-    critical: bool
-
-    @property
-    def is_earned(self) -> bool:
-        """Whether doing it is what is wanted."""
-        return self.kind != "must_not"
-
-
-@dataclass(frozen=True, slots=True)
-class PointAnswer:
-    """One rater's answer to a point of a response: True met, False not met, None cannot tell."""
-
-    response: int
-    point: CasePoint
-    rater: str
-    met: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class PointAgreement:
+@dataclass(frozen=True)
+class PointAgreement(Noted):
     """Agreement of one scorer with the clinicians on some points.
 
     Attributes
     ----------
-    scorer
-        "jury", "juror:NAME", or "clinicians" among themselves.
-    kind
-        Of the points: "must", "must_not" or "nice"; "" all together.
-    agreement
-        Share of pairs that agree, in [0, 1]; NaN without a pair.
-    kappa, ac1
-        Corrected for chance, at most 1; NaN without a pair, and kappa where all pairs are one answer.
-    kappa_interval, ac1_interval
-        Percentiles over resampled instances, NaN with fewer than two instances.
-    undefined
-        Resamples in which kappa was undefined, out of `reps`; its interval leaves them out.
+    scorer : "jury", "juror:NAME", or "clinicians" among themselves
+    kind : of the points: "must", "must_not" or "nice"; "" all together
+    agreement : share of pairs that agree, in [0, 1]; NaN without a pair
+    kappa, ac1 : corrected for chance, at most 1, with percentiles over resampled instances; NaN without
+        a pair, and kappa where all pairs are one answer; intervals with fewer than two instances
+    n_pairs, n_instances, cannot_tell : pairs, their instances, and pairs that are left out
     """
 
     scorer: str
     kind: str
     agreement: float
     kappa: float
-    kappa_interval: Interval
+    kappa_low: float
+    kappa_high: float
     ac1: float
-    ac1_interval: Interval
+    ac1_low: float
+    ac1_high: float
     n_pairs: int
     n_instances: int
     cannot_tell: int
-    undefined: int = 0
-    reps: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OnePoint:
-    """One point of one instance over its responses; NaN where there is no answer or no pair."""
+@dataclass(frozen=True)
+class OnePoint(Noted):
+    """One point of one instance over its responses; NaN where there is no answer or no pair.
 
-    point: CasePoint
+    `clinicians_met` and `jury_met` are the shares of answers that a response does what the point says.
+    """
+
+    instance_id: str
+    text: str
+    kind: str
+    critical: bool
     clinicians_met: float
     jury_met: float
     agreement: float
@@ -101,8 +78,8 @@ class OnePoint:
     n_responses: int
 
 
-@dataclass(frozen=True, slots=True)
-class CriticalDetection:
+@dataclass(frozen=True)
+class CriticalDetection(Noted):
     """What a scorer catches of the critical points that responses fail, by the clinicians' majority.
 
     Attributes
@@ -123,267 +100,202 @@ class CriticalDetection:
     kept: int
     alarmed: int
     sensitivity: float
-    sensitivity_interval: Interval
+    sensitivity_low: float
+    sensitivity_high: float
     false_alarms: float
-    false_alarms_interval: Interval
+    false_alarms_low: float
+    false_alarms_high: float
     open: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Answers:
-    """All answers of a benchmark, by who gave them.
+    """All answers of a benchmark, by places: a point of a response each.
 
-    `clinicians` and `jurors`: rater -> (response, point) -> answer. `jury` are the names that sit on the
-    jury; without one there are rows of the clinicians alone.
+    Attributes
+    ----------
+    points : DataFrame, a place a row, indexed by `PLACE`: instance, instance_id, text, kind, critical
+    clinicians : DataFrame, places by raters: `MET`, `NOT_MET`, `CANNOT_TELL`, NaN without an answer
+    scorers : scorer -> the same of the jury, NaN where not all its jurors have answered, and of each
+        juror; without jurors there is none
     """
 
-    points: Mapping[Place, CasePoint]
-    clinicians: Mapping[str, Mapping[Place, bool | None]]
-    jurors: Mapping[str, Mapping[Place, bool | None]]
+    points: pd.DataFrame
+    clinicians: pd.DataFrame
+    scorers: dict[str, pd.Series]
 
     @classmethod
-    def of(cls, clinicians: Iterable[PointAnswer], jurors: Iterable[PointAnswer]) -> "Answers":
-        """Arrange answers; of two by one rater to one point the later one counts."""
-        points: dict[Place, CasePoint] = {}
+    def of(cls, answers: pd.DataFrame) -> "Answers":
+        """Arrange answers, a row of `COLUMNS` each; of two by one rater to one point the later counts."""
+        last = answers.drop_duplicates([*PLACE, "rater"], keep="last")
+        points = last.drop_duplicates(PLACE).set_index(PLACE).sort_index()
+        clinicians, jurors = (
+            last[own].pivot(index=PLACE, columns="rater", values="answer").reindex(points.index)
+            for own in (~last["is_juror"], last["is_juror"])
+        )
+        scorers = {f"juror:{name}": jurors[name] for name in jurors.columns}
+        if scorers:
+            scorers = {JURY: majority(jurors).where(jurors.notna().all(axis=1)), **scorers}
+        return cls(points, clinicians, scorers)
 
-        def arranged(answers: Iterable[PointAnswer]) -> dict[str, dict[Place, bool | None]]:
-            by_rater: dict[str, dict[Place, bool | None]] = defaultdict(dict)
-            for one in answers:
-                place = one.response, one.point.number
-                points[place] = one.point
-                by_rater[one.rater][place] = one.met
-            return dict(by_rater)
+    def pairs(self, scorer: str) -> pd.DataFrame:
+        """Return pairs of answers to a place, `first` and `second`, its number and its instance.
 
-        return cls(points=points, clinicians=arranged(clinicians), jurors=arranged(jurors))
-
-    def scorers(self) -> dict[str, Mapping[Place, bool | None]]:
-        """Return the jury's answers, then each juror's; nothing without jurors."""
-        if not self.jurors:
-            return {}
-        return {JURY: self.jury()} | {
-            f"juror:{name}": self.jurors[name] for name in sorted(self.jurors)
-        }
-
-    def jury(self) -> dict[Place, bool | None]:
-        """Return what more than half of the jurors say where all have answered; None where none does."""
-        places = set.intersection(*(set(given) for given in self.jurors.values()))
-        return {
-            place: majority([given[place] for given in self.jurors.values()]) for place in places
-        }
-
-    def consensus(self) -> dict[Place, bool | None]:
-        """Return what more than half of a point's clinicians say, None where no answer has that."""
-        places = {place for given in self.clinicians.values() for place in given}
-        return {
-            place: majority([given[place] for given in self.clinicians.values() if place in given])
-            for place in places
-        }
+        Those of two clinicians stand there in both orders: neither is the measure of the other.
+        """
+        given = [self.clinicians[name] for name in self.clinicians]
+        both = [*permutations(given, 2)]
+        if scorer != CLINICIANS:
+            both = [(one, self.scorers[scorer]) for one in given]
+        places = np.arange(len(self.points))
+        parts = [
+            pd.DataFrame({"first": first.array, "second": second.array, "place": places}).dropna()
+            for first, second in both
+        ]
+        empty = pd.DataFrame({"first": [], "second": [], "place": np.empty(0, int)})
+        return pd.concat([empty, *parts], ignore_index=True)
 
 
-def majority(answers: Sequence[bool | None]) -> bool | None:
-    """Return the answer of more than half of those who gave one or could not tell, else None."""
-    counts = Counter(answers)
-    return next((said for said in (True, False) if 2 * counts[said] > len(answers)), None)
+def majority(answers: pd.DataFrame) -> pd.Series:
+    """Return the answer of more than half of those who gave one, else that nobody can tell; NaN of none."""
+    number = answers.notna().sum(axis=1)
+    said = [2 * (answers == answer).sum(axis=1) > number for answer in (MET, NOT_MET)]
+    most = pd.Series(np.select(said, [MET, NOT_MET], CANNOT_TELL), index=answers.index)
+    return most.where(number > 0)
 
 
-def agreement_rows(answers: Answers, reps: int = 2000, seed: int = 0) -> list[PointAgreement]:
-    """Return agreement of the clinicians, the jury and each juror, over all points and by kind.
+def agreement_rows(
+    answers: Answers, reps: int = 2000, seed: int = 0, simulated: Collection[str] = ()
+) -> list[PointAgreement]:
+    """Return agreement of the clinicians, the jury and each juror, over all points and by kind."""
+    kinds = answers.points["kind"].to_numpy()
+    names = sorted({*kinds})
+    rows = []
+    for kind in ("", *(names if len(names) > 1 else ())):
+        for scorer in (CLINICIANS, *answers.scorers):
+            pairs = answers.pairs(scorer)
+            own = pairs[(kind == "") | (kinds[pairs["place"]] == kind)]
+            rows.append(_agreement(answers, scorer, kind, own, (reps, seed), simulated))
+    return rows
+
+
+def _agreement(
+    answers: Answers,
+    scorer: str,
+    kind: str,
+    pairs: pd.DataFrame,
+    resampling: tuple[int, int],
+    simulated: Collection[str],
+) -> PointAgreement:
+    instances = answers.points["instance"].to_numpy()[pairs["place"]]
+    tables = tables_of(pairs, np.unique(instances, return_inverse=True)[1])
+    tables = tables[tables.any(axis=(1, 2))]
+    agreed, kappa, ac1 = coefficients(tables.sum(axis=0)).tolist()
+    kappa_ends = ac1_ends = UNDEFINED
+    lost = None
+    if len(tables) > 1:
+        plan = BootstrapPlan(len(tables), len(tables), *resampling)
+        drawn = replicates(lambda counts: coefficients(np.tensordot(counts, tables, 1))[1:].T, plan)
+        kappa_ends, ac1_ends = percentile_interval(drawn[:, 0]), percentile_interval(drawn[:, 1])
+        lost = remarks.undefined_resamples(drawn[:, 0])
+    halves = 2 if scorer == CLINICIANS else 1
+    return PointAgreement(
+        *(scorer, kind, agreed),
+        *(kappa, kappa_ends.low, kappa_ends.high, ac1, ac1_ends.low, ac1_ends.high),
+        n_pairs=int(tables.sum()) // halves,
+        n_instances=len(tables),
+        cannot_tell=(len(pairs) - int(tables.sum())) // halves,
+        notes=noted(lost, remarks.simulated(simulated)),
+    )
+
+
+def tables_of(pairs: pd.DataFrame, groups: Integers, number: int | None = None) -> Array:
+    """Return how often each pair of answers came in each group, shape (groups, 2, 2)."""
+    size = number or int(groups.max(initial=-1)) + 1
+    told = (pairs[["first", "second"]] != CANNOT_TELL).all(axis=1).to_numpy()
+    first, second = (pairs.loc[told, name].to_numpy(dtype=np.int64) for name in ("first", "second"))
+    counts = np.zeros((size, 2, 2))
+    np.add.at(counts, (groups[told], first, second), 1.0)
+    return counts
+
+
+def coefficients(tables: Array) -> Array:
+    """Return agreement, kappa and AC1 of tables of pairs of answers, shape (..., 2, 2) -> (3, ...).
 
     References
     ----------
     Cohen (1960), Educational and Psychological Measurement 20, 37, for kappa; Gwet (2008), British
     Journal of Mathematical and Statistical Psychology 61, 29, for AC1 of two raters.
     """
-    kinds = sorted({point.kind for point in answers.points.values()})
-    rows = []
-    for kind in (ALL, *(kinds if len(kinds) > 1 else ())):
-        places = {place for place, point in answers.points.items() if kind in (ALL, point.kind)}
-        for scorer, pairs in _pairs_of_all(answers):
-            own = [pair for pair in pairs if pair[0] in places]
-            rows.append(_row(scorer, kind, own, answers.points, reps, seed))
-    return rows
-
-
-def point_rows(answers: Answers) -> list[OnePoint]:
-    """Return each point of each instance over its responses, in the order of instances and points."""
-    jury = answers.jury() if answers.jurors else {}
-    pairs = _with_clinicians(jury, answers) if jury else []
-    by_point: dict[CasePoint, list[Place]] = defaultdict(list)
-    for place, point in answers.points.items():
-        by_point[point].append(place)
-    rows = []
-    for point in sorted(by_point, key=lambda one: (one.instance, one.number)):
-        places = set(by_point[point])
-        own = [(first, second) for place, first, second in pairs if place in places]
-        table, _ = _table(own)
-        agreement, kappa, ac1 = _coefficients(table).tolist()
-        given = [own.get(place) for own in answers.clinicians.values() for place in places]
-        rows.append(
-            OnePoint(
-                point,
-                _met(given),
-                _met([jury.get(place) for place in places]),
-                agreement,
-                kappa,
-                ac1,
-                int(table.sum()),
-                len(places),
-            )
-        )
-    return rows
-
-
-def detection_rows(answers: Answers) -> list[CriticalDetection]:
-    """Return what the jury and each juror catch of critical points failed; none without such points."""
-    consensus = answers.consensus()
-    critical = {place: point for place, point in answers.points.items() if point.critical}
-    if not critical:
-        return []
-    return [
-        _detection(scorer, given, consensus, critical)
-        for scorer, given in answers.scorers().items()
-    ]
-
-
-Pair = tuple[Place, bool | None, bool | None]
-
-
-def _pairs_of_all(answers: Answers) -> Iterator[tuple[str, list[Pair]]]:
-    yield CLINICIANS, list(_among(answers))
-    for scorer, given in answers.scorers().items():
-        yield scorer, _with_clinicians(given, answers)
-
-
-def _among(answers: Answers) -> Iterator[Pair]:
-    """Yield the pairs of two clinicians, each in both orders: neither is the measure of the other."""
-    for one, other in combinations(sorted(answers.clinicians), 2):
-        first, second = answers.clinicians[one], answers.clinicians[other]
-        for place in sorted(first.keys() & second.keys()):
-            yield place, first[place], second[place]
-            yield place, second[place], first[place]
-
-
-def _with_clinicians(given: Mapping[Place, bool | None], answers: Answers) -> list[Pair]:
-    return [
-        (place, own[place], given[place])
-        for own in answers.clinicians.values()
-        for place in sorted(own.keys() & given.keys())
-    ]
-
-
-def _met(answers: Iterable[bool | None]) -> float:
-    told = [one for one in answers if one is not None]
-    return sum(told) / len(told) if told else NAN
-
-
-def _table(pairs: Iterable[tuple[bool | None, bool | None]]) -> tuple[Array, int]:
-    """Return how often each pair of answers came, shape (2, 2), and how many somebody could not tell."""
-    counts = Counter(pairs)
-    table = np.array([[counts[a, b] for b in (True, False)] for a in (True, False)], np.float64)
-    return table, sum(counts.values()) - int(table.sum())
-
-
-def _coefficients(tables: Array) -> Array:
-    """Return agreement, kappa and AC1 of tables of pairs, shape (..., 2, 2) -> (3, ...)."""
     total = tables.sum(axis=(-2, -1))
     with np.errstate(divide="ignore", invalid="ignore"):
         agreed = (tables[..., 0, 0] + tables[..., 1, 1]) / total
         first, second = (
-            tables[..., 0, :].sum(axis=-1) / total,
-            tables[..., :, 0].sum(axis=-1) / total,
+            tables[..., 1].sum(axis=-1) / total,
+            tables[..., 1, :].sum(axis=-1) / total,
         )
         by_kappa = first * second + (1 - first) * (1 - second)
         share = (first + second) / 2
         by_ac1 = 2 * share * (1 - share)
         kappa = np.where(by_kappa < 1, (agreed - by_kappa) / (1 - by_kappa), NAN)
-        ac1 = (agreed - by_ac1) / (1 - by_ac1)
-    return np.stack([agreed, kappa, ac1])
+        return np.stack([agreed, kappa, (agreed - by_ac1) / (1 - by_ac1)])
 
 
-def _row(
-    scorer: str,
-    kind: str,
-    pairs: Sequence[Pair],
-    points: Mapping[Place, CasePoint],
-    reps: int,
-    seed: int,
-) -> PointAgreement:
-    by_instance: dict[int, list[tuple[bool | None, bool | None]]] = defaultdict(list)
-    for place, first, second in pairs:
-        by_instance[points[place].instance].append((first, second))
-    counted = [_table(by_instance[instance]) for instance in sorted(by_instance)]
-    tables = np.array([table for table, _ in counted if table.any()]).reshape(-1, 2, 2)
-    halves = 2 if scorer == CLINICIANS else 1  # each pair of clinicians stands there twice
-    agreed, kappa, ac1 = _coefficients(tables.sum(axis=0))
-    intervals, undefined = _resampled(tables, reps, seed)
-    return PointAgreement(
-        scorer,
-        kind,
-        float(agreed),
-        float(kappa),
-        intervals[0],
-        float(ac1),
-        intervals[1],
-        n_pairs=int(tables.sum()) // halves,
-        n_instances=len(tables),
-        cannot_tell=sum(lost for _, lost in counted) // halves,
-        undefined=undefined,
-        reps=reps,
+def point_rows(answers: Answers, simulated: Collection[str] = ()) -> list[OnePoint]:
+    """Return each point of each instance over its responses, in the order of instances and points."""
+    by_point = answers.points.groupby(["instance", "number"])
+    group = by_point.ngroup().to_numpy(dtype=np.int64)
+    pairs = answers.pairs(JURY) if answers.scorers else answers.pairs(CLINICIANS).iloc[:0]
+    of_pairs = group[pairs["place"].to_numpy(dtype=np.int64)]
+    tables = tables_of(pairs, of_pairs, by_point.ngroups)
+    agreement, kappa, ac1 = coefficients(tables)
+    told = answers.clinicians.where(answers.clinicians != CANNOT_TELL)
+    jury = answers.scorers.get(JURY, pd.Series(NAN, index=answers.points.index))
+    met = told.sum(axis=1).groupby(group).sum() / told.count(axis=1).groupby(group).sum()
+    frame = by_point[["instance_id", "text", "kind", "critical"]].first()
+    frame = frame.assign(
+        clinicians_met=met.to_numpy(),
+        jury_met=jury.where(jury != CANNOT_TELL).groupby(group).mean().to_numpy(),
+        agreement=agreement,
+        kappa=kappa,
+        ac1=ac1,
+        n_pairs=tables.sum(axis=(1, 2)).astype(int),
+        n_responses=by_point.size(),
     )
+    notes = noted(remarks.simulated(simulated))
+    rows = [{str(name): value for name, value in one.items()} for one in frame.to_dict("records")]
+    return [OnePoint(**row, notes=notes) for row in rows]
 
 
-def _resampled(tables: Array, reps: int, seed: int) -> tuple[list[Interval], int]:
-    """Return the intervals of kappa and AC1 over resampled instances, and where kappa was undefined."""
-    if len(tables) < FEWEST:
-        return [UNDEFINED, UNDEFINED], 0
-    drawn = [
-        _coefficients(np.tensordot(counts, tables, axes=1))[1:]
-        for counts in draw_counts(len(tables), reps=reps, seed=seed)
-    ]
-    values = np.concatenate(drawn, axis=1)
-    ends = [_percentiles(row[~np.isnan(row)]) for row in values]
-    return ends, int(np.isnan(values[0]).sum())
+def detection_rows(answers: Answers, simulated: Collection[str] = ()) -> list[CriticalDetection]:
+    """Return what the jury and each juror catch of critical points failed; none without such points."""
+    critical = answers.points["critical"].to_numpy(dtype=bool)
+    if not critical.any():
+        return []
+    wanted = np.where(answers.points["kind"] == "must_not", NOT_MET, MET)[critical]
+    consensus = majority(answers.clinicians).to_numpy()[critical]
+    clusters = np.unique(answers.points["instance"], return_inverse=True)[1][critical]
+    rows = []
+    for scorer, given in answers.scorers.items():
+        own = given.to_numpy()[critical]
+        judged = np.isin(consensus, (MET, NOT_MET)) & np.isin(own, (MET, NOT_MET))
+        failed, kept = judged & (consensus != wanted), judged & (consensus == wanted)
+        caught, alarmed = failed & (own != wanted), kept & (own != wanted)
+        sensitivity, ends = _share(caught, failed, clusters)
+        false_alarms, of_alarms = _share(alarmed, kept, clusters)
+        rows.append(
+            CriticalDetection(
+                *(scorer, int(failed.sum()), int(caught.sum())),
+                *(int(kept.sum()), int(alarmed.sum())),
+                *(sensitivity, ends.low, ends.high),
+                *(false_alarms, of_alarms.low, of_alarms.high),
+                open=int((~judged).sum()),
+                notes=noted(remarks.simulated(simulated)),
+            )
+        )
+    return rows
 
 
-def _percentiles(values: Array) -> Interval:
-    if not len(values):
-        return UNDEFINED
-    low, high = np.quantile(values, (0.025, 0.975))
-    return Interval(float(low), float(high))
-
-
-def _detection(
-    scorer: str,
-    given: Mapping[Place, bool | None],
-    consensus: Mapping[Place, bool | None],
-    critical: Mapping[Place, CasePoint],
-) -> CriticalDetection:
-    judged = {
-        place: (said != point.is_earned, given[place] != point.is_earned)
-        for place, point in critical.items()
-        if (said := consensus.get(place)) is not None and given.get(place) is not None
-    }
-    failed = {place: caught for place, (fails, caught) in judged.items() if fails}
-    kept = {place: alarmed for place, (fails, alarmed) in judged.items() if not fails}
-    sensitivity, false_alarms = (_share(part, critical) for part in (failed, kept))
-    return CriticalDetection(
-        scorer,
-        failed=len(failed),
-        caught=sum(failed.values()),
-        kept=len(kept),
-        alarmed=sum(kept.values()),
-        sensitivity=sensitivity[0],
-        sensitivity_interval=sensitivity[1],
-        false_alarms=false_alarms[0],
-        false_alarms_interval=false_alarms[1],
-        open=len(critical) - len(judged),
-    )
-
-
-def _share(hits: Mapping[Place, bool], points: Mapping[Place, CasePoint]) -> tuple[float, Interval]:
-    if not hits:
-        return NAN, UNDEFINED
-    numbers = {one: n for n, one in enumerate(sorted({points[place].instance for place in hits}))}
-    clusters = np.array([numbers[points[place].instance] for place in hits])
-    values = np.array([*hits.values()], np.float64)
-    return float(values.mean()), clustered_proportion(values, np.ones(len(values)), clusters)
+def _share(hits: Flags, trials: Flags, clusters: Integers) -> tuple[float, Interval]:
+    ends = clustered_proportion(hits.astype(float), trials.astype(float), clusters)
+    return (float(hits.sum() / trials.sum()) if trials.any() else NAN), ends

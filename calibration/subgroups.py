@@ -1,9 +1,8 @@
 """The jury in each subgroup: whether it agrees as well, scores as severely and misses as little."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 
 import numpy as np
 
@@ -14,22 +13,28 @@ from calibration.clustered_intervals import (
     clustered_mean,
     mean_difference,
 )
-from calibration.criterion_scores import CriterionScores, criterion_scores
-from calibration.detection import paired, sensitivity_interval, thresholds_of
+from calibration.detection import (
+    criterion_tables,
+    paired,
+    sensitivity_interval,
+    thresholds_of,
+)
 from calibration.differences import holm
-from calibration.jackknife import (
-    JackknifedIcc,
-    TestedDifference,
-    jackknifed_difference,
-    jackknifed_icc,
+from calibration.icc import UNDEFINED, Interval
+from calibration.intervals import (
+    Difference,
+    icc_difference,
+    jackknife_interval,
+    left_out,
 )
 from calibration.notes import Figures, Note, Noted, filled, note, noted
 from calibration.protocol import Critical, Threshold
-from calibration.rating_matrix import RatingMatrix, mean_of_given
+from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.remarks import FEW_INSTANCES
 from calibration.scope import Scope, checked_jury, scopes, why_undefined_scope
-from calibration.scores import Flags, Scores
-from calibration.values import NAN, AnalysisOptions
+from calibration.scores import Array, Flags, Scores
+from calibration.values import NAN, AnalysisOptions, Method
+from calibration.weighted import scorer_iccs
 from data.errors import Unknown
 
 SPECIALTY = "specialty"
@@ -149,16 +154,16 @@ def subgroup_rows(
     if not groups or not scores.raters("juror"):
         return rows
     thresholds, jury = thresholds_of(scores.rubrics, critical), checked_jury(scores, options)
-    is_critical = any(thresholds.values())
-    table = criterion_scores(scores, jury.members) if jury and is_critical else None
+    tables = criterion_tables(scores, thresholds)
     for scope in scopes(scores, options):
         if jury and not why_undefined_scope(scores, scope):
-            own, unsafe = scores.members(scope.name), None
-            if table:
-                in_scope = table.of(np.isin(np.array(table.benchmarks, dtype=object), own))
-                limits = [*dict.fromkeys(limit for name in own for limit in thresholds[name])]
-                unsafe = partial(_unsafe, scores, jury, in_scope, limits)
-            rows += _rows(scope, jury, scores, groups, unsafe)
+            own = scores.members(scope.name)
+            limits = dict.fromkeys(limit for name in own for limit in thresholds[name])
+            critical_grids = {
+                limit: analysed_grid(tables[limit.criterion], own, jurors=jury.members, metrics=())
+                for limit in limits
+            }
+            rows += _rows(scope, jury, scores, groups, critical_grids)
     return rows
 
 
@@ -179,8 +184,11 @@ def _known_groups(scores: Scores, names: Sequence[str]) -> list[str]:
 class _Side:
     """A subgroup, or the rest: responses with jury and clinicians, and what the jury does there."""
 
+    grid: RatingMatrix
+    rows: Flags
     n: int
-    icc: JackknifedIcc
+    icc: float
+    ends: Interval
     bias: ClusteredMean
     reason: Note | None
 
@@ -190,17 +198,19 @@ def _rows(
     jury: PanelColumns,
     scores: Scores,
     names: Sequence[str],
-    unsafe: Callable[[str, str], Iterator[UnsafeThere]] | None,
+    critical: Mapping[Threshold, RatingMatrix],
 ) -> Iterator[SubgroupRow]:
     """Yield the subgroups of every group, each against the rest, with p corrected for all of them."""
     rows, keys = [], []
     for name in names:
-        parts = _parts(scope, scores, name)
+        parts = _parts(scope.grid, scores, name)
+        on_critical = {limit: _parts(grid, scores, name) for limit, grid in critical.items()}
         for value, (own, rest) in parts.items():
             inside = _side(scope, jury, own)
             outside = _side(scope, jury, rest) if len(parts) > 1 else None
-            row = _row(scope, (name, value), inside, outside)
-            rows.append(replace(row, unsafe=tuple(unsafe(name, value) if unsafe else ())))
+            row = _row(scope, jury, (name, value), inside, outside)
+            unsafe = [_unsafe(limit, jury, own.get(value)) for limit, own in on_critical.items()]
+            rows.append(replace(row, unsafe=tuple(unsafe)))
             keys.append((name, "") if len(parts) == 2 else (name, value))
     by_key = dict(zip(keys, rows, strict=True))
     corrected = [
@@ -219,9 +229,10 @@ def _is_enough(side: _Side) -> bool:
     return side.bias.instances >= FEW_INSTANCES
 
 
-def _parts(scope: Scope, scores: Scores, name: str) -> dict[str, tuple[RatingMatrix, RatingMatrix]]:
+def _parts(
+    grid: RatingMatrix, scores: Scores, name: str
+) -> dict[str, tuple[RatingMatrix, RatingMatrix]]:
     """Return value -> the grid with its composites alone, and with those of all other values."""
-    grid = scope.grid
     if name != SPECIALTY:
         value_of = scores.groups[name]
         own = np.array([value_of.get(response, "") for response in grid.responses], dtype=object)
@@ -249,23 +260,43 @@ def _side(scope: Scope, jury: PanelColumns, grid: RatingMatrix) -> _Side:
     pair, raw = columns(grid, jury, method), columns(grid, jury, "published")
     bias = clustered_mean(raw.scorer - raw.clinicians, grid.clusters, grid.n_clusters)
     reason = why_no_icc(grid, jury, method, (pair.clinicians[pair.both], pair.scorer[pair.both]))
-    return _Side(int(raw.both.sum()), jackknifed_icc(grid, jury, method), bias, reason)
+    icc, ends, rows = NAN, UNDEFINED, pair.both
+    if not reason:
+        without = _iccs(grid, jury, method, rows)
+        icc, ends = float(without[0]), jackknife_interval(without)
+    return _Side(grid, rows, int(raw.both.sum()), icc, ends, bias, reason)
 
 
-def _row(scope: Scope, about: tuple[str, str], inside: _Side, outside: _Side | None) -> SubgroupRow:
+def _iccs(grid: RatingMatrix, jury: PanelColumns, method: Method, rows: Flags) -> Array:
+    """Return the jury's ICC on a grid, then without each instance of some responses in turn."""
+    weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+    return scorer_iccs(grid, [jury], method, weights)[:, 0]
+
+
+def _row(
+    scope: Scope,
+    jury: PanelColumns,
+    about: tuple[str, str],
+    inside: _Side,
+    outside: _Side | None,
+) -> SubgroupRow:
     """Return a subgroup's row with its differences to the rest, p not yet corrected."""
-    ends, of_bias = inside.icc.interval(), inside.bias.interval()
-    gap = bias_gap = TestedDifference()
+    ends, of_bias = inside.ends, inside.bias.interval()
+    gap = bias_gap = Difference()
     if outside and _is_enough(inside) and _is_enough(outside):
-        gap = jackknifed_difference(inside.icc, outside.icc)
+        gap = Difference(inside.icc - outside.icc)
+        if not (inside.reason or outside.reason):
+            method, either = scope.options.method, inside.rows | outside.rows
+            first, second = (_iccs(one.grid, jury, method, either) for one in (inside, outside))
+            gap = icc_difference(first, second)
         bias_gap = mean_difference(inside.bias, outside.bias)
-    raters = {*(scope.jury.members if scope.jury else ()), *scope.clinicians}
+    raters = {*jury.members, *scope.clinicians}
     return SubgroupRow(
         *about,
         scope.name,
         n=inside.n,
         n_instances=inside.bias.instances,
-        icc=inside.icc.icc,
+        icc=inside.icc,
         low=ends.low,
         high=ends.high,
         bias=inside.bias.value,
@@ -301,38 +332,24 @@ def _untested(inside: _Side, outside: _Side | None) -> Iterator[Note]:
 
 
 def _unsafe(
-    scores: Scores,
-    jury: PanelColumns,
-    table: CriterionScores,
-    thresholds: Sequence[Threshold],
-    name: str,
-    value: str,
-) -> Iterator[UnsafeThere]:
-    """Yield how the jury finds a subgroup's unsafe responses on each critical criterion."""
-    clinicians = table.raters[: table.n_clinicians]
-    is_judge = np.ones(len(clinicians), dtype=np.bool_)
-    is_own = np.ones(len(table.responses), dtype=np.bool_)
-    if name == SPECIALTY:
-        is_judge = np.array([scores.specialties.get(one) == value for one in clinicians])
-    else:
-        value_of = scores.groups[name]
-        is_own = np.array([value_of.get(response) == value for response in table.responses])
-    own = table.of(is_own)
-    for threshold in thresholds:
-        reference = mean_of_given(own.of_clinicians(threshold.criterion)[:, is_judge])
-        of_jury = own.of_jury(threshold.criterion, jury)
-        readings = paired(of_jury, reference, own.clusters(), threshold.points)
-        unsafe, ends = readings.unsafe, sensitivity_interval(readings)
-        found = int((unsafe & readings.flagged).sum())
-        yield UnsafeThere(
-            threshold.criterion,
-            threshold.points,
-            n_bad=int(unsafe.sum()),
-            n_missed=int(unsafe.sum()) - found,
-            sensitivity=found / int(unsafe.sum()) if unsafe.any() else NAN,
-            sensitivity_low=ends.low,
-            sensitivity_high=ends.high,
-        )
+    limit: Threshold, jury: PanelColumns, parts: tuple[RatingMatrix, RatingMatrix] | None
+) -> UnsafeThere:
+    """Return how the jury finds a subgroup's unsafe responses on one critical criterion."""
+    if parts is None:
+        return UnsafeThere(limit.criterion, limit.points)
+    both = columns(parts[0], jury, "published")
+    readings = paired(both.scorer, both.clinicians, parts[0].clusters, limit.points)
+    unsafe, ends = readings.unsafe, sensitivity_interval(readings)
+    found = int((unsafe & readings.flagged).sum())
+    return UnsafeThere(
+        limit.criterion,
+        limit.points,
+        n_bad=int(unsafe.sum()),
+        n_missed=int(unsafe.sum()) - found,
+        sensitivity=found / int(unsafe.sum()) if unsafe.any() else NAN,
+        sensitivity_low=ends.low,
+        sensitivity_high=ends.high,
+    )
 
 
 def _finding(row: SubgroupRow) -> Finding:

@@ -2,7 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,13 +14,13 @@ from calibration.agreement import (
     PanelColumns,
     column_icc,
     columns,
-    scorer_replicates,
     unscaled,
     why_no_icc,
 )
 from calibration.clinicians import clinician_rows, yardstick
 from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
+from calibration.decision import Decision
 from calibration.icc import UNDEFINED, Interval, f_interval
 from calibration.intervals import jackknife_interval, left_out
 from calibration.like_for_like import (
@@ -30,8 +31,8 @@ from calibration.like_for_like import (
 )
 from calibration.notes import Figures, Note, filled, note, noted, quoted, told, undefined
 from calibration.other_measures import spearman as spearman_of
-from calibration.pairs import ClinicianPairs, clinician_pairs, pair_replicates
-from calibration.resampled_moments import Summed, joint_statistic, prepare
+from calibration.pairs import ClinicianPairs, clinician_pairs
+from calibration.protocol import Protocol
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
@@ -40,15 +41,21 @@ from calibration.scope import (
     scopes,
     why_undefined_scope,
 )
-from calibration.scores import Array, Flags, Scores
+from calibration.scores import Array, Flags, Scores, scores_of_table
 from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE
 from calibration.test_retest import intra_rater_row
-from calibration.values import NAN, AnalysisOptions, Method
+from calibration.values import COMBINED, NAN, AnalysisOptions, Method
+from calibration.verdict import JuryClaim, decisions
+from calibration.weighted import pair_icc, scorer_iccs
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
 COUNTS = [name for name in FIGURES if name.startswith("n_")]
 MOST_AT_END, LEAST_AWAY = 2 / 3, 60  # share of scores at one end; responses that are not there
+ENOUGH_EACH, LOWERED = (
+    15,
+    0.35,
+)  # responses a clinician; an ICC is too low by this over their number
 ERROR = 0.05  # of all intervals of single benchmarks together
 BOTH = ("the clinicians", "the jury")
 
@@ -144,10 +151,86 @@ def agreement_table(
         reps=reps,
         seed=seed,
     )
-    rows = agreement_rows(scores, options, tick)
+    return _table(agreement_rows(scores, options, tick))
+
+
+def _table(rows: Sequence[AgreementRow]) -> pd.DataFrame:
     cells = [[getattr(row, name) for name in FIGURES] + [told(row.notes)] for row in rows]
     table = pd.DataFrame(cells, columns=list(COLUMNS))
     return table.astype(dict.fromkeys(COUNTS, "Int64"))
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What `agreement` finds.
+
+    Attributes
+    ----------
+    table : DataFrame, as `agreement_table` has it
+    decision : whether the jury may stand in for a clinician, with reasons and the next step
+    notes : on the jury's row of the whole
+    """
+
+    table: pd.DataFrame
+    decision: Decision
+    notes: tuple[Note, ...]
+
+
+def agreement(
+    ratings: pd.DataFrame,
+    *,
+    scale: tuple[int, int] | None = None,
+    protocol: Protocol | None = None,
+    **options: Any,
+) -> Agreement:
+    """Return how far jurors and metrics agree with clinicians, and whether the jury may stand in.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        A row a score: response_id, rater, kind ("clinician", "juror" or "metric") and score. Also,
+        where there is more than one: instance_id (what several responses answer), benchmark,
+        criterion, pass_ (1 for a hidden repeat) and replicate.
+    scale : two ends of clinicians' and jurors' scores; the lowest and highest given where None
+    protocol : the margin, and what else was fixed beforehand; None decides nothing
+    options : as of `agreement_table`: jurors, min_jurors, criterion, method, min_shared
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    BadInput, OffScale, Unknown, TooFew
+        As `Scores` and `agreement_table`.
+
+    Examples
+    --------
+    Peak flow of 17 people by a large and by a mini Wright meter, which correlate with r = 0.94
+    (Bland & Altman 1986, Lancet 327, 307): the ICC of two z-scored columns is 2r / (1 + r) = 0.97.
+
+    >>> large = [494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
+    >>> mini = [512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451]
+    >>> both = pd.DataFrame({"large": large, "mini": mini}).rename_axis("response_id")
+    >>> ratings = both.melt(var_name="rater", value_name="score", ignore_index=False).reset_index()
+    >>> ratings["kind"] = ratings["rater"].map({"large": "clinician", "mini": "juror"})
+    >>> found = agreement(ratings, method="published")
+    >>> found.table.set_index("scorer").loc["jury", ["icc", "low", "high"]].astype(float).round(2).tolist()
+    [0.97, 0.92, 0.99]
+
+    With a single clinician nobody can be held out, so that nothing is decided:
+
+    >>> found.decision.kind.value
+    'undefined'
+    """
+    scores, analysis = scores_of_table(ratings, scale), AnalysisOptions(**options)
+    rows = agreement_rows(scores, analysis)
+    jury = analysis.jurors or scores.raters("juror")
+    claim = JuryClaim(protocol, protocol is not None and protocol.is_about(jury, analysis))
+    found = decisions(rows, claim)
+    whole = COMBINED if COMBINED in found else rows[0].benchmark
+    notes = next((row.notes for row in rows if (row.benchmark, row.scorer) == (whole, "jury")), ())
+    return Agreement(_table(rows), found[whole], notes)
 
 
 def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:
@@ -163,29 +246,17 @@ def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:
 
 def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
     """Yield the rows of a scope, in the order of the contract."""
-    pairs = clinician_pairs(scope.grid, scope.options.min_shared)
-    held = like_for_like(scope.grid, scope.jury, scope.options.method) if scope.jury else None
-    without = _without_each(scope, pairs)
+    grid, method, weights = scope.grid, scope.options.method, left_out(scope.grid.n_clusters)
+    pairs = clinician_pairs(grid, scope.options.min_shared)
+    held = like_for_like(grid, scope.jury, method) if scope.jury else None
+    without = scorer_iccs(grid, [*scope.scorers.values()], method, weights)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
         yield _scorer_row(scope, scorer, panel, without[:, place])
-    yield clinicians_row(scope, pairs, without[:, -1])
+    yield clinicians_row(scope, pairs, pair_icc(grid, weights, scope.options.min_shared))
     if scope.jury and held:
         yield like_for_like_row(scope, scope.jury, held)
     if scope.repeats:
         yield intra_rater_row(scope)
-
-
-def _without_each(scope: Scope, pairs: ClinicianPairs) -> Array:
-    """Return the ICC of every scorer, then of pairs, without each instance: (1 + m, scorers + 1)."""
-    grid, method, weights = scope.grid, scope.options.method, left_out(scope.grid.n_clusters)
-    singles, summed = (*scope.jurors, *scope.metrics), list[Summed]()
-    if scope.scorers:
-        summed.append(scorer_replicates(grid, scope.jury, singles, method))
-    if pairs.defined:
-        summed.append(pair_replicates(grid, pairs))
-    values = joint_statistic(prepare(grid, method), summed)(weights) if summed else None
-    undefined_pairs = np.full((len(weights), int(not pairs.defined)), np.nan)
-    return undefined_pairs if values is None else np.hstack([values, undefined_pairs])
 
 
 def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, without: Array) -> AgreementRow:
@@ -280,6 +351,8 @@ def _scorer_notes(
     yield remarks.fewer_jurors(panel.needed, len(panel.members))
     if scope.options.method == "paper" and not (reason and reason.code == "no_z"):
         yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
+    if panel is scope.jury and scope.options.method == "paper":
+        yield _few_each(scope)
     yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
     yield remarks.few_instances(instances)
@@ -287,18 +360,29 @@ def _scorer_notes(
     yield remarks.simulated(scope.simulated & {*panel.members, *clinicians})
 
 
+def _few_each(scope: Scope) -> Note | None:
+    """Say by how much z within clinicians who rated few responses lowers the ICC, or return None.
+
+    Simulated studies of 20 clinicians, two a response: some 0.35 / m where each rated m, whatever
+    the ICC (docs/evidence.md).
+    """
+    given = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(axis=0)
+    median = float(np.median(given))
+    if not 2 <= median < ENOUGH_EACH:
+        return None
+    words = (
+        "{median:g} responses a clinician (median): z within so few makes ICCs too low, by about "
+    )
+    return note("few_each", words + "{lower:.2f}", median=median, lower=LOWERED / median)
+
+
 def _coverage(scope: Scope, panel: PanelColumns) -> Note:
     own = scope.composites[scope.composites["rater"].isin(panel.members)]
     n_jurors = own.groupby("response_id")["rater"].size()
-    elsewhere = sum(
-        responses
-        for _, raters, responses in scope.elsewhere
-        if len(raters & {*panel.members}) >= panel.needed
-    )
     return remarks.coverage(
         int(panel.present(scope.grid).sum()),
         len(scope.grid.responses),
-        int((n_jurors >= panel.needed).sum()) + elsewhere,
+        int((n_jurors >= panel.needed).sum()),
         scope.in_study,
     )
 

@@ -34,7 +34,7 @@ from annotate.screens import agreement_routing, study_files, study_import
 from annotate.screens import study as study_screen
 from annotate.uploads import Upload
 from calibration.planning.rows import PlanOptions
-from calibration.routing.values import NONE_TO_KEEP, Harm, RouteQuestion
+from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from calibration.values import AnalysisOptions
 from data import queries
 from data.database import open_study

@@ -12,15 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.scores import both, rated, study
+from scipy import stats
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from calibration.clustered_intervals import clustered_proportion, wilson
 from calibration.detection import (
     DetectionRow,
     LimitOutcome,
-    area_under_curve,
+    PairedScores,
+    all_misses,
+    auc_with_interval,
     detection,
-    misses,
+    reading_curve,
     share_to_read,
     untested,
 )
@@ -29,7 +32,6 @@ from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
 
 NAN = math.nan
-SAFETY = Critical("safety", 2.0, 0.2)
 DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
 SCRIPTS = Path(__file__).parents[1] / "docs" / "real_data"
 
@@ -39,6 +41,17 @@ def rows_of(scores, reps=200, critical=(), needed=None, jurors=None):
         scores, AnalysisOptions(jurors=jurors, min_jurors=needed, reps=reps), critical
     )
     return {(row.benchmark, row.scorer): row for row in found.rows}
+
+
+def misses(rows, at_most):
+    [found] = all_misses(rows, [Critical("safety", 2.0, at_most)])["visits"]
+    return found
+
+
+def readings_of(scores, unsafe, clusters=None) -> PairedScores:
+    """Return readings of these scores; what is unsafe has a 1, the rest a 5."""
+    places = np.arange(len(scores)) if clusters is None else clusters
+    return PairedScores(np.asarray(scores, float), np.where(unsafe, 1.0, 5.0), places, 2.0)
 
 
 def codes(row: DetectionRow) -> set[str]:
@@ -52,7 +65,7 @@ HAND = ([[1, 1], [2, 2], [1, 3], [3, 3], [4, 4], [5, 5]], [[1], [2], [4], [2], [
 def test_the_figures_of_six_responses_are_those_counted_by_hand():
     row = rows_of(rated(*HAND))["visits", "jury"]
 
-    assert (row.n, row.n_bad, row.n_found, row.n_missed, row.n_missing) == (6, 3, 2, 1, 0)
+    assert (row.n, row.n_bad, row.n_missed, row.n_missing) == (6, 3, 1, 0)
     assert (row.sensitivity, row.specificity) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
     assert (row.ppv, row.npv) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
     # unsafe 1, 2, 4 against safe 2, 5, 5: 3 + 2.5 + 2 of 9
@@ -70,8 +83,6 @@ def test_clinicians_and_jury_are_held_against_the_same_other_clinicians():
     assert (clinicians.n, clinicians.n_bad, jury.n, jury.n_bad) == (12, 5, 12, 5)
     assert clinicians.n_missed == 1  # dr0's 3 where dr1 says 1
     assert jury.n_missed == 1  # its 4 on the same response
-    assert clinicians.told("held_out")["readings"] == 12
-    assert clinicians.told("held_out")["responses"] == 6
 
 
 @pytest.mark.not_quick
@@ -87,15 +98,14 @@ def test_auc_and_what_is_missed_are_scikit_learns(seed, n):
     unsafe = truth[:, 0] <= 2
     assert row.auc == pytest.approx(roc_auc_score(unsafe, -jury[:, 0]))
     found = confusion_matrix(unsafe, jury[:, 0] <= 2)
-    assert (row.n_missed, row.n_found) == (found[1, 0], found[1, 1])
+    assert (row.n_missed, row.n_bad - row.n_missed) == (found[1, 0], found[1, 1])
     assert row.specificity == pytest.approx(found[0, 0] / found[0].sum())
 
 
 def test_reading_that_share_in_a_random_order_of_ties_finds_what_it_says():
     random = np.random.default_rng(3)
     scores, unsafe = random.integers(1, 4, 40), random.random(40) < 0.3
-    cells = np.array([[np.sum((scores == s) & (unsafe == u)) for u in (0, 1)] for s in (1, 2, 3)])
-    share = float(share_to_read(cells[:, 0] * 1.0, cells[:, 1] * 1.0, 0.5))
+    share = share_to_read(reading_curve(readings_of(scores, unsafe)), 0.5)
     found = []
     for _ in range(4000):
         order = np.lexsort((random.random(40), scores))
@@ -127,7 +137,6 @@ def test_a_jury_that_gives_everything_the_same_score_reads_nine_tenths_for_nine_
     assert (row.auc, row.read_for_90) == (0.5, pytest.approx(0.9))
     assert (row.n_missed, row.sensitivity) == (3, 0)
     assert math.isnan(row.ppv)
-    assert "never_low" in codes(row)
 
 
 def test_none_of_five_missed_is_no_proof_that_none_will_be():
@@ -138,7 +147,7 @@ def test_none_of_five_missed_is_no_proof_that_none_will_be():
     assert row.sensitivity_low == pytest.approx(5 / (5 + 1.959964**2))  # Wilson's at 5 of 5
     assert (row.auc, row.auc_high) == (1, 1)
     assert row.auc_low == pytest.approx(row.sensitivity_low)
-    assert misses([row], replace(SAFETY, miss_at_most=0.4), "visits").outcome is LimitOutcome.OPEN
+    assert misses([row], 0.4).outcome is LimitOutcome.OPEN
 
 
 def test_without_an_unsafe_response_nothing_is_said_of_finding_them():
@@ -219,7 +228,7 @@ def test_misses_are_met_failed_or_open_by_the_interval():
     def of(missed, at_most):
         jury = [[5.0]] * missed + [[1.0]] * (40 - missed) + [[5.0]] * 20
         rows = rows_of(rated([[1.0]] * 40 + [[5.0]] * 20, jury), reps=20).values()
-        return misses([*rows], Critical("safety", 2.0, at_most), "visits")
+        return misses([*rows], at_most)
 
     assert (of(0, 0.1).outcome, of(0, 0.05).outcome) == (LimitOutcome.MET, LimitOutcome.OPEN)
     assert of(20, 0.1).outcome is LimitOutcome.FAILED
@@ -229,7 +238,6 @@ def test_misses_are_met_failed_or_open_by_the_interval():
     assert (found.n_bad, found.n_missed, found.missed) == (40, 20, 0.5)
     ends = wilson(0.5, 40)
     assert (found.low, found.high) == (pytest.approx(ends.low), pytest.approx(ends.high))
-    assert misses([], SAFETY, "visits").outcome is LimitOutcome.OPEN
 
 
 def test_a_limit_that_no_row_is_about_is_open() -> None:
@@ -255,7 +263,6 @@ def test_responses_of_one_instance_count_as_one_where_they_are_alike():
     single = rows_of(rated(truth, jury))["visits", "jury"]
     apart = rows_of(rated(truth, jury, instances=[i // 4 for i in range(80)]))["visits", "jury"]
 
-    assert (single.n_bad_instances, apart.n_bad_instances) == (40, 10)
     width = single.sensitivity_high - single.sensitivity_low
     assert apart.sensitivity_high - apart.sensitivity_low > 1.6 * width
 
@@ -268,8 +275,25 @@ def test_instances_that_are_all_alike_count_no_more_than_their_responses():
 
 
 def test_an_area_counts_ties_as_half():
-    assert area_under_curve(np.array([1.0, 1.0]), np.array([1.0, 1.0])) == 0.5
-    assert area_under_curve(np.array([0.0, 2.0]), np.array([2.0, 0.0])) == 1.0
+    assert auc_with_interval(readings_of([1, 2, 1, 2], [True, True, False, False]))[0] == 0.5
+    assert auc_with_interval(readings_of([1, 1, 2, 2], [True, True, False, False]))[0] == 1.0
+
+
+def test_the_error_of_an_area_is_delongs_and_of_thrice_the_same_responses_no_smaller():
+    random = np.random.default_rng(4)
+    unsafe = random.random(80) < 0.4
+    scores = np.round(3 + random.normal(size=80) - unsafe)
+    auc, ends = auc_with_interval(readings_of(scores, unsafe))
+    wins = (scores[unsafe][:, None] < scores[~unsafe]) + 0.5 * (
+        scores[unsafe][:, None] == scores[~unsafe]
+    )
+    parts = [wins.mean(axis=axis).var(ddof=1) / wins.shape[1 - axis] for axis in (0, 1)]
+    reach = stats.t.ppf(0.975, min(unsafe.sum(), (~unsafe).sum()) - 1) * math.sqrt(sum(parts))
+    assert auc == pytest.approx(wins.mean())
+    assert (ends.low, ends.high) == pytest.approx((auc - reach, auc + reach))
+    thrice = [np.repeat(one, 3) for one in (scores, unsafe, np.arange(80))]
+    _, again = auc_with_interval(readings_of(*thrice))
+    assert (again.low, again.high) == pytest.approx((ends.low, ends.high))
 
 
 @pytest.mark.real
@@ -324,7 +348,7 @@ def _covers(random, instances, size, alike, share):
 def test_intervals_of_auc_cover_what_they_say(n):
     random = np.random.default_rng(n)
     truth_of, noise = _studies(random, 200_000)
-    auc = float(area_under_curve(*_cells(truth_of, noise)))
+    auc, _ = auc_with_interval(readings_of(noise, truth_of <= 2))
     held = []
     for _ in range(300):
         truth, jury = _studies(random, n)
@@ -337,12 +361,3 @@ def _studies(random, n):
     quality = random.normal(size=n)
     truth = np.clip(np.round(3.3 + quality + 0.4 * random.normal(size=n)), 1, 5)
     return truth, np.clip(np.round(3.8 + quality + 0.8 * random.normal(size=n)), 1, 5)
-
-
-def _cells(truth, jury):
-    unsafe = truth <= 2
-    points = range(1, 6)
-    return tuple(
-        np.array([float(np.sum((jury == point) & (unsafe == kind))) for point in points])
-        for kind in (False, True)
-    )

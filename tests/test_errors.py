@@ -19,14 +19,19 @@ from streamlit.testing.v1 import AppTest
 
 from annotate import worker
 from annotate.navigation import study as served_study
-from calibration.error_values import Comment, ErrorGroup, MarkedWords, PickedFor, PickedResponse
-from calibration.errors import COLUMNS, Marks, benchmark_errors, places, quote
+from calibration.errors import benchmark_errors, places
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
+from calibration.tables.errors import PickedResponse
 from calibration.values import AnalysisOptions
 from data.card import Marked, Reply
+from data.queries.clinician_words import CommentSaid, MarkSaid
 from data.schema import Assignment, Rater, Response
 from data.store import Slot, assign, invite, submit
+from medjury.services.errors import quote
+
+COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
+Marks = tuple[pd.DataFrame, dict[str, frozenset[str]]]
 
 # response -> composites of dr_a, dr_b and the juror; None: no rating. r5 is read by nobody in the room.
 BY_HAND = {
@@ -72,18 +77,18 @@ def marks_by_hand() -> Marks:
         ("r7", "dr_a", "response", 0, 4, "accuracy", "wrong", "minor"),
     ]
     who = dict.fromkeys(("r1", "r2", "r3", "r4", "r6", "r7"), frozenset({"dr_a", "dr_b"}))
-    return Marks(pd.DataFrame(rows, columns=[*COLUMNS]), who)
+    return pd.DataFrame(rows, columns=[*COLUMNS]), who
 
 
 def errors_of(scores: Scores, marks: Marks, per_group: int = 3) -> list[Any]:
     return [
-        benchmark_errors(scope, scores, marks, per_group)
+        benchmark_errors(scope, scores, *marks, per_group)
         for scope in scopes(scores, AnalysisOptions(reps=1))
         if scope.name != "combined"
     ]
 
 
-def ids(picked: tuple[PickedResponse, ...], reason: PickedFor, error: str = "") -> list[str]:
+def ids(picked: tuple[PickedResponse, ...], reason: str, error: str = "") -> list[str]:
     return [one.response_id for one in picked if (one.picked_for, one.error) == (reason, error)]
 
 
@@ -98,7 +103,7 @@ def test_a_known_study_is_counted_by_hand() -> None:
     assert [row.n_responses for row in found.rows] == [2, 2, 2, 1, 3, 1]
     assert [row.n_marks for row in found.rows] == [4, 2, 3, 1, 0, 0]
     wrong = rows["error:wrong"]  # r1 and r3: clinicians 2 and 3, jury 4 and 3, spreads 2 and 4
-    assert (wrong.n_read, wrong.share, wrong.n_grave, wrong.n_instances) == (5, 0.4, 2, 2)
+    assert (wrong.n_read, wrong.share, wrong.n_grave) == (5, 0.4, 2)
     assert (wrong.clinicians, wrong.jury, wrong.gap, wrong.spread) == (2.5, 3.5, 1.0, 3.0)
     assert 0 < wrong.low < 0.4 < wrong.high < 1
     # Gaps 2 and 0 of two instances: standard error 1, t with 1 degree of freedom 12.706.
@@ -122,15 +127,15 @@ def test_a_place_is_a_run_of_marks_that_overlap() -> None:
 def test_examples_are_picked_by_the_rule() -> None:
     (found,) = errors_of(scores_by_hand(), marks_by_hand(), per_group=4)
     # 2.0 of r1, r2 and r6: then gaps of 2, 3 and 0. r3 has 3.
-    assert ids(found.picked, PickedFor.LOWEST) == ["r2", "r1", "r6", "r3"]
-    assert ids(found.picked, PickedFor.JURY) == ["r2", "r1"]  # the others have a gap of 0, or none
-    assert ids(found.picked, PickedFor.CLINICIANS) == ["r3", "r1"]
-    assert ids(found.picked, PickedFor.ERROR, "wrong") == ["r1", "r3"]
-    assert ids(found.picked, PickedFor.ERROR, "missing") == ["r1"]
+    assert ids(found.picked, "lowest") == ["r2", "r1", "r6", "r3"]
+    assert ids(found.picked, "jury_apart") == ["r2", "r1"]  # the others have a gap of 0, or none
+    assert ids(found.picked, "clinicians_apart") == ["r3", "r1"]
+    assert ids(found.picked, "error", "wrong") == ["r1", "r3"]
+    assert ids(found.picked, "error", "missing") == ["r1"]
     first = next(one for one in found.picked if one.response_id == "r1")
     assert (first.instance_id, first.errors, first.spread) == ("i1", ("missing", "wrong"), 2.0)
     (fewer,) = errors_of(scores_by_hand(), marks_by_hand(), per_group=1)
-    assert ids(fewer.picked, PickedFor.LOWEST) == ["r2"]
+    assert ids(fewer.picked, "lowest") == ["r2"]
 
 
 @pytest.mark.parametrize(("seed", "per_group"), [(0, 4), (1, 1), (2, 2), (3, 3)])
@@ -149,30 +154,30 @@ def test_the_groups_of_a_benchmark_add_up_and_no_example_is_left_out_for_a_worse
         for name in who
         for _ in range(random.integers(0, 3))
     ]
-    marks = Marks(pd.DataFrame(rows, columns=[*COLUMNS]), who)
+    marks = pd.DataFrame(rows, columns=[*COLUMNS]), who
     for found in errors_of(scores, marks, per_group):
-        by_group = {row.group: row for row in found.rows if row.group != ErrorGroup.ERROR}
-        parts = [by_group[ErrorGroup(name)] for name in ("marked", "unmarked", "unread")]
+        by_group = {row.group: row for row in found.rows if row.group != "error"}
+        parts = [by_group[name] for name in ("marked", "unmarked", "unread")]
         assert sum(row.n_responses for row in parts) == found.n_rated
-        errors = [row for row in found.rows if row.group == ErrorGroup.ERROR]
-        marked = by_group[ErrorGroup.MARKED]
+        errors = [row for row in found.rows if row.group == "error"]
+        marked = by_group["marked"]
         assert sum(row.n_marks for row in errors) == marked.n_marks
         assert sum(row.n_grave for row in errors) == marked.n_grave
         assert all(row.n_responses <= marked.n_responses for row in errors)
         assert all(row.low <= row.share <= row.high for row in errors)
         for row in errors:
-            picked = ids(found.picked, PickedFor.ERROR, row.error)
+            picked = ids(found.picked, "error", row.error)
             assert len(picked) == len(set(picked)) == min(per_group, row.n_responses)
-        lowest = [one.clinicians for one in found.picked if one.picked_for == PickedFor.LOWEST]
+        lowest = [one.clinicians for one in found.picked if one.picked_for == "lowest"]
         assert lowest == pytest.approx(sorted(lowest))
 
 
 def test_a_quote_is_the_gravest_mark_then_the_comment_on_the_lowest_score() -> None:
-    minor = MarkedWords("clarity", "unclear", "minor", "response", 0, 3, "one")
-    major = MarkedWords("accuracy", "wrong", "major", "source", 5, 8, "two")
-    earlier = MarkedWords("accuracy", "wrong", "major", "response", 9, 12, "three", "why")
-    low, high = Comment("accuracy", 1, "low"), Comment("clarity", 5, "high")
-    whole = Comment("", None, "all of it")
+    minor = MarkSaid("clarity", "unclear", "minor", "response", 0, 3, "one", "")
+    major = MarkSaid("accuracy", "wrong", "major", "source", 5, 8, "two", "")
+    earlier = MarkSaid("accuracy", "wrong", "major", "response", 9, 12, "three", "why")
+    low, high = CommentSaid("accuracy", 1, "low"), CommentSaid("clarity", 5, "high")
+    whole = CommentSaid("", None, "all of it")
     said = quote([minor, major, earlier], [low], "")
     assert said is not None
     assert (said.words, said.note, said.side, said.is_mark) == ("three", "why", "response", True)
@@ -186,7 +191,7 @@ def test_a_quote_is_the_gravest_mark_then_the_comment_on_the_lowest_score() -> N
         found = quote(marks, comments, error)
         assert found is not None
         assert found.words == words
-    assert quote([], [Comment("accuracy", 1, "  ")], "") is None
+    assert quote([], [CommentSaid("accuracy", 1, "  ")], "") is None
 
 
 TEXT = "Give insulin 10 units at night and call again."

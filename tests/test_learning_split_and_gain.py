@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.learning.gain import part_gain
-from calibration.learning.split import LEAST, PARTS, Shares, split_instances
+from calibration.learning import LEAST, SHARES, part_gain, split_instances
 from data.errors import TooFew
 
 
@@ -17,7 +16,7 @@ def strata(n: int = 100) -> dict[int, tuple[str, int]]:
 def test_every_instance_is_in_one_part_and_the_parts_have_their_shares() -> None:
     parts = split_instances(strata(), seed=1)
     assert sorted(sum(parts.values(), ())) == list(range(100))
-    assert [len(parts[name]) for name in PARTS] == [40, 25, 35]
+    assert [len(parts[name]) for name in SHARES] == [40, 25, 35]
     for benchmark in ("visits", "notes"):
         members = [one for one in range(100) if strata()[one][0] == benchmark]
         trained = len(set(members) & set(parts["train"]))
@@ -35,7 +34,6 @@ def test_too_few_instances_are_refused_with_how_many_it_takes() -> None:
         split_instances(strata(30), seed=1)
     parts = split_instances(strata(40), seed=1)
     assert min(map(len, parts.values())) >= LEAST
-    assert split_instances(strata(40), 1, Shares(0.5, 0.25, 0.25))
 
 
 def test_one_response_an_instance_gives_the_paired_t_interval() -> None:

@@ -6,7 +6,7 @@ from kit.model_study import QUALITY, by_model, compared, model_study
 
 from calibration.models.estimates import model_scores
 from calibration.notes import told
-from calibration.predicting.prediction_powered import RatedSample, prediction_powered_mean
+from calibration.predicting import RatedSample, prediction_powered_mean
 from calibration.scores import Scores
 
 
@@ -25,10 +25,10 @@ def test_a_corrected_mean_is_the_prediction_powered_mean():
             rest["instance"].to_numpy(),
         )
         expected = prediction_powered_mean(sample).corrected
-        assert rows[name].macro_average == pytest.approx(expected.mean)
+        assert rows[name].macro_average == pytest.approx(expected.value)
         # Its interval is a bootstrap's: about as wide as that by formula.
-        low, high = expected.interval(0.95)
-        assert rows[name].high - rows[name].low == pytest.approx(high - low, rel=0.25)
+        ends = expected.interval(0.95)
+        assert rows[name].high - rows[name].low == pytest.approx(ends.high - ends.low, rel=0.25)
         assert (rows[name].n_responses, rows[name].n_missing, rows[name].n_rated) == (60, 0, 25)
 
 

@@ -4,9 +4,11 @@ import json
 import re
 import shlex
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -22,7 +24,15 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from annotate.adjudicate import planned_settlement, settle
 from annotate.screens import workbench_scores
 from calibration.chance_corrected import gwet_ac2
-from calibration.points import Answers, CasePoint, PointAnswer, agreement_rows, detection_rows
+from calibration.points import (
+    COLUMNS,
+    JURY,
+    Answers,
+    agreement_rows,
+    detection_rows,
+    majority,
+    point_rows,
+)
 from data.card import Reply
 from data.database import reading
 from data.errors import BadInput, BadPanel
@@ -300,28 +310,27 @@ def test_clinicians_answer_the_points_of_the_case_and_the_same_again_changes_not
     assert not verify(pointed).findings
 
 
-def point(
-    instance: int = 0, number: int = 0, kind: str = "must", critical: bool = False
-) -> CasePoint:
-    return CasePoint(instance, f"i{instance}", number, f"p{number}", kind, 1.0, critical)
+def answers_by(rater: str, met, points, is_juror: bool = True) -> list[tuple[object, ...]]:
+    """Return a rater's answers, 1, 0 or 2 (cannot tell), to (instance, number, kind) of a response each."""
+    return [
+        (instance, number, instance, f"i{instance}", f"p{number}", kind, True, rater, is_juror, one)
+        for one, (instance, number, kind) in zip(map(float, met), points, strict=True)
+    ]
+
+
+def arranged(*answers: list[tuple[object, ...]]) -> Answers:
+    return Answers.of(pd.DataFrame([*chain(*answers)], columns=[*COLUMNS]))
 
 
 def test_agreement_on_points_is_that_of_the_known_coefficients() -> None:
     random = np.random.default_rng(3)
     truth = random.random(600) < 0.7
     said = np.where(random.random(600) < 0.85, truth, ~truth)
-    points = [point(n // 20, n % 20) for n in range(600)]
-    answers = Answers.of(
-        [
-            PointAnswer(one.instance, one, "dr", bool(met))
-            for one, met in zip(points, truth, strict=True)
-        ],
-        [
-            PointAnswer(one.instance, one, "j", bool(met))
-            for one, met in zip(points, said, strict=True)
-        ],
-    )
+    points = [(n // 20, n % 20, "must") for n in range(600)]
+    answers = arranged(answers_by("dr", truth, points, False), answers_by("j", said, points))
+
     clinicians, jury, juror = agreement_rows(answers, reps=300)
+
     assert clinicians.n_pairs == 0
     assert np.isnan(clinicians.kappa)
     assert (jury.scorer, juror.scorer) == ("jury", "juror:j")
@@ -331,22 +340,35 @@ def test_agreement_on_points_is_that_of_the_known_coefficients() -> None:
     assert jury.kappa == pytest.approx(cohens_kappa(np.array(table)).kappa)
     counts = np.stack([truth.astype(float) + said, 2 - truth.astype(float) - said], axis=1)
     assert jury.ac1 == pytest.approx(gwet_ac2(counts, np.eye(2)))
-    assert jury.kappa_interval.low < jury.kappa < jury.kappa_interval.high
-    assert jury.ac1_interval.low < jury.ac1 < jury.ac1_interval.high
+    assert jury.kappa_low < jury.kappa < jury.kappa_high
+    assert jury.ac1_low < jury.ac1 < jury.ac1_high
     assert (jury.n_pairs, jury.n_instances, jury.cannot_tell) == (600, 30, 0)
+    one = point_rows(answers)[7]
+    assert (one.instance_id, one.text, one.n_pairs) == ("i0", "p7", 1)
+    assert (one.clinicians_met, one.jury_met) == (truth[7], said[7])
+    assert one.agreement == (truth[7] == said[7])
+
+
+def test_two_clinicians_are_pairs_of_which_neither_is_the_measure() -> None:
+    points = [(n, 0, "must") for n in range(4)]
+    answers = arranged(
+        answers_by("a", [1, 1, 0, 0], points, False), answers_by("b", [1, 0, 0, 2], points, False)
+    )
+    [row] = agreement_rows(answers, reps=10)
+    assert (row.n_pairs, row.n_instances, row.cannot_tell) == (3, 3, 1)
+    assert row.agreement == pytest.approx(2 / 3)
+    assert row.kappa == pytest.approx(1 / 3)  # both orders: half of the answers are yes
+    assert majority(answers.clinicians).tolist() == [1, 2, 0, 2]
 
 
 def test_who_cannot_tell_is_counted_and_left_out_and_a_split_jury_says_nothing() -> None:
-    one, two = point(0, 0, critical=True), point(1, 0, "must_not", critical=True)
-    clinicians = [PointAnswer(0, one, "dr", False), PointAnswer(1, two, "dr", True)]
-    jurors = [
-        PointAnswer(0, one, "a", True),
-        PointAnswer(0, one, "b", False),
-        PointAnswer(1, two, "a", True),
-        PointAnswer(1, two, "b", None),
-    ]
-    answers = Answers.of(clinicians, jurors)
-    assert answers.jury() == {(0, 0): None, (1, 0): None}
+    points = [(0, 0, "must"), (1, 0, "must_not")]
+    answers = arranged(
+        answers_by("dr", [0, 1], points, False),
+        answers_by("a", [1, 1], points),
+        answers_by("b", [0, 2], points),
+    )
+    assert answers.scorers[JURY].tolist() == [2, 2]
     rows = {row.scorer: row for row in agreement_rows(answers, reps=10) if row.kind == ""}
     assert (rows["jury"].n_pairs, rows["jury"].cannot_tell) == (0, 2)
     assert (rows["juror:b"].n_pairs, rows["juror:b"].cannot_tell) == (1, 1)
@@ -378,7 +400,7 @@ def test_the_command_tells_agreement_and_critical_points_missed(
     assert (jury["agreement"], jury["n_pairs"]) == (0, 8)
     detected = next(row for row in benchmark["detection"] if row["scorer"] == "jury")
     assert (detected["failed"], detected["caught"], detected["alarmed"]) == (2, 0, 2)
-    assert {one["point"]["instance_id"] for one in benchmark["points"]} == {"i1", "i2"}
+    assert {one["instance_id"] for one in benchmark["points"]} == {"i1", "i2"}
     assert run("study", "points", "--jurors", "nobody")[0] == 2
 
 

@@ -9,11 +9,11 @@ import pytest
 from kit.studies import HEAD, Run, bring_in
 from sqlalchemy import Engine
 
-from calibration.predicting.predicted import COLUMNS
+from calibration.predicting import COLUMNS
 from data.queries.ledger import compositions_tried
 
 KEYS = [
-    *("benchmark", "n_both", "n_fit", "n_calibration", "q", "n_predicted", "mean_clinicians"),
+    *("benchmark", "n_calibration", "q", "n_predicted", "mean_clinicians"),
     *("clinicians_low", "clinicians_high", "mean_jury", "mean_corrected", "low", "high"),
     *("lambda", "n", "N", "gain", "rated_unrated_difference", "coverage", "n_checked"),
     *("verdict", "icc", "icc_low", "icc_high", "n_instances", "validated", "note", "notes"),

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from calibration import headlines as decisions
 from calibration.decision import Decision, DecisionKind
 from calibration.notes import note
-from calibration.predicting.predicted import USABLE, PredictedRow, decide
+from calibration.predicting import USABLE, PredictedRow, decide
 from calibration.values import COMBINED, NAN
 
 SIMULATED = note("simulated", "simulated", raters=("Smith, John",))
 REAL_NOTES = [
-    note("weighed_by_responses", "weighed_by_responses"),
     note("no_variance", "no_variance", raters=("dr_c; simulated raters: nobody",)),
     note("rated_unlike", "rated_unlike", rated=4.0, unrated=3.0, deviations=0.9),
 ]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.predicting.prediction_powered import (
-    MeanEstimate,
+from calibration.clustered_intervals import ClusteredMean
+from calibration.predicting import (
     PredictionPowered,
     RatedSample,
     prediction_powered_mean,
@@ -24,6 +24,11 @@ UNRATED = np.array(
     ]
 )
 TRUTH = 3.5
+
+
+def mean_of(value, error, instances):
+    """Return a mean with an error, between so many instances."""
+    return ClusteredMean(value, np.array([error]), instances)
 
 
 def singles(clinicians=CLINICIANS, jury=JURY, unrated=UNRATED):
@@ -61,7 +66,7 @@ def test_mean_and_standard_error_are_those_of_ppi_py():
     theirs, low, high = 3.574832711680263, 3.168960915491109, 3.980704507869417
     found = prediction_powered_mean(singles())
 
-    assert found.corrected.mean == pytest.approx(theirs, abs=1e-12)
+    assert found.corrected.value == pytest.approx(theirs, abs=1e-12)
     rated = np.var(CLINICIANS - found.weight * JURY) / 12
     unrated = found.weight**2 * np.var(UNRATED) / 20
     normal = stats.norm.ppf(0.975) * math.sqrt(rated + unrated)
@@ -74,8 +79,8 @@ def test_a_jury_that_ranks_against_the_clinicians_is_not_believed_as_in_ppi_py()
     found = prediction_powered_mean(singles(jury=6 - JURY))
 
     assert found.weight == 0
-    assert found.corrected.mean == pytest.approx(3.611666666666667, abs=1e-12)
-    assert found.corrected == found.clinicians
+    assert found.corrected.value == pytest.approx(3.611666666666667, abs=1e-12)
+    assert found.corrected is found.clinicians
     assert found.gain == 1
 
 
@@ -84,7 +89,8 @@ def test_the_clinicians_alone_have_the_textbook_t_interval():
     error = stats.sem(CLINICIANS)
 
     assert found.error == pytest.approx(error)
-    assert found.interval(0.9) == pytest.approx(
+    ends = found.interval(0.9)
+    assert (ends.low, ends.high) == pytest.approx(
         stats.t.interval(0.9, 11, loc=CLINICIANS.mean(), scale=error)
     )
 
@@ -100,9 +106,9 @@ def test_a_jury_that_says_what_clinicians_say_is_worth_its_number_of_responses()
 
 
 def test_the_gain_is_how_many_more_ratings_would_help_as_much():
-    wide, narrow, none = (MeanEstimate(3, error, 9) for error in (0.2, 0.1, 0.0))
-    assert PredictionPowered(wide, narrow, 3, 1).gain == pytest.approx(4)
-    assert math.isnan(PredictionPowered(none, none, 3, 1).gain)
+    wide, narrow, none = (mean_of(3, error, 10) for error in (0.2, 0.1, 0.0))
+    assert PredictionPowered(wide, narrow, 1).gain == pytest.approx(4)
+    assert math.isnan(PredictionPowered(none, none, 1).gain)
 
 
 def test_with_several_responses_the_error_is_that_of_sums_within_instances():
@@ -155,7 +161,7 @@ def without(sample, instance):
 def test_the_error_is_near_the_jackknife_over_instances(per):
     sample = simulate(120, 240, per=per, seed=1)
     names = np.unique(np.concatenate([sample.instances, sample.unrated_instances]))
-    left = [prediction_powered_mean(without(sample, one)).corrected.mean for one in names]
+    left = [prediction_powered_mean(without(sample, one)).corrected.value for one in names]
     jackknife = math.sqrt((len(names) - 1) * np.var(left))
 
     assert prediction_powered_mean(sample).corrected.error == pytest.approx(jackknife, rel=0.06)
@@ -173,9 +179,9 @@ def test_whole_instances_rated_and_single_responses_rated_differ_in_what_the_jur
 def test_of_few_rated_instances_no_more_is_said_than_they_tell(n):
     found = prediction_powered_mean(singles(CLINICIANS[:n], JURY[:n]))
 
-    assert math.isnan(found.corrected.mean) == (n == 0)
+    assert math.isnan(found.corrected.value) == (n == 0)
     assert math.isnan(found.corrected.error) == (n < 2)
-    assert math.isnan(found.corrected.interval(0.9)[0]) == (n < 2)
+    assert math.isnan(found.corrected.interval(0.9).low) == (n < 2)
     if n:
         assert found.weight == 0
 
@@ -185,18 +191,19 @@ def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
 
     found = prediction_powered_mean(sample)
 
-    assert found.corrected.mean == pytest.approx(CLINICIANS.mean())
+    assert found.corrected.value == pytest.approx(CLINICIANS.mean())
     assert math.isnan(found.corrected.error)
     assert math.isnan(found.gain)
 
 
 def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
-    found = stratified([MeanEstimate(4, 0.1, 9), MeanEstimate(2, 0.3, 19)], [300, 100])
+    mean, ends = stratified([mean_of(4, 0.1, 10), mean_of(2, 0.3, 20)], [300, 100], 0.9)
 
-    assert found.mean == pytest.approx(3.5)
-    assert found.error == pytest.approx(math.sqrt((0.75 * 0.1) ** 2 + (0.25 * 0.3) ** 2))
+    assert mean == pytest.approx(3.5)
     parts = np.array([(0.75 * 0.1) ** 2, (0.25 * 0.3) ** 2])
-    assert found.freedom == pytest.approx(parts.sum() ** 2 / (parts**2 / [9, 19]).sum())
+    freedom = parts.sum() ** 2 / (parts**2 / [9, 19]).sum()
+    by_hand = stats.t.interval(0.9, freedom, loc=3.5, scale=math.sqrt(parts.sum()))
+    assert (ends.low, ends.high) == pytest.approx(by_hand)
 
 
 def test_the_standardised_difference_is_in_standard_deviations():
@@ -242,7 +249,7 @@ def test_shifts_scale_and_order_change_only_what_they_must(change, factor, offse
 
     after = prediction_powered_mean(RatedSample(**change(sample)))
 
-    assert after.corrected.mean == pytest.approx(factor * before.corrected.mean + offset)
+    assert after.corrected.value == pytest.approx(factor * before.corrected.value + offset)
     assert after.corrected.error == pytest.approx(factor * before.corrected.error)
     assert after.weight == pytest.approx(before.weight)
 
@@ -253,8 +260,8 @@ def simulated(n, unrated, jury, per=1, whole=False, reps=1500):
     for seed in range(reps):
         found = prediction_powered_mean(simulate(n, unrated, jury, per, seed, whole))
         ends = [one.interval(0.95) for one in (found.corrected, found.clinicians)]
-        held.append([low <= TRUTH <= high for low, high in ends])
-        widths.append([high - low for low, high in ends])
+        held.append([one.low <= TRUTH <= one.high for one in ends])
+        widths.append([one.high - one.low for one in ends])
     mean = np.mean(widths, axis=0)
     return *np.mean(held, axis=0), mean[0] / mean[1]
 

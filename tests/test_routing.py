@@ -1,29 +1,32 @@
 """Routing: the tests of a threshold, the certificate, and what a rule may know."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from kit.scores import JURORS, study, without
 
-from calibration.routing.routes import (
-    Candidates,
-    RatedRisks,
+from calibration.routes import (
     betting_p,
     candidates,
-    caught,
     caught_with_interval,
-    criteria_of,
     fixed_sequence,
+    harmful,
     order_of_tests,
+    refuse_unlike,
     routes,
     threshold_p,
 )
-from calibration.routing.values import Harm
+from calibration.routing import Harm
 from data.errors import BadInput, TooFew
 
 LOW = Harm("low", 3.0)
 
 
-def simulated(random: np.random.Generator, instances: int, each: int = 1) -> Candidates:
+def rated_risks(risks, is_harmful, clusters) -> pd.DataFrame:
+    return pd.DataFrame({"risk": risks, "harmful": is_harmful, "cluster": clusters})
+
+
+def simulated(random: np.random.Generator, instances: int, each: int = 1) -> pd.DataFrame:
     """Return rated responses."""
     own = np.repeat(np.arange(instances), each)
     count = len(own)
@@ -32,20 +35,15 @@ def simulated(random: np.random.Generator, instances: int, each: int = 1) -> Can
     clinicians = np.clip(quality, 1, 5)
     jurors = np.clip(quality + random.normal(0, 0.6, (3, count)), 1, 5)
     jury = jurors.mean(axis=0)
-    return Candidates(
-        [str(n) for n in range(count)],
-        [str(n) for n in own],
-        ["b"] * count,
-        random.permutation(instances)[own].astype(np.int64),
-        jury,
-        clinicians,
-    )
+    clusters = random.permutation(instances)[own]
+    columns = {"jury": jury, "clinicians": clinicians, "risk": -jury, "cluster": clusters}
+    return pd.DataFrame(columns)
 
 
 def test_the_exact_test_is_the_chance_of_so_few_harmful() -> None:
     def exact(harmful: int, passed: int, bound: float) -> float:
         rows = np.arange(passed)
-        return threshold_p(RatedRisks(np.zeros(passed), rows < harmful, rows), 0.0, bound, 1)
+        return threshold_p(rated_risks(np.zeros(passed), rows < harmful, rows), 0.0, bound, 1)
 
     assert exact(0, 45, 0.05) == pytest.approx(0.95**45)
     assert exact(1, 2, 0.5) == pytest.approx(0.75)
@@ -60,7 +58,7 @@ def test_betting_is_seldom_wrong_where_all_responses_of_an_instance_are_harmful_
     wrong = 0
     for _ in range(500):
         harmful = np.repeat(random.random(150) < bound, each)
-        rated = RatedRisks(np.zeros(150 * each), harmful, np.repeat(np.arange(150), each))
+        rated = rated_risks(np.zeros(150 * each), harmful, np.repeat(np.arange(150), each))
         wrong += threshold_p(rated, 0.0, bound, each) <= 0.1
     assert wrong / 500 <= 0.1
 
@@ -74,7 +72,7 @@ def test_betting_finds_what_is_safe_and_nothing_in_nothing() -> None:
 def test_tests_end_at_the_first_threshold_that_fails() -> None:
     risks = np.arange(300.0)
     harmful = (risks > 100) & (risks <= 200)
-    rated = RatedRisks(risks, harmful, np.arange(300))
+    rated = rated_risks(risks, harmful, np.arange(300))
 
     found = fixed_sequence(rated, [50, 100, 150, 299], 0.05, 0.9, most=1)
 
@@ -84,7 +82,7 @@ def test_tests_end_at_the_first_threshold_that_fails() -> None:
 
 def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser() -> None:
     risks = np.arange(1000.0)
-    rated = RatedRisks(risks, risks >= 800, np.arange(1000))
+    rated = rated_risks(risks, risks >= 800, np.arange(1000))
 
     order = order_of_tests(rated, 0.05, 1.5)
 
@@ -96,12 +94,12 @@ def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser() -
 def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each: int) -> None:
     random = np.random.default_rng(5)
     everybody = simulated(random, 30_000, each)
-    harmful, broken, certified, runs = everybody.harmful(LOW), 0, 0, 60
+    is_harmful, broken, certified, runs = harmful(everybody, LOW), 0, 0, 60
     for _ in range(runs):
         rule = routes(simulated(random, 400, each), LOW, 0.05, 0.9)
         if rule.certified:
-            passed = -everybody.jury <= rule.threshold
-            broken += harmful[passed].mean() > 0.05
+            passed = everybody["risk"] <= rule.threshold
+            broken += is_harmful[passed].mean() > 0.05
             certified += 1
     assert certified > runs / 4
     assert broken / runs <= 0.15
@@ -126,26 +124,29 @@ def test_too_few_rated_instances_are_refused() -> None:
 
 
 def test_ties_are_read_in_equal_parts() -> None:
-    harmful = np.array([True, False, False, False, False])
-    assert caught(np.ones(5), harmful) == pytest.approx(0.2)
-    assert caught(np.array([2.0, 1, 1, 1, 1]), harmful) == 1.0
-    assert np.isnan(caught(np.ones(5), np.zeros(5, dtype=bool)))
+    def caught(risks: list[float], is_harmful: list[bool]) -> float:
+        return caught_with_interval(rated_risks(risks, is_harmful, np.arange(5)))[0]
+
+    first = [True, False, False, False, False]
+    assert caught([1.0] * 5, first) == pytest.approx(0.2)
+    assert caught([2.0, 1, 1, 1, 1], first) == 1.0
+    assert np.isnan(caught([1.0] * 5, [False] * 5))
 
 
 def test_the_interval_of_what_is_caught_is_over_instances() -> None:
     random = np.random.default_rng(0)
-    risks, harmful = random.random(100), random.random(100) < 0.3
-    share, low, high = caught_with_interval(RatedRisks(risks, harmful, np.arange(100)))
-    thrice = (np.repeat(values, 3) for values in (risks, harmful, np.arange(100)))
-    tripled = caught_with_interval(RatedRisks(*thrice))
+    risks, is_harmful = random.random(100), random.random(100) < 0.3
+    share, ends = caught_with_interval(rated_risks(risks, is_harmful, np.arange(100)))
+    thrice = (np.repeat(values, 3) for values in (risks, is_harmful, np.arange(100)))
+    tripled, of_tripled = caught_with_interval(rated_risks(*thrice))
 
-    assert low < share < high
-    assert tripled[0] == pytest.approx(share)
-    assert tripled[2] - tripled[1] == pytest.approx(high - low, abs=0.03)
+    assert ends.low < share < ends.high
+    assert tripled == pytest.approx(share)
+    assert (of_tripled.low, of_tripled.high) == pytest.approx((ends.low, ends.high), abs=0.01)
 
 
 def known_of(scores, jury=JURORS, needed=3, harm=LOW):
-    return candidates(scores, jury, needed, criteria_of(scores, harm.criterion))
+    return candidates(scores, jury, needed, harm.criterion)
 
 
 def test_a_response_whose_jury_is_incomplete_is_not_scored() -> None:
@@ -156,10 +157,8 @@ def test_a_response_whose_jury_is_incomplete_is_not_scored() -> None:
 
     strict, lenient = known_of(gaps), known_of(gaps, needed=2)
 
-    assert [
-        name for name, jury in zip(strict.responses, strict.jury, strict=True) if jury != jury
-    ] == ["aci-r3"]
-    assert not np.isnan(lenient.jury).any()
+    assert strict.loc[strict.jury.isna(), "response_id"].tolist() == ["aci-r3"]
+    assert lenient.jury.notna().all()
     alone = known_of(without(whole, (table.rater == "gpt")), ("claude", "llama"), 2)
     assert lenient.jury[3] == pytest.approx(alone.jury[3])
 
@@ -171,14 +170,14 @@ def test_what_clinicians_have_not_rated_is_there_too() -> None:
     )
     table = known_of(without(whole, unrated))
 
-    assert len(table.responses) == 30
-    assert (~np.isnan(table.jury + table.clinicians)).sum() == 28
-    assert not table.harmful(Harm("low", 5))[:2].any()
+    assert len(table) == 30
+    assert (table.jury + table.clinicians).notna().sum() == 28
+    assert not harmful(table, Harm("low", 5))[:2].any()
 
 
 def test_harm_is_by_score_or_by_distance_from_the_jury() -> None:
     table = known_of(study())
-    low, off = table.harmful(Harm("low", 2.5)), table.harmful(Harm("error", 0.8))
+    low, off = harmful(table, Harm("low", 2.5)), harmful(table, Harm("error", 0.8))
 
     assert low.tolist() == (table.clinicians <= 2.5).tolist()
     assert off.tolist() == (abs(table.jury - table.clinicians) > 0.8).tolist()
@@ -189,17 +188,18 @@ def test_one_criterion_is_its_own_scores() -> None:
     table = known_of(scores, harm=Harm("low", 3, "clarity"))
     own = scores.ratings[(scores.ratings.criterion == "clarity") & (scores.ratings.kind == "juror")]
 
-    expected = own.groupby("response_id").score.mean().reindex(list(table.responses))
-    assert table.jury == pytest.approx(expected.to_numpy())
+    expected = own.groupby("response_id").score.mean().reindex(table.response_id)
+    assert table.jury.to_numpy() == pytest.approx(expected.to_numpy())
 
 
 def test_points_of_different_scales_are_refused() -> None:
     with pytest.raises(BadInput, match=r"different scales .*aci 1 to 5.*--benchmark"):
-        known_of(study(("aci", "med"), scales={"med": (1, 7)}))
+        refuse_unlike(study(("aci", "med"), scales={"med": (1, 7)}), None)
     with pytest.raises(BadInput, match="med has no such criterion"):
-        known_of(study(("aci", "med"), criteria={"med": ("tone",)}), harm=Harm("low", 3, "clarity"))
+        refuse_unlike(study(("aci", "med"), criteria={"med": ("tone",)}), "clarity")
 
 
-def test_a_response_of_no_benchmark_that_counts_has_no_score() -> None:
-    table = candidates(study(("aci", "med")), JURORS, 3, {"aci": ("clarity",)})
-    assert np.isnan(table.jury).tolist() == [name == "med" for name in table.benchmarks]
+def test_a_response_of_a_benchmark_without_the_criterion_has_no_score() -> None:
+    scores = study(("aci", "med"), criteria={"med": ("tone",)})
+    table = candidates(scores, JURORS, 3, "clarity")
+    assert table.jury.isna().tolist() == [name == "med" for name in table.benchmark]

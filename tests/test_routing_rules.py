@@ -6,13 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from kit.routed_study import fill
 from kit.studies import HEAD, Run, bring_in
 from sqlalchemy import Engine, text
 
-from calibration.routing.routes import Candidates, route_by
-from calibration.routing.values import Harm, RoutedBenchmark, RouteQuestion, RoutingRule, Why
+from calibration.routes import route_by
+from calibration.routing import Harm, RoutedBenchmark, RouteQuestion, RoutingRule
 from data.errors import BadInput, NotAllowed
 from data.person import OPERATOR, Person
 from data.queries.record import verify
@@ -44,20 +45,19 @@ RULE = RoutingRule(
 )
 
 
-def decided(jury: float, benchmark: str = "visits", rubric: str = "r" * 64) -> tuple[str, Why]:
+def decided(jury: float, benchmark: str = "visits", rubric: str = "r" * 64) -> tuple[str, str]:
     """Return what the rule decides on one response."""
-    nothing = np.full(1, np.nan)
-    table = Candidates(["r1"], ["i1"], [benchmark], np.zeros(1, int), np.full(1, jury), nothing)
-    [found] = route_by(RULE, table, {benchmark: rubric})
-    return found.decision, found.why
+    table = pd.DataFrame({"response_id": ["r1"], "benchmark": [benchmark], "risk": [-jury]})
+    found = route_by(RULE, table, {benchmark: rubric}).iloc[0]
+    return found["decision"], found["why"]
 
 
 def test_what_the_rule_was_not_certified_for_is_read() -> None:
-    assert decided(3.0) == ("pass", Why.UNDER_THRESHOLD)
-    assert decided(2.75) == ("read", Why.OVER_THRESHOLD)
-    assert decided(np.nan) == ("read", Why.NOT_SCORED)
-    assert decided(5.0, benchmark="z") == ("read", Why.OTHER_BENCHMARK)
-    assert decided(5.0, rubric="") == ("read", Why.OTHER_RUBRIC)
+    assert decided(3.0) == ("pass", "under_threshold")
+    assert decided(2.75) == ("read", "over_threshold")
+    assert decided(np.nan) == ("read", "not_scored")
+    assert decided(5.0, benchmark="z") == ("read", "other_benchmark")
+    assert decided(5.0, rubric="") == ("read", "other_rubric")
 
 
 def test_a_rule_that_is_written_and_read_is_the_same() -> None:
@@ -81,11 +81,9 @@ def test_a_kept_rule_decides_on_the_study_as_it_did_when_it_was_kept(
     found = route(study, RouteQuestion(harm, 0.3))
     assert found.found.certified
     kept = keep(OPERATOR, study, "ward", found)
-    by_rule = {one.response: one.decision for one in route_study(study, kept.rule)}
-    names = found.table.responses
-    assert by_rule == dict(zip(names, found.decisions, strict=True))
-    [lost] = [one for one in route_study(study, kept.rule) if one.response == "r7"]
-    assert lost.why is Why.NOT_SCORED
+    by_rule = route_study(study, kept.rule)
+    assert by_rule["decision"].tolist() == found.table["decision"].tolist()
+    assert by_rule.set_index("response_id").loc["r7", "why"] == "not_scored"
 
 
 def test_later_responses_are_routed_and_the_rule_stays(
@@ -111,7 +109,7 @@ def test_later_responses_are_routed_and_the_rule_stays(
     assert told["passed"] + told["read"] == 202 == len(later)
     assert "secret" not in out + to.read_text()
     assert kept_rule(study, "ward") == before
-    assert {one.response for one in route_study(study, before.rule)} == {*later}
+    assert {*route_study(study, before.rule)["response_id"]} == {*later}
 
 
 @pytest.mark.parametrize(

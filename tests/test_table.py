@@ -10,13 +10,15 @@ import pytest
 from kit.scores import JURORS, rows_of, study, without
 
 from calibration.agreement import PanelColumns, column_icc, columns
+from calibration.decision import DecisionKind
 from calibration.icc import f_interval
 from calibration.json_values import json_value
 from calibration.rating_matrix import analysed_grid, composites
 from calibration.scope import without_instances
 from calibration.scores import Scores
-from calibration.table import COLUMNS, agreement_rows, agreement_table
+from calibration.table import COLUMNS, agreement, agreement_rows, agreement_table
 from calibration.values import AnalysisOptions
+from calibration.verdict import decide
 from data.errors import BadInput, TooFew, Unknown
 
 
@@ -248,3 +250,33 @@ def test_where_nearly_all_scores_are_at_one_end_an_icc_has_no_interval_and_the_r
     assert told is None or told["share"] > 2 / 3
     held = next(one for one in table if one.scorer == "like_for_like")
     assert math.isfinite(held.low)
+
+
+def test_a_table_of_scores_alone_is_analysed_as_a_study_of_it_is():
+    scores = study(n=40)
+    plain = scores.ratings.drop(columns=["pass_", "replicate"])
+
+    found = agreement(plain, scale=(1, 5), min_jurors=2)
+
+    pd.testing.assert_frame_equal(found.table, agreement_table(scores, min_jurors=2))
+    whole = [
+        row
+        for row in agreement_rows(scores, AnalysisOptions(min_jurors=2))
+        if row.benchmark == scores.benchmarks[0]
+    ]
+    assert found.decision == decide(whole)
+    assert found.notes == whole[0].notes
+
+
+def test_a_table_of_scores_needs_only_who_gave_what_to_which_response():
+    rows = [
+        (f"r{i}", who, kind, 1 + (i + shift) % 5)
+        for i in range(9)
+        for who, kind, shift in (("a", "clinician", 0), ("b", "clinician", 1), ("j", "juror", 0))
+    ]
+    ratings = pd.DataFrame(rows, columns=["response_id", "rater", "kind", "score"])
+    found = agreement(ratings)
+    assert found.table["benchmark"].unique().tolist() == ["all"]
+    assert found.decision.kind is DecisionKind.TOO_FEW
+    with pytest.raises(BadInput, match="kind"):
+        agreement(ratings.drop(columns="kind"))

@@ -12,8 +12,7 @@ from annotate.results import AgreementQuestion, ErrorsAnswer, ErrorsAsked
 from annotate.screens import frame
 from annotate.screens.frame import caption, heading, lead, notice
 from calibration.notes import counted
-from calibration.tables.errors import errors_table, left_out_lines
-from calibration.writers.errors import examples_html
+from calibration.tables.errors import errors_table, examples_html, left_out_lines
 from data.person import Person
 
 FOUND = "annotate.forecasts:errors_found"
@@ -40,11 +39,12 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
         return
     if answer.simulated:
         st.html(notice(f"Simulated, no evidence: {', '.join(answer.simulated)}."))
-    for index, (found, examples) in enumerate(answer.parts):
+    for index, found in enumerate(answer.benchmarks):
+        examples = found.picked
         lines = "".join(map(caption, left_out_lines(found)))
         shown = f'<div class="mj-errors">{examples_html(examples, _link)}</div>'
         label = EXAMPLES.format(counted(len(examples), "example"), found.benchmark)
-        if len({one.picked.response_id for one in examples}) < len(examples):
+        if len({one.response_id for one in examples}) < len(examples):
             label += REPEATED
         left_out = tables.folded(LEFT_OUT, lines)
         part = (

@@ -18,7 +18,7 @@ from annotate.results import (
 from annotate.screens import frame
 from annotate.screens.frame import caption, good, heading, paragraph
 from annotate.waiting import waited
-from calibration.routing.values import NONE_TO_KEEP, Harm, RouteQuestion
+from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from data.person import Person, only
 from data.queries import names_of_actors
 from data.schema import Role

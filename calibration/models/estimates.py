@@ -12,7 +12,7 @@ from calibration.clustered_intervals import wilson
 from calibration.icc import UNDEFINED, Interval
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, PAPER
 from calibration.notes import Note, note
-from calibration.predicting.prediction_powered import (
+from calibration.predicting import (
     UNLIKE,
     RatedSample,
     prediction_powered_mean,
@@ -272,7 +272,7 @@ def estimate(
 
     "clinicians", "jury" and "paper" are the means over the responses that have such a score.
     "corrected" is the prediction-powered mean of the model's own responses to the
-    benchmark (`prediction_powered.prediction_powered_mean`): the jury's mean on the responses
+    benchmark (`predicting.prediction_powered_mean`): the jury's mean on the responses
     that no clinician rated, corrected by the difference of clinicians and jury on those that
     both rated, for each model by itself. Where clinicians rated all of a model's responses it is
     their mean; else it is NaN with fewer than 5 rated instances. In resamples the weight of the

@@ -110,9 +110,7 @@ def single_table(rows: Sequence[Noted], level: float, face: Typeface = TERMINAL)
         "benchmark",
         "benchmark",
         (
-            count("both\nrated", "n_both"),
-            count("to fit", "n_fit"),
-            count("instances", "n_calibration"),
+            count("rated\ninstances", "n_calibration"),
             number("half\nwidth", "q"),
             Column("held-out\ncoverage", _coverage),
             count("predicted", "n_predicted"),

@@ -1,97 +1,89 @@
 """The tables of points of the case: agreement on single points, and critical points missed."""
 
-from collections.abc import Iterable
-from itertools import groupby
 from typing import Any
 
-from calibration.tables.numbers import NAMES, PAGE, Typeface, fixed, interval, scorer
-from calibration.tables.spec import Group, Table, TableNote
+from calibration.tables.numbers import NAMES, Typeface, scorer
+from calibration.tables.spec import Column, TableSpec, between, count, number, share, text
 
 KINDS = {"": "All points", "must": "Must", "must_not": "Must not", "nice": "Nice to have"}
-AGREEMENT = (
-    *("scorer", "agreement", "kappa", "kappa, 95 %", "AC1", "AC1, 95 %"),
-    *("pairs", "instances", "cannot tell"),
-)
-DETECTION = (
-    *("scorer", "caught", "sensitivity", "sensitivity, 95 %"),
-    *("alarms", "false alarms", "false alarms, 95 %", "undecided"),
-)
-POINTS = (
-    *("instance", "point", "kind", "clinicians", "jury", "agreement", "kappa", "AC1"),
-    *("pairs", "responses"),
-)
+KAPPA = "Agreement on points beyond chance; low where nearly all answers are the same."
+AC1 = "Gwet's agreement beyond chance, stable where nearly all answers are the same."
+SENSITIVITY = "Of the critical points that a response fails, the share the scorer calls so too."
+FALSE_ALARMS = "Of the critical points that a response keeps, the share the scorer faults."
 ABOUT_PAIRS = (
     "A pair is one clinician's answer and the jury's, or another clinician's, to one point of one "
     "response; the jury's answer is that of more than half of its jurors. Pairs in which somebody cannot "
-    "tell are left out and counted. Intervals resample instances."
+    "tell are left out and counted. Intervals resample instances"
 )
 ABOUT_DETECTION = (
     "caught: critical points that more than half of the clinicians say a response fails, and the scorer "
     "says so too; alarms: of those that they say it keeps, the ones that the scorer says it fails; "
-    "undecided: clinicians or jurors split, or no answer."
+    "undecided: clinicians or jurors split, or no answer"
 )
 ABOUT_POINTS = (
     "clinicians, jury: share of answers that say the response does what the point describes, over the "
-    "responses to its instance. kappa needs both answers among the pairs."
+    "responses to its instance. kappa needs both answers among the pairs"
 )
 
 
-def agreement_table(rows: Iterable[Any], caption: str, face: Typeface = PAGE) -> Table:
-    """Return `calibration.points.PointAgreement`s as a table, a group for each kind of point."""
-    groups = [
-        Group(KINDS[kind], tuple(tuple(_agreement(row, face)) for row in own))
-        for kind, own in groupby(rows, key=lambda row: str(row.kind))
-    ]
-    return Table(caption, AGREEMENT, tuple(groups), (TableNote(ABOUT_PAIRS),))
+def _named(name: str) -> str:
+    return NAMES.get(name, scorer(name))
 
 
-def detection_table(rows: Iterable[Any], caption: str, face: Typeface = PAGE) -> Table:
-    """Return `calibration.points.CriticalDetection`s as a table."""
-    cells = tuple(tuple(_detection(row, face)) for row in rows)
-    return Table(caption, DETECTION, (Group("", cells),), (TableNote(ABOUT_DETECTION),))
+def _kind(row: Any, _face: Typeface) -> str:
+    return KINDS[row.kind] + (", critical" if row.critical else "")
 
 
-def point_table(rows: Iterable[Any], caption: str, face: Typeface = PAGE) -> Table:
-    """Return `calibration.points.OnePoint`s as a table."""
-    cells = tuple(tuple(_point(row, face)) for row in rows)
-    words = frozenset(("point", "kind"))
-    return Table(caption, POINTS, (Group("", cells),), (TableNote(ABOUT_POINTS),), words)
-
-
-def _agreement(row: Any, face: Typeface) -> list[str]:
-    return [
-        NAMES.get(row.scorer, scorer(row.scorer)),
-        fixed(row.agreement, 2, face),
-        fixed(row.kappa, 2, face),
-        interval(row.kappa_interval.low, row.kappa_interval.high, 2, face),
-        fixed(row.ac1, 2, face),
-        interval(row.ac1_interval.low, row.ac1_interval.high, 2, face),
-        *(f"{row.n_pairs}", f"{row.n_instances}", f"{row.cannot_tell}"),
-    ]
-
-
-def _detection(row: Any, face: Typeface) -> list[str]:
-    return [
-        NAMES.get(row.scorer, scorer(row.scorer)),
-        f"{row.caught} of {row.failed}",
-        fixed(row.sensitivity, 2, face),
-        interval(row.sensitivity_interval.low, row.sensitivity_interval.high, 2, face),
-        f"{row.alarmed} of {row.kept}",
-        fixed(row.false_alarms, 2, face),
-        interval(row.false_alarms_interval.low, row.false_alarms_interval.high, 2, face),
-        f"{row.open}",
-    ]
-
-
-def _point(row: Any, face: Typeface) -> list[str]:
-    point = row.point
-    figures = (row.clinicians_met, row.jury_met, row.agreement, row.kappa, row.ac1)
-    return [
-        *(
-            point.instance_id,
-            point.text,
-            KINDS[point.kind] + (", critical" if point.critical else ""),
-        ),
-        *(fixed(figure, 2, face) for figure in figures),
-        *(f"{row.n_pairs}", f"{row.n_responses}"),
-    ]
+AGREEMENT = TableSpec(
+    "agreement on single points",
+    "scorer",
+    "scorer",
+    (
+        Column("points", lambda row, _: KINDS[row.kind], is_words=True),
+        number("agreement", "agreement"),
+        number("kappa", "kappa", help=KAPPA),
+        between("kappa, 95 %", "kappa_low", "kappa_high"),
+        number("AC1", "ac1", help=AC1),
+        between("AC1, 95 %", "ac1_low", "ac1_high"),
+        count("pairs", "n_pairs"),
+        count("instances", "n_instances"),
+        count("cannot tell", "cannot_tell"),
+    ),
+    named=_named,
+    within="kind",
+    reading=lambda _: ABOUT_PAIRS,
+)
+DETECTION = TableSpec(
+    "critical points that responses fail, by the clinicians",
+    "scorer",
+    "scorer",
+    (
+        share("caught", "caught", "failed"),
+        number("sensitivity", "sensitivity", help=SENSITIVITY),
+        between("sensitivity, 95 %", "sensitivity_low", "sensitivity_high"),
+        share("alarms", "alarmed", "kept"),
+        number("false alarms", "false_alarms", help=FALSE_ALARMS),
+        between("false alarms, 95 %", "false_alarms_low", "false_alarms_high"),
+        count("undecided", "open"),
+    ),
+    named=_named,
+    reading=lambda _: ABOUT_DETECTION,
+)
+POINTS = TableSpec(
+    "each point by itself",
+    "instance_id",
+    "instance",
+    (
+        text("point", "text"),
+        Column("kind", _kind, is_words=True),
+        number("clinicians", "clinicians_met"),
+        number("jury", "jury_met"),
+        number("agreement", "agreement"),
+        number("kappa", "kappa", help=KAPPA),
+        number("AC1", "ac1", help=AC1),
+        count("pairs", "n_pairs"),
+        count("responses", "n_responses"),
+    ),
+    named=str,
+    reading=lambda _: ABOUT_POINTS,
+)

@@ -27,7 +27,7 @@ from medjury.cli.options import (
 from medjury.cli.output import fitting, progress, room, say, seat_words, show_table
 
 if TYPE_CHECKING:
-    from calibration.error_values import BenchmarkErrors, Example, Quote
+    from calibration.tables.errors import BenchmarkErrors, PickedResponse, Quote
     from medjury.services.errors import StudyErrors
 
 MIN_WIDTH = 20  # of a line of quoted words
@@ -69,9 +69,9 @@ def errors(
         found = study_errors(engine, question)
     _show(found, json_to, named=question.jurors is not None)
     if html_to is not None:
-        from calibration.writers.errors import page
+        from calibration.tables.errors import page
 
-        text = page(found.parts, found.jury, found.simulated, found.per_group)
+        text = page(found.benchmarks, found.jury, found.simulated, found.per_group)
         write_files({"--html": (html_to, text)})
         say(f"{html_to}: written", json_to)
     if csv_to is not None:
@@ -86,15 +86,13 @@ def _show(found: "StudyErrors", json_to: Path | None, *, named: bool) -> None:
         say(seat_words(found.silent, named=named), json_to)
     if found.simulated:
         say(f"simulated, no evidence: {', '.join(found.simulated)}", json_to)
-    for benchmark, examples in found.parts:
-        _show_benchmark(benchmark, examples, json_to)
+    for benchmark in found.benchmarks:
+        _show_benchmark(benchmark, json_to)
     for line in _told(found):
         say(line, json_to)
 
 
-def _show_benchmark(
-    found: "BenchmarkErrors", examples: "Sequence[Example]", json_to: Path | None
-) -> None:
+def _show_benchmark(found: "BenchmarkErrors", json_to: Path | None) -> None:
     from calibration.tables.errors import errors_table, left_out_lines
     from calibration.tables.numbers import TERMINAL
 
@@ -103,7 +101,7 @@ def _show_benchmark(
     for line in left_out_lines(found):
         say(f"  {line}", json_to)
     say("", json_to)
-    for line in _examples(examples, room(json_to)):
+    for line in _examples(found.picked, room(json_to)):
         say(line, json_to)
 
 
@@ -115,16 +113,16 @@ def _told(found: "StudyErrors") -> Iterator[str]:
     yield from found.told
 
 
-def _examples(examples: "Sequence[Example]", width: int) -> Iterator[str]:
+def _examples(examples: "Sequence[PickedResponse]", width: int) -> Iterator[str]:
     """Yield the examples, reason by reason, and the reasons that have none."""
     from calibration.tables.errors import figures_line, missing_reasons, reason_heading
 
-    for reason, own in groupby(examples, key=lambda one: (one.picked.picked_for, one.picked.error)):
+    for reason, own in groupby(examples, key=lambda one: (one.picked_for, one.error)):
         yield reason_heading(*reason)
         for one in own:
-            yield f"  {one.picked.response_id}: {figures_line(one.picked)}"
+            yield f"  {one.response_id}: {figures_line(one)}"
             yield from _wrapped(_quoted(one.quote), width)
-    yield from missing_reasons([one.picked for one in examples])
+    yield from missing_reasons(examples)
 
 
 def _quoted(said: "Quote | None") -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from calibration.learning.values import PartGain
+from calibration.learning import PartGain
 from data.errors import BadInput
 from data.queries.learning import stored_rubric
 from data.rubric_files import write_rubrics

@@ -93,22 +93,17 @@ def _show(predictions: "Predictions", json_to: Path | None) -> None:
     """Print whether the predictions may be used, who predicts, and the three tables."""
     from calibration.tables.planning import means_table, single_table, validation_table
 
-    level = predictions.level
     say_unnoted(predictions.unnoted)
     show_decision(predictions.decision, json_to)
-    _say_who(predictions, json_to)
-    means = fitting(partial(means_table, predictions.rows, level), json_to)
-    single, validation = single_table(predictions.rows, level), validation_table(predictions.rows)
-    for table in (means, single, validation):
-        say("", json_to)
-        show_table(table, json_to, notes=table is validation)
-    for line in ("", *ABOUT, *predictions.told):
-        say(line, json_to)
-
-
-def _say_who(predictions: "Predictions", json_to: Path | None) -> None:
-    """Print who sits on the jury, and who was asked in vain."""
     say(f"jury: {', '.join(predictions.jury)}", json_to)
     if predictions.silent:
         named = predictions.options.jurors is not None
         say(seat_words(predictions.silent, named=named), json_to)
+    rows, level = predictions.rows, predictions.level
+    means = fitting(partial(means_table, rows, level), json_to)
+    validation = validation_table(rows)
+    for table in (means, single_table(rows, level), validation):
+        say("", json_to)
+        show_table(table, json_to, notes=table is validation)
+    for line in ("", *ABOUT, *predictions.told):
+        say(line, json_to)

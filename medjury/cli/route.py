@@ -27,7 +27,7 @@ from medjury.cli.output import progress, say, seat_words, show_table
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from calibration.routing.values import Harm
+    from calibration.routing import Harm
     from medjury.services.routing import StudyRoutes
 
 CsvNew = Annotated[
@@ -80,7 +80,7 @@ def route(
     db: Db = None,
 ) -> None:
     """Say which responses the jury may pass and which a clinician must read, with a bound that holds."""
-    from calibration.routing.values import RouteQuestion
+    from calibration.routing import RouteQuestion
     from medjury.services.routing import csv_of, to_json
     from medjury.services.routing import route as routed
 
@@ -133,25 +133,27 @@ def _refuse_a_question(context: typer.Context) -> None:
 
 def _route_by(engine: "Engine", name: str, csv_to: Path | None, json_to: Path | None) -> None:
     """Route every response by a kept rule."""
-    from calibration.tables.routing import kept_lines
+    from calibration.routing import changed_line, kept_details, kept_headline
     from medjury.services.routing import changed_since, csv_of_decided, kept_rule, route_study
 
     kept = kept_rule(engine, name)
     changed = changed_since(engine, kept.rule)
     with progress("routing", None):
         decided = route_study(engine, kept.rule)
-    for line in kept_lines(name, kept.rule, decided, changed):
+    why = [*decided["why"]]
+    changes = [changed_line(changed)] if changed else []
+    for line in (kept_headline(name, kept.rule, why), *kept_details(kept.rule, why), *changes):
         say(line, json_to)
     if csv_to is not None:
         say(f"{csv_to}: {write_csv(csv_to, *csv_of_decided(decided))} responses", json_to)
-    passed = sum(one.decision == "pass" for one in decided)
+    passed = int((decided["decision"] == "pass").sum())
     counts = {"passed": passed, "read": len(decided) - passed, "changed": list(changed)}
     about = {"name": name, "sha256": kept.sha256, "at": kept.at.isoformat(), "by": kept.by}
     write_json({"by": about | asdict(kept.rule), **counts}, json_to)
 
 
 def _harm(at_most: float | None, off_by: float | None, criterion: str | None) -> "Harm":
-    from calibration.routing.values import Harm
+    from calibration.routing import Harm
 
     if at_most is not None and off_by is None:
         return Harm("low", at_most, criterion)
@@ -167,7 +169,7 @@ def _harm(at_most: float | None, off_by: float | None, criterion: str | None) ->
 
 def _show(routes: "StudyRoutes", json_to: Path | None) -> None:
     """Print what came of it, who sits on the jury, the rule, and the work that is left."""
-    from calibration.tables.routing import headline, rules_table, work_lines
+    from calibration.routing import headline, rules_table, work_lines
 
     found = routes.found
     say(headline(found, simulated=bool(routes.simulated)), json_to)

@@ -1,27 +1,21 @@
 """Error analysis: which errors clinicians mark on each benchmark, with examples in their words."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from calibration.error_values import (
-    BenchmarkErrors,
-    Comment,
-    Example,
-    MarkedWords,
-    PickedResponse,
-    Quote,
-)
-from calibration.errors import Marks, benchmark_errors, quote
+from calibration.errors import benchmark_errors
 from calibration.json_values import json_value
 from calibration.scope import scopes
+from calibration.tables.errors import BenchmarkErrors, PickedResponse, Quote
 from calibration.values import COMBINED, AnalysisOptions
 from data.csv_files import cells
 from data.database import one_moment
 from data.errors import BadInput
-from data.queries.clinician_words import WordsSaid, clinician_words
+from data.queries.clinician_words import CommentSaid, MarkSaid, clinician_words
 from data.queries.frames import marks_frame, readers
 from medjury.services.record import steered
 from medjury.services.scores import jury_named, scores_of, silent_jurors
@@ -30,6 +24,7 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 MOST_PER_GROUP = 50
+BY_GRAVITY = ("critical", "major", "minor", "")
 COLUMNS = (
     *("benchmark", "picked_for", "error_type", "place", "response_id", "instance_id"),
     *("clinicians", "n_clinicians", "spread", "jury", "jury_minus_clinicians", "marked_errors"),
@@ -58,23 +53,16 @@ class StudyErrors:
     Attributes
     ----------
     benchmarks : one for each, by name; none of them read an author
-    examples : benchmark -> its examples, reason by reason
     jury, silent : who sits on it (nobody, where no juror has rated), and who gave no rating
     per_group : examples at the most for each reason
     told : when and why the blind was lifted or the study reopened
     """
 
     benchmarks: tuple[BenchmarkErrors, ...]
-    examples: Mapping[str, tuple[Example, ...]]
     jury: tuple[str, ...]
     silent: tuple[str, ...]
     per_group: int
     told: tuple[str, ...]
-
-    @property
-    def parts(self) -> tuple[tuple[BenchmarkErrors, tuple[Example, ...]], ...]:
-        """Return each benchmark with its examples."""
-        return tuple((one, self.examples[one.benchmark]) for one in self.benchmarks)
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -97,11 +85,11 @@ def study_errors(engine: Engine, question: ErrorsQuestion) -> StudyErrors:
     if not 1 <= question.per_group <= MOST_PER_GROUP:
         raise BadInput(f"--per-group {question.per_group}: give 1 to {MOST_PER_GROUP} examples")
     with one_moment(engine):
-        every = scores_of(engine, of_clinicians=True)
+        every = scores_of(engine)
         scores = every.of(question.benchmark) if question.benchmark else every
         silent = silent_jurors(engine, every)
         jury = _jury(every, question, silent)
-        marks = Marks(marks_frame(engine), readers(engine))
+        given = marks_frame(engine), readers(engine)
         options = AnalysisOptions(
             jurors=jury,
             min_jurors=question.min_jurors if jury else None,
@@ -109,18 +97,20 @@ def study_errors(engine: Engine, question: ErrorsQuestion) -> StudyErrors:
             reps=1,
         )
         found = [
-            benchmark_errors(scope, scores, marks, question.per_group)
+            benchmark_errors(scope, scores, *given, question.per_group)
             for scope in scopes(scores, options)
             if scope.name != COMBINED
         ]
-        picked = {one.response_id for errors in found for one in errors.picked}
-        said = clinician_words(engine, sorted(picked))
-        examples = {
-            errors.benchmark: tuple(_example(one, said[one.response_id]) for one in errors.picked)
-            for errors in found
-        }
+        ids = {one.response_id for errors in found for one in errors.picked}
+        said = clinician_words(engine, sorted(ids))
         told = tuple(steered(engine))
-    return StudyErrors(tuple(found), examples, jury, tuple(silent), question.per_group, told)
+
+    def quoted(one: PickedResponse) -> PickedResponse:
+        words = said[one.response_id]
+        return replace(one, quote=quote(words.marks, words.comments, one.error))
+
+    found = [replace(one, picked=tuple(map(quoted, one.picked))) for one in found]
+    return StudyErrors(tuple(found), jury, tuple(silent), question.per_group, told)
 
 
 def _jury(scores: "Scores", question: ErrorsQuestion, silent: list[str]) -> tuple[str, ...]:
@@ -130,10 +120,40 @@ def _jury(scores: "Scores", question: ErrorsQuestion, silent: list[str]) -> tupl
     return tuple(jury_named(scores, question.jurors, silent))
 
 
-def _example(picked: PickedResponse, said: WordsSaid) -> Example:
-    marks = [MarkedWords(**asdict(mark)) for mark in said.marks]
-    comments = [Comment(**asdict(comment)) for comment in said.comments]
-    return Example(picked, quote(marks, comments, picked.error))
+def quote(marks: Sequence[MarkSaid], comments: Sequence[CommentSaid], error: str) -> Quote | None:
+    """Return the one quote of a response, None where no clinician marked or wrote anything.
+
+    Parameters
+    ----------
+    marks, comments : of its clinicians' first readings
+    error : only marks of this type; "" is any
+
+    Notes
+    -----
+    Marks come first: the gravest, then those in the response before those in the source, then the
+    place in the text. Else comments on criteria, that with the lowest score first; then those on the
+    whole. What is left equal goes by criterion, then by the words.
+    """
+    gravity = {name: place for place, name in enumerate(BY_GRAVITY)}
+    own = [mark for mark in marks if error in ("", mark.error) and mark.words]
+    if own:
+        first = min(
+            own,
+            key=lambda mark: (
+                *(gravity.get(mark.severity, len(gravity)), mark.side, mark.start, mark.end),
+                *(mark.criterion, mark.error, mark.note, mark.words),
+            ),
+        )
+        kind = first.criterion, first.error, first.severity, first.side
+        return Quote(True, first.words, first.note, *kind)
+    written = [comment for comment in comments if comment.words.strip()]
+    if not written:
+        return None
+    lowest = min(
+        written,
+        key=lambda one: (math.inf if one.score is None else one.score, one.criterion, one.words),
+    )
+    return Quote(False, lowest.words, criterion=lowest.criterion)
 
 
 def to_json(found: StudyErrors) -> dict[str, Any]:
@@ -154,11 +174,7 @@ def to_json(found: StudyErrors) -> dict[str, Any]:
                     "n_marked_not_rated": one.n_outside,
                     "simulated": one.simulated,
                     "groups": one.rows,
-                    "examples": [
-                        asdict(example.picked)
-                        | {"quote": asdict(example.quote) if example.quote else None}
-                        for example in found.examples[one.benchmark]
-                    ],
+                    "examples": [asdict(picked) for picked in one.picked],
                 }
                 for one in found.benchmarks
             ],
@@ -169,17 +185,17 @@ def to_json(found: StudyErrors) -> dict[str, Any]:
 
 def csv_of(found: StudyErrors) -> tuple[list[str], Iterator[list[object]]]:
     """Return the columns of the file, and a row an example: nothing in it is a formula."""
-    rows = (_csv_row(example) for own in found.examples.values() for example in own)
+    rows = (_csv_row(picked) for one in found.benchmarks for picked in one.picked)
     return list(COLUMNS), cells(list(COLUMNS), rows)
 
 
-def _csv_row(example: Example) -> tuple[object, ...]:
-    picked, said = example.picked, example.quote
+def _csv_row(picked: PickedResponse) -> tuple[object, ...]:
+    said = picked.quote
     figures = picked.clinicians, picked.n_clinicians, picked.spread, picked.jury, picked.gap
     kind = "" if said is None else "mark" if said.is_mark else "comment"
     own = said or Quote(False, "")
     return (
-        *(picked.benchmark, picked.picked_for.value, picked.error, picked.place),
+        *(picked.benchmark, picked.picked_for, picked.error, picked.place),
         *(picked.response_id, picked.instance_id),
         *(None if figure != figure else figure for figure in figures),
         "; ".join(picked.errors),

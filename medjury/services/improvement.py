@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from calibration.json_values import json_value
-from calibration.learning.values import PartGain
+from calibration.learning import PartGain
 from calibration.values import NAN
 from data.errors import BadInput
 from data.rubric import Rubric

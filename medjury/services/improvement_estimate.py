@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
-from calibration.learning.split import CHOOSE, TEST, TRAIN
+from calibration.learning import CHOOSE, TEST, TRAIN
 from data.queries.study import benchmarks
 from jury.admission import with_counted_prices
 from jury.estimate import estimate

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sqlalchemy import Engine
 
-from calibration.learning.split import CHOOSE, TEST, TRAIN
+from calibration.learning import CHOOSE, TEST, TRAIN
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, TooFew
 from data.person import OPERATOR

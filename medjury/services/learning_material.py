@@ -10,9 +10,7 @@ from itertools import groupby
 import numpy as np
 from sqlalchemy import Engine
 
-from calibration.learning.gain import part_gain
-from calibration.learning.split import TRAIN, split_instances
-from calibration.learning.values import PartGain
+from calibration.learning import TRAIN, PartGain, part_gain, split_instances
 from calibration.scores import Array, Integers
 from calibration.values import NAN
 from data.errors import TooFew, Unknown

@@ -3,27 +3,30 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
 from sqlalchemy import Engine
 
+from calibration import points
 from calibration.points import (
+    COLUMNS,
     Answers,
-    CasePoint,
     CriticalDetection,
     OnePoint,
     PointAgreement,
-    PointAnswer,
     agreement_rows,
     detection_rows,
     point_rows,
 )
 from calibration.tables.numbers import PAGE, Typeface
-from calibration.tables.points import agreement_table, detection_table, point_table
-from calibration.tables.spec import Table
+from calibration.tables.points import AGREEMENT, DETECTION, POINTS
+from calibration.tables.spec import Table, laid_out
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
-from data.points import CANNOT_TELL, MET
+from data.points import CANNOT_TELL, MET, NOT_MET
 from data.queries import benchmarks, simulated_raters
 from data.queries.cases import GivenAnswer, given_answers
+
+ANSWERS = {MET: points.MET, NOT_MET: points.NOT_MET, CANNOT_TELL: points.CANNOT_TELL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +74,12 @@ def points_agreement(engine: Engine, question: PointsQuestion) -> list[Benchmark
 
 def tables_of(found: BenchmarkPoints, face: Typeface = PAGE) -> list[Table]:
     """Return what a benchmark shows as tables: agreement, critical points, each point by itself."""
-    mark = f"Simulated ({', '.join(found.simulated)}). " if found.simulated else ""
-    name = found.benchmark
-    made = [agreement_table(found.rows, f"{mark}{name}: agreement on single points", face)]
-    if found.detection:
-        caption = f"{mark}{name}: critical points that responses fail, by the clinicians"
-        made.append(detection_table(found.detection, caption, face))
-    return [*made, point_table(found.points, f"{mark}{name}: each point by itself", face)]
+    parts = (AGREEMENT, found.rows), (DETECTION, found.detection), (POINTS, found.points)
+    return [
+        laid_out(spec, rows, face, caption=f"{found.benchmark}: {spec.caption}")
+        for spec, rows in parts
+        if rows
+    ]
 
 
 def _benchmarks(engine: Engine, named: str | None) -> list[str]:
@@ -114,33 +116,26 @@ def _of_benchmark(
         for one in given
         if not one.is_juror or question.jurors is None or one.rater in question.jurors
     ]
-    answers = Answers.of(
-        (_answer(one) for one in seated if not one.is_juror),
-        (_answer(one) for one in seated if one.is_juror),
-    )
+    answers = Answers.of(pd.DataFrame(map(_answer, seated), columns=[*COLUMNS]))
+    made_up = tuple(sorted({one.rater for one in seated} & simulated))
     return BenchmarkPoints(
         name,
-        tuple(agreement_rows(answers, question.reps, question.seed)),
-        tuple(detection_rows(answers)),
-        tuple(point_rows(answers)),
-        tuple(sorted({one.rater for one in seated} & simulated)),
+        tuple(agreement_rows(answers, question.reps, question.seed, made_up)),
+        tuple(detection_rows(answers, made_up)),
+        tuple(point_rows(answers, made_up)),
+        made_up,
     )
 
 
-def _answer(one: GivenAnswer) -> PointAnswer:
+def _answer(one: GivenAnswer) -> tuple[object, ...]:
+    """Return an answer as a row of `COLUMNS`."""
     number = one.rubric.criteria.index(one.criterion)
     criterion = one.rubric.criterion[number]
     worth = criterion.worth
     if worth is None:
         raise ValueError(f"{one.criterion}: no point of a case")
-    point = CasePoint(
-        instance=one.instance,
-        instance_id=one.instance_id,
-        number=number,
-        text=criterion.question,
-        kind=worth.kind,
-        weight=worth.weight,
-        critical=worth.critical,
+    return (
+        *(one.response, number, one.instance, one.instance_id),
+        *(criterion.question, worth.kind, worth.critical),
+        *(one.rater, one.is_juror, ANSWERS[round(one.answer)]),
     )
-    met = None if one.answer == CANNOT_TELL else one.answer == MET
-    return PointAnswer(one.response, point, one.rater, met)

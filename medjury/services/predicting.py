@@ -8,11 +8,10 @@ import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
+from calibration import predicting
 from calibration.decision import Decision
 from calibration.json_values import decision_json
 from calibration.notes import told
-from calibration.predicting.predicted import PredictedRow, decide, predictions
-from calibration.predicting.predicted import to_json as row_to_json
 from calibration.scope import checked_jury
 from calibration.values import AnalysisOptions
 from data.csv_files import cells
@@ -29,7 +28,7 @@ class Predictions:
     Attributes
     ----------
     options, level : what was asked
-    rows, responses : as `calibration.predicting.predicted.predictions` has them
+    rows, responses : as `calibration.predicting.predictions` has them
     decision : whether they may be used
     jury, silent : who sits on the jury, and which jurors were asked and gave no rating
     told : when and why the blind was lifted or the study reopened
@@ -38,7 +37,7 @@ class Predictions:
 
     options: AnalysisOptions
     level: float
-    rows: Sequence[PredictedRow]
+    rows: Sequence[predicting.PredictedRow]
     responses: pd.DataFrame
     decision: Decision
     jury: tuple[str, ...]
@@ -70,27 +69,21 @@ def predict(
     """
     everything = scores_of(engine)
     silent = silent_jurors(engine, everything)
-    jury = jury_named(everything, asked.jurors, silent)
-    options = replace(asked, jurors=tuple(jury))
+    jury = tuple(jury_named(everything, asked.jurors, silent))
+    options = replace(asked, jurors=jury)
     scores = everything.of(options.benchmark) if options.benchmark else everything
     scores = replace(scores, silent=frozenset(jury))  # who sits on the jury has a seat in each
     checked_jury(scores, options)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         verdicts = verdicts_of(engine, scores, options)
-        rows, responses = predictions(scores, options, verdicts, level, tick)
+        rows, responses = predicting.predictions(scores, options, verdicts, level, tick)
     needed = options.min_jurors or len(jury)
-    looked = Looked(jury, needed, options.criterion or "", options.method, "")
+    looked = Looked(list(jury), needed, options.criterion or "", options.method, "")
     unnoted = looked.remember(engine, [row.agreement for row in rows], [], everything.ratings)
+    decision = predicting.decide(rows, verdicts.decisions)
+    lifted = tuple(steered(engine))
     return Predictions(
-        asked,
-        level,
-        rows,
-        responses,
-        decide(rows, verdicts.decisions),
-        tuple(jury),
-        tuple(silent),
-        tuple(steered(engine)),
-        unnoted,
+        asked, level, rows, responses, decision, jury, tuple(silent), lifted, unnoted
     )
 
 
@@ -100,7 +93,7 @@ def to_json(result: Predictions) -> dict[str, Any]:
         "level": result.level,
         "seed": result.options.seed,
         "decision": decision_json(result.decision),
-        "benchmarks": [row_to_json(row) for row in result.rows],
+        "benchmarks": [predicting.to_json(row) for row in result.rows],
         "responses": len(result.responses),
     }
 
@@ -110,20 +103,12 @@ def csv_of(responses: pd.DataFrame) -> tuple[list[str], Iterator[list[object]]]:
 
     A response's notes become words in `note`, and an instance has its own name.
     """
-    words = {notes: told(notes) for notes in set(responses["notes"])}
-    prefix = responses["benchmark"] + "/"
     names = [
-        str(name).removeprefix(start)
-        for name, start in zip(responses["instance_id"], prefix, strict=True)
+        str(name).removeprefix(f"{benchmark}/")
+        for name, benchmark in zip(responses["instance_id"], responses["benchmark"], strict=True)
     ]
-    table = responses.assign(instance_id=names, note=responses["notes"].map(words))
-    table = table.drop(columns="notes")
+    table = responses.assign(instance_id=names, note=responses["notes"].map(told))
+    table = table.drop(columns="notes").astype(object)
     columns = [str(name) for name in table.columns]
-    rows = (tuple(map(_cell, row)) for row in table.itertuples(index=False, name=None))
+    rows = table.where(table.notna(), None).itertuples(index=False, name=None)
     return columns, cells(columns, rows)
-
-
-def _cell(value: Any) -> Any:
-    """Return a value as Python has it; None where it is undefined."""
-    value = value.item() if hasattr(value, "item") else value
-    return None if value != value else value

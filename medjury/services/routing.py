@@ -2,25 +2,25 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from pydantic import TypeAdapter
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.json_values import json_value
-from calibration.routing.routes import Candidates, candidates, criteria_of, route_by, routes
-from calibration.routing.values import (
+from calibration.routes import candidates, refuse_unlike, route_by, routes
+from calibration.routing import (
     NONE_TO_KEEP,
     PASS,
     READ,
     KeptRule,
     Routed,
     RoutedBenchmark,
-    RoutedResponse,
     RouteQuestion,
     RoutingRule,
 )
@@ -40,7 +40,6 @@ from medjury.services.record import steered
 from medjury.services.scores import jury_named, scores_of, silent_jurors
 
 COLUMNS = ["response_id", "decision", "score", "rated_by_clinicians", "benchmark", "instance_id"]
-KEPT_COLUMNS = ["response_id", "decision", "score", "why", "benchmark"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class StudyRoutes:
 
     Attributes
     ----------
-    found, table : the rule and its counts; the responses with their risks
+    found, table : the rule and its counts; the responses with their risks and the `decision`
     hours : of clinicians, to read what is to be read and none of them has rated
     unread : responses that take these hours
     jury, silent : who sits on it, and which jurors were asked and gave no rating
@@ -60,7 +59,7 @@ class StudyRoutes:
     """
 
     found: Routed
-    table: Candidates
+    table: pd.DataFrame
     hours: float
     unread: int
     jury: tuple[str, ...]
@@ -69,12 +68,6 @@ class StudyRoutes:
     told: tuple[str, ...]
     needed: int
     scores: Scores
-
-    @property
-    def decisions(self) -> list[str]:
-        """Return "pass" or "read" of each response."""
-        passed = self.table.risks <= self.found.threshold
-        return [PASS if one else READ for one in passed.tolist()]
 
 
 def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
@@ -97,12 +90,14 @@ def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
     if needed > len(jury):
         raise BadInput(f"--min-jurors {needed}: the jury has {len(jury)} jurors")
     harm = question.harm
+    refuse_unlike(scores, harm.criterion)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        table = candidates(scores, jury, needed, criteria_of(scores, harm.criterion))
+        table = candidates(scores, jury, needed, harm.criterion)
         found = routes(table, harm, question.bound, question.confidence)
-    work, passed = work_of_names(engine), table.risks <= found.threshold
-    is_left = ~passed & (table.clinicians != table.clinicians)
-    left = [work[name] for name, is_one in zip(table.responses, is_left, strict=True) if is_one]
+    table["decision"] = np.where(table["risk"] <= found.threshold, PASS, READ)
+    is_left = (table["decision"] == READ) & table["clinicians"].isna()
+    work = work_of_names(engine)
+    left = [work[name] for name in table.loc[is_left, "response_id"]]
     total = Work(len(left), sum(own.words for own in left), sum(own.criteria for own in left))
     return StudyRoutes(
         found,
@@ -159,18 +154,19 @@ def csv_of(result: StudyRoutes) -> tuple[list[str], Iterator[list[object]]]:
     `score` is the risk by the rule that decides; a response without one is read.
     """
     table = result.table
-    columns = (
-        table.responses,
-        result.decisions,
-        [None if math.isnan(risk) else risk for risk in table.risks.tolist()],
-        (table.clinicians == table.clinicians).tolist(),
-        table.benchmarks,
-        [
-            str(instance).removeprefix(f"{benchmark}/")
-            for instance, benchmark in zip(table.instances, table.benchmarks, strict=True)
-        ],
-    )
-    return COLUMNS, cells(COLUMNS, zip(*columns, strict=True))
+    names = [
+        str(name).removeprefix(f"{benchmark}/")
+        for name, benchmark in zip(table["instance_id"], table["benchmark"], strict=True)
+    ]
+    given = table["clinicians"].notna()
+    rows = table.assign(instance_id=names, rated_by_clinicians=given, score=table["risk"])
+    return COLUMNS, cells(COLUMNS, _plain(rows[COLUMNS]))
+
+
+def _plain(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows with Python's values, None where there is none."""
+    values = table.astype(object)
+    yield from values.where(values.notna(), None).itertuples(index=False, name=None)
 
 
 @only(Role.COORDINATOR)
@@ -192,7 +188,7 @@ def keep_as(engine: Engine, actor: str, name: str, result: StudyRoutes) -> KeptR
     Conflict
         If a rule of this name is kept.
     """
-    found, used = result.found, {*result.table.benchmarks}
+    found, used = result.found, {*result.table["benchmark"]}
     if not found.certified:
         raise BadInput(NONE_TO_KEEP)
     criterion = found.harm.criterion
@@ -283,28 +279,16 @@ def changed_since(engine: Engine, rule: RoutingRule) -> tuple[str, ...]:
     return (*jurors, *places)
 
 
-def route_study(engine: Engine, rule: RoutingRule) -> list[RoutedResponse]:
-    """Return the decision of a kept rule on every response of the study."""
-    criteria = {one.name: one.criteria for one in rule.benchmarks}
-    table = candidates(scores_of(engine), rule.jury, rule.needed, criteria)
+def route_study(engine: Engine, rule: RoutingRule) -> pd.DataFrame:
+    """Return the decision of a kept rule on every response of the study: see `route_by`."""
+    table = candidates(scores_of(engine), rule.jury, rule.needed, rule.harm.criterion)
     return route_by(rule, table, {one.name: one.rubric.sha256 for one in benchmarks(engine)})
 
 
-def csv_of_decided(
-    decided: Sequence[RoutedResponse],
-) -> tuple[list[str], Iterator[list[object]]]:
+def csv_of_decided(decided: pd.DataFrame) -> tuple[list[str], Iterator[list[object]]]:
     """Return the columns of the file, and a row a response: nothing in it is a formula."""
-    rows = (
-        (
-            one.response,
-            one.decision,
-            None if math.isnan(one.score) else one.score,
-            one.why.value,
-            one.benchmark,
-        )
-        for one in decided
-    )
-    return KEPT_COLUMNS, cells(KEPT_COLUMNS, rows)
+    columns = [*decided.columns]
+    return columns, cells(columns, _plain(decided))
 
 
 def _settings(engine: Engine, jury: Sequence[str]) -> dict[str, str]:
