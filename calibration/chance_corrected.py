@@ -9,8 +9,8 @@ import pandas as pd
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from calibration import remarks
+from calibration.clinicians import FRAGILE
 from calibration.notes import Note, Noted, note, noted, undefined
-from calibration.pairs import FRAGILE
 from calibration.scope import Scope
 from calibration.scores import Array, Integers, Scores
 from calibration.shared_notes import (

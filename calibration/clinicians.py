@@ -1,28 +1,275 @@
-"""The clinicians as a yardstick: whether they agree with one another, each of them, and without each.
+"""The clinicians: in pairs, each held out beside the jury, and without each of them.
 
 A jury can be no worse than a clinician only where clinicians agree: an active control has to work
-(ICH E10; Piaggio et al. 2012). Intervals are of the delete-one-instance jackknife, so that neither
-seed nor number of resamples moves them.
+(ICH E10; Piaggio et al. 2012). "Like for like" compares the jury and each clinician with the same
+reference, the mean of the other clinicians.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
+from scipy import special
 
-from calibration import weighted
-from calibration.agreement import PanelColumns
-from calibration.icc import UNDEFINED, Interval
-from calibration.intervals import icc_difference, jackknife_error, jackknife_interval, left_out
-from calibration.like_for_like import (
-    LEAST_CLINICIANS,
-    LikeForLike,
-    like_for_like,
+from calibration.agreement import LEAST_RESPONSES, PanelColumns, column_icc
+from calibration.icc import Interval
+from calibration.intervals import jackknife_interval, left_out
+from calibration.notes import Figures, Note, Noted, note, noted, quoted, undefined
+from calibration.rating_matrix import (
+    RatingMatrix,
+    mean_of_given,
+    without_variance,
+    z_within_raters,
 )
-from calibration.notes import Noted, note, noted
-from calibration.rating_matrix import RatingMatrix, without_variance
-from calibration.scores import Array
+from calibration.scores import Array, Flags, Integers
+from calibration.shared_notes import SAME_SCORE, TOO_FEW_RESPONSES
 from calibration.values import NAN, Method
+from calibration.weighted import held_iccs
+
+FRAGILE = 10  # pairs sharing fewer responses have an ICC that may be anything below 1
+LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
+
+
+@dataclass(frozen=True)
+class ClinicianPair:
+    """Two clinicians, the responses they share, and their ICC; NaN with a reason why."""
+
+    first: str
+    second: str
+    shared: Integers
+    icc: float
+    reason: Note | None = None
+
+    @property
+    def fragile(self) -> bool:
+        """Return whether the pair shares fewer than 10 responses."""
+        return len(self.shared) < FRAGILE
+
+
+@dataclass(frozen=True, eq=False)
+class ClinicianPairs:
+    """Every pair of clinicians that shares enough responses.
+
+    Attributes
+    ----------
+    defined, undefined : tuples of ClinicianPair
+        Undefined are those with a rater without variance; they count nowhere.
+    too_few : int
+        Pairs that share something, but fewer responses than asked for.
+    """
+
+    defined: tuple[ClinicianPair, ...]
+    undefined: tuple[ClinicianPair, ...]
+    too_few: int
+
+    @property
+    def icc(self) -> float:
+        """Return the mean ICC of the defined pairs, NaN if there is none."""
+        iccs = [pair.icc for pair in self.defined]
+        return float(np.mean(iccs)) if iccs else float("nan")
+
+    @property
+    def shared(self) -> Integers:
+        """Return the rows of the grid that some defined pair shares."""
+        rows = [pair.shared for pair in self.defined]
+        return np.unique(np.concatenate(rows)) if rows else np.array([], dtype=np.int64)
+
+    @property
+    def clinicians(self) -> tuple[str, ...]:
+        """Return the clinicians in the defined pairs."""
+        return tuple(sorted({name for pair in self.defined for name in (pair.first, pair.second)}))
+
+
+def clinician_pairs(grid: RatingMatrix, min_shared: int = 2) -> ClinicianPairs:
+    """Return the ICC(3,2) of every pair of clinicians.
+
+    Each clinician is z-scored over all of his or her composites in the grid, not only the
+    shared ones; the ICC is of the shared responses. This holds for both methods, "paper"
+    and "published": they differ in how a jury or metric is compared, not here.
+
+    Parameters
+    ----------
+    grid : RatingMatrix
+    min_shared : int
+        Responses a pair must share, at least 2. At 2 an ICC says next to nothing, and
+        has no lower bound: look at the number of fragile pairs.
+    """
+    own = grid.of_kind("clinician")
+    z = z_within_raters(grid.composites)
+    has_composite = ~np.isnan(grid.composites)
+    flat = without_variance(grid.composites)
+    pairs, too_few = [], 0
+    for a, b in combinations(own, 2):
+        shared = np.flatnonzero(has_composite[:, a] & has_composite[:, b])
+        if len(shared) >= max(min_shared, 2):
+            pairs.append(_pair(grid, z, flat, (a, b), shared))
+        else:
+            too_few += len(shared) > 0
+    return ClinicianPairs(
+        defined=tuple(pair for pair in pairs if not pair.reason),
+        undefined=tuple(pair for pair in pairs if pair.reason),
+        too_few=too_few,
+    )
+
+
+def _pair(
+    grid: RatingMatrix, z: Array, flat: Flags, columns: tuple[int, int], shared: Integers
+) -> ClinicianPair:
+    first, second = (grid.raters[column] for column in columns)
+    constant = [grid.raters[column] for column in columns if flat[column]]
+    if constant:
+        return ClinicianPair(
+            first, second, shared, NAN, undefined("flat_raters", _flat_raters, raters=constant)
+        )
+    x, y = (z[shared, column] for column in columns)
+    icc = column_icc(x, y, "paper", least=2)
+    reason = (
+        None
+        if np.isfinite(icc)
+        else undefined("flat_shared", "no variance on the shared responses")
+    )
+    return ClinicianPair(first, second, shared, icc, reason)
+
+
+def _flat_raters(figures: Figures) -> str:
+    return f"{' and '.join(map(quoted, figures['raters']))} without variance"
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutClinician:
+    """One clinician left out, and the rows that jury, clinician and others all scored."""
+
+    clinician: str
+    rows: Integers
+    reason: Note | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LikeForLike:
+    """Every clinician left out in turn; `undefined` those without a comparison.
+
+    `iccs` are the pooled ICC of the jury, and that of a clinician, with the others; else NaN.
+    """
+
+    defined: tuple[HeldOutClinician, ...]
+    undefined: tuple[HeldOutClinician, ...]
+    iccs: tuple[float, float] = (NAN, NAN)
+
+    @property
+    def difference(self) -> float:
+        """Return the jury's ICC minus a clinician's, NaN if no clinician could be compared."""
+        jury, clinician = self.iccs
+        return jury - clinician
+
+    @property
+    def rows(self) -> Integers:
+        """Return the rows of the grid that some comparison uses."""
+        rows = [held.rows for held in self.defined]
+        return np.unique(np.concatenate(rows)) if rows else np.array([], dtype=np.int64)
+
+
+def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> LikeForLike:
+    """Leave each clinician out in turn: ICC(jury, others) minus ICC(clinician, others).
+
+    "Others" is the mean of the remaining clinicians of a response. Both are over the same
+    responses: those that the clinician, another clinician and the jury all scored. Sums of
+    squares about each comparison's own means are pooled over the clinicians left out, so that one
+    with few responses counts for little instead of deciding the mean, see `weighted.pooled_icc`. The
+    difference is above 0 when the jury agrees with clinicians more than a clinician does; it is
+    at least -2 and at most 2.
+    """
+    values = z_within_raters(grid.composites) if method == "paper" else grid.composites
+    panel = mean_of_given(values[:, grid.columns(jury.members)])
+    scored = np.where(jury.present(grid), panel, np.nan)
+    clinicians, flat = grid.of_kind("clinician"), without_variance(grid.composites)
+    others = _others(values[:, clinicians])
+    held = [
+        HeldOutClinician(grid.raters[own], np.empty(0, np.int64), undefined("flat", "no variance"))
+        if flat[own] and (~np.isnan(grid.composites[:, own])).sum() > 1
+        else _hold_out(grid.raters[own], values[:, own], scored, others[:, place])
+        for place, own in enumerate(clinicians)
+    ]
+    compared = LikeForLike(
+        defined=tuple(one for one in held if not one.reason),
+        undefined=tuple(one for one in held if one.reason),
+    )
+    if not compared.defined:
+        return compared
+    reason, responses = None, len(compared.rows)
+    of_each = [(one.clinician, one.rows) for one in compared.defined]
+    figures = held_iccs(grid, jury, method, of_each, np.ones((1, grid.n_clusters)))[0]
+    if responses < LEAST_RESPONSES:
+        reason = undefined(*TOO_FEW_RESPONSES, responses=responses, least=LEAST_RESPONSES)
+    elif not np.isfinite(figures[:2]).all():
+        alike = all(without_variance(scored[one.rows, None])[0] for one in compared.defined)
+        reason = undefined(*SAME_SCORE, who="the jury" if alike else "the clinicians")
+    if reason:
+        lost = (replace(one, reason=reason) for one in compared.defined)
+        return LikeForLike((), (*compared.undefined, *lost))
+    return replace(compared, iccs=(float(figures[0]), float(figures[1])))
+
+
+def _others(values: Array) -> Array:
+    """Return the mean of the others of a response beside each; NaN where there is no other."""
+    is_known = ~np.isnan(values)
+    some = np.where(is_known, values, 0.0)
+    number = is_known.sum(axis=1, keepdims=True) - is_known
+    total = some.sum(axis=1, keepdims=True) - some
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def _hold_out(name: str, own: Array, jury: Array, others: Array) -> HeldOutClinician:
+    rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
+    if len(rows) < 2:
+        few = undefined(*TOO_FEW_RESPONSES, responses=len(rows), least=2)
+        return HeldOutClinician(name, rows, few)
+    return HeldOutClinician(name, rows)
+
+
+def population_interval(
+    held: LikeForLike, without: Sequence[float], error: float, confidence: float = 0.95
+) -> Interval | Note:
+    """Return the interval of like for like over random clinicians and random instances.
+
+    The clinicians' part is the delete-one-clinician jackknife with t quantiles of one degree of
+    freedom fewer than there are clinicians; the instances' part is the standard error of the
+    jackknife over instances with normal quantiles. The half width is the root of the sum of both
+    squares. The jackknife over clinicians holds some of the instances' variance too, so that the
+    interval is too wide where all clinicians are alike: about twice that over these clinicians.
+
+    Parameters
+    ----------
+    held : the answer of `like_for_like`
+    without : its difference as if each clinician that is compared had not been in the study
+    error : its standard error over instances
+    confidence : of the interval
+
+    Returns
+    -------
+    Interval, or a Note why there is none
+        With fewer than 3 clinicians that can be held out, where leaving one out leaves nothing to
+        compare, or where `error` is NaN.
+
+    References
+    ----------
+    Arvesen (1969), Annals of Mathematical Statistics 40, 2076: the jackknife of U-statistics.
+    Zou & Donner (2008), Statistics in Medicine 27, 1693: adding squared half widths.
+    """
+    clinicians, left = len(held.defined), np.array(without)
+    none = "no interval over clinicians like these: "
+    if clinicians < LEAST_CLINICIANS:
+        few = none + "{clinicians:clinician} can be held out, and {least} are needed"
+        return note("population_few", few, clinicians=clinicians, least=LEAST_CLINICIANS)
+    if not (np.isfinite(left).all() and math.isfinite(error)):
+        lost = none + "without one of them there is nothing to compare"
+        return note("population_undefined", lost)
+    spread = (clinicians - 1) / clinicians * ((left - left.mean()) ** 2).sum()
+    upper = (1 + confidence) / 2
+    of_clinicians = special.stdtrit(clinicians - 1, upper) ** 2 * spread
+    half = math.sqrt(of_clinicians + (special.ndtri(upper) * error) ** 2)
+    return Interval(held.difference - half, held.difference + half)
 
 
 @dataclass(frozen=True)
@@ -66,68 +313,13 @@ class Without:
     clinician_low: float
 
 
-@dataclass(frozen=True, slots=True)
-class Yardstick:
-    """How far the jury and a clinician agree with the other clinicians, and without each of them.
-
-    Attributes
-    ----------
-    jury, clinician : 95 % intervals of the two ICCs whose difference is like for like
-    difference : its own 95 % interval
-    corrected : that at the level that was asked for
-    without : one a clinician, where there are three or more
-    error : standard error of the difference over instances, NaN where it is undefined
-    resamples, undefined : instances, or groups of them, that were left out in turn; of how many
-        the difference is undefined without them
-    """
-
-    jury: Interval = UNDEFINED
-    clinician: Interval = UNDEFINED
-    difference: Interval = UNDEFINED
-    corrected: Interval = UNDEFINED
-    without: tuple[Without, ...] = ()
-    error: float = NAN
-    resamples: int = 0
-    undefined: int = 0
-
-
-def yardstick(
-    grid: RatingMatrix,
-    jury: PanelColumns,
-    held: LikeForLike,
-    method: Method,
-    level: float = 0.95,
-) -> Yardstick:
-    """Return the intervals that a verdict rests on beside that of the difference itself.
-
-    Parameters
-    ----------
-    grid, jury, method : as for `like_for_like`
-    held : its answer
-    level : of the corrected interval
-    """
-    if not held.defined:
-        return Yardstick()
-    of_jury, of_clinician = held_iccs(grid, jury, held, method)[:, :2].T
-    without: tuple[Without, ...] = ()
-    if len(held.defined) >= LEAST_CLINICIANS:
-        names = [comparison.clinician for comparison in held.defined]
-        without = tuple(_without(grid, jury, name, method) for name in names)
-    return Yardstick(
-        jackknife_interval(of_jury, mirrored=True),
-        jackknife_interval(of_clinician, mirrored=True),
-        _ends(of_jury, of_clinician, 0.95),
-        _ends(of_jury, of_clinician, level),
-        without,
-        jackknife_error(of_jury - of_clinician),
-        len(of_jury) - 1,
-        int((~np.isfinite(of_jury - of_clinician)[1:]).sum()),
-    )
-
-
-def _ends(of_jury: Array, of_clinician: Array, level: float) -> Interval:
-    found = icc_difference(of_jury, of_clinician, level, mirrored=True)
-    return Interval(found.low, found.high)
+def without_each(
+    grid: RatingMatrix, jury: PanelColumns, compared: LikeForLike, method: Method
+) -> tuple[Without, ...]:
+    """Return like for like without each clinician that is compared; () with fewer than three."""
+    if len(compared.defined) < LEAST_CLINICIANS:
+        return ()
+    return tuple(_without(grid, jury, held.clinician, method) for held in compared.defined)
 
 
 def _without(grid: RatingMatrix, jury: PanelColumns, clinician: str, method: Method) -> Without:
@@ -136,17 +328,23 @@ def _without(grid: RatingMatrix, jury: PanelColumns, clinician: str, method: Met
     held = like_for_like(rest, jury, method)
     if not held.defined:
         return Without(clinician, NAN, NAN)
-    of_clinician = held_iccs(rest, jury, held, method)[:, 1]
+    of_clinician = left_out_iccs(rest, jury, held, method)[:, 1]
     return Without(clinician, held.difference, jackknife_interval(of_clinician, mirrored=True).low)
 
 
-def held_iccs(grid: RatingMatrix, jury: PanelColumns, held: LikeForLike, method: Method) -> Array:
+def left_out_iccs(
+    grid: RatingMatrix, jury: PanelColumns, compared: LikeForLike, method: Method
+) -> Array:
     """Return the ICCs of the jury, of a clinician and of each, (1 + m, 2 + clinicians).
 
     The first row is of all instances, the others without each (or each group) in turn.
     """
-    compared = [(one.clinician, one.rows) for one in held.defined]
-    return weighted.held_iccs(grid, jury, method, compared, left_out(grid.n_clusters))
+    held = [(one.clinician, one.rows) for one in compared.defined]
+    return held_iccs(grid, jury, method, held, left_out(grid.n_clusters))
+
+
+AGAINST = "{clinician} ranks responses against the other clinicians (ICC {icc:z.2f}, {low:z.2f} to {high:z.2f})"
+UNCLEAR = "agreement of {clinician} with the other clinicians is not shown (ICC {icc:z.2f})"
 
 
 def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterator[ClinicianRow]:
@@ -161,7 +359,7 @@ def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterat
     own = grid.of_columns(grid.of_kind("clinician"))
     everyone = PanelColumns(own.raters, 1)
     held = like_for_like(own, everyone, method)
-    iccs = held_iccs(own, everyone, held, method)[:, 2:].T if held.defined else np.empty((0, 1))
+    iccs = left_out_iccs(own, everyone, held, method)[:, 2:].T if held.defined else np.empty((0, 1))
     for compared, values in zip(held.defined, iccs, strict=True):
         icc, interval = float(values[0]), jackknife_interval(values, mirrored=True)
         name, against = compared.clinician, interval.high < 0
@@ -176,23 +374,8 @@ def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterat
             len(compared.rows),
             against,
             notes=noted(
-                note(
-                    "clinician_against",
-                    (
-                        "{clinician} ranks responses against the other clinicians (ICC {icc:z.2f}, {low:z.2f} "
-                        "to {high:z.2f})"
-                    ),
-                    **about,
-                )
-                if against
-                else None,
-                note(
-                    "clinician_unclear",
-                    "agreement of {clinician} with the other clinicians is not shown (ICC {icc:z.2f})",
-                    **about,
-                )
-                if unclear
-                else None,
+                note("clinician_against", AGAINST, **about) if against else None,
+                note("clinician_unclear", UNCLEAR, **about) if unclear else None,
             ),
         )
     flat = dict(zip(own.raters, without_variance(own.composites).tolist(), strict=True))

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from calibration.clinicians import FRAGILE, ClinicianPairs, LikeForLike
 from calibration.crossed import MixedModel
 from calibration.icc import Interval
-from calibration.like_for_like import LikeForLike
 from calibration.notes import Note, note, quoted, undefined
-from calibration.pairs import FRAGILE, ClinicianPairs
 from calibration.rating_matrix import same_scores
 from calibration.scores import Array
 from calibration.shared_notes import SIMULATED, UNDEFINED_RESAMPLES

@@ -17,21 +17,23 @@ from calibration.agreement import (
     unscaled,
     why_no_icc,
 )
-from calibration.clinicians import clinician_rows, yardstick
+from calibration.clinicians import (
+    ClinicianPairs,
+    LikeForLike,
+    clinician_pairs,
+    clinician_rows,
+    left_out_iccs,
+    like_for_like,
+    population_interval,
+    without_each,
+)
 from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
 from calibration.decision import Decision
 from calibration.icc import UNDEFINED, Interval, f_interval
-from calibration.intervals import jackknife_interval, left_out
-from calibration.like_for_like import (
-    LikeForLike,
-    Population,
-    like_for_like,
-    population_interval,
-)
+from calibration.intervals import icc_difference, jackknife_error, jackknife_interval, left_out
 from calibration.notes import Figures, Note, filled, note, noted, quoted, told, undefined
 from calibration.other_measures import spearman as spearman_of
-from calibration.pairs import ClinicianPairs, clinician_pairs
 from calibration.protocol import Protocol
 from calibration.scope import (
     AgreementRow,
@@ -444,46 +446,63 @@ def _pair_notes(
 
 def like_for_like_row(scope: Scope, jury: PanelColumns, held: LikeForLike) -> LikeForLikeRow:
     """Return the row of the leave-one-clinician-out comparison."""
-    grid = scope.grid
+    grid, several = scope.grid, scope.n_side_by_side
     rows = np.isin(np.arange(len(grid.responses)), held.rows)
-    level = 1 - ERROR / scope.n_side_by_side
-    jury_icc, clinician_icc = held.iccs
-    measured = yardstick(grid, jury, held, scope.options.method, level)
-    ends = measured.corrected if scope.n_side_by_side > 1 else UNDEFINED
-    differences = [one.difference for one in measured.without]
-    over = population_interval(held, differences, measured.error) if held.defined else Population()
-    return LikeForLikeRow(
+    row = LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
         icc=held.difference,
-        low=measured.difference.low,
-        high=measured.difference.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
         n_clinicians=len(held.defined) or len(scope.clinicians),
         n_missing=int((~rows).sum()),
-        jury_icc=jury_icc,
-        jury_low=measured.jury.low,
-        jury_high=measured.jury.high,
-        clinician_icc=clinician_icc,
-        clinician_low=measured.clinician.low,
-        clinician_high=measured.clinician.high,
-        without=measured.without,
-        corrected_low=ends.low,
-        corrected_high=ends.high,
-        population_low=over.ends.low,
-        population_high=over.ends.high,
-        undefined_resamples=measured.undefined,
-        resamples=measured.resamples,
-        notes=noted(
-            *_held_notes(scope, jury, held, measured.difference),
-            remarks.corrected(scope.n_side_by_side, level, ends),
-            over.reason,
-            scope.analysed,
-            remarks.few_instances(grid.instances(rows)),
-            remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
-        ),
+        jury_icc=held.iccs[0],
+        clinician_icc=held.iccs[1],
     )
+    level, others = 1 - ERROR / several, None
+    if held.defined:
+        row, others = _with_intervals(row, scope, jury, held, level)
+    notes = noted(
+        *_held_notes(scope, jury, held, Interval(row.low, row.high)),
+        remarks.corrected(several, level, Interval(row.corrected_low, row.corrected_high)),
+        others,
+        scope.analysed,
+        remarks.few_instances(row.n_instances),
+        remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
+    )
+    return replace(row, notes=notes)
+
+
+def _with_intervals(
+    row: LikeForLikeRow, scope: Scope, jury: PanelColumns, held: LikeForLike, level: float
+) -> tuple[LikeForLikeRow, Note | None]:
+    """Return the row with its intervals, and why there is none over clinicians like these."""
+    grid, method = scope.grid, scope.options.method
+    of_jury, of_clinician = left_out_iccs(grid, jury, held, method)[:, :2].T
+    gap, wide = (icc_difference(of_jury, of_clinician, one, mirrored=True) for one in (0.95, level))
+    jurys, clinicians = (jackknife_interval(one, mirrored=True) for one in (of_jury, of_clinician))
+    without, apart = without_each(grid, jury, held, method), of_jury - of_clinician
+    differences = [one.difference for one in without]
+    over = population_interval(held, differences, jackknife_error(apart))
+    why, ends = (over, UNDEFINED) if isinstance(over, Note) else (None, over)
+    several = scope.n_side_by_side > 1
+    row = replace(
+        row,
+        low=gap.low,
+        high=gap.high,
+        jury_low=jurys.low,
+        jury_high=jurys.high,
+        clinician_low=clinicians.low,
+        clinician_high=clinicians.high,
+        without=without,
+        corrected_low=wide.low if several else NAN,
+        corrected_high=wide.high if several else NAN,
+        population_low=ends.low,
+        population_high=ends.high,
+        undefined_resamples=int((~np.isfinite(apart[1:])).sum()),
+        resamples=len(apart) - 1,
+    )
+    return row, why
 
 
 def _held_notes(

@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 from kit.composites import TWO_JURORS, difference_under, grid_of
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
+from calibration.clinicians import like_for_like
 from calibration.icc import icc_consistency
-from calibration.like_for_like import like_for_like
 from calibration.rating_matrix import z_within_raters
 from calibration.weighted import pooled_icc
 

@@ -7,7 +7,7 @@ import pytest
 from kit.composites import TWO_JURORS, grid_of
 from kit.verdict_studies import Design, drawn, loading, points, verdicts
 
-from calibration.like_for_like import like_for_like
+from calibration.clinicians import like_for_like
 from calibration.planning import non_inferiority
 from calibration.planning.non_inferiority import (
     _IccsOfStudies,

@@ -9,7 +9,7 @@ import pingouin
 import pytest
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
-from calibration.pairs import clinician_pairs
+from calibration.clinicians import clinician_pairs
 from calibration.rating_matrix import RatingMatrix
 from calibration.weighted import pair_icc
 

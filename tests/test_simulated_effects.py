@@ -8,9 +8,8 @@ from kit.composites import difference_under
 
 from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, replicates
-from calibration.clinicians import yardstick
+from calibration.clinicians import like_for_like, population_interval, without_each
 from calibration.crossed import agreement_interval, consistency_interval, crossed_model
-from calibration.like_for_like import like_for_like, population_interval
 from calibration.rating_matrix import RatingMatrix
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -85,8 +84,8 @@ def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians
         found = like_for_like(grid, JURY, "paper")
         statistic = partial(difference_under, grid, JURY, "paper")
         resampled = replicates(statistic, BootstrapPlan(n, n, reps=100))
-        without = [one.difference for one in yardstick(grid, JURY, found, "paper").without]
-        ends = population_interval(found, without, resampled.std(ddof=1)).ends
+        without = [one.difference for one in without_each(grid, JURY, found, "paper")]
+        ends = population_interval(found, without, resampled.std(ddof=1))
         held.append(ends.low <= truth <= ends.high)
         fixed.append(np.abs(found.difference - truth) <= 1.96 * resampled.std())
     assert np.mean(held) >= 0.92

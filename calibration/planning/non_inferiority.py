@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from calibration.like_for_like import LEAST_CLINICIANS
+from calibration.clinicians import LEAST_CLINICIANS
 from calibration.notes import note, noted
 from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array, Flags

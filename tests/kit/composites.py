@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import PanelColumns
-from calibration.like_for_like import like_for_like
+from calibration.clinicians import like_for_like
 from calibration.rating_matrix import RatingMatrix, Repeats, analysed_grid
 from calibration.scope import Scope
 from calibration.values import AnalysisOptions

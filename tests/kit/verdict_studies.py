@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from calibration.like_for_like import like_for_like
+from calibration.clinicians import like_for_like
 from calibration.protocol import Protocol
 from calibration.rating_matrix import RatingMatrix
 from calibration.table import scope_rows
