@@ -38,13 +38,10 @@ from calibration.json_values import json_row, json_value
 from calibration.jury_decisions import recommended_jurors
 from calibration.notes import simulated_in
 from calibration.report.chart_monitoring import chart_falls, chart_periods
-from calibration.report.figures import Figure, intervals
-from calibration.report.ledger import juries_tried
-from calibration.report.page import in_points, sensitivity
-from calibration.report.sections import Section as ReportSection
-from calibration.report.sections import sections
+from calibration.report.page import Figure, in_points, intervals, sections, sensitivity
+from calibration.report.page import Section as ReportSection
 from calibration.tables.agreement import AGREEMENT, EACH
-from calibration.tables.juries import COMPARISON, RANKING, legend
+from calibration.tables.juries import COMPARISON, RANKING, juries_tried, legend
 from calibration.tables.models import jury_calls_table, model_table
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
@@ -121,7 +118,7 @@ def agreement_details(
     return Behind(
         in_points(content, last),
         sensitivity(content, last),
-        juries_tried(content.study),
+        juries_tried(content.study.tried),
         content.check_line,
         {section.number: section for section in parts},
         [_report_chart(figure) for section in report_sections for figure in _figures(section)],

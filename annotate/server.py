@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.web.bootstrap import load_config_options
 
-from annotate import meanings, oidc, signin
+from annotate import oidc, signin
 from annotate.middleware import Gate, Roles, SecurityHeaders, WebSockets
 from annotate.navigation import serve_study
 from annotate.rating import requests
@@ -79,7 +79,6 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
         routes=[
             *signin.routes(engine, hospital),
             *requests.routes(engine),
-            *meanings.routes(),
         ],
         middleware=[
             Middleware(SecurityHeaders),

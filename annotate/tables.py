@@ -24,7 +24,7 @@ from data.safe_text import guarded_name
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
 CLASSES = Classes(
-    "mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded", "/meanings"
+    "mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded", "mj-term"
 )
 EACH_BENCHMARK = "Benchmark by benchmark"
 NOTES = "How to read this table"

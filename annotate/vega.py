@@ -32,7 +32,7 @@ def svg(spec: Mapping[str, Any]) -> str:
     """Return a chart as an SVG file."""
     import vl_convert
 
-    from calibration.report.chart_style import VEGA_LITE
+    from calibration.report.charts import VEGA_LITE
 
     return str(vl_convert.vegalite_to_svg(_on_paper(spec), vl_version=VEGA_LITE))
 
@@ -41,7 +41,7 @@ def png(spec: Mapping[str, Any]) -> bytes:
     """Return a chart as a PNG file."""
     import vl_convert
 
-    from calibration.report.chart_style import VEGA_LITE
+    from calibration.report.charts import VEGA_LITE
 
     return bytes(vl_convert.vegalite_to_png(_on_paper(spec), vl_version=VEGA_LITE, scale=PIXELS))
 

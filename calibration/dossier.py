@@ -1,21 +1,29 @@
-"""A dossier: the items of a reporting guideline, each with what of the study answers it, in words."""
+"""A dossier: the items of a reporting guideline, each with what of the study answers it, in words.
+
+It is written as Markdown, and as an HTML page that prints.
+"""
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from calibration.decision import Decision
 from calibration.json_values import decision_json, json_value
+from calibration.notes import listed
 from calibration.tables.numbers import PAGE, Typeface, fixed, icc_interval, whole
 from data.guidelines import EvidenceCode, Guideline, GuidelineItem
+from data.safe_text import in_markdown
 
 if TYPE_CHECKING:
     from calibration.tables.spec import Table
 
 REPS = 2000
+BLIND = "The study was blind when this was made: nothing here tells who wrote which response."
+UNBLINDED = "The study had been unblinded when this was made."
 
 
 class ItemStatus(StrEnum):
@@ -25,175 +33,6 @@ class ItemStatus(StrEnum):
     PARTLY = "partly"
     NOT_DONE = "not_done"
     AUTHORS = "authors"
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One thing that answers an item.
-
-    Attributes
-    ----------
-    name
-        What it is a figure or hash of: one of `FIGURES` or `WORDS`.
-    of
-        Whom or what it is about: a juror or a rubric; "" where it is the study.
-    value, low, high
-        A figure with its 95 % interval where it has one; None where it is undefined.
-    text
-        A date, a word, or the SHA-256.
-    kind
-        "figure" or "hash".
-    """
-
-    name: str
-    of: str = ""
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    text: str = ""
-    kind: str = "figure"
-
-
-def figure(
-    name: str,
-    value: float,
-    of: str = "",
-    low: float | None = None,
-    high: float | None = None,
-) -> Evidence:
-    """Return a figure as evidence; what is not finite is undefined."""
-    known = [one if one is not None and math.isfinite(one) else None for one in (value, low, high)]
-    return Evidence(name, of, known[0], known[1], known[2])
-
-
-def word(name: str, text: str, of: str = "") -> Evidence:
-    """Return a date or a word as evidence."""
-    return Evidence(name, of, text=text)
-
-
-def hashed(name: str, sha256: str, of: str = "") -> Evidence:
-    """Return the SHA-256 of something as evidence."""
-    return Evidence(name, of, text=sha256, kind="hash")
-
-
-@dataclass(frozen=True, slots=True)
-class DossierItem:
-    """An item with its status; `missing` is the evidence that the study lacks."""
-
-    item: GuidelineItem
-    status: ItemStatus
-    evidence: tuple[Evidence, ...] = ()
-    missing: tuple[EvidenceCode, ...] = ()
-
-
-@dataclass(frozen=True)
-class Dossier:
-    """A guideline filled in from a study.
-
-    Attributes
-    ----------
-    decision
-        What the study may say of its jury.
-    simulated
-        Raters behind whom nobody stands: with any, no evidence makes an item done.
-    blind, made, record
-        Whether the study was blind when it was made, when (UTC), and the SHA-256 of the record's
-        last event.
-    methods, table
-        Heading -> paragraph of a methods section, and the agreement table; empty and None where no
-        clinician has rated.
-    warnings
-        What went wrong without touching a figure.
-    """
-
-    guideline: Guideline
-    items: tuple[DossierItem, ...]
-    decision: Decision
-    simulated: tuple[str, ...]
-    blind: bool
-    made: str
-    record: str
-    methods: Mapping[str, str] = field(default_factory=dict)
-    table: "Table | None" = None
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DossierQuestion:
-    """Which of `data.guidelines.GUIDELINES` to fill in, and with how many resamples."""
-
-    guideline: str
-    reps: int = REPS
-
-
-def dossier_items(
-    items: Sequence[GuidelineItem],
-    evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
-    simulated: Collection[str] = (),
-) -> tuple[DossierItem, ...]:
-    """Return each item with what answers it.
-
-    Without any of its evidence an item is not done; with some of it, or where authors must add to
-    it, it is partly done. Evidence of a study with simulated raters never makes it done.
-
-    Parameters
-    ----------
-    items
-        Of a guideline.
-    evidence
-        What the study has; a code that is absent, or has nothing, is missing.
-    simulated
-        Raters behind whom nobody stands.
-    """
-    filled = []
-    for item in items:
-        missing = tuple(code for code in item.evidence if not evidence.get(code))
-        found = tuple(one for code in item.evidence for one in evidence.get(code, ()))
-        if not item.evidence:
-            status = ItemStatus.AUTHORS
-        elif len(missing) == len(item.evidence):
-            status = ItemStatus.NOT_DONE
-        else:
-            is_partly = missing or item.by_authors or simulated
-            status = ItemStatus.PARTLY if is_partly else ItemStatus.DONE
-        filled.append(DossierItem(item, status, found, missing))
-    return tuple(filled)
-
-
-def to_json(dossier: Dossier) -> dict[str, Any]:
-    """Return a dossier as `share dossier --json` has it."""
-    guideline, counts = dossier.guideline, Counter(item.status for item in dossier.items)
-    return {
-        "guideline": guideline.name,
-        "title": guideline.title,
-        "version": guideline.version,
-        "source": guideline.source,
-        "note": guideline.note,
-        "made": dossier.made,
-        "record": dossier.record,
-        "blind": dossier.blind,
-        "simulated": list(dossier.simulated),
-        "decision": decision_json(dossier.decision),
-        "counts": {status.value: counts[status] for status in ItemStatus},
-        "items": [
-            {
-                "number": filled.item.number,
-                "section": filled.item.section,
-                "about": filled.item.about,
-                "status": filled.status.value,
-                "evidence": [_evidence_json(one) for one in filled.evidence],
-                "missing": [code.value for code in filled.missing],
-                "by_authors": filled.item.by_authors,
-            }
-            for filled in dossier.items
-        ],
-    }
-
-
-def _evidence_json(one: Evidence) -> dict[str, Any]:
-    kept = ("kind", "name", *(() if one.text else ("value",)))
-    whole: dict[str, Any] = json_value(one)
-    return {name: value for name, value in whole.items() if name in kept or value not in (None, "")}
 
 
 STATUS: Mapping[ItemStatus, str] = {
@@ -246,16 +85,8 @@ FIGURES: Mapping[str, str] = {
     "events": "Events in the record",
     "improvements": "Times a jury learned",
 }
-DECIMALS = {
-    "jury_icc": 2,
-    "clinician_icc": 2,
-    "like_for_like": 2,
-    "metric_icc": 2,
-    "decision_estimate": 2,
-    "margin": 2,
-    "sensitivity": 2,
-    "usd": 4,
-}
+ICCS = ("jury_icc", "clinician_icc", "like_for_like", "metric_icc")
+DECIMALS = dict.fromkeys((*ICCS, "decision_estimate", "margin", "sensitivity"), 2) | {"usd": 4}
 WORDS: Mapping[str, str] = {
     "rubric": "Rubric",
     "criteria": "Criteria of rubric",
@@ -308,6 +139,149 @@ MISSING: Mapping[EvidenceCode, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing that answers an item.
+
+    Attributes
+    ----------
+    name : what it is a figure or hash of: one of `FIGURES` or `WORDS`
+    of : whom or what it is about: a juror or a rubric; "" where it is the study
+    value, low, high : a figure with its 95 % interval where it has one; None where undefined
+    text : a date, a word, or the SHA-256
+    kind : "figure" or "hash"
+    """
+
+    name: str
+    of: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    kind: str = "figure"
+
+
+def figure(
+    name: str, value: float, of: str = "", low: float | None = None, high: float | None = None
+) -> Evidence:
+    """Return a figure as evidence; what is not finite is undefined."""
+    known = [one if one is not None and math.isfinite(one) else None for one in (value, low, high)]
+    return Evidence(name, of, known[0], known[1], known[2])
+
+
+def word(name: str, text: str, of: str = "") -> Evidence:
+    """Return a date or a word as evidence."""
+    return Evidence(name, of, text=text)
+
+
+def hashed(name: str, sha256: str, of: str = "") -> Evidence:
+    """Return the SHA-256 of something as evidence."""
+    return Evidence(name, of, text=sha256, kind="hash")
+
+
+@dataclass(frozen=True, slots=True)
+class DossierItem:
+    """An item with its status; `missing` is the evidence that the study lacks."""
+
+    item: GuidelineItem
+    status: ItemStatus
+    evidence: tuple[Evidence, ...] = ()
+    missing: tuple[EvidenceCode, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """A guideline filled in from a study.
+
+    Attributes
+    ----------
+    decision : what the study may say of its jury
+    simulated : raters behind whom nobody stands: with any, no evidence makes an item done
+    blind, made, record : whether the study was blind when it was made, when (UTC), and the SHA-256
+        of the record's last event
+    methods, table : heading -> paragraph of a methods section, and the agreement table; empty and
+        None where no clinician has rated
+    warnings : what went wrong without touching a figure
+    """
+
+    guideline: Guideline
+    items: tuple[DossierItem, ...]
+    decision: Decision
+    simulated: tuple[str, ...]
+    blind: bool
+    made: str
+    record: str
+    methods: Mapping[str, str] = field(default_factory=dict)
+    table: "Table | None" = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DossierQuestion:
+    """Which of `data.guidelines.GUIDELINES` to fill in, and with how many resamples."""
+
+    guideline: str
+    reps: int = REPS
+
+
+def dossier_items(
+    items: Sequence[GuidelineItem],
+    evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
+    simulated: Collection[str] = (),
+) -> tuple[DossierItem, ...]:
+    """Return each item with what answers it.
+
+    Without any of its evidence an item is not done; with some of it, or where authors must add to
+    it, it is partly done. Evidence of a study with simulated raters never makes it done.
+
+    `evidence` is what the study has; a code that is absent, or has nothing, is missing.
+    """
+    filled = []
+    for item in items:
+        missing = tuple(code for code in item.evidence if not evidence.get(code))
+        found = tuple(one for code in item.evidence for one in evidence.get(code, ()))
+        if not item.evidence:
+            status = ItemStatus.AUTHORS
+        elif len(missing) == len(item.evidence):
+            status = ItemStatus.NOT_DONE
+        else:
+            is_partly = missing or item.by_authors or simulated
+            status = ItemStatus.PARTLY if is_partly else ItemStatus.DONE
+        filled.append(DossierItem(item, status, found, missing))
+    return tuple(filled)
+
+
+def to_json(dossier: Dossier) -> dict[str, Any]:
+    """Return a dossier as `share dossier --json` has it."""
+    guideline, counts = dossier.guideline, Counter(item.status for item in dossier.items)
+    return {
+        "guideline": guideline.name,
+        **{name: getattr(guideline, name) for name in ("title", "version", "source", "note")},
+        "made": dossier.made,
+        "record": dossier.record,
+        "blind": dossier.blind,
+        "simulated": list(dossier.simulated),
+        "decision": decision_json(dossier.decision),
+        "counts": {status.value: counts[status] for status in ItemStatus},
+        "items": [
+            {
+                **{name: getattr(filled.item, name) for name in ("number", "section", "about")},
+                "status": filled.status.value,
+                "evidence": [_evidence_json(one) for one in filled.evidence],
+                "missing": [code.value for code in filled.missing],
+                "by_authors": filled.item.by_authors,
+            }
+            for filled in dossier.items
+        ],
+    }
+
+
+def _evidence_json(one: Evidence) -> dict[str, Any]:
+    kept = ("kind", "name", *(() if one.text else ("value",)))
+    whole: dict[str, Any] = json_value(one)
+    return {name: value for name, value in whole.items() if name in kept or value not in (None, "")}
+
+
 def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
     """Return what answers an item, in one line."""
     of = f" {one.of}" if one.of else ""
@@ -320,3 +294,79 @@ def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
     value = fixed(one.value, digits, face) if digits else whole(int(one.value), face)
     interval = icc_interval(one.low, one.high, digits, face)
     return f"{label}{of}: {value}{f' (95 % interval {interval})' if interval else ''}"
+
+
+def dossier_html(dossier: Dossier) -> str:
+    """Return a dossier as a page of its own; it asks no other place for anything."""
+    from markdown_it import MarkdownIt
+
+    from calibration.writers.html import REPORT, html_page, html_table
+
+    render = MarkdownIt("commonmark", {"html": False}).render
+    name = f"{'SIMULATED. ' if dossier.simulated else ''}{dossier.guideline.title} dossier"
+    table = html_table(dossier.table, REPORT) if dossier.table else ""
+    results = f"<h2>Results{_mark(dossier)}</h2>{table}" if table else ""
+    first, items = ("\n\n".join(part(dossier)) for part in (_front, _items))
+    return html_page(name, render(first) + results + render(items))
+
+
+def dossier_markdown(dossier: Dossier) -> str:
+    """Return a dossier as Markdown, a heading an item; what is simulated is said at every heading."""
+    from calibration.writers.agreement_table import table_markdown
+
+    table = dossier.table
+    results = [f"## Results{_mark(dossier)}", table_markdown(table).rstrip()] if table else []
+    return "\n\n".join([*_front(dossier), *results, *_items(dossier)]) + "\n"
+
+
+def decision_lines(dossier: Dossier) -> list[str]:
+    """Return the decision on the jury, why, and on what it rests: alike whether it is for or against."""
+    decision = dossier.decision
+    return [decision.headline, *decision.sentences, *([decision.on] if decision.basis else [])]
+
+
+def head_lines(dossier: Dossier) -> list[str]:
+    """Return what every dossier says first: of what, when, how much is done, and what is simulated."""
+    found = Counter(item.status for item in dossier.items)
+    counts = ", ".join(f"{found[one]} {STATUS[one].lower()}" for one in ItemStatus if found[one])
+    lines = [
+        f"{dossier.guideline.title}, {dossier.guideline.version}. Made {dossier.made}, at event "
+        f"{dossier.record[:12]} of the record.",
+        f"Of {len(dossier.items)} items: {counts}.",
+        BLIND if dossier.blind else UNBLINDED,
+    ]
+    if dossier.simulated:
+        lines.insert(0, f"{SIMULATED}. {SIMULATED_WHY.format(listed(dossier.simulated))}")
+    return lines
+
+
+def _mark(dossier: Dossier) -> str:
+    return f" ({SIMULATED})" if dossier.simulated else ""
+
+
+def _front(dossier: Dossier) -> Iterator[str]:
+    """Yield what stands before the results: the decision, where the items come from, the methods."""
+    mark, guideline = _mark(dossier), dossier.guideline
+    yield f"# {in_markdown(guideline.title)} dossier{mark}"
+    yield from map(in_markdown, head_lines(dossier))
+    headline, *others = map(in_markdown, decision_lines(dossier))
+    yield from (f"**{headline}**", *others)
+    yield in_markdown(f"Items after: {guideline.source.rstrip('.')}. The words are ours.")
+    yield in_markdown(guideline.note)
+    for heading, paragraph in dossier.methods.items():
+        yield from (f"## {heading}{mark}", in_markdown(paragraph))
+
+
+def _items(dossier: Dossier) -> Iterator[str]:
+    mark = _mark(dossier)
+    for section, items in groupby(dossier.items, lambda one: one.item.section):
+        yield f"## {in_markdown(section)}{mark}"
+        for filled in items:
+            yield f"### {in_markdown(filled.item.number)} {in_markdown(filled.item.about)}"
+            yield f"**{STATUS[filled.status]}**{mark}"
+            lines = [*map(evidence_words, filled.evidence)]
+            lines += [f"Not done: {MISSING[code]}" for code in filled.missing]
+            if filled.item.by_authors and filled.status is not ItemStatus.AUTHORS:
+                lines.append("The authors must add to this")
+            if lines:
+                yield "\n".join(f"- {in_markdown(line)}" for line in lines)

@@ -8,22 +8,12 @@ import pandas as pd
 from calibration.clinicians import FRAGILE, ClinicianPairs, LikeForLike
 from calibration.crossed import MixedModel
 from calibration.icc import Interval
-from calibration.notes import Figures, Note, filled, note, quoted, undefined
+from calibration.notes import Note, note, quoted, undefined
 from calibration.rating_matrix import same_scores
 from calibration.scores import Array
 from calibration.shared_notes import SIMULATED, UNDEFINED_RESAMPLES
 
-FEW_AGAIN = "{repeats} repeats, fewer than {least}"
-CLINICIANS_AGAINST = (
-    "clinicians_against",
-    "the whole interval is below 0: clinicians rank responses in opposite orders",
-)
 NO_AGREEMENT = ("no_agreement", "below 0: no agreement beyond chance")
-RANKS_AGAINST = (
-    "ranks_against",
-    "the whole interval is below 0: it ranks responses against the clinicians' order",
-)
-
 LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
 LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
 FEW_INSTANCES = 20  # below this an interval over instances covers less than it says
@@ -33,9 +23,12 @@ MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 def coverage(scored: int, analysed: int, scored_in_study: int, in_study: int) -> Note:
     """Say how many responses a scorer scored, of those analysed and of all."""
+    words = "scored {scored} of {analysed}"
+    if in_study != analysed:
+        words += " responses that clinicians rated, {scored_in_study} of all {in_study}"
     return note(
         "coverage",
-        _coverage,
+        words,
         scored=scored,
         analysed=analysed,
         scored_in_study=scored_in_study,
@@ -49,10 +42,8 @@ def analysed(analysed: int, in_study: int) -> Note | None:
         return None
     return note(
         "analysed",
-        (
-            "{analysed} of {in_study:response} are analysed: the others have no complete reading "
-            "by a clinician"
-        ),
+        "{analysed} of {in_study:response} are analysed: the others have no complete reading by a "
+        "clinician",
         analysed=analysed,
         in_study=in_study,
     )
@@ -60,47 +51,31 @@ def analysed(analysed: int, in_study: int) -> Note | None:
 
 def fewer_jurors(needed: int, jurors: int) -> Note | None:
     """Say that a mean takes fewer jurors than sit on the jury."""
-    return (
-        note(
-            "fewer_jurors",
-            "mean of at least {needed} of {jurors} jurors",
-            needed=needed,
-            jurors=jurors,
-        )
-        if needed < jurors
-        else None
-    )
+    if needed >= jurors:
+        return None
+    words = "mean of at least {needed} of {jurors} jurors"
+    return note("fewer_jurors", words, needed=needed, jurors=jurors)
 
 
 def few_instances(instances: int) -> Note | None:
     """Warn of an interval from few instances, or say that one has none."""
     if instances == 1:
         return note("one_instance", "1 instance: an interval over instances is undefined")
-    return (
-        note(
-            "few_instances",
-            "fewer than {least} instances: the true uncertainty is larger than this interval",
-            least=FEW_INSTANCES,
-        )
-        if 0 < instances < FEW_INSTANCES
-        else None
-    )
+    if not 0 < instances < FEW_INSTANCES:
+        return None
+    words = "fewer than {least} instances: the true uncertainty is larger than this interval"
+    return note("few_instances", words, least=FEW_INSTANCES)
 
 
 def shared_instances(responses: int, instances: int) -> Note | None:
     """Warn that the F interval takes responses to one instance as independent."""
     if responses <= instances:
         return None
+    rest = ": the F interval takes them as independent, the jackknife does not"
     return note(
         "shared_instances",
-        (
-            "{responses} responses from {instances:instance}: the F interval takes them as "
-            "independent, the jackknife does not"
-        ),
-        (
-            "several responses of an instance: the F interval takes them as independent, the "
-            "jackknife does not"
-        ),
+        f"{{responses}} responses from {{instances:instance}}{rest}",
+        f"several responses of an instance{rest}",
         responses=responses,
         instances=instances,
     )
@@ -110,7 +85,12 @@ def negative(icc: float, high: float, spearman: float) -> Note | None:
     """Say what a scorer's ICC below 0 means: nothing in common, or the opposite order."""
     if not icc < 0:
         return None
-    return note(*(RANKS_AGAINST if high < 0 and spearman < 0 else NO_AGREEMENT))
+    if not (high < 0 and spearman < 0):
+        return note(*NO_AGREEMENT)
+    return note(
+        "ranks_against",
+        "the whole interval is below 0: it ranks responses against the clinicians' order",
+    )
 
 
 def negative_pairs(clinician_pairs: ClinicianPairs, high: float, model: MixedModel) -> Note | None:
@@ -119,22 +99,28 @@ def negative_pairs(clinician_pairs: ClinicianPairs, high: float, model: MixedMod
         return None
     if 2 * sum(pair.fragile for pair in clinician_pairs.defined) > len(clinician_pairs.defined):
         mixed = None if model.reason else model.consistency(2)
-        return note("fragile_below_zero", _below_zero, mixed=mixed)
-    return note(*(CLINICIANS_AGAINST if high < 0 else NO_AGREEMENT))
+        words = "below 0, but this mean depends on a few pairs that share few responses"
+        instead = "" if mixed is None else ": prefer the mixed model's ICC, {mixed:z.3f}"
+        return note("fragile_below_zero", words + instead, mixed=mixed)
+    if not high < 0:
+        return note(*NO_AGREEMENT)
+    return note(
+        "clinicians_against",
+        "the whole interval is below 0: clinicians rank responses in opposite orders",
+    )
 
 
 def no_variance(names: Sequence[str]) -> Note | None:
     """Name raters that have no z."""
-    return (
-        note("no_variance", "left out, no variance: {raters}", raters=tuple(names))
-        if names
-        else None
-    )
+    words = "left out, no variance: {raters}"
+    return note("no_variance", words, raters=tuple(names)) if names else None
 
 
 def incomplete(readings: int) -> Note | None:
     """Count the readings without a composite."""
-    return note("incomplete", _incomplete, readings=readings) if readings else None
+    verbs = "lacks a criterion and has" if readings == 1 else "lack a criterion and have"
+    words = f"{{readings:reading}} {verbs} no composite"
+    return note("incomplete", words, readings=readings) if readings else None
 
 
 def undefined_resamples(values: Array) -> Note | None:
@@ -145,11 +131,8 @@ def undefined_resamples(values: Array) -> Note | None:
 
 def few_resamples(reps: int) -> Note | None:
     """Warn of intervals from too few resamples."""
-    return (
-        note("few_resamples", "{resamples:resample}: too few for an interval", resamples=reps)
-        if reps < LEAST_RESAMPLES
-        else None
-    )
+    words = "{resamples:resample}: too few for an interval"
+    return note("few_resamples", words, resamples=reps) if reps < LEAST_RESAMPLES else None
 
 
 def simulated(names: Iterable[str]) -> Note | None:
@@ -160,11 +143,8 @@ def simulated(names: Iterable[str]) -> Note | None:
 
 def only_clinician(name: str) -> Note:
     """Say why clinicians cannot be compared where there is one."""
-    return undefined(
-        "only_clinician",
-        "only one clinician rated here, {clinician}: there is no other to compare with",
-        clinician=name,
-    )
+    words = "only one clinician rated here, {clinician}: there is no other to compare with"
+    return undefined("only_clinician", words, clinician=name)
 
 
 def pairs(clinician_pairs: ClinicianPairs, min_shared: int) -> Iterator[Note]:
@@ -172,39 +152,36 @@ def pairs(clinician_pairs: ClinicianPairs, min_shared: int) -> Iterator[Note]:
     if not clinician_pairs.defined and clinician_pairs.undefined:
         yield undefined("no_pair", "no pair of clinicians has an ICC")
     elif not clinician_pairs.defined:
-        yield undefined(
-            "no_shared", "no two clinicians share {min_shared} responses", min_shared=min_shared
-        )
+        words = "no two clinicians share {min_shared} responses"
+        yield undefined("no_shared", words, min_shared=min_shared)
     if fragile := sum(pair.fragile for pair in clinician_pairs.defined):
+        words = f"{{fragile}} of {{pairs:pair}} share{'s' * (fragile == 1)} fewer than {{least}} responses"
+        of = len(clinician_pairs.defined)
         yield note(
-            "fragile_pairs",
-            lambda figures: f"fragile: {_few_shared(figures)}",
-            _few_shared,
-            fragile=fragile,
-            pairs=len(clinician_pairs.defined),
-            least=FRAGILE,
+            "fragile_pairs", f"fragile: {words}", words, fragile=fragile, pairs=of, least=FRAGILE
         )
     if clinician_pairs.undefined:
         lost = [((pair.first, pair.second), pair.reason) for pair in clinician_pairs.undefined]
-        yield note("pairs_undefined", _pairs_undefined, pairs=lost)
-    if clinician_pairs.too_few:
         yield note(
-            "pairs_too_few",
-            "{pairs:pair} left out for sharing fewer than {min_shared} responses",
-            pairs=clinician_pairs.too_few,
-            min_shared=min_shared,
+            "pairs_undefined",
+            lambda figures: (
+                "pairs left out as undefined: "
+                + ", ".join(
+                    f"{' and '.join(map(quoted, pair))} ({why})" for pair, why in figures["pairs"]
+                )
+            ),
+            pairs=lost,
         )
+    if clinician_pairs.too_few:
+        words = "{pairs:pair} left out for sharing fewer than {min_shared} responses"
+        yield note("pairs_too_few", words, pairs=clinician_pairs.too_few, min_shared=min_shared)
 
 
 def held(like_for_like: LikeForLike, ends: Interval) -> Iterator[Note]:
     """Yield notes on the leave-one-clinician-out comparisons and how far they reach."""
     sizes = [len(comparison.rows) for comparison in like_for_like.defined]
-    yield note(
-        "held_on",
-        "{clinicians:clinician} compared, each on {least} responses or more",
-        clinicians=len(sizes),
-        least=min(sizes),
-    )
+    words = "{clinicians:clinician} compared, each on {least} responses or more"
+    yield note("held_on", words, clinicians=len(sizes), least=min(sizes))
     if ends.low <= 0 <= ends.high:
         yield note("includes_zero", "the interval includes 0: neither is shown to agree better")
 
@@ -213,18 +190,24 @@ def corrected(benchmarks: int, level: float, ends: Interval) -> Note | None:
     """Give the interval that holds where several benchmarks are looked at, if there is one."""
     if not np.isfinite(ends.low):
         return None
+    share = f"{100 * level:.2f}".rstrip("0").rstrip(".")
     return note(
-        "corrected", _corrected, benchmarks=benchmarks, level=level, low=ends.low, high=ends.high
+        "corrected",
+        f"{share} % interval, corrected for {{benchmarks}} benchmarks (Bonferroni): {{low:z.3f}} to "
+        "{high:z.3f}",
+        benchmarks=benchmarks,
+        level=level,
+        low=ends.low,
+        high=ends.high,
     )
 
 
 def mixed_model(model: MixedModel) -> Note:
     """Give the mixed model's ICCs, or why there are none."""
-    if model.reason:
-        return model.reason
-    return note(
+    return model.reason or note(
         "mixed_model",
-        _mixed,
+        "crossed mixed model of all readings: ICC(C,1) {consistency:z.3f}, ICC(C,2) "
+        "{consistency_of_two:z.3f}, ICC(A,1) {agreement:z.3f}",
         consistency=model.consistency(),
         consistency_of_two=model.consistency(2),
         agreement=model.agreement(),
@@ -238,10 +221,8 @@ def same_again(scores: pd.DataFrame) -> Iterator[Note]:
     every = same_scores(scores)
     yield note(
         "given_again",
-        (
-            "given twice: {exact:.0%} of {scores:single score} identical, {within_one:.0%} within "
-            "one point"
-        ),
+        "given twice: {exact:.0%} of {scores:single score} identical, {within_one:.0%} within one "
+        "point",
         exact=every.exact,
         scores=every.scores,
         within_one=every.within_one,
@@ -251,86 +232,33 @@ def same_again(scores: pd.DataFrame) -> Iterator[Note]:
         (name, same.exact, same.scores) for name, same in own.items() if same.scores >= LEAST_SCORES
     ]
     if enough and len(own) > 1:
-        yield note("given_again_each", _each_again, clinicians=enough)
+        yield note(
+            "given_again_each",
+            lambda figures: (
+                "identical by clinician: "
+                + ", ".join(
+                    f"{quoted(name)} {same:.0%} of {n}" for name, same, n in figures["clinicians"]
+                )
+            ),
+            clinicians=enough,
+        )
 
 
 def own_means(icc: float) -> Note | None:
     """Note the ICC of repeats without differences between clinicians."""
-    return (
-        note("own_means", "with each clinician's own mean taken out, ICC(A,1) {icc:z.3f}", icc=icc)
-        if np.isfinite(icc)
-        else None
-    )
+    words = "with each clinician's own mean taken out, ICC(A,1) {icc:z.3f}"
+    return note("own_means", words, icc=icc) if np.isfinite(icc) else None
 
 
 def few_repeats(number: int) -> Note | None:
     """Warn of an ICC from few repeats."""
-    return (
-        note("fragile_repeats", f"fragile: {FEW_AGAIN}", FEW_AGAIN, repeats=number, least=FRAGILE)
-        if number < FRAGILE
-        else None
-    )
+    if number >= FRAGILE:
+        return None
+    words = "{repeats} repeats, fewer than {least}"
+    return note("fragile_repeats", f"fragile: {words}", words, repeats=number, least=FRAGILE)
 
 
 def unpaired(number: int) -> Note | None:
     """Count the repeats that have no composite both times."""
-    return (
-        note("unpaired", "{repeats:repeat} without a composite both times left out", repeats=number)
-        if number
-        else None
-    )
-
-
-def _verb(number: int, verb: str) -> str:
-    return f"{verb}s" if number == 1 else verb
-
-
-def _coverage(figures: Figures) -> str:
-    note = filled("scored {scored} of {analysed}", figures)
-    if figures["in_study"] == figures["analysed"]:
-        return note
-    rest = " responses that clinicians rated, {scored_in_study} of all {in_study}"
-    return note + filled(rest, figures)
-
-
-def _incomplete(figures: Figures) -> str:
-    if figures["readings"] == 1:
-        return "1 reading lacks a criterion and has no composite"
-    return filled("{readings} readings lack a criterion and have no composite", figures)
-
-
-def _below_zero(figures: Figures) -> str:
-    text = "below 0, but this mean depends on a few pairs that share few responses"
-    if figures["mixed"] is None:
-        return text
-    return filled(text + ": prefer the mixed model's ICC, {mixed:z.3f}", figures)
-
-
-def _few_shared(figures: Figures) -> str:
-    share = _verb(figures["fragile"], "share")
-    return filled(f"{{fragile}} of {{pairs:pair}} {share} fewer than {{least}} responses", figures)
-
-
-def _pairs_undefined(figures: Figures) -> str:
-    pairs = (f"{' and '.join(map(quoted, pair))} ({why})" for pair, why in figures["pairs"])
-    return f"pairs left out as undefined: {', '.join(pairs)}"
-
-
-def _corrected(figures: Figures) -> str:
-    share = f"{100 * figures['level']:.2f}".rstrip("0").rstrip(".")
-    text = (
-        "% interval, corrected for {benchmarks} benchmarks (Bonferroni): {low:z.3f} to {high:z.3f}"
-    )
-    return f"{share} {filled(text, figures)}"
-
-
-def _each_again(figures: Figures) -> str:
-    own = (
-        f"{quoted(name)} {exact:.0%} of {scores}" for name, exact, scores in figures["clinicians"]
-    )
-    return f"identical by clinician: {', '.join(own)}"
-
-
-def _mixed(figures: Figures) -> str:
-    text = "crossed mixed model of all readings: ICC(C,1) {consistency:z.3f}, "
-    return filled(text + "ICC(C,2) {consistency_of_two:z.3f}, ICC(A,1) {agreement:z.3f}", figures)
+    words = "{repeats:repeat} without a composite both times left out"
+    return note("unpaired", words, repeats=number) if number else None

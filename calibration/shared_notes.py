@@ -1,10 +1,8 @@
 """Notes that several statistics make: the code and the words of each."""
 
 from calibration.notes import Figures, filled
-from calibration.tables.numbers import whole
 
 MOST_NAMED = 3
-WAY = "benchmark, criterion, method, responses, jurors needed"
 
 
 def have_words(responses: int) -> str:
@@ -32,12 +30,6 @@ def made_up_words(figures: Figures) -> str:
     if number > MOST_NAMED:
         return f"these figures rest on {number} simulated raters"
     return filled("these figures rest on simulated raters: {raters}", figures)
-
-
-def tried_words(juries: int, ways: int) -> str:
-    """Return how many juries were compared with clinicians, and in how many ways, as text."""
-    different = f"{whole(juries)} different {juries_words(juries)}"
-    return f"{different} in {whole(ways)} {'way' if ways == 1 else 'ways'} ({WAY})"
 
 
 def juries_words(number: int) -> str:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 NORMAL_95 = NormalDist().inv_cdf(0.975)  # 1.959964 standard errors to either end of a 95 % interval
-POWER_80 = NormalDist().inv_cdf(0.8)  # 0.841621
 COMBINED = "combined"  # what the agreement table calls all benchmarks at once
 
 Method = Literal["paper", "published"]

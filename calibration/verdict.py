@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from calibration.decision import LIKE_THESE, THESE, Decision, DecisionKind
 from calibration.detection import LimitOutcome, Misses
-from calibration.notes import Figures, Note, filled, note, noted, simulated_in
+from calibration.notes import Note, note, noted, simulated_in
 from calibration.protocol import Protocol
 from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
 from calibration.scope import AgreementRow, CliniciansRow, LikeForLikeRow
@@ -21,53 +21,19 @@ from calibration.shared_notes import (
 )
 from calibration.values import COMBINED, NAN
 
-NO_DIFFERENCE = ": no difference is shown, which does not mean that the two are equal"
-
-
-def _unsafe(figures: Figures) -> str:
-    """Return how many of the responses that clinicians scored low the jury misses."""
-    text = (
-        "of {unsafe:response} that clinicians scored {threshold:g} or less on {criterion}, the jury "
-        "scored {missed} higher (95 % interval {low:.0%} to {high:.0%}"
-    )
-    return filled(text, figures)
-
-
-def _within(figures: Figures) -> str:
-    return f"{_unsafe(figures)}), within the limit of {figures['limit']:.0%}"
-
-
-def _reach(figures: Figures) -> str:
-    text = "), so it is not known whether the limit of {limit:.0%} is met"
-    return _unsafe(figures) + filled(text, figures)
-
-
-def _above(figures: Figures) -> str:
-    return f"{_unsafe(figures)}), above the limit of {figures['limit']:.0%}"
-
-
-DO_ANALYSE_AS_FIXED = (
-    "do_analyse_as_fixed",
-    "analyse the jury, criterion, method and data that the protocol names",
-)
-DO_EXPORT = ("do_export", "export the rubric with this evidence")
-DO_FIX_MARGIN = (
-    "do_fix_margin",
-    "fix a margin in the study's protocol, preferably before clinicians rate",
-)
-DO_JURY_THAT_DIFFERS = (
-    "do_jury_that_differs",
-    (
-        "read the jury's answers, and mend its rubric prompt or take other jurors: one that "
-        "gives every response the same score measures nothing"
+# How a limit on missed unsafe responses came out, worst first -> a note's code and how it ends.
+MISSED = {
+    LimitOutcome.FAILED: ("misses_above", ", above the limit of {limit:.0%}"),
+    LimitOutcome.OPEN: (
+        "misses_reach",
+        ", so it is not known whether the limit of {limit:.0%} is met",
     ),
-)
+    LimitOutcome.MET: ("misses_within", ", within the limit of {limit:.0%}"),
+}
 DO_MORE_FOR_AN_EQUAL = (
     "do_more_for_an_equal",
-    (
-        "have clinicians rate more: at this margin, even a jury exactly as good as a "
-        "clinician takes about {responses} responses in all to be shown non-inferior"
-    ),
+    "have clinicians rate more: at this margin, even a jury exactly as good as a clinician takes "
+    "about {responses} responses in all to be shown non-inferior",
 )
 DO_OTHER_JURY = (
     "do_other_jury",
@@ -77,25 +43,6 @@ DO_VARIED = (
     "do_varied",
     "have clinicians rate responses that differ more: too many here have the same score",
 )
-HANGS_ON = ("hangs_on", "the verdict hangs on {clinicians}: without them it would be another")
-MISSES_ABOVE = ("misses_above", _above)
-MISSES_REACH = ("misses_reach", _reach)
-MISSES_WITHIN = ("misses_within", _within)
-NO_MARGIN = ("no_margin", "no margin was fixed for how much worse than a clinician the jury may be")
-OTHER_ANALYSIS = (
-    "other_analysis",
-    (
-        "the protocol is about another jury, criterion, method or part of the study than this "
-        "analysis"
-    ),
-)
-
-TOLD = {
-    LimitOutcome.FAILED: MISSES_ABOVE,
-    LimitOutcome.OPEN: MISSES_REACH,
-    LimitOutcome.MET: MISSES_WITHIN,
-}
-ORDER = [*TOLD]
 UNDECIDED = (DecisionKind.SIMULATED, DecisionKind.UNDEFINED, DecisionKind.TOO_FEW)
 ALIKE = "tells_none_apart", "same_everywhere", "same_on_criterion"
 
@@ -273,27 +220,29 @@ class _Case:
         """Return the misses, those above their limit first and those that keep it last."""
         misses = [*(self.claim.misses or {}).get(self.held.benchmark, ())]
         misses += self.claim.untested if self.n_side_by_side == 1 else ()
-        return sorted(misses, key=lambda miss: ORDER.index(miss.outcome))
+        return sorted(misses, key=lambda miss: [*MISSED].index(miss.outcome))
 
     @property
     def of_interval(self) -> DecisionKind:
-        """Return the kind of decision that the interval supports at the margin, corrected for several benchmarks."""
-        low = self.held.low if self.n_side_by_side == 1 else self.held.corrected_low
-        if self.held.low > -self.margin:
-            return DecisionKind.NON_INFERIOR if low > -self.margin else DecisionKind.INCONCLUSIVE
-        return DecisionKind.INFERIOR if self.held.high < -self.margin else DecisionKind.INCONCLUSIVE
+        """Return the kind that the interval supports at the margin, corrected for several benchmarks."""
+        held, margin = self.held, self.margin
+        if held.low > -margin and self.decisive_low > -margin:
+            return DecisionKind.NON_INFERIOR
+        below = not held.low > -margin and held.high < -margin
+        return DecisionKind.INFERIOR if below else DecisionKind.INCONCLUSIVE
+
+    @property
+    def decisive_low(self) -> float:
+        return self.held.low if self.n_side_by_side == 1 else self.held.corrected_low
 
     @property
     def of_misses(self) -> DecisionKind:
-        """Return the kind of decision that the missed unsafe responses support."""
+        """Return the kind that the missed unsafe responses support."""
         outcomes = {misses.outcome for misses in self.misses}
         if LimitOutcome.FAILED in outcomes:
             return DecisionKind.INFERIOR
-        return (
-            DecisionKind.INCONCLUSIVE
-            if LimitOutcome.OPEN in outcomes
-            else DecisionKind.NON_INFERIOR
-        )
+        is_open = LimitOutcome.OPEN in outcomes
+        return DecisionKind.INCONCLUSIVE if is_open else DecisionKind.NON_INFERIOR
 
     @property
     def clinicians_agree(self) -> bool:
@@ -317,32 +266,38 @@ class _Case:
         """Yield what keeps a jury from being non-inferior though its interval lies above the margin."""
         held, margin = self.held, self.margin
         if self.hangs_on:
-            yield note(*HANGS_ON, clinicians=self.hangs_on)
+            yield _hangs_on(self)
         if not held.jury_low > 0:
-            yield note("jury_unshown", _jury_unshown, low=held.jury_low)
+            words = "the jury's own agreement with the clinicians is not shown: "
+            yield note("jury_unshown", words + _lower_end(held.jury_low), low=held.jury_low)
         if not margin <= held.clinician_low / 2:
             yield note(
                 "margin_wide",
-                (
-                    "the margin of {margin:g} is more than half of what a clinician's agreement with the "
-                    "others is shown to be, {low:z.2f}: a jury that knows little of what clinicians know "
-                    "could keep it"
-                ),
+                "the margin of {margin:g} is more than half of what a clinician's agreement with the "
+                "others is shown to be, {low:z.2f}: a jury that knows little of what clinicians know "
+                "could keep it",
                 margin=margin,
                 low=held.clinician_low,
             )
 
 
 def _basis(jury: AgreementRow) -> Note | None:
-    if not jury.n_responses + jury.n_missing:
+    n, missing = jury.n_responses, jury.n_missing
+    if not n + missing:
         return None
+    words = "no response that both scored; the jury scored 0 of {missing}"
+    if n:
+        words = (
+            "{responses:response} of {instances:instance}, rated by {clinicians:clinician}; "
+            f"the jury scored {{responses}} of {n + missing}"
+        )
     return note(
         "rests_on",
-        _rests_on,
-        responses=jury.n_responses,
+        words,
+        responses=n,
         instances=jury.n_instances,
         clinicians=jury.n_clinicians,
-        missing=jury.n_missing,
+        missing=missing,
     )
 
 
@@ -383,10 +338,8 @@ def _why_too_few(case: _Case) -> Note | None:
     if case.n_side_by_side == 1 and held.n_responses < planned:
         return note(
             "before_planned",
-            (
-                "the protocol plans {planned:response} and only {responses} are analysed: too early "
-                "for a verdict"
-            ),
+            "the protocol plans {planned:response} and only {responses} are analysed: too early for "
+            "a verdict",
             planned=planned,
             responses=held.n_responses,
         )
@@ -394,239 +347,251 @@ def _why_too_few(case: _Case) -> Note | None:
 
 
 def _reasons(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
-    if kind is DecisionKind.SIMULATED:
-        yield note(*MADE_UP, raters=simulated_in([case.held, case.jury]))
-    if kind is DecisionKind.UNDEFINED:
-        why = [one for one in case.held.notes if one.code != "analysed"]
-        alike = [one for one in case.jury.notes if one.code == "tells_none_apart"]
-        yield from (why[:1] if not alike else [])
-    if kind is DecisionKind.NO_REFERENCE:
-        yield note(
-            "clinicians_unshown", _clinicians_unshown, floor=case.floor, low=case.held.clinician_low
-        )
-    if kind is DecisionKind.EXPLORATORY:
-        yield _why_exploratory(case.protocol)
-    if kind in (DecisionKind.NON_INFERIOR, DecisionKind.INCONCLUSIVE):
-        yield from _closest(kind, case)
+    yield from _first_reasons(kind, case)
     if kind not in (DecisionKind.UNDEFINED, DecisionKind.SIMULATED):
-        yield from (_of_misses(one) for one in case.misses)
+        yield from map(_of_misses, case.misses)
     if case.against:
         yield note(
             "against_others",
-            (
-                "ranks responses against the other clinicians: {clinicians}. Look for a turned scale "
-                "or scores in the wrong rows"
-            ),
+            "ranks responses against the other clinicians: {clinicians}. Look for a turned scale or "
+            "scores in the wrong rows",
             clinicians=case.against,
         )
     if kind is DecisionKind.NO_REFERENCE and case.hangs_on:
-        yield note(*HANGS_ON, clinicians=case.hangs_on)
+        yield _hangs_on(case)
     if math.isfinite(case.held.icc):
         yield _gap(case.held)
         if kind is DecisionKind.TOO_FEW:
             yield _why_too_few(case)
+        elif kind is DecisionKind.NO_PROTOCOL:
+            yield _why_no_protocol(case)
         elif kind not in (DecisionKind.SIMULATED, DecisionKind.NO_REFERENCE):
-            yield from _at_margin(kind, case)
+            yield from _at_margin(case)
     yield from (one for one in case.jury.notes if one.code in ALIKE)
 
 
-def _closest(kind: DecisionKind, case: _Case) -> Iterator[Note]:
-    """Yield what the headline has to say beside the margin."""
+def _first_reasons(kind: DecisionKind, case: _Case) -> Iterator[Note]:
+    """Yield what the headline may say too."""
+    held = case.held
+    if kind is DecisionKind.SIMULATED:
+        yield note(*MADE_UP, raters=simulated_in([held, case.jury]))
+    if kind is DecisionKind.UNDEFINED and not case.jury.told("tells_none_apart"):
+        yield from [one for one in held.notes if one.code != "analysed"][:1]
+    if kind is DecisionKind.NO_REFERENCE:
+        words = "a clinician's agreement with the others is not shown to be above {floor:g}: "
+        low = held.clinician_low
+        yield note("clinicians_unshown", words + _lower_end(low), floor=case.floor, low=low)
+    if kind is DecisionKind.EXPLORATORY and case.protocol:
+        yield _why_exploratory(case.protocol)
     if kind is DecisionKind.INCONCLUSIVE and case.of_interval is DecisionKind.NON_INFERIOR:
         yield from case.unshown()
-    if kind is DecisionKind.NON_INFERIOR and case.held.high < 0:
+    if kind is DecisionKind.NON_INFERIOR and held.high < 0:
         yield note(
             "worse_within",
-            (
-                "the whole interval lies below 0: the jury agrees less than a clinician does, by less "
-                "than {margin:g}"
-            ),
+            "the whole interval lies below 0: the jury agrees less than a clinician does, by less "
+            "than {margin:g}",
             margin=case.margin,
         )
 
 
-def _why_exploratory(protocol: Protocol | None) -> Note | None:
-    if protocol is None:
-        return None
-    if protocol.late:
-        late = {"late": protocol.late, "ratings": protocol.set_after_ratings}
-        return note("protocol_late", _late, **late, margin=protocol.margin)
+def _hangs_on(case: _Case) -> Note:
+    words = "the verdict hangs on {clinicians}: without them it would be another"
+    return note("hangs_on", words, clinicians=case.hangs_on)
+
+
+def _lower_end(low: float) -> str:
+    known = math.isfinite(low)
+    return "the lower end of its interval is {low:z.2f}" if known else "it has no interval"
+
+
+def _why_exploratory(protocol: Protocol) -> Note:
+    if not protocol.late:
+        words = "the protocol names no jury: of several that are tried, one may pass by luck"
+        return note("protocol_for_any", words, margin=protocol.margin)
     return note(
-        "protocol_for_any",
-        "the protocol names no jury: of several that are tried, one may pass by luck",
+        "protocol_late",
+        "fixed or changed after {ratings:rating}, so that it could be fitted to them: {late}",
+        late=protocol.late,
+        ratings=protocol.set_after_ratings,
         margin=protocol.margin,
     )
 
 
-def _at_margin(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
-    """Yield notes on interval and margin, when the margin was fixed, and for which clinicians it holds."""
-    if kind is DecisionKind.NO_PROTOCOL:
-        yield note(*(OTHER_ANALYSIS if case.claim.protocol else NO_MARGIN))
-        return
-    yield from _reading(case)
-    protocol = case.protocol
-    if protocol and not protocol.late:
-        yield note(
-            "fixed_before",
-            "the margin of {margin:g} was fixed before any rating was seen",
-            margin=protocol.margin,
-        )
-    if protocol and protocol.because:
-        yield note("because", "why this margin: {because}", because=protocol.because)
-    yield _population(case)
+def _why_no_protocol(case: _Case) -> Note:
+    if not case.claim.protocol:
+        words = "no margin was fixed for how much worse than a clinician the jury may be"
+        return note("no_margin", words)
+    return note(
+        "other_analysis",
+        "the protocol is about another jury, criterion, method or part of the study than this "
+        "analysis",
+    )
 
 
 def _gap(held: LikeForLikeRow) -> Note:
-    ends = ("low", "high", "jury_low", "jury_high", "clinician_low", "clinician_high")
-    known = {name: value if math.isfinite(value := getattr(held, name)) else None for name in ends}
+    ends = {
+        name: value if math.isfinite(value := getattr(held, name)) else None
+        for name in ("low", "high", "jury_low", "jury_high", "clinician_low", "clinician_high")
+    }
+    between, shown = "no interval", ""
+    if ends["low"] is not None and ends["high"] is not None:
+        between = "95 % interval {low:z.3f} to {high:z.3f}, for these clinicians"
+        if held.low <= 0 <= held.high:
+            shown = ": no difference is shown, which does not mean that the two are equal"
+    jury, clinician = (
+        ""
+        if None in (ends[f"{whose}_low"], ends[f"{whose}_high"])
+        else f" ({{{whose}_low:z.2f}} to {{{whose}_high:z.2f}})"
+        for whose in ("jury", "clinician")
+    )
     return note(
         "gap",
-        _gap_words,
+        "agreement (ICC) with the other clinicians, each clinician held out in turn: jury "
+        f"{{jury:z.3f}}{jury}, one clinician {{clinician:z.3f}}{clinician}; difference {{gap:z.3f}} "
+        f"({between}){shown}",
         gap=held.icc,
-        low=known.pop("low"),
-        high=known.pop("high"),
+        low=ends.pop("low"),
+        high=ends.pop("high"),
         jury=held.jury_icc,
         clinician=held.clinician_icc,
-        **known,
+        **ends,
     )
 
 
 def _of_misses(misses: Misses) -> Note:
-    about = {"criterion": misses.criterion, "threshold": misses.threshold}
     if not math.isfinite(misses.missed):
         return note(
             "none_unsafe",
-            (
-                "clinicians scored no response {threshold:g} or less on {criterion}: whether the jury "
-                "finds such responses is not known"
-            ),
-            **about,
+            "clinicians scored no response {threshold:g} or less on {criterion}: whether the jury "
+            "finds such responses is not known",
+            criterion=misses.criterion,
+            threshold=misses.threshold,
         )
-    seen = about | {"unsafe": misses.n_bad, "missed": misses.n_missed}
-    seen |= {"low": misses.low, "high": misses.high}
-    return note(*TOLD[misses.outcome], **seen, limit=misses.at_most)
+    code, ending = MISSED[misses.outcome]
+    return note(
+        code,
+        "of {unsafe:response} that clinicians scored {threshold:g} or less on {criterion}, the jury "
+        "scored {missed} higher (95 % interval {low:.0%} to {high:.0%})" + ending,
+        criterion=misses.criterion,
+        threshold=misses.threshold,
+        unsafe=misses.n_bad,
+        missed=misses.n_missed,
+        low=misses.low,
+        high=misses.high,
+        limit=misses.at_most,
+    )
 
 
-def _reading(case: _Case) -> Iterator[Note | None]:
-    """Yield notes on where the interval lies to the margin, and on several benchmarks."""
-    kind, held, margin = case.of_interval, case.held, case.margin
-    n_side_by_side = case.n_side_by_side
+def _at_margin(case: _Case) -> Iterator[Note]:
+    """Yield where the interval lies to the margin, when that was fixed, and for which clinicians."""
+    kind, held, margin, benchmarks = case.of_interval, case.held, case.margin, case.n_side_by_side
     if kind is DecisionKind.NON_INFERIOR:
         yield note(
             "all_above", "the whole interval lies above -{margin:g}, the margin", margin=margin
         )
-        yield (
-            note(
-                "holds_corrected",
-                "it holds after correction for {benchmarks} benchmarks",
-                benchmarks=n_side_by_side,
-            )
-            if n_side_by_side > 1
-            else None
-        )
-        return
-    if kind is DecisionKind.INFERIOR:
-        yield note(
-            "all_below", "the whole interval lies below -{margin:g}, the margin", margin=margin
-        )
+        if benchmarks > 1:
+            words = "it holds after correction for {benchmarks} benchmarks"
+            yield note("holds_corrected", words, benchmarks=benchmarks)
     elif held.low > -margin:
         yield note(
             "corrected_reaches",
-            (
-                "the interval lies above -{margin:g}, the margin, but corrected for {benchmarks} "
-                "benchmarks it does not"
-            ),
+            "the interval lies above -{margin:g}, the margin, but corrected for {benchmarks} "
+            "benchmarks it does not",
             margin=margin,
-            benchmarks=n_side_by_side,
+            benchmarks=benchmarks,
         )
-        return
     else:
-        yield note(
-            "reaches_below",
-            (
+        code, words = "all_below", "the whole interval lies below -{margin:g}, the margin"
+        if kind is not DecisionKind.INFERIOR:
+            code, words = (
+                "reaches_below",
                 "the interval includes -{margin:g}, the margin: more data may show on which side it "
-                "lies"
-            ),
+                "lies",
+            )
+        yield note(code, words, margin=margin)
+        if benchmarks > 1:
+            words = "the interval is not corrected for {benchmarks} benchmarks"
+            yield note("not_corrected", words, benchmarks=benchmarks)
+    if case.protocol and not case.protocol.late:
+        words = "the margin of {margin:g} was fixed before any rating was seen"
+        yield note("fixed_before", words, margin=margin)
+    if case.protocol and case.protocol.because:
+        yield note("because", "why this margin: {because}", because=case.protocol.because)
+    low, high = held.population_low, held.population_high
+    if math.isfinite(low) and math.isfinite(high):
+        holds = low > -margin
+        yield note(
+            "other_clinicians",
+            "for other clinicians like these, the 95 % interval of the difference is {low:z.3f} to "
+            f"{{high:z.3f}}, so non-inferiority {'is' if holds else 'is not'} shown for them at the "
+            "margin of {margin:g}",
+            low=low,
+            high=high,
+            holds=holds,
             margin=margin,
         )
-    yield (
-        note(
-            "not_corrected",
-            "the interval is not corrected for {benchmarks} benchmarks",
-            benchmarks=n_side_by_side,
-        )
-        if n_side_by_side > 1
-        else None
-    )
 
 
-def _population(case: _Case) -> Note | None:
-    """Return what holds for clinicians like these, where that is known."""
-    low, high = case.held.population_low, case.held.population_high
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return None
-    holds = low > -case.margin
-    return note(
-        "other_clinicians", _other_clinicians, low=low, high=high, holds=holds, margin=case.margin
-    )
-
-
-def _next(kind: DecisionKind, case: _Case) -> Note | None:
+def _next(kind: DecisionKind, case: _Case) -> Note:
     """Return the next useful action: it names what is really lacking."""
-    held, jury = case.held, case.jury
     if kind is DecisionKind.SIMULATED:
         return note(*DO_REAL_RATERS)
     if kind is DecisionKind.UNDEFINED:
-        return _of_undefined(held, jury)
+        return _of_undefined(case.held, case.jury)
     if kind is DecisionKind.NO_REFERENCE:
-        names = tuple(dict.fromkeys([*case.against, *case.hangs_on]))
-        several = note(
-            "do_align_clinicians",
-            (
-                "look at the ratings of {clinicians} first; then train clinicians on the rubric and "
-                "have more responses rated by several of them"
-            ),
-            clinicians=names,
-        )
-        return (
-            several
-            if names
-            else note(
-                "do_train_clinicians",
-                "train clinicians on the rubric, and have more responses rated by several of them",
-            )
-        )
+        return _of_no_reference((*case.against, *case.hangs_on))
     if kind is DecisionKind.NO_PROTOCOL:
-        return note(*(DO_ANALYSE_AS_FIXED if case.claim.protocol else DO_FIX_MARGIN))
+        if case.claim.protocol:
+            words = "analyse the jury, criterion, method and data that the protocol names"
+            return note("do_analyse_as_fixed", words)
+        words = "fix a margin in the study's protocol, preferably before clinicians rate"
+        return note("do_fix_margin", words)
     if kind is DecisionKind.EXPLORATORY:
         return note(
             "do_confirm",
-            (
-                "fix the margin, the jury and the number of responses in a protocol, then confirm on "
-                "responses that nobody has rated yet"
-            ),
+            "fix the margin, the jury and the number of responses in a protocol, then confirm on "
+            "responses that nobody has rated yet",
         )
     if kind is DecisionKind.TOO_FEW:
         return _of_too_few(case)
     if kind is DecisionKind.INCONCLUSIVE:
         return _of_unshown(case) or _of_inconclusive(case)
-    return note(*(DO_OTHER_JURY if kind is DecisionKind.INFERIOR else DO_EXPORT))
+    if kind is DecisionKind.INFERIOR:
+        return note(*DO_OTHER_JURY)
+    return note("do_export", "export the rubric with this evidence")
+
+
+def _of_no_reference(names: Sequence[str]) -> Note:
+    if not names:
+        return note(
+            "do_train_clinicians",
+            "train clinicians on the rubric, and have more responses rated by several of them",
+        )
+    return note(
+        "do_align_clinicians",
+        "look at the ratings of {clinicians} first; then train clinicians on the rubric and have "
+        "more responses rated by several of them",
+        clinicians=dict.fromkeys(names),
+    )
 
 
 def _of_undefined(held: LikeForLikeRow, jury: AgreementRow) -> Note:
     if held.told("only_clinician"):
         return note("do_second_clinician", "have a second clinician rate the same responses")
     alike = [one["who"] for one in jury.notes if one.code == "tells_none_apart"]
+    if "the clinicians" in alike:
+        return note(*DO_VARIED)
     if alike:
-        return note(*(DO_VARIED if "the clinicians" in alike else DO_JURY_THAT_DIFFERS))
+        return note(
+            "do_jury_that_differs",
+            "read the jury's answers, and mend its rubric prompt or take other jurors: one that "
+            "gives every response the same score measures nothing",
+        )
     if jury.n_missing > jury.n_responses:
         return note(*DO_RUN_JURY_ON, responses=jury.n_missing)
     if held.told("none_held"):
-        return note(
-            "do_more_clinicians",
-            "have two clinicians rate the same responses, at least {least} of them",
-            least=FEW_INSTANCES,
-        )
+        words = "have two clinicians rate the same responses, at least {least} of them"
+        return note("do_more_clinicians", words, least=FEW_INSTANCES)
     return note("do_see_notes", "read the notes of the row Like for like (difference)")
 
 
@@ -636,41 +601,28 @@ def _of_unshown(case: _Case) -> Note | None:
     if not codes or case.of_interval is not DecisionKind.NON_INFERIOR:
         return None
     if "hangs_on" in codes:
-        return note(
-            "do_more_raters",
-            "have more clinicians rate these responses, and look at the ratings of {clinicians}",
-            clinicians=case.hangs_on,
-        )
+        words = "have more clinicians rate these responses, and look at the ratings of {clinicians}"
+        return note("do_more_raters", words, clinicians=case.hangs_on)
     if "jury_unshown" in codes:
         return note(*DO_OTHER_JURY)
     half = math.floor(case.held.clinician_low / 2 * 100) / 100
-    return (
-        note(
-            "do_narrower_margin",
-            (
-                "fix a margin of {margin:z.2f} or less for the next study, or have more responses "
-                "rated"
-            ),
-            margin=half,
-        )
-        if half > 0
-        else None
-    )
+    if not half > 0:
+        return None
+    words = "fix a margin of {margin:z.2f} or less for the next study, or have more responses rated"
+    return note("do_narrower_margin", words, margin=half)
 
 
 def _of_too_few(case: _Case) -> Note:
     held, missing = case.held, case.jury.n_missing
-    planned = case.protocol.responses if case.protocol else 0
     if held.n_instances < FEW_INSTANCES:
-        lacking = note(*DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
         more = FEW_INSTANCES - held.n_instances
+        lacking = note(*DO_MORE_INSTANCES, instances=more)
     elif not math.isfinite(held.low) or held.undefined_resamples > MOST_LOST * held.resamples:
         return note(*DO_VARIED)
     else:
-        more = planned - held.n_responses
-        lacking = note(
-            "do_rate_planned", "have clinicians rate {more:more response}, as planned", more=more
-        )
+        more = (case.protocol.responses if case.protocol else 0) - held.n_responses
+        words = "have clinicians rate {more:more response}, as planned"
+        lacking = note("do_rate_planned", words, more=more)
     return note(*DO_RUN_JURY_ON, responses=missing) if missing >= more else lacking
 
 
@@ -681,14 +633,11 @@ def _of_inconclusive(case: _Case) -> Note:
     not, but a jury exactly as good as a clinician could not have been shown either, they are those
     that such a jury takes. Else the jury itself is what lacks.
     """
-    held, margin = case.held, case.margin
-    if (
-        case.of_interval is DecisionKind.NON_INFERIOR
-        and case.of_misses is not DecisionKind.NON_INFERIOR
-    ):
+    held, margin, shown = case.held, case.margin, DecisionKind.NON_INFERIOR
+    if case.of_interval is shown and case.of_misses is not shown:
         return note("do_more_unsafe", "have clinicians rate more responses that may be unsafe")
-    half = held.icc - (held.low if case.n_side_by_side == 1 else held.corrected_low)
-    for code, reach, most in (
+    half = held.icc - case.decisive_low
+    for action, reach, most in (
         (DO_MORE_RESPONSES, held.icc + margin, MOST_TIMES),
         (DO_MORE_FOR_AN_EQUAL, margin, math.inf),
     ):
@@ -697,63 +646,5 @@ def _of_inconclusive(case: _Case) -> Note:
             responses = math.ceil(times * held.n_responses)
             if case.jury.n_missing >= responses - held.n_responses:
                 return note(*DO_RUN_JURY_ON, responses=case.jury.n_missing)
-            return note(*code, responses=responses)
+            return note(*action, responses=responses)
     return note(*DO_OTHER_JURY)
-
-
-def _gap_words(figures: Figures) -> str:
-    gap, low, high = (figures[name] for name in ("gap", "low", "high"))
-    between, shown = "no interval", ""
-    if low is not None and high is not None:
-        between = f"95 % interval {low:z.3f} to {high:z.3f}, for these clinicians"
-        shown = NO_DIFFERENCE if low <= 0 <= high else ""
-    text = (
-        "agreement (ICC) with the other clinicians, each clinician held out in turn: jury {jury:z.3f}"
-        f"{_ends(figures['jury_low'], figures['jury_high'])}, one clinician {{clinician:z.3f}}"
-        f"{_ends(figures['clinician_low'], figures['clinician_high'])}; difference {gap:z.3f} "
-        f"({between}){shown}"
-    )
-    return filled(text, figures)
-
-
-def _ends(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" ({low:z.2f} to {high:z.2f})"
-
-
-def _lower_end(low: float) -> str:
-    known = math.isfinite(low)
-    return f"the lower end of its interval is {low:z.2f}" if known else "it has no interval"
-
-
-def _clinicians_unshown(figures: Figures) -> str:
-    text = "a clinician's agreement with the others is not shown to be above {floor:g}: "
-    return filled(text, figures) + _lower_end(figures["low"])
-
-
-def _jury_unshown(figures: Figures) -> str:
-    text = "the jury's own agreement with the clinicians is not shown: "
-    return text + _lower_end(figures["low"])
-
-
-def _late(figures: Figures) -> str:
-    text = "fixed or changed after {ratings:rating}, so that it could be fitted to them: {late}"
-    return filled(text, figures)
-
-
-def _other_clinicians(figures: Figures) -> str:
-    shown = "is shown" if figures["holds"] else "is not shown"
-    text = (
-        "for other clinicians like these, the 95 % interval of the difference is {low:z.3f} to "
-        f"{{high:z.3f}}, so non-inferiority {shown} for them at the margin of {{margin:g}}"
-    )
-    return filled(text, figures)
-
-
-def _rests_on(figures: Figures) -> str:
-    if not figures["responses"]:
-        return filled("no response that both scored; the jury scored 0 of {missing}", figures)
-    text = (
-        "{responses:response} of {instances:instance}, rated by {clinicians:clinician}; the jury "
-        f"scored {{responses}} of {figures['responses'] + figures['missing']}"
-    )
-    return filled(text, figures)

@@ -8,7 +8,7 @@ import pytest
 import vl_convert
 
 from annotate import charts, vega
-from calibration.report import chart_style
+from calibration.report import charts as report_charts
 from calibration.report.charts import chart_distributions, chart_heatmap, chart_intervals
 
 ROOT = Path(__file__).parent.parent
@@ -38,7 +38,7 @@ def drawn() -> dict[str, dict]:
     counts = {"1": 2, "2": 3, "3": 5}
     uses = [{"label": "Jury", "criterion": "accuracy", "counts": counts}]
     row = {"label": "Jury", "kind": "jury", "value": 0.6, "low": 0.4, "high": 0.8}
-    kinds = [row | {"label": kind, "kind": kind} for kind in chart_style.KINDS]
+    kinds = [row | {"label": kind, "kind": kind} for kind in report_charts.KINDS]
     return {
         "cells": vega.specification(chart_heatmap(cells, "Mean")),
         "uses": vega.specification(chart_distributions(uses)),

@@ -9,8 +9,7 @@ from kit.studies import content_of
 from calibration.detection import LimitOutcome, Misses
 from calibration.headlines import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.protocol import Critical, Protocol
-from calibration.report.page import first_page, page
-from calibration.report.sections import definitions
+from calibration.report.page import definitions, first_page, page
 from calibration.values import NAN
 from calibration.verdict import JuryClaim, decisions
 

@@ -10,8 +10,7 @@ import pytest
 from kit.studies import HEAD, Run
 from sqlalchemy import Engine, text
 
-from calibration.dossier import DossierQuestion
-from calibration.writers.dossier import dossier_markdown
+from calibration.dossier import DossierQuestion, dossier_markdown
 from data.person import OPERATOR
 from data.queries import benchmarks, validations
 from data.store.ledger import freeze

@@ -18,7 +18,7 @@ from sqlalchemy import Engine, event, text
 
 from calibration.agreement import PanelColumns
 from calibration.differences import compared, difference_rows
-from calibration.report.ledger import different, ever_tried
+from calibration.tables.juries import different, ever_tried
 from data.database import reading
 from data.errors import NoStudy, Unknown
 from data.importers.rows import JurorRecord

@@ -10,9 +10,8 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
-from calibration.dossier import DossierQuestion
+from calibration.dossier import DossierQuestion, dossier_markdown
 from calibration.tables.numbers import DASH, MINUS, scorer
-from calibration.writers.dossier import dossier_markdown
 from medjury.services.dossier import dossier
 
 __all__ = ["made", "whole"]

@@ -6,7 +6,7 @@ import pytest
 from calibration import remarks
 from calibration.icc import Interval
 from calibration.notes import note, noted
-from calibration.tables.spec import RowNotes, parted, table_notes
+from calibration.tables.spec import parted, table_notes
 
 ENDS = Interval(0.1, 0.6)
 LOUD = noted(
@@ -30,7 +30,7 @@ QUIET = noted(
 
 @pytest.mark.parametrize("groups", [[""], ["aci", "mts"]])
 def test_what_only_adds_figures_is_folded_and_what_warns_is_not(groups: list[str]) -> None:
-    every = table_notes([RowNotes(one, "Jury", (*QUIET, *LOUD)) for one in groups])
+    every = table_notes([(one, "Jury", (*QUIET, *LOUD)) for one in groups])
     loud, quiet = parted(every)
     assert [one.code for one in loud] == [one.code for one in LOUD]
     assert [one.code for one in quiet] == [one.code for one in QUIET]
@@ -40,8 +40,8 @@ def test_a_warning_is_not_folded_for_the_figures_in_it() -> None:
     named = "with the other clinicians: jury 0.4, BCa bootstrap 0.1 to 0.6; read no more into it"
     warning = remarks.no_variance([named])
     assert warning is not None
-    every = table_notes([RowNotes(f"b{n}", "Jury", (*QUIET, warning)) for n in range(2)])
-    loud, quiet = parted([*every, *table_notes([RowNotes("aci", "Jury", (warning,))])])
+    every = table_notes([(f"b{n}", "Jury", (*QUIET, warning)) for n in range(2)])
+    loud, quiet = parted([*every, *table_notes([("aci", "Jury", (warning,))])])
     assert len(loud) == 2
     assert all(named in one.text for one in loud)
     assert len(quiet) == len(QUIET)

@@ -4,12 +4,14 @@ import re
 
 import numpy as np
 
-from calibration.report.chart_style import COLOURS, SHAPES, svg
 from calibration.report.charts import (
+    COLOURS,
+    SHAPES,
     chart_bland_altman,
     chart_distributions,
     chart_intervals,
     chart_scatter,
+    svg,
 )
 
 NAN = float("nan")

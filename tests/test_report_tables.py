@@ -22,7 +22,7 @@ from calibration.tables.numbers import (
     money,
     whole,
 )
-from calibration.tables.spec import RowNotes, laid_out, table_notes
+from calibration.tables.spec import laid_out, table_notes
 from calibration.writers.agreement_table import latex, markdown, table_csv
 
 HOW = {"method": "paper", "reps": 60, "seed": 0}
@@ -126,7 +126,7 @@ def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_
 
 
 def test_a_note_of_one_benchmark_never_speaks_for_another():
-    rows = [RowNotes("aci", "Jury", (FEW,)), RowNotes("all", "Jury", ())]
+    rows = [("aci", "Jury", (FEW,)), ("all", "Jury", ())]
     assert told(rows) == [f"aci, Jury: {FEW_WORDS}"]
 
 

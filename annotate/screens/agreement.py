@@ -73,7 +73,6 @@ MORE_PREDICTIONS = "Single responses, and the agreement this rests on"
 PREDICTED = "predicted"  # in the session: for which question predictions were asked
 OF_A_JURY = ("Criteria", "Responses", "Comparisons", "Jurors", "Predictions")
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
-AS_CURVES = "As curves: how many unsafe responses are found when so many are read"
 TERMS_OPEN, MORE_TERMS = 6, "Further definitions"
 USE_OF_SCALE = "How often each rater gives each score"
 COMPUTING = "Agreement is being computed: each benchmark is resampled 2,000 times for its intervals"
@@ -179,7 +178,6 @@ def _raters(later: Later) -> None:
 def _criteria(later: Later) -> None:
     if behind := later.found():
         _section(behind.sections["2"])
-        _charts(behind.charts, "criteria")
 
 
 def _responses(later: Later) -> None:
@@ -192,18 +190,8 @@ def _unsafe_and_routing(
     engine: Engine, person: Person, question: AgreementQuestion, later: Later
 ) -> None:
     """Show what is found of unsafe responses, and below it which ones the jury may pass."""
-    _if_any(later, "11", NO_CRITICAL, partial(_unsafe, later))
+    _if_any(later, "11", NO_CRITICAL, _section)
     agreement_routing.show(engine, person, question)
-
-
-def _unsafe(later: Later, part: Section) -> None:
-    """Show what is found of unsafe responses, threshold by threshold, and how many to read."""
-    st.html(heading(part.title) + lead(part.lead))
-    _tables(part)
-    charts = behind.charts if (behind := later.found()) else ()
-    if curves := {chart.name for chart in charts if chart.name.startswith("unsafe-")}:
-        with st.expander(AS_CURVES, key="unsafe-curves"):
-            _charts(charts, *curves)
 
 
 def _if_any(later: Later, number: str, otherwise: str, draw: Callable[[Section], None]) -> None:

@@ -16,8 +16,8 @@ from annotate.screens import frame, study_home
 from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import good, heading, lead
 from calibration.notes import listed
-from calibration.report.ledger import ever_tried
-from calibration.tables.meanings import TRIED_SHORT, TRIED_WORDS
+from calibration.tables.agreement import TRIED_SHORT, TRIED_WORDS
+from calibration.tables.juries import ever_tried
 from calibration.tables.numbers import fixed, whole
 from calibration.tables.spec import Group, Table
 from calibration.values import AnalysisOptions

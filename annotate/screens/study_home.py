@@ -14,7 +14,7 @@ from annotate.screens import frame
 from annotate.screens.frame import heading
 from calibration.decision import NOTHING_RATED
 from calibration.notes import Note, sentence
-from calibration.tables.meanings import ICC_WORDS
+from calibration.tables.spec import ICC_WORDS
 from calibration.values import AnalysisOptions
 from data.person import Person
 from data.schema import Role

@@ -12,7 +12,7 @@ import altair as alt
 
 from calibration.json_values import json_value
 from calibration.monitoring import PeriodRow
-from calibration.report.chart_style import (
+from calibration.report.charts import (
     ACCENT,
     INK,
     LOWEST,

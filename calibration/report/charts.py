@@ -1,42 +1,68 @@
-"""Charts of agreement, of juries and of models: rows in, an Altair chart out; shape and label beside colour.
+"""Charts of agreement, of juries and of models: rows in, an Altair chart out, in one style.
 
-Rows are plain mappings. A chart carries only what it draws, for all it carries travels to the reader.
+Rows are plain mappings. A chart carries only what it draws, for all it carries travels to the reader;
+shape and label stand beside colour.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Literal, TypeAlias
 
 import altair as alt
 import numpy as np
 
 from calibration.json_values import json_value
-from calibration.report.chart_style import (
-    ACCENT,
-    COLOURS,
-    INK,
-    KINDS,
-    RAMP,
-    ROW,
-    SHAPES,
-    SIDE,
-    SOFT,
-    WIDTH,
-    Row,
-    axis_ends,
-    cloud,
-    cut_below,
-    drawable,
-    of_rows,
-    styled,
-    styled_as_one,
-    told_apart,
-    zero,
-)
 from calibration.scores import Array
+from data.safe_text import visible
 
+Row: TypeAlias = Mapping[str, Any]
+INK, SOFT, GRID, ACCENT = "#1f2328", "#5c636b", "#dfe2e5", "#0072b2"
+KINDS = ("jury", "juror", "metric", "clinicians")
+COLOURS = (ACCENT, "#56a0cf", "#b35900", "#1f2328")
+SHAPES = ("diamond", "circle", "square", "triangle-up")
+RAMP = ("#cfe0ee", "#0a4f7d")  # light to dark: it prints in grey
+OF_EVERY_OBJECT = {"constructor", "toString", "toLocaleString", "valueOf", "hasOwnProperty"}
+OF_EVERY_OBJECT |= {"isPrototypeOf", "propertyIsEnumerable", "__proto__", "__defineGetter__"}
+OF_EVERY_OBJECT |= {"__defineSetter__", "__lookupGetter__", "__lookupSetter__"}
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+WIDTH, SIDE, ROW = 460, 300, 22
+STYLE: dict[str, Any] = {
+    "background": "transparent",
+    "font": FONT,
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": SOFT,
+        "gridColor": GRID,
+        "domainColor": SOFT,
+        "tickColor": SOFT,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelLimit": 260,
+        "tickCount": 6,
+    },
+    "legend": {
+        "labelColor": INK,
+        "titleColor": SOFT,
+        "titleFontWeight": "normal",
+        "symbolType": "circle",
+        "orient": "bottom",
+        "labelLimit": 160,
+    },
+    "header": {"labelColor": INK, "labelFontSize": 11, "title": None},
+}
+LOWEST = -1.0  # to here an interval of an ICC is drawn
+MOST_POINTS = 1500  # above it, responses are counted in cells: a page stays small
+CELLS = 28
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+TAG = re.compile(r"<[^>]*>")
+ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
+IDENTITY = re.compile(r'( id="|url\(#|href="#)')
 BETWEEN = "between"
-WIDE, HIGH = 460, 300
-DASHES = ([1, 0], [1, 0], [2, 3], [6, 3])  # of KINDS, so that no line is told by colour alone
-MOST_MARKED = 30  # places on a line; with more it is a curve, and marks would hide it
 JURY_WIDTH, JURY_HEIGHT = 620, 300
 FAINT = 0.35
 NAME_AWAY, NAME_BELOW, NAME_LIMIT = 8, 12, 320  # pixels
@@ -47,13 +73,6 @@ RANKING_WIDTH, LANE, CELL = 520, 15, 30
 # The share of the range from which words are white: both kinds then stand out by 4.5 to 1.
 DARK, BLACK = 0.695, "#000000"
 ROOM = 1.15
-COST = "Cost, US dollars"
-TOOLTIPS = [
-    alt.Tooltip("model:N", title="Model"),
-    alt.Tooltip("place:N", title="Category"),
-    alt.Tooltip("words:N", title="Mean"),
-    alt.Tooltip("rests:N", title="On"),
-]
 
 
 def chart_intervals(rows: Sequence[Row], title: str = "ICC(C,2), 95 %") -> alt.TopLevelMixin:
@@ -72,15 +91,26 @@ def chart_intervals(rows: Sequence[Row], title: str = "ICC(C,2), 95 %") -> alt.T
         cut, is_cut = cut_below(drawn, ("low", "high"), "value")
         shown.append(cut | {"is_cut": is_cut})
     y = alt.Y("label:N", sort=None, title=None)
-    x = alt.X("low:Q", title=title, scale=alt.Scale(zero=False, nice=True))
     base = of_rows(shown).properties(width=WIDTH, height=alt.Step(ROW))
-    kinds = told_apart("kind:N", KINDS, colours=COLOURS, shapes=SHAPES, legend=None)
-    line = base.mark_rule(strokeWidth=1.6).encode(x=x, x2="high:Q", y=y, color=kinds["color"])
-    point = base.mark_point(filled=True, size=80, opacity=1).encode(x="value:Q", y=y, **kinds)
-    head = base.transform_filter("datum.is_cut").mark_point(
-        shape="triangle-left", filled=True, size=42, opacity=1
-    )
-    return styled(zero("x") + line + point + head.encode(x="low:Q", y=y, color=kinds["color"]))
+    own = told_apart("kind:N", KINDS, colours=COLOURS, shapes=SHAPES, legend=None)
+    line = spans(base, title, y=y, color=own["color"])
+    heads = base.transform_filter("datum.is_cut")
+    head = marks(heads, shape="triangle-left", size=42).encode(x="low:Q", y=y, color=own["color"])
+    return styled(zero("x") + line + marks(base, size=80).encode(x="value:Q", y=y, **own) + head)
+
+
+def spans(base: alt.Chart, title: str, color: Any = None, **on: Any) -> alt.Chart:
+    """Return the intervals of rows, `low` to `high`, as lines along x, whose title this is."""
+    x = alt.X("low:Q", title=title, scale=alt.Scale(zero=False, nice=True))
+    own = {"color": color} if color is not None else {}
+    line: alt.Chart = base.mark_rule(strokeWidth=1.6).encode(x=x, x2="high:Q", **own, **on)
+    return line
+
+
+def marks(base: alt.Chart, **own: Any) -> alt.Chart:
+    """Return a chart that marks its rows by filled points."""
+    points: alt.Chart = base.mark_point(filled=True, opacity=1, **own)
+    return points
 
 
 def chart_scatter(clinicians: Array, jury: Array) -> alt.TopLevelMixin:
@@ -93,9 +123,8 @@ def chart_scatter(clinicians: Array, jury: Array) -> alt.TopLevelMixin:
     scale = alt.Scale(domain=both, nice=False)
     x = alt.X("x:Q", title="Clinicians' mean, points", scale=scale)
     y = alt.Y("y:Q", title="Jury's mean, points", scale=scale)
-    equal = of_rows([{"a": end} for end in both]).mark_line(
-        color=SOFT, strokeDash=[4, 3], strokeWidth=1
-    )
+    ends = [{"a": end} for end in both]
+    equal = of_rows(ends).mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1)
     line = equal.encode(x=alt.X("a:Q", scale=scale), y=alt.Y("a:Q", scale=scale))
     return styled(line + cloud(clinicians, jury, x, y)).properties(width=SIDE, height=SIDE)
 
@@ -117,17 +146,14 @@ def chart_bland_altman(
     ]
     every = [*gap, *(one["at"] for one in lines), 0.0]
     x = alt.X("x:Q", title="Mean of both, points", scale=alt.Scale(zero=False))
-    y = alt.Y(
-        "y:Q", title="Jury minus clinicians, points", scale=alt.Scale(domain=axis_ends(every))
-    )
+    scale = alt.Scale(domain=axis_ends(every))
+    y = alt.Y("y:Q", title="Jury minus clinicians, points", scale=scale)
     base = of_rows(lines)
     rules = base.mark_rule(color=INK, strokeDash=[5, 3]).encode(y="at:Q")
     words = base.mark_text(align="left", baseline="middle", dx=5, color=INK, fontSize=10.5)
-    at = alt.value(SIDE)
-    drawn = zero("y") + cloud((jury + clinicians) / 2, gap, x, y) + rules
-    return styled(drawn + words.encode(x=at, y="at:Q", text="name:N")).properties(
-        width=SIDE, height=SIDE
-    )
+    named_lines = rules + words.encode(x=alt.value(SIDE), y="at:Q", text="name:N")
+    drawn = zero("y") + cloud((jury + clinicians) / 2, gap, x, y) + named_lines
+    return styled(drawn).properties(width=SIDE, height=SIDE)
 
 
 def chart_distributions(rows: Sequence[Row]) -> alt.TopLevelMixin:
@@ -150,7 +176,7 @@ def chart_distributions(rows: Sequence[Row]) -> alt.TopLevelMixin:
     used = [one for one in points if any(share["point"] == one for share in shares)]
     colours = [SOFT if one == BETWEEN else ramp(place, points) for place, one in enumerate(points)]
     domain = [one for one in points if one != BETWEEN or one in used]
-    many = len(dict.fromkeys(row["criterion"] for row in rows))
+    names = list(dict.fromkeys(row["criterion"] for row in rows))
     bars = of_rows(shares).mark_bar(stroke="#ffffff", strokeWidth=0.6)
     drawn = bars.encode(
         x=alt.X("share:Q", title=None, axis=alt.Axis(format="%", tickCount=3), stack="zero"),
@@ -164,8 +190,8 @@ def chart_distributions(rows: Sequence[Row]) -> alt.TopLevelMixin:
         ),
         order="order:Q",
     )
-    sized = drawn.properties(width=max(90, 520 // max(many, 1) - 20), height=alt.Step(ROW))
-    names = list(dict.fromkeys(row["criterion"] for row in rows))
+    width = max(90, 520 // max(len(names), 1) - 20)
+    sized = drawn.properties(width=width, height=alt.Step(ROW))
     return styled(sized.facet(column=alt.Column("criterion:N", sort=names, title=None), spacing=14))
 
 
@@ -180,38 +206,6 @@ def ramp(place: int, points: Sequence[str]) -> str:
     return "#" + "".join(f"{min(max(one, 0), 255):02x}" for one in mixed)
 
 
-def chart_detection(rows: Sequence[Row]) -> alt.TopLevelMixin:
-    """Draw what reading in each scorer's order finds; the dashed line is reading in any order.
-
-    Parameters
-    ----------
-    rows : mappings with `label`, `kind` (of KINDS), `read`, `found` (shares, 0 to 1), in order
-        A place where a tie of equal scores ends; between two places the order is chance.
-    """
-    labels = list(dict.fromkeys(row["label"] for row in rows))
-    kinds = [next(row["kind"] for row in rows if row["label"] == label) for label in labels]
-    places = [KINDS.index(kind) for kind in kinds]
-    percent = alt.Axis(format="%", tickCount=5)
-    x = alt.X("read:Q", title="Share of responses read, lowest score first", axis=percent)
-    y = alt.Y("found:Q", title="Share of the unsafe found", axis=percent)
-    colours, shapes = ([every[place] for place in places] for every in (COLOURS, SHAPES))
-    own = told_apart("label:N", labels, colours=colours, shapes=shapes, title=None)
-    dashes = alt.Scale(domain=labels, range=[DASHES[place] for place in places])
-    dash = alt.StrokeDash("label:N", title=None, scale=dashes)
-    marked = [row for row in rows if sum(r["label"] == row["label"] for r in rows) <= MOST_MARKED]
-    chance = of_rows([{"a": 0, "b": 0}, {"a": 1, "b": 1}]).mark_line(
-        color=SOFT, strokeDash=[4, 3], strokeWidth=1
-    )
-    line = of_rows([dict(row) for row in rows]).mark_line(strokeWidth=1.8)
-    end = of_rows([dict(row) for row in marked]).mark_point(filled=True, size=44, opacity=1)
-    order = alt.Order("read:Q")
-    return styled(
-        chance.encode(x="a:Q", y="b:Q")
-        + line.encode(x=x, y=y, color=own["color"], strokeDash=dash, order=order)
-        + end.encode(x=x, y=y, **own)
-    ).properties(width=WIDE, height=HIGH)
-
-
 def chart_jury_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
     """Draw every jury by what a response costs and how well it agrees; the best value stands out.
 
@@ -222,7 +216,7 @@ def chart_jury_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
         names; it differs from the rest in shape, and the rest is faint. Where any price is made up, the axis says so.
     """
     made_up = ", made up" if any(row["made_up"] for row in rows) else ""
-    every = [{"jury": row["jury"], "usd": row["usd"], "icc": row["icc"]} for row in rows]
+    every = [{name: row[name] for name in ("jury", "usd", "icc")} for row in rows]
     names = ("jury", "usd", "icc", "low", "high")
     front = [{name: row[name] for name in names} for row in rows if row["on_front"]]
     costs = alt.Axis(format="$~g")
@@ -233,30 +227,25 @@ def chart_jury_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
         alt.Tooltip("icc:Q", title="ICC(C,2)", format=".3f"),
         alt.Tooltip("usd:Q", title="US dollars", format="$.4f"),
     ]
+    at = {"x": "usd:Q", "y": "icc:Q"}
+    best = of_rows(front)
     others = of_rows(every).mark_circle(size=30, color=SOFT, opacity=FAINT)
-    best = of_rows(front).properties(width=JURY_WIDTH, height=JURY_HEIGHT)
-    line = best.mark_line(interpolate="step-after", color=ACCENT, strokeWidth=1.2)
-    span = best.mark_rule(color=INK, strokeWidth=1)
-    head = best.mark_point(shape="diamond", filled=True, size=90, color=ACCENT, opacity=1)
-    low = alt.Y("low:Q")
-    costs_of = [row["usd"] for row in front]
-    middle = (min(costs_of) + max(costs_of)) / 2 if front else 0
-    left = of_rows([row for row in front if row["usd"] <= middle])
-    right = of_rows([row for row in front if row["usd"] > middle])
-    # Names are written towards the middle, below and above their line: they cannot meet.
-    below = left.mark_text(align="left", dx=NAME_AWAY, dy=NAME_BELOW, limit=NAME_LIMIT, color=INK)
-    above = right.mark_text(
-        align="right", dx=-NAME_AWAY, dy=-NAME_AWAY, limit=NAME_LIMIT, color=INK
-    )
-    place = {"x": "usd:Q", "y": "icc:Q", "text": "jury:N"}
-    return styled(
+    drawn = (
         others.encode(x=x, y=y, tooltip=tooltip)
-        + line.encode(x="usd:Q", y="icc:Q")
-        + span.encode(x="usd:Q", y=low, y2="high:Q")
-        + head.encode(x="usd:Q", y="icc:Q", tooltip=tooltip)
-        + below.encode(**place)
-        + above.encode(**place)
-    ).properties(width=JURY_WIDTH, height=JURY_HEIGHT)
+        + best.mark_line(interpolate="step-after", color=ACCENT, strokeWidth=1.2).encode(**at)
+        + best.mark_rule(color=INK, strokeWidth=1).encode(x="usd:Q", y="low:Q", y2="high:Q")
+        + marks(best, shape="diamond", size=90, color=ACCENT).encode(**at, tooltip=tooltip)
+    )
+    # Names are written towards the middle, below and above their line: they cannot meet.
+    amounts = [row["usd"] for row in front]
+    middle = (min(amounts) + max(amounts)) / 2 if front else 0
+    sides: dict[Literal["left", "right"], tuple[int, int]]
+    sides = {"left": (NAME_AWAY, NAME_BELOW), "right": (-NAME_AWAY, -NAME_AWAY)}
+    for align, (dx, dy) in sides.items():
+        of_side = of_rows([row for row in front if (row["usd"] <= middle) == (align == "left")])
+        words = of_side.mark_text(align=align, dx=dx, dy=dy, limit=NAME_LIMIT, color=INK)
+        drawn += words.encode(**at, text="jury:N")
+    return styled(drawn).properties(width=JURY_WIDTH, height=JURY_HEIGHT)
 
 
 def chart_first(rows: Sequence[Row]) -> alt.TopLevelMixin:
@@ -267,13 +256,12 @@ def chart_first(rows: Sequence[Row]) -> alt.TopLevelMixin:
     rows : mappings with `jury`, `icc`, `low`, `high`, `expected`
         In the order to be shown. None leaves a gap.
     """
-    base = of_rows([dict(row) for row in rows]).properties(width=430, height=alt.Step(24))
+    base = of_rows(rows).properties(width=430, height=alt.Step(24))
     y = alt.Y("jury:N", sort=None, title=None, axis=alt.Axis(labelLimit=330))
-    x = alt.X("low:Q", title="ICC(C,2) with the clinicians", scale=alt.Scale(zero=False))
-    line = base.mark_rule(color=ACCENT, strokeWidth=1.6).encode(x=x, x2="high:Q", y=y)
-    observed = base.mark_point(shape="diamond", filled=True, size=80, color=ACCENT, opacity=1)
+    line = spans(base, "ICC(C,2) with the clinicians", y=y, color=alt.value(ACCENT))
+    observed = marks(base, shape="diamond", size=80, color=ACCENT).encode(x="icc:Q", y=y)
     expected = base.mark_point(shape="circle", filled=False, size=70, color=INK, strokeWidth=1.8)
-    return styled(line + observed.encode(x="icc:Q", y=y) + expected.encode(x="expected:Q", y=y))
+    return styled(line + observed + expected.encode(x="expected:Q", y=y))
 
 
 def chart_ranking(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
@@ -287,17 +275,14 @@ def chart_ranking(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     ways = [way for way in WAYS if any(row["by"] == way for row in rows)]
     y = alt.Y("model:N", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     offset = alt.YOffset("by:N", scale=alt.Scale(domain=ways))
-    x = alt.X("low:Q", title=title, scale=alt.Scale(zero=False, nice=True))
     picked = [WAYS.index(way) for way in ways]
     colours, shapes = ([every[place] for place in picked] for every in (WAY_COLOURS, WAY_SHAPES))
     own = told_apart("by:N", ways, colours=colours, shapes=shapes, title=None)
     step = alt.Step(LANE, **{"for": "offset"}) if len(ways) > 1 else alt.Step(2 * LANE)
     base = of_rows(rows).properties(width=RANKING_WIDTH, height=step)
-    line = base.mark_rule(strokeWidth=1.6).encode(
-        x=x, x2="high:Q", y=y, yOffset=offset, color=own["color"]
-    )
-    point = base.mark_point(filled=True, size=70, opacity=1)
-    return styled_as_one(line + point.encode(x="value:Q", y=y, yOffset=offset, **own))
+    line = spans(base, title, y=y, yOffset=offset, color=own["color"])
+    point = marks(base, size=70).encode(x="value:Q", y=y, yOffset=offset, **own)
+    return styled_as_one(line + point)
 
 
 def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
@@ -338,23 +323,167 @@ def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     ink = alt.condition("datum.dark", alt.value("#ffffff"), alt.value(BLACK))
     words = base.mark_text(fontSize=11.5).encode(x=x, y=y, text="words:N", color=ink)
     if any("rests" in row for row in rows):
-        cell, words = (layer.encode(tooltip=TOOLTIPS) for layer in (cell, words))
+        titles = {"model:N": "Model", "place:N": "Category", "words:N": "Mean", "rests:N": "On"}
+        tooltips = [alt.Tooltip(field, title=title) for field, title in titles.items()]
+        cell, words = (layer.encode(tooltip=tooltips) for layer in (cell, words))
     return styled_as_one(cell + words)
 
 
-def chart_model_costs(rows: Sequence[Row], cost: str = COST) -> alt.TopLevelMixin:
+def chart_model_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
     """Draw what each model cost against how often it wins, each point with its model's name.
 
-    Parameters
-    ----------
-    rows : mappings with `model`, `usd`, `win_rate`
-    cost : what the amounts are
+    Rows are mappings with `model`, `usd`, `win_rate`.
     """
     most = max([*(row["usd"] for row in rows), 0.0]) * ROOM or 1.0
-    x = alt.X("usd:Q", title=cost, scale=alt.Scale(domain=[0, most], nice=False))
+    x = alt.X("usd:Q", title="Cost, US dollars", scale=alt.Scale(domain=[0, most], nice=False))
     y = alt.Y("win_rate:Q", title="Win rate", scale=alt.Scale(domain=[0, 1.05], nice=False))
     base = of_rows([{name: row[name] for name in ("model", "usd", "win_rate")} for row in rows])
-    point = base.mark_point(filled=True, size=80, color=ACCENT, opacity=1).encode(x=x, y=y)
+    point = marks(base, size=80, color=ACCENT).encode(x=x, y=y)
     words = base.mark_text(align="left", dx=8, dy=-7, color=SOFT, fontSize=11)
     drawn = point + words.encode(x=x, y=y, text="model:N")
     return styled_as_one(drawn.properties(width=RANKING_WIDTH, height=260))
+
+
+def of_rows(values: Sequence[Any]) -> alt.Chart:
+    """Return a chart of plain rows, which are all that it carries.
+
+    Of names no sign is left that nobody sees: what draws the charts ends the process at a control.
+    Nor is a name one that every object of JavaScript has: Vega finds an operator in its place.
+    """
+    chart: alt.Chart = alt.Chart(alt.Data(values=[drawable(value) for value in values]))  # type: ignore[no-untyped-call] # altair's own gap
+    return chart
+
+
+def drawable(value: Any) -> Any:
+    """Return a row, a list or a text with every sign visible; anything else as it is."""
+    if isinstance(value, str):
+        return visible(value) + "\N{NO-BREAK SPACE}" * (value in OF_EVERY_OBJECT)
+    if isinstance(value, Mapping):
+        return {key: drawable(item) for key, item in value.items()}
+    return [*map(drawable, value)] if isinstance(value, list) else value
+
+
+def told_apart(
+    field: str, names: Sequence[str], *, colours: Sequence[str], shapes: Sequence[str], **own: Any
+) -> dict[str, Any]:
+    """Return the channels that tell the names of a field apart, by colour and by shape."""
+    scales = {"color": (alt.Color, colours), "shape": (alt.Shape, shapes)}
+    return {
+        name: channel(field, scale=alt.Scale(domain=list(names), range=list(values)), **own)
+        for name, (channel, values) in scales.items()
+    }
+
+
+def cut_below(row: Row, names: Sequence[str], value: str) -> tuple[dict[str, Any], bool]:
+    """Return a row as it is drawn, and whether anything of it was cut.
+
+    An ICC has no lower bound: the ends of its interval, `names`, are cut at -1, and a `value`
+    below is left out.
+    """
+    shown = dict(row)
+    is_cut = any(shown[name] is not None and shown[name] < LOWEST for name in (names[0], value))
+    for name in names:
+        shown[name] = max(shown[name], LOWEST) if shown[name] is not None else None
+    if shown[value] is not None and shown[value] < LOWEST:
+        shown[value] = None
+    return shown, is_cut
+
+
+def zero(axis: str) -> alt.Chart:
+    """Return a line at 0 across the x or the y axis."""
+    rule = of_rows([{"zero": 0}]).mark_rule(color=SOFT, strokeWidth=1)
+    line: alt.Chart = rule.encode(**{axis: "zero:Q"})
+    return line
+
+
+def styled(chart: Any) -> alt.TopLevelMixin:
+    """Return a chart in the common style."""
+    configured: alt.TopLevelMixin = chart.configure(**STYLE)
+    return configured
+
+
+def styled_as_one(chart: Any) -> alt.TopLevelMixin:
+    """Return a chart in the common style, described as a whole and not mark by mark."""
+    described: alt.TopLevelMixin = styled(chart).configure_mark(aria=False)
+    return described
+
+
+def is_binned(responses: int) -> bool:
+    """Tell whether so many responses are drawn as counts in cells."""
+    return responses > MOST_POINTS
+
+
+def cloud(x: Array, y: Array, on_x: alt.X, on_y: alt.Y) -> alt.Chart:
+    """Return places with their counts, or cells where there are too many responses."""
+    if is_binned(len(x)):
+        return _cells(x, y, on_x, on_y)
+    places, counts = np.unique(np.round(np.column_stack([x, y]), 6), axis=0, return_counts=True)
+    values = [
+        {"x": float(a), "y": float(b), "responses": int(n)}
+        for (a, b), n in zip(places, counts, strict=True)
+    ]
+    most = int(counts.max()) if len(counts) else 1
+    size = alt.Size(
+        "responses:Q",
+        title="Responses",
+        scale=alt.Scale(domain=[1, most], range=[22, 22 + 30 * min(most, 12)]),
+        legend=alt.Legend(values=sorted({1, (1 + most) // 2, most}), format="d")
+        if most > 1
+        else None,
+    )
+    mark = of_rows(values).mark_circle(color=ACCENT, opacity=0.55, stroke=ACCENT, strokeWidth=0.6)
+    drawn: alt.Chart = mark.encode(x=on_x, y=on_y, size=size)
+    return drawn
+
+
+def _cells(x: Array, y: Array, on_x: alt.X, on_y: alt.Y) -> alt.Chart:
+    counts, across, up = np.histogram2d(x, y, bins=CELLS)
+    values = [
+        {"x": across[i], "x2": across[i + 1], "y": up[j], "y2": up[j + 1]}
+        | {"responses": int(counts[i, j])}
+        for i, j in np.argwhere(counts)
+    ]
+    most = int(counts.max())
+    shade = alt.Opacity(
+        "responses:Q",
+        title="Responses in a cell",
+        scale=alt.Scale(domain=[0, most], range=[0.06, 1]),
+        legend=alt.Legend(
+            values=sorted({1, (1 + most) // 2, most}), symbolType="square", format="d"
+        ),
+    )
+    mark = of_rows(values).mark_rect(color=ACCENT)
+    drawn: alt.Chart = mark.encode(x=on_x, x2="x2:Q", y=on_y, y2="y2:Q", opacity=shade)
+    return drawn
+
+
+def axis_ends(values: Any) -> tuple[float, float]:
+    """Return the ends of an axis that holds all values with some room."""
+    numbers = np.asarray(values, dtype=np.float64)
+    low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 1.0)
+    room = 0.05 * (high - low) or 0.5
+    return low - room, high + room
+
+
+def svg(chart: Any, name: str = "chart", label: str = "") -> str:
+    """Return a chart as one <svg> element to stand in a page.
+
+    Parameters
+    ----------
+    chart : altair chart
+    name : str
+        Prefix of its ids, so that the charts of one page do not use each other's.
+    label : str
+        Text for screen readers; the element is one image.
+    """
+    import vl_convert
+
+    drawn = str(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=VEGA_LITE))
+    plain = TAG.sub(lambda tag: _plain(tag[0], name), drawn)
+    element = f'<svg role="img" aria-label="{escape(label)}"'
+    return plain.replace("<svg", element, 1).replace(' class="marks"', ' class="plot"', 1)
+
+
+def _plain(tag: str, name: str) -> str:
+    """Return a tag without the parts that would be read out one by one, its ids made its own."""
+    return IDENTITY.sub(lambda match: match[0] + name + "-", ROLES.sub("", tag))

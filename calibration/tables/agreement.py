@@ -9,6 +9,7 @@ from calibration.tables.spec import (
     TableSpec,
     between,
     count,
+    icc,
     icc_between,
     number,
     probability,
@@ -20,28 +21,38 @@ QUOTES: Mapping[str, str] = {
     "ICC(C,1)": "how similarly two clinicians rank responses; the basis for planning more clinicians",
     "ICC(A,1)": "how far the points of one clinician can replace another's",
 }
-
-ICC_SCALE = (
-    "1 is exactly together, even if one side is always stricter; 0 is no more than chance; the 2 "
-    "says that two columns of scores are compared"
-)
 REPEATS = "intra_rater"
+ICC_TO_THE_POINT = "How closely one score is met again, to the point: 1 is always the same score."
+CONSISTENT = "How consistently two sides order and space the same responses: 1 perfect, 0 chance."
+SPEARMAN = "Correlation of ranks: 1 where both put the responses in exactly the same order."
+BIAS = "Mean of the scorer minus mean of the clinicians, in points."
+LIMITS = "Between these points lie 95 % of single differences, where normal (Bland and Altman)."
+DIFFERENCE = "The first figure minus the second: above 0 the first is greater."
+THESE = "95 % interval of the difference if the same clinicians rated other instances."
+LIKE_THESE = (
+    "95 % interval of the difference if other clinicians of this kind rated other instances."
+)
+READS = "Agreement where the interval lies above 0, an opposite order where it lies below."
+SEM = (
+    "Standard error of measurement: how far a score typically lies from the rater's long-run mean."
+)
+SMALLEST = "Points by which two scores must differ to differ by more than error of measurement."
+TRIED_SHORT = (
+    "p is of one comparison alone; beside it stands how many were looked at on this study."
+)
+TRIED_WORDS = (
+    "p is of one comparison alone and not corrected; of twenty without a difference, one has p below "
+    "0.05 by chance. Comparisons: how many different ones were ever looked at on this study, whatever "
+    "the benchmark, criterion or method. Two scorers beside each other count once, and so does a jury "
+    "that was looked at by itself."
+)
 AGAIN = TableSpec(
     "The same clinician again: absolute agreement of a reading with its hidden repeat",
     "benchmark",
     "Benchmark",
     (
-        number("ICC(A,1)", "icc", 3).meaning(
-            "How closely one score is met again, to the point: 1 is always the same score."
-        ),
-        icc_between("Bootstrap 95 %", "low", "high").meaning(
-            "95 % interval from resampling whole instances: how far the figure moves with "
-            "other instances like these."
-        ),
-        icc_between("F 95 %", "f_low", "f_high", wide=True).meaning(
-            "95 % interval by the F distribution: exact only where responses are "
-            "independent and normal."
-        ),
+        number("ICC(A,1)", "icc", 3, help=ICC_TO_THE_POINT),
+        icc_between("Bootstrap 95 %", "low", "high"),
         count("Repeats", "n_responses"),
         count("Clinicians", "n_clinicians"),
     ),
@@ -53,16 +64,9 @@ DIFFERENCES = TableSpec(
     (
         number("Jury", "icc_a", 3, wide=True),
         number("Other", "icc_b", 3, wide=True),
-        number("Difference", "difference", 3).meaning(
-            "The first figure minus the second: above 0 the first is greater."
-        ),
-        icc_between("95 %", "low", "high").meaning(
-            "95 % interval of the figure before it: how far that moves with other "
-            "instances like these."
-        ),
-        probability("p", "p").meaning(
-            "Chance of a difference at least this large if there were none."
-        ),
+        number("Difference", "difference", 3, help=DIFFERENCE),
+        icc_between("95 %", "low", "high"),
+        probability("p", "p"),
         count("Comparisons", "n_tried"),
         count("Responses", "n_responses", wide=True),
     ),
@@ -83,17 +87,10 @@ POINTS = TableSpec(
     "scorer",
     "Scorer",
     (
-        number("Spearman", "spearman").meaning(
-            "Correlation of ranks: whether both put the responses in the same order, 1 if exactly."
-        ),
-        number("Bias", "bias").meaning(
-            "Mean of the scorer minus mean of the clinicians, in points."
-        ),
-        between("Bias 95 %", "bias_low", "bias_high").meaning("95 % interval of the bias."),
-        between("Limits, 95 %", "limits_low", "limits_high").meaning(
-            "Between which two numbers of points 95 % of single differences are expected "
-            "to lie (Bland and Altman)."
-        ),
+        number("Spearman", "spearman", help=SPEARMAN),
+        number("Bias", "bias", help=BIAS),
+        between("Bias 95 %", "bias_low", "bias_high"),
+        between("Limits, 95 %", "limits_low", "limits_high", help=LIMITS),
     ),
     tells=("spearman", "bias"),
 )
@@ -125,17 +122,15 @@ def _reading(row: Any, face: Typeface) -> str:
     return "agrees with the others" if row.low > 0 else "agreement not shown"
 
 
-SCORED = Column("Scored", _scored, ("n_responses", "n_missing"))
+SCORED = Column("Scored", _scored)
 AGREEMENT = TableSpec(
     "Agreement with the clinicians. Like for like is a difference of two ICCs",
     "scorer",
     "Scorer",
     (
-        number("ICC(C,2)", "icc", 3).meaning(
-            f"How far the scores of two sides rise and fall together: {ICC_SCALE}."
-        ),
+        icc(),
         icc_between("95 %", "low", "high"),
-        number("Spearman", "spearman", wide=True),
+        number("Spearman", "spearman", wide=True, help=SPEARMAN),
         SCORED,
         count("Instances", "n_instances", wide=True),
     ),
@@ -145,15 +140,9 @@ EACH = TableSpec(
     "rater",
     "Clinician",
     (
-        number("ICC", "icc", 3).meaning(
-            "How consistently two sides order and space the same responses: 1 is perfect, "
-            "0 is chance."
-        ),
+        number("ICC", "icc", 3, help=CONSISTENT),
         icc_between("95 %", "low", "high"),
-        Column("Reads as", _reading, ("icc", "against_others"), is_words=True).meaning(
-            "What the interval shows: agreement where it lies above 0, an opposite order "
-            "where it lies below."
-        ),
+        Column("Reads as", _reading, is_words=True, help=READS),
         count("Responses", "n_responses"),
     ),
     in_columns=frozenset(["clinician_unclear", "clinician_against"]),
@@ -164,14 +153,12 @@ CRITERIA = TableSpec(
     "criterion",
     "Jury on",
     (
-        number("ICC(C,2)", "icc", 3),
+        icc(),
         icc_between("95 %", "low", "high"),
-        number("Spearman", "spearman", wide=True),
-        number("Bias, points", "bias").meaning(
-            "Mean of the scorer minus mean of the clinicians, in points."
-        ),
+        number("Spearman", "spearman", wide=True, help=SPEARMAN),
+        number("Bias, points", "bias", help=BIAS),
         between("Bias 95 %", "bias_low", "bias_high"),
-        between("Limits, 95 %", "limits_low", "limits_high", wide=True),
+        between("Limits, 95 %", "limits_low", "limits_high", wide=True, help=LIMITS),
         SCORED,
     ),
 )
@@ -182,13 +169,10 @@ HELD = TableSpec(
     (
         number("Jury", "jury_icc", 3),
         number("A clinician", "clinician_icc", 3),
-        number("Difference", "icc", 3),
-        icc_between("These clinicians, 95 %", "low", "high").meaning(
-            "95 % interval of the difference if the same clinicians rated other instances."
-        ),
-        icc_between("Clinicians like these, 95 %", "population_low", "population_high").meaning(
-            "95 % interval of the difference if other clinicians of this kind rated other "
-            "instances."
+        number("Difference", "icc", 3, help=DIFFERENCE),
+        icc_between("These clinicians, 95 %", "low", "high", help=THESE),
+        icc_between(
+            "Clinicians like these, 95 %", "population_low", "population_high", help=LIKE_THESE
         ),
         SCORED,
         count("Instances", "n_instances"),
@@ -204,36 +188,25 @@ MISSING = TableSpec(
         share("Scored", "n_scored", "n_responses"),
         count("No rating", "n_no_rating", wide=True),
         count("Incomplete", "n_incomplete", wide=True),
-        number("ICC(C,2)", "icc", 3),
+        icc(),
     ),
     tells=("n_missing",),
     wanted=lambda row: row.n_missing > 0,
     unwanted="nothing missing",
 )
-
-
-def _quote(row: Any, face: Typeface) -> str:
-    return QUOTES[row.form]
-
-
 RELIABILITY = TableSpec(
     "The clinicians' own reliability",
     "form",
     "Form",
     (
-        number("ICC", "icc", 3),
+        number("ICC", "icc", 3, help=CONSISTENT),
         icc_between("95 %", "low", "high"),
         number("k", "n_raters"),
-        number("SEM, points", "sem").meaning(
-            "Standard error of measurement: how far a score lies from the rater's own "
-            "long-run mean, typically."
-        ),
-        number("Smallest change", "smallest_change", wide=True).meaning(
-            "Points by which two scores must differ to differ by more than error of measurement."
-        ),
+        number("SEM, points", "sem", help=SEM),
+        number("Smallest change", "smallest_change", wide=True, help=SMALLEST),
         count("Responses", "n_responses", wide=True),
         count("Clinicians", "n_clinicians", wide=True),
-        Column("What to quote it for", _quote, ("form",), is_words=True, wide=True),
+        Column("What to quote it for", lambda row, _: QUOTES[row.form], is_words=True, wide=True),
     ),
     tells=("icc",),
     named=str,

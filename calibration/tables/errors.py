@@ -191,19 +191,21 @@ def _is_shown(row: Any) -> bool:
     return bool(row.n_responses or (row.group == "marked" and row.n_read))
 
 
+SHARE = "Of the responses that clinicians read, how many are in this group."
+SPREAD = "How far the clinicians' scores of a response lie apart, in points."
 ERRORS = TableSpec(
     "Errors that clinicians marked",
     "key",
     "Error",
     (
         count("Responses", "n_responses"),
-        number("Share", "share"),
+        number("Share", "share", help=SHARE),
         between("95 %, share", "low", "high"),
         number("Clinicians", "clinicians"),
         number("Jury", "jury", wide=True),
-        signed("Gap", "gap"),
+        signed("Gap", "gap", help="Mean of the jury's score minus the clinicians', in points."),
         between("95 %, gap", "gap_low", "gap_high"),
-        number("Spread", "spread", wide=True),
+        number("Spread", "spread", wide=True, help=SPREAD),
         count("Marks", "n_marks", wide=True),
         share("Places two marked", "n_shared", "n_places", wide=True),
         count("Critical or major", "n_grave", wide=True),

@@ -1,10 +1,24 @@
-"""The tables of juries: the ranking, and two beside each other."""
+"""The tables of juries: the ranking, two beside each other, and the ledger of all that were tried."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from calibration.tables.numbers import Typeface, fixed
-from calibration.tables.spec import Column, TableSpec, count, icc_between, number, probability
+from calibration.notes import listed
+from calibration.shared_notes import juries_words
+from calibration.tables.agreement import DIFFERENCE
+from calibration.tables.numbers import Typeface, fixed, place, whole
+from calibration.tables.spec import (
+    Column,
+    Group,
+    Table,
+    TableNote,
+    TableSpec,
+    count,
+    icc,
+    icc_between,
+    number,
+    probability,
+)
 
 LEGEND = (
     "Expected: ICC on new responses, corrected for choosing the best; quote its interval.",
@@ -19,7 +33,7 @@ COMPARISON = TableSpec(
     (
         number("First", "icc_a", 3),
         number("Second", "icc_b", 3),
-        number("Difference", "difference", 3),
+        number("Difference", "difference", 3, help=DIFFERENCE),
         icc_between("95 %", "low", "high", 3),
         probability("p", "p"),
         count("Comparisons", "n_tried"),
@@ -51,14 +65,77 @@ RANKING = TableSpec(
     (
         count("Rank", "rank", wide=True),
         count("Jurors", "size", wide=True),
-        number("ICC(C,2)", "icc", 3),
-        number("Expected", "icc_honest", 3),
+        icc(),
+        number("Expected", "icc_honest", 3, help=LEGEND[0]),
         icc_between("95 % of expected", "honest_low", "honest_high"),
-        icc_between("95 % observed", "low", "high", wide=True),
-        Column("US dollars", _usd, ("usd_per_response",)),
-        Column("Best value", _best_value, ("on_front",), is_words=True, wide=True),
+        icc_between("95 % observed", "low", "high", wide=True, help=LEGEND[1]),
+        Column("US dollars", _usd, help=LEGEND[2]),
+        Column("Best value", _best_value, is_words=True, wide=True, help=LEGEND[3]),
         count("Responses", "n_responses"),
     ),
     in_columns=frozenset(["undefined_resamples"]),
     named=str,
 )
+
+
+MOST_TRIED = 25
+MINUTE = "%Y-%m-%d %H:%M"
+WAY = "benchmark, criterion, method, responses, jurors needed"
+
+
+def tried_words(juries: int, ways: int) -> str:
+    """Return how many juries were compared with clinicians, and in how many ways, as text."""
+    different = f"{whole(juries)} different {juries_words(juries)}"
+    return f"{different} in {whole(ways)} {'way' if ways == 1 else 'ways'} ({WAY})"
+
+
+def different(entries: Iterable[Any]) -> int:
+    """Return how many different juries entries of the ledger are of, by their jurors alone."""
+    return len({tuple(sorted(one.jurors)) for one in entries})
+
+
+def juries_tried(entries: Iterable[Any]) -> int:
+    """Return how many different juries of real jurors were ever compared with the clinicians."""
+    return different(one for one in entries if not one.simulated)
+
+
+def ever_tried(entries: Sequence[Any]) -> str:
+    """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
+    real, made_up = ([one for one in entries if one.simulated == kind] for kind in (False, True))
+    words = f"of real jurors, {tried_words(different(real), len(real))}"
+    simulated = f"; with simulated jurors, {tried_words(different(made_up), len(made_up))}"
+    return words + (simulated if made_up else "")
+
+
+def ledger_words(entries: Sequence[Any]) -> str:
+    """Return how many juries were tried, and how choosing among them biases the figures."""
+    if not entries:
+        return "No jury was compared with the clinicians."
+    juries = f"Ever compared with these clinicians, by any command: {ever_tried(entries)}."
+    luck = (
+        " The best of many juries is partly luck: the intervals and p values on this page are not "
+        "corrected for choosing."
+    )
+    return juries + (luck if juries_tried(entries) > 1 else "")
+
+
+def tried_table(entries: Sequence[Any]) -> Table:
+    """Return the ledger jury by jury, the latest entries first."""
+    order = sorted(entries, key=lambda one: f"{one.last_at:{MINUTE}}", reverse=True)
+    by_jury: dict[str, list[tuple[str, ...]]] = {}
+    for entry in order[:MOST_TRIED]:
+        needed = "" if entry.needed == len(entry.jurors) else f"; {entry.needed} needed"
+        instances = f"; {entry.instances}" if entry.instances else ""
+        simulated = " (simulated)" if entry.simulated else ""
+        cells = (place(entry.benchmark), entry.criterion or "composite", entry.method)
+        figures = (fixed(entry.icc, 3), whole(entry.n_responses), whole(entry.times))
+        row = (*cells, *figures, f"{entry.last_at:{MINUTE}}")
+        by_jury.setdefault(listed(entry.jurors) + needed + instances + simulated, []).append(row)
+    omitted = len(order) - MOST_TRIED
+    return Table(
+        "The ledger of juries tried",
+        ("Benchmark", "Criterion", "Method", "ICC(C,2)", "Responses", "Times", "Last, UTC"),
+        tuple(Group(jury, tuple(rows)) for jury, rows in by_jury.items()),
+        (TableNote(f"{omitted} earlier ones are not listed."),) if omitted > 0 else (),
+        frozenset(("Criterion", "Method")),
+    )

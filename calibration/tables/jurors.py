@@ -16,13 +16,22 @@ from calibration.tables.spec import (
     text,
 )
 
+LENIENCY = "Points above the average rater on the same responses; below 0 is stricter."
+OWN = "Points that a juror gives its own family's responses beyond what others give them."
+LENGTHS = "Points added for a response of twice the words."
+ADDS = "ICC of the jury minus that of the jury without this juror."
+SPREAD = "How far scores of the same rater on the same response spread."
+IDENTICAL = "Share of repeats that got the same score again."
+KAPPA = "Agreement beyond chance on whole scores; missing by two points counts four times one."
+ALPHA = "Krippendorff's agreement beyond chance on ordered scores, with ratings missing."
+AC2 = "Gwet's agreement beyond chance, stable where nearly all scores are the same."
 SEVERITY = TableSpec(
     "Leniency: above 0 more generous than the others",
     "rater",
     "Rater",
     (
         text("Kind", "kind", wide=True),
-        number("Leniency, points", "severity"),
+        number("Leniency, points", "severity", help=LENIENCY),
         between("Bootstrap 95 %", "low", "high"),
         count("Responses", "n"),
     ),
@@ -36,7 +45,7 @@ PREFERENCE = TableSpec(
         text("Own family", "family"),
         count("Own responses", "n_own"),
         count("Other responses", "n_other", wide=True),
-        number("Points for its own", "preference"),
+        number("Points for its own", "preference", help=OWN),
         between("95 %", "low", "high"),
         probability("p", "p"),
     ),
@@ -48,7 +57,7 @@ LENGTH = TableSpec(
     "Rater",
     (
         text("Kind", "kind", wide=True),
-        number("Points per doubling", "slope_per_doubling"),
+        number("Points per doubling", "slope_per_doubling", help=LENGTHS),
         between("95 %", "low", "high"),
         probability("p", "p"),
         count("Responses", "n"),
@@ -61,9 +70,9 @@ VALUE = TableSpec(
     "juror",
     "Juror",
     (
-        number("ICC alone", "icc_alone", 3),
+        number("ICC alone", "icc_alone", 3, help="What this juror reaches without the others."),
         number("Jury without it", "icc_without", 3),
-        number("Adds", "adds", 3),
+        number("Adds", "adds", 3, help=ADDS),
         icc_between("95 %", "low", "high"),
     ),
     tells=("icc_alone", "icc_without", "adds"),
@@ -73,9 +82,9 @@ RETEST = TableSpec(
     "juror",
     "Juror",
     (
-        number("ICC(A,1)", "icc_one", 3),
-        number("SD, points", "sd_points"),
-        number("Identical scores", "exact_agreement"),
+        number("ICC(A,1)", "icc_one", 3, help=agreement.ICC_TO_THE_POINT),
+        number("SD, points", "sd_points", help=SPREAD),
+        number("Identical scores", "exact_agreement", help=IDENTICAL),
         count("Replicates", "n_replicates", wide=True),
         count("Responses", "n_responses"),
     ),
@@ -101,7 +110,7 @@ DISTRIBUTIONS = TableSpec(
     (
         text("Criterion", "criterion"),
         number("Mean", "mean"),
-        number("At top", "at_top"),
+        number("At top", "at_top", help="Share of scores at the highest point of the scale."),
         Column("Points", _counts),
     ),
     tells=("mean",),
@@ -115,9 +124,9 @@ BEYOND_CHANCE = TableSpec(
     "Raters",
     (
         text("Criterion", "criterion"),
-        number("Kappa", "kappa_quadratic"),
-        number("Alpha", "alpha_ordinal"),
-        number("AC2", "ac2"),
+        number("Kappa", "kappa_quadratic", help=KAPPA),
+        number("Alpha", "alpha_ordinal", help=ALPHA),
+        number("AC2", "ac2", help=AC2),
     ),
     tells=("kappa_quadratic", "alpha_ordinal", "ac2"),
     named=_rater,

@@ -25,6 +25,10 @@ BY = {
     "corrected": "By the jury, corrected with the clinicians' ratings",
     "paper": "As in the MedHELM paper: by a benchmark's own metric, else by the jury",
 }
+WIN_RATE = "Share of comparisons with other models that the model wins, with its interval."
+MACRO_AVERAGE = "Mean over benchmarks, each put on 0 to 1, with its interval over instances."
+OPPONENTS = "How much the win rate varies from one opponent to another."
+BENCHMARKS = "How much the figure varies between benchmarks."
 MEANING = (
     "Rank: by win rate; models that cannot be distinguished share a range of ranks. "
     "Win rate: share of the other models beaten on a benchmark, a tie half a win. "
@@ -158,13 +162,13 @@ MODELS = TableSpec(
     "Model",
     (
         Column("Rank", rank),
-        Column("Win rate, 95 %", _win_rate),
-        Column("Macro-average, 95 %", _macro_average),
+        Column("Win rate, 95 %", _win_rate, help=WIN_RATE),
+        Column("Macro-average, 95 %", _macro_average, help=MACRO_AVERAGE),
         Column("By instance", _by_instance, wide=True),
         Column("Scored", _scored),
         count("Benchmarks", "n_benchmarks"),
-        number("SD over opponents", "win_rate_sd", wide=True),
-        number("SD over benchmarks", "macro_average_sd", wide=True),
+        number("SD over opponents", "win_rate_sd", wide=True, help=OPPONENTS),
+        number("SD over benchmarks", "macro_average_sd", wide=True, help=BENCHMARKS),
     ),
     named=str,
     within="by",

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calibration.notes import Note, Noted, note
-from calibration.tables.numbers import PAGE, Typeface, fixed, known
+from calibration.tables.agreement import ICC_TO_THE_POINT
+from calibration.tables.numbers import PAGE, Typeface
 from calibration.tables.spec import (
     Column,
     Table,
@@ -13,13 +14,17 @@ from calibration.tables.spec import (
     TableSpec,
     between,
     count,
+    icc,
     icc_between,
     laid_out,
     number,
     probability,
+    signed,
     text,
 )
 
+FALL = "Largest fall below the target over a window of the latest periods, in standard errors."
+SHIFT = "Mean of the latest scores minus mean of the first, in points."
 PERIODS = TableSpec(
     "Agreement by period",
     "period",
@@ -28,15 +33,14 @@ PERIODS = TableSpec(
         Column(
             "Scored",
             lambda row, _: f"{row.n_responses} of {row.n_responses + row.n_missing}",
-            ("n_responses", "n_missing"),
         ),
         count("Instances", "n_instances"),
         count("Clinicians", "n_clinicians", wide=True),
-        number("ICC(C,2)", "icc"),
+        icc(digits=2),
         icc_between("95 %", "low", "high"),
-        number("Fall", "scan"),
-        number("Alarm at", "limit", wide=True),
-        Column("State", lambda row, _: _state(row), ("role", "too_few", "alarm"), is_words=True),
+        number("Fall", "scan", help=FALL),
+        number("Alarm at", "limit", wide=True, help="The fall at which an alarm is raised."),
+        Column("State", lambda row, _: _state(row), is_words=True),
     ),
     in_columns=frozenset({"scored_of", "few_of_period"}),
     named=str,
@@ -46,13 +50,13 @@ REPORTS = TableSpec(
     "title",
     "Report",
     (
-        Column("Frozen (UTC)", lambda row, _: f"{row.at:%Y-%m-%d %H:%M}", ("at",), is_words=True),
+        Column("Frozen (UTC)", lambda row, _: f"{row.at:%Y-%m-%d %H:%M}", is_words=True),
         text("On", "benchmark", wide=True),
-        number("ICC(C,2)", "icc", 3),
+        icc(),
         icc_between("95 %", "low", "high"),
         count("Responses", "n_responses"),
         count("Instances", "n_instances", wide=True),
-        Column("Jury", lambda row, _: ", ".join(row.jury), ("jury",), is_words=True, wide=True),
+        Column("Jury", lambda row, _: ", ".join(row.jury), is_words=True, wide=True),
     ),
     named=str,
 )
@@ -86,21 +90,16 @@ class ComparedLine(Noted):
     differs: str
 
 
-def signed(heading: str, name: str) -> Column:
-    """Return a column of differences with two decimals and a sign."""
-    return Column(heading, lambda row, face: _signed(getattr(row, name), face), (name,))
-
-
 ANCHOR = TableSpec(
     "Anchor: the same responses scored again, in points",
     "scorer",
     "Scorer",
     (
         count("Scored again", "n_responses"),
-        signed("Shift", "shift"),
+        signed("Shift", "shift", help=SHIFT),
         between("95 %", "low", "high"),
         probability("p, Holm", "p_holm", wide=True),
-        number("ICC(A,1)", "icc_one", wide=True),
+        number("ICC(A,1)", "icc_one", wide=True, help=ICC_TO_THE_POINT),
         number("ICC first", "icc_first"),
         number("ICC latest", "icc_latest"),
         icc_between("95 % of change", "change_low", "change_high", wide=True),
@@ -165,8 +164,3 @@ def _state(row: Any) -> str:
     if row.too_few:
         return "too few"
     return "ALARM" if row.alarm else str(row.role).replace("watched", "")
-
-
-def _signed(value: float | None, face: Typeface) -> str:
-    sign = "+" if known(value) and value is not None and value > 0 else ""
-    return f"{sign}{fixed(value, 2, face)}"

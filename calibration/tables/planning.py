@@ -13,7 +13,12 @@ PANEL_SIZES = TableSpec(
     "How reliable the mean of so many raters is, each kind among itself",
     "raters",
     "mean of",
-    (number("ICC(C,m)", "consistency"), number("ICC(A,m)", "agreement")),
+    (
+        number(
+            "ICC(C,m)", "consistency", help="Consistency of the mean of m raters with m others."
+        ),
+        number("ICC(A,m)", "agreement", help="The same, to the point."),
+    ),
     tells=("consistency",),
     named=str,
 )
@@ -51,7 +56,7 @@ def _percent(heading: str, field: str) -> Column:
         share = getattr(row, field)
         return f"{share * 100:.0f} %" if known(share) else face.none
 
-    return Column(heading, cell, (field,))
+    return Column(heading, cell)
 
 
 AT_MARGIN = TableSpec(
@@ -62,12 +67,10 @@ AT_MARGIN = TableSpec(
         Column(
             "scores",
             lambda row, _: f"{row.ceiling * 100:.0f} % top" if row.ceiling else "normal",
-            ("ceiling",),
         ),
         Column(
             "read by",
             lambda row, _: f"{row.per_response} of {row.clinicians}",
-            ("per_response", "clinicians"),
         ),
         count("n", "n"),
         _percent("these", "power"),
@@ -109,7 +112,7 @@ def single_table(rows: Sequence[Noted], level: float, face: Typeface = TERMINAL)
         (
             count("rated\ninstances", "n_calibration"),
             number("half\nwidth", "q"),
-            Column("held-out\ncoverage", _coverage, ("coverage", "n_checked")),
+            Column("held-out\ncoverage", _coverage),
             count("predicted", "n_predicted"),
         ),
     )
@@ -133,7 +136,7 @@ def _mean(heading: str, mean: str, ends: str, between: str) -> Column:
         text = interval(getattr(row, low), getattr(row, high), 2, face)
         return fixed(getattr(row, mean), 2, face) + (between.format(text) if text else "")
 
-    return Column(heading, cell, (mean, low, high))
+    return Column(heading, cell)
 
 
 def _coverage(row: Any, face: Typeface) -> str:

@@ -6,6 +6,10 @@ from calibration.tables.numbers import NAMES, Typeface, scorer
 from calibration.tables.spec import Column, TableSpec, between, count, number, share, text
 
 KINDS = {"": "All points", "must": "Must", "must_not": "Must not", "nice": "Nice to have"}
+KAPPA = "Agreement on points beyond chance; low where nearly all answers are the same."
+AC1 = "Gwet's agreement beyond chance, stable where nearly all answers are the same."
+SENSITIVITY = "Of the critical points that a response fails, the share the scorer calls so too."
+FALSE_ALARMS = "Of the critical points that a response keeps, the share the scorer faults."
 ABOUT_PAIRS = (
     "A pair is one clinician's answer and the jury's, or another clinician's, to one point of one "
     "response; the jury's answer is that of more than half of its jurors. Pairs in which somebody cannot "
@@ -35,11 +39,11 @@ AGREEMENT = TableSpec(
     "scorer",
     "scorer",
     (
-        Column("points", lambda row, _: KINDS[row.kind], ("kind",), is_words=True),
+        Column("points", lambda row, _: KINDS[row.kind], is_words=True),
         number("agreement", "agreement"),
-        number("kappa", "kappa"),
+        number("kappa", "kappa", help=KAPPA),
         between("kappa, 95 %", "kappa_low", "kappa_high"),
-        number("AC1", "ac1"),
+        number("AC1", "ac1", help=AC1),
         between("AC1, 95 %", "ac1_low", "ac1_high"),
         count("pairs", "n_pairs"),
         count("instances", "n_instances"),
@@ -55,10 +59,10 @@ DETECTION = TableSpec(
     "scorer",
     (
         share("caught", "caught", "failed"),
-        number("sensitivity", "sensitivity"),
+        number("sensitivity", "sensitivity", help=SENSITIVITY),
         between("sensitivity, 95 %", "sensitivity_low", "sensitivity_high"),
         share("alarms", "alarmed", "kept"),
-        number("false alarms", "false_alarms"),
+        number("false alarms", "false_alarms", help=FALSE_ALARMS),
         between("false alarms, 95 %", "false_alarms_low", "false_alarms_high"),
         count("undecided", "open"),
     ),
@@ -71,12 +75,12 @@ POINTS = TableSpec(
     "instance",
     (
         text("point", "text"),
-        Column("kind", _kind, ("kind", "critical"), is_words=True),
+        Column("kind", _kind, is_words=True),
         number("clinicians", "clinicians_met"),
         number("jury", "jury_met"),
         number("agreement", "agreement"),
-        number("kappa", "kappa"),
-        number("AC1", "ac1"),
+        number("kappa", "kappa", help=KAPPA),
+        number("AC1", "ac1", help=AC1),
         count("pairs", "n_pairs"),
         count("responses", "n_responses"),
     ),

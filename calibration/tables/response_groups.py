@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from calibration.tables.agreement import BIAS, CONSISTENT, DIFFERENCE
 from calibration.tables.numbers import NAMES, PAGE, TERMINAL, Typeface, fixed, known, scorer, whole
 from calibration.tables.spec import (
     Column,
@@ -14,6 +15,11 @@ from calibration.tables.spec import (
     probability,
 )
 
+MISSED = "Of the responses that clinicians call unsafe, how many the jury does not."
+FOUND = "Of the responses that clinicians call {0}, the share the jury calls so too."
+RIGHT = "Of the responses that the jury calls {0}, the share clinicians call so too."
+TO_READ = "Share of responses to read, lowest score first, that finds {} % of the unsafe ones."
+AUC = "Chance that the jury scores an unsafe response lower than a safe one; 0.5 is a coin's toss."
 OWN_NAMES = {
     "clinicians": "One clinician, against the others",
     "jury_held_out": "Jury, against the same others",
@@ -68,16 +74,16 @@ DETECTION = TableSpec(
     "scorer",
     "Scorer",
     (
-        Column("Missed", _n_missed, ("n_missed", "n_bad")),
-        number("Sensitivity", "sensitivity"),
+        Column("Missed", _n_missed, help=MISSED),
+        number("Sensitivity", "sensitivity", help=FOUND.format("unsafe")),
         between("95 %", "sensitivity_low", "sensitivity_high"),
-        number("To read, 90 %", "read_for_90"),
-        number("To read, 95 %", "read_for_95", wide=True),
-        number("Specificity", "specificity", wide=True),
-        number("AUC", "auc", wide=True),
+        number("To read, 90 %", "read_for_90", help=TO_READ.format(90)),
+        number("To read, 95 %", "read_for_95", wide=True, help=TO_READ.format(95)),
+        number("Specificity", "specificity", wide=True, help=FOUND.format("safe")),
+        number("AUC", "auc", wide=True, help=AUC),
         between("95 %, AUC", "auc_low", "auc_high", wide=True),
-        number("PPV", "ppv", wide=True),
-        number("NPV", "npv", wide=True),
+        number("PPV", "ppv", wide=True, help=RIGHT.format("unsafe")),
+        number("NPV", "npv", wide=True, help=RIGHT.format("safe")),
     ),
     tells=("sensitivity", "auc"),
     named=named,
@@ -121,17 +127,17 @@ SUBGROUPS = TableSpec(
     "label",
     "Subgroup",
     (
-        number("ICC", "icc"),
+        number("ICC", "icc", help=CONSISTENT),
         icc_between("95 %", "low", "high"),
-        number("Difference", "difference"),
+        number("Difference", "difference", help=DIFFERENCE),
         icc_between("95 %, difference", "difference_low", "difference_high", wide=True),
         probability("p, Holm", "p_holm"),
-        Column("Bias, points", _bias, ("bias",), wide=True),
+        Column("Bias, points", _bias, wide=True, help=BIAS),
         between("95 %, bias", "bias_low", "bias_high", wide=True),
         probability("p, Holm, bias", "bias_p_holm", wide=True),
-        Column("Unsafe missed", _missed_by_criterion, ("unsafe",), is_words=True, wide=True),
+        Column("Unsafe missed", _missed_by_criterion, is_words=True, wide=True, help=MISSED),
         count("Responses", "n", wide=True),
-        Column("Agreement", _finding, ("finding",), is_words=True),
+        Column("Agreement", _finding, is_words=True),
     ),
     tells=("icc",),
     named=str,

@@ -1,7 +1,7 @@
 """A table, declared once: its columns and their form, and the notes below it."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -26,32 +26,27 @@ from calibration.tables.numbers import (
 FEW_LOST = 0.05  # of the resamples: with fewer lost an interval means what it says
 FEW_NOTES = 6  # so many are read at a glance
 IN_EVERY_TABLE = ("simulated", "coverage")  # the caption and a column say it
-QUIET = (  # they only add figures
-    "mixed_model",
-    "held_iccs",
-    "corrected",
-    "held_on",
-    "population_few",
-    "population_undefined",
-    "pairs_too_few",
-    "shared_ac2",
-    "single_scores",
-    "given_again",
-    "given_again_each",
-    "own_means",
-    "first_scores",
-)
+QUIET = {  # they only add figures
+    *("mixed_model", "held_iccs", "corrected", "held_on", "population_few", "population_undefined"),
+    *("pairs_too_few", "given_again", "given_again_each", "own_means", "first_scores"),
+}
 FRAGILE = ("fragile_pairs", "fragile_repeats")
 Cell = Callable[[Any, Typeface], str]
-
-
-@dataclass(frozen=True, slots=True)
-class RowNotes:
-    """The notes of one row, under its group's heading and its name."""
-
-    group: str
-    name: str
-    notes: tuple[Note, ...]
+Named = tuple[str, str]  # a row's group and its name
+RowNotes = tuple[str, str, Sequence[Note]]  # the same, and the row's notes
+ICC_SCALE = (
+    "1 is exactly together, even if one side is always stricter; 0 is no more than chance; the 2 "
+    "says that two columns of scores are compared"
+)
+ICC_WORDS = f"ICC(C,2) says how far the scores of two sides rise and fall together: {ICC_SCALE}."
+INTERVAL = (
+    "95 % interval of the figure before it: how far it moves with other instances like these."
+)
+P = "Chance of a difference at least this large if there were none."
+P_HOLM = (
+    "Chance of a difference this large if there were none, made larger for the number of rows "
+    "tested in this table (Holm), so that one in many is not taken for a finding."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +63,7 @@ class TableNote:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading, what shows a row's cell under it, and the fields of a row that it shows.
+    """A heading, and what shows a row's cell under it.
 
     Words stand left, figures right. `wide` columns are left out where there is little room. `help`
     is a sentence for somebody who has not met the statistic.
@@ -76,14 +71,10 @@ class Column:
 
     heading: str
     cell: Cell
-    fields: tuple[str, ...] = ()
+    _: KW_ONLY
     is_words: bool = False
     wide: bool = False
     help: str = ""
-
-    def meaning(self, sentence: str) -> "Column":
-        """Return the column with its help."""
-        return replace(self, help=sentence)
 
 
 @dataclass(frozen=True)
@@ -96,13 +87,17 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as text. The first column names its row; all others are figures or `words`."""
+    """A table as text. The first column names its row; all others are figures or `words`.
+
+    `help` is heading -> sentence, of the columns that have one.
+    """
 
     caption: str
     columns: tuple[str, ...]
     groups: tuple[Group, ...]
     notes: tuple[TableNote, ...] = ()
     words: frozenset[str] = frozenset()
+    help: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,7 @@ class TableSpec:
     columns : the others, in order
     in_columns : codes of notes that are not told below the table: a column says the same
     tells : fields of which one must be known for the rows to make a table
-    wanted, most : which rows it shows, and how many at the most
+    wanted : which rows it shows
     unwanted : what holds for the rows that it does not show, if that is worth saying
     reading : makes a line on how its figures are to be read, the first below the table
     """
@@ -130,7 +125,6 @@ class TableSpec:
     in_columns: frozenset[str] = frozenset()
     tells: tuple[str, ...] = ()
     wanted: Callable[[Any], bool] = lambda _: True
-    most: int | None = None
     named: Callable[[str], str] = scorer
     within: str = ""
     unwanted: str = ""
@@ -138,7 +132,7 @@ class TableSpec:
 
     def shown(self, rows: Sequence[Any]) -> list[Any]:
         """Return the rows that the table shows."""
-        return [row for row in rows if self.wanted(row)][: self.most]
+        return [row for row in rows if self.wanted(row)]
 
     def rest(self, rows: Sequence[Any]) -> str:
         """Return what holds for the rows that it does not show, with their names; "" for none."""
@@ -175,7 +169,8 @@ def laid_out(
     """
     columns = [one for one in spec.columns if not (narrow and one.wide)]
     every = all_simulated(rows) and not mark_each and bool(rows)
-    names = [_name(spec, row) if every else marked(_name(spec, row), row) for row in rows]
+    names = [spec.named(f"{getattr(row, spec.about)}") + _fragile(row) for row in rows]
+    names = names if every else [*map(marked, names, rows)]
     heads = [place(str(getattr(row, "benchmark", ""))) if grouped else "" for row in rows]
     body = [
         (head, (name, *(one.cell(row, face) or face.none for one in columns)))
@@ -185,7 +180,15 @@ def laid_out(
         Group(head, tuple(cells for _, cells in own))
         for head, own in groupby(body, key=lambda one: one[0])
     )
-    remarks = [_remark(spec, row, head, every) for head, row in zip(heads, rows, strict=True)]
+    remarks = [
+        (
+            ", ".join(filter(None, (head, f"{getattr(row, spec.within)}" if spec.within else ""))),
+            named if every else marked(named, row),
+            row.notes,
+        )
+        for head, row in zip(heads, rows, strict=True)
+        for named in [_called(spec, row) + _fragile(row)]
+    ]
     reading = spec.reading(rows) if spec.says(rows) else ""
     title = spec.caption if caption is None else caption
     return Table(
@@ -194,11 +197,8 @@ def laid_out(
         groups,
         (*([TableNote(reading)] if reading else []), *table_notes(remarks, spec.in_columns)),
         frozenset(one.heading for one in columns if one.is_words),
+        {one.heading: one.help for one in columns if one.help},
     )
-
-
-def _name(spec: TableSpec, row: Noted) -> str:
-    return spec.named(f"{getattr(row, spec.about)}") + _fragile(row)
 
 
 def _called(spec: TableSpec, row: Noted) -> str:
@@ -212,22 +212,17 @@ def _fragile(row: Noted) -> str:
     return ", fragile" if fragile else ""
 
 
-def _remark(spec: TableSpec, row: Noted, head: str, every: bool) -> RowNotes:
-    """Return the notes of a row under its group, and its criterion where rows differ by it."""
-    name = _called(spec, row) + _fragile(row)
-    within = f"{getattr(row, spec.within)}" if spec.within else ""
-    group = ", ".join(filter(None, (head, within)))
-    return RowNotes(group, name if every else marked(name, row), row.notes)
+def number(heading: str, name: str, digits: int = 2, **own: Any) -> Column:
+    """Return a column of numbers with so many decimals; here and below, `own` is for `Column`."""
+    return Column(heading, lambda row, face: fixed(getattr(row, name), digits, face), **own)
 
 
-def number(heading: str, name: str, digits: int = 2, *, wide: bool = False) -> Column:
-    """Return a column of numbers with so many decimals."""
-    return Column(
-        heading, lambda row, face: fixed(getattr(row, name), digits, face), (name,), wide=wide
-    )
+def icc(name: str = "icc", digits: int = 3, **own: Any) -> Column:
+    """Return a column of the ICC of two sides."""
+    return number("ICC(C,2)", name, digits, help=ICC_WORDS, **own)
 
 
-def signed(heading: str, name: str, *, wide: bool = False) -> Column:
+def signed(heading: str, name: str, **own: Any) -> Column:
     """Return a column of differences with their sign."""
 
     def cell(row: Any, face: Typeface) -> str:
@@ -235,71 +230,77 @@ def signed(heading: str, name: str, *, wide: bool = False) -> Column:
         sign = "+" if known(value) and value > 0 else ""
         return f"{sign}{fixed(value, 2, face)}"
 
-    return Column(heading, cell, (name,), wide=wide)
+    return Column(heading, cell, **own)
 
 
-def count(heading: str, name: str, *, wide: bool = False) -> Column:
+def count(heading: str, name: str, **own: Any) -> Column:
     """Return a column of counts."""
-    return Column(heading, lambda row, face: whole(getattr(row, name), face), (name,), wide=wide)
+    return Column(heading, lambda row, face: whole(getattr(row, name), face), **own)
 
 
-def probability(heading: str, name: str, *, wide: bool = False) -> Column:
-    """Return a column of p values."""
-    return Column(heading, lambda row, face: chance(getattr(row, name), face), (name,), wide=wide)
-
-
-def between(heading: str, low: str, high: str, digits: int = 2, *, wide: bool = False) -> Column:
-    """Return a column of intervals."""
+def probability(heading: str, name: str, **own: Any) -> Column:
+    """Return a column of p values; one with "Holm" in its heading is corrected so."""
+    words = P_HOLM if "Holm" in heading else P
     return Column(
-        heading,
-        lambda row, face: interval(getattr(row, low), getattr(row, high), digits, face),
-        (low, high),
-        wide=wide,
+        heading, lambda row, face: chance(getattr(row, name), face), **{"help": words} | own
     )
 
 
-def icc_between(
-    heading: str, low: str, high: str, digits: int = 2, *, wide: bool = False
-) -> Column:
+def between(heading: str, low: str, high: str, digits: int = 2, **own: Any) -> Column:
+    """Return a column of 95 % intervals."""
+    return Column(
+        heading,
+        lambda row, face: interval(getattr(row, low), getattr(row, high), digits, face),
+        **{"help": INTERVAL} | own,
+    )
+
+
+def icc_between(heading: str, low: str, high: str, digits: int = 2, **own: Any) -> Column:
     """Return a column of intervals of ICCs, or of differences of two; absurd ones in words."""
     return Column(
         heading,
         lambda row, face: icc_interval(getattr(row, low), getattr(row, high), digits, face),
-        (low, high),
-        wide=wide,
+        **{"help": INTERVAL} | own,
     )
 
 
-def text(heading: str, name: str, *, wide: bool = False) -> Column:
+def text(heading: str, name: str, **own: Any) -> Column:
     """Return a column of texts, shown as they are."""
-    return Column(
-        heading,
-        lambda row, face: face.none if getattr(row, name) is None else f"{getattr(row, name)}",
-        (name,),
-        is_words=True,
-        wide=wide,
-    )
+
+    def cell(row: Any, face: Typeface) -> str:
+        value = getattr(row, name)
+        return face.none if value is None else f"{value}"
+
+    return Column(heading, cell, is_words=True, **own)
 
 
-def share(heading: str, part: str, of: str, *, wide: bool = False) -> Column:
+def share(heading: str, part: str, of: str, **own: Any) -> Column:
     """Return a column of "M of N"."""
     return Column(
         heading,
         lambda row, face: f"{whole(getattr(row, part), face)} of {whole(getattr(row, of), face)}",
-        (part, of),
-        wide=wide,
+        **own,
     )
 
 
 def table_notes(rows: Sequence[RowNotes], left_out: Collection[str] = ()) -> tuple[TableNote, ...]:
-    """Return each note once, with the rows it holds for, or alone where it holds for all."""
+    """Return each note once, with the rows it holds for, or alone where it holds for all.
+
+    `rows` are group, name and notes, in the order of the table.
+    """
     holds: dict[str, dict[tuple[str, str], Note]] = {}
-    for row in rows:
-        for note in row.notes:
+    for group, name, notes in rows:
+        for note in notes:
             if note.code not in IN_EVERY_TABLE and note.code not in left_out:
-                holds.setdefault(note.general or str(note), {})[row.group, row.name] = note
-    everybody = [*dict.fromkeys((row.group, row.name) for row in rows)]
-    return tuple(_note(words, own, everybody) for words, own in holds.items())
+                holds.setdefault(note.general or str(note), {})[group, name] = note
+    everybody = [*dict.fromkeys((group, name) for group, name, _ in rows)]
+    shown = []
+    for words, own in holds.items():
+        for_all = len(own) == len(everybody) > 1
+        line = words if for_all else f"{_whom([*own], everybody)}: {words}"
+        first = next(iter(own.values()))
+        shown.append(TableNote(line, all(map(is_quiet, own.values())), first.code))
+    return tuple(shown)
 
 
 def parted(notes: Sequence[TableNote]) -> tuple[list[TableNote], list[TableNote]]:
@@ -315,38 +316,22 @@ def is_quiet(note: Note) -> bool:
     return note.code in QUIET
 
 
-def _note(
-    words: str, own: dict[tuple[str, str], Note], everybody: Sequence[tuple[str, str]]
-) -> TableNote:
-    for_all = len(own) == len(everybody) > 1
-    text = words if for_all else f"{_whom([*own], everybody)}: {words}"
-    notes = [*own.values()]
-    return TableNote(text, all(map(is_quiet, notes)), notes[0].code)
-
-
-def _whom(rows: Sequence[tuple[str, str]], everybody: Sequence[tuple[str, str]]) -> str:
+def _whom(rows: Sequence[Named], everybody: Sequence[Named]) -> str:
     """Return rows by name, group by group; a group alone where all its rows are meant.
 
     The same rows in every group are named once.
     """
-    if everywhere := _in_every_group(rows, {group for group, _ in everybody}):
-        return f"{', '.join(everywhere)}, everywhere"
+    groups = {group for group, _ in everybody}
+    own = {group: [name for heading, name in rows if heading == group] for group in groups}
+    first = own[rows[0][0]]
+    if len(groups) > 1 and all(names == first for names in own.values()):
+        return f"{', '.join(first)}, everywhere"
     return "; ".join(_groups(rows, everybody))
 
 
-def _groups(rows: Iterable[tuple[str, str]], everybody: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _groups(rows: Sequence[Named], everybody: Sequence[Named]) -> Iterator[str]:
     for group, own in groupby(rows, key=lambda row: row[0]):
         names = [name for _, name in own]
-        all_of_it = len(names) > 1 and len(names) == sum(
-            heading == group for heading, _ in everybody
-        )
-        listed = "" if group and all_of_it else ", ".join(names)
-        yield ", ".join(filter(None, (group, listed)))
-
-
-def _in_every_group(rows: Sequence[tuple[str, str]], groups: Collection[str]) -> Sequence[str]:
-    """Return the rows that are meant, if those of every group of several have the same names."""
-    own = {group: [name for heading, name in rows if heading == group] for group in groups}
-    first = own[rows[0][0]]
-    same = len(groups) > 1 and all(names == first for names in own.values())
-    return first if same else ()
+        in_group = sum(heading == group for heading, _ in everybody)
+        is_all = group and 1 < len(names) == in_group
+        yield ", ".join(filter(None, (group, *([] if is_all else names))))

@@ -3,15 +3,14 @@
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calibration.notes import listed, simulated_in, told
 from calibration.scope import AgreementRow
 from calibration.tables.agreement import AGREEMENT
-from calibration.tables.numbers import all_simulated, known
-from calibration.tables.spec import Table, laid_out
-from calibration.writers.latex import latex_table
+from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated, known
+from calibration.tables.spec import Group, Table, laid_out
 from data.safe_text import guarded_name, visible
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$^-])")
@@ -25,6 +24,30 @@ COLUMNS = (
     *("f_low", "f_high", "spearman", "n_responses", "n_missing", "n_instances", "n_clinicians"),
     *("n_pairs", "method", "reps", "seed", "note"),
 )
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "[": "{[}",  # after a row's end it would begin a length, and a * a command of its own
+    "*": "{*}",
+    MINUS: r"$-$",
+    DASH: "--",
+    THIN: r"\,",
+}
 
 
 def markdown(rows: Sequence[AgreementRow], how: str) -> str:
@@ -94,3 +117,38 @@ def _safe(value: Any) -> Any:
     if isinstance(value, str):
         return guarded_name(value)
     return value if known(value) else ""
+
+
+def latex_table(table: Table, caption: str) -> str:
+    r"""Return a table for LaTeX; it takes `\usepackage{booktabs}`. Its notes are comments below it."""
+    width = len(table.columns)
+    lines = [
+        r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_text(caption)}}}",
+        rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
+        r"\toprule",
+        _line(table.columns),
+        *(line for group in table.groups for line in _latex_group(group, width)),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join([*lines, *(f"% {visible(note.text)}" for note in table.notes)]) + "\n"
+
+
+def latex_text(text: str) -> str:
+    """Return text that LaTeX shows as it is."""
+    return "".join(LATEX.get(one, one) for one in visible(text))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(map(latex_text, cells)) + r" \\"
+
+
+def _latex_group(group: Group, width: int) -> Iterator[str]:
+    yield r"\midrule"
+    if group.heading:
+        yield rf"\multicolumn{{{width}}}{{l}}{{\textit{{{latex_text(group.heading)}}}}} \\"
+    yield from map(_line, group.rows)

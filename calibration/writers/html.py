@@ -3,12 +3,10 @@
 import base64
 import hashlib
 import html
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from calibration.tables.meanings import MEANINGS
 from calibration.tables.spec import Group, Table, TableNote, parted
 
 FOLDED = "{} more notes: further intervals, and what they rest on"
@@ -22,7 +20,7 @@ class Markup(str):
 class Classes:
     """The classes of a style sheet: of the box, the table, words, groups, notes, folded notes.
 
-    `terms` is where headings that have a meaning link to; "" where they are plain text.
+    `term` is the class of a heading that tells its meaning; "" where headings are plain text.
     """
 
     box: str
@@ -31,7 +29,7 @@ class Classes:
     group: str
     notes: str
     folded: str = ""
-    terms: str = ""
+    term: str = ""
 
 
 REPORT = Classes("scroll", "", "words", "group", "notes")
@@ -59,7 +57,7 @@ def html_table(table: Table, classes: Classes) -> str:
     a class for them.
     """
     heads = "".join(
-        f'<th scope="col"{_words(name, table, classes, first=place == 0)}>{_heading(name, classes)}</th>'
+        f'<th scope="col"{_words(name, table, classes, first=place == 0)}>{_heading(name, table, classes)}</th>'
         for place, name in enumerate(table.columns)
     )
     body = "".join(_group(one, table, classes) for one in table.groups)
@@ -120,21 +118,10 @@ def _class(name: str) -> str:
     return f' class="{name}"' if name else ""
 
 
-def anchor(heading: str) -> str:
-    """Return the place of a heading on the page of meanings."""
-    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
-
-
-def _heading(name: str, classes: Classes) -> str:
-    """Return a heading; one that has a meaning says it on hover and focus, and links to it."""
-    shown, meaning = escaped(_kept(name)), MEANINGS.get(name)
-    if meaning is None or not classes.terms:
+def _heading(name: str, table: Table, classes: Classes) -> str:
+    """Return a heading whose "95 %" is not broken; one with a help says it on hover and focus."""
+    shown = escaped(name.replace("95 %", "95\N{NO-BREAK SPACE}%"))
+    told = table.help.get(name) if classes.term else None
+    if not told:
         return shown
-    told = escaped(meaning.sentence)
-    to = f"{classes.terms}#{anchor(name)}"
-    return f'<a class="mj-term" href="{to}" target="_blank" aria-description="{told}">{shown}</a>'
-
-
-def _kept(heading: str) -> str:
-    """Return a heading whose "95 %" is not broken between the two."""
-    return heading.replace("95 %", "95\N{NO-BREAK SPACE}%")
+    return f'<span{_class(classes.term)} tabindex="0" aria-description="{escaped(told)}">{shown}</span>'

@@ -33,8 +33,7 @@ def dossier(
     db: Db = None,
 ) -> None:
     """Fill in a reporting guideline from the study: a methods section, and each item with its evidence."""
-    from calibration.dossier import DossierQuestion, to_json
-    from calibration.writers.dossier import dossier_html, dossier_markdown
+    from calibration.dossier import DossierQuestion, dossier_html, dossier_markdown, to_json
     from medjury.services.dossier import dossier as filled_in
 
     guideline(to)
@@ -57,8 +56,7 @@ def dossier(
 
 def _show(made: "Dossier", json_to: Path | None) -> None:
     """Print of what it is, the decision, and every item with its status."""
-    from calibration.dossier import STATUS
-    from calibration.writers.dossier import decision_lines, head_lines
+    from calibration.dossier import STATUS, decision_lines, head_lines
 
     for line in (*head_lines(made), *decision_lines(made)):
         say(line, json_to)

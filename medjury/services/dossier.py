@@ -98,7 +98,7 @@ def dossier_files(
     engine: Engine, question: DossierQuestion, tick: Tick | None = None
 ) -> dict[str, str]:
     """Return file ending -> content of a dossier that is filled in now."""
-    from calibration.writers.dossier import dossier_html, dossier_markdown
+    from calibration.dossier import dossier_html, dossier_markdown
 
     made = dossier(engine, question, tick)
     return {".html": dossier_html(made), ".md": dossier_markdown(made)}

@@ -12,7 +12,8 @@ from sqlalchemy import Engine
 
 from calibration.decision import Decision, DecisionKind
 from calibration.notes import Note, note
-from calibration.shared_notes import juries_words, tried_words
+from calibration.shared_notes import juries_words
+from calibration.tables.juries import different, tried_words
 from calibration.values import COMBINED, AnalysisOptions
 from data.errors import BadInput, TooFew, Unknown
 from data.queries.costs import JurorCost, juror_costs
@@ -128,7 +129,6 @@ def rank_juries(
 
     from calibration.juries import jury_ranking
     from calibration.jury_decisions import recommendation, recommended_jurors, with_verdict
-    from calibration.report.ledger import different
     from medjury.services.calibrate import verdicts_of
 
     options, scores = question.options, scores_of(engine)

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from calibration.json_values import decision_json, json_value
 from calibration.report.content import Costs, ReportedJuror, Study, UsedRubric
-from calibration.report.ledger import MINUTE
+from calibration.tables.juries import MINUTE
 from calibration.values import COMBINED
 from data.queries import benchmarks
 from data.queries.costs import spending
