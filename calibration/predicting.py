@@ -506,10 +506,11 @@ def _responses(
     table: pd.DataFrame, sample: RatedSample, rubric: RubricShape, of_all: tuple[Note, ...]
 ) -> pd.DataFrame:
     """Return `COLUMNS` of responses: intervals cut at the scale, outside which no composite lies."""
-    jury, slack, mapped = table["jury"], 10**-DIGITS, np.full(len(table), np.nan)
+    jury, slack = table["jury"], 10**-DIGITS
+    mapped: Array = np.full(len(table), np.nan)
     is_beyond = np.zeros(len(table), dtype=np.bool_)
     if len(sample.jury) >= LEAST_FIT:
-        mapped = np.interp(jury, *isotonic_map(sample.jury, sample.clinicians))
+        mapped = np.interp(jury.to_numpy(), *isotonic_map(sample.jury, sample.clinicians))
         is_beyond = ~jury.between(sample.jury.min() - slack, sample.jury.max() + slack).to_numpy()
     is_cut = (table["low"] < rubric.low - slack) | (table["high"] > rubric.high + slack)
     beyond = note("outside_map", "outside what the map was fitted on")
