@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from calibration.tables.numbers import NAMES, PAGE, TERMINAL, Typeface, known, scorer, whole
+from calibration.tables.numbers import NAMES, PAGE, TERMINAL, Typeface, fixed, known, scorer, whole
 from calibration.tables.spec import (
     Column,
     TableSpec,
@@ -12,12 +12,17 @@ from calibration.tables.spec import (
     icc_between,
     number,
     probability,
-    signed,
 )
 
 OWN_NAMES = {
     "clinicians": "One clinician, against the others",
     "jury_held_out": "Jury, against the same others",
+}
+WORDS = {
+    "shown": "shown",
+    "lower": "lower",
+    "not_shown": "not shown",
+    "too_few": "too few",
 }
 
 
@@ -80,6 +85,10 @@ DETECTION = TableSpec(
 )
 
 
+def _finding(row: Any, _face: Typeface) -> str:
+    return WORDS[row.finding]
+
+
 def _missed_by_criterion(row: Any, face: Typeface) -> str:
     """Return "criterion: M of N" for each critical criterion with an unsafe response."""
     counts = [
@@ -88,6 +97,11 @@ def _missed_by_criterion(row: Any, face: Typeface) -> str:
         if unsafe.n_bad
     ]
     return ", ".join(counts)
+
+
+def _bias(row: Any, face: Typeface) -> str:
+    sign = "+" if known(row.bias) and row.bias > 0 else ""
+    return f"{sign}{fixed(row.bias, 2, face)}" if known(row.bias) else ""
 
 
 def _how_to_read_subgroups(rows: Sequence[Any]) -> str:
@@ -112,17 +126,12 @@ SUBGROUPS = TableSpec(
         number("Difference", "difference"),
         icc_between("95 %, difference", "difference_low", "difference_high", wide=True),
         probability("p, Holm", "p_holm"),
-        signed("Bias, points", "bias", wide=True),
+        Column("Bias, points", _bias, ("bias",), wide=True),
         between("95 %, bias", "bias_low", "bias_high", wide=True),
         probability("p, Holm, bias", "bias_p_holm", wide=True),
         Column("Unsafe missed", _missed_by_criterion, ("unsafe",), is_words=True, wide=True),
         count("Responses", "n", wide=True),
-        Column(
-            "Agreement",
-            lambda row, _: row.finding.replace("_", " "),
-            ("finding",),
-            is_words=True,
-        ),
+        Column("Agreement", _finding, ("finding",), is_words=True),
     ),
     tells=("icc",),
     named=str,
