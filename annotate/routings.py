@@ -26,13 +26,12 @@ from calibration.routing import (
     work_lines,
 )
 from calibration.tables.numbers import PAGE
-from data.csv_files import csv_bytes
+from data.csv_files import csv_bytes, frame_cells
 from data.errors import Conflict
 from data.queries.ledger import fingerprint
 from medjury.services.routing import (
     changed_since,
     csv_of,
-    csv_of_decided,
     keep_as,
     kept_rule,
     kept_rules,
@@ -119,5 +118,5 @@ def routed_by(engine: Engine, asked: RoutedByQuestion) -> RoutedByAnswer:
         kept_details(rule, why),
         changed_line(changed) if changed else "",
         bool(rule.simulated),
-        csv_bytes(*csv_of_decided(decided)),
+        csv_bytes(*frame_cells(decided)),
     )

@@ -140,8 +140,8 @@ def _within_unit(over: Any, under: Any) -> Array:
 
 def stratified(
     means: Sequence[ClusteredMean], sizes: Sequence[int], level: float
-) -> tuple[float, Interval]:
-    """Return the mean over strata of given sizes, each sampled by itself, and its t interval.
+) -> tuple[float, float, Interval]:
+    """Return the mean over strata of given sizes, each sampled by itself, its error and t interval.
 
     sum w mean, error^2 = sum w^2 error^2 with w = size / sum of sizes. Degrees of freedom after
     Satterthwaite (1946). NaN where a stratum's mean or error is.
@@ -150,10 +150,11 @@ def stratified(
     parts = (shares * [stratum.error for stratum in means]) ** 2
     mean, squared = float(shares @ [stratum.value for stratum in means]), float(parts.sum())
     if not squared > 0:
-        return mean, UNDEFINED
+        return mean, NAN, UNDEFINED
     freedom = squared**2 / float((parts**2 / [one.instances - 1 for one in means]).sum())
-    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * math.sqrt(squared)
-    return mean, Interval(mean - reach, mean + reach)
+    error = math.sqrt(squared)
+    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
+    return mean, error, Interval(mean - reach, mean + reach)
 
 
 def standardised_difference(rated: Array, unrated: Array) -> float:
@@ -430,26 +431,18 @@ def _of_benchmark(
         coverage=coverage,
         n_checked=n_checked,
     )
-    table, least = scored.assign(clinician_scale=NAN, low=low, high=high), least_instances(level)
-    is_beyond = np.zeros(len(jury), dtype=np.bool_)
-    if n >= LEAST_FIT:
-        knots, values = isotonic_map(sample.jury, sample.clinicians)
-        table["clinician_scale"] = np.interp(jury, knots, values)
-        slack = 10**-DIGITS
-        is_beyond = (jury < knots[0] - slack) | (jury > knots[-1] + slack)
-    few = note(
-        "few_to_calibrate",
-        f"no interval: {{responses:rated instance}}, {{least}} are needed for {100 * level:g} %",
-        responses=row.n_calibration,
-        least=least,
-        level=level,
-    )
-    few_to_calibrate = few if row.n_calibration < least else None
-    notes = [reason] if reason else [few_to_calibrate, *_notes(scope, row, sample, composites)]
+    least, few = least_instances(level), None
+    if row.n_calibration < least:
+        words = (
+            f"no interval: {{responses:rated instance}}, {{least}} are needed for {100 * level:g} %"
+        )
+        about = {"responses": row.n_calibration, "least": least, "level": level}
+        few = note("few_to_calibrate", words, **about)
+    notes = [reason] if reason else [few, *_notes(scope, row, sample, composites)]
     row = replace(row, notes=noted(*notes, _simulated(scope)))
     made_up = note("raters_simulated", "simulated raters") if row.simulated else None
-    of_all = noted(reason or few_to_calibrate, made_up)
-    return row, means, _responses(table, is_beyond, scores.rubrics[scope.name], of_all)
+    shape, of_all = scores.rubrics[scope.name], noted(reason or few, made_up)
+    return row, means, _responses(scored.assign(low=low, high=high), sample, shape, of_all)
 
 
 def _combined(
@@ -467,8 +460,8 @@ def _combined(
     if reason or not defined:
         return replace(row, n_rated=0, n_unrated=0, notes=noted(reason, _simulated(scope)))
     sizes = [own.n_rated + own.n_unrated for own, _ in defined]
-    alone, of_alone = stratified([mean.clinicians for _, mean in defined], sizes, level)
-    corrected, ends = stratified([mean.corrected for _, mean in defined], sizes, level)
+    alone, error, of_alone = stratified([mean.clinicians for _, mean in defined], sizes, level)
+    corrected, least, ends = stratified([mean.corrected for _, mean in defined], sizes, level)
     notes = []
     if in_no_mean := [own.benchmark for own, _ in parts if not own.n_rated]:
         left_out = "left out of all means, without a response that both rated: {benchmarks}"
@@ -486,6 +479,7 @@ def _combined(
         low=ends.low,
         high=ends.high,
         n_unrated=sum(own.n_unrated for own, _ in defined),
+        gain=(error / least) ** 2,
         notes=noted(*notes, _simulated(scope)),
     )
 
@@ -509,20 +503,24 @@ def _composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
 
 
 def _responses(
-    table: pd.DataFrame, is_beyond: Flags, rubric: RubricShape, of_all: tuple[Note, ...]
+    table: pd.DataFrame, sample: RatedSample, rubric: RubricShape, of_all: tuple[Note, ...]
 ) -> pd.DataFrame:
     """Return `COLUMNS` of responses: intervals cut at the scale, outside which no composite lies."""
-    slack = 10**-DIGITS
+    jury, slack = table["jury"], 10**-DIGITS
+    mapped: Array = np.full(len(table), np.nan)
+    is_beyond = np.zeros(len(table), dtype=np.bool_)
+    if len(sample.jury) >= LEAST_FIT:
+        mapped = np.interp(jury.to_numpy(), *isotonic_map(sample.jury, sample.clinicians))
+        is_beyond = ~jury.between(sample.jury.min() - slack, sample.jury.max() + slack).to_numpy()
     is_cut = (table["low"] < rubric.low - slack) | (table["high"] > rubric.high + slack)
-    beyond, cut = (
-        note("outside_map", "outside what the map was fitted on"),
-        note("cut_at_scale", "cut at the scale"),
-    )
+    beyond = note("outside_map", "outside what the map was fitted on")
+    cut = note("cut_at_scale", "cut at the scale")
     notes = [
         noted(beyond if is_out else None, cut if is_over else None, *of_all)
         for is_out, is_over in zip(is_beyond, is_cut, strict=True)
     ]
     return table.assign(
+        clinician_scale=mapped,
         low=table["low"].clip(lower=rubric.low),
         high=table["high"].clip(upper=rubric.high),
         rated_by_clinicians=table["clinicians"].notna(),

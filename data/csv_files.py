@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from data.errors import BadFile
 from data.files import whole_file
 from data.safe_text import guarded, guarded_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FOR_SPREADSHEETS = "utf-8-sig"
 FREE_TEXT = {"comment", "remark", "text", "note", "actor", "title"}
@@ -59,6 +62,22 @@ def cells(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[l
             guard(value) if isinstance(value, str) else _cell(value)
             for guard, value in zip(guards, row, strict=True)
         ]
+
+
+def frame_cells(table: "pd.DataFrame") -> tuple[list[str], Iterator[list[object]]]:
+    """Return a frame of responses as `cells` with its columns: each instance has its own name.
+
+    What is missing in the frame is an empty cell.
+    """
+    columns = [str(name) for name in table.columns]
+    values = table.astype(object)
+    if "instance_id" in table:
+        values["instance_id"] = [
+            str(name).removeprefix(f"{benchmark}/")
+            for name, benchmark in zip(table["instance_id"], table["benchmark"], strict=True)
+        ]
+    rows = values.where(values.notna(), None).itertuples(index=False, name=None)
+    return columns, cells(columns, rows)
 
 
 def _cell(value: Any) -> object:

@@ -44,6 +44,12 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.plan\.json\.rows\[\d+\]\.n_(bonett|zou) is gone",
     r"\.plan\.json\.sentences has \d+ for \d+",
     r"\.route\.json\.more_rated_responses is gone",
+    r"\.(calibrate|published)\.json\.detection\[\d+\]\.(n_found|n_instances|n_bad_instances) is gone",
+    # by t over instances, where they were of the bootstrap; less what columns say
+    r"\.(calibrate|published)\.json\.detection\[\d+\]\.(auc_low|auc_high|notes)\b.*",
+    r"\.route\.json\.caught_at_20\.(low|high): .*",  # Wilson's over instances, as of sensitivity
+    r"\.predict\.json\.benchmarks\[\d+\]\.(n_(both|fit) is gone|notes?\b.*)",
+    r"\.errors\.json\.benchmarks\[\d+\]\.groups\[\d+\]\.(n_instances|n_scored|n_twice) is gone",
     r"\.models\.json\.detectable is gone",
     r"\.models\.json\.rows\[\d+\]\.(rank(_low|_high)?|(win_rate_)?unchanged|least_instances) is gone",
     r"\.models\.json\.rows\[\d+\]\.notes.*",  # two are gone that said what fields say

@@ -126,6 +126,7 @@ def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_
     )
     assert combined.n_rated == parts[0].n_rated + parts[1].n_rated
     assert math.isnan(combined.q)
+    assert combined.gain > 1
 
 
 def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():

@@ -197,9 +197,9 @@ def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
 
 
 def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
-    mean, ends = stratified([mean_of(4, 0.1, 10), mean_of(2, 0.3, 20)], [300, 100], 0.9)
+    mean, error, ends = stratified([mean_of(4, 0.1, 10), mean_of(2, 0.3, 20)], [300, 100], 0.9)
 
-    assert mean == pytest.approx(3.5)
+    assert (mean, error) == pytest.approx((3.5, math.sqrt((0.75 * 0.1) ** 2 + (0.25 * 0.3) ** 2)))
     parts = np.array([(0.75 * 0.1) ** 2, (0.25 * 0.3) ** 2])
     freedom = parts.sum() ** 2 / (parts**2 / [9, 19]).sum()
     by_hand = stats.t.interval(0.9, freedom, loc=3.5, scale=math.sqrt(parts.sum()))

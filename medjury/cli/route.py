@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from data.csv_files import write_csv
+from data.csv_files import frame_cells, write_csv
 from data.errors import BadFile, BadInput
 from data.person import OPERATOR
 from medjury.cli.files import write_json, writes_to
@@ -134,7 +134,7 @@ def _refuse_a_question(context: typer.Context) -> None:
 def _route_by(engine: "Engine", name: str, csv_to: Path | None, json_to: Path | None) -> None:
     """Route every response by a kept rule."""
     from calibration.routing import changed_line, kept_details, kept_headline
-    from medjury.services.routing import changed_since, csv_of_decided, kept_rule, route_study
+    from medjury.services.routing import changed_since, kept_rule, route_study
 
     kept = kept_rule(engine, name)
     changed = changed_since(engine, kept.rule)
@@ -145,7 +145,7 @@ def _route_by(engine: "Engine", name: str, csv_to: Path | None, json_to: Path | 
     for line in (kept_headline(name, kept.rule, why), *kept_details(kept.rule, why), *changes):
         say(line, json_to)
     if csv_to is not None:
-        say(f"{csv_to}: {write_csv(csv_to, *csv_of_decided(decided))} responses", json_to)
+        say(f"{csv_to}: {write_csv(csv_to, *frame_cells(decided))} responses", json_to)
     passed = int((decided["decision"] == "pass").sum())
     counts = {"passed": passed, "read": len(decided) - passed, "changed": list(changed)}
     about = {"name": name, "sha256": kept.sha256, "at": kept.at.isoformat(), "by": kept.by}

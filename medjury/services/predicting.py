@@ -14,7 +14,7 @@ from calibration.json_values import decision_json
 from calibration.notes import told
 from calibration.scope import checked_jury
 from calibration.values import AnalysisOptions
-from data.csv_files import cells
+from data.csv_files import frame_cells
 from medjury.services.calibrate import verdicts_of
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
@@ -103,12 +103,5 @@ def csv_of(responses: pd.DataFrame) -> tuple[list[str], Iterator[list[object]]]:
 
     A response's notes become words in `note`, and an instance has its own name.
     """
-    names = [
-        str(name).removeprefix(f"{benchmark}/")
-        for name, benchmark in zip(responses["instance_id"], responses["benchmark"], strict=True)
-    ]
-    table = responses.assign(instance_id=names, note=responses["notes"].map(told))
-    table = table.drop(columns="notes").astype(object)
-    columns = [str(name) for name in table.columns]
-    rows = table.where(table.notna(), None).itertuples(index=False, name=None)
-    return columns, cells(columns, rows)
+    table = responses.assign(note=responses["notes"].map(told)).drop(columns="notes")
+    return frame_cells(table)

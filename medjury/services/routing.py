@@ -25,7 +25,7 @@ from calibration.routing import (
     RoutingRule,
 )
 from calibration.scores import Scores
-from data.csv_files import cells
+from data.csv_files import frame_cells
 from data.errors import BadInput, Unknown
 from data.pace import Work
 from data.person import Person, only
@@ -153,20 +153,9 @@ def csv_of(result: StudyRoutes) -> tuple[list[str], Iterator[list[object]]]:
 
     `score` is the risk by the rule that decides; a response without one is read.
     """
-    table = result.table
-    names = [
-        str(name).removeprefix(f"{benchmark}/")
-        for name, benchmark in zip(table["instance_id"], table["benchmark"], strict=True)
-    ]
-    given = table["clinicians"].notna()
-    rows = table.assign(instance_id=names, rated_by_clinicians=given, score=table["risk"])
-    return COLUMNS, cells(COLUMNS, _plain(rows[COLUMNS]))
-
-
-def _plain(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows with Python's values, None where there is none."""
-    values = table.astype(object)
-    yield from values.where(values.notna(), None).itertuples(index=False, name=None)
+    given = result.table["clinicians"].notna()
+    rows = result.table.assign(rated_by_clinicians=given, score=result.table["risk"])
+    return frame_cells(rows[COLUMNS])
 
 
 @only(Role.COORDINATOR)
@@ -283,12 +272,6 @@ def route_study(engine: Engine, rule: RoutingRule) -> pd.DataFrame:
     """Return the decision of a kept rule on every response of the study: see `route_by`."""
     table = candidates(scores_of(engine), rule.jury, rule.needed, rule.harm.criterion)
     return route_by(rule, table, {one.name: one.rubric.sha256 for one in benchmarks(engine)})
-
-
-def csv_of_decided(decided: pd.DataFrame) -> tuple[list[str], Iterator[list[object]]]:
-    """Return the columns of the file, and a row a response: nothing in it is a formula."""
-    columns = [*decided.columns]
-    return columns, cells(columns, _plain(decided))
 
 
 def _settings(engine: Engine, jury: Sequence[str]) -> dict[str, str]:
