@@ -6,7 +6,7 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.error_values import BenchmarkErrors, Example
-from calibration.models.rows import CategoryRow, ModelRow
+from calibration.model_values import CategoryRow, ModelRow
 from calibration.notes import Note
 from calibration.planning.rows import PlanOptions
 from calibration.routing.values import RouteQuestion
@@ -106,11 +106,12 @@ class Behind:
 class ModelsFigures:
     """A comparison as the screen shows it; the rows are what charts are drawn from.
 
-    `models` has first the rows by the way of scoring that decides.
+    Tables have first the rows by the way of scoring that decides.
     """
 
     decision: Decision
     models: Table
+    differences: Table | None
     rows: tuple[ModelRow, ...]
     categories: tuple[CategoryRow, ...]
     jury: tuple[str, ...]

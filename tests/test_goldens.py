@@ -45,6 +45,12 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.plan\.json\.sentences has \d+ for \d+",
     r"\.route\.json\.more_rated_responses is gone",
     r"\.models\.json\.detectable is gone",
+    # by t with the error between instances, where they were percentiles that told equal models apart too often
+    r"\.models\.json\.(categories\[\d+\]|decision(\.reasons\[\d+\])?)\.(low|high): .*",
+    r"\.models\.json\.rows\[\d+\]\.(shared_rank_(low|high): |not_told_apart).*",  # by p of all pairs (Holm)
+    r"\.models\.json\.rows\[\d+\]\.(win_rate_by_instance|n_paired) is gone",
+    r"\.models\.json\.categories\[\d+\]\.notes?\b.*",  # they said what fields say
+    r"\.models\.json\.decision\.reasons\[\d+\]\.(code: 'leads_by' became 'models_differ'|(of|next) is gone)",
     r"\.models\.json\.rows\[\d+\]\.(rank(_low|_high)?|(win_rate_)?unchanged|least_instances) is gone",
     r"\.models\.json\.rows\[\d+\]\.notes.*",  # two are gone that said what fields say
     r"\.models\.json\.categories\[\d+\]\.unchanged is gone",

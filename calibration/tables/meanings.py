@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from calibration.tables import agreement
+from calibration.tables import agreement, models
 from calibration.tables.agreement import ICC_SCALE
 from calibration.tables.spec import TableSpec
 
@@ -62,15 +62,6 @@ MEANINGS = {
     "AC2": Meaning(
         "Gwet's agreement beyond chance that stays stable where nearly all scores are the same.",
         AGREEMENT,
-    ),
-    "Win rate, 95 %": Meaning(
-        "Share of comparisons with other models that the model wins, with its interval.", MODELS
-    ),
-    "Macro-average, 95 %": Meaning(
-        "Mean over benchmarks, each put on 0 to 1, with its interval over instances.", MODELS
-    ),
-    "SD over opponents": Meaning(
-        "How much the win rate varies from one opponent to another.", MODELS
     ),
     "Share": Meaning("Of the responses that clinicians read, how many are in this group.", ERRORS),
     "95 %, share": Meaning("95 % interval of the share, with instances as clusters.", ERRORS),
@@ -140,7 +131,6 @@ MEANINGS = {
     "Unsafe missed": Meaning(
         "Of the responses that clinicians call unsafe, how many the jury does not.", UNSAFE
     ),
-    "SD over benchmarks": Meaning("How much the figure varies between benchmarks.", MODELS),
     "95 % of change": Meaning(
         "95 % interval of the change between the first and the latest scores.", MONITOR
     ),
@@ -160,7 +150,10 @@ MEANINGS = {
         "95 % interval of the share of false alarms, over instances.", POINTS
     ),
 }
-COLUMNS = {AGREEMENT: agreement}  # page of the docs -> the tables whose columns say what they mean
+COLUMNS = {
+    AGREEMENT: agreement,
+    MODELS: models,
+}  # page of the docs -> the tables whose columns say what they mean
 MEANINGS |= {
     column.heading: Meaning(column.help, page)
     for page, tables in COLUMNS.items()
