@@ -17,6 +17,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,11 +25,12 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from calibration.agreement import PanelColumns, column_icc, columns, scorer_replicates
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.rating_matrix import RatingMatrix
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_table
+from calibration.weighted import scorer_iccs
 
 T = TypeVar("T")
 R = shutil.which("Rscript")
@@ -65,7 +67,7 @@ def bootstrap() -> None:
     pair = columns(grid, panel, "paper")
     icc = column_icc(pair.clinicians, pair.scorer, "paper")
     how = BootstrapPlan(grid.n_clusters, len(grid.responses), REPS, 0)
-    statistic = scorer_replicates(grid, panel, (), "paper")
+    statistic = partial(scorer_iccs, grid, [panel], "paper")
     ours, drawn = _best(lambda: replicates(statistic, how), 7)
     theirs, peer = _pingouin(grid)
     gap = float(np.abs(drawn[:PINGOUIN_REPS, 0] - peer).max())

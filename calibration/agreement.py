@@ -1,7 +1,7 @@
 """How far a scorer (a jury, one juror or a metric) agrees with the clinicians' mean.
 
-The ICC of two columns, why there may be none, and the same ICC under any weights of the instances:
-without each in turn (the jackknife), or as often as a bootstrap draws them.
+The ICC of two columns, and why there may be none. `weighted.scorer_iccs` has the same ICC under any
+weights of the instances.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.bootstrap import Counts
 from calibration.icc import icc_consistency
 from calibration.notes import Figures, Note, filled, undefined
 from calibration.rating_matrix import (
@@ -19,18 +18,7 @@ from calibration.rating_matrix import (
     without_variance,
     z_within_raters,
 )
-from calibration.resampled_moments import (
-    Moments,
-    Prepared,
-    ResampleBatch,
-    ResponseBlock,
-    icc_of_moments,
-    joint_statistic,
-    moments,
-    moments_of_raters,
-    prepare,
-)
-from calibration.scores import Array, Flags, Integers
+from calibration.scores import Array, Flags
 from calibration.shared_notes import SAME_SCORE, TOO_FEW_RESPONSES
 from calibration.values import Method
 
@@ -180,64 +168,6 @@ def why_no_icc(
 
 def _flat(column: Array) -> bool:
     return bool(np.ptp(column) <= FLAT * np.abs(column).max())
-
-
-@dataclass(frozen=True, eq=False)
-class ScorerReplicates:
-    """ICCs of a jury and of single scorers with the clinicians, resample by resample.
-
-    Called with counts (B, clusters) it returns shape (B, [jury] + singles). Both methods
-    start again from the composites: "paper" recomputes every rater's mean and sd over the
-    resampled responses, "published" the mean and sd of the two columns.
-    """
-
-    prepared: Prepared
-    clinicians: Integers
-    jury: Integers
-    jury_present: Array
-    singles: Integers
-
-    def __call__(self, counts: Counts) -> Array:
-        """Return the ICC of every scorer in every resample; NaN where undefined."""
-        return joint_statistic(self.prepared, [self])(counts)
-
-    def sums(self, part: ResponseBlock) -> Array:
-        """Return the sums of every scorer's column with the clinicians', (6, B, scorers)."""
-        data, clinical = part.prepared, part.column(self.clinicians)
-        weights = part.weights * (clinical.count > 0)
-        alone = moments_of_raters(weights, clinical.mean, data, self.singles).stacked
-        if not len(self.jury):
-            return alone
-        jury = part.column(self.jury)
-        shared = weights * self.jury_present[part.rows] * (jury.count > 0)
-        whole = moments(shared, jury.mean, clinical.mean).stacked
-        return np.concatenate([whole[:, :, None], alone], axis=2)
-
-    def value(self, sums: Array, stack: ResampleBatch) -> Array:
-        """Return the ICCs from the sums over all responses."""
-        by = stack.by
-        # A rater without variance in a resample has factor 0, and so no ICC.
-        alone = np.where(by.defined[:, self.singles] > 0, by.factor[:, self.singles], np.nan)
-        scaled = np.ones((len(alone), int(len(self.jury) > 0)))  # the jury's column is z already
-        factor = np.hstack([scaled, alone])
-        restandardise = self.prepared.method == "published"
-        return icc_of_moments(Moments(*sums), factor, restandardise=restandardise)
-
-
-def scorer_replicates(
-    grid: RatingMatrix, jury: PanelColumns | None, singles: Sequence[str], method: Method
-) -> ScorerReplicates:
-    """Return the resampled ICCs of a jury, if there is one, and of single jurors and metrics."""
-    members = jury.members if jury else ()
-    present = jury.present(grid) if jury else np.zeros(len(grid.responses), dtype=np.bool_)
-    data, clinicians = prepare(grid, method), grid.of_kind("clinician")
-    return ScorerReplicates(
-        prepared=data,
-        clinicians=clinicians,
-        jury=grid.columns(members),
-        jury_present=present.astype(np.float64),
-        singles=grid.columns(singles),
-    )
 
 
 def unscaled(grid: RatingMatrix, raters: Sequence[str]) -> tuple[str, ...]:

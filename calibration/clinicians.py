@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibration import weighted
 from calibration.agreement import PanelColumns
 from calibration.icc import UNDEFINED, Interval
-from calibration.intervals import difference_interval, jackknife_error, jackknife_interval, left_out
+from calibration.intervals import icc_difference, jackknife_error, jackknife_interval, left_out
 from calibration.like_for_like import (
     LEAST_CLINICIANS,
     LikeForLike,
-    held_replicates,
     like_for_like,
 )
 from calibration.notes import Noted, note, noted
@@ -116,13 +116,18 @@ def yardstick(
     return Yardstick(
         jackknife_interval(of_jury, mirrored=True),
         jackknife_interval(of_clinician, mirrored=True),
-        difference_interval(of_jury, of_clinician, mirrored=True),
-        difference_interval(of_jury, of_clinician, level, mirrored=True),
+        _ends(of_jury, of_clinician, 0.95),
+        _ends(of_jury, of_clinician, level),
         without,
         jackknife_error(of_jury - of_clinician),
         len(of_jury) - 1,
         int((~np.isfinite(of_jury - of_clinician)[1:]).sum()),
     )
+
+
+def _ends(of_jury: Array, of_clinician: Array, level: float) -> Interval:
+    found = icc_difference(of_jury, of_clinician, level, mirrored=True)
+    return Interval(found.low, found.high)
 
 
 def _without(grid: RatingMatrix, jury: PanelColumns, clinician: str, method: Method) -> Without:
@@ -140,7 +145,8 @@ def held_iccs(grid: RatingMatrix, jury: PanelColumns, held: LikeForLike, method:
 
     The first row is of all instances, the others without each (or each group) in turn.
     """
-    return held_replicates(grid, jury, held, method).iccs(left_out(grid.n_clusters))
+    compared = [(one.clinician, one.rows) for one in held.defined]
+    return weighted.held_iccs(grid, jury, method, compared, left_out(grid.n_clusters))
 
 
 def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterator[ClinicianRow]:

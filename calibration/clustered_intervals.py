@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from calibration.icc import UNDEFINED, Interval
-from calibration.jackknife import TestedDifference
+from calibration.intervals import Difference
 from calibration.scores import Array, Integers
 from calibration.values import NAN
 
@@ -115,7 +115,7 @@ def clustered_mean(values: Array, clusters: Integers, n_clusters: int) -> Cluste
     return ClusteredMean(mean, scale * off, instances)
 
 
-def mean_difference(first: ClusteredMean, second: ClusteredMean) -> TestedDifference:
+def mean_difference(first: ClusteredMean, second: ClusteredMean) -> Difference:
     """Return the difference of two means that may share instances, by Welch's t.
 
     References
@@ -125,12 +125,12 @@ def mean_difference(first: ClusteredMean, second: ClusteredMean) -> TestedDiffer
     gap, moves = first.value - second.value, first.moves - second.moves
     parts = [(mean.error**2, mean.instances - 1) for mean in (first, second)]
     if not all(error > 0 for error, _ in parts):
-        return TestedDifference(gap)
+        return Difference(gap)
     variance = float(moves @ moves)
     freedom = sum(error for error, _ in parts) ** 2 / sum(e**2 / f for e, f in parts)
     if not variance > 0:
-        return TestedDifference(gap)
+        return Difference(gap)
     t = gap / math.sqrt(variance)
     half = float(special.stdtrit(freedom, 0.975)) * math.sqrt(variance)
     p = 2 * float(special.stdtr(freedom, -abs(t)))
-    return TestedDifference(gap, gap - half, gap + half, p)
+    return Difference(gap, gap - half, gap + half, p)

@@ -8,23 +8,21 @@ import numpy as np
 from calibration import remarks
 from calibration.agreement import (
     PanelColumns,
-    column_icc,
     columns,
     single_rater,
     unscaled,
     why_no_icc,
 )
-from calibration.jackknife import Deletions, deletions, icc_difference, iccs_without
+from calibration.intervals import icc_difference, left_out
 from calibration.notes import Note, Noted, note, noted
 from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scope import Scope, compared_names
 from calibration.scores import Array
-from calibration.values import NAN, Method
+from calibration.values import NAN
+from calibration.weighted import scorer_iccs
 
 LEVEL = 0.05  # of p, as the interval is of 95 %
 JURY = "jury"
-# By the rows of a grid: what makes ICCs without each instance, and those of the jury.
-LeftOut = dict[bytes, tuple[Deletions, Array]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def difference_rows(
 
     Both ICCs are over the responses that both scorers have: where they have the same, the
     ICCs of the agreement table; else as if only the common ones were in the study. Interval and
-    p leave out each instance in turn, z anew (`jackknife.icc_difference`): they are paired,
+    p leave out each instance in turn, z anew (`intervals.icc_difference`): they are paired,
     draw nothing and do not depend on resamples or seed.
 
     Parameters
@@ -93,8 +91,7 @@ def paired_rows(scope: Scope, others: Sequence[tuple[str, PanelColumns]]) -> lis
         jurors = list(dict.fromkeys([*scope.jurors, *members]))
         benchmarks = list(scope.composites["benchmark"].unique())
         grid = analysed_grid(scope.composites, benchmarks, jurors=jurors, metrics=scope.metrics)
-    left_out: LeftOut = {}
-    return [_row(scope, grid, scope.jury, other, left_out) for other in others]
+    return [_row(scope, grid, scope.jury, name, panel) for name, panel in others]
 
 
 def compared(
@@ -110,19 +107,15 @@ def compared(
 
 
 def _row(
-    scope: Scope,
-    grid: RatingMatrix,
-    jury: PanelColumns,
-    named: tuple[str, PanelColumns],
-    left_out: LeftOut,
+    scope: Scope, grid: RatingMatrix, jury: PanelColumns, name: str, other: PanelColumns
 ) -> DifferenceRow:
     """Return the difference on the responses that both scorers have, z over these alone."""
-    name, other = named
-    panels, method, key = (jury, other), scope.options.method, b""
+    panels, method = (jury, other), scope.options.method
     pair = [columns(grid, panel, method) for panel in panels]
     rows, of_each = pair[0].both & pair[1].both, [int(own.both.sum()) for own in pair]
-    if rows.any() and of_each != [int(rows.sum())] * 2:
-        grid, key = grid.only(rows), rows.tobytes()
+    only_both = bool(rows.any()) and of_each != [int(rows.sum())] * 2
+    if only_both:
+        grid = grid.only(rows)
         pair = [columns(grid, panel, method) for panel in panels]
         rows = pair[0].both & pair[1].both
     clinicians, scorers = pair[0].clinicians[rows], [own.scorer[rows] for own in pair]
@@ -133,38 +126,29 @@ def _row(
     no_z = next((one for one in reasons if one and one.code == "no_z"), None)
     reason = no_z or next(filter(None, reasons), None)
     row = DifferenceRow(scope.name, JURY, name, n_responses=int(rows.sum()))
-    first, second = (column_icc(clinicians, own, method) for own in scorers)
     if not reason:
-        concerned = np.unique(grid.clusters[rows])
-        without = [own[concerned] for own in _without_each(grid, key, panels, method, left_out)]
-        tested = icc_difference((first, second), (without[0], without[1]))
-        figures = {one: getattr(tested, one) for one in ("difference", "low", "high", "p")}
-        row = replace(row, **figures, icc_a=first, icc_b=second)
+        weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+        first, second = scorer_iccs(grid, panels, method, weights).T
+        tested = icc_difference(first, second)
+        row = replace(
+            row,
+            difference=tested.value,
+            low=tested.low,
+            high=tested.high,
+            p=tested.p,
+            icc_a=float(first[0]),
+            icc_b=float(second[0]),
+        )
     raters = (*jury.members, *other.members, *scope.clinicians)
     unvaried = unscaled(grid, raters) if method == "paper" and not no_z else ()
     notes = noted(
         reason,
-        _only_both(name, of_each) if key else None,
+        _only_both(name, of_each) if only_both else None,
         remarks.no_variance(unvaried),
         *([] if reason else _untested(row, grid.instances(rows))),
         remarks.simulated(scope.simulated & set(raters)),
     )
     return replace(row, notes=notes)
-
-
-def _without_each(
-    grid: RatingMatrix,
-    key: bytes,
-    panels: tuple[PanelColumns, PanelColumns],
-    method: Method,
-    left_out: LeftOut,
-) -> tuple[Array, Array]:
-    """Return both ICCs without each instance in turn; the jury's is computed once a grid."""
-    if key not in left_out:
-        made = deletions(grid, method, grid.clusters)
-        left_out[key] = made, iccs_without(made, panels[0])
-    made, of_jury = left_out[key]
-    return of_jury, iccs_without(made, panels[1])
 
 
 def _only_both(name: str, of_each: Sequence[int]) -> Note:

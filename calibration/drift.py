@@ -7,7 +7,6 @@ changed; the responses rated then and now show whether the cases have.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,24 +15,18 @@ from scipy import special
 
 from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, PanelColumns, columns
-from calibration.bootstrap import (
-    LEAST_CLUSTERS,
-    BootstrapPlan,
-    Counts,
-    percentile_interval,
-    replicates,
-)
+from calibration.bootstrap import LEAST_CLUSTERS
 from calibration.clustered_intervals import clustered_mean
 from calibration.differences import holm
 from calibration.icc import UNDEFINED, Interval
-from calibration.jackknife import fisher_z
+from calibration.intervals import fisher_z, icc_difference, left_out
 from calibration.notes import Noted, note, noted, undefined
 from calibration.rating_matrix import mean_of_given, required_criteria
-from calibration.resampled_moments import icc_of_moments, moments
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers, RubricShape, Scores
 from calibration.test_retest import icc_one
 from calibration.values import NAN
+from calibration.weighted import scorer_iccs, weighted_icc
 
 LEVEL = 0.05
 MOVED_SHARE = 0.1  # smaller changes of the shares of benchmarks are usual between months
@@ -64,7 +57,7 @@ class AnchorRow(Noted):
     p_holm : two-sided p of shift 0, corrected for the jurors of the jury
     icc_one : ICC(A,1) of first and latest
     icc_first, icc_latest : ICC(C,2) with the clinicians on the same n_clinical responses
-    change_low, change_high : 95 % interval of latest minus first of these two, over instances
+    change_low, change_high : 95 % interval of latest minus first of these two
     """
 
     scorer: str
@@ -136,20 +129,14 @@ def drift_of(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> s
     return "_and_".join(causes) or none
 
 
-def weighted_icc(weights: Array, x: Array, y: Array, *, restandardise: bool) -> Array:
-    """Return ICC(C,2) of two columns (n,) with weights (B, n); NaN where undefined."""
-    centred = (np.broadcast_to(column - column.mean(), weights.shape) for column in (x, y))
-    return icc_of_moments(moments(weights, *centred), restandardise=restandardise)
-
-
 def case_mix(
     scope: Scope, jury: PanelColumns, baseline: tuple[str, Flags], now: tuple[str, Flags]
 ) -> CaseMix:
     """Compare what was rated in two sets of periods.
 
     Over the responses with both columns, those of the whole analysed set (z as there). `baseline` and
-    `now` are a label and which responses of the grid, shape (n,). The interval is by resampling the
-    instances of each set, with z taken as known. NaN where undefined, with the reason in the notes.
+    `now` are a label and which responses of the grid, shape (n,). The interval leaves out each instance
+    of the two in turn. NaN where undefined, with the reason in the notes.
     """
     grid, analysis = scope.grid, scope.options
     pair = columns(grid, jury, analysis.method)
@@ -159,28 +146,19 @@ def case_mix(
             "x": pair.clinicians,
             "y": pair.scorer,
             "points": mean_of_given(grid.composites[:, grid.of_kind("clinician")]),
-            "cluster": grid.clusters,
             "benchmark": benchmarks["benchmark"].reindex(list(grid.responses)).to_numpy(),
         }
     )
-    old, new = (responses[flags & pair.both] for _, flags in (baseline, now))
+    rows = [flags & pair.both for _, flags in (baseline, now)]
+    old, new = (responses[own] for own in rows)
     if min(len(old), len(new)) < 2:
         few = undefined("mix_undefined", "too few responses in the baseline or now to compare")
         return CaseMix(baseline[0], now[0], notes=(few,))
-    restandardise = analysis.method == "published"
-    figures: dict[str, float] = {}
-    drawn: dict[str, Array] = {}
-    for place, (name, part) in enumerate({"baseline": old, "now": new}.items()):
-        _, clusters = np.unique(part["cluster"], return_inverse=True)
-        statistic = partial(_icc_of_counts, part, clusters, restandardise)
-        m, points = int(clusters.max()) + 1, part["points"]
-        plan = BootstrapPlan(m, len(part), analysis.reps, analysis.seed + place)
-        figures[f"mean_{name}"], figures[f"sd_{name}"] = points.mean(), points.std()
-        figures[f"icc_{name}"] = float(statistic(np.ones((1, m)))[0])
-        drawn[name] = replicates(statistic, plan)
-    ends = percentile_interval(drawn["now"] - drawn["baseline"])
+    weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows[0] | rows[1]]))
+    before, after = (scorer_iccs(grid, [jury], analysis.method, weights, own)[:, 0] for own in rows)
+    change = icc_difference(after, before)
     shares = _shares(old["benchmark"].tolist(), new["benchmark"].tolist())
-    weighted, effective = _reweighted(new, shares, restandardise)
+    weighted, effective = _reweighted(new, shares, analysis.method == "published")
     words = (
         "only {responses:.1f} effective responses with the baseline's shares: {least} are needed"
     )
@@ -191,10 +169,15 @@ def case_mix(
         now=now[0],
         shares=shares,
         moved=sum(abs(one["now"] - one["baseline"]) for one in shares) / 2,
-        **figures,
-        change=figures["icc_now"] - figures["icc_baseline"],
-        change_low=ends.low,
-        change_high=ends.high,
+        mean_baseline=old["points"].mean(),
+        mean_now=new["points"].mean(),
+        sd_baseline=old["points"].std(),
+        sd_now=new["points"].std(),
+        icc_baseline=float(before[0]),
+        icc_now=float(after[0]),
+        change=float(after[0] - before[0]),
+        change_low=change.low,
+        change_high=change.high,
         icc_reweighted=NAN if is_few else weighted,
         notes=(few_effective,) if is_few else (),
     )
@@ -208,16 +191,9 @@ def _reweighted(
     weights = new["benchmark"].map(factor).to_numpy(dtype=np.float64)[None]
     if not weights.any():
         return NAN, 0.0
-    x, y = new["x"].to_numpy(), new["y"].to_numpy()
-    icc = weighted_icc(weights, x, y, restandardise=restandardise)
+    x, y = ((new[one] - new[one].mean()).to_numpy() for one in ("x", "y"))
+    icc = weighted_icc(x, y, weights, restandardise=restandardise)
     return float(icc[0]), float(weights.sum() ** 2 / np.square(weights).sum())
-
-
-def _icc_of_counts(
-    part: pd.DataFrame, clusters: Integers, restandardise: bool, counts: Counts
-) -> Array:
-    x, y = part["x"].to_numpy(), part["y"].to_numpy()
-    return weighted_icc(counts[:, clusters], x, y, restandardise=restandardise)
 
 
 def _shares(old: list[str], new: list[str]) -> tuple[Mapping[str, Any], ...]:
@@ -300,16 +276,14 @@ def _with_clinicians(
     is_rated = ~np.isnan(x)
     if is_rated.sum() < LEAST_RESPONSES:
         return int(is_rated.sum()), np.full(2, np.nan), UNDEFINED
-    _, clusters = np.unique(grid.clusters[rows][is_rated], return_inverse=True)
-    both = rated[["first", "latest"]].to_numpy(dtype=np.float64)[is_rated].T
-
-    def iccs(counts: Counts) -> Array:
-        weights, judge = counts[:, clusters], x[is_rated]
-        return np.column_stack([weighted_icc(weights, judge, y, restandardise=True) for y in both])
-
-    m = int(clusters.max()) + 1
-    drawn = replicates(iccs, BootstrapPlan(m, len(clusters), analysis.reps, analysis.seed))
-    return len(clusters), iccs(np.ones((1, m)))[0], percentile_interval(drawn[:, 1] - drawn[:, 0])
+    clusters = grid.clusters[rows][is_rated]
+    weights = left_out(grid.n_clusters, np.unique(clusters))[:, clusters]
+    of_all = [x[is_rated], *rated[["first", "latest"]].to_numpy(dtype=np.float64)[is_rated].T]
+    judge, *both = (one - one.mean() for one in of_all)
+    first, latest = (weighted_icc(judge, y, weights, restandardise=True) for y in both)
+    change = icc_difference(latest, first)
+    iccs = np.array([first[0], latest[0]])
+    return len(clusters), iccs, Interval(change.low, change.high)
 
 
 def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval, float]:

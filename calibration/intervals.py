@@ -1,4 +1,4 @@
-"""Intervals of ICCs: the delete-one-instance jackknife on Fisher's z, with t quantiles of its own freedom.
+"""Intervals of ICCs and of their differences: the delete-one-instance jackknife on Fisher's z, with t.
 
 No seed and no number of resamples moves them. docs/evidence.md compares how often they cover with
 the exact F interval and the bootstrap.
@@ -11,14 +11,24 @@ import numpy as np
 from scipy import special
 
 from calibration.icc import UNDEFINED, Interval
-from calibration.scores import Array
+from calibration.scores import Array, Integers
+from calibration.values import NAN
 
 MOST_GROUPS = 200  # more instances are left out some at a time: the interval hardly changes
 LARGEST = 1 - 1e-12  # of a correlation on Fisher's scale
+ANGLES = 720  # of the ellipse: its ends are told to 1 in 50,000 of its width
+LEAST_INSTANCES = 3  # with two left-out values a variance is all there is
+SAME = 1e-9  # ICCs that are closer are the same ICC, computed in another order
 
 
-def left_out(instances: int) -> Array:
+def left_out(instances: int, own: Integers | None = None) -> Array:
     """Return the weights of all instances, then without each, or each group of them, in turn.
+
+    Parameters
+    ----------
+    instances : how many there are
+    own : shape (k,), optional
+        The numbers of those that are left out in turn: all, or those that a figure rests on.
 
     Returns
     -------
@@ -26,31 +36,12 @@ def left_out(instances: int) -> Array:
         1 for an instance that is there, 0 for one that is left out. Groups are of instances in
         random order, always the same, and as even as can be.
     """
-    groups = min(instances, MOST_GROUPS)
-    mixed = np.random.default_rng(0).permutation(instances)
+    own = np.arange(instances) if own is None else own
+    groups = min(len(own), MOST_GROUPS)
+    mixed = own[np.random.default_rng(0).permutation(len(own))]
     weights = np.ones((1 + groups, instances))
-    weights[1 + np.arange(instances) % groups, mixed] = 0.0
+    weights[1 + np.arange(len(own)) % max(groups, 1), mixed] = 0.0
     return weights
-
-
-@dataclass(frozen=True, slots=True)
-class _Jackknife:
-    """An ICC of two columns with the jackknife of its Fisher's z, z being of their correlation r."""
-
-    icc: float
-    z: float
-    about: Array
-    error: float
-    t: float
-    mirrored: bool
-
-    @property
-    def ends(self) -> Interval:
-        """Return the two ends, back on the scale of the ICC."""
-        r = np.tanh([self.z - self.t * self.error, self.z + self.t * self.error])
-        r = np.clip(r, -LARGEST, LARGEST)
-        low, high = 2 * r / (1 + (np.abs(r) if self.mirrored else r))
-        return Interval(float(low), float(high))
 
 
 def jackknife_interval(
@@ -79,8 +70,12 @@ def jackknife_interval(
     Efron & Stein (1981), Annals of Statistics 9, 586. Satterthwaite (1946), Biometrics
     Bulletin 2, 110.
     """
-    found = _jackknife(values, confidence, mirrored)
-    return found.ends if found else UNDEFINED
+    if len(values) < 3 or not np.isfinite(values).all():
+        return UNDEFINED
+    z = _fisher(values, mirrored=mirrored)
+    reach = float(special.stdtrit(_freedom(z), (1 + confidence) / 2)) * jackknife_error(z)
+    low, high = _icc(z[0] + np.array([-reach, reach]), mirrored=mirrored)
+    return Interval(float(low), float(high))
 
 
 def jackknife_error(values: Array) -> float:
@@ -94,51 +89,92 @@ def jackknife_error(values: Array) -> float:
     return math.sqrt((m - 1) * float(values[1:].var()))
 
 
-def difference_interval(
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference with its interval and two-sided p, all by one method; NaN where undefined."""
+
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+
+
+def icc_difference(
     first: Array, second: Array, confidence: float = 0.95, *, mirrored: bool = False
-) -> Interval:
-    """Return the interval of the difference of two ICCs, the first minus the second.
+) -> Difference:
+    """Return the difference of two ICCs, the first minus the second, with interval and p.
 
     Parameters
     ----------
-    first, second : as for `jackknife_interval`, without the same instances in turn
+    first, second : shape (1 + m,)
+        As for `jackknife_interval`, without the same instances in turn; each below 1.
+    confidence : of the interval
+    mirrored : as there
 
     Returns
     -------
-    Interval
-        The two jackknife intervals put together, with the correlation of their z. NaN where
-        either is undefined.
+    Difference
+        p is at most 1 - confidence exactly where the interval excludes 0. All 0 with p 1 for
+        scorers who say the same. Without interval and p with fewer than 3 instances, where either
+        ICC is 1, or undefined without some instance, or no instance changes the difference.
+
+    Notes
+    -----
+    The jackknife gives the covariance matrix of the two z. p is that of t = (z1 - z2) / SE with
+    Satterthwaite's degrees of freedom. The interval is of the differences of the ICCs of all z1, z2
+    on the ellipse within that quantile of t: it touches z1 = z2, where the difference is 0, exactly
+    where p reaches 1 - confidence.
 
     References
     ----------
-    Zou (2007), Psychological Methods 12, 399: square-and-add.
+    Tukey (1958), Annals of Mathematical Statistics 29, 614. Leaving out whole clusters: Lipsitz,
+    Dear & Zhao (1994), Biometrics 50, 842. The interval is a profile of the delta method's ellipse.
     """
-    one, other = (_jackknife(values, confidence, mirrored) for values in (first, second))
-    if one is None or other is None:
-        return UNDEFINED
-    size = math.sqrt(float(one.about @ one.about) * float(other.about @ other.about))
-    correlation = float(one.about @ other.about) / size if size > 0 else 0.0
-    a, b = one.ends, other.ends
+    gap = float(first[0] - second[0])
+    if not np.isfinite(gap):
+        return Difference()
+    if np.all(np.abs(first - second) < SAME):
+        return Difference(0.0, 0.0, 0.0, 1.0)
+    known = len(first) > LEAST_INSTANCES and np.isfinite([first, second]).all()
+    if not known or max(first[0], second[0]) >= 1 - SAME or np.ptp(first - second) < SAME:
+        return Difference(gap)
+    one, other = _fisher(np.stack([first, second]), mirrored=mirrored)
+    apart, both = one - other, one + other
+    error, freedom = jackknife_error(apart), _freedom(apart)
+    along = (len(apart) - 2) * float(np.cov(apart[1:], both[1:], ddof=0)[0, 1]) / error
+    across = math.sqrt(max(jackknife_error(both) ** 2 - along**2, 0.0))
+    reach = float(special.stdtrit(freedom, (1 + confidence) / 2))
+    angle = np.linspace(0, 2 * np.pi, ANGLES + 1)  # 0 and half of it are the ends of z1 - z2
+    between = apart[0] + reach * error * np.cos(angle)
+    total = both[0] + reach * (along * np.cos(angle) + across * np.sin(angle))
+    iccs = (_icc((total + sign * between) / 2, mirrored=mirrored) for sign in (1, -1))
+    differences = next(iccs) - next(iccs)
+    p = 2 * float(special.stdtr(freedom, -abs(apart[0]) / error))
+    return Difference(gap, float(differences.min()), float(differences.max()), p)
 
-    def half(x: float, y: float) -> float:
-        return math.sqrt(max(x**2 + y**2 - 2 * correlation * x * y, 0.0))
 
-    difference = one.icc - other.icc
-    return Interval(
-        difference - half(one.icc - a.low, b.high - other.icc),
-        difference + half(a.high - one.icc, other.icc - b.low),
-    )
+def fisher_z(icc: Array) -> Array:
+    """Return -log(1 - ICC) / 2, Fisher's z of the r behind an ICC(C,2); infinite for an ICC of 1."""
+    z: Array = -0.5 * np.log1p(-icc)
+    return z
 
 
-def _jackknife(values: Array, confidence: float, mirrored: bool) -> _Jackknife | None:
-    m = len(values) - 1
-    if m < 2 or not np.isfinite(values).all():
-        return None
+def _fisher(values: Array, *, mirrored: bool) -> Array:
+    """Return atanh r of ICCs, r being the correlation that each is stepped up from."""
     r = values / (2 - (np.abs(values) if mirrored else values))
-    z = np.arctanh(np.clip(r, -LARGEST, LARGEST))
-    about = z[1:] - z[1:].mean()
+    z: Array = np.arctanh(np.clip(r, -LARGEST, LARGEST))
+    return z
+
+
+def _icc(z: Array, *, mirrored: bool) -> Array:
+    r = np.clip(np.tanh(z), -LARGEST, LARGEST)
+    icc: Array = 2 * r / (1 + (np.abs(r) if mirrored else r))
+    return icc
+
+
+def _freedom(z: Array) -> float:
+    """Return Satterthwaite's degrees of freedom of the jackknife's variance, from 2 to m - 1."""
+    about, m = z[1:] - z[1:].mean(), len(z) - 1
     spread = float((about**2).mean())
     kurtosis = float((about**4).mean()) / spread**2 if spread > 0 else 1.0
-    freedom = float(np.clip(2 * m / (kurtosis - 1) if kurtosis > 1 else m - 1, 2, m - 1))
-    t = float(special.stdtrit(freedom, (1 + confidence) / 2))
-    return _Jackknife(float(values[0]), float(z[0]), about, jackknife_error(z), t, mirrored)
+    return float(np.clip(2 * m / (kurtosis - 1) if kurtosis > 1 else m - 1, 2, m - 1))

@@ -24,22 +24,14 @@ from calibration.bootstrap import (
     by_lots,
 )
 from calibration.icc import UNDEFINED
-from calibration.intervals import jackknife_interval, left_out
-from calibration.jackknife import fisher_z
+from calibration.intervals import fisher_z, jackknife_interval, left_out
 from calibration.notes import Note, Noted, counted, listed, note, noted
-from calibration.rating_matrix import without_variance
-from calibration.resampled_moments import (
-    Moments,
-    Prepared,
-    icc_of_moments,
-    panel_column,
-    prepare,
-    scale,
-)
+from calibration.rating_matrix import RatingMatrix, without_variance
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.shared_notes import UNDEFINED_RESAMPLES
-from calibration.values import NAN
+from calibration.values import NAN, Method
+from calibration.weighted import icc_of_sums, weighted
 from data.errors import BadInput, TooFew
 
 # Juror -> US dollars a response, None where not known; or what it takes -> that, by the parts' names.
@@ -200,14 +192,14 @@ class JuryPool:
     Attributes
     ----------
     juries : shape (M, k), which of the k jurors sit in each: by size, then by juror
-    prepared : of the grid, with these responses alone
-    clinicians, jurors : columns of the grid
+    grid, method : that the raters are of
+    jurors : columns of the grid
     rows : shape (n,), which responses of the grid these are
     """
 
     juries: Flags
-    prepared: Prepared
-    clinicians: Integers
+    grid: RatingMatrix
+    method: Method
     jurors: Integers
     rows: Flags
 
@@ -216,28 +208,29 @@ class JuryPool:
 
         Each rater's z is computed anew in a resample, over all that the rater scored.
         """
-        data = self.prepared
-        scales = scale(data, counts)
-        clinical = panel_column(data, scales, self.clinicians)
-        values, factor = data.values[:, self.jurors], scales.factor[:, self.jurors]
-        weights = counts[:, data.clusters] * (clinical.count > 0)
-        weighted = weights * clinical.mean
+        drawn = weighted(self.grid, counts, self.method)
+        clinical, rated = (
+            one[:, self.rows] for one in drawn.mean_of(self.grid.of_kind("clinician"))
+        )
+        values, factor = drawn.values[self.rows][:, self.jurors], drawn.factor[:, self.jurors]
+        weights = drawn.weights[:, self.rows] * rated
+        of_clinical = weights * clinical
         share = self.juries / self.juries.sum(axis=1, keepdims=True)
         first, second = np.triu_indices(len(self.jurors))
         products = (weights @ (values[:, first] * values[:, second])) * (
             factor[:, first] * factor[:, second]
         )
         pair_share = share[:, first] * share[:, second] * np.where(first == second, 1.0, 2.0)
-        sums = Moments(
+        icc = icc_of_sums(
             n=weights.sum(axis=1)[:, None],
             x=((weights @ values) * factor) @ share.T,
-            y=weighted.sum(axis=1)[:, None],
+            y=of_clinical.sum(axis=1)[:, None],
             xx=products @ pair_share.T,
-            yy=np.einsum("bn,bn->b", weighted, clinical.mean)[:, None],
-            xy=((weighted @ values) * factor) @ share.T,
+            yy=np.einsum("bn,bn->b", of_clinical, clinical)[:, None],
+            xy=((of_clinical @ values) * factor) @ share.T,
+            restandardise=self.method == "published",
         )
-        lost = (scales.defined[:, self.jurors] == 0).astype(np.float64) @ self.juries.T
-        icc = icc_of_moments(sums, restandardise=data.method == "published")
+        lost = (drawn.counted[:, self.jurors] == 0).astype(np.float64) @ self.juries.T
         return np.where(lost > 0, np.nan, icc)
 
 
@@ -249,8 +242,8 @@ def jury_pool(scope: Scope, names: Sequence[str], sizes: Sizes, rows: Flags) -> 
         jury[list(seated)] = True
     return JuryPool(
         juries=juries,
-        prepared=prepare(scope.grid, scope.options.method).of(rows),
-        clinicians=scope.grid.of_kind("clinician"),
+        grid=scope.grid,
+        method=scope.options.method,
         jurors=scope.grid.columns(names),
         rows=rows,
     )

@@ -5,62 +5,47 @@ Its rows are called "like for like": both are compared with the same reference.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
 from calibration.agreement import LEAST_RESPONSES, PanelColumns
-from calibration.bootstrap import Counts
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Note, note, undefined
 from calibration.rating_matrix import (
-    FLAT,
     RatingMatrix,
     mean_of_given,
     without_variance,
     z_within_raters,
 )
-from calibration.resampled_moments import (
-    ROUNDING,
-    Moments,
-    Prepared,
-    ResampleBatch,
-    ResponseBlock,
-    joint_statistic,
-    moments_of_two,
-    prepare,
-    varied,
-)
 from calibration.scores import Array, Integers
 from calibration.shared_notes import SAME_SCORE, TOO_FEW_RESPONSES
 from calibration.values import NAN, Method
+from calibration.weighted import held_iccs
 
-NO_SQUARES = np.full((2, 3), NAN)
 LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutClinician:
-    """One clinician left out: the rows that jury, clinician and others all scored, and their sums of squares.
-
-    `squares` has shape (2, 3): for the jury, then for the clinician, its own sum of squares about
-    the mean of these rows, that of the others, and the sum of products.
-    """
+    """One clinician left out, and the rows that jury, clinician and others all scored."""
 
     clinician: str
     rows: Integers
-    squares: Array = field(default_factory=lambda: NO_SQUARES)
     reason: Note | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class LikeForLike:
-    """Every clinician left out in turn; `undefined` those without a comparison."""
+    """Every clinician left out in turn; `undefined` those without a comparison.
+
+    `iccs` are the pooled ICC of the jury, and that of a clinician, with the others; else NaN.
+    """
 
     defined: tuple[HeldOutClinician, ...]
     undefined: tuple[HeldOutClinician, ...]
-    method: Method
+    iccs: tuple[float, float] = (NAN, NAN)
 
     @property
     def difference(self) -> float:
@@ -69,57 +54,10 @@ class LikeForLike:
         return jury - clinician
 
     @property
-    def iccs(self) -> tuple[float, float]:
-        """Return the pooled ICC of the jury, and that of a clinician, with the others; else NaN."""
-        if not self.defined:
-            return NAN, NAN
-        pooled = np.sum([held.squares for held in self.defined], axis=0)
-        jury, clinician = pooled_icc(pooled.T, self.method).tolist()
-        return jury, clinician
-
-    @property
     def rows(self) -> Integers:
         """Return the rows of the grid that some comparison uses."""
         rows = [held.rows for held in self.defined]
         return np.unique(np.concatenate(rows)) if rows else np.array([], dtype=np.int64)
-
-
-def pooled_icc(squares: Array, method: Method) -> Array:
-    """Return ICC(C,2) of two columns from sums of squares that were pooled over several tables.
-
-    The consistency of a single rater is r = 2 Sxy / (Sxx + Syy), or Sxy / sqrt(Sxx Syy) where the
-    columns are restandardised; two raters have 2r / (1 + r), mirrored below 0 so that opposite
-    orders count as much as like ones.
-
-    Parameters
-    ----------
-    squares : shape (3, ...)
-        Sxx, Syy and Sxy, each about its table's means, summed over the tables.
-    method : "paper" or "published"
-        "published" restandardises.
-
-    Returns
-    -------
-    shape (...)
-        From -1 to 1; ICC(C,2) itself wherever it is not negative. NaN where a column has no
-        variance.
-
-    References
-    ----------
-    McGraw & Wong (1996), Psychological Methods 1, 30. Krus & Helmstadter (1993), Educational and
-    Psychological Measurement 53, 643: the problem of negative reliabilities.
-
-    Examples
-    --------
-    >>> pooled_icc(np.array([[1.0, 1.0], [1.0, 1.0], [0.5, -0.5]]), "paper").round(4).tolist()
-    [0.6667, -0.6667]
-    """
-    xx, yy, xy = squares
-    with np.errstate(divide="ignore", invalid="ignore"):
-        middle = np.sqrt(xx * yy) if method == "published" else (xx + yy) / 2
-        single = np.where((xx > 0) & (yy > 0), xy / middle, np.nan)
-        icc: Array = 2 * single / (1 + np.abs(single))
-    return icc
 
 
 def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> LikeForLike:
@@ -128,7 +66,7 @@ def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> Lik
     "Others" is the mean of the remaining clinicians of a response. Both are over the same
     responses: those that the clinician, another clinician and the jury all scored. Sums of
     squares about each comparison's own means are pooled over the clinicians left out, so that one
-    with few responses counts for little instead of deciding the mean, see `pooled_icc`. The
+    with few responses counts for little instead of deciding the mean, see `weighted.pooled_icc`. The
     difference is above 0 when the jury agrees with clinicians more than a clinician does; it is
     at least -2 and at most 2.
     """
@@ -138,24 +76,29 @@ def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> Lik
     clinicians, flat = grid.of_kind("clinician"), without_variance(grid.composites)
     others = _others(values[:, clinicians])
     held = [
-        HeldOutClinician(grid.raters[own], _no_rows(), reason=undefined("flat", "no variance"))
+        HeldOutClinician(grid.raters[own], np.empty(0, np.int64), undefined("flat", "no variance"))
         if flat[own] and (~np.isnan(grid.composites[:, own])).sum() > 1
         else _hold_out(grid.raters[own], values[:, own], scored, others[:, place])
         for place, own in enumerate(clinicians)
     ]
-    defined = tuple(comparison for comparison in held if not comparison.reason)
-    without = tuple(comparison for comparison in held if comparison.reason)
-    if reason := _why_undefined(defined):
-        without += tuple(
-            HeldOutClinician(comparison.clinician, comparison.rows, reason=reason)
-            for comparison in defined
-        )
-        defined = ()
-    return LikeForLike(defined, without, method)
-
-
-def _no_rows() -> Integers:
-    return np.array([], dtype=np.int64)
+    compared = LikeForLike(
+        defined=tuple(one for one in held if not one.reason),
+        undefined=tuple(one for one in held if one.reason),
+    )
+    if not compared.defined:
+        return compared
+    reason, responses = None, len(compared.rows)
+    of_each = [(one.clinician, one.rows) for one in compared.defined]
+    figures = held_iccs(grid, jury, method, of_each, np.ones((1, grid.n_clusters)))[0]
+    if responses < LEAST_RESPONSES:
+        reason = undefined(*TOO_FEW_RESPONSES, responses=responses, least=LEAST_RESPONSES)
+    elif not np.isfinite(figures[:2]).all():
+        alike = all(without_variance(scored[one.rows, None])[0] for one in compared.defined)
+        reason = undefined(*SAME_SCORE, who="the jury" if alike else "the clinicians")
+    if reason:
+        lost = (replace(one, reason=reason) for one in compared.defined)
+        return LikeForLike((), (*compared.undefined, *lost))
+    return replace(compared, iccs=(float(figures[0]), float(figures[1])))
 
 
 def _others(values: Array) -> Array:
@@ -170,117 +113,9 @@ def _others(values: Array) -> Array:
 def _hold_out(name: str, own: Array, jury: Array, others: Array) -> HeldOutClinician:
     rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
     if len(rows) < 2:
-        return HeldOutClinician(
-            name, rows, reason=undefined(*TOO_FEW_RESPONSES, responses=len(rows), least=2)
-        )
-    rest = _centred(others[rows])
-    return HeldOutClinician(
-        name, rows, np.array([_squares(_centred(column[rows]), rest) for column in (jury, own)])
-    )
-
-
-def _centred(column: Array) -> Array:
-    """Return a column about its mean, exactly 0 where it varies by no more than rounding."""
-    flat = np.ptp(column) <= FLAT * np.abs(column).max()
-    return np.zeros_like(column) if flat else column - column.mean()
-
-
-def _squares(x: Array, y: Array) -> Array:
-    return np.array([x @ x, y @ y, x @ y])
-
-
-def _why_undefined(held: tuple[HeldOutClinician, ...]) -> Note | None:
-    """Return why comparisons that are defined one by one have no pooled ICC, or None."""
-    if not held:
-        return None
-    responses = len(np.unique(np.concatenate([comparison.rows for comparison in held])))
-    if responses < LEAST_RESPONSES:
-        return undefined(*TOO_FEW_RESPONSES, responses=responses, least=LEAST_RESPONSES)
-    (jury, others, _), (own, _, _) = np.sum([comparison.squares for comparison in held], axis=0)
-    for name, square in (("the jury", jury), ("the others", others), ("the clinicians", own)):
-        if not square > 0:
-            return undefined(*SAME_SCORE, who=name)
-    return None
-
-
-@dataclass(frozen=True, eq=False)
-class HeldReplicates:
-    """The pooled difference and its ICCs, resample by resample: counts (B, clusters) to shape (B,).
-
-    A clinician whom a resample leaves without variance is left out of that resample's sums.
-    """
-
-    prepared: Prepared
-    clinicians: Integers
-    jury: Integers
-    jury_present: Array
-    held: tuple[tuple[int, Integers], ...]
-
-    def __call__(self, counts: Counts) -> Array:
-        """Return the pooled difference; NaN where a column of it has no variance."""
-        jury, clinician = self.iccs(counts)[:, :2].T
-        difference: Array = jury - clinician
-        return difference
-
-    def iccs(self, counts: Counts) -> Array:
-        """Return what `value` does, from counts."""
-        return joint_statistic(self.prepared, [self])(counts)
-
-    def sums(self, part: ResponseBlock) -> Array:
-        """Return both columns' sums with the others', (2, 6, B, clinicians)."""
-        everyone, jury = part.column(self.clinicians), part.column(self.jury)
-        weights = part.weights * self.jury_present[part.rows] * (jury.count > 0)
-        count = np.broadcast_to(everyone.count, weights.shape)
-        # Each clinician takes some of the responses: quick where a response is a row.
-        laid = [everyone.total, count, jury.mean, weights]
-        by_response = [np.ascontiguousarray(values.T) for values in laid]
-        return np.stack([self._both(part, by_response, *held) for held in self.held], axis=-1)
-
-    def _both(self, part: ResponseBlock, laid: list[Array], own: int, rows: Integers) -> Array:
-        """Return one clinician's sums from (n, B): sum, count, the jury's mean, weights."""
-        start, end = np.searchsorted(rows, [part.rows.start, part.rows.stop])
-        rows, by = rows[start:end] - part.rows.start, part.by
-        total, count, jurors, weights = (values.take(rows, axis=0) for values in laid)
-        z = by.factor[:, own] * (part.prepared.values[rows, own][:, None] - by.mean[:, own])
-        defined = by.defined[:, own]
-        count -= defined
-        rest = (total - z) / np.maximum(count, 1.0)
-        shared = weights * ((count > 0) * defined)
-        return np.stack([sums.stacked for sums in moments_of_two(shared, (jurors, z), rest)])
-
-    def value(self, sums: Array, stack: ResampleBatch) -> Array:
-        """Return the pooled ICC of the jury and of a clinician, then each clinician's own, (B, 2 + clinicians)."""
-        own = [own for own, _ in self.held]
-        usable = varied(stack.prepared, stack.counts)[:, own]
-        jury, clinicians = (
-            np.where(usable, _about_means(Moments(*sums_of_held)), 0.0) for sums_of_held in sums
-        )
-        method = stack.prepared.method
-        pooled = [pooled_icc(squares.sum(axis=-1), method) for squares in (jury, clinicians)]
-        return np.column_stack([*pooled, pooled_icc(clinicians, method)])
-
-
-def _about_means(sums: Moments) -> Array:
-    """Return Sxx, Syy and Sxy about the means, shape (3, ...); 0 where nothing varies."""
-    n = np.maximum(sums.n, 1.0)
-    xx, yy = sums.xx - sums.x**2 / n, sums.yy - sums.y**2 / n
-    some_x, some_y = xx > ROUNDING * sums.xx, yy > ROUNDING * sums.yy
-    xy = np.where(some_x & some_y, sums.xy - sums.x * sums.y / n, 0.0)
-    return np.stack([np.where(some_x, xx, 0.0), np.where(some_y, yy, 0.0), xy])
-
-
-def held_replicates(
-    grid: RatingMatrix, jury: PanelColumns, compared: LikeForLike, method: Method
-) -> HeldReplicates:
-    """Return the resampled pooled difference over the clinicians that could be compared."""
-    own = grid.columns(held.clinician for held in compared.defined)
-    return HeldReplicates(
-        prepared=prepare(grid, method),
-        clinicians=grid.of_kind("clinician"),
-        jury=grid.columns(jury.members),
-        jury_present=jury.present(grid).astype(np.float64),
-        held=tuple(zip(map(int, own), (held.rows for held in compared.defined), strict=True)),
-    )
+        few = undefined(*TOO_FEW_RESPONSES, responses=len(rows), least=2)
+        return HeldOutClinician(name, rows, few)
+    return HeldOutClinician(name, rows)
 
 
 @dataclass(frozen=True)

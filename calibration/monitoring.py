@@ -27,23 +27,16 @@ from calibration.agreement import (
     unscaled,
     why_undefined,
 )
-from calibration.bootstrap import (
-    CELLS,
-    LEAST_CLUSTERS,
-    Counts,
-    Statistic,
-)
 from calibration.decision import Decision, DecisionKind
 from calibration.drift import CaseMix
 from calibration.icc import UNDEFINED
-from calibration.intervals import jackknife_error, jackknife_interval, left_out
-from calibration.jackknife import fisher_z
+from calibration.intervals import fisher_z, jackknife_error, jackknife_interval, left_out
 from calibration.notes import Note, Noted, note, noted
-from calibration.resampled_moments import icc_of_moments, moments, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.shared_notes import SIMULATED
 from calibration.values import NAN, NORMAL_95, MonitoringOptions
+from calibration.weighted import scorer_iccs
 
 FREQUENCY = {"week": "W-SUN", "month": "M", "quarter": "Q"}
 A_YEAR = {"week": 52, "month": 12, "quarter": 4}
@@ -161,49 +154,23 @@ def period_label(first: pd.Period, last: pd.Period) -> str:
     return label if first == last else f"{label} to {period_label(last, last)}"
 
 
-def period_icc(scope: Scope, jury: PanelColumns, rows: Flags) -> Statistic:
-    """Return the ICC of some responses in resamples of their instances, all others counting once.
+def period_iccs(scope: Scope, jury: PanelColumns, rows: Flags) -> Array:
+    """Return the jury's ICC on some responses (n,), then without each of their instances in turn.
 
-    Every mean, sd and z is computed anew in each resample. `rows` has shape (n,), the responses of
-    the scope's grid; the statistic takes counts (B, m) over their m instances in the order of their
-    numbers and returns shape (B,), NaN where undefined.
+    Every mean, sd and z is computed anew without the instance, over the whole analysed set. Shape
+    (1 + m,), as `intervals.left_out` has it; NaN where undefined.
     """
-    grid, method = scope.grid, scope.options.method
-    analysed = prepare(grid, method)
-    own = analysed.of(rows)
-    instances = np.unique(own.clusters)
-    members = grid.of_kind("clinician"), grid.columns(jury.members)
-    present = jury.present(grid)[rows].astype(np.float64)
-
-    def icc(counts: Counts) -> Array:
-        all_counts = np.ones((len(counts), grid.n_clusters))
-        all_counts[:, instances] = counts
-        scales = scale(analysed, all_counts)
-        clinicians, scorer = (panel_column(own, scales, columns) for columns in members)
-        weights = all_counts[:, own.clusters] * ((clinicians.count > 0) * (scorer.count > 0))
-        sums = moments(weights * present, scorer.mean, clinicians.mean)
-        return icc_of_moments(sums, restandardise=method == "published")
-
-    return icc
+    grid = scope.grid
+    weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+    return scorer_iccs(grid, [jury], scope.options.method, weights, rows)[:, 0]
 
 
-def fisher_error(statistic: Statistic, clusters: int) -> float:
-    """Return the standard error of Fisher's z by leaving each instance out in turn.
+def fisher_error(iccs: Array) -> float:
+    """Return the jackknife's standard error of Fisher's z from an ICC, then without each instance.
 
     NaN with fewer than 2 instances, or where the ICC without one of them has no z.
-    (Efron & Tibshirani 1993, An Introduction to the Bootstrap, section 11.2.)
     """
-    if clusters < LEAST_CLUSTERS:
-        return NAN
-    size = max(1, CELLS // clusters)
-    without = [
-        statistic(1.0 - np.eye(min(size, clusters - start), clusters, start))
-        for start in range(0, clusters, size)
-    ]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return jackknife_error(
-            fisher_z(np.concatenate([statistic(np.ones((1, clusters))), *without]))
-        )
+    return jackknife_error(np.array([finite_z(icc) for icc in iccs]))
 
 
 def finite_z(icc: float) -> float:
@@ -282,9 +249,8 @@ def _period_row(
     grid, analysis, both = scope.grid, scope.options, rows & pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
     reason, instances, rated = why_undefined(x, y), grid.instances(both), grid.instances(rows)
-    statistic = period_icc(scope, jury, rows)
-    interval = UNDEFINED if reason else jackknife_interval(statistic(left_out(rated)))
-    icc = column_icc(x, y, analysis.method)
+    iccs, icc = period_iccs(scope, jury, rows), column_icc(x, y, analysis.method)
+    interval = UNDEFINED if reason else jackknife_interval(iccs)
     given = ~np.isnan(grid.composites[:, grid.of_kind("clinician")][both])
     clinicians = [scope.clinicians[place] for place in np.flatnonzero(given.any(axis=0))]
     raters = (*clinicians, *jury.members)
@@ -302,7 +268,7 @@ def _period_row(
         low=interval.low,
         high=interval.high,
         fisher_z=finite_z(icc),
-        se=NAN if reason else fisher_error(statistic, rated),
+        se=NAN if reason else fisher_error(iccs),
         n_responses=len(x),
         n_instances=instances,
         n_clinicians=len(clinicians),

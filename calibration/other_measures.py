@@ -21,15 +21,12 @@ from calibration.agreement import (
 )
 from calibration.bootstrap import Counts, Statistic, percentile_interval
 from calibration.icc import UNDEFINED, Interval
-from calibration.jackknife import deletions, iccs_without
 from calibration.notes import Note, Noted, note, noted
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope, why_undefined_scope
 from calibration.scores import Array, Integers, Scores
 from calibration.shared_notes import ONLY_ORDER
 from calibration.values import NAN, NORMAL_95
-
-LEAST_CHANGE = 0.05  # an ICC near 0 changes its sign at every breath: less decides nothing
 
 
 def spearman(x: Array, y: Array) -> float:
@@ -168,7 +165,6 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
         method; Spearman's rho is of the method's columns. The bias has a t
         interval where each instance has one response, else percentile intervals over
         resampled instances. A metric is not on the rubric's scale: None but for its order.
-        A note on the jury says where leaving out one response turns the sign of its ICC.
     """
     scorers = scorers_once(scope)
     if reason := why_undefined_scope(scores, scope):
@@ -225,7 +221,6 @@ def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> Seco
         remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
         *of_points,
         *of_ranks,
-        _turned(scope, panel) if scorer == "jury" else None,
     )
     return SecondaryRow(scope.name, scorer, spearman=rho, n=n, notes=notes, **points)
 
@@ -268,25 +263,3 @@ def _in_points(
         notes = (*notes, note("no_bias_interval", lost))
     figures = icc, bias, ends.low, ends.high, limits.low, limits.high
     return _points(scorer, *figures), [*notes]
-
-
-def _turned(scope: Scope, jury: PanelColumns) -> Note | None:
-    """Note the response without which the jury's ICC has the other sign, by enough to matter."""
-    grid, method = scope.grid, scope.options.method
-    pair = columns(grid, jury, method)
-    icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
-    if not np.isfinite(icc):
-        return None
-    without = iccs_without(deletions(grid, method, np.arange(len(grid.responses))), jury)
-    change = np.where(np.isfinite(without), np.abs(without - icc), 0.0)
-    change[(without < 0) == (icc < 0)] = 0.0
-    place = int(np.argmax(change))
-    if change[place] < LEAST_CHANGE:
-        return None
-    return note(
-        "decides_sign",
-        "the response {response} decides the sign: ICC {icc:z.3f} with it, {without:z.3f} without",
-        response=grid.responses[place],
-        icc=icc,
-        without=float(without[place]),
-    )

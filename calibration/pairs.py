@@ -4,21 +4,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import sparse
 
 from calibration.agreement import column_icc
-from calibration.bootstrap import Counts
 from calibration.notes import Figures, Note, quoted, undefined
-from calibration.rating_matrix import RatingMatrix, mean_of_given, without_variance, z_within_raters
-from calibration.resampled_moments import (
-    Moments,
-    Prepared,
-    ResampleBatch,
-    ResponseBlock,
-    icc_of_moments,
-    prepare,
-    scale,
-)
+from calibration.rating_matrix import RatingMatrix, without_variance, z_within_raters
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN
 
@@ -124,59 +113,6 @@ def _pair(
         else undefined("flat_shared", "no variance on the shared responses")
     )
     return ClinicianPair(first, second, shared, icc, reason)
-
-
-@dataclass(frozen=True, eq=False)
-class PairReplicates:
-    """The mean pair ICC, resample by resample: counts (B, clusters) to shape (B,).
-
-    A pair that a resample leaves undefined is left out of that resample's mean.
-    """
-
-    prepared: Prepared
-    left: Integers
-    right: Integers
-    features: sparse.csr_array
-
-    def __call__(self, counts: Counts) -> Array:
-        """Return the mean over pairs; NaN where no pair is defined."""
-        return self.value(np.zeros(()), ResampleBatch(self.prepared, counts))
-
-    def sums(self, part: ResponseBlock) -> Array:
-        """Return nothing: the sums of pairs are kept by cluster."""
-        return np.zeros(())
-
-    def value(self, sums: Array, stack: ResampleBatch) -> Array:
-        """Return the mean over pairs from the clusters drawn."""
-        own = stack.prepared.method == self.prepared.method
-        by = stack.by if own else scale(self.prepared, stack.counts)
-        of_pairs = Moments(*np.hsplit(np.asarray(self.features @ stack.counts.T).T, 6))
-        x, y = by.factor[:, self.left], by.factor[:, self.right]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Both z are straight lines of the values: scale x by its factor relative to y's.
-            ratio = np.where((x > 0) & (y > 0), x / y, np.nan)
-        return mean_of_given(icc_of_moments(of_pairs, ratio, restandardise=False))
-
-
-def pair_replicates(grid: RatingMatrix, pairs: ClinicianPairs) -> PairReplicates:
-    """Return the resampled mean over the defined pairs."""
-    prepared = prepare(grid, "paper")
-    first = grid.columns(pair.first for pair in pairs.defined)
-    right = grid.columns(pair.second for pair in pairs.defined)
-    return PairReplicates(prepared, first, right, _features(grid, prepared, pairs))
-
-
-def _features(grid: RatingMatrix, prepared: Prepared, pairs: ClinicianPairs) -> sparse.csr_array:
-    """Return the six sums of every pair by cluster, (6 pairs, clusters), sum after sum."""
-    lengths = [len(pair.shared) for pair in pairs.defined]
-    pair_of = np.repeat(np.arange(len(lengths)), lengths)
-    rows = np.concatenate([pair.shared for pair in pairs.defined])
-    x = prepared.values[rows, grid.columns(pair.first for pair in pairs.defined)[pair_of]]
-    y = prepared.values[rows, grid.columns(pair.second for pair in pairs.defined)[pair_of]]
-    data = np.concatenate([np.ones_like(x), x, y, x * x, y * y, x * y])
-    place = np.concatenate([pair_of + kind * len(lengths) for kind in range(6)])
-    shape = (6 * len(lengths), grid.n_clusters)
-    return sparse.csr_array((data, (place, np.tile(grid.clusters[rows], 6))), shape=shape)
 
 
 def _flat_raters(figures: Figures) -> str:

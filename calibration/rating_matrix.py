@@ -1,13 +1,13 @@
 """The analysed set as a matrix, responses by raters: composites, z within raters, and hidden repeats."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from calibration.scores import Array, Flags, Integers, RatedAlike, RubricShape, Scores, spelled
+from calibration.scores import Array, Flags, Integers, RubricShape, Scores, spelled
 
 FLAT = 1e-9  # a spread below this share of the largest score is rounding, not judgement
 RESPONSE = ["response_id", "instance_id", "benchmark", "rater", "kind"]
@@ -160,13 +160,10 @@ class Composites:
         rater and response.
     incomplete : DataFrame
         benchmark, rater, readings: how many lack a criterion of the rubric.
-    elsewhere : tuple
-        Of responses that `Scores.elsewhere` counts: benchmark, raters with a composite, responses.
     """
 
     values: pd.DataFrame
     incomplete: pd.DataFrame
-    elsewhere: tuple[tuple[str, frozenset[str], int], ...] = ()
 
 
 def composites(scores: Scores, criterion: str | None = None) -> Composites:
@@ -194,14 +191,9 @@ def composites(scores: Scores, criterion: str | None = None) -> Composites:
     parts = [part[columns] for part in (complete, measured_table) if len(part)]
     every = pd.concat(parts) if parts else complete[columns]
     composite = every.groupby(RESPONSE)["composite"].mean()
-    required = required_criteria(scores.rubrics, criterion)
-    with_composite = tuple(
-        (alike.benchmark, frozenset(_scored(alike, required)), alike.responses)
-        for alike in scores.elsewhere
-    )
-    return Composites(
-        composite.reset_index(), _incomplete(readings, scores, required), with_composite
-    )
+    short = readings[~readings["complete"]]
+    incomplete = short.groupby(["benchmark", "rater"]).size().reset_index(name="readings")
+    return Composites(composite.reset_index(), incomplete)
 
 
 def required_criteria(
@@ -226,32 +218,6 @@ def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> 
     readings = grouped.agg(["mean", "count"]).reset_index().rename(columns={"mean": "composite"})
     needed = readings["benchmark"].map({name: len(own) for name, own in required.items()})
     return readings.assign(complete=readings["count"] == needed)
-
-
-def _incomplete(
-    readings: pd.DataFrame, scores: Scores, required: Mapping[str, tuple[str, ...]]
-) -> pd.DataFrame:
-    """Count the readings without a composite, those of responses that are but counted among them."""
-    short = readings[~readings["complete"]]
-    counted = short.groupby(["benchmark", "rater"]).size().reset_index(name="readings")
-    elsewhere = [
-        (alike.benchmark, rater, alike.responses * times)
-        for alike in scores.elsewhere
-        for rater, kind, criteria, times in alike.given
-        if kind != "metric" and not criteria.issuperset(required.get(alike.benchmark, ()))
-    ]
-    if not elsewhere:
-        return counted
-    every = pd.concat([spelled(counted), pd.DataFrame(elsewhere, columns=counted.columns)])
-    return every.groupby(["benchmark", "rater"])["readings"].sum().reset_index()
-
-
-def _scored(alike: RatedAlike, required: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yield the raters who have a composite of these responses."""
-    for rater, kind, criteria, _ in alike.given:
-        needed = required.get(alike.benchmark)
-        if kind == "metric" or (needed is not None and criteria.issuperset(needed)):
-            yield rater
 
 
 @dataclass(frozen=True, eq=False)

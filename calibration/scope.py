@@ -119,7 +119,6 @@ class Scope:
     grid : its analysed set
     composites : DataFrame, every composite in scope, analysed or not
     in_study : int, every response in scope
-    elsewhere : responses in scope that are only counted, as `Composites.elsewhere` has them
     incomplete : readings without a composite, by rater
     repeats : what clinicians rated again
     jury : None when there are no jurors
@@ -140,7 +139,6 @@ class Scope:
     options: AnalysisOptions
     tick: Callable[[int], None]
     n_side_by_side: int = 1
-    elsewhere: tuple[tuple[str, frozenset[str], int], ...] = ()
 
     @property
     def scorers(self) -> dict[str, PanelColumns]:
@@ -296,7 +294,6 @@ def _scope(
         options=options,
         tick=tick,
         n_side_by_side=1 if name == COMBINED else len(scores.benchmarks),
-        elsewhere=tuple(alike for alike in all_composites.elsewhere if alike[0] in members),
     )
 
 

@@ -32,22 +32,6 @@ class RubricShape:
     critical: tuple[tuple[str, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RatedAlike:
-    """Responses of one benchmark of which the same raters scored the same criteria.
-
-    Attributes
-    ----------
-    benchmark : of all of them
-    given : rater, kind, the criteria scored, and in how many readings of each response
-    responses : how many they are
-    """
-
-    benchmark: str
-    given: tuple[tuple[str, str, frozenset[str], int], ...]
-    responses: int
-
-
 @dataclass(frozen=True, eq=False)
 class Scores:
     """The ratings of one study, as plain values.
@@ -71,9 +55,6 @@ class Scores:
         Name of a group -> response_id -> value, of the responses that are in one.
     specialties : mapping
         Clinician -> specialty, of those who have one.
-    elsewhere : tuple of RatedAlike
-        Responses that no clinician rated, where `ratings` leaves these out: they are counted, and
-        no figure rests on them. Empty where `ratings` has everything.
 
     Raises
     ------
@@ -89,7 +70,6 @@ class Scores:
     silent: frozenset[str] = frozenset()
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     specialties: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: tuple[RatedAlike, ...] = ()
 
     def __post_init__(self) -> None:
         _check_columns(self.ratings, RATING_COLUMNS, "ratings")
@@ -112,19 +92,11 @@ class Scores:
     def raters(self, kind: str) -> tuple[str, ...]:
         """Return the handles of one kind of rater, in alphabetical order."""
         rated = set(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique())
-        given = (each for alike in self.elsewhere for each in alike.given)
-        rated |= {rater for rater, own, _, _ in given if own == kind}
         return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
 
     def rated_by(self, kind: str) -> int:
         """Return how many responses some rater of a kind has rated."""
-        own = self.ratings.loc[self.ratings["kind"] == kind, "response_id"].nunique()
-        elsewhere = (
-            alike.responses
-            for alike in self.elsewhere
-            if kind in {own for _, own, _, _ in alike.given}
-        )
-        return int(own) + sum(elsewhere)
+        return int(self.ratings.loc[self.ratings["kind"] == kind, "response_id"].nunique())
 
     def of(self, benchmark: str) -> "Scores":
         """Return the scores of one benchmark alone.
@@ -139,8 +111,7 @@ class Scores:
             raise Unknown(f"this study has no benchmark {benchmark}: it has {known}")
         parts = (table[table["benchmark"] == benchmark] for table in (self.ratings, self.responses))
         ratings, responses = (part.reset_index(drop=True) for part in parts)
-        elsewhere = tuple(alike for alike in self.elsewhere if alike.benchmark == benchmark)
-        return replace(self, ratings=ratings, responses=responses, elsewhere=elsewhere)
+        return replace(self, ratings=ratings, responses=responses)
 
 
 def spelled(table: pd.DataFrame) -> pd.DataFrame:

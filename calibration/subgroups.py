@@ -17,19 +17,21 @@ from calibration.clustered_intervals import (
 from calibration.criterion_scores import CriterionScores, criterion_scores
 from calibration.detection import paired, sensitivity_interval, thresholds_of
 from calibration.differences import holm
-from calibration.jackknife import (
-    JackknifedIcc,
-    TestedDifference,
-    jackknifed_difference,
-    jackknifed_icc,
+from calibration.icc import UNDEFINED, Interval
+from calibration.intervals import (
+    Difference,
+    icc_difference,
+    jackknife_interval,
+    left_out,
 )
 from calibration.notes import Figures, Note, Noted, filled, note, noted
 from calibration.protocol import Critical, Threshold
 from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.remarks import FEW_INSTANCES
 from calibration.scope import Scope, checked_jury, scopes, why_undefined_scope
-from calibration.scores import Flags, Scores
-from calibration.values import NAN, AnalysisOptions
+from calibration.scores import Array, Flags, Scores
+from calibration.values import NAN, AnalysisOptions, Method
+from calibration.weighted import scorer_iccs
 from data.errors import Unknown
 
 SPECIALTY = "specialty"
@@ -179,8 +181,11 @@ def _known_groups(scores: Scores, names: Sequence[str]) -> list[str]:
 class _Side:
     """A subgroup, or the rest: responses with jury and clinicians, and what the jury does there."""
 
+    grid: RatingMatrix
+    rows: Flags
     n: int
-    icc: JackknifedIcc
+    icc: float
+    ends: Interval
     bias: ClusteredMean
     reason: Note | None
 
@@ -199,7 +204,7 @@ def _rows(
         for value, (own, rest) in parts.items():
             inside = _side(scope, jury, own)
             outside = _side(scope, jury, rest) if len(parts) > 1 else None
-            row = _row(scope, (name, value), inside, outside)
+            row = _row(scope, jury, (name, value), inside, outside)
             rows.append(replace(row, unsafe=tuple(unsafe(name, value) if unsafe else ())))
             keys.append((name, "") if len(parts) == 2 else (name, value))
     by_key = dict(zip(keys, rows, strict=True))
@@ -249,23 +254,43 @@ def _side(scope: Scope, jury: PanelColumns, grid: RatingMatrix) -> _Side:
     pair, raw = columns(grid, jury, method), columns(grid, jury, "published")
     bias = clustered_mean(raw.scorer - raw.clinicians, grid.clusters, grid.n_clusters)
     reason = why_no_icc(grid, jury, method, (pair.clinicians[pair.both], pair.scorer[pair.both]))
-    return _Side(int(raw.both.sum()), jackknifed_icc(grid, jury, method), bias, reason)
+    icc, ends, rows = NAN, UNDEFINED, pair.both
+    if not reason:
+        without = _iccs(grid, jury, method, rows)
+        icc, ends = float(without[0]), jackknife_interval(without)
+    return _Side(grid, rows, int(raw.both.sum()), icc, ends, bias, reason)
 
 
-def _row(scope: Scope, about: tuple[str, str], inside: _Side, outside: _Side | None) -> SubgroupRow:
+def _iccs(grid: RatingMatrix, jury: PanelColumns, method: Method, rows: Flags) -> Array:
+    """Return the jury's ICC on a grid, then without each instance of some responses in turn."""
+    weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+    return scorer_iccs(grid, [jury], method, weights)[:, 0]
+
+
+def _row(
+    scope: Scope,
+    jury: PanelColumns,
+    about: tuple[str, str],
+    inside: _Side,
+    outside: _Side | None,
+) -> SubgroupRow:
     """Return a subgroup's row with its differences to the rest, p not yet corrected."""
-    ends, of_bias = inside.icc.interval(), inside.bias.interval()
-    gap = bias_gap = TestedDifference()
+    ends, of_bias = inside.ends, inside.bias.interval()
+    gap = bias_gap = Difference()
     if outside and _is_enough(inside) and _is_enough(outside):
-        gap = jackknifed_difference(inside.icc, outside.icc)
+        gap = Difference(inside.icc - outside.icc)
+        if not (inside.reason or outside.reason):
+            method, either = scope.options.method, inside.rows | outside.rows
+            first, second = (_iccs(one.grid, jury, method, either) for one in (inside, outside))
+            gap = icc_difference(first, second)
         bias_gap = mean_difference(inside.bias, outside.bias)
-    raters = {*(scope.jury.members if scope.jury else ()), *scope.clinicians}
+    raters = {*jury.members, *scope.clinicians}
     return SubgroupRow(
         *about,
         scope.name,
         n=inside.n,
         n_instances=inside.bias.instances,
-        icc=inside.icc.icc,
+        icc=inside.icc,
         low=ends.low,
         high=ends.high,
         bias=inside.bias.value,

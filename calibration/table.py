@@ -13,7 +13,6 @@ from calibration.agreement import (
     PanelColumns,
     column_icc,
     columns,
-    scorer_replicates,
     unscaled,
     why_no_icc,
 )
@@ -30,8 +29,7 @@ from calibration.like_for_like import (
 )
 from calibration.notes import Figures, Note, filled, note, noted, quoted, told, undefined
 from calibration.other_measures import spearman as spearman_of
-from calibration.pairs import ClinicianPairs, clinician_pairs, pair_replicates
-from calibration.resampled_moments import Summed, joint_statistic, prepare
+from calibration.pairs import ClinicianPairs, clinician_pairs
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
@@ -44,11 +42,16 @@ from calibration.scores import Array, Flags, Scores
 from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE
 from calibration.test_retest import intra_rater_row
 from calibration.values import NAN, AnalysisOptions, Method
+from calibration.weighted import pair_icc, scorer_iccs
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
 COUNTS = [name for name in FIGURES if name.startswith("n_")]
 MOST_AT_END, LEAST_AWAY = 2 / 3, 60  # share of scores at one end; responses that are not there
+ENOUGH_EACH, LOWERED = (
+    15,
+    0.35,
+)  # responses a clinician; an ICC is too low by this over their number
 ERROR = 0.05  # of all intervals of single benchmarks together
 BOTH = ("the clinicians", "the jury")
 
@@ -163,29 +166,17 @@ def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:
 
 def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
     """Yield the rows of a scope, in the order of the contract."""
-    pairs = clinician_pairs(scope.grid, scope.options.min_shared)
-    held = like_for_like(scope.grid, scope.jury, scope.options.method) if scope.jury else None
-    without = _without_each(scope, pairs)
+    grid, method, weights = scope.grid, scope.options.method, left_out(scope.grid.n_clusters)
+    pairs = clinician_pairs(grid, scope.options.min_shared)
+    held = like_for_like(grid, scope.jury, method) if scope.jury else None
+    without = scorer_iccs(grid, [*scope.scorers.values()], method, weights)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
         yield _scorer_row(scope, scorer, panel, without[:, place])
-    yield clinicians_row(scope, pairs, without[:, -1])
+    yield clinicians_row(scope, pairs, pair_icc(grid, weights, scope.options.min_shared))
     if scope.jury and held:
         yield like_for_like_row(scope, scope.jury, held)
     if scope.repeats:
         yield intra_rater_row(scope)
-
-
-def _without_each(scope: Scope, pairs: ClinicianPairs) -> Array:
-    """Return the ICC of every scorer, then of pairs, without each instance: (1 + m, scorers + 1)."""
-    grid, method, weights = scope.grid, scope.options.method, left_out(scope.grid.n_clusters)
-    singles, summed = (*scope.jurors, *scope.metrics), list[Summed]()
-    if scope.scorers:
-        summed.append(scorer_replicates(grid, scope.jury, singles, method))
-    if pairs.defined:
-        summed.append(pair_replicates(grid, pairs))
-    values = joint_statistic(prepare(grid, method), summed)(weights) if summed else None
-    undefined_pairs = np.full((len(weights), int(not pairs.defined)), np.nan)
-    return undefined_pairs if values is None else np.hstack([values, undefined_pairs])
 
 
 def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, without: Array) -> AgreementRow:
@@ -280,6 +271,8 @@ def _scorer_notes(
     yield remarks.fewer_jurors(panel.needed, len(panel.members))
     if scope.options.method == "paper" and not (reason and reason.code == "no_z"):
         yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
+    if panel is scope.jury and scope.options.method == "paper":
+        yield _few_each(scope)
     yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
     yield remarks.few_instances(instances)
@@ -287,18 +280,29 @@ def _scorer_notes(
     yield remarks.simulated(scope.simulated & {*panel.members, *clinicians})
 
 
+def _few_each(scope: Scope) -> Note | None:
+    """Say by how much z within clinicians who rated few responses lowers the ICC, or return None.
+
+    Simulated studies of 20 clinicians, two a response: some 0.35 / m where each rated m, whatever
+    the ICC (docs/evidence.md).
+    """
+    given = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(axis=0)
+    median = float(np.median(given))
+    if not 2 <= median < ENOUGH_EACH:
+        return None
+    words = (
+        "{median:g} responses a clinician (median): z within so few makes ICCs too low, by about "
+    )
+    return note("few_each", words + "{lower:.2f}", median=median, lower=LOWERED / median)
+
+
 def _coverage(scope: Scope, panel: PanelColumns) -> Note:
     own = scope.composites[scope.composites["rater"].isin(panel.members)]
     n_jurors = own.groupby("response_id")["rater"].size()
-    elsewhere = sum(
-        responses
-        for _, raters, responses in scope.elsewhere
-        if len(raters & {*panel.members}) >= panel.needed
-    )
     return remarks.coverage(
         int(panel.present(scope.grid).sum()),
         len(scope.grid.responses),
-        int((n_jurors >= panel.needed).sum()) + elsewhere,
+        int((n_jurors >= panel.needed).sum()),
         scope.in_study,
     )
 

@@ -1,6 +1,6 @@
 """Test-retest reliability: a juror's replicates, and a clinician's hidden repeats."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -69,7 +69,7 @@ def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
         complete = grouped[grouped["given"] == grouped["needed"]]
         table = complete["composite"].unstack(["pass_", "replicate"]).to_numpy(dtype=np.float64)
         single = own.set_index([*READING, "criterion"])["score"].unstack(["pass_", "replicate"])
-        incomplete = len(grouped) - len(complete) + _incomplete_elsewhere(scores, name, required)
+        incomplete = len(grouped) - len(complete)
         number = (~np.isnan(table)).sum(axis=1)
         rows.append(
             RetestRow(
@@ -115,15 +115,6 @@ def _notes(table: Array) -> Iterator[Note]:
             "{responses:response} without all replicates left out of the ICC",
             responses=short,
         )
-
-
-def has_replicates(scores: Scores) -> bool:
-    """Tell whether a juror rated a response more than once that `scores` only counts.
-
-    Then `test_retest_rows` needs these ratings.
-    """
-    given = (each for alike in scores.elsewhere for each in alike.given)
-    return any(kind == "juror" and times > 1 for _, kind, _, times in given)
 
 
 def icc_one(table: Array) -> float:
@@ -200,24 +191,8 @@ def same_pairs(table: Array) -> float:
 def _required(scope: Scope, scores: Scores) -> dict[str, tuple[str, ...]]:
     """Return what a composite needs on each benchmark of the scope that has any composite."""
     required = required_criteria(scores.rubrics, scope.options.criterion)
-    composed = {benchmark for benchmark, raters, _ in scope.elsewhere if raters}
-    composed |= {*scope.composites["benchmark"]}
+    composed = {*scope.composites["benchmark"]}
     return {name: own for name, own in required.items() if name in composed}
-
-
-def _incomplete_elsewhere(
-    scores: Scores, juror: str, required: Mapping[str, tuple[str, ...]]
-) -> int:
-    """Return how many readings of responses that are only counted have some criteria, not all."""
-    return sum(
-        alike.responses * times
-        for alike in scores.elsewhere
-        for rater, _, criteria, times in alike.given
-        if rater == juror
-        and 0
-        < len(criteria & {*required.get(alike.benchmark, ())})
-        < len(required.get(alike.benchmark, ()))
-    )
 
 
 def intra_rater_row(scope: Scope) -> AgreementRow:

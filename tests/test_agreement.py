@@ -1,4 +1,5 @@
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,18 +11,18 @@ from calibration.agreement import (
     PanelColumns,
     column_icc,
     columns,
-    scorer_replicates,
     single_rater,
     unscaled,
     why_undefined,
 )
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.rating_matrix import RatingMatrix
-from calibration.resampled_moments import prepare, scale
+from calibration.weighted import scorer_iccs, weighted
 
 METHODS = ["paper", "published"]
 JURY = PanelColumns(("j0", "j1", "j2"), 3)
 SINGLES = ["j0", "j1", "j2", "rouge-l"]
+PANELS = [JURY, *map(single_rater, SINGLES)]
 
 
 def make_grid(n=24, per=1, missing=0.0, seed=0):
@@ -78,7 +79,7 @@ def test_a_replicate_is_what_pingouin_finds_in_the_resample_written_out(method, 
     grid = make_grid(per=per, missing=missing, seed=per)
     counts = next(draw_counts(grid.n_clusters, reps=6, seed=1))
 
-    drawn = scorer_replicates(grid, JURY, SINGLES, method)(counts)
+    drawn = scorer_iccs(grid, PANELS, method, counts)
 
     for resample, ours in zip(counts, drawn, strict=True):
         table = expand(grid, resample)
@@ -93,10 +94,9 @@ def test_drawing_everything_once_gives_the_number_itself(method, missing):
     grid = make_grid(missing=missing, seed=4)
     everything = np.ones((1, grid.n_clusters))
 
-    drawn = scorer_replicates(grid, JURY, SINGLES, method)(everything)[0]
+    drawn = scorer_iccs(grid, PANELS, method, everything)[0]
 
-    panels = [JURY, *map(single_rater, SINGLES)]
-    for ours, panel in zip(drawn, panels, strict=True):
+    for ours, panel in zip(drawn, PANELS, strict=True):
         pair = columns(grid, panel, method)
         x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
         assert ours == pytest.approx(column_icc(x, y, method), abs=1e-12)
@@ -118,7 +118,7 @@ def test_with_one_response_an_instance_it_is_the_plain_item_bootstrap():
     # The same draws, made by picking rows of the two raw columns: no clusters, no counts.
     grid = make_grid(n=30, seed=3)
     pair = columns(grid, JURY, "published")
-    statistic = scorer_replicates(grid, JURY, [], "published")
+    statistic = partial(scorer_iccs, grid, [JURY], "published")
 
     ours = replicates(statistic, BootstrapPlan(30, 30, reps=200, seed=9))[:, 0]
 
@@ -130,7 +130,7 @@ def test_with_one_response_an_instance_it_is_the_plain_item_bootstrap():
 def test_responses_drawn_twice_are_not_averaged_away():
     # Collapsing the repeats of a resample narrows the interval by about a fifth.
     grid = make_grid(n=60, seed=5)
-    statistic = scorer_replicates(grid, JURY, [], "published")
+    statistic = partial(scorer_iccs, grid, [JURY], "published")
     counts = np.concatenate(list(draw_counts(60, reps=1500, seed=0)))
 
     honest, collapsed = statistic(counts), statistic(np.minimum(counts, 1))
@@ -148,7 +148,9 @@ def test_instances_with_several_responses_widen_the_interval():
 
     spread = []
     for groups in (clusters, np.arange(120)):
-        statistic = scorer_replicates(grid_of(table, ["dr0", "j0"], groups), None, ["j0"], "paper")
+        statistic = partial(
+            scorer_iccs, grid_of(table, ["dr0", "j0"], groups), [single_rater("j0")], "paper"
+        )
         how = BootstrapPlan(int(groups.max()) + 1, 120, reps=800)
         spread.append(float(replicates(statistic, how).std()))
 
@@ -194,12 +196,12 @@ def test_a_resample_that_leaves_a_rater_no_variance_leaves_the_rater_out():
     )
     counts = np.array([[2.0, 1, 0, 1]])  # dr1 is left with 3, 3, 3
 
-    ours = scorer_replicates(grid, None, ["j0"], "paper")(counts)[0, 0]
+    ours = scorer_iccs(grid, [single_rater("j0")], "paper", counts)[0, 0]
 
     # dr0 and j0 alone are two columns of z: 2r / (1 + r).
     table = expand(grid, counts[0])
     r = table["dr0"].corr(table["j0"])
-    assert scale(prepare(grid, "paper"), counts).defined.tolist() == [[1, 0, 1]]
+    assert weighted(grid, counts, "paper").counted.tolist() == [[1, 0, 1]]
     assert ours == pytest.approx(2 * r / (1 + r))
 
 
@@ -211,7 +213,7 @@ def test_a_juror_whose_scores_are_all_equal_is_undefined_and_not_zero(method):
 
     assert np.isnan(column_icc(x, y, method))
     assert str(why_undefined(x, y)).startswith("undefined")
-    assert np.isnan(scorer_replicates(grid, None, ["j0"], method)(np.ones((1, 9)))).all()
+    assert np.isnan(scorer_iccs(grid, [single_rater("j0")], method, np.ones((1, 9)))).all()
 
 
 def test_two_common_responses_are_too_few():

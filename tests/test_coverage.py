@@ -1,12 +1,15 @@
 """Where the truth is known, the intervals hold it as often as they say, or as seldom as is warned."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from calibration.agreement import PanelColumns, column_icc, columns, scorer_replicates
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.icc import f_interval
 from calibration.rating_matrix import RatingMatrix
+from calibration.weighted import scorer_iccs
 
 STUDIES = 400
 REPS = 400
@@ -36,7 +39,7 @@ def covered(instances: int, each: int) -> tuple[float, float]:
     for number in range(STUDIES):
         grid = study(random, instances, each)
         how = BootstrapPlan(instances, len(grid.responses), REPS, number)
-        drawn = replicates(scorer_replicates(grid, panel, (), "paper"), how)[:, 0]
+        drawn = replicates(partial(scorer_iccs, grid, [panel], "paper"), how)[:, 0]
         ends = percentile_interval(drawn)
         pair = columns(grid, panel, "paper")
         icc = column_icc(pair.clinicians, pair.scorer, "paper")

@@ -7,7 +7,7 @@ from kit.scores import note_of
 
 from calibration.agreement import PanelColumns
 from calibration.differences import compared, difference_rows
-from calibration.jackknife import icc_difference
+from calibration.intervals import icc_difference
 
 METHODS = ["paper", "published"]
 
@@ -55,7 +55,9 @@ def test_interval_and_p_are_those_of_each_instance_left_out_by_definition(method
     panels = JURY.members, ["m"]
     iccs = tuple(by_definition(table, one, method) for one in panels)
     without = tuple(left_out_by_definition(table, one, method, 2) for one in panels)
-    found = icc_difference(iccs, without)
+    found = icc_difference(
+        *(np.array([icc, *left]) for icc, left in zip(iccs, without, strict=True))
+    )
     assert (row.low, row.high, row.p) == pytest.approx((found.low, found.high, found.p))
 
 

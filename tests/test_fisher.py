@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from calibration.intervals import left_out
 from calibration.monitoring import finite_z, fisher_error, icc_of_fisher, independent_se
-from calibration.resampled_moments import icc_of_moments, moments
+from calibration.weighted import weighted_icc
 
 
-def icc_statistic(x, y, clusters):
-    """Return what counts over clusters make of the ICC of two columns."""
+def error(x, y, clusters):
+    """Return the standard error of the ICC of two columns, leaving out each cluster in turn."""
+    return fisher_error(without_each(x, y, clusters))
 
-    def of(counts):
-        weights = counts[:, clusters]
-        wide = (np.broadcast_to(one - one.mean(), weights.shape) for one in (x, y))
-        return icc_of_moments(moments(weights, *wide), restandardise=False)
 
-    return of
+def without_each(x, y, clusters):
+    weights = left_out(int(clusters.max()) + 1)[:, clusters]
+    return weighted_icc(x - x.mean(), y - y.mean(), weights)
 
 
 def draw(icc, n, per=1, seed=0):
@@ -69,24 +69,22 @@ def test_the_jackknife_is_what_leaving_each_instance_out_by_hand_gives():
         left.append(math.atanh(2 * cov[0, 1] / (cov[0, 0] + cov[1, 1])))
     expected = math.sqrt(11 / 12 * np.square(np.array(left) - np.mean(left)).sum())
 
-    assert fisher_error(icc_statistic(x, y, clusters), 12) == pytest.approx(expected)
+    assert error(x, y, clusters) == pytest.approx(expected)
 
 
 def test_shift_scale_and_order_of_both_columns_change_no_error():
     x, y = draw(0.6, 30)
     order = np.random.default_rng(1).permutation(30)
-    own = fisher_error(icc_statistic(x, y, np.arange(30)), 30)
-    assert fisher_error(icc_statistic(3 * x + 5, 3 * y - 2, np.arange(30)), 30) == pytest.approx(
-        own
-    )
-    assert fisher_error(icc_statistic(x[order], y[order], np.arange(30)), 30) == pytest.approx(own)
+    own = error(x, y, np.arange(30))
+    assert error(3 * x + 5, 3 * y - 2, np.arange(30)) == pytest.approx(own)
+    assert error(x[order], y[order], np.arange(30)) == pytest.approx(own)
 
 
 def test_a_single_instance_or_one_that_all_hangs_on_has_no_error():
     x, y = draw(0.6, 4)
-    assert math.isnan(fisher_error(icc_statistic(x, y, np.zeros(4, int)), 1))
+    assert math.isnan(error(x, y, np.zeros(4, int)))
     flat = np.array([0.0, 0.0, 0.0, 1.0])
-    assert math.isnan(fisher_error(icc_statistic(flat, flat + x, np.arange(4)), 4))
+    assert math.isnan(error(flat, flat + x, np.arange(4)))
 
 
 @pytest.mark.slow
@@ -95,8 +93,8 @@ def test_the_jackknife_is_as_large_as_z_really_varies(per, low, high):
     n = 40 * per
     random = [draw(0.6, n, per, seed) for seed in range(800)]
     clusters = np.arange(n) // per
-    statistics = [icc_statistic(x, y, clusters) for x, y in random]
-    true = np.std([(finite_z(one(np.ones((1, 40)))[0])) for one in statistics])
-    found = np.mean([fisher_error(one, 40) for one in statistics])
+    iccs = [without_each(x, y, clusters) for x, y in random]
+    true = np.std([finite_z(one[0]) for one in iccs])
+    found = np.mean([fisher_error(one) for one in iccs])
     assert low < found / true < high
     assert (true > 1.1 * independent_se(n)) == (per > 1)  # dependent responses vary more

@@ -61,7 +61,12 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.compare\.json\.(detectable is gone|notes\b.*)",
     r"\.juries\.json\.(common|decision\.basis\[0\]\.(least|most)) is gone",
     r"\.calibrate\.json\.details\.(influence|evidence) is gone",
-    r"\.calibrate\.json\.details\.other_measures\[\d+\]\.notes has 4 for 3",  # decides_sign
+    # One test of a difference of two ICCs: the ellipse of the jackknife with Satterthwaite's freedom.
+    r"\.calibrate\.json\.details\.(differences|juror_value)\[\d+\]\.(low|high|p): .*",
+    r"\.(calibrate|published|predict|compare)\.json\.decision\.(reasons\[\d\]\.)?(low|high|p): .*",
+    r"\.(calibrate|published)\.json\.rows\[\d+\]\.(notes\[3\]\.|corrected_)(low|high): .*",
+    r"\.compare\.json\.(low|high|p): .*",
+    r"\.monitor\.json\.case_mix\.change_(low|high): .*",
     r"\.calibrate\.json\.details\.chance_corrected\[\d+\]\.(alpha_interval|ac2_se) is gone",
     r"\.(calibrate|published)\.json\.detection\[\d+\]\."
     r"(critical|points|confusion|(specificity|ppv|npv|read_for_90|read_for_95)_(low|high)) is gone",

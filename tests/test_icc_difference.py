@@ -1,5 +1,6 @@
 """The difference of two ICCs: by hand, against Steiger's test, one method, and coverage."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from calibration.agreement import PanelColumns, column_icc, columns, single_rater
-from calibration.jackknife import IccDifference, deletions, fisher_z, icc_difference, iccs_without
+from calibration.intervals import Difference, fisher_z, icc_difference, left_out
 from calibration.rating_matrix import RatingMatrix
+from calibration.weighted import scorer_iccs
 
 NAN = math.nan
 
@@ -24,12 +26,9 @@ def grid(composites, per=1, clinicians=2):
     return RatingMatrix(composites, tuple(map(str, range(n))), clusters, tuple(names), tuple(kinds))
 
 
-def compared(composites, juries, *, per=1, method="paper") -> IccDifference:
+def compared(composites, juries, *, per=1, method="paper") -> Difference:
     of, panels = grid(composites, per), [PanelColumns(names, len(names)) for names in juries]
-    ready = deletions(of, method, of.clusters)
-    pairs = [columns(of, panel, method) for panel in panels]
-    first, second = (column_icc(pair.clinicians, pair.scorer, method) for pair in pairs)
-    return icc_difference((first, second), tuple(iccs_without(ready, panel) for panel in panels))
+    return icc_difference(*scorer_iccs(of, panels, method, left_out(of.n_clusters)).T)
 
 
 def study(n, seed, *, per=1, noise=(1.2, 1.2), jurors=1, ceiling=False):
@@ -51,16 +50,17 @@ def juries(jurors):
 def test_four_left_out_values_give_the_interval_and_p_computed_by_hand():
     # z = -log(1 - ICC) / 2: ICC 0.75 is log 2, ICC 0 is 0, so z1 - z2 = log 2. Without each of
     # four instances z1 - z2 is log 2 + (0.1, -0.1, 0.1, -0.1), z1 + z2 never changes: the
-    # jackknife's variance is 3/4 of the sum of squares 0.04, SE = sqrt(0.03), t = 4.0019 on 3
-    # degrees of freedom, and the ends of the interval are those of z1 - z2 at z1 + z2 = log 2.
+    # jackknife's variance is 3/4 of the sum of squares 0.04, SE = sqrt(0.03), and, all moves being
+    # of one size, t has 3 degrees of freedom. The ends are those of z1 - z2 at z1 + z2 = log 2.
     moved = np.array([0.05, -0.05, 0.05, -0.05])
-    without = (1 - np.exp(-2 * (math.log(2) + moved)), 1 - np.exp(2 * moved))
+    first = 1 - np.exp(-2 * (math.log(2) + np.array([0, *moved])))
+    second = 1 - np.exp(2 * np.array([0, *moved]))
 
-    found = icc_difference((0.75, 0.0), without)
+    found = icc_difference(first, second)
 
     error, reach = math.sqrt(0.03), 3.182446
     ends = [math.sinh(math.log(2) + sign * reach * error) for sign in (-1, 1)]
-    assert found.difference == 0.75
+    assert found.value == 0.75
     assert (found.low, found.high) == pytest.approx(ends, rel=1e-5)
     t = math.log(2) / error / math.sqrt(3)  # of 3 degrees of freedom the tail has a closed form
     tail = 0.5 - (t / (1 + t**2) + math.atan(t)) / math.pi
@@ -79,19 +79,16 @@ def test_the_error_is_that_of_steigers_test_of_two_dependent_correlations():
     ) ** 2
     z = (math.atanh(r[0, 1]) - math.atanh(r[0, 2])) / math.sqrt((2 - 2 * s) / (n - 3))
     of = grid(composites, clinicians=1)
-    ready = deletions(of, "published", of.clusters)
-    iccs = tuple(2 * one_r / (1 + one_r) for one_r in (r[0, 1], r[0, 2]))
+    panels = [single_rater(name) for name in ("j0", "j1")]
 
-    found = icc_difference(
-        iccs, tuple(iccs_without(ready, single_rater(name)) for name in ("j0", "j1"))
-    )
+    found = icc_difference(*scorer_iccs(of, panels, "published", 1 - np.eye(n + 1, n, -1)).T)
 
     assert stats.norm.isf(found.p / 2) == pytest.approx(abs(z), rel=0.04)
 
 
 @pytest.mark.parametrize("per", [1, 3])
 @pytest.mark.parametrize("method", ["paper", "published"])
-def test_left_out_in_closed_form_is_left_out_by_starting_again(method, per):
+def test_a_weight_of_0_is_as_if_the_instance_had_never_been_there(method, per):
     composites = study(30, 4, per=per, jurors=2)
     first, second = juries(2)
     again = [
@@ -111,8 +108,8 @@ def test_left_out_in_closed_form_is_left_out_by_starting_again(method, per):
 
     found = compared(composites, (first, second), per=per, method=method)
 
-    by_hand = icc_difference(tuple(iccs), tuple(np.array(again).T))
-    assert [*vars(found).values()] == pytest.approx([*vars(by_hand).values()])
+    by_hand = icc_difference(*np.array([iccs, *again]).T)
+    assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(by_hand))
 
 
 @pytest.mark.not_quick
@@ -132,7 +129,7 @@ def test_p_is_at_most_5_percent_exactly_where_the_interval_excludes_0(
     found = compared(composites, juries(1), per=per, method=method)
     if np.isfinite(found.p):
         assert (found.p <= 0.05) == (found.low > 0 or found.high < 0)
-        assert found.low <= found.difference <= found.high
+        assert found.low <= found.value <= found.high
     else:
         assert np.isnan([found.low, found.high]).all()
 
@@ -141,15 +138,14 @@ def test_the_other_way_round_everything_has_the_other_sign():
     composites = study(40, 3, noise=(0.7, 1.6))
     first, second = juries(1)
     here, there = compared(composites, (first, second)), compared(composites, (second, first))
-    assert (here.difference, here.low, here.high, here.p) == pytest.approx(
-        (-there.difference, -there.high, -there.low, there.p)
+    assert (here.value, here.low, here.high, here.p) == pytest.approx(
+        (-there.value, -there.high, -there.low, there.p)
     )
 
 
 def test_scorers_who_say_the_same_differ_by_nothing():
-    left = np.array([0.3, 0.4, 0.5])
-    same = icc_difference((0.4, 0.4), (left, left + 1e-12))
-    assert same == IccDifference(0.0, 0.0, 0.0, 1.0)
+    left = np.array([0.4, 0.3, 0.4, 0.5])
+    assert icc_difference(left, left + 1e-12) == Difference(0.0, 0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -163,14 +159,14 @@ def test_scorers_who_say_the_same_differ_by_nothing():
     ids=["an ICC of 1", "undefined without one", "two instances", "nothing changes it"],
 )
 def test_without_a_jackknife_there_is_a_difference_and_nothing_else(iccs, first):
-    second = np.full(len(first), 0.5)
-    found = icc_difference(iccs, (np.array(first), second))
-    assert found.difference == iccs[0] - iccs[1]
+    second = np.full(1 + len(first), 0.5)
+    found = icc_difference(np.array([iccs[0], *first]), second)
+    assert found.value == iccs[0] - iccs[1]
     assert np.isnan([found.low, found.high, found.p]).all()
 
 
 def test_an_undefined_icc_has_no_difference():
-    assert math.isnan(icc_difference((NAN, 0.5), (np.ones(3), np.ones(3))).difference)
+    assert math.isnan(icc_difference(np.array([NAN, 1, 1]), np.full(3, 0.5)).value)
 
 
 def true_iccs(jurors, noise, *, ceiling):

@@ -8,17 +8,18 @@ from kit.composites import JURY
 from kit.verdict_studies import Design, drawn, grid_of, loading
 from scipy import stats
 
-from calibration.agreement import column_icc, columns, scorer_replicates
+from calibration.agreement import column_icc, columns
 from calibration.intervals import (
-    difference_interval,
+    icc_difference,
     jackknife_error,
     jackknife_interval,
     left_out,
 )
+from calibration.weighted import scorer_iccs
 
 
 def jury_icc(grid, weights):
-    return scorer_replicates(grid, JURY, (), "paper")(weights)[:, 0]
+    return scorer_iccs(grid, [JURY], "paper", weights)[:, 0]
 
 
 def test_each_instance_is_left_out_once_and_many_in_even_groups():
@@ -56,7 +57,8 @@ def test_it_is_the_icc_of_the_study_without_each_instance_taken_back_from_fisher
 
 def test_the_interval_of_a_difference_narrows_where_the_same_instances_move_both():
     first, moves = np.array([0.5, 0.4, 0.55, 0.52, 0.49]), np.array([0, 0.02, -0.01, 0.03, -0.04])
-    alike, unlike = difference_interval(first, first), difference_interval(first, 0.5 + moves)
+    alike = icc_difference(first, first + moves / 10)
+    unlike = icc_difference(first, 0.5 + moves)
     assert alike.low < 0 < alike.high
     assert alike.high - alike.low < 0.6 * (unlike.high - unlike.low)
 

@@ -1,15 +1,18 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from kit.composites import TWO_JURORS, grid_of
+from kit.composites import TWO_JURORS, difference_under, grid_of
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.icc import icc_consistency
-from calibration.like_for_like import held_replicates, like_for_like, pooled_icc
+from calibration.like_for_like import like_for_like
 from calibration.rating_matrix import z_within_raters
+from calibration.weighted import pooled_icc
 
 
 def make_table(n, doctors=5, each=3, juror_noise=1.0, seed=0):
@@ -60,9 +63,7 @@ def test_a_replicate_is_the_definition_in_the_resample_written_out(method):
     grid = grid_of(table, np.repeat(np.arange(30), 2))
     counts = next(draw_counts(30, reps=5, seed=0))
 
-    drawn = held_replicates(grid, TWO_JURORS, like_for_like(grid, TWO_JURORS, method), method)(
-        counts
-    )
+    drawn = difference_under(grid, TWO_JURORS, method, counts)
 
     for ours, resample in zip(drawn, counts, strict=True):
         rows = np.repeat(np.arange(60), np.repeat(resample.astype(int), 2))
@@ -143,7 +144,7 @@ def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
     grid = grid_of(table)
     found = like_for_like(grid, TWO_JURORS, "paper")
 
-    statistic = held_replicates(grid, TWO_JURORS, found, "paper")
+    statistic = partial(difference_under, grid, TWO_JURORS, "paper")
     drawn = replicates(statistic, BootstrapPlan(3000, 3000, reps=200))
 
     assert found.difference == pytest.approx(0, abs=0.03)

@@ -1,5 +1,6 @@
 """Agreement by period: the calendar, joining, and the ICC that `calibrate` would give."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from kit.scores import scope_of, study, watching, without
 
 from calibration.agreement import column_icc, columns
-from calibration.monitoring import calendar, period_icc, period_label, period_rows, watch
+from calibration.monitoring import calendar, period_iccs, period_label, period_rows, watch
 from calibration.notes import note
 from calibration.scope import scopes
 from calibration.table import agreement_table
@@ -110,27 +111,25 @@ def test_a_periods_icc_is_that_of_its_rows_with_z_over_everything(method):
         rows[place * 40 : place * 40 + 40] = True
         x, y = pair.clinicians[rows], pair.scorer[rows]
         assert one.icc == pytest.approx(column_icc(x, y, method))
-        drawn = period_icc(own, own.jury, rows)(np.ones((1, 40)))
-        assert drawn[0] == pytest.approx(one.icc)
+        assert period_iccs(own, own.jury, rows)[0] == pytest.approx(one.icc)
 
 
-def test_z_is_computed_anew_when_a_periods_instances_are_drawn():
+def test_z_over_everything_is_computed_anew_without_each_instance_of_a_period():
     own = scope(study(n=40))
     rows = np.arange(40) < 20
-    counts = np.ones((1, 20))
-    counts[0, :2] = [0, 2]  # the instances of the period in the order of their numbers
-    own_clusters = np.unique(own.grid.clusters[rows])
-    drawn = np.concatenate(
-        [np.flatnonzero(own.grid.clusters == c) for c in [own_clusters[1], *own_clusters[1:]]]
-    )
-    whole = np.concatenate([drawn, np.flatnonzero(~rows)])
-    table = own.grid.composites[whole]
-    by_hand = scope_of(table, len(own.clinicians))
-    # metrics follow the jurors in the grid of the study and are no jurors
-    pair = columns(by_hand.grid, type(own.jury)(("j0", "j1", "j2"), 3), "paper")
-
-    expected = column_icc(pair.clinicians[:20], pair.scorer[:20], "paper")
-    assert period_icc(own, own.jury, rows)(counts)[0] == pytest.approx(expected)
+    grid, clusters = own.grid, own.grid.clusters
+    found = period_iccs(own, own.jury, rows)
+    by_hand = []
+    for instance in np.unique(clusters[rows]):
+        left = replace(
+            grid,
+            composites=grid.composites[clusters != instance],
+            clusters=clusters[clusters != instance],
+        )
+        pair = columns(left, own.jury, "paper")
+        kept = rows[clusters != instance]
+        by_hand.append(column_icc(pair.clinicians[kept], pair.scorer[kept], "paper"))
+    assert sorted(found[1:]) == pytest.approx(sorted(by_hand))
 
 
 def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined():

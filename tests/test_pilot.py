@@ -15,7 +15,6 @@ from calibration.planning.pilot import (
     paired_correlation,
 )
 from calibration.rating_matrix import z_within_raters
-from calibration.resampled_moments import prepare
 from calibration.scope import scopes
 from calibration.table import agreement_table
 from calibration.values import AnalysisOptions
@@ -54,8 +53,7 @@ def test_every_resample_takes_every_z_anew():
     table[8, 1:4] = np.nan
     scope = scope_of(table, 4, per=2)
     counts = next(draw_counts(20, reps=20, seed=1))
-    prepared = prepare(scope.grid, "paper")
-    drawn = paired_correlation(prepared, scope.grid.of_kind("clinician"), counts)
+    drawn = paired_correlation(scope.grid, counts)
     for own, value in zip(counts.astype(int), drawn, strict=True):
         rows = np.repeat(np.arange(40), own[scope.grid.clusters])
         assert value == pytest.approx(by_definition(table[rows, :4]))

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+from kit.composites import difference_under
 from scipy import stats
 
 from calibration.agreement import PanelColumns
 from calibration.clinicians import yardstick
 from calibration.intervals import jackknife_error, left_out
-from calibration.like_for_like import held_replicates, like_for_like, population_interval
+from calibration.like_for_like import like_for_like, population_interval
 from calibration.rating_matrix import RatingMatrix
 
 JURY = PanelColumns(("jury",), 1)
@@ -29,8 +30,8 @@ def compared(grid):
     if not found.defined:
         return found, [], np.nan
     without = [one.difference for one in yardstick(grid, JURY, found, "paper").without]
-    statistic = held_replicates(grid, JURY, found, "paper")
-    return found, without, jackknife_error(statistic(left_out(len(grid.responses))))
+    left = difference_under(grid, JURY, "paper", left_out(len(grid.responses)))
+    return found, without, jackknife_error(left)
 
 
 def test_it_is_the_jackknife_over_clinicians_and_over_instances():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.scores import JURORS, note_of, rated, study, without
+from kit.scores import JURORS, note_of, study, without
 from scipy import stats
 
 from calibration.other_measures import secondary_rows
@@ -181,14 +181,3 @@ def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_unde
         assert "undefined: " in note_of(row)
     assert points(rows(mixed, "combined")["metric:rouge-l"]) == [None] * len(IN_POINTS)
     assert np.isfinite(rows(lacking, "chw", criterion="tone")["jury"].bias)
-
-
-def test_a_response_that_decides_the_sign_of_the_icc_is_named():
-    # Without r0, on which both are low, jury and clinicians rank in opposite orders.
-    scores = rated([[1], [4], [4], [5], [5], [5]], [[1], [5], [5], [4], [4], [5]])
-
-    row = rows(scores, "visits", reps=0)["jury"]
-
-    (turned,) = [one for one in row.notes if one.code == "decides_sign"]
-    assert turned["response"] == scores.responses["response_id"][0]
-    assert turned["icc"] > 0 > turned["without"]

@@ -1,13 +1,16 @@
 """What intervals cover and margins decide, in simulated studies of four crossed clinicians."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from kit.composites import difference_under
 
 from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.clinicians import yardstick
 from calibration.crossed import agreement_interval, consistency_interval, crossed_model
-from calibration.like_for_like import held_replicates, like_for_like, population_interval
+from calibration.like_for_like import like_for_like, population_interval
 from calibration.rating_matrix import RatingMatrix
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -38,8 +41,7 @@ def low_ends(jury, studies, n=1000):
     random = np.random.default_rng(11)
     for _ in range(studies):
         grid = drawn(random, n, np.full(4, 1.5), jury, per=2)
-        found = like_for_like(grid, JURY, "paper")
-        statistic = held_replicates(grid, JURY, found, "paper")
+        statistic = partial(difference_under, grid, JURY, "paper")
         yield np.quantile(replicates(statistic, BootstrapPlan(n, n, reps=400)), 0.025)
 
 
@@ -81,7 +83,7 @@ def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians
     for errors in reliabilities(250):
         grid = drawn(random, n, errors, EQUAL)
         found = like_for_like(grid, JURY, "paper")
-        statistic = held_replicates(grid, JURY, found, "paper")
+        statistic = partial(difference_under, grid, JURY, "paper")
         resampled = replicates(statistic, BootstrapPlan(n, n, reps=100))
         without = [one.difference for one in yardstick(grid, JURY, found, "paper").without]
         ends = population_interval(found, without, resampled.std(ddof=1)).ends

@@ -11,12 +11,13 @@ from scipy import stats
 from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.clustered_intervals import clustered_mean, mean_difference
 from calibration.differences import holm
-from calibration.jackknife import jackknifed_difference, jackknifed_icc
+from calibration.intervals import icc_difference, left_out
 from calibration.notes import told
 from calibration.protocol import Critical
 from calibration.rating_matrix import RatingMatrix
 from calibration.subgroups import Finding, group_names, subgroup_rows
 from calibration.values import AnalysisOptions
+from calibration.weighted import scorer_iccs
 from data.errors import Unknown
 
 NAMES = ("dr0", "dr1", "j0", "j1")
@@ -43,6 +44,13 @@ def drawn(random, n, noise, per=1):
     clinicians = quality + 0.8 * random.normal(size=(n, 2))
     jury = 0.3 + quality + noise * random.normal(size=(n, 1)) + 0.4 * random.normal(size=(n, 2))
     return np.clip(np.round(np.hstack([clinicians, jury]) * 3) / 3, 1, 5)
+
+
+def apart(grid, first):
+    """Return the difference of the jury's ICC on some responses to that on the rest."""
+    weights = left_out(grid.n_clusters)
+    sides = (scorer_iccs(grid.only(one), [JURY], "paper", weights)[:, 0] for one in (first, ~first))
+    return icc_difference(*sides)
 
 
 def halves(scores, values=("de", "en"), name="language"):
@@ -99,28 +107,12 @@ def test_a_difference_of_means_is_welchs_t_test_where_instances_are_single():
     assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
 
 
-def test_the_error_of_an_icc_is_the_jackknifes_of_fishers_z():
-    table = drawn(np.random.default_rng(1), 30, 0.8)
-    found = jackknifed_icc(grid_of(table), JURY, "paper")
-    z = []
-    for left in range(30):
-        pair = columns(grid_of(np.delete(table, left, axis=0)), JURY, "paper")
-        z.append(-math.log(1 - column_icc(pair.clinicians, pair.scorer, "paper")) / 2)
-    variance = 29 / 30 * np.sum((z - np.mean(z)) ** 2)
-
-    assert found.error == pytest.approx(math.sqrt(variance))
-    half = stats.t.ppf(0.975, 29) * math.sqrt(variance)
-    middle = -math.log(1 - found.icc) / 2
-    assert found.interval().low == pytest.approx(1 - math.exp(-2 * (middle - half)))
-
-
 def test_an_interval_of_a_difference_excludes_0_exactly_where_p_is_below_5_in_100():
     random, seen = np.random.default_rng(2), set()
     for _ in range(60):
         table = np.vstack([drawn(random, 40, 0.4), drawn(random, 60, 1.2)])
         first = np.arange(100) < 40
-        sides = (grid_of(table).only(one) for one in (first, ~first))
-        found = jackknifed_difference(*(jackknifed_icc(one, JURY, "paper") for one in sides))
+        found = apart(grid_of(table), first)
         excludes = not found.low <= 0 <= found.high
         assert excludes == (found.p < 0.05)
         seen.add(excludes)
@@ -233,8 +225,7 @@ def test_alike_subgroups_are_hardly_ever_told_apart():
     for _ in range(150):
         grid = grid_of(drawn(random, 100, 0.8, per=2), per=2)
         first = np.arange(100) < 40
-        sides = [jackknifed_icc(grid.only(one), JURY, "paper") for one in (first, ~first)]
-        cried.append(jackknifed_difference(*sides).p <= 0.05)
+        cried.append(apart(grid, first).p <= 0.05)
     assert np.mean(cried) <= 0.08
 
 
@@ -260,13 +251,13 @@ def test_a_difference_of_2_tenths_is_found_among_300_responses():
 
 
 def _truth(random, noise, per):
-    return jackknifed_icc(grid_of(drawn(random, 40_000, noise, per), per), JURY, "paper").icc
+    pair = columns(grid_of(drawn(random, 40_000, noise, per), per), JURY, "paper")
+    return column_icc(pair.clinicians, pair.scorer, "paper")
 
 
 def _apart(random, sizes, noises, per, gap):
     """Tell whether an interval holds the true gap, and whether p is at most 5 in 100."""
     parts = [drawn(random, n, noise, per) for n, noise in zip(sizes, noises, strict=True)]
     grid, first = grid_of(np.vstack(parts), per), np.arange(sum(sizes)) < sizes[0]
-    sides = [jackknifed_icc(grid.only(one), JURY, "paper") for one in (first, ~first)]
-    found = jackknifed_difference(*sides)
+    found = apart(grid, first)
     return found.low <= gap <= found.high, found.p <= 0.05

@@ -1,15 +1,20 @@
 import numpy as np
 import pandas as pd
 import pytest
+from kit.scores import study
 
+from calibration.agreement import column_icc
 from calibration.rating_matrix import (
     analysed_grid,
     mean_of_given,
     without_variance,
     z_within_raters,
 )
+from calibration.table import ENOUGH_EACH, LOWERED, agreement_rows
+from calibration.values import AnalysisOptions
 
 NAN = np.nan
+CLINICIANS = 20
 
 
 def test_z_is_pandas_mean_and_sd_with_ddof_1_over_what_a_rater_gave():
@@ -70,3 +75,36 @@ def test_the_analysed_set_is_what_a_clinician_rated():
     assert grid.clusters.tolist() == [0, 0]
     assert grid.n_clusters == 1
     assert grid.composites == pytest.approx(np.array([[3, 2, NAN], [4, NAN, NAN]]), nan_ok=True)
+
+
+@pytest.mark.parametrize("each", [5, 10])
+def test_z_within_few_responses_lowers_the_icc_by_about_what_the_table_says(each):
+    random, lowered = np.random.default_rng(each), []
+    n = each * CLINICIANS // 2
+    for _ in range(150):
+        quality = random.normal(size=(n, 1))
+        scores = quality + random.normal(size=(n, CLINICIANS + 1))
+        readers = (2 * np.arange(n)[:, None] + [0, 1]) % CLINICIANS
+        given = np.full((n, CLINICIANS), NAN)
+        np.put_along_axis(given, readers, np.take_along_axis(scores, readers, axis=1), axis=1)
+        jury = z_within_raters(scores[:, -1:])[:, 0]
+        as_if_known = mean_of_given(given / np.sqrt(2))
+        iccs = [
+            column_icc(column, jury, "paper")
+            for column in (as_if_known, mean_of_given(z_within_raters(given)))
+        ]
+        lowered.append(iccs[0] - iccs[1])
+    assert np.mean(lowered) == pytest.approx(LOWERED / each, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("n", "method", "said"), [(12, "paper", True), (60, "paper", False), (12, "published", False)]
+)
+def test_the_jurys_row_says_that_z_rests_on_few_responses_a_clinician(n, method, said):
+    rows = agreement_rows(study(n=n), AnalysisOptions(reps=0, method=method))
+    jury = next(row for row in rows if row.scorer == "jury")
+    told = jury.told("few_each")
+    assert bool(told) == said
+    if told:
+        assert told["median"] < ENOUGH_EACH
+        assert told["lower"] == pytest.approx(LOWERED / told["median"])

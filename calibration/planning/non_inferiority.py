@@ -10,11 +10,12 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from calibration.like_for_like import LEAST_CLINICIANS, pooled_icc
+from calibration.like_for_like import LEAST_CLINICIANS
 from calibration.notes import note, noted
 from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array, Flags
 from calibration.values import NAN, NORMAL_95
+from calibration.weighted import pooled_icc
 
 SPREAD = (
     0.1  # standard deviation between clinicians of their correlation with what responses are worth

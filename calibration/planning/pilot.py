@@ -12,7 +12,6 @@ from calibration.agreement import (
     LEAST_RESPONSES,
     column_icc,
     columns,
-    scorer_replicates,
     why_undefined,
 )
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
@@ -20,10 +19,11 @@ from calibration.icc import UNDEFINED, Interval
 from calibration.intervals import jackknife_interval, left_out
 from calibration.notes import note, noted, undefined
 from calibration.planning.rows import Reliability
-from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.rating_matrix import RatingMatrix, without_variance
 from calibration.scope import Scope
-from calibration.scores import Array, Flags, Integers
+from calibration.scores import Array, Flags
 from calibration.values import NAN
+from calibration.weighted import ROUNDING, scorer_iccs, weighted
 
 FEW_COMPOSITES = 5  # a z over fewer composites says little
 
@@ -55,25 +55,26 @@ def clinicians_reliability(scope: Scope) -> Reliability:
         NaN where fewer than three responses have two clinicians with a z, or their z do not vary.
     """
     grid, clinicians = scope.grid, scope.grid.of_kind("clinician")
-    data = prepare(grid, "paper")
-    usable = data.usable[clinicians]
-    rows: Flags = (data.has_value[:, clinicians] * usable).sum(axis=1) >= 2
-    statistic = partial(paired_correlation, data, clinicians)
+    composites = grid.composites[:, clinicians]
+    usable = ~without_variance(composites)
+    rows: Flags = (~np.isnan(composites) * usable).sum(axis=1) >= 2
     icc, reason = NAN, None
     if rows.sum() < LEAST_RESPONSES:
         have = "response has" if rows.sum() == 1 else "responses have"
         words = f"{{responses}} {have} two clinicians with a z, and {{least}} are needed"
         reason = undefined("few_paired", words, responses=int(rows.sum()), least=LEAST_RESPONSES)
-    elif not math.isfinite(icc := float(statistic(np.ones((1, grid.n_clusters)))[0])):
+    elif not math.isfinite(
+        icc := float(paired_correlation(grid, np.ones((1, grid.n_clusters)))[0])
+    ):
         reason = undefined("readings_alike", "the readings of two clinicians do not vary")
-    few = int(((~np.isnan(grid.composites[:, clinicians])).sum(axis=0) < FEW_COMPOSITES).sum())
+    few = int(((~np.isnan(composites)).sum(axis=0) < FEW_COMPOSITES).sum())
     few_composites = note(
         "few_composites",
         "{clinicians:clinician} with fewer than {least} composites: their z says little",
         clinicians=few,
         least=FEW_COMPOSITES,
     )
-    drawn = np.empty(0) if reason else scope.resample(statistic)
+    drawn = np.empty(0) if reason else scope.resample(partial(paired_correlation, grid))
     lost = remarks.undefined_resamples(drawn)
     notes = noted(reason, few_composites if few else None, lost)
     enough = grid.instances(rows) >= LEAST_CLUSTERS
@@ -81,24 +82,25 @@ def clinicians_reliability(scope: Scope) -> Reliability:
     return _reliability(scope, Reliability("clinicians", icc, notes=notes), rows, interval)
 
 
-def paired_correlation(data: Prepared, clinicians: Integers, counts: Counts) -> Array:
+def paired_correlation(grid: RatingMatrix, counts: Counts) -> Array:
     """Return the pooled correlation of clinicians in resamples: from counts (B, clusters) to (B,).
 
     NaN where no response has two clinicians, or none varies.
     """
-    scales = scale(data, counts)
-    column = panel_column(data, scales, clinicians)
-    values, has_composite = data.values[:, clinicians].T, data.has_value[:, clinicians].T
-    factor, mean = scales.factor[:, clinicians], scales.mean[:, clinicians]
+    clinicians = grid.of_kind("clinician")
+    drawn = weighted(grid, counts, "paper")
+    z_sum, number = drawn.panel(clinicians)
+    values, known = drawn.values[:, clinicians].T, drawn.known[:, clinicians].T
+    factor, mean = drawn.factor[:, clinicians], drawn.mean[:, clinicians]
     squares = factor**2 @ values**2 - 2 * (factor**2 * mean) @ values
-    squares += (factor * mean) ** 2 @ has_composite
-    weights = counts[:, data.clusters] * (column.count >= 2)
+    squares += (factor * mean) ** 2 @ known
+    weights = drawn.weights * (number >= 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        centre = (weights * column.total).sum(axis=1) / (weights * column.count).sum(axis=1)
+        centre = (weights * z_sum).sum(axis=1) / (weights * number).sum(axis=1)
         centre = centre[:, None]
-        total = column.total - column.count * centre
-        squares_about_centre = squares - 2 * centre * column.total + column.count * centre**2
-        denominator = (weights * (column.count - 1) * squares_about_centre).sum(axis=1)
+        total = z_sum - number * centre
+        squares_about_centre = squares - 2 * centre * z_sum + number * centre**2
+        denominator = (weights * (number - 1) * squares_about_centre).sum(axis=1)
         numerator = (weights * (total**2 - squares_about_centre)).sum(axis=1)
         least = ROUNDING * weights.sum(axis=1)
         return np.where(denominator > least, numerator / denominator, np.nan)
@@ -116,8 +118,8 @@ def jury_reliability(scope: Scope) -> Reliability:
     clinicians, scorer = pair.clinicians[both], pair.scorer[both]
     reason, interval = why_undefined(clinicians, scorer), UNDEFINED
     if not reason:
-        statistic = scorer_replicates(grid, jury, (), method)
-        interval = jackknife_interval(statistic(left_out(grid.n_clusters))[:, 0])
+        weights = left_out(grid.n_clusters)
+        interval = jackknife_interval(scorer_iccs(grid, [jury], method, weights)[:, 0])
     coverage = remarks.coverage(int(jury.present(grid).sum()), len(both), len(scorer), len(both))
     row = Reliability("jury", column_icc(clinicians, scorer, method), notes=noted(reason, coverage))
     return _reliability(scope, row, both, interval, jury.members)

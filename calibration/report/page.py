@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from calibration.decision import LIKE_THESE
 from calibration.headlines import INTENDED, MAY, may_not, protocol_facts
-from calibration.notes import listed, sentence, simulated_in
+from calibration.notes import listed, simulated_in
 from calibration.report.chart_style import svg
 from calibration.report.content import Content
 from calibration.report.figures import Figure
@@ -77,19 +77,16 @@ def _use(content: Content) -> Iterator[Fact]:
 
 
 def sensitivity(content: Content, benchmark: str) -> str:
-    """Return a response that decides the sign of the jury's ICC, and a juror it is better without."""
-    points = [row for row in content.of("other_measures", benchmark) if row.scorer == "jury"]
-    turned = [note for row in points for note in row.notes if note.code == "decides_sign"]
-    said = [*map(sentence, turned)]
+    """Return a juror that the jury is better without, or ""."""
     values = [row for row in content.of("juror_value", benchmark) if known(row.icc_without)]
     best = max(values, key=lambda row: row.icc_without, default=None)
-    if best and best.icc_without - best.icc_jury > WORTH_SAYING:
-        said.append(
-            f"Without the juror {best.juror} the jury would agree better: ICC "
-            f"{fixed(best.icc_without, 3)} instead of {fixed(best.icc_jury, 3)}. `medjury analyse "
-            "juries` ranks all juries, corrected for choosing the best."
-        )
-    return " ".join(said)
+    if best is None or best.icc_without - best.icc_jury <= WORTH_SAYING:
+        return ""
+    return (
+        f"Without the juror {best.juror} the jury would agree better: ICC "
+        f"{fixed(best.icc_without, 3)} instead of {fixed(best.icc_jury, 3)}. `medjury analyse "
+        "juries` ranks all juries, corrected for choosing the best."
+    )
 
 
 def page(content: Content) -> str:

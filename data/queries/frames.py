@@ -1,12 +1,11 @@
 """Ratings and responses as pandas tables for the statistics; pandas is imported only when asked."""
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, func, or_
-from sqlmodel import col, select
+from sqlalchemy import Engine, func
+from sqlmodel import col
 
 from data.database import reading
 from data.queries.base import (
@@ -15,9 +14,10 @@ from data.queries.base import (
     NEWEST_SUBMISSION,
     Columns,
     columns_of,
+    counting_ratings,
+    every_reading,
     rated,
 )
-from data.queries.rating_columns import BY_CLINICIANS, Given, rated_elsewhere, rating_table
 from data.schema import (
     Assignment,
     Benchmark,
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 INSTANCE = (col(Benchmark.name) + "/" + col(Instance.instance_id)).label("instance_id")
 RESPONSE: tuple[Any, ...] = (Response.response_id, INSTANCE, col(Benchmark.name).label("benchmark"))
 RATER: Any = col(Rater.handle).label("rater")
+READING: tuple[Any, ...] = (
+    *(*RESPONSE, RATER, Rater.kind, Rating.criterion),
+    *(Rating.score, Rating.pass_, Rating.replicate),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +51,18 @@ class ClinicianDates:
     last: datetime
 
 
-def ratings_frame(engine: Engine, *, of_clinicians: bool = False) -> "pd.DataFrame":
-    """Return the independent ratings that count, a row a score.
-
-    Parameters
-    ----------
-    engine : of the study
-    of_clinicians : only the ratings of responses that a clinician has rated, by whomever
+def ratings_frame(engine: Engine) -> "pd.DataFrame":
+    """Return the independent ratings that count, a row a score, in the order of storing.
 
     Returns
     -------
     Columns response_id, instance_id (benchmark/instance, unique in the study), benchmark,
-    rater, kind, criterion, score, pass_ (1 for a hidden repeat), replicate. Only the newest
-    of several scores by one rater for one thing; clinicians' and jurors' only where they
-    were made on the benchmark's present rubric. No author, and nothing of training responses.
+    rater, kind, criterion, each categorical with its names in alphabetical order; score, pass_ (1
+    for a hidden repeat), replicate. Only the newest of several scores by one rater for one thing;
+    clinicians' and jurors' only where they were made on the benchmark's present rubric. No author,
+    and nothing of training responses.
     """
-    with reading(engine) as session:
-        return rating_table(session, INDEPENDENT, of_clinicians=of_clinicians)
-
-
-def ratings_elsewhere(engine: Engine) -> "Counter[tuple[str, Given]]":
-    """Return what `ratings_frame` of clinicians leaves out, without scores: see `rated_elsewhere`."""
-    with reading(engine) as session:
-        return rated_elsewhere(session)
+    return _rating_table(engine, counting_ratings(*READING))
 
 
 def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
@@ -77,9 +70,15 @@ def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
 
     `pass_` is `data.card.THIRD` or `CONSENSUS`.
     """
-    clinicians = col(Rating.rater).in_(select(Rater.id).where(Rater.kind == Kind.CLINICIAN))
-    with reading(engine) as session:
-        return rating_table(session, ~INDEPENDENT, clinicians)
+    settling = every_reading(*READING).where(~INDEPENDENT, Rater.kind == Kind.CLINICIAN)
+    return _rating_table(engine, settling)
+
+
+def _rating_table(engine: Engine, query: Columns) -> "pd.DataFrame":
+    table = _frame(engine, query.where(FOR_STUDY))
+    names = ("response_id", "instance_id", "benchmark", "rater", "kind", "criterion")
+    table = table.astype(dict.fromkeys(names, "str")).astype(dict.fromkeys(names, "category"))
+    return table.astype({"score": "float64", "pass_": "int64", "replicate": "int64"})
 
 
 def responses_frame(engine: Engine) -> "pd.DataFrame":
@@ -152,26 +151,14 @@ def first_readings(*columns: Any) -> Columns:
 
 
 def juror_ratings(engine: Engine) -> "pd.DataFrame":
-    """Return the jurors' ratings that count, with their dates, where agreement over time uses them.
+    """Return the jurors' ratings that count, as `ratings_frame` has them, and `at` (UTC)."""
+    import pandas as pd
 
-    That is on responses that a clinician has rated, and on those that jurors have read more than
-    once: their anchors. Of a large study most are neither, and are not read.
-
-    Returns
-    -------
-    The columns of `ratings_frame` without the kind, and `at` (UTC); the same ratings count.
-    """
-    by_jurors = col(Rating.rater).in_(select(Rater.id).where(Rater.kind == Kind.JUROR))
-    differ = or_(
-        *(func.min(number) != func.max(number) for number in (Rating.pass_, Rating.replicate))
+    table = _rating_table(
+        engine, counting_ratings(*READING, Rating.at).where(Rater.kind == Kind.JUROR)
     )
-    read_again = (
-        select(Rating.response).where(by_jurors).group_by(col(Rating.response)).having(differ)
-    )
-    used = or_(*(col(Rating.response).in_(some) for some in (BY_CLINICIANS, read_again)))
-    with reading(engine) as session:
-        table = rating_table(session, INDEPENDENT, by_jurors, used, dated=True)
-    return table.drop(columns="kind")
+    at = pd.Series(pd.to_datetime(table["at"].tolist(), utc=True), index=table.index)
+    return table.drop(columns="kind").assign(at=at)
 
 
 def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:

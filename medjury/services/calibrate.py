@@ -31,7 +31,6 @@ from calibration.scope import (
 from calibration.scores import Scores
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
-from calibration.test_retest import has_replicates
 from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
@@ -174,7 +173,7 @@ def more(
 def _prepared(engine: Engine, question: CalibrationQuestion) -> Calibration:
     """Return a calibration without a figure: what is analysed, and who sits on the jury."""
     options = question.options
-    everything = _scores(engine, question)
+    everything = scores_of(engine)
     if options.without:
         everything = without_clinicians(everything, options.without)
     chosen = everything.of(options.benchmark) if options.benchmark else everything
@@ -207,15 +206,6 @@ def _prepared(engine: Engine, question: CalibrationQuestion) -> Calibration:
         told=(*readings.told, *kept.told, *steered(engine)),
         protocol=protocol_of(engine),
     )
-
-
-def _scores(engine: Engine, question: CalibrationQuestion) -> Scores:
-    """Return the ratings that the figures need: of most studies those that clinicians rated too."""
-    if question.options.references != "all":
-        return scores_of(engine)
-    scores = scores_of(engine, of_clinicians=True)
-    repeated = (question.details or question.page) and has_replicates(scores)
-    return scores_of(engine) if repeated else scores
 
 
 def _with_table(engine: Engine, calibration: Calibration, tick: Tick | None) -> Calibration:

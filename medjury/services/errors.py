@@ -97,7 +97,7 @@ def study_errors(engine: Engine, question: ErrorsQuestion) -> StudyErrors:
     if not 1 <= question.per_group <= MOST_PER_GROUP:
         raise BadInput(f"--per-group {question.per_group}: give 1 to {MOST_PER_GROUP} examples")
     with one_moment(engine):
-        every = scores_of(engine, of_clinicians=True)
+        every = scores_of(engine)
         scores = every.of(question.benchmark) if question.benchmark else every
         silent = silent_jurors(engine, every)
         jury = _jury(every, question, silent)

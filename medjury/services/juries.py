@@ -131,7 +131,7 @@ def rank_juries(
     from calibration.report.ledger import different
     from medjury.services.calibrate import verdicts_of
 
-    options, scores = question.options, scores_of(engine, of_clinicians=True)
+    options, scores = question.options, scores_of(engine)
     names = options.jurors or tuple(all_jurors(scores))
     if not names:
         raise BadInput(
@@ -178,7 +178,7 @@ def compare_juries(engine: Engine, question: ComparisonQuestion) -> ComparedJuri
     from calibration.differences import paired_rows
     from calibration.jury_decisions import compared_juries
 
-    options, scores = question.options, scores_of(engine, of_clinicians=True)
+    options, scores = question.options, scores_of(engine)
     juries = question.first, question.second
     everybody = tuple(dict.fromkeys([*question.first, *question.second]))
     scope = _scope(scores, everybody, options)

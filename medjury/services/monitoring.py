@@ -131,7 +131,7 @@ def monitor(
     """
     analysis = options.analysis
     with one_moment(engine):
-        everything, again = scores_of(engine, of_clinicians=True), juror_ratings(engine)
+        everything, again = scores_of(engine), juror_ratings(engine)
     scores = everything.of(analysis.benchmark) if analysis.benchmark else everything
     jurors = tuple(analysis.jurors or all_jurors(scores))
     if options.baseline_report is not None:
@@ -147,9 +147,8 @@ def monitor(
         watched = watch(rows, options)
         mix = _mix(scope, watched, [rated[name] for name in scope.grid.responses])
         own = anchors(again, scores.rubrics)
-        elsewhere = {benchmark for benchmark, raters, _ in scope.elsewhere if raters}
-        seen = {*scope.composites["benchmark"].unique(), *elsewhere}
-        anchor = anchor_rows(scope, jury, jurors, own[own["benchmark"].isin(seen)])
+        seen = own["benchmark"].isin(scope.composites["benchmark"].unique())
+        anchor = anchor_rows(scope, jury, jurors, own[seen])
     simulated = tuple(sorted(scope.simulated & {*jurors, *scope.clinicians}))
     return Monitored(
         **vars(watched),

@@ -88,7 +88,7 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     BadInput
         If the study has no such benchmark, or one without agreement to plan from.
     """
-    scores = scores_of(engine, of_clinicians=True)
+    scores = scores_of(engine)
     if analysis.jurors:
         scores = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
     jury = tuple(analysis.jurors or all_jurors(scores))

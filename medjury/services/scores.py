@@ -12,7 +12,6 @@ from data.errors import BadInput, Unknown, Unrated
 from data.queries import benchmarks, simulated_raters
 from data.queries.frames import (
     assigned_benchmarks,
-    ratings_elsewhere,
     ratings_frame,
     responses_frame,
     specialties,
@@ -25,48 +24,42 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.scores import Scores
-    from data.queries.rating_columns import Given
 
 
 REFERENCES = ("all", "sound")
 BY_KEY = "score"  # criterion on which answers are scored by their key
 
 
-def scores_of(
-    engine: Engine, *, of_clinicians: bool = False, unrated: bool = False, keyed: bool = False
-) -> "Scores":
+def scores_of(engine: Engine, *, unrated: bool = False, keyed: bool = False) -> "Scores":
     """Return the study's ratings as the statistics take them, all of one moment.
 
-    `of_clinicians`: of responses that no clinician has rated only who scored what.
     `unrated`: also of a study that no clinician has rated; else it is refused.
     `keyed`: with benchmarks whose answers are scored by a key and by nobody else. They have no
     part in agreement: no clinician or juror has read one of them, or is to read it.
     """
     with one_moment(engine):
-        return _scores(engine, of_clinicians, unrated, keyed)
+        return _scores(engine, unrated, keyed)
 
 
-def _scores(engine: Engine, of_clinicians: bool, unrated: bool, keyed: bool) -> "Scores":
-    from calibration.scores import RatedAlike, RubricShape, Scores
+def _scores(engine: Engine, unrated: bool, keyed: bool) -> "Scores":
+    from calibration.scores import RubricShape, Scores
 
     used = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
     shapes = {
         name: RubricShape(rubric.criteria, rubric.scale.min, rubric.scale.max, rubric.critical)
         for name, rubric in used.items()
     }
-    ratings, responses = ratings_frame(engine, of_clinicians=of_clinicians), responses_frame(engine)
-    elsewhere = ratings_elsewhere(engine) if of_clinicians else {}
+    ratings, responses = ratings_frame(engine), responses_frame(engine)
     if not unrated and not (ratings["kind"] == "clinician").any():
         raise Unrated(
             "no clinician has rated anything in this study yet: let them rate (`medjury rate assign`; in the "
             "app: Study, Design) or import ratings made elsewhere (`medjury rate ratings FILE`; Study, Import)"
         )
-    if not keyed and (apart := _keyed(engine, ratings, [*elsewhere])):
+    if not keyed and (apart := _keyed(engine, ratings)):
         ratings, responses = (
             table[~table["benchmark"].isin(apart)].reset_index(drop=True)
             for table in (ratings, responses)
         )
-        elsewhere = {key: number for key, number in elsewhere.items() if key[0] not in apart}
     return Scores(
         ratings,
         responses,
@@ -74,24 +67,14 @@ def _scores(engine: Engine, of_clinicians: bool, unrated: bool, keyed: bool) -> 
         simulated_raters(engine),
         groups=subgroups(engine),
         specialties=specialties(engine),
-        elsewhere=tuple(
-            RatedAlike(benchmark, given, number) for (benchmark, given), number in elsewhere.items()
-        ),
     )
 
 
-def _keyed(
-    engine: Engine, ratings: "pd.DataFrame", elsewhere: Sequence[tuple[str, "Given"]]
-) -> list[str]:
+def _keyed(engine: Engine, ratings: "pd.DataFrame") -> list[str]:
     """Return the benchmarks whose answers a metric scored by their key, and that nobody reads."""
     is_metric = ratings["kind"] == "metric"
     by_key = ratings.loc[is_metric & (ratings["criterion"] == BY_KEY), "benchmark"]
-    scored, read = {*by_key.unique()}, {*ratings.loc[~is_metric, "benchmark"].unique()}
-    for benchmark, given in elsewhere:
-        kinds = {kind for _, kind, _, _ in given}
-        read |= {benchmark} if kinds - {"metric"} else set()
-        scored |= {benchmark} if any(BY_KEY in criteria for _, _, criteria, _ in given) else set()
-    apart = scored - read
+    apart = {*by_key.unique()} - {*ratings.loc[~is_metric, "benchmark"].unique()}
     return sorted(apart - assigned_benchmarks(engine)) if apart else []
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import PanelColumns
+from calibration.like_for_like import like_for_like
 from calibration.rating_matrix import RatingMatrix, Repeats, analysed_grid
 from calibration.scope import Scope
 from calibration.values import AnalysisOptions
+from calibration.weighted import held_iccs
 
 JURY = PanelColumns(("j0", "j1", "j2"), 3)
 
@@ -108,3 +110,10 @@ def grid_of(table, clusters=None):
     kinds = ("clinician",) * (raters - 2) + ("juror",) * 2
     where = np.arange(n) if clusters is None else clusters
     return RatingMatrix(table, tuple(map(str, range(n))), where, names, kinds)
+
+
+def difference_under(grid, jury, method, weights):
+    """Return like for like under weights of the instances."""
+    held = [(one.clinician, one.rows) for one in like_for_like(grid, jury, method).defined]
+    iccs = held_iccs(grid, jury, method, held, weights)
+    return iccs[:, 0] - iccs[:, 1]

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from calibration.monitoring import PeriodRow, fisher_error, period_icc, period_rows, watch
+from calibration.monitoring import PeriodRow, fisher_error, period_iccs, period_rows, watch
 from calibration.values import MonitoringOptions
 from kit.scores import scope_of, watching
 
@@ -58,10 +58,8 @@ class Plan:
             return watching(target=self.icc)
         r = np.full(self.report, latent(self.marks, self.icc))
         scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
-        whole = period_icc(scope, scope.jury, np.ones(self.report, dtype=bool))
-        instances = self.report // self.per
-        icc = float(whole(np.ones((1, instances)))[0])
-        return watching(target=icc, target_se=fisher_error(whole, instances))
+        whole = period_iccs(scope, scope.jury, np.ones(self.report, dtype=bool))
+        return watching(target=float(whole[0]), target_se=fisher_error(whole))
 
 
 @lru_cache

@@ -1,24 +1,16 @@
-"""Ratings read as columns: the same rows as one by one, and figures that need no other ratings."""
+"""Ratings read as a table: every score that counts, once, as it is stored."""
 
-import math
-from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.studies import HEAD, Run
-from sqlalchemy import Engine, delete, desc, insert, select, text
+from sqlalchemy import Engine, delete, desc, insert, select
 from sqlmodel import Session
 
-from calibration.details import StudyContext, details
-from calibration.reliability import clinician_reliability
-from calibration.table import agreement_rows
-from calibration.values import AnalysisOptions
 from data.database import transaction
-from data.queries.frames import adjudicated_frame, juror_ratings, ratings_frame, responses_frame
-from data.queries.rating_columns import BLOCK
+from data.queries.frames import adjudicated_frame, juror_ratings, ratings_frame
 from data.queries.record import verify
 from data.rubric import read_rubric
 from data.schema import Rater, Rating, Superseded
@@ -70,9 +62,9 @@ def study(run: Run, tmp_path: Path, engine: Engine) -> Engine:
     return engine
 
 
-def read(engine: Engine, **which: bool) -> dict[tuple[str, str, str], float]:
+def read(engine: Engine) -> dict[tuple[str, str, str], float]:
     """Return the scores of a frame by response, rater and criterion."""
-    frame = ratings_frame(engine, **which)
+    frame = ratings_frame(engine)
     keys = zip(frame["response_id"], frame["rater"], frame["criterion"], strict=True)
     return dict(zip(keys, frame["score"], strict=True))
 
@@ -153,60 +145,14 @@ def test_readings_and_times_of_jurors_are_read_as_they_are_stored(study: Engine)
     assert not by_jurors["rater"].isin([*CLINICIANS]).any()
 
 
-def test_ratings_of_several_blocks_are_read_in_the_order_of_storing(study: Engine) -> None:
-    many = text(
-        "INSERT INTO rating "
-        "(response, rater, criterion, score, rubric_sha256, pass_, replicate, comment, at) "
-        "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < :most) "
-        "SELECT response, rater, criterion, n % 5, rubric_sha256, 0, n, '', at "
-        "FROM rating, number WHERE id = 1 ORDER BY n"
-    )
-    added = BLOCK + 1
-    with transaction(study) as session:
-        session.execute(many, {"most": added})
-    frame = ratings_frame(study).tail(added)
-    assert frame["replicate"].tolist() == [*range(1, added + 1)]
-    assert frame["score"].tolist() == [n % 5 for n in range(1, added + 1)]
-    assert juror_ratings(study)["at"].tail(added).nunique() == 1
-
-
-def test_of_clinicians_are_the_responses_that_one_has_rated_whoever_rated_them(
-    study: Engine,
-) -> None:
-    of_clinicians = {key: score for key, score in given().items() if int(key[0][1:]) < RATED}
-    assert read(study, of_clinicians=True) == of_clinicians
-    assert len(responses_frame(study)) == N
-
-
-@pytest.mark.parametrize("criterion", [None, *CRITERIA])
-@pytest.mark.parametrize("benchmark", [None, "notes"])
-def test_figures_with_the_rest_counted_are_those_with_the_rest_read(
-    study: Engine, criterion: str | None, benchmark: str | None
-) -> None:
-    options = AnalysisOptions(reps=50, criterion=criterion, jurors=JURORS, min_jurors=2)
-    tables = []
-    for of_clinicians in (True, False):
-        scores = scores_of(study, of_clinicians=of_clinicians)
-        scores = scores.of(benchmark) if benchmark else scores
-        further = details(
-            scores, options, StudyContext(reference=clinician_reliability(scores, options))
-        )
-        tables.append([*agreement_rows(scores, options), *chain(*further.values())])
-    assert [repr(row) for row in tables[0]] == [repr(row) for row in tables[1]]
-    incomplete = [row.told("incomplete") for row in tables[0]]
-    assert any(incomplete) == (criterion in (None, "clarity"))
-    assert any(math.isfinite(getattr(row, "icc", math.nan)) for row in tables[0])
-
-
 def test_a_juror_who_rated_only_what_no_clinician_did_is_one_of_the_jurors(
     run: Run, tmp_path: Path, study: Engine
 ) -> None:
     late = {("r29", "juror-late", criterion): 3 for criterion in CRITERIA}
     assert run("rate", "ratings", str(ratings_file(tmp_path / "late.csv", late)))[0] == 0
-    scores = scores_of(study, of_clinicians=True)
+    scores = scores_of(study)
     assert scores.raters("juror") == tuple(sorted([*JURORS, "juror-late"]))
     assert scores.of("visits").raters("juror") == tuple(sorted(JURORS))
-    assert replace(scores, elsewhere=()).raters("juror") == tuple(sorted(JURORS))
 
 
 def test_a_mark_that_the_ratings_do_not_bear_out_is_found(
@@ -221,11 +167,3 @@ def test_a_mark_that_the_ratings_do_not_bear_out_is_found(
     with transaction(study) as session:
         session.execute(insert(Superseded), [{"rating": 7}])
     assert any("no newer one is there" in finding for finding in verify(study).findings)
-
-
-def test_responses_that_a_juror_rated_are_counted_though_their_scores_are_not_read(
-    study: Engine,
-) -> None:
-    for of_clinicians in (True, False):
-        scores = scores_of(study, of_clinicians=of_clinicians)
-        assert (scores.rated_by("juror"), scores.rated_by("clinician")) == (N, RATED)
