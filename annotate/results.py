@@ -8,7 +8,7 @@ from calibration.decision import Decision
 from calibration.error_values import BenchmarkErrors, Example
 from calibration.model_values import CategoryRow, ModelRow
 from calibration.notes import Note
-from calibration.planning.rows import PlanOptions
+from calibration.plan_values import PlanOptions
 from calibration.routing.values import RouteQuestion
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
