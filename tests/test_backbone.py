@@ -5,13 +5,14 @@ The expected states lie in tests/fixtures/tiny_backbones.json, which says what m
 
 import json
 import shutil
+from math import erf, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 from kit.tiny_backbone import LONGEST, tiny, write_backbone, write_safetensors
 
-from calibration.encoder import load_encoder, read_tensors
+from calibration.encoder import gelu_in_place, load_encoder, read_tensors
 from calibration.text_metrics import read_wordpieces
 from data.errors import BadFile, BadInput
 
@@ -36,6 +37,14 @@ def test_word_pieces_are_those_of_transformers(tmp_path: Path, vocabulary: str) 
     pieces = read_wordpieces(folder, longest=LONGEST, vocabulary_size=19)
     for text, example in TINY["models"]["bert"].items():
         assert pieces.ids(text)[: LONGEST - 1] == example["ids"][: LONGEST - 1]
+
+
+def test_gelu_differs_from_the_exact_one_by_less_than_single_precision_notices() -> None:
+    values = np.linspace(-12, 12, 48_001).reshape(1, -1)
+    exact = [x * (1 + erf(x / sqrt(2))) / 2 for x in values[0]]
+    found = values.astype(np.float32)
+    gelu_in_place(found)
+    np.testing.assert_allclose(found[0], exact, rtol=2e-7, atol=3e-7)
 
 
 def test_a_folder_s_layer_is_the_last_but_one_unless_bert_score_knows_better(
