@@ -238,8 +238,8 @@ def compared_models(
     found, _ = models.compared(engine, task, tick or _silent)
     first = deciding_way(found.rows)
     table = model_table(sorted(found.rows, key=lambda row: row.by != first), narrow=True)
-    ordered = sorted(found.differences, key=lambda row: row.by != first)
-    differences = difference_table(ordered) if ordered else None
+    pairs = [row for row in found.differences if row.by == first]
+    differences = difference_table(pairs) if pairs else None
     return ModelsFigures(
         found.decision, table, differences, found.rows, found.categories, task.jury
     )

@@ -106,7 +106,7 @@ class Behind:
 class ModelsFigures:
     """A comparison as the screen shows it; the rows are what charts are drawn from.
 
-    Tables have first the rows by the way of scoring that decides.
+    `models` has first the rows by the way of scoring that decides, `differences` those alone.
     """
 
     decision: Decision

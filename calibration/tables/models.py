@@ -67,32 +67,30 @@ DIFFERENCES = TableSpec(
         probability("p", "p"),
         probability("p, Holm, all pairs", "p_holm").meaning(
             "Chance of a difference this large if there were none, made larger for the number of "
-            "all pairs of models in this table that are scored in this way (Holm)."
+            "all pairs of models in this table (Holm); below 0.05 the two are told apart."
         ),
         count("Fewest instances", "instances", wide=True),
     ),
     named=str,
-    within="by",
 )
 
 
 def model_table(rows: Sequence[ModelRow], face: Typeface = PAGE, *, narrow: bool = False) -> Table:
     """Return a table of models, under each way of scoring in the order of the rows."""
-    return _under_ways(laid_out(MODELS, rows, face, narrow=narrow), rows)
+    table = laid_out(MODELS, rows, face, narrow=narrow)
+    cells = iter([row for group in table.groups for row in group.rows])
+    ways = groupby(row.by for row in rows)
+    groups = (Group(BY[way], tuple(islice(cells, len([*own])))) for way, own in ways)
+    return replace(table, groups=tuple(groups))
 
 
 def difference_table(
     rows: Sequence[DifferenceRow], face: Typeface = PAGE, *, narrow: bool = False
 ) -> Table:
-    """Return a table of the differences of all pairs of models, under each way of scoring."""
-    return _under_ways(laid_out(DIFFERENCES, rows, face, narrow=narrow), rows)
-
-
-def _under_ways(table: Table, rows: Sequence[ModelRow] | Sequence[DifferenceRow]) -> Table:
-    cells = iter([row for group in table.groups for row in group.rows])
-    ways = groupby(row.by for row in rows)
-    groups = (Group(BY[way], tuple(islice(cells, len([*own])))) for way, own in ways)
-    return replace(table, groups=tuple(groups))
+    """Return a table of the differences of all pairs of models, by one way of scoring."""
+    way = BY[rows[0].by]
+    caption = f"{DIFFERENCES.caption}, {way[0].lower()}{way[1:]}"
+    return laid_out(DIFFERENCES, rows, face, caption=caption, narrow=narrow)
 
 
 def category_table(rows: Sequence[CategoryRow], face: Typeface = PAGE) -> Table | None:

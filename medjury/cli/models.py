@@ -167,6 +167,7 @@ def _print(
     json_to: Path | None,
 ) -> None:
     """Print the decision, by whose scores, and the tables."""
+    from calibration.models import deciding_way
     from calibration.tables.models import MEANING, category_table, difference_table, model_table
     from calibration.tables.numbers import TERMINAL
 
@@ -182,8 +183,9 @@ def _print(
     fits = table_width(wide) <= room(json_to)
     show_table(wide if fits else model_table(found.rows, TERMINAL, narrow=True), json_to)
     say(f"\n{MEANING}\n", json_to)
-    if found.differences:
-        show_table(difference_table(found.differences, TERMINAL, narrow=True), json_to, notes=False)
+    decides = deciding_way(found.rows)
+    if pairs := [row for row in found.differences if row.by == decides]:
+        show_table(difference_table(pairs, TERMINAL, narrow=True), json_to, notes=False)
         say("", json_to)
     if by_category := category_table(found.categories, TERMINAL):
         show_table(by_category, json_to, notes=False)
