@@ -111,13 +111,10 @@ def compare_models(
         differences += own
         tick(done / len(by))
     corrected = {row.model: row for row in rows if row.by == CORRECTED}
-    biased = {
-        row.model: jury_bias(row, corrected[row.model])
-        for row in rows
-        if row.by == JURY and row.model in corrected
-    }
     rows = [
-        replace(row, notes=noted(*row.notes, biased.get(row.model) if row.by == JURY else None))
+        replace(row, notes=noted(*row.notes, jury_bias(row, corrected[row.model])))
+        if row.by == JURY and row.model in corrected
+        else row
         for row in rows
     ]
     return ModelComparison(
