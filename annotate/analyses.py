@@ -42,7 +42,7 @@ from calibration.report.page import Figure, in_points, intervals, sections, sens
 from calibration.report.page import Section as ReportSection
 from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.juries import COMPARISON, RANKING, juries_tried, legend
-from calibration.tables.models import jury_calls_table, model_table
+from calibration.tables.models import difference_table, jury_calls_table, model_table
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
@@ -229,14 +229,17 @@ def compared_models(
     engine: Engine, request: ModelsRequest, tick: Tick | None = None
 ) -> ModelsFigures:
     """Return the comparison of a study whose blind is lifted."""
-    from calibration.models.comparison import deciding_way
+    from calibration.models import deciding_way
 
     task = models.prepared(engine, request)
     found, _ = models.compared(engine, task, tick or _silent)
     first = deciding_way(found.rows)
-    ordered = sorted(found.rows, key=lambda row: row.by != first)
-    table = model_table(ordered, narrow=True)
-    return ModelsFigures(found.decision, table, found.rows, found.categories, task.jury)
+    table = model_table(sorted(found.rows, key=lambda row: row.by != first), narrow=True)
+    pairs = [row for row in found.differences if row.by == first]
+    differences = difference_table(pairs) if pairs else None
+    return ModelsFigures(
+        found.decision, table, differences, found.rows, found.categories, task.jury
+    )
 
 
 def models_costs(engine: Engine, request: CostsRequest) -> CostFigures:

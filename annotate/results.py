@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.decision import Decision
-from calibration.models.rows import CategoryRow, ModelRow
+from calibration.model_values import CategoryRow, ModelRow
 from calibration.notes import Note
-from calibration.planning.rows import PlanOptions
+from calibration.plan_values import PlanOptions
 from calibration.routing import RouteQuestion
 from calibration.tables.errors import BenchmarkErrors
 from calibration.tables.spec import Table
@@ -106,11 +106,12 @@ class Behind:
 class ModelsFigures:
     """A comparison as the screen shows it; the rows are what charts are drawn from.
 
-    `models` has first the rows by the way of scoring that decides.
+    `models` has first the rows by the way of scoring that decides, `differences` those alone.
     """
 
     decision: Decision
     models: Table
+    differences: Table | None
     rows: tuple[ModelRow, ...]
     categories: tuple[CategoryRow, ...]
     jury: tuple[str, ...]

@@ -14,7 +14,7 @@ from calibration.crossed import (
 )
 from calibration.icc import UNDEFINED, spearman_brown
 from calibration.notes import Note, Noted, note, noted
-from calibration.planning.rows import PanelSizeRow
+from calibration.plan_values import PanelSizeRow
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.values import NAN, NORMAL_95, AnalysisOptions

@@ -33,7 +33,7 @@ from annotate.results import (
 from annotate.screens import agreement_routing, study_files, study_import
 from annotate.screens import study as study_screen
 from annotate.uploads import Upload
-from calibration.planning.rows import PlanOptions
+from calibration.plan_values import PlanOptions
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from calibration.values import AnalysisOptions
 from data import queries

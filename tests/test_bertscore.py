@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.tiny_backbone import VOCABULARY, tiny
 
-from calibration.baselines.backbone import load_backbone
-from calibration.baselines.bertscore import WordPieces, bert_score, read_wordpieces, windows
-from calibration.baselines.transformer import NumpyEncoder
+from calibration.encoder import load_encoder
+from calibration.text_metrics import WordPieces, bert_score, read_wordpieces, windows
 from data.errors import BadFile
 
 FIXTURE = Path(__file__).parent / "fixtures" / "bertscore_minilm.json"
@@ -68,7 +67,7 @@ def test_texts_longer_than_the_backbone_reads_are_reported(tmp_path: Path) -> No
 def test_windows_give_each_half_of_a_long_text_its_own_context(tmp_path: Path) -> None:
     # 20 inner word pieces in windows of 14: 0-13 and 6-19, which part between 9 and 10.
     folder = tiny(tmp_path, "bert")
-    encode = NumpyEncoder(load_backbone(folder).transformer)
+    encode = load_encoder(folder).states
     text, reference = "no chest pain today fever " * 4, "aspirin was given"
     ids, short = _pieces(folder).ids(text), _pieces(folder).ids(reference)
     first, last = encode(np.array([*ids[:15], 3])), encode(np.array([2, *ids[7:]]))
@@ -111,7 +110,7 @@ def test_the_long_notes_among_real_ones_are_those_counted() -> None:
     csv.field_size_limit(10**7)
     with (ACI / "clinicalnlp_taskB_test1.csv").open(newline="", encoding="utf-8") as file:
         notes = [row["note"] for row in csv.DictReader(file)][:8]
-    pieces = _pieces(load_backbone(layer=1).folder)
+    pieces = _pieces(load_encoder(layer=1).folder)
     lengths = [len(pieces.ids(note)) for note in notes]
     found = bert_score([("Stable.", note) for note in notes], layer=1)
     assert found.truncated == tuple(np.flatnonzero(np.array(lengths) > 512).tolist())

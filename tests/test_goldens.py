@@ -41,7 +41,8 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.monitor\.json\.case_mix(: .* became None|\.(mean_(change|low|high)|sd_(ratio|low|high)|icc_spread) is gone)",
     r"\.monitor\.json\.anchor\[\d+\]\.(benchmark|p|first_day|latest_day|mean_first|mean_latest|change) is gone",
     r"\.plan\.json\.(power|assumed\.(difference|shared|pilot\.varied)) is gone",
-    r"\.plan\.json\.rows\[\d+\]\.n_(bonett|zou) is gone",
+    r"\.plan\.json\.rows\[\d+\]\.(n_bonett|n_zou|icc_panel|width) is gone",
+    r"\.plan\.json\.(assumed\.population|non_inferiority\[\d+\]\.mc_error) is gone",
     r"\.plan\.json\.sentences has \d+ for \d+",
     r"\.route\.json\.more_rated_responses is gone",
     r"\.(calibrate|published)\.json\.detection\[\d+\]\.(n_found|n_instances|n_bad_instances) is gone",
@@ -51,6 +52,12 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.predict\.json\.benchmarks\[\d+\]\.(n_(both|fit) is gone|notes?\b.*)",
     r"\.errors\.json\.benchmarks\[\d+\]\.groups\[\d+\]\.(n_instances|n_scored|n_twice) is gone",
     r"\.models\.json\.detectable is gone",
+    # by t with the error between instances, where they were percentiles that told equal models apart too often
+    r"\.models\.json\.(categories\[\d+\]|decision(\.reasons\[\d+\])?)\.(low|high): .*",
+    r"\.models\.json\.rows\[\d+\]\.(shared_rank_(low|high): |not_told_apart).*",  # by p of all pairs (Holm)
+    r"\.models\.json\.rows\[\d+\]\.(win_rate_by_instance|n_paired) is gone",
+    r"\.models\.json\.categories\[\d+\]\.notes?\b.*",  # they said what fields say
+    r"\.models\.json\.decision\.reasons\[\d+\]\.(code: 'leads_by' became 'models_differ'|(of|next) is gone)",
     r"\.models\.json\.rows\[\d+\]\.(rank(_low|_high)?|(win_rate_)?unchanged|least_instances) is gone",
     r"\.models\.json\.rows\[\d+\]\.notes.*",  # two are gone that said what fields say
     r"\.models\.json\.categories\[\d+\]\.unchanged is gone",

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,10 @@ def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Eng
     assert rows["model-one", "clinicians"]["n_missing"] == 2
     assert rows["model-one", "jury"]["n_responses"] == 8
     assert rows["model-one", "corrected"]["shared_rank_low"] == 1
-    assert rows["model-one", "corrected"]["win_rate_by_instance"] is None
+    pairs = [row for row in body["differences"] if row["by"] == "clinicians"]
+    assert [(row["first"], row["second"]) for row in pairs] == [*combinations(MODELS, 2)]
+    (both, *_) = [row for row in pairs if row["p"] is not None]
+    assert both["p"] <= both["p_holm"]
     # Points of model-two by clinicians: 3, 3 and 3 or 4, every other time: mean 3 1/6.
     assert rows["model-two", "clinicians"]["macro_average"] == pytest.approx((3 + 1 / 6 - 1) / 4)
 

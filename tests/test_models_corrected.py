@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kit.model_study import QUALITY, by_model, compared, model_study
 
-from calibration.models.estimates import model_scores
+from calibration.models import model_scores
 from calibration.notes import told
 from calibration.predicting import RatedSample, prediction_powered_mean
 from calibration.scores import Scores
@@ -26,9 +26,9 @@ def test_a_corrected_mean_is_the_prediction_powered_mean():
         )
         expected = prediction_powered_mean(sample).corrected
         assert rows[name].macro_average == pytest.approx(expected.value)
-        # Its interval is a bootstrap's: about as wide as that by formula.
+        # Its interval spends a degree of freedom more, on the weight.
         ends = expected.interval(0.95)
-        assert rows[name].high - rows[name].low == pytest.approx(ends.high - ends.low, rel=0.25)
+        assert rows[name].high - rows[name].low == pytest.approx(ends.high - ends.low, rel=0.1)
         assert (rows[name].n_responses, rows[name].n_missing, rows[name].n_rated) == (60, 0, 25)
 
 
@@ -121,6 +121,6 @@ def test_corrected_intervals_hold_the_truth_where_the_jurys_do_not():
                 width[by].append(row.high - row.low)
     assert wrong["jury"] == 120
     assert wrong["corrected"] <= 2
-    assert np.mean(held["corrected"]) >= 0.91
+    assert np.mean(held["corrected"]) >= 0.93
     assert np.mean(held["jury"]) < 0.7
     assert np.mean(width["corrected"]) < 0.85 * np.mean(width["clinicians"])

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from kit.studies import Run
 
-from calibration.models.comparison import compare_models
-from calibration.models.rows import PAPER
+from calibration.model_values import PAPER
+from calibration.models import compare_models
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
 from data.database import open_study

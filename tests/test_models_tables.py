@@ -9,6 +9,7 @@ from kit.model_study import QUALITY, by_model, compared, model_row, model_study
 from annotate import tables
 from calibration.scores import Scores
 from calibration.tables.models import (
+    difference_table,
     estimate,
     model_table,
     rank,
@@ -70,3 +71,14 @@ def test_a_model_that_lacks_a_benchmark_is_named_in_a_field():
     assert by_model(found, "jury")["gamma"].without == ("letters",)
     lacking = {row.model: row.without for row in found.categories}
     assert lacking == {"alpha": (), "beta": (), "gamma": ("letters",)}
+
+
+def test_the_table_of_differences_has_all_pairs_of_one_way_of_scoring():
+    found = compared(*model_study(QUALITY, n=40, rated=40))
+    pairs = [row for row in found.differences if row.by == "clinicians"]
+    table = difference_table(pairs, TERMINAL)
+    assert table.caption.endswith("minus another's, by clinicians")
+    assert [row[:2] for group in table.groups for row in group.rows] == [
+        *(("alpha", "beta"), ("alpha", "gamma"), ("beta", "gamma"))
+    ]
+    assert cells(table, "p, Holm, all pairs") == 3 * ["<0.001"]

@@ -7,16 +7,16 @@ import pytest
 from kit.composites import TWO_JURORS, grid_of
 from kit.verdict_studies import Design, drawn, loading, points, verdicts
 
+from calibration import planning
 from calibration.clinicians import like_for_like
-from calibration.planning import non_inferiority
-from calibration.planning.non_inferiority import (
+from calibration.plan_values import NonInferiorityRow, PlanOptions
+from calibration.planning import (
     _IccsOfStudies,
+    assumed_rows,
     latent_icc,
     non_inferiority_rows,
     with_power,
 )
-from calibration.planning.plan import assumed_rows
-from calibration.planning.rows import NonInferiorityRow, PlanOptions
 
 
 def planned(single, responses, margin=0.1, clinicians=2, per_response=2, ceiling=0.0):
@@ -40,7 +40,7 @@ def closed_form_sd(rho, n):
 @pytest.fixture
 def alike(monkeypatch):
     """Let no clinician agree better than another."""
-    monkeypatch.setattr(non_inferiority, "SPREAD", 0.0)
+    monkeypatch.setattr(planning, "SPREAD", 0.0)
 
 
 @pytest.mark.usefixtures("alike")

@@ -9,7 +9,7 @@ from kit.scores import rows_of, scope_of, study
 from calibration.bootstrap import draw_counts
 from calibration.crossed import clinicians_mixed_model
 from calibration.notes import told
-from calibration.planning.pilot import (
+from calibration.planning import (
     clinicians_reliability,
     jury_reliability,
     paired_correlation,

@@ -10,8 +10,8 @@ from kit.studies import HEAD, Run
 from sqlmodel import Session, select
 
 from calibration.notes import note
-from calibration.planning.plan import pilot_rows
-from calibration.planning.rows import Pilot, PlanOptions, Reliability
+from calibration.plan_values import Pilot, PlanOptions, Reliability
+from calibration.planning import pilot_rows
 from data.card import Reply
 from data.database import open_study
 from data.queries import next_task
@@ -20,7 +20,7 @@ from data.schema import Rater
 from data.store import Slot, assign, invite, submit
 
 ROW = [
-    *("per_response", "scorer", "basis", "columns", "icc_of", "icc_single", "icc_panel", "width"),
+    *("per_response", "scorer", "basis", "columns", "icc_of", "icc_single"),
     *("n_exact", "n", "readings", "per_clinician", "minutes_per_clinician"),
     *("width_expected", "width_assured", "note", "notes"),
 ]
@@ -39,11 +39,10 @@ def test_a_plan_from_an_assumption_makes_no_study(run: Run, tmp_path: Path) -> N
     body = planned(run, "--single-icc", "0.31", "--width", "0.3")
     (row,) = body["rows"]
     assert (row["n_exact"], row["n"], row["readings"]) == (151, 151, 302)
-    assert row["icc_panel"] == pytest.approx(0.4733, abs=1e-4)
     assert list(row) == ROW
     assert list(body) == ["assumed", "rows", "non_inferiority", "reliability", "sentences"]
     assert [one["number"] for one in body["reliability"]] == [1, 2, 3, 4, 5, 6]
-    assert body["reliability"][1]["consistency"] == row["icc_panel"]
+    assert body["reliability"][1]["consistency"] == pytest.approx(0.4733, abs=1e-4)
     assert body["reliability"][1]["agreement"] is None
     assert not list(tmp_path.iterdir())
 
@@ -52,7 +51,6 @@ def test_both_ways_to_state_an_icc_mean_the_same_raters_but_not_the_same_width(r
     two = planned(run, "--icc", "0.6")["rows"][0]
     one = planned(run, "--single-icc", str(3 / 7))["rows"][0]
     assert two["icc_single"] == pytest.approx(one["icc_single"])
-    assert two["icc_panel"] == pytest.approx(one["icc_panel"])
     assert (two["icc_of"], one["icc_of"]) == (2, 1)
     assert two["n_exact"] == 152
     assert one["n_exact"] < two["n_exact"]
@@ -105,15 +103,6 @@ def test_with_three_clinicians_theirs_are_three_columns_and_the_jurys_two(run: R
     assert [row["scorer"] for row in alone] == ["jury"]
 
 
-def test_a_finite_population_takes_fewer_and_is_named(run: Run) -> None:
-    body = planned(run, "--single-icc", "0.75", "--population", "120")
-    assert body["rows"][0]["n_exact"] == 36
-    assert "120 instances" in body["rows"][0]["note"]
-    assert any("speaks of these alone" in line for line in body["sentences"])
-    # The interval that calibrate prints is not corrected.
-    assert body["rows"][0]["width_expected"] > 0.3
-
-
 def test_the_same_seed_is_the_same_plan(run: Run) -> None:
     first, again, other = (
         planned(run, "--icc", "0.5", "--margin", "0.2", "--seed", seed) for seed in "001"
@@ -132,7 +121,6 @@ def test_the_same_seed_is_the_same_plan(run: Run) -> None:
         (("--icc", "1.2"), "--icc"),
         (("--icc", "0.5", "--width", "0"), "--width"),
         (("--icc", "0.5", "--clinicians", "1"), "--clinicians 1"),
-        (("--icc", "0.5", "--responses", "200", "--population", "100"), "--population"),
         (("--icc", "0.5", "--jurors", "gpt"), "--jurors"),
         (("--icc", "0.5", "--db", "x.db"), "--db"),
         (("--pilot", "--db", "absent.db"), "there is no study at"),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from calibration.baselines.rouge import rouge_l
+from calibration.text_metrics import rouge_l
 
 DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
 ACI = DATASETS / "aci_bench"

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from calibration.icc import f_interval, icc_consistency, spearman_brown
-from calibration.planning.plan import exact_n, f_width, finite_population_n
+from calibration.planning import exact_n, f_width
 from data.errors import BadInput
 
 
@@ -79,19 +79,6 @@ def test_a_narrower_interval_more_assurance_or_fewer_columns_take_more_responses
 
 def test_too_few_responses_have_no_width():
     assert np.isnan(f_width(0.5, 3)).all()
-
-
-@pytest.mark.parametrize(("population", "n"), [(120, 34), (150, 36)])
-def test_the_papers_own_plan_with_its_finite_benchmarks(population, n):
-    # Its script: r = .75, width .3, Zou: 47 responses; ACI-Bench has 120 instances, MEDIQA 150.
-    assert finite_population_n(47, population) == n
-
-
-def test_a_correction_never_exceeds_the_population_and_vanishes_in_a_large_one():
-    assert finite_population_n(500, 10) == 10
-    assert finite_population_n(500, 1) == 1
-    assert finite_population_n(500, 10**9) == 500
-    assert finite_population_n(3, 3) <= 3
 
 
 @pytest.mark.parametrize("width", [0.0, -0.2, math.nan, math.inf])

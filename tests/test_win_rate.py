@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from calibration.models.estimates import (
+from calibration.models import (
     benchmark_win_rates,
     mean_of_defined,
-    paired_wins,
     win_rate_sd,
     win_rates,
 )
@@ -121,28 +120,6 @@ def test_without_ties_the_sd_is_that_of_the_papers_script():
 def test_the_sd_of_a_model_without_opponents_is_undefined():
     assert np.isnan(win_rate_sd(np.array([[0.5, 0.9]]))).all()
     assert np.isnan(win_rate_sd(np.array([[0.5, NAN], [NAN, 0.9]]))).all()
-
-
-def test_wins_by_instance_are_on_common_instances_only():
-    # a and b share instances 0, 1, 2: a wins, ties, loses: 1/2. a and c share 0 and 3: a wins
-    # both. b and c share 0: b wins. a (1/2 + 1)/2; b (1/2 + 1)/2; c (0 + 0)/2.
-    scores = np.array([[3.0, 2, 1, 5], [2, 2, 2, NAN], [1, NAN, NAN, 4]])
-    rates, pairs = paired_wins(scores)
-    assert rates == pytest.approx([0.75, 0.75, 0.0])
-    assert pairs.tolist() == [5, 4, 3]
-
-
-def test_models_without_a_common_instance_have_no_win_rate_by_instance():
-    rates, pairs = paired_wins(np.array([[3.0, NAN], [NAN, 2.0]]))
-    assert np.isnan(rates).all()
-    assert pairs.tolist() == [0, 0]
-
-
-def test_means_and_instances_can_name_different_winners():
-    # b is better on three instances of four; one bad answer costs it the mean.
-    found = np.array([[0.8, 0.8, 0.8, 0.8], [0.9, 0.9, 0.9, 0.0]])
-    assert win_rates(found.mean(axis=1, keepdims=True)).tolist() == [1.0, 0.0]
-    assert paired_wins(found)[0].tolist() == [0.25, 0.75]
 
 
 def test_a_benchmark_without_a_score_is_left_out_not_counted_as_nothing():

@@ -14,7 +14,7 @@ from annotate.results import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
-from calibration.models.rows import CLINICIANS, CategoryRow, ModelRow
+from calibration.model_values import CLINICIANS, CategoryRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY
 from calibration.tables.numbers import fixed, known
 from calibration.tables.spec import Table
@@ -90,6 +90,8 @@ def show(engine: Engine, person: Person) -> None:
         st.html(paragraph(frame.SIMULATED))
     meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(figures.rows) else MEANING
     st.html(tables.of_table(figures.models) + caption(meaning))
+    if figures.differences is not None:
+        st.html(tables.folded(figures.differences.caption, tables.of_table(figures.differences)))
     _ranking(figures.rows)
     _by_category(figures.categories)
     show_costs(engine, person, figures)

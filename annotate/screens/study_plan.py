@@ -9,7 +9,7 @@ from annotate import tables, worker
 from annotate.results import PlanAnswer, PlanQuestion
 from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
-from calibration.planning.rows import PlanOptions
+from calibration.plan_values import PlanOptions
 from calibration.tables.spec import ICC_WORDS
 from data import queries
 from data.person import Person

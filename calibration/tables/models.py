@@ -1,22 +1,34 @@
 """The tables that compare models, each declared once."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 
-from calibration.models.rows import CategoryRow, ModelRow
-from calibration.notes import Note, Noted, counted, noted
-from calibration.tables.numbers import PAGE, Typeface, fixed, interval, known, whole
+from calibration.model_values import CategoryRow, DifferenceRow, ModelRow
+from calibration.notes import Note, Noted
+from calibration.tables.numbers import (
+    PAGE,
+    Typeface,
+    all_simulated,
+    fixed,
+    interval,
+    known,
+    marked,
+    whole,
+)
 from calibration.tables.spec import (
     Column,
     Group,
     Table,
     TableNote,
     TableSpec,
+    between,
     count,
     laid_out,
     number,
+    probability,
+    text,
 )
 
 BY = {
@@ -34,7 +46,6 @@ MEANING = (
     "Win rate: share of the other models beaten on a benchmark, a tie half a win. "
     "Macro-average: mean over benchmarks on 0 to 1. Intervals are over instances."
 )
-MEANING_BY_INSTANCE = "By instance: the win rate on the instances that both models have."
 NO_CATEGORY = "no category"
 MOST_DIGITS = 4
 JURY_CALLS = TableSpec(
@@ -49,66 +60,73 @@ JURY_CALLS = TableSpec(
     ),
     named=str,
 )
+HOLM_OF_PAIRS = (
+    "Chance of a difference this large if there were none, made larger for the number of all pairs "
+    "of models in this table (Holm); below 0.05 the two are told apart."
+)
+DIFFERENCES = TableSpec(
+    "The macro-average of one model minus another's",
+    "first",
+    "Model",
+    (
+        text("Minus", "second"),
+        number("Difference", "difference", 3),
+        between("95 %", "low", "high", 3),
+        probability("p", "p"),
+        probability("p, Holm, all pairs", "p_holm", help=HOLM_OF_PAIRS),
+        count("Fewest instances", "instances", wide=True),
+    ),
+    named=str,
+)
 
 
 def model_table(rows: Sequence[ModelRow], face: Typeface = PAGE, *, narrow: bool = False) -> Table:
     """Return a table of models, under each way of scoring in the order of the rows."""
-    return _under_ways(laid_out(MODELS, rows, face, narrow=narrow), rows)
-
-
-def _under_ways(table: Table, rows: Sequence[ModelRow] | Sequence["CategoryLine"]) -> Table:
-    """Return a table with its rows under the ways of scoring."""
+    table = laid_out(MODELS, rows, face, narrow=narrow)
     cells = iter([row for group in table.groups for row in group.rows])
     ways = groupby(row.by for row in rows)
     groups = (Group(BY[way], tuple(islice(cells, len([*own])))) for way, own in ways)
     return replace(table, groups=tuple(groups))
 
 
-@dataclass(frozen=True)
-class CategoryLine(Noted):
-    """A model's means by one way of scoring: category -> mean."""
-
-    model: str
-    by: str
-    means: Mapping[str, float]
+def difference_table(
+    rows: Sequence[DifferenceRow], face: Typeface = PAGE, *, narrow: bool = False
+) -> Table:
+    """Return a table of the differences of all pairs of models, by one way of scoring."""
+    way = BY[rows[0].by]
+    caption = f"{DIFFERENCES.caption}, {way[0].lower()}{way[1:]}"
+    return laid_out(DIFFERENCES, rows, face, caption=caption, narrow=narrow)
 
 
 def category_table(rows: Sequence[CategoryRow], face: Typeface = PAGE) -> Table | None:
-    """Return a table of models and categories under each way of scoring; None for one category.
-
-    Of the rows' notes it has those on simulated raters.
-    """
+    """Return a table of models and categories under each way of scoring; None for one category."""
     names = [*dict.fromkeys(row.category for row in rows)]
     if len(names) < 2:
         return None
-    of_model: dict[tuple[str, str], list[CategoryRow]] = {}
+    every = all_simulated(rows)
+    lines: dict[str, dict[str, dict[str, str]]] = {}
     for row in rows:
-        of_model.setdefault((row.model, row.by), []).append(row)
-    lines = [
-        CategoryLine(
-            *key, {row.category: row.mean for row in own}, notes=noted(own[0].told("simulated"))
-        )
-        for key, own in of_model.items()
-    ]
-    columns = (
-        Column("\n".join((name or NO_CATEGORY).split()), _figure("means", name)) for name in names
+        name = row.model if every else marked(row.model, row)
+        means = lines.setdefault(row.by, {}).setdefault(name, {})
+        means[row.category] = fixed(row.mean, 2, face)
+    caption = "Simulated. Means by category" if every else "Means by category"
+    heads = ["\n".join((name or NO_CATEGORY).split()) for name in names]
+    groups = (
+        Group(BY[way], tuple((name, *(means[one] for one in names)) for name, means in own.items()))
+        for way, own in lines.items()
     )
-    spec = TableSpec("Means by category", "model", "Model", tuple(columns), named=str, within="by")
-    return _under_ways(laid_out(spec, lines, face), lines)
+    return Table(caption, ("Model", *heads), tuple(groups))
 
 
 def model_cost_spec(ways: Iterable[str]) -> TableSpec:
     """Return the table of what models cost beside how often they win, by these ways of scoring."""
-    wins = (
-        Column(f"Win rate, {BY[way][0].lower()}{BY[way][1:]}", _figure("win_rate", way))
-        for way in ways
-    )
+
+    def rate(way: str) -> Callable[[Any, Typeface], str]:
+        return lambda row, face: fixed(row.win_rate.get(way), 2, face)
+
+    wins = (Column(f"Win rate, {BY[way][0].lower()}{BY[way][1:]}", rate(way)) for way in ways)
     columns = (number("USD", "usd"), *wins)
     return TableSpec("Cost against win rate", "model", "Model", columns, named=str)
-
-
-def _figure(field: str, name: str) -> Callable[[Any, Typeface], str]:
-    return lambda row, face: fixed(getattr(row, field).get(name), 2, face)
 
 
 def jury_calls_table(jurors: Sequence[Noted], notes: Iterable[Note]) -> Table:
@@ -150,12 +168,6 @@ def _scored(row: ModelRow, face: Typeface) -> str:
     return f"{whole(row.n_responses, face)} of {every}{rated}"
 
 
-def _by_instance(row: ModelRow, face: Typeface) -> str:
-    if not known(row.win_rate_by_instance):
-        return face.none
-    return f"{fixed(row.win_rate_by_instance, 2, face)}, {counted(row.n_paired, 'pair')}"
-
-
 MODELS = TableSpec(
     "Models",
     "model",
@@ -164,7 +176,6 @@ MODELS = TableSpec(
         Column("Rank", rank),
         Column("Win rate, 95 %", _win_rate, help=WIN_RATE),
         Column("Macro-average, 95 %", _macro_average, help=MACRO_AVERAGE),
-        Column("By instance", _by_instance, wide=True),
         Column("Scored", _scored),
         count("Benchmarks", "n_benchmarks"),
         number("SD over opponents", "win_rate_sd", wide=True, help=OPPONENTS),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibration.notes import Noted, counted
-from calibration.planning.rows import AIMS, EITHER, PanelSizeRow, PlanOptions, PlanRow
+from calibration.plan_values import AIMS, EITHER, PanelSizeRow, PlanOptions, PlanRow
 from calibration.tables.numbers import TERMINAL, Typeface, fixed, icc_interval, interval, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
 

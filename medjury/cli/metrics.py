@@ -139,7 +139,7 @@ def _measure_answers(
 
 def measurable() -> tuple[str, ...]:
     """Return the metrics that this installation can compute; say which it leaves out, and why."""
-    from calibration.baselines.backbone import NO_MINILM, has_minilm
+    from calibration.encoder import NO_MINILM, has_minilm
 
     if has_minilm():
         return METRICS

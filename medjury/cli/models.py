@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibration.models.rows import ALL_WAYS, PAPER, WAYS
+from calibration.model_values import ALL_WAYS, PAPER, WAYS
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.queries import simulated_raters
@@ -57,7 +57,7 @@ from medjury.services.record import steered
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from calibration.models.comparison import ModelComparison
+    from calibration.models import ModelComparison
 
 
 def models(
@@ -153,6 +153,7 @@ def _to_json(
         "benchmarks": list(found.benchmarks),
         "rows": json_value(found.rows),
         "categories": json_value(found.categories),
+        "differences": json_value(found.differences),
         "costs": {"models": json_value(of_models), "jury": json_value(of_jury)},
         "decision": decision_json(found.decision),
         "measured": dict(task.measured),
@@ -166,12 +167,8 @@ def _print(
     json_to: Path | None,
 ) -> None:
     """Print the decision, by whose scores, and the tables."""
-    from calibration.tables.models import (
-        MEANING,
-        MEANING_BY_INSTANCE,
-        category_table,
-        model_table,
-    )
+    from calibration.models import deciding_way
+    from calibration.tables.models import MEANING, category_table, difference_table, model_table
     from calibration.tables.numbers import TERMINAL
 
     show_decision(found.decision, json_to)
@@ -185,8 +182,11 @@ def _print(
     wide = model_table(found.rows, TERMINAL)
     fits = table_width(wide) <= room(json_to)
     show_table(wide if fits else model_table(found.rows, TERMINAL, narrow=True), json_to)
-    say(f"\n{MEANING} {MEANING_BY_INSTANCE}" if fits else f"\n{MEANING}", json_to)
-    say("", json_to)
+    say(f"\n{MEANING}\n", json_to)
+    decides = deciding_way(found.rows)
+    if pairs := [row for row in found.differences if row.by == decides]:
+        show_table(difference_table(pairs, TERMINAL, narrow=True), json_to, notes=False)
+        say("", json_to)
     if by_category := category_table(found.categories, TERMINAL):
         show_table(by_category, json_to, notes=False)
         say("", json_to)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibration.planning.rows import PlanOptions
+from calibration.plan_values import PlanOptions
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from medjury.cli.files import write_json
@@ -87,9 +87,6 @@ def plan(
             help="Share of scores at the top of the scale, for --margin; by default the pilot's, else none and 0.7.",
         ),
     ] = None,
-    population: Annotated[
-        int | None, typer.Option(min=4, help="Number of instances that exist, if few.")
-    ] = None,
     panel: PanelOption = None,
     jurors: Jurors = None,
     benchmark: BenchmarkOption = None,
@@ -101,7 +98,7 @@ def plan(
     of_pilot = {"--db": db, "--panel": panel, "--jurors": jurors, "--benchmark": benchmark}
     _check_source(icc, single_icc, pilot, of_pilot)
     options = PlanOptions(
-        width, per_response, assurance, clinicians, minutes, responses, population, seed, margin,
+        width, per_response, assurance, clinicians, minutes, responses, seed, margin,
         ceiling,
     )  # fmt: skip
     _check(options)
@@ -143,11 +140,6 @@ def _check(options: PlanOptions) -> None:
         raise BadInput("--ceiling says how scores lie for --margin: give that too")
     if options.margin is not None and options.per_response < 2:
         raise BadInput("--margin compares the jury with a clinician: --per-response 2 or more")
-    if options.population and options.responses and options.responses > options.population:
-        raise BadInput(
-            f"--responses {options.responses}: there are {options.population} instances (--population), "
-            "and a response counts once an instance"
-        )
 
 
 def _show(plan: "StudyPlan", json_to: Path | None) -> None:

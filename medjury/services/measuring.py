@@ -143,14 +143,14 @@ def _rating(
 
 def rouge(texts: Texts) -> Measured:
     """Score one batch with ROUGE-L, Porter-stemmed as HELM has it."""
-    from calibration.baselines.rouge import rouge_l
+    from calibration.text_metrics import rouge_l
 
     return Measured("rouge-l", rouge_l(texts).tolist())
 
 
 def bertscore(model: str | None, long_texts: str) -> Metric:
     """Return BERTScore; backbone, layer and the reading in windows are part of its name."""
-    from calibration.baselines.bertscore import bert_score
+    from calibration.text_metrics import bert_score
 
     if long_texts not in ("truncate", "windows"):
         raise BadInput(f"--long-texts {long_texts}: choose truncate or windows")

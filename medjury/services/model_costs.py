@@ -15,7 +15,7 @@ from data.queries.costs import RecordedCalls
 from data.safe_text import short
 
 if TYPE_CHECKING:
-    from calibration.models.rows import ModelRow
+    from calibration.model_values import ModelRow
 
 COLUMNS = ("model", "usd")
 

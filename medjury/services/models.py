@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.models.rows import CLINICIANS, JURY, PAPER, WAYS
+from calibration.model_values import CLINICIANS, JURY, PAPER, WAYS
 from calibration.values import COMBINED, AnalysisOptions
 from data.errors import BadInput, NotAllowed
 from data.person import is_blind
@@ -19,7 +19,7 @@ from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
-    from calibration.models.comparison import ModelComparison
+    from calibration.models import ModelComparison
     from calibration.scores import Scores
 
 METHOD = "models"  # what the ledger of juries calls a comparison of models
@@ -71,9 +71,9 @@ def prepared(engine: Engine, request: ModelsRequest) -> ModelsTask:
     Raises
     ------
     BadInput
-        If it cannot: as `scores_of` and `calibration.models.comparison.check`.
+        If it cannot: as `scores_of` and `calibration.models.check_comparison`.
     """
-    from calibration.models.comparison import check_comparison
+    from calibration.models import check_comparison
 
     by_key = PAPER in request.by or request.by == WAYS
     scores = scores_of(engine, unrated=set(request.by) == {PAPER}, keyed=by_key)
@@ -145,7 +145,7 @@ def compared(
     """
     from threadpoolctl import threadpool_limits
 
-    from calibration.models.comparison import compare_models
+    from calibration.models import compare_models
 
     if is_blind(engine):
         raise NotAllowed(BLIND)

@@ -11,15 +11,21 @@ from threadpoolctl import threadpool_limits
 from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.icc import spearman_brown
 from calibration.json_values import json_value
-from calibration.planning.non_inferiority import non_inferiority_rows
-from calibration.planning.pilot import clinicians_reliability, jury_reliability, share_at_top
-from calibration.planning.plan import assumed_rows, pilot_rows, protocol
-from calibration.planning.rows import (
+from calibration.plan_values import (
     NonInferiorityRow,
     PanelSizeRow,
     Pilot,
     PlanOptions,
     PlanRow,
+)
+from calibration.planning import (
+    assumed_rows,
+    clinicians_reliability,
+    jury_reliability,
+    non_inferiority_rows,
+    pilot_rows,
+    protocol,
+    share_at_top,
 )
 from calibration.reliability import assumed_panel_sizes, panel_sizes
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
-from calibration.models.comparison import compare_models
-from calibration.models.rows import WAYS, ModelRow
+from calibration.model_values import WAYS, ModelRow
+from calibration.models import compare_models
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
 
@@ -84,6 +84,11 @@ def compared(scores, authors, categories=None, by=WAYS, **options):
     return compare_models(scores, authors, categories or {}, AnalysisOptions(**options), by)
 
 
+def by_instance(table, column):
+    """Return the scores of one benchmark, shape (models, instances), of one response each."""
+    return table.frame.pivot(index="model", columns="instance", values=column).to_numpy()
+
+
 def by_model(found, by):
     return {row.model: row for row in found.rows if row.by == by}
 
@@ -94,6 +99,6 @@ def model_row(model="alpha", by="clinicians", **fields):
         [one.name for one in dataclasses.fields(ModelRow) if one.type is float], 0.5
     )
     counts = {"shared_rank_low": 1, "shared_rank_high": 1}
-    counts |= {"n_benchmarks": 2, "n_responses": 9, "n_missing": 21, "n_rated": 9, "n_paired": 0}
+    counts |= {"n_benchmarks": 2, "n_responses": 9, "n_missing": 21, "n_rated": 9}
     rest = {"not_told_apart": (), "without": ()}
     return ModelRow(**({"model": model, "by": by, **figures, **counts, **rest} | fields))

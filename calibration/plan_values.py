@@ -23,7 +23,6 @@ class PlanOptions:
     assurance : share of studies that are to obtain the width
     clinicians, minutes : number of clinicians, and minutes to rate a response, for their load
     responses : number of responses; None for as many as the width takes
-    population : number of instances that exist at all, if few
     seed : of the simulation
     margin : in ICC, to show that the jury is no worse than a clinician (leave-one-clinician-out)
     ceiling : share of scores at the top of the scale; None for what a pilot has, or else two kinds
@@ -35,7 +34,6 @@ class PlanOptions:
     clinicians: int | None = None
     minutes: float | None = None
     responses: int | None = None
-    population: int | None = None
     seed: int = 0
     margin: float | None = None
     ceiling: float | None = None
@@ -86,7 +84,7 @@ class PlanRow(Noted):
     ----------
     scorer, basis : "clinicians", "jury" or "clinicians or jury", and where its ICC comes from
     columns, icc_of : scores that ICC(C,icc_of) is estimated from; the plan is for its interval
-    icc_single, icc_panel : ICC(C,1), and that of the mean of `columns`
+    icc_single : ICC(C,1)
     n_exact : responses with which a share `assurance` of studies obtain the width
     n : the number of responses in the options, else `n_exact`
     readings, per_clinician : ratings of a response by a clinician, in all and for each clinician
@@ -100,8 +98,6 @@ class PlanRow(Noted):
     columns: int
     icc_of: int
     icc_single: float = NAN
-    icc_panel: float = NAN
-    width: float = NAN
     n_exact: int | None = None
     n: int | None = None
     readings: int | None = None
@@ -143,8 +139,7 @@ class NonInferiorityRow(Noted):
     per_response, clinicians : who read each response, and who take part
     ceiling : share of scores that are the highest of five; 0 for normal scores
     margin : in ICC of the leave-one-clinician-out comparison
-    power, mc_error : share of simulated studies that say "no worse", for these clinicians or for
-        others like them, and its simulation error; NaN for too few responses
+    power : share of simulated studies that say "no worse"; NaN for too few responses
     power_like_these : share that says so for clinicians like these too; NaN with fewer than three
     sd : of the difference between the jury's ICC and a clinician's, for the same clinicians
     n_for_power : responses for the share that the plan is to assure; None above a million, or where
@@ -160,6 +155,5 @@ class NonInferiorityRow(Noted):
     n: int
     power: float = NAN
     power_like_these: float = NAN
-    mc_error: float = NAN
     sd: float = NAN
     n_for_power: int | None = None

@@ -1,30 +1,75 @@
-"""BERTScore: how well the words of a text and of its reference match in meaning.
+"""How close a text comes to its reference: ROUGE-L by its wording, BERTScore by its meaning.
 
-The values are those of the bert-score package on the same backbone, without torch. Texts are cut
-into word pieces (Schuster & Nakajima 2012) by the `tokenizers` library from the model's files.
+ROUGE-L has the words and stems of Google's rouge-score; rapidfuzz finds their longest common
+subsequence. BERTScore has the values of the bert-score package on the same backbone, without torch:
+texts are cut into word pieces (Schuster & Nakajima 2012) by the `tokenizers` library.
 """
 
 import json
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import SimpleNamespace
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+from rapidfuzz.distance import LCSseq
 from threadpoolctl import threadpool_limits
 from tokenizers import Tokenizer
 from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
-from calibration.baselines.backbone import load_backbone
-from calibration.baselines.transformer import Array32, NumpyEncoder
+from calibration.encoder import Array32, Encoder, load_encoder
 from data.errors import BadFile, BadInput
 
 Array = npt.NDArray[np.float64]
 LongTexts = Literal["truncate", "windows"]
 _TEXTS_AT_ONCE = 64
+
+
+def rouge_l(pairs: Sequence[tuple[str, str]]) -> Array:
+    """Return the ROUGE-L F-measure of each (prediction, reference).
+
+    Parameters
+    ----------
+    pairs
+        Texts as they are. HELM first removes outer white space and braces; both are separators
+        here and in rouge-score, so the value is the same as HELM's.
+
+    Returns
+    -------
+    shape (n,)
+        2PR / (P + R), with P and R the length of the longest common subsequence of stems over
+        the number of words in the prediction and in the reference; 0 to 1. Words are runs of
+        a-z and 0-9 after lower-casing; those of more than three letters are stemmed. Exactly 0
+        when a text has no word or no stem is shared.
+
+    References
+    ----------
+    Lin (2004), ROUGE: a package for automatic evaluation of summaries. Same values as
+    ``RougeScorer(["rougeL"], use_stemmer=True)`` of rouge-score 0.1.2; its "rougeLsum", which
+    splits at newlines, is another measure.
+
+    Examples
+    --------
+    >>> rouge_l([("Chest pains resolved.", "The chest pain has resolved")]).round(3).tolist()
+    [0.75]
+    """
+    from nltk.stem.porter import PorterStemmer  # seconds to import, so only where it is used
+    from rouge_score.tokenize import tokenize
+
+    stemmer = SimpleNamespace(stem=lru_cache(maxsize=1 << 18)(PorterStemmer().stem))
+    stems = lru_cache(maxsize=4096)(lambda text: tokenize(text, stemmer))
+    scores = np.zeros(len(pairs))
+    for row, texts in enumerate(pairs):
+        predicted, expected = map(stems, texts)
+        if common := LCSseq.similarity(predicted, expected):
+            precision, recall = common / len(predicted), common / len(expected)
+            scores[row] = 2 * precision * recall / (precision + recall)
+    return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +143,7 @@ def _tokenizer(folder: Path, settings: dict[str, Any]) -> Tokenizer:
     return Tokenizer.from_str(words.to_str())
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A part of a text that is encoded at once, and the part of its states that is used.
 
     All four are positions among the text's inner word pieces; ends are exclusive.
@@ -131,13 +175,10 @@ class BertScores:
 
     Attributes
     ----------
-    precision, recall, f1
-        Shape (n,); -1 to 1, in practice 0.3 to 1.
-    truncated
-        Indices of the pairs of which a text was longer than the backbone reads, so that only
-        its start was compared.
-    backbone, layer, sha256
-        Model, layer, and hash of its weights.
+    precision, recall, f1 : shape (n,); -1 to 1, in practice 0.3 to 1
+    truncated : indices of the pairs of which a text was longer than the backbone reads, so that
+        only its start was compared
+    backbone, layer, sha256 : model, layer, and hash of its weights
     """
 
     precision: Array
@@ -147,15 +188,6 @@ class BertScores:
     backbone: str
     layer: int
     sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Encoded:
-    """A text's states at unit length, the weight of each, and whether its end was cut off."""
-
-    states: Array32
-    weights: Array
-    truncated: bool
 
 
 def bert_score(
@@ -178,9 +210,9 @@ def bert_score(
         Texts as they are; outer white space is ignored. HELM also drops outer braces, which
         count here.
     model
-        None for the packaged all-MiniLM-L6-v2; the folder of a BERT; or a name in the local
-        Hugging Face cache. HELM and the MedHELM paper use "distilbert-base-uncased", which is
-        not computed here. Scores of different backbones are not comparable.
+        None for the packaged all-MiniLM-L6-v2, or the folder of a BERT. HELM and the MedHELM
+        paper use "distilbert-base-uncased", which is not computed here. Scores of different
+        backbones are not comparable.
     layer
         None for bert-score's choice (bert-base-uncased: 9), and for models without one
         the last but one (MiniLM: 5 of 6).
@@ -198,7 +230,7 @@ def bert_score(
     Raises
     ------
     BadInput, BadFile
-        If the backbone is absent, altered or cannot be computed (see `load_backbone`).
+        If the backbone is absent, altered or cannot be computed (see `load_encoder`).
 
     References
     ----------
@@ -207,41 +239,41 @@ def bert_score(
     """
     if long_texts not in (allowed := get_args(LongTexts)):
         raise BadInput(f"{long_texts!r} is not one of {', '.join(allowed)}")
-    backbone = load_backbone(model, layer)
-    transformer = backbone.transformer
+    encoder = load_encoder(model, layer)
     pieces = read_wordpieces(
-        backbone.folder, longest=len(transformer.positions), vocabulary_size=len(transformer.words)
+        encoder.folder, longest=len(encoder.positions), vocabulary_size=len(encoder.words)
     )
-    reader = _Reader(pieces, NumpyEncoder(transformer), long_texts)
-    scores, truncated = np.zeros((len(pairs), 3)), np.zeros((len(pairs), 2), dtype=bool)
-    for rows, values, is_truncated in _scored_blocks(pairs, reader):
-        scores[rows], truncated[rows] = values, is_truncated
+    scores, truncated = np.zeros((len(pairs), 3)), np.zeros(len(pairs), dtype=bool)
+    encoded: dict[str, _Encoded] = {}
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    # One thread a core, each with its own text; the matrix library then has to stay on one.
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(cores) as pool:
+        for rows in _blocks(pairs):
+            texts = {text for row in rows for text in pairs[row]}
+            encoded = {text: encoded[text] for text in texts & encoded.keys()}
+            new = sorted(texts - encoded.keys(), key=lambda text: (-len(text), text))
+            of_new = pool.map(lambda text: _encoded(text, pieces, encoder, long_texts), new)
+            encoded |= dict(zip(new, of_new, strict=True))
+            both = [(encoded[pairs[row][0]], encoded[pairs[row][1]]) for row in rows]
+            scores[rows] = [*pool.map(_match, *zip(*both, strict=True))]
+            truncated[rows] = [one.truncated or other.truncated for one, other in both]
     return BertScores(
         precision=scores[:, 0].copy(),
         recall=scores[:, 1].copy(),
         f1=scores[:, 2].copy(),
-        truncated=tuple(np.flatnonzero(truncated.any(axis=1)).tolist()),
-        backbone=backbone.name,
-        layer=backbone.layer,
-        sha256=backbone.sha256,
+        truncated=tuple(np.flatnonzero(truncated).tolist()),
+        backbone=encoder.name,
+        layer=encoder.layer,
+        sha256=encoder.sha256,
     )
 
 
-def _scored_blocks(
-    pairs: Sequence[tuple[str, str]], reader: "_Reader"
-) -> Iterator[tuple[list[int], list[tuple[float, float, float]], list[tuple[bool, bool]]]]:
-    """Yield rows, their scores and their truncations, a block of texts at a time.
+class _Encoded(NamedTuple):
+    """A text's states at unit length, the weight of each, and whether its end was cut off."""
 
-    One thread a core, each with its own text; the matrix library then has to stay on one.
-    """
-    encoded: dict[str, _Encoded] = {}
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(cores) as pool:
-        for rows in _blocks(pairs):
-            encoded = _encoded({text for row in rows for text in pairs[row]}, encoded, reader, pool)
-            encoded_pairs = [(encoded[pairs[row][0]], encoded[pairs[row][1]]) for row in rows]
-            values = list(pool.map(_match, *zip(*encoded_pairs, strict=True)))
-            yield rows, values, [(one.truncated, other.truncated) for one, other in encoded_pairs]
+    states: Array32
+    weights: Array
+    truncated: bool
 
 
 def _blocks(pairs: Sequence[tuple[str, str]]) -> Iterator[list[int]]:
@@ -264,45 +296,22 @@ def _blocks(pairs: Sequence[tuple[str, str]]) -> Iterator[list[int]]:
         yield block
 
 
-def _encoded(
-    texts: set[str], previous: dict[str, _Encoded], reader: "_Reader", pool: Executor
-) -> dict[str, _Encoded]:
-    """Return the texts encoded, longest first; what the block before has encoded is taken over."""
-    new_texts = sorted(texts - previous.keys(), key=lambda text: (-len(text), text))
-    reused = {text: previous[text] for text in texts & previous.keys()}
-    return reused | dict(zip(new_texts, pool.map(reader.read, new_texts), strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """From text to states."""
-
-    pieces: WordPieces
-    encode: NumpyEncoder
-    long_texts: LongTexts
-
-    def read(self, text: str) -> _Encoded:
-        """Encode one text."""
-        ids = np.array(self.pieces.ids(text), dtype=np.int64)
-        is_too_long = len(ids) > self.pieces.longest
-        if is_too_long and self.long_texts == "truncate":
-            ids = np.append(ids[: self.pieces.longest - 1], self.pieces.end)
-        states = self._in_windows(ids) if len(ids) > self.pieces.longest else self.encode(ids)
-        states /= np.linalg.norm(states, axis=1, keepdims=True)
-        weights = (~np.isin(ids, (self.pieces.start, self.pieces.end))).astype(np.float64)
-        return _Encoded(states, weights, is_too_long and self.long_texts == "truncate")
-
-    def _in_windows(self, ids: npt.NDArray[np.int64]) -> Array32:
-        """Return the states of a long text, [CLS] from its first window and [SEP] from its last."""
-        parts: list[Array32] = []
-        inner = ids[1:-1]
-        for window in windows(len(inner), self.pieces.longest):
-            piece = np.concatenate([ids[:1], inner[window.start : window.end], ids[-1:]])
-            states = self.encode(piece)
-            first = window.used_from - window.start + (window.used_from > 0)
-            last = window.used_to - window.start + 1 + (window.used_to == len(inner))
-            parts.append(states[first:last])
-        return np.concatenate(parts)
+def _encoded(text: str, pieces: WordPieces, encoder: Encoder, long_texts: LongTexts) -> _Encoded:
+    ids = np.array(pieces.ids(text), dtype=np.int64)
+    is_cut = len(ids) > pieces.longest and long_texts == "truncate"
+    if is_cut:
+        ids = np.append(ids[: pieces.longest - 1], pieces.end)
+    parts: list[Array32] = []
+    inner = ids[1:-1]
+    for window in windows(len(inner), pieces.longest):  # [CLS] of the first, [SEP] of the last
+        piece = np.concatenate([ids[:1], inner[window.start : window.end], ids[-1:]])
+        first = window.used_from - window.start + (window.used_from > 0)
+        last = window.used_to - window.start + 1 + (window.used_to == len(inner))
+        parts.append(encoder.states(piece)[first:last])
+    states = np.concatenate(parts)
+    states /= np.linalg.norm(states, axis=1, keepdims=True)
+    weights = (~np.isin(ids, (pieces.start, pieces.end))).astype(np.float64)
+    return _Encoded(states, weights, is_cut)
 
 
 def _match(prediction: _Encoded, reference: _Encoded) -> tuple[float, float, float]:
