@@ -6,7 +6,7 @@ import pytest
 from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.clinicians import yardstick
-from calibration.crossed import agreement_interval, consistency_interval, crossed_model
+from calibration.crossed import component_interval, consistency_interval, crossed_model
 from calibration.like_for_like import held_replicates, like_for_like, population_interval
 from calibration.rating_matrix import RatingMatrix
 
@@ -119,7 +119,7 @@ def test_intervals_of_reliability_with_missing_cells_hold_the_truth(n, raters, p
         if model.reason:
             continue
         of_one = consistency_interval(table)
-        among = agreement_interval(model, table)
+        among = component_interval(model, table)
         consistent.append(of_one.low <= consistency <= of_one.high)
         agreed.append(among.low <= agreement <= among.high)
     assert len(agreed) > 590
