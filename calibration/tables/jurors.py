@@ -102,6 +102,7 @@ DISTRIBUTIONS = TableSpec(
         text("Criterion", "criterion"),
         number("Mean", "mean"),
         number("At top", "at_top"),
+        number("2 points apart", "apart"),
         Column("Points", _counts),
     ),
     tells=("mean",),

@@ -127,6 +127,9 @@ MEANINGS = {
     "SD, points": Meaning("How far scores of the same rater on the same response spread.", JURIES),
     "Identical scores": Meaning("Share of repeats that got the same score again.", JURIES),
     "At top": Meaning("Share of scores at the highest point of the scale.", JURIES),
+    "2 points apart": Meaning(
+        "Share of responses two points or more from the clinicians' mean on this criterion.", JURIES
+    ),
     "95 %, AUC": Meaning("95 % interval of the AUC.", UNSAFE),
     "95 %, bias": Meaning("95 % interval of the bias.", AGREEMENT),
     "95 %, difference": Meaning("95 % interval of the difference.", AGREEMENT),
