@@ -1,7 +1,7 @@
 """Data quality: scores over the scale, ceilings and floors, and which scores are missing."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from calibration.scores import Array, Flags, RubricShape, Scores
 from calibration.shared_notes import DIFFERENT_SCALES, NOTHING_SCORED
 from calibration.values import NAN
 
+APART = 2.0  # points between a scorer and the clinicians' mean that count as far apart
 CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
 
 
@@ -83,7 +84,8 @@ class DistributionRow(Noted):
     """The scores of a kind of rater, or of one juror, on one criterion.
 
     `rater` is "clinicians", "jury" or "juror:NAME"; `counts` has a key for each point of the
-    scale, and "between" for what lies on none.
+    scale, and "between" for what lies on none; `apart` is the share of responses on which it is two
+    points or more from the clinicians' mean, None for the clinicians.
     """
 
     benchmark: str
@@ -94,6 +96,7 @@ class DistributionRow(Noted):
     sd: float = NAN
     counts: dict[str, int] | None = None
     at_top: float = NAN
+    apart: float | None = NAN
 
 
 def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
@@ -113,7 +116,8 @@ def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
         and replicates each as given, incomplete readings too. Jury: the mean of its jurors on
         the criterion (a juror's replicates averaged first), on responses where enough of them
         scored it. `mean` and `sd` (n - 1) in points; `at_top` is the share that is exactly the
-        scale's upper end, 0 to 1. NaN where there is no score (sd: fewer than two), or the
+        scale's upper end, 0 to 1; `apart` is of responses that both scored, a rater's readings of
+        one averaged first. NaN where there is no score (sd: fewer than two), or the
         criterion's scale differs between benchmarks. The note says where 80 % or more are at
         one end, and names who gave one score only (twice or more).
     """
@@ -126,11 +130,28 @@ def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
     for benchmark in scores.members(scope.name):
         for criterion in required.get(benchmark, ()):
             shapes_of.setdefault(criterion, set()).add(scores.rubrics[benchmark])
-    return [
-        _distribution_row(scope, criterion, shapes, rater, part)
-        for criterion, shapes in shapes_of.items()
-        for rater, part in _raters(scope, scored[scored["criterion"] == criterion])
-    ]
+    rows = []
+    for criterion, shapes in shapes_of.items():
+        parts = dict(_raters(scope, scored[scored["criterion"] == criterion]))
+        for rater, part in parts.items():
+            row = _distribution_row(scope, criterion, shapes, rater, part)
+            is_scorer, has_one_scale = rater != "clinicians", row.counts != {}
+            apart = share_apart(part, parts["clinicians"]) if has_one_scale else NAN
+            rows.append(replace(row, apart=apart if is_scorer else None))
+    return rows
+
+
+def share_apart(own: pd.DataFrame, clinicians: pd.DataFrame) -> float:
+    """Return the share of responses on which two groups' means differ by two points or more.
+
+    Of scores with `response_id` and `rater` on one criterion; NaN where no response has both.
+    """
+    first, second = (
+        part.groupby(["response_id", "rater"])["score"].mean().groupby("response_id").mean()
+        for part in (own, clinicians)
+    )
+    gaps = (first - second).abs().dropna()
+    return float((gaps >= APART - FLAT).mean()) if len(gaps) else NAN
 
 
 def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

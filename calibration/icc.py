@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
 from calibration.scores import Array
@@ -31,7 +30,6 @@ class MeanSquares:
     rows: Array
     columns: Array
     error: Array
-    within: Array
 
 
 def icc_consistency(scores: Array) -> Array:
@@ -75,46 +73,24 @@ def icc_consistency(scores: Array) -> Array:
         return np.asarray(1.0 - ms.error / ms.rows)
 
 
-def icc_table(scores: Array, confidence: float = 0.95) -> pd.DataFrame:
-    """Return the six ICCs of one table, each with its F interval.
+def icc_agreement(scores: Array) -> float:
+    """Return ICC(A,1) of one table (n, k): absolute agreement of single raters.
 
-    Parameters
-    ----------
-    scores : shape (n, k)
-        n >= 2 responses in rows, k >= 2 raters in columns, no NaN.
-    confidence : float
-        Of the interval.
-
-    Returns
-    -------
-    DataFrame
-        One row a form, indexed "ICC(1,1)", "ICC(A,1)", "ICC(C,1)", "ICC(1,k)",
-        "ICC(A,k)", "ICC(C,k)"; columns icc, low, high. 1: raters are drawn anew for each
-        response; A: absolute agreement of the same raters; C: their consistency; the
-        second place says whether one rater or the mean of all k is meant.
+    (MS_rows - MS_error) / (MS_rows + (k - 1) MS_error + k (MS_columns - MS_error) / n); NaN where
+    the denominator is 0. Raises TooFew if n < 2 or k < 2.
 
     References
     ----------
-    Shrout & Fleiss (1979), Psychological Bulletin 86, 420. McGraw & Wong (1996),
-    Psychological Methods 1, 30.
+    McGraw & Wong (1996), Psychological Methods 1, 30, table 4; recommended for test and retest by
+    Koo & Li (2016), Journal of Chiropractic Medicine 15, 155.
     """
-    ms, (n, k) = mean_squares(scores), np.asarray(scores).shape
-    rows, columns, error, within = (float(v) for v in (ms.rows, ms.columns, ms.error, ms.within))
-    one_way, consistent = _ratio(rows - within, rows), _ratio(rows - error, rows)
-    absolute = _ratio(rows - error, rows + (columns - error) / n)
-    of_mean = [
-        (one_way, one_way_interval(one_way, n, k, confidence)),
-        (absolute, absolute_interval((rows, columns, error), n, k, confidence)),
-        (consistent, f_interval(consistent, n, k, confidence)),
-    ]
-    forms = [(_of_one(icc, k), _interval_of_one(ends, k)) for icc, ends in of_mean] + of_mean
-    names = [f"ICC({form},{of})" for of in "1k" for form in "1AC"]
-    numbers = [(icc, ends.low, ends.high) for icc, ends in forms]
-    return pd.DataFrame(numbers, index=names, columns=["icc", "low", "high"])
+    ms, (n, k) = mean_squares(scores), scores.shape
+    rows, columns, error = float(ms.rows), float(ms.columns), float(ms.error)
+    return (rows - error) / (rows + (k - 1) * error + k * (columns - error) / n or math.nan)
 
 
 def mean_squares(scores: Array) -> MeanSquares:
-    """Split the variance of tables (..., n, k) into rows, columns, error, and within rows."""
+    """Split the variance of tables (..., n, k) into rows, columns and error."""
     scores = np.asarray(scores, dtype=np.float64)
     n, k = scores.shape[-2:]
     if n < 2 or k < 2:
@@ -127,24 +103,11 @@ def mean_squares(scores: Array) -> MeanSquares:
         rows=_above(floor, k * row.var(axis=(-2, -1), ddof=0) * n / (n - 1)),
         columns=_above(floor, n * column.var(axis=(-2, -1), ddof=0) * k / (k - 1)),
         error=_above(floor, np.square(rest).sum(axis=(-2, -1)) / ((n - 1) * (k - 1))),
-        within=_above(floor, np.square(scores - row).sum(axis=(-2, -1)) / (n * (k - 1))),
     )
 
 
 def _above(floor: Array, mean_square: Array) -> Array:
     return np.where(mean_square > floor, mean_square, 0.0)
-
-
-def _ratio(above: float, below: float) -> float:
-    return above / below if below else float("nan")
-
-
-def _of_one(icc: float, k: int) -> float:
-    return spearman_brown(icc, 1.0 / k)
-
-
-def _interval_of_one(ends: Interval, k: int) -> Interval:
-    return Interval(_of_one(ends.low, k), _of_one(ends.high, k))
 
 
 def f_interval(icc: float, n: int, k: int = 2, confidence: float = 0.95) -> Interval:
@@ -176,60 +139,57 @@ def f_interval(icc: float, n: int, k: int = 2, confidence: float = 0.95) -> Inte
     >>> round(ends.low, 3), round(ends.high, 3)
     (0.103, 0.692)
     """
-    return _ratio_interval(icc, (n - 1, (n - 1) * (k - 1)), confidence)
+    freedom = n - 1, (n - 1) * (k - 1)
+    if not math.isfinite(icc) or min(freedom) < 1:
+        return UNDEFINED
+    upper, inverse = (1 + confidence) / 2, 1 - icc
+    low = 1 - inverse * special.fdtri(*freedom, upper)
+    high = 1 - inverse / special.fdtri(*freedom[::-1], upper)
+    return Interval(float(low), float(high))
 
 
-def one_way_interval(icc: float, n: int, k: int, confidence: float = 0.95) -> Interval:
-    """Return the exact interval of ICC(1,k).
-
-    As `f_interval`, with n - 1 and n(k - 1) degrees of freedom: raters are drawn anew for each
-    response. Parameters and returns as there.
-
-    References
-    ----------
-    McGraw & Wong (1996), Psychological Methods 1, 30, table 7.
-    """
-    return _ratio_interval(icc, (n - 1, n * (k - 1)), confidence)
-
-
-def absolute_interval(
-    mean_squares: tuple[float, float, float], n: int, k: int, confidence: float = 0.95
+def agreement_interval(
+    squares: tuple[float, float, float],
+    freedom: tuple[int, int, int],
+    sizes: tuple[float, float],
+    confidence: float = 0.95,
 ) -> Interval:
-    """Return the approximate interval of ICC(A,k) from the mean squares (rows, columns, error).
-
-    Satterthwaite's degrees of freedom for the combination of columns and error, as in
-    McGraw & Wong (1996), table 7, for ICC(A,1); then stepped up to k by Spearman-Brown.
+    """Return the approximate interval of ICC(A,1), by Satterthwaite's degrees of freedom.
 
     Parameters
     ----------
-    mean_squares : of rows, columns and error
-    n, k : responses and raters, both at least 2
+    squares, freedom : mean squares of rows, columns and error, and their degrees of freedom
+    sizes : ratings of a response, and of a rater: k and n of a complete table
     confidence : float, in (0, 1)
 
     Returns
     -------
     Interval
         NaN where the mean square of rows is 0 (F is then 0 whatever the error, so that both ends
-        would be the estimate itself), and where ICC(A,1) is 1 or more, or not finite.
+        would be the estimate itself), without freedom, and where the ICC is 1 or not finite.
+
+    References
+    ----------
+    McGraw & Wong (1996), Psychological Methods 1, 30, table 7.
     """
-    rows, columns, error = mean_squares
-    if not rows:
+    (rows, columns, error), (k, n) = squares, sizes
+    if not rows or min(freedom) < 1:
         return UNDEFINED
     single = (rows - error) / (rows + (k - 1) * error + k * (columns - error) / n or math.nan)
     if not math.isfinite(single) or single >= 1:
         return UNDEFINED
     a = k * single / (n * (1 - single))
-    b = 1 + k * single * (n - 1) / (n * (1 - single))
-    parts = (a * columns) ** 2 / (k - 1) + (b * error) ** 2 / ((n - 1) * (k - 1))
-    freedom = (a * columns + b * error) ** 2 / (parts or math.nan)
+    b = 1 + a * (n - 1)
+    parts = (a * columns) ** 2 / freedom[1] + (b * error) ** 2 / freedom[2]
+    combined = (a * columns + b * error) ** 2 / (parts or math.nan)
     upper = (1 + confidence) / 2
-    low = special.fdtri(n - 1, freedom, upper)
-    high = special.fdtri(freedom, n - 1, upper)
+    low = special.fdtri(freedom[0], combined, upper)
+    high = special.fdtri(combined, freedom[0], upper)
     spread = k * columns + (k * n - k - n) * error
     # With hardly any freedom the quantiles are infinite: divide by them, and never take inf * 0.
     least = n * (rows / low - error) / (spread + n * rows / low)
     most = n * (rows - error / high) / (spread / high + n * rows)
-    return Interval(spearman_brown(float(least), k), spearman_brown(float(most), k))
+    return Interval(float(least), float(most))
 
 
 def spearman_brown(single: float, times: float) -> float:
@@ -258,13 +218,3 @@ def spearman_brown(single: float, times: float) -> float:
     """
     below = 1 + (times - 1) * single
     return times * single / below if below else math.nan
-
-
-def _ratio_interval(icc: float, freedom: tuple[int, int], confidence: float) -> Interval:
-    if not math.isfinite(icc) or min(freedom) < 1:
-        return UNDEFINED
-    above, below = freedom
-    upper, inverse = (1 + confidence) / 2, 1 - icc
-    low = 1 - inverse * special.fdtri(above, below, upper)
-    high = 1 - inverse / special.fdtri(below, above, upper)
-    return Interval(float(low), float(high))

@@ -8,7 +8,7 @@ import numpy as np
 from calibration import remarks
 from calibration.crossed import (
     MixedModel,
-    agreement_interval,
+    component_interval,
     consistency_interval,
     crossed_model,
 )
@@ -65,7 +65,7 @@ def reliability_rows(scope: Scope, reason: Note | None = None) -> list[Reliabili
     """Return the reliability of a scope's clinicians, one row a form of `FORMS`.
 
     From the variances of `crossed.crossed_model` of raw composites, whatever the method, with
-    Wald's exact interval of consistency and that of `crossed.agreement_interval`. `reason` says why
+    Wald's exact interval of consistency and that of `crossed.component_interval`. `reason` says why
     the scope has no agreement, if it has none.
 
     References
@@ -95,7 +95,7 @@ def reliability_rows(scope: Scope, reason: Note | None = None) -> list[Reliabili
     )
     consistency = agreement = UNDEFINED
     if not model.reason:
-        consistency, agreement = consistency_interval(table), agreement_interval(model, table)
+        consistency, agreement = consistency_interval(table), component_interval(model, table)
     rows = []
     for form, single, ends, times in (
         (FORMS[0], model.consistency(), consistency, k),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.bootstrap import Counts, Statistic, percentile_interval
-from calibration.icc import UNDEFINED, Interval, absolute_interval, mean_squares, spearman_brown
+from calibration.icc import UNDEFINED, Interval, agreement_interval, icc_agreement, mean_squares
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.other_measures import spearman
 from calibration.rating_matrix import FLAT, required_criteria
@@ -118,31 +118,14 @@ def _notes(table: Array) -> Iterator[Note]:
 
 
 def icc_one(table: Array) -> float:
-    """Return ICC(A,1) of a juror's composites.
+    """Return ICC(A,1) of composites (n, m), replicates in columns, no NaN.
 
-    Parameters
-    ----------
-    table : shape (n, m)
-        Responses in rows, replicates in columns, no NaN.
-
-    Returns
-    -------
-    float
-        (MS_rows - MS_error) / (MS_rows + (m - 1) MS_error + m (MS_columns - MS_error) / n).
-        NaN with fewer than 3 responses or 2 replicates, or where all composites are equal.
-
-    References
-    ----------
-    McGraw & Wong (1996), Psychological Methods 1, 30, table 4, ICC(A,1); recommended for
-    test and retest by Koo & Li (2016), Journal of Chiropractic Medicine 15, 155.
+    NaN with fewer than 3 responses or 2 replicates, or where all composites are equal.
     """
     n, m = table.shape
     if n < LEAST_RESPONSES or m < 2 or np.ptp(table) <= FLAT * np.abs(table).max():
         return NAN
-    ms = mean_squares(table)
-    rows, columns, error = float(ms.rows), float(ms.columns), float(ms.error)
-    icc: float = (rows - error) / (rows + (m - 1) * error + m * (columns - error) / n)
-    return icc
+    return icc_agreement(table)
 
 
 def sd_within(table: Array) -> float:
@@ -253,32 +236,15 @@ def _repeat_notes(scope: Scope, pairs: Array) -> Iterator[Note | None]:
 def intra_rater_icc(pairs: Array) -> tuple[float, Interval]:
     """Return ICC(A,1) of first and repeated composites, with its F interval.
 
-    Parameters
-    ----------
-    pairs : shape (n, 2)
-        First and repeated composite; rows of all clinicians, pooled.
-
-    Returns
-    -------
-    float, Interval
-        (MS_rows - MS_error) / (MS_rows + MS_error + 2 (MS_columns - MS_error) / n).
-        Absolute agreement: a clinician who is stricter the second time loses by it. NaN
-        with fewer than 3 repeats or where all composites are the same; no interval where
-        every repeat is identical, or where all pairs have the same mean.
-
-    References
-    ----------
-    McGraw & Wong (1996), ICC(A,1), table 7; recommended for one rater's test and retest by
-    Koo & Li (2016), Journal of Chiropractic Medicine 15, 155.
+    Of pairs (n, 2) of all clinicians, pooled: one who is stricter the second time loses by it. NaN
+    with fewer than 3 repeats or where all composites are the same; no interval where every repeat is
+    identical, or where all pairs have the same mean.
     """
     if why_no_icc(pairs):
-        return float("nan"), UNDEFINED
+        return NAN, UNDEFINED
     ms, n = mean_squares(pairs), len(pairs)
-    rows, columns, error = float(ms.rows), float(ms.columns), float(ms.error)
-    below = rows + error + 2 * (columns - error) / n
-    of_mean = absolute_interval((rows, columns, error), n, 2)
-    ends = Interval(spearman_brown(of_mean.low, 0.5), spearman_brown(of_mean.high, 0.5))
-    return (rows - error) / below, ends
+    squares = float(ms.rows), float(ms.columns), float(ms.error)
+    return icc_agreement(pairs), agreement_interval(squares, (n - 1, 1, n - 1), (2, n))
 
 
 def why_no_icc(pairs: Array) -> Note | None:

@@ -13,7 +13,7 @@ from calibration.crossed import (
     clinicians_mixed_model,
     crossed_model,
 )
-from calibration.icc import icc_table
+from calibration.icc import icc_agreement, icc_consistency, spearman_brown
 from calibration.rating_matrix import RatingMatrix
 
 
@@ -64,14 +64,15 @@ def simulate(n, raters, each, seed, variances=(1.0, 0.25, 0.75)):
 def test_when_everybody_rates_everything_it_is_the_icc_from_mean_squares():
     # For a balanced table REML and analysis of variance give the same components.
     grid = simulate(40, 5, 5, seed=0)
-    iccs = icc_table(grid.composites)["icc"]
+    of_mean = float(icc_consistency(grid.composites))
+    single = icc_agreement(grid.composites)
 
     model = clinicians_mixed_model(grid)
 
-    assert model.consistency() == pytest.approx(iccs["ICC(C,1)"], abs=1e-12)
-    assert model.consistency(5) == pytest.approx(iccs["ICC(C,k)"], abs=1e-12)
-    assert model.agreement() == pytest.approx(iccs["ICC(A,1)"], abs=1e-12)
-    assert model.agreement(5) == pytest.approx(iccs["ICC(A,k)"], abs=1e-12)
+    assert model.consistency() == pytest.approx(spearman_brown(of_mean, 1 / 5), abs=1e-12)
+    assert model.consistency(5) == pytest.approx(of_mean, abs=1e-12)
+    assert model.agreement() == pytest.approx(single, abs=1e-12)
+    assert model.agreement(5) == pytest.approx(spearman_brown(single, 5), abs=1e-12)
 
 
 def test_an_unbalanced_table_has_the_variances_that_r_finds():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.scores import CRITERIA, JURORS, note_of, study
 
-from calibration.data_quality import at_points, distribution_rows
+from calibration.data_quality import at_points, distribution_rows, share_apart
 from calibration.scope import scopes
 from calibration.values import AnalysisOptions
 
@@ -45,6 +45,32 @@ def test_figures_are_those_of_pandas():
         means = own[own["kind"] == "juror"].pivot_table(index="response_id", values="score")
         jury = rows["jury", criterion]
         assert (jury.mean, jury.sd) == pytest.approx((means["score"].mean(), means["score"].std()))
+
+
+def test_responses_two_points_apart_are_counted_as_by_hand():
+    # Clinicians' means: a 4 (3 and 5), b 4, c 2 (its repeats 1 and 3 first), d none; the scorer's 2, 3, 4, 5.
+    # Distances 2, 1, 2 and none: 2 of 3 responses.
+    columns = ["response_id", "rater", "score"]
+    given = [("a", "x", 3), ("a", "y", 5), ("b", "x", 4), ("c", "x", 1), ("c", "x", 3)]
+    clinicians = pd.DataFrame(given, columns=columns)
+    own = pd.DataFrame(
+        [("a", "j", 2), ("b", "j", 3), ("c", "j", 4), ("d", "j", 5)], columns=columns
+    )
+
+    assert share_apart(own, clinicians) == pytest.approx(2 / 3)
+    assert np.isnan(share_apart(own[3:], clinicians))
+
+
+def test_the_share_apart_is_of_the_jury_and_not_of_the_clinicians():
+    scores = study(n=25, seed=4)
+    own = scores.ratings[scores.ratings["criterion"] == "clarity"]
+    means = own.pivot_table(index="response_id", columns="kind", values="score")
+
+    rows = rows_of(scores)
+
+    far = (means["juror"] - means["clinician"]).abs() >= 2
+    assert rows["jury", "clarity"].apart == pytest.approx(far.mean())
+    assert rows["clinicians", "clarity"].apart is None
 
 
 def ceiling_study(at_five, n=25):

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from kit.scores import scope_of
 
-from calibration.crossed import agreement_interval, consistency_interval, crossed_model
-from calibration.icc import f_interval, icc_table, spearman_brown
+from calibration.crossed import component_interval, consistency_interval, crossed_model
+from calibration.icc import (
+    agreement_interval,
+    f_interval,
+    icc_agreement,
+    icc_consistency,
+    mean_squares,
+    spearman_brown,
+)
 from calibration.reliability import (
     FORMS,
     panel_sizes,
@@ -69,15 +76,26 @@ def test_the_error_of_measurement_is_that_of_the_mean_squares():
 
 def test_any_complete_table_has_the_values_of_its_mean_squares():
     table = crossed(40, 5, 5)
-    iccs = icc_table(table)
+    of_mean = float(icc_consistency(table))
+    exact, among = f_interval(of_mean, 40, 5), of_mean_squares(table)
+    panel = of_mean, exact.low, exact.high
 
-    for form, row in forms(table).items():
-        assert (row.icc, row.low, row.high) == pytest.approx(tuple(iccs.loc[form]))
+    found = {form: (row.icc, row.low, row.high) for form, row in forms(table).items()}
+
+    assert found["ICC(C,k)"] == pytest.approx(panel)
+    assert found["ICC(C,1)"] == pytest.approx([spearman_brown(one, 1 / 5) for one in panel])
+    assert found["ICC(A,1)"] == pytest.approx((icc_agreement(table), among.low, among.high))
+
+
+def of_mean_squares(table):
+    ms, (n, k) = mean_squares(table), table.shape
+    freedom = n - 1, k - 1, (n - 1) * (k - 1)
+    return agreement_interval((float(ms.rows), float(ms.columns), float(ms.error)), freedom, (k, n))
 
 
 def test_wald_s_interval_of_a_complete_table_is_the_f_interval():
     table = crossed(30, 4, 4)
-    exact = f_interval(float(icc_table(table).loc["ICC(C,k)", "icc"]), 30, 4)
+    exact = f_interval(float(icc_consistency(table)), 30, 4)
 
     found = consistency_interval(table)
 
@@ -87,11 +105,11 @@ def test_wald_s_interval_of_a_complete_table_is_the_f_interval():
 
 def test_the_interval_of_agreement_of_a_complete_table_is_mcgraw_and_wong_s():
     table = crossed(30, 4, 4, seed=1)
-    iccs = icc_table(table)
+    exact = of_mean_squares(table)
 
-    found = agreement_interval(crossed_model(table), table)
+    found = component_interval(crossed_model(table), table)
 
-    assert (found.low, found.high) == pytest.approx(tuple(iccs.loc["ICC(A,1)", ["low", "high"]]))
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
 
 
 @pytest.mark.parametrize("per", [2, 3])

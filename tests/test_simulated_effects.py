@@ -9,7 +9,7 @@ from kit.composites import difference_under
 from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.clinicians import like_for_like, population_interval, without_each
-from calibration.crossed import agreement_interval, consistency_interval, crossed_model
+from calibration.crossed import component_interval, consistency_interval, crossed_model
 from calibration.rating_matrix import RatingMatrix
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -120,7 +120,7 @@ def test_intervals_of_reliability_with_missing_cells_hold_the_truth(n, raters, p
         if model.reason:
             continue
         of_one = consistency_interval(table)
-        among = agreement_interval(model, table)
+        among = component_interval(model, table)
         consistent.append(of_one.low <= consistency <= of_one.high)
         agreed.append(among.low <= agreement <= among.high)
     assert len(agreed) > 590

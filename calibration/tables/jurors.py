@@ -111,6 +111,11 @@ DISTRIBUTIONS = TableSpec(
         text("Criterion", "criterion"),
         number("Mean", "mean"),
         number("At top", "at_top", help="Share of scores at the highest point of the scale."),
+        number(
+            "2 points apart",
+            "apart",
+            help="Share of responses two points or more from the clinicians' mean on this criterion.",
+        ),
         Column("Points", _counts),
     ),
     tells=("mean",),
