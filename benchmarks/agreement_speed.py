@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
+from calibration.columns import PanelColumns, column_icc, columns
 from calibration.rating_matrix import RatingMatrix
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_table

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from scipy import special
 
-from calibration.agreement import LEAST_RESPONSES, PanelColumns, column_icc
+from calibration.columns import LEAST_RESPONSES, PanelColumns, column_icc
 from calibration.icc import Interval
 from calibration.intervals import jackknife_interval, left_out
 from calibration.notes import Figures, Note, Noted, note, noted, quoted, undefined

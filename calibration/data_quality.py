@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
+from calibration.columns import PanelColumns, column_icc, columns, why_no_icc
 from calibration.notes import Figures, Note, Noted, filled, note, noted, quoted, undefined
 from calibration.other_measures import juror_names, scorers_once
 from calibration.rating_matrix import FLAT, required_criteria

@@ -15,13 +15,13 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from calibration import remarks
-from calibration.agreement import PanelColumns, columns, single_rater
 from calibration.clustered_intervals import (
     ClusteredMean,
     clustered_mean,
     clustered_proportion,
     wilson,
 )
+from calibration.columns import PanelColumns, columns, single_rater
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.protocol import MISS_AT_MOST, Critical, Threshold, thresholds

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import (
+from calibration.columns import (
     PanelColumns,
     columns,
     single_rater,

@@ -14,9 +14,9 @@ import pandas as pd
 from scipy import special
 
 from calibration import remarks
-from calibration.agreement import LEAST_RESPONSES, PanelColumns, columns
 from calibration.bootstrap import LEAST_CLUSTERS
 from calibration.clustered_intervals import clustered_mean
+from calibration.columns import LEAST_RESPONSES, PanelColumns, columns
 from calibration.differences import holm
 from calibration.icc import UNDEFINED, Interval
 from calibration.intervals import fisher_z, icc_difference, left_out

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import PanelColumns, columns
 from calibration.clustered_intervals import clustered_mean, clustered_proportion
+from calibration.columns import PanelColumns, columns
 from calibration.icc import UNDEFINED
 from calibration.notes import note, noted
 from calibration.rating_matrix import FLAT

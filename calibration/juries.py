@@ -15,7 +15,6 @@ from math import comb, fsum
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import LEAST_RESPONSES, PanelColumns, columns, why_undefined
 from calibration.bootstrap import (
     CELLS,
     LEAST_CLUSTERS,
@@ -23,6 +22,7 @@ from calibration.bootstrap import (
     Counts,
     by_lots,
 )
+from calibration.columns import LEAST_RESPONSES, PanelColumns, columns, why_undefined
 from calibration.icc import UNDEFINED
 from calibration.intervals import fisher_z, jackknife_interval, left_out
 from calibration.notes import Note, Noted, counted, listed, note, noted
@@ -136,7 +136,7 @@ class Ranking(Noted):
 def jury_ranking(scope: Scope, sizes: Sizes | None = None, usd: Prices | None = None) -> Ranking:
     """Rank every jury that the scope's jurors can form by its ICC(C,2) with the clinicians.
 
-    The ICC of a jury is that of `agreement.column_icc`: z of every rater is over all of its own
+    The ICC of a jury is that of `columns.column_icc`: z of every rater is over all of its own
     responses, the columns are over those that a clinician and all jurors of the ranking scored.
     The highest of many ICCs is too high by chance. So each jury also has the ICC to expect on new
     responses (`expected_iccs`): what chance adds is found by choosing anew in each resample and

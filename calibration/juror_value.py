@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import PanelColumns, column_icc, columns, single_rater
+from calibration.columns import PanelColumns, column_icc, columns, single_rater
 from calibration.differences import DifferenceRow, paired_rows
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.rating_matrix import without_variance

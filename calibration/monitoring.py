@@ -19,7 +19,7 @@ import pandas as pd
 from scipy import special
 
 from calibration import remarks
-from calibration.agreement import (
+from calibration.columns import (
     Columns,
     PanelColumns,
     column_icc,

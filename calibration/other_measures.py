@@ -9,7 +9,8 @@ import numpy as np
 from scipy import special
 
 from calibration import remarks
-from calibration.agreement import (
+from calibration.bootstrap import Counts, Statistic, percentile_interval
+from calibration.columns import (
     LEAST_RESPONSES,
     Columns,
     PanelColumns,
@@ -19,7 +20,6 @@ from calibration.agreement import (
     why_no_icc,
     why_undefined,
 )
-from calibration.bootstrap import Counts, Statistic, percentile_interval
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Note, Noted, note, noted
 from calibration.rating_matrix import FLAT

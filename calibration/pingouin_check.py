@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calibration.agreement import columns
+from calibration.columns import columns
 from calibration.scope import AgreementRow, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
 from calibration.values import NAN, AnalysisOptions

@@ -11,9 +11,9 @@ from scipy import special, stats
 from scipy.optimize import brentq
 
 from calibration import remarks
-from calibration.agreement import LEAST_RESPONSES, column_icc, columns, why_undefined
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.clinicians import LEAST_CLINICIANS
+from calibration.columns import LEAST_RESPONSES, column_icc, columns, why_undefined
 from calibration.icc import UNDEFINED, Interval, spearman_brown
 from calibration.intervals import jackknife_interval, left_out
 from calibration.notes import Note, counted, listed, note, noted, simulated_in, undefined

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import PanelColumns, single_rater
 from calibration.bootstrap import BootstrapPlan, Statistic, replicates
 from calibration.clinicians import ClinicianRow, Without
+from calibration.columns import PanelColumns, single_rater
 from calibration.notes import Note, Noted, undefined
 from calibration.rating_matrix import (
     Composites,

@@ -7,12 +7,12 @@ from enum import StrEnum
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import PanelColumns, columns, why_no_icc
 from calibration.clustered_intervals import (
     ClusteredMean,
     clustered_mean,
     mean_difference,
 )
+from calibration.columns import PanelColumns, columns, why_no_icc
 from calibration.detection import (
     criterion_tables,
     paired,

@@ -9,14 +9,6 @@ import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import (
-    LEAST_RESPONSES,
-    PanelColumns,
-    column_icc,
-    columns,
-    unscaled,
-    why_no_icc,
-)
 from calibration.clinicians import (
     ClinicianPairs,
     LikeForLike,
@@ -26,6 +18,14 @@ from calibration.clinicians import (
     like_for_like,
     population_interval,
     without_each,
+)
+from calibration.columns import (
+    LEAST_RESPONSES,
+    PanelColumns,
+    column_icc,
+    columns,
+    unscaled,
+    why_no_icc,
 )
 from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
@@ -211,12 +211,13 @@ def agreement(
     Peak flow of 17 people by a large and by a mini Wright meter, which correlate with r = 0.94
     (Bland & Altman 1986, Lancet 327, 307): the ICC of two z-scored columns is 2r / (1 + r) = 0.97.
 
+    >>> import calibration
     >>> large = [494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
     >>> mini = [512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451]
     >>> both = pd.DataFrame({"large": large, "mini": mini}).rename_axis("response_id")
     >>> ratings = both.melt(var_name="rater", value_name="score", ignore_index=False).reset_index()
     >>> ratings["kind"] = ratings["rater"].map({"large": "clinician", "mini": "juror"})
-    >>> found = agreement(ratings, method="published")
+    >>> found = calibration.agreement(ratings, method="published")
     >>> found.table.set_index("scorer").loc["jury", ["icc", "low", "high"]].astype(float).round(2).tolist()
     [0.97, 0.92, 0.99]
 

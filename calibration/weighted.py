@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from calibration.agreement import PanelColumns
 from calibration.bootstrap import CELLS
+from calibration.columns import PanelColumns
 from calibration.rating_matrix import RatingMatrix, mean_of_given, without_variance
 from calibration.scores import Array, Flags, Integers
 from calibration.values import Method
@@ -122,7 +122,7 @@ def scorer_iccs(
     grid : RatingMatrix
         Of n responses to m instances.
     panels : the scorers: a jury, jurors or metrics
-    method : "paper" or "published", as in `agreement.columns`
+    method : "paper" or "published", as in `columns.columns`
     weights : shape (B, m)
     rows : shape (n,), optional
         Responses that the ICCs are of; z is over all.
@@ -130,7 +130,7 @@ def scorer_iccs(
     Returns
     -------
     shape (B, scorers)
-        NaN where undefined. Under ones that of `agreement.column_icc` on `agreement.columns`.
+        NaN where undefined. Under ones that of `columns.column_icc` on `columns.columns`.
 
     References
     ----------

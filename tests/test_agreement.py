@@ -7,7 +7,8 @@ import pingouin
 import pytest
 from scipy import stats
 
-from calibration.agreement import (
+from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
+from calibration.columns import (
     PanelColumns,
     column_icc,
     columns,
@@ -15,7 +16,6 @@ from calibration.agreement import (
     unscaled,
     why_undefined,
 )
-from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.rating_matrix import RatingMatrix
 from calibration.weighted import scorer_iccs, weighted
 

@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
+from calibration.columns import PanelColumns, column_icc, columns
 from calibration.icc import f_interval
 from calibration.rating_matrix import RatingMatrix
 from calibration.weighted import scorer_iccs

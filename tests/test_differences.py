@@ -5,7 +5,7 @@ import pytest
 from kit.composites import JURY, RATERS, kind, scope_of, scores
 from kit.scores import note_of
 
-from calibration.agreement import PanelColumns
+from calibration.columns import PanelColumns
 from calibration.differences import compared, difference_rows
 from calibration.intervals import icc_difference
 

@@ -10,7 +10,7 @@ import pytest
 from kit.scores import CRITERIA
 from scipy import stats
 
-from calibration.agreement import columns
+from calibration.columns import columns
 from calibration.drift import (
     anchor_rows,
     anchors,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from calibration.agreement import PanelColumns, column_icc, columns, single_rater
+from calibration.columns import PanelColumns, column_icc, columns, single_rater
 from calibration.intervals import Difference, fisher_z, icc_difference, left_out
 from calibration.rating_matrix import RatingMatrix
 from calibration.weighted import scorer_iccs

@@ -8,7 +8,7 @@ from kit.composites import JURY
 from kit.verdict_studies import Design, drawn, grid_of, loading
 from scipy import stats
 
-from calibration.agreement import column_icc, columns
+from calibration.columns import column_icc, columns
 from calibration.intervals import (
     icc_difference,
     jackknife_error,

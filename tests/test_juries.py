@@ -10,8 +10,8 @@ import pytest
 from kit.composites import METHODS, NAN, simulate
 from kit.scores import note_of, scope_of
 
-from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import draw_counts
+from calibration.columns import PanelColumns, column_icc, columns
 from calibration.juries import cost, jury_pool, jury_ranking, on_front
 from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kit.scores import note_of, scope_of
 
-from calibration.agreement import PanelColumns, column_icc, columns
+from calibration.columns import PanelColumns, column_icc, columns
 from calibration.differences import difference_rows
 from calibration.juror_value import value_rows
 

@@ -16,7 +16,7 @@ from kit.composites import JURY, scope_of, scores
 from kit.study_place import only_reading
 from sqlalchemy import Engine, event, text
 
-from calibration.agreement import PanelColumns
+from calibration.columns import PanelColumns
 from calibration.differences import compared, difference_rows
 from calibration.tables.juries import different, ever_tried
 from data.database import reading

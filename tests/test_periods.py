@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kit.scores import scope_of, study, watching, without
 
-from calibration.agreement import column_icc, columns
+from calibration.columns import column_icc, columns
 from calibration.monitoring import calendar, period_iccs, period_label, period_rows, watch
 from calibration.notes import note
 from calibration.scope import scopes

@@ -3,8 +3,8 @@ import pytest
 from kit.composites import difference_under
 from scipy import stats
 
-from calibration.agreement import PanelColumns
 from calibration.clinicians import like_for_like, population_interval, without_each
+from calibration.columns import PanelColumns
 from calibration.intervals import jackknife_error, left_out
 from calibration.rating_matrix import RatingMatrix
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from kit.composites import difference_under
 
-from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.clinicians import like_for_like, population_interval, without_each
+from calibration.columns import PanelColumns
 from calibration.crossed import component_interval, consistency_interval, crossed_model
 from calibration.rating_matrix import RatingMatrix
 

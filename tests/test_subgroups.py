@@ -8,8 +8,8 @@ import pytest
 from kit.scores import rated, study
 from scipy import stats
 
-from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.clustered_intervals import clustered_mean, mean_difference
+from calibration.columns import PanelColumns, column_icc, columns
 from calibration.differences import holm
 from calibration.intervals import icc_difference, left_out
 from calibration.notes import told

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from kit.scores import JURORS, rows_of, study, without
 
-from calibration.agreement import PanelColumns, column_icc, columns
+from calibration.columns import PanelColumns, column_icc, columns
 from calibration.decision import DecisionKind
 from calibration.icc import f_interval
 from calibration.json_values import json_value

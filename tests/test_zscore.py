@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from kit.scores import study
 
-from calibration.agreement import column_icc
+from calibration.columns import column_icc
 from calibration.rating_matrix import (
     analysed_grid,
     mean_of_given,

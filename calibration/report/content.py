@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.agreement import columns
+from calibration.columns import columns
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection
 from calibration.notes import undefined

@@ -174,7 +174,7 @@ def compare_juries(engine: Engine, question: ComparisonQuestion) -> ComparedJuri
     """
     from threadpoolctl import threadpool_limits
 
-    from calibration.agreement import PanelColumns, column_icc, columns
+    from calibration.columns import PanelColumns, column_icc, columns
     from calibration.differences import paired_rows
     from calibration.jury_decisions import compared_juries
 

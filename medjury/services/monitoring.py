@@ -11,7 +11,7 @@ import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
-from calibration.agreement import column_icc, columns
+from calibration.columns import column_icc, columns
 from calibration.decision import Decision, DecisionKind
 from calibration.drift import (
     AnchorRow,

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from calibration.agreement import PanelColumns
 from calibration.clinicians import like_for_like
+from calibration.columns import PanelColumns
 from calibration.rating_matrix import RatingMatrix, Repeats, analysed_grid
 from calibration.scope import Scope
 from calibration.values import AnalysisOptions

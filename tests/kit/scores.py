@@ -5,7 +5,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 
-from calibration.agreement import PanelColumns
+from calibration.columns import PanelColumns
 from calibration.monitoring import PeriodRow, finite_z, independent_se
 from calibration.notes import Noted, told
 from calibration.rating_matrix import RatingMatrix, Repeats
