@@ -45,7 +45,7 @@ def left_out(instances: int, own: Integers | None = None) -> Array:
 
 
 def jackknife_interval(
-    values: Array, confidence: float = 0.95, *, mirrored: bool = False
+    values: Array, confidence: float = 0.95, *, mirrored: bool = False, single: bool = False
 ) -> Interval:
     """Return the interval of an ICC of two columns, ICC(C,2) or one stepped up from a single rater's.
 
@@ -55,7 +55,8 @@ def jackknife_interval(
         The ICC, then without each instance (or group of instances) in turn: a statistic of the
         weights that `left_out` returns.
     confidence : of the interval
-    mirrored : whether an ICC below 0 is mirrored, as `like_for_like.pooled_icc` has it
+    mirrored : whether an ICC below 0 is mirrored, as `weighted.pooled_icc` has it
+    single : whether the ICC is of a single rater, r itself; one of -1, 1 or beyond has no interval
 
     Returns
     -------
@@ -70,11 +71,16 @@ def jackknife_interval(
     Efron & Stein (1981), Annals of Statistics 9, 586. Satterthwaite (1946), Biometrics
     Bulletin 2, 110.
     """
-    if len(values) < 3 or not np.isfinite(values).all():
+    if len(values) < 3 or not np.isfinite(values).all() or (single and abs(values[0]) >= 1):
         return UNDEFINED
-    z = _fisher(values, mirrored=mirrored)
+    z = (
+        np.arctanh(np.clip(values, -LARGEST, LARGEST))
+        if single
+        else _fisher(values, mirrored=mirrored)
+    )
     reach = float(special.stdtrit(_freedom(z), (1 + confidence) / 2)) * jackknife_error(z)
-    low, high = _icc(z[0] + np.array([-reach, reach]), mirrored=mirrored)
+    ends = z[0] + np.array([-reach, reach])
+    low, high = np.tanh(ends) if single else _icc(ends, mirrored=mirrored)
     return Interval(float(low), float(high))
 
 

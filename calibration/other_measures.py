@@ -1,20 +1,15 @@
 """Each scorer beside its ICC: rank correlation, and difference in points of the scale."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
 
 from calibration import remarks
-from calibration.bootstrap import Counts, Statistic, percentile_interval
+from calibration.clustered_intervals import clustered_mean
 from calibration.columns import (
     LEAST_RESPONSES,
-    Columns,
     PanelColumns,
-    column_icc,
     columns,
     unscaled,
     why_no_icc,
@@ -63,58 +58,41 @@ def _ranks(column: Array) -> Array:
     return ranks
 
 
-def bland_altman(differences: Array) -> tuple[float, Interval, Interval]:
+def bland_altman(
+    differences: Array, clusters: Integers | None = None
+) -> tuple[float, Interval, Interval]:
     """Return the bias of some differences, its 95 % interval, and the limits of agreement.
 
     Parameters
     ----------
-    differences : shape (n,), no NaN
-        Scorer minus clinicians, in points of the scale.
+    differences : shape (n,)
+        Scorer minus clinicians, in points of the scale; NaN where there is none.
+    clusters : shape (n,), optional
+        The instance of each, numbered from 0; each its own where not given.
 
     Returns
     -------
     float, Interval, Interval
-        mean d; +- t sd / sqrt n with n - 1 degrees of freedom; mean d +- 1.96 sd (ddof 1). NaN
-        without a difference; of one difference only the bias is defined.
+        mean d; the t interval of `clustered_mean`, which is the usual one of single responses;
+        mean d +- 1.96 sd (ddof 1). NaN without a difference; of one only the bias is defined.
 
     Notes
     -----
-    The interval takes the differences as independent; `mean_replicates` does not. The limits
-    take them as normal, and may reach beyond what two raters on the scale can be apart.
+    The limits take the differences as normal, and may reach beyond what two raters on the scale
+    can be apart.
 
     References
     ----------
     Bland & Altman (1986), Lancet 327, 307; (1999), Statistical Methods in Medical Research
     8, 135, section 2.
     """
-    n = len(differences)
-    if n < 2:
-        return float(differences[0]) if n else NAN, UNDEFINED, UNDEFINED
-    bias, sd = float(differences.mean()), float(differences.std(ddof=1))
-    half, reach = float(special.stdtrit(n - 1, 0.975)) * sd / n**0.5, NORMAL_95 * sd
-    return bias, Interval(bias - half, bias + half), Interval(bias - reach, bias + reach)
-
-
-def mean_replicates(values: Array, clusters: Integers, n_clusters: int) -> Statistic:
-    """Return the means of some columns resample by resample: counts (B, clusters) to (B, columns).
-
-    Parameters
-    ----------
-    values : shape (n, columns), NaN where there is none
-    clusters : shape (n,)
-        The instance of each response, numbered from 0.
-    n_clusters : how many instances there are
-    """
-    number, total = np.zeros((2, n_clusters, values.shape[1]))
-    np.add.at(number, clusters, ~np.isnan(values))
-    np.add.at(total, clusters, np.nan_to_num(values))
-    return partial(_means, number, total)
-
-
-def _means(number: Array, total: Array, counts: Counts) -> Array:
-    """Return the mean of each column; NaN where a resample has nothing of it."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((counts @ total) / (counts @ number))
+    places = np.arange(len(differences)) if clusters is None else clusters
+    mean = clustered_mean(differences, places, int(places.max(initial=-1)) + 1)
+    known = differences[~np.isnan(differences)]
+    if len(known) < 2:
+        return mean.value, UNDEFINED, UNDEFINED
+    reach = NORMAL_95 * float(known.std(ddof=1))
+    return mean.value, mean.interval(), Interval(mean.value - reach, mean.value + reach)
 
 
 def juror_names(scope: Scope) -> Sequence[str]:
@@ -132,13 +110,12 @@ def scorers_once(scope: Scope) -> dict[str, PanelColumns]:
 class SecondaryRow(Noted):
     """One scorer against the clinicians' mean, beside its ICC. None: does not apply.
 
-    icc_raw is ICC(C,2) of raw columns; bias and limits are in points of the scale, scorer minus
-    clinicians; n counts the responses with both.
+    bias and limits are in points of the scale, scorer minus clinicians; n counts the responses
+    with both.
     """
 
     benchmark: str
     scorer: str
-    icc_raw: float | None = NAN
     spearman: float = NAN
     bias: float | None = NAN
     bias_low: float | None = NAN
@@ -161,73 +138,54 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
     Returns
     -------
     list of SecondaryRow
-        One a scorer. ICCs, bias and limits are of means of raw composites whatever the
-        method; Spearman's rho is of the method's columns. The bias has a t
-        interval where each instance has one response, else percentile intervals over
-        resampled instances. A metric is not on the rubric's scale: None but for its order.
+        One a scorer. Bias and limits are of means of raw composites whatever the method
+        (`bland_altman`, over instances); Spearman's rho is of the method's columns. A metric is not
+        on the rubric's scale: None but for its order.
     """
-    scorers = scorers_once(scope)
-    if reason := why_undefined_scope(scores, scope):
-        return [
-            SecondaryRow(scope.name, name, **_points(name), notes=(reason,)) for name in scorers
-        ]
-    raw = {name: columns(scope.grid, panel, "published") for name, panel in scorers.items()}
-    ends = _resampled(scope, raw)
-    return [_row(scope, name, pair, ends.get(name)) for name, pair in raw.items()]
+    reason = why_undefined_scope(scores, scope)
+    return [_row(scope, name, panel, reason) for name, panel in scorers_once(scope).items()]
 
 
-def _points(scorer: str, *figures: float) -> dict[str, Any]:
-    """Return the figures in points of the scale by field; None of a metric, NaN where undefined."""
-    fields = "icc_raw", "bias", "bias_low", "bias_high", "limits_low", "limits_high"
-    if not figures:
-        return dict.fromkeys(fields, None if scorer.startswith("metric:") else NAN)
-    return dict(zip(fields, figures, strict=True))
-
-
-def _resampled(scope: Scope, raw: dict[str, Columns]) -> dict[str, Interval]:
-    """Return the interval of the bias of each scorer with several responses of an instance."""
-    grid = scope.grid
-    shared = {
-        name: pair
-        for name, pair in raw.items()
-        if not name.startswith("metric:") and pair.both.sum() > grid.instances(pair.both)
-    }
-    if not shared:
-        return {}
-    apart = np.column_stack([pair.scorer - pair.clinicians for pair in shared.values()])
-    biases = scope.resample(mean_replicates(apart, grid.clusters, grid.n_clusters))
-    return {
-        name: percentile_interval(bias) if grid.instances(pair.both) > 1 else UNDEFINED
-        for (name, pair), bias in zip(shared.items(), biases.T, strict=True)
-    }
-
-
-def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> SecondaryRow:
-    panel, analysed, n = scope.scorers[scorer], len(scope.grid.responses), int(raw.both.sum())
-    present = int(panel.present(scope.grid).sum())
+def _row(scope: Scope, scorer: str, panel: PanelColumns, reason: Note | None) -> SecondaryRow:
+    row = SecondaryRow(scope.name, scorer, notes=noted(reason))
+    if scorer.startswith("metric:"):
+        row = replace(
+            row, bias=None, bias_low=None, bias_high=None, limits_low=None, limits_high=None
+        )
+    if reason:
+        return row
+    grid, analysed = scope.grid, len(scope.grid.responses)
+    raw, present = columns(grid, panel, "published"), int(panel.present(grid).sum())
+    n, notes = int(raw.both.sum()), list[Note]()
     rho, of_ranks = _order(scope, panel, n)
     if scorer.startswith("metric:"):
-        points, of_points = _points(scorer), [note(*ONLY_ORDER)]
-    else:
-        points, of_points = _in_points(scope, scorer, raw, ends)
-    if of_points and of_points[0].code == "icc_undefined" and np.isnan(rho):
-        why, of_ranks = of_points[0]["why"], []
-        of_points[0] = note(
-            "icc_and_ranks_undefined", "ICC and rank correlation undefined: {why}", why=why
+        notes = [note(*ONLY_ORDER)]
+    elif n >= LEAST_RESPONSES:
+        bias, ends, limits = bland_altman(raw.scorer - raw.clinicians, grid.clusters)
+        row = replace(
+            row,
+            bias=bias,
+            bias_low=ends.low,
+            bias_high=ends.high,
+            limits_low=limits.low,
+            limits_high=limits.high,
         )
-    notes = noted(
+        shared = n > grid.instances(raw.both)
+        notes = [*noted(remarks.few_instances(grid.instances(raw.both)) if shared else None)]
+    else:
+        notes = [*noted(why_undefined(raw.clinicians[raw.both], raw.scorer[raw.both]))]
+        of_ranks = []
+    said = noted(
         remarks.coverage(present, analysed, present, analysed),
         remarks.fewer_jurors(panel.needed, len(panel.members)),
         remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
-        *of_points,
-        *of_ranks,
     )
-    return SecondaryRow(scope.name, scorer, spearman=rho, n=n, notes=notes, **points)
+    return replace(row, spearman=rho, n=n, notes=(*said, *notes, *of_ranks))
 
 
 def _order(scope: Scope, panel: PanelColumns, n: int) -> tuple[float, list[Note]]:
     """Return Spearman's rho of the method's columns, and its notes."""
-    method, notes = scope.options.method, []
+    method, notes = scope.options.method, list[Note]()
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()
@@ -236,30 +194,8 @@ def _order(scope: Scope, panel: PanelColumns, n: int) -> tuple[float, list[Note]
     rho = spearman(x, y) if len(x) >= LEAST_RESPONSES else NAN
     if np.isnan(rho):
         reason = why_no_icc(scope.grid, panel, method, (x, y))
-        lost = note("ranks_undefined", "rank correlation undefined: {why}", why=reason)
-        notes = [lost] if reason and reason.code == "no_z" else [*notes, lost]
-    elif len(x) < n:
-        notes.append(
-            note("ranks_over", "rank correlation over {responses} responses", responses=len(x))
-        )
+        return rho, [note("ranks_undefined", "rank correlation undefined: {why}", why=reason)]
+    if len(x) < n:
+        over = "rank correlation over {responses} responses"
+        notes.append(note("ranks_over", over, responses=len(x)))
     return rho, notes
-
-
-def _in_points(
-    scope: Scope, scorer: str, raw: Columns, drawn: Interval | None
-) -> tuple[dict[str, Any], list[Note]]:
-    """Return the figures in points of the scale by field, and their notes."""
-    x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
-    enough, instances = len(x) >= LEAST_RESPONSES, scope.grid.instances(raw.both)
-    bias, ends, limits = bland_altman(y - x if enough else y[:0])
-    ends = drawn if drawn and enough else ends
-    reason = why_undefined(x, y)
-    icc = NAN if reason else column_icc(x, y, "paper")
-    if reason and enough:
-        reason = note("icc_undefined", "ICC undefined: {why}", why=reason)
-    notes = noted(reason, remarks.few_instances(instances) if enough and drawn else None)
-    if enough and drawn and not np.isfinite(ends.low):
-        lost = "the bias has no interval: it takes two instances and resamples"
-        notes = (*notes, note("no_bias_interval", lost))
-    figures = icc, bias, ends.low, ends.high, limits.low, limits.high
-    return _points(scorer, *figures), [*notes]

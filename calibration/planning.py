@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy import special, stats
 from scipy.optimize import brentq
 
 from calibration import remarks
-from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.clinicians import LEAST_CLINICIANS
 from calibration.columns import LEAST_RESPONSES, column_icc, columns, why_undefined
 from calibration.icc import UNDEFINED, Interval, spearman_brown
@@ -539,16 +538,15 @@ def clinicians_reliability(scope: Scope) -> Reliability:
         clinicians=few,
         least=FEW_COMPOSITES,
     )
-    drawn = np.empty(0) if reason else scope.resample(partial(paired_correlation, grid))
-    lost = remarks.undefined_resamples(drawn)
-    notes = noted(reason, few_composites if few else None, lost)
-    enough = grid.instances(rows) >= LEAST_CLUSTERS
-    interval = percentile_interval(drawn) if enough else UNDEFINED
+    notes, interval = noted(reason, few_composites if few else None), UNDEFINED
+    if not reason:
+        weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+        interval = jackknife_interval(paired_correlation(grid, weights), single=True)
     return _reliability(scope, Reliability("clinicians", icc, notes=notes), rows, interval)
 
 
-def paired_correlation(grid: RatingMatrix, counts: Counts) -> Array:
-    """Return the pooled correlation of clinicians in resamples: from counts (B, clusters) to (B,).
+def paired_correlation(grid: RatingMatrix, counts: Array) -> Array:
+    """Return the pooled correlation of clinicians under weights (B, m) of the instances, shape (B,).
 
     NaN where no response has two clinicians, or none varies.
     """

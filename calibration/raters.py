@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration import remarks
-from calibration.bootstrap import percentile_interval
+from calibration.clustered_intervals import clustered_mean
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Figures, Note, Noted, filled, note, noted, undefined
-from calibration.other_measures import juror_names, mean_replicates
+from calibration.other_measures import juror_names
 from calibration.rating_matrix import FLAT, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
@@ -49,20 +49,21 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
     grid = scope.grid
     grid = grid.of_columns(np.flatnonzero(np.array(grid.kinds, dtype=object) != "metric"))
     away = distances(grid.composites)
-    drawn = scope.resample(mean_replicates(away, grid.clusters, grid.n_clusters))
     rows = []
     for place, rater in enumerate(grid.raters):
-        rated, ends = ~np.isnan(away[:, place]), percentile_interval(drawn[:, place])
+        rated = ~np.isnan(away[:, place])
+        mean = clustered_mean(away[:, place], grid.clusters, grid.n_clusters)
+        ends = mean.interval()
         notes = noted(
             remarks.few_instances(grid.instances(rated)),
-            remarks.undefined_resamples(drawn[:, place]),
             remarks.simulated(scope.simulated & {rater}),
         )
-        mean = float(away[rated, place].mean()) if rated.any() else NAN
         if not rated.any():
             notes = (undefined("none_shared", "no response that this rater and another one rated"),)
         about = scope.name, rater, grid.kinds[place]
-        rows.append(SeverityRow(*about, mean, ends.low, ends.high, int(rated.sum()), notes=notes))
+        rows.append(
+            SeverityRow(*about, mean.value, ends.low, ends.high, int(rated.sum()), notes=notes)
+        )
     return rows
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from calibration import remarks
-from calibration.bootstrap import BootstrapPlan, Statistic, replicates
 from calibration.clinicians import ClinicianRow, Without
 from calibration.columns import PanelColumns, single_rater
 from calibration.notes import Note, Noted, undefined
@@ -19,7 +18,7 @@ from calibration.rating_matrix import (
     repeats,
     required_criteria,
 )
-from calibration.scores import Array, Scores
+from calibration.scores import Scores
 from calibration.shared_notes import DIFFERENT_SCALES, NO_CRITERION
 from calibration.values import COMBINED, NAN, AnalysisOptions
 from data.errors import BadInput, TooFew, Unknown
@@ -156,12 +155,6 @@ class Scope:
     def analysed(self) -> Note | None:
         """Return how many responses in scope are analysed, unless all are."""
         return remarks.analysed(len(self.grid.responses), self.in_study)
-
-    def resample(self, statistic: Statistic) -> Array:
-        """Return the replicates of a statistic over the scope's instances."""
-        grid, options, rows = self.grid, self.options, len(self.grid.responses)
-        plan = BootstrapPlan(grid.n_clusters, rows, options.reps, options.seed, options.executor)
-        return replicates(statistic, plan, self.tick)
 
 
 def compared_names(jurors: Sequence[str], metrics: Sequence[str]) -> list[str]:

@@ -123,7 +123,7 @@ def agreement_table(
         icc : ICC(3,2), consistency; for like_for_like the difference of two ICCs; for
             intra_rater ICC(A,1) of first and repeated composites
         low, high : 95 % interval, of the jackknife over instances (`intervals`), with
-            everything computed anew without each; intra_rater's of the bootstrap
+            everything computed anew without each
         f_low, f_high : exact 95 % interval for independent, normal responses, which scores are
             not: it is not shown
         n_responses, n_instances, n_clinicians, n_pairs : what the number rests on

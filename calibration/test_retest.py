@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.bootstrap import Counts, Statistic, percentile_interval
 from calibration.icc import UNDEFINED, Interval, agreement_interval, icc_agreement, mean_squares
+from calibration.intervals import jackknife_interval, left_out
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.other_measures import spearman
 from calibration.rating_matrix import FLAT, required_criteria
 from calibration.scope import AgreementRow, Scope
-from calibration.scores import Array, Integers, Scores
+from calibration.scores import Array, Scores
 from calibration.values import NAN
 
 LEAST_RESPONSES = 3
@@ -180,16 +179,16 @@ def _required(scope: Scope, scores: Scores) -> dict[str, tuple[str, ...]]:
 
 def intra_rater_row(scope: Scope) -> AgreementRow:
     """Return how far clinicians agree with themselves, pooled over all hidden repeats."""
-    composites, grid = scope.repeats.composites, scope.grid
+    composites = scope.repeats.composites
     pairs = composites[["first", "again"]].to_numpy(dtype=np.float64)
     reason, instances = why_no_icc(pairs), composites["instance_id"].nunique()
     icc, exact = intra_rater_icc(pairs)
-    drawn = np.empty(0)
+    ends = UNDEFINED
     if not reason:
-        place = dict(zip(grid.responses, grid.clusters, strict=True))
-        clusters = np.array([place[name] for name in composites["response_id"]])
-        drawn = scope.resample(repeat_replicates(pairs, clusters, grid.n_clusters))
-    boot = percentile_interval(drawn)
+        numbers = np.unique(composites["instance_id"].to_numpy(dtype=str), return_inverse=True)[1]
+        kept = left_out(instances)[:, numbers] > 0
+        iccs = np.array([intra_rater_icc(pairs[rows])[0] for rows in kept])
+        ends = jackknife_interval(iccs, single=True)
     is_varied = not reason and (np.ptp(pairs, axis=0) > 0).all()
     return AgreementRow(
         benchmark=scope.name,
@@ -197,8 +196,8 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
         icc=icc,
         f_low=exact.low,
         f_high=exact.high,
-        low=boot.low,
-        high=boot.high,
+        low=ends.low,
+        high=ends.high,
         n_responses=len(pairs),
         n_instances=instances,
         n_clinicians=composites["rater"].nunique(),
@@ -211,7 +210,6 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
             remarks.few_instances(instances),
             remarks.shared_instances(composites["response_id"].nunique(), instances),
             remarks.simulated(scope.simulated & set(composites["rater"])),
-            remarks.undefined_resamples(drawn),
         ),
     )
 
@@ -259,28 +257,3 @@ def why_no_icc(pairs: Array) -> Note | None:
     if np.ptp(pairs) <= FLAT * np.abs(pairs).max():
         return undefined("repeats_alike", "all first and repeated composites are the same")
     return None
-
-
-def repeat_replicates(pairs: Array, clusters: Integers, n_clusters: int) -> Statistic:
-    """Return ICC(A,1) of repeats (n, 2) resample by resample; their instances are numbered.
-
-    NaN where a resample holds fewer than 3 repeats or no variance.
-    """
-    middle = pairs.mean(axis=1)
-    middle = middle - (middle.mean() if len(middle) else 0.0)
-    gap = pairs[:, 0] - pairs[:, 1]
-    columns = (np.ones_like(gap), middle, middle**2, gap, gap**2)
-    sums = [np.bincount(clusters, weights=values, minlength=n_clusters) for values in columns]
-    return partial(_resampled_iccs, np.column_stack(sums))
-
-
-def _resampled_iccs(sums: Array, counts: Counts) -> Array:
-    """Return ICCs of counts (B, clusters) from what `repeat_replicates` sums, (clusters, 5)."""
-    n, mean, mean2, gap, gap2 = (counts @ sums).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rows = 2 * (mean2 - mean**2 / n) / (n - 1)
-        error = (gap2 - gap**2 / n) / 2 / (n - 1)
-        columns = gap**2 / n / 2
-        below = rows + error + 2 * (columns - error) / n
-        is_varied = (n >= LEAST_REPEATS) & (below > FLAT * (mean2 + gap2) / n)
-        return np.where(is_varied, (rows - error) / below, np.nan)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.bootstrap import draw_counts
-from calibration.other_measures import bland_altman, mean_replicates
+from calibration.other_measures import bland_altman
 
 # Bland & Altman (1986), table 1: first peak flow by the large Wright meter and by the mini one.
 LARGE = [494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
@@ -64,24 +63,11 @@ def test_equal_differences_leave_intervals_without_width():
     assert ends(bland_altman(np.full(5, 0.5))[2]) == (0.5, 0.5)
 
 
-def test_a_replicate_is_the_mean_of_the_resample_written_out():
+def test_responses_of_one_instance_count_as_one_where_they_are_alike():
     random = np.random.default_rng(1)
-    clusters = random.integers(0, 7, 40)
-    clusters[:7] = range(7)
-    differences = random.normal(size=(40, 2))
-    differences[random.random((40, 2)) < 0.3] = np.nan
-    counts = next(draw_counts(7, reps=9, seed=2))
-
-    drawn = mean_replicates(differences, clusters, 7)(counts)
-
-    for resample, ours in zip(counts, drawn, strict=True):
-        written_out = np.repeat(differences, resample[clusters].astype(int), axis=0)
-        assert ours == pytest.approx(np.nanmean(written_out, axis=0))
-
-
-def test_a_resample_without_a_scorers_differences_has_no_bias():
-    differences = np.array([[1.0], [np.nan]])
-
-    drawn = mean_replicates(differences, np.array([0, 1]), 2)(np.array([[0.0, 2], [1, 1]]))
-
-    assert drawn[:, 0] == pytest.approx([np.nan, 1.0], nan_ok=True)
+    differences = random.normal(size=12)
+    once = bland_altman(differences)
+    thrice = bland_altman(np.repeat(differences, 3), np.repeat(np.arange(12), 3))
+    assert thrice[0] == pytest.approx(once[0])
+    assert ends(thrice[1]) == pytest.approx(ends(once[1]))
+    assert ends(bland_altman(np.append(differences, np.nan))[1]) == pytest.approx(ends(once[1]))

@@ -68,6 +68,11 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.compare\.json\.(detectable is gone|notes\b.*)",
     r"\.juries\.json\.(common|decision\.basis\[0\]\.(least|most)) is gone",
     r"\.calibrate\.json\.details\.(influence|evidence) is gone",
+    # One cluster-robust mean, by t, for every bias; jackknifed ICCs of repeats and of single clinicians.
+    r"\.calibrate\.json\.details\.severity\[\d+\]\.(low|high): .*",
+    r"\.calibrate\.json\.(criteria|details\.other_measures)\[\d+\]\.(bias_(low|high): .*|icc_raw is gone)",
+    r"\.(calibrate|published)\.json\.rows\[\d+\]\.notes has 6 for 7",
+    r"\.plan\.json\.assumed\.pilot\.clinicians\.(low|high): .*",
     # One test of a difference of two ICCs: the ellipse of the jackknife with Satterthwaite's freedom.
     r"\.calibrate\.json\.details\.(differences|juror_value)\[\d+\]\.(low|high|p): .*",
     r"\.(calibrate|published|predict|compare)\.json\.decision\.(reasons\[\d\]\.)?(low|high|p): .*",

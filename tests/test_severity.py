@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kit.scores import note_of, scope_of
+from scipy import stats
 
-from calibration.bootstrap import draw_counts
-from calibration.other_measures import mean_replicates
 from calibration.raters import distances, severity_rows
 
 NAN = math.nan
@@ -46,19 +45,12 @@ def test_poor_responses_do_not_make_a_rater_severe():
     assert [row.severity for row in rows] == [0, 0, 0]
 
 
-def test_the_interval_is_that_of_resampled_instances():
+def test_the_interval_is_the_t_interval_of_single_responses():
     table = simulate(n=40)
-    scope = scope_of(table, 4, per=2)
-    away = distances(table)
-    counts = next(iter(draw_counts(20, reps=3, seed=0)))
-    expected = [
-        np.nanmean(np.vstack([away[2 * c : 2 * c + 2] for c in np.repeat(np.arange(20), one)]), 0)
-        for one in counts.astype(int)
-    ]
-
-    assert mean_replicates(away, scope.grid.clusters, 20)(counts) == pytest.approx(
-        np.array(expected)
-    )
+    row = severity_rows(scope_of(table, 4))[0]
+    away = distances(table)[:, 0]
+    ends = stats.ttest_1samp(away[~np.isnan(away)], 0.0).confidence_interval(0.95)
+    assert (row.low, row.high) == pytest.approx((ends.low, ends.high))
 
 
 def test_planted_severities_lie_in_their_intervals_and_nobody_is_called_strict():
