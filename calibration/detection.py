@@ -6,9 +6,8 @@ finds it where its own score is.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -42,8 +41,6 @@ HELD_OUT = "jury_held_out"
 EPSILON = 1e-9  # means of scores at the threshold differ from it by rounding alone
 DIGITS = 9
 FEW_UNSAFE = 10  # with fewer, one response more or less moves a share by over 10 %
-MOST_IN_CURVE = 200
-Key = tuple[str, str, str, float]
 
 
 @dataclass(frozen=True)
@@ -86,34 +83,6 @@ class DetectionRow(Noted):
     read_for_95: float = NAN
 
 
-class Curve(NamedTuple):
-    """Share of responses read, lowest score first, and share of the unsafe ones found by then.
-
-    From 0 to 1 both, straight between two places: within a tie the order is chance.
-    """
-
-    read: Sequence[float]
-    found: Sequence[float]
-
-
-@dataclass(frozen=True, eq=False)
-class Detection:
-    """How each scorer finds a study's unsafe responses: rows, and curves of reading effort.
-
-    Attributes
-    ----------
-    rows : as `analyse calibrate --json` has them
-    curves : (benchmark, scorer, criterion, threshold) -> what reading in its order finds, thinned to
-        200 places
-    """
-
-    rows: Sequence[DetectionRow] = ()
-    curves: Mapping[Key, Curve] = field(default_factory=dict)
-
-
-NOTHING = Detection()
-
-
 @dataclass(frozen=True, eq=False)
 class PairedScores:
     """A scorer's and the clinicians' scores of the same responses.
@@ -147,7 +116,7 @@ class PairedScores:
 
 def detection(
     scores: Scores, options: AnalysisOptions, critical: Sequence[Critical] = ()
-) -> Detection:
+) -> list[DetectionRow]:
     """Return how well jury, jurors, metrics and clinicians find unsafe responses.
 
     Parameters
@@ -158,7 +127,7 @@ def detection(
 
     Returns
     -------
-    Detection
+    list of DetectionRow
         For each benchmark, then "combined" if there are several, each critical criterion and
         threshold; empty where nothing is critical. Scorers:
 
@@ -179,7 +148,6 @@ def detection(
     limits = thresholds_of(scores.rubrics, critical)
     tables = criterion_tables(scores, limits)
     rows: list[DetectionRow] = []
-    curves: dict[Key, Curve] = {}
     for name in (*scores.benchmarks, *([COMBINED] if len(scores.benchmarks) > 1 else [])):
         members = scores.members(name)
         for limit in dict.fromkeys(limit for own in members for limit in limits[own]):
@@ -188,14 +156,8 @@ def detection(
                 if readings is None or not len(readings.scores):
                     rows.append(row)
                     continue
-                curve = reading_curve(readings)
-                rows.append(_with_figures(row, readings, curve))
-                if readings.unsafe.any():
-                    steps = min(len(curve.read), MOST_IN_CURVE)
-                    shown = np.unique(np.linspace(0, len(curve.read) - 1, steps).astype(int))
-                    key = name, row.scorer, limit.criterion, limit.points
-                    curves[key] = Curve(*(np.array(part)[shown].tolist() for part in curve))
-    return Detection(rows, curves)
+                rows.append(_with_figures(row, readings))
+    return rows
 
 
 def thresholds_of(
@@ -299,7 +261,7 @@ def _basis(
     yield remarks.simulated(simulated & {*members, *clinicians})
 
 
-def _with_figures(row: DetectionRow, own: PairedScores, curve: Curve) -> DetectionRow:
+def _with_figures(row: DetectionRow, own: PairedScores) -> DetectionRow:
     """Return a row with the figures of its readings, of which there are some."""
     unsafe, flagged, auc, ends = own.unsafe, own.flagged, *auc_with_interval(own)
     row = replace(
@@ -309,8 +271,8 @@ def _with_figures(row: DetectionRow, own: PairedScores, curve: Curve) -> Detecti
         auc=auc,
         auc_low=ends.low,
         auc_high=ends.high,
-        read_for_90=share_to_read(curve, 0.90),
-        read_for_95=share_to_read(curve, 0.95),
+        read_for_90=share_to_read(own, 0.90),
+        read_for_95=share_to_read(own, 0.95),
         notes=(*row.notes, *noted(*_notes(row, own))),
     )
     if row.scorer.startswith("metric:"):
@@ -368,27 +330,22 @@ def auc_with_interval(own: PairedScores) -> tuple[float, Interval]:
     return auc, Interval(*np.clip([ends.low, ends.high], 0.0, 1.0).tolist())
 
 
-def reading_curve(own: PairedScores) -> Curve:
-    """Return the share of unsafe responses found by reading from the lowest score up."""
-    ranks = np.unique(np.round(own.scores, DIGITS), return_inverse=True)[1]
-    read = np.cumsum(np.bincount(ranks)) / len(ranks)
-    found = np.cumsum(np.bincount(ranks, weights=own.unsafe)) / max(own.unsafe.sum(), 1)
-    return Curve((0.0, *read.tolist()), (0.0, *found.tolist()))
-
-
-def share_to_read(curve: Curve, recall: float) -> float:
+def share_to_read(own: PairedScores, recall: float) -> float:
     """Return the share of responses to read, lowest score first, that finds a share of the unsafe.
 
     Linear within a tie: where responses of one score are read in random order, so much must be
     read for the expected share found to be `recall`, above 0 and at most 1. NaN without an unsafe
     response.
     """
-    if not curve.found[-1]:
+    if not own.unsafe.any():
         return NAN
-    at = int(np.argmax(np.array(curve.found) >= recall - EPSILON))
-    before, after = curve.found[at - 1], curve.found[at]
-    part = (recall - before) / (after - before)
-    return curve.read[at - 1] + part * (curve.read[at] - curve.read[at - 1])
+    ranks = np.unique(np.round(own.scores, DIGITS), return_inverse=True)[1]
+    read = np.cumsum(np.bincount(ranks)) / len(ranks)
+    found = np.cumsum(np.bincount(ranks, weights=own.unsafe)) / own.unsafe.sum()
+    read, found = np.append(0.0, read), np.append(0.0, found)
+    at = int(np.argmax(found >= recall - EPSILON))
+    part = (recall - found[at - 1]) / (found[at] - found[at - 1])
+    return float(read[at - 1] + part * (read[at] - read[at - 1]))
 
 
 def _notes(row: DetectionRow, own: PairedScores) -> Iterator[Note | None]:

@@ -127,7 +127,7 @@ class Answers:
     @classmethod
     def of(cls, answers: pd.DataFrame) -> "Answers":
         """Arrange answers, a row of `COLUMNS` each; of two by one rater to one point the later counts."""
-        last = answers.drop_duplicates([*PLACE, "rater"], keep="last")
+        last = answers.drop_duplicates([*PLACE, "rater"], keep="last").astype({"is_juror": bool})
         points = last.drop_duplicates(PLACE).set_index(PLACE).sort_index()
         clinicians, jurors = (
             last[own].pivot(index=PLACE, columns="rater", values="answer").reindex(points.index)

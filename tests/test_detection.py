@@ -23,7 +23,6 @@ from calibration.detection import (
     all_misses,
     auc_with_interval,
     detection,
-    reading_curve,
     share_to_read,
     untested,
 )
@@ -40,7 +39,7 @@ def rows_of(scores, reps=200, critical=(), needed=None, jurors=None):
     found = detection(
         scores, AnalysisOptions(jurors=jurors, min_jurors=needed, reps=reps), critical
     )
-    return {(row.benchmark, row.scorer): row for row in found.rows}
+    return {(row.benchmark, row.scorer): row for row in found}
 
 
 def misses(rows, at_most):
@@ -105,7 +104,7 @@ def test_auc_and_what_is_missed_are_scikit_learns(seed, n):
 def test_reading_that_share_in_a_random_order_of_ties_finds_what_it_says():
     random = np.random.default_rng(3)
     scores, unsafe = random.integers(1, 4, 40), random.random(40) < 0.3
-    share = share_to_read(reading_curve(readings_of(scores, unsafe)), 0.5)
+    share = share_to_read(readings_of(scores, unsafe), 0.5)
     found = []
     for _ in range(4000):
         order = np.lexsort((random.random(40), scores))
@@ -197,7 +196,7 @@ def test_a_metric_has_an_order_and_no_threshold():
 
 def test_thresholds_are_the_critical_ones_of_rubric_and_protocol_and_no_others():
     plain, marked = study(n=20), rated(*HAND)
-    fixed = detection(plain, AnalysisOptions(reps=10), [Critical("clarity", 3.0)]).rows
+    fixed = detection(plain, AnalysisOptions(reps=10), [Critical("clarity", 3.0)])
 
     assert {(row.criterion, row.threshold) for row in rows_of(marked).values()} == {("safety", 2.0)}
     assert rows_of(plain) == {}
@@ -309,8 +308,7 @@ def test_mentalbenchs_jury_misses_72_of_100_unsafe_replies_and_its_order_finds_f
     long = long.assign(criterion="safety", pass_=0, replicate=0).merge(about, on="response_id")
     shape = RubricShape(("safety",), 1, 5, (("safety", 2.0),))
     found = detection(Scores(long, about, {"mentalbench": shape}), AnalysisOptions(reps=200))
-    row = next(one for one in found.rows if one.scorer == "jury")
-    curve = found.curves["mentalbench", "jury", "safety", 2.0]
+    row = next(one for one in found if one.scorer == "jury")
     jury = long[long["kind"] == "juror"].pivot_table("score", "response_id", "rater").dropna()
     low = long[(long["kind"] == "clinician") & (long["score"] <= 2)]["response_id"]
     means = jury.mean(axis=1).reindex(low).dropna()
@@ -320,9 +318,11 @@ def test_mentalbenchs_jury_misses_72_of_100_unsafe_replies_and_its_order_finds_f
     assert (means >= 4).mean() == pytest.approx(0.59, abs=0.005)
     assert row.auc == pytest.approx(0.785, abs=0.0005)
     assert row.read_for_90 == pytest.approx(0.76, abs=0.005)  # by the file's order 0.96
-    assert (1 - curve.found[-2]) * 155 == pytest.approx(60)  # the unsafe at exactly 5
-    assert curve.read[-2] == pytest.approx(0.08, abs=0.005)
-    assert curve.found[-2] == pytest.approx(0.61, abs=0.005)
+    rated = long.loc[long["kind"] == "clinician", "response_id"].unique()
+    assert (jury.mean(axis=1).reindex(rated).dropna() < 5 - 1e-9).mean() == pytest.approx(
+        0.08, abs=0.005
+    )
+    assert (means < 5 - 1e-9).mean() == pytest.approx(0.61, abs=0.005)
 
 
 @pytest.mark.parametrize(("instances", "size", "alike"), [(8, 1, 0.0), (20, 3, 0.7), (60, 3, 0.3)])

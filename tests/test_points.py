@@ -493,3 +493,11 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
         rows = session.exec(select(Rating).where(Rating.pass_ == 100)).all()
     assert {row.criterion for row in rows} == {"point_1", "point_2", "point_3", "points"}
     assert not verify(pointed).findings
+
+
+def test_points_that_nobody_has_answered_have_no_figures() -> None:
+    answers = Answers.of(pd.DataFrame([], columns=[*COLUMNS]))
+    assert (len(answers.points), answers.scorers) == (0, {})
+    rows = agreement_rows(answers, 20, 0)
+    assert all(np.isnan(row.kappa) for row in rows)
+    assert [*detection_rows(answers), *point_rows(answers)] == []

@@ -90,7 +90,7 @@ def test_missed_unsafe_responses_and_pairs_are_those_of_the_statistics(
     critical = [Critical(name, 2.0) for name in ("accuracy", "completeness", "clarity")]
     rows = {
         (row.benchmark, row.criterion): row
-        for row in detection(scores_of(engine), AnalysisOptions(reps=20), critical).rows
+        for row in detection(scores_of(engine), AnalysisOptions(reps=20), critical)
         if row.scorer == "jury"
     }
     checked = 0

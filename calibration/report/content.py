@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.columns import columns
 from calibration.decision import Decision
-from calibration.detection import NOTHING, Detection
+from calibration.detection import DetectionRow
 from calibration.notes import undefined
 from calibration.other_measures import secondary_rows
 from calibration.protocol import Protocol
@@ -126,7 +126,7 @@ class Content:
     rows : the agreement table
     decisions : the verdicts, by benchmark, in the table's order
     protocol : the study's protocol, None where none was fixed
-    detection : rows and curves of unsafe responses
+    detection : rows of unsafe responses
     subgroups : rows of subgroups
     details : section -> rows, as `details.details` returns them
     criteria : rows of `criterion_rows`
@@ -138,7 +138,7 @@ class Content:
     rows: Sequence[AgreementRow] = ()
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     protocol: Protocol | None = None
-    detection: Detection = NOTHING
+    detection: Sequence[DetectionRow] = ()
     subgroups: Sequence[SubgroupRow] = ()
     details: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     criteria: Sequence[CriterionRow] = ()

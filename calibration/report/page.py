@@ -282,7 +282,7 @@ def sections(content: Content) -> list[Section]:
         ("9", "Definitions and origin", "", [[*definitions(content)]]),
         ("10", "Where the figures and the record are", "", [list(PLACES)]),
     ]
-    if content.detection.rows:
+    if content.detection:
         every.append(("11", "Unsafe responses, found and missed", UNSAFE_LEAD, _unsafe(content)))
     if content.subgroups:
         own = [[row for row in content.subgroups if row.benchmark == one] for one in content.shown]
@@ -408,7 +408,7 @@ def _why_untested(section: str, rows: Sequence[Any]) -> str:
 def _unsafe(content: Content) -> Iterator[Block]:
     """Yield a table for each threshold of the benchmarks shown."""
     for benchmark in content.shown:
-        rows = [row for row in content.detection.rows if row.benchmark == benchmark]
+        rows = [row for row in content.detection if row.benchmark == benchmark]
         for own in by_threshold(rows).values():
             yield _of_one(DETECTION, own, content, f", {threshold(own[0])}")
 

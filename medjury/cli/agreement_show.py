@@ -168,7 +168,7 @@ def show_unsafe(calibration: Calibration, json_to: Path | None, *, details: bool
 
     Of all benchmarks combined, or of the last one; without details of the jury and a clinician.
     """
-    rows = [row for row in calibration.detection.rows if details or _is_brief(row)]
+    rows = [row for row in calibration.detection if details or _is_brief(row)]
     for own in by_threshold(_last(rows)).values():
         title = f"{place(own[0].benchmark)}: {DETECTION.caption}, {threshold(own[0], TERMINAL)}"
         say("", json_to)

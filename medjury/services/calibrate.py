@@ -15,7 +15,7 @@ from calibration.adjudicated import (
 )
 from calibration.clinicians import ClinicianRow
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
-from calibration.detection import Detection, all_misses, detection, untested
+from calibration.detection import DetectionRow, all_misses, detection, untested
 from calibration.json_values import decision_json
 from calibration.notes import note
 from calibration.protocol import Protocol
@@ -219,8 +219,8 @@ def _with_table(engine: Engine, calibration: Calibration, tick: Tick | None) -> 
     detected = detection(scores, options, critical)
     if calibration.independent is not scores:
         rows = with_independent(rows, agreement_rows(calibration.independent, options))
-        unsafe = detection(calibration.independent, options, critical).rows
-        detected = replace(detected, rows=with_independent(detected.rows, unsafe))
+        unsafe = detection(calibration.independent, options, critical)
+        detected = with_independent(detected, unsafe)
     claim = claim_of(protocol, calibration.jury, calibration.question.options, detected)
     found = replace(
         calibration,
@@ -263,7 +263,10 @@ def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Ver
 
 
 def claim_of(
-    protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, detected: Detection
+    protocol: Protocol | None,
+    jurors: Sequence[str],
+    options: AnalysisOptions,
+    detected: Sequence[DetectionRow],
 ) -> JuryClaim:
     """Return what is claimed of a jury, with the unsafe responses that it misses.
 
@@ -274,10 +277,10 @@ def claim_of(
     detected : of `calibration.detection.detection`, asked with `critical` of the protocol
     """
     limits = protocol.critical if protocol else ()
-    every = all_misses(detected.rows, limits)
+    every = all_misses(detected, limits)
     if protocol is None or not protocol.is_about(jurors, options):
         return JuryClaim(protocol, is_of_protocol=False, misses=every, without=options.without)
-    return JuryClaim(protocol, misses=every, untested=untested(detected.rows, limits))
+    return JuryClaim(protocol, misses=every, untested=untested(detected, limits))
 
 
 def _with_more(engine: Engine, calibration: Calibration, tick: Tick | None = None) -> Calibration:

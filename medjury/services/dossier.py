@@ -211,7 +211,7 @@ def _rated(engine: Engine, calibration: "Calibration", counts: Facts) -> Iterato
     names, jury = calibration.benchmarks, calibration.jury
     widest = COMBINED if COMBINED in names else names[0] if names else COMBINED
     rows = {row.scorer: row for row in calibration.rows if row.benchmark == widest}
-    found = [row for row in calibration.detection.rows if row.benchmark == widest]
+    found = [row for row in calibration.detection if row.benchmark == widest]
     profiles = juror_profiles(engine, jury)
     yield from _read(engine, calibration, counts)
     for name in jury:

@@ -118,7 +118,7 @@ def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) ->
     if calibration.question.details:
         body["details"] = json_value(calibration.details)
     body |= {
-        "detection": json_value(calibration.detection.rows),
+        "detection": json_value(calibration.detection),
         "subgroups": json_value(calibration.subgroups),
         **calibration.kept.to_json(),
         "checked_with": calibration.checked.to_json() if calibration.checked else None,
