@@ -208,7 +208,7 @@ LIKE = (
     "Each clinician is held out in turn: the ICC of the jury with the mean of the other clinicians, "
     "minus that of the held-out clinician with the same mean, on the same responses. Each of the two "
     "ICCs is one figure over all clinicians. Only this comparison supports that a jury agrees no worse "
-    "than a clinician does. It is about these clinicians; the interval resamples instances, not "
+    "than a clinician does. It is about these clinicians; the interval is over instances, not "
     "clinicians."
 )
 MISSING = (

@@ -129,12 +129,6 @@ def undefined_resamples(values: Array) -> Note | None:
     return note(*UNDEFINED_RESAMPLES, lost=lost, resamples=len(values)) if lost else None
 
 
-def few_resamples(reps: int) -> Note | None:
-    """Warn of intervals from too few resamples."""
-    words = "{resamples:resample}: too few for an interval"
-    return note("few_resamples", words, resamples=reps) if reps < LEAST_RESAMPLES else None
-
-
 def simulated(names: Iterable[str]) -> Note | None:
     """Note that a figure rests on simulated raters."""
     raters = sorted(names)

@@ -130,7 +130,7 @@ def decide(
 
         simulated : a rater behind the claim is
         undefined : no jury, or no difference
-        too_few : fewer than 20 instances, no interval, over 1 % of resamples without a difference,
+        too_few : fewer than 20 instances, no interval, no difference without over 1 % of them,
             or fewer responses rated than the protocol plans
         no_reference : the lower end of a clinician's ICC with the others is not above 0, or not
             above the protocol's floor
@@ -331,7 +331,7 @@ def _why_too_few(case: _Case) -> Note | None:
     if held.undefined_resamples > MOST_LOST * held.resamples:
         return note(
             "lost_to_trust",
-            "{lost} of {resamples} resamples have no difference: that interval is unreliable",
+            "without {lost} of {resamples} instances, or groups of them, there is no difference to judge",
             lost=held.undefined_resamples,
             resamples=held.resamples,
         )

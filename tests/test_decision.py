@@ -290,7 +290,9 @@ def test_an_interval_without_resamples_and_one_of_equal_scores_are_told_apart():
 def test_undefined_resamples_are_counted_by_their_field_whatever_the_notes_say(notes):
     found = judged(undefined_resamples=300, notes=notes)
     assert found.kind is DecisionKind.TOO_FEW
-    assert found.sentences[-1].startswith("300 of 2000 resamples have no difference")
+    assert found.sentences[-1].startswith(
+        "Without 300 of 2000 instances, or groups of them, there is no difference"
+    )
     assert judged(notes=notes).kind is DecisionKind.NON_INFERIOR
 
 

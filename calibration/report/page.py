@@ -448,8 +448,8 @@ def definitions(content: Content) -> Iterator[Fact]:
     yield (
         "Intervals",
         "ICCs, 95 %: the jackknife over instances with all their responses, everything computed anew "
-        "without each, on Fisher's z, with Satterthwaite's degrees of freedom. Other intervals: "
-        f"{study.reps} bootstrap resamples of instances, percentiles, seed {study.seed}.",
+        "without each, on Fisher's z, with Satterthwaite's degrees of freedom. Means: t between "
+        "instances; shares: Wilson's interval of as many instances as they are worth.",
     )
     yield "Like for like", LIKE
     margin = "None was fixed, so no verdict says that the jury agrees no worse than a clinician."

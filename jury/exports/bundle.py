@@ -14,7 +14,6 @@ from jury.panel import Panel
 
 FORMAT, FORMAT_VERSION = "medjury-bundle", 2
 JSON, PAGE = "bundle.json", "bundle.md"
-LEAST_REPS = 1000  # with few, the bounds of an interval are luck
 Body = Mapping[str, Any]
 NON_INFERIOR, THESE = "non_inferior", "these_clinicians"
 NOT_SHOWN = {
@@ -126,8 +125,6 @@ def _made_up(evidence: Body) -> Iterator[str]:
 
 def _not_shown(record: Body) -> Iterator[str]:
     """Yield why the study's own verdict is no claim: it alone decides, and its figure bears it."""
-    if record["reps"] < LEAST_REPS:
-        yield f"{record['reps']} resamples, {LEAST_REPS} are needed"
     kind, protocol = record["decision"]["kind"], record["protocol"]
     if kind != NON_INFERIOR:
         yield NOT_SHOWN[kind]
@@ -214,8 +211,7 @@ def _basis(record: Body) -> list[str]:
     return [
         f"{record['n_responses']} responses of {record['n_instances']} instances, "
         f"{record['n_clinicians']} clinicians, {record['clinicians_per_response']:g} a response; "
-        f"method {record['method']}, {record['reps']} resamples, seed {record['seed']}; "
-        f"medjury {record['version']}, {record['made']}; juries tried: {record['juries_tried']}; "
+        f"method {record['method']}; medjury {record['version']}, {record['made']}; juries tried: {record['juries_tried']}; "
         f"{_checked(record['checked_with'])}.",
         "",
         "| SHA-256 of | |",

@@ -26,9 +26,9 @@ from medjury.cli.options import (
     Json,
     Jurors,
     MinJurors,
+    NoReps,
+    NoSeed,
     PanelOption,
-    Reps,
-    Seed,
     either,
     named_jurors,
     study_of,
@@ -135,8 +135,8 @@ def calibrate(
     method: MethodOption = "paper",
     benchmark: BenchmarkOption = None,
     criterion: Criterion = None,
-    reps: Reps = 2000,
-    seed: Seed = 0,
+    reps: NoReps = 2000,
+    seed: NoSeed = 0,
     min_shared: Annotated[
         int, typer.Option(min=2, help="Smallest number of responses two clinicians must share.")
     ] = 2,

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from calibration.notes import listed, quoted, simulated_in
-from calibration.remarks import few_resamples
 from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
 from calibration.tables.spec import Table, TableSpec, laid_out
 from medjury.cli.output import (
-    counted,
     room,
     say,
     seat_words,
@@ -75,8 +73,7 @@ def show_calibration(calibration: Calibration, shown: Shown, json_to: Path | Non
             say(f"simulated raters: {listed(made_up)}", json_to)
         say(_about(calibration), json_to)
     elif hint := _hint(calibration, shown):
-        options = calibration.question.options
-        say(f"{hint}. {counted(options.reps, 'resample')}, seed {options.seed}.", json_to)
+        say(f"{hint}.", json_to)
 
 
 def show_details(calibration: Calibration, json_to: Path | None = None) -> None:
@@ -120,8 +117,6 @@ def _show_benchmark(
         ]
         for note in telling_notes[:FEW_NOTES]:
             say(f"  {note.text}", json_to)
-    if few := few_resamples(calibration.question.options.reps):
-        say(f"  {few!s}", json_to)
     if shown.by_benchmark or shown.notes or shown.details:
         say("", json_to)
 
@@ -150,9 +145,8 @@ def _undefined(spec: TableSpec, rows: Sequence[Any]) -> str:
 
 
 def _about(calibration: Calibration) -> str:
-    options = calibration.question.options
     again = f" {AGAIN}" if any(row.scorer == "intra_rater" for row in calibration.rows) else ""
-    return f"{ABOUT}{again} {counted(options.reps, 'resample')}, seed {options.seed}."
+    return f"{ABOUT}{again}"
 
 
 def _hint(calibration: Calibration, shown: Shown) -> str:

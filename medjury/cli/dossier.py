@@ -21,7 +21,7 @@ Out = Annotated[
         "--out", metavar="FILE.html|.md", help="Write the dossier there.", callback=writes_to
     ),
 ]
-Reps = Annotated[int, typer.Option("--reps", min=1, help="Bootstrap resamples.")]
+Reps = Annotated[int, typer.Option("--reps", min=1, hidden=True)]
 
 
 def dossier(

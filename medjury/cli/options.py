@@ -51,6 +51,9 @@ Seed = Annotated[
     int, typer.Option(min=0, help="Seed of the random numbers: same seed, same result.")
 ]
 Reps = Annotated[int, typer.Option(min=1, help="Number of bootstrap replicates.")]
+# Where no figure rests on chance: taken, and of no effect, so that a script that gives them still runs.
+NoReps = Annotated[int, typer.Option("--reps", min=1, hidden=True)]
+NoSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 PanelOption = Annotated[
     str | None,
     typer.Option("--panel", metavar="PANEL", help="Use the jurors of this panel only."),

@@ -18,7 +18,7 @@ from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
 from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, PanelOption, Seed, rubric_named, study_of
+from medjury.cli.options import Db, Json, NoSeed, PanelOption, rubric_named, study_of
 from medjury.cli.output import hint, progress, say, say_unnoted, show
 from medjury.services.rubric_export import (
     EXPORT_FORMATS,
@@ -134,10 +134,8 @@ def export(
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write; new or empty.")],
     panel: PanelOption = None,
-    reps: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Number of bootstrap replicates.")
-    ] = 2000,
-    seed: Seed = 0,
+    reps: Annotated[int, typer.Option(min=1, max=100_000, hidden=True)] = 2000,
+    seed: NoSeed = 0,
     json_to: Json = None,
     db: Db = None,
 ) -> None:

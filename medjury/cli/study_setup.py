@@ -19,8 +19,8 @@ from medjury.cli.options import (
     Db,
     Json,
     Jurors,
-    Reps,
-    Seed,
+    NoReps,
+    NoSeed,
     Who,
     either,
     finite,
@@ -237,8 +237,8 @@ def show_protocol(context: typer.Context, json_to: Json = None, db: Db = None) -
 
 def check_protocol(
     context: typer.Context,
-    reps: Reps = 2000,
-    seed: Seed = 0,
+    reps: NoReps = 2000,
+    seed: NoSeed = 0,
     json_to: Json = None,
     db: Db = None,
 ) -> None:

@@ -85,11 +85,12 @@ def dossier(engine: Engine, question: DossierQuestion, tick: Tick | None = None)
     if calibration is None:
         return filled
     options = calibration.options
-    how = f"bootstrap over instances, {options.reps} resamples, seed {options.seed}"
     return replace(
         filled,
         methods=methods_section(engine, calibration, counts),
-        table=agreement_table(calibration.rows, f"Method {options.method}; {how}"),
+        table=agreement_table(
+            calibration.rows, f"Method {options.method}; 95 %: jackknife over instances"
+        ),
         warnings=calibration.warnings,
     )
 

@@ -48,10 +48,7 @@ def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
 
     scope = f", criterion {options.criterion}" if options.criterion else ""
     scope += f", {calibration.readings.named} readings" if calibration.readings.named else ""
-    how_made = (
-        f"Method {options.method}{scope}; bootstrap over instances, {options.reps} resamples, seed "
-        f"{options.seed}"
-    )
+    how_made = f"Method {options.method}{scope}; 95 %: jackknife over instances"
     return {"markdown": agreement_table.markdown, "latex": agreement_table.latex}[form](
         calibration.rows, how_made
     )

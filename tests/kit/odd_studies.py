@@ -13,7 +13,6 @@ from calibration.detection import LimitOutcome, Misses
 from calibration.notes import Note, Noted
 from calibration.protocol import Protocol
 from calibration.reliability import clinician_reliability
-from calibration.remarks import few_resamples
 from calibration.report.content import criterion_rows
 from calibration.scope import AgreementRow, CliniciansRow, LikeForLikeRow
 from calibration.scores import RubricShape, Scores
@@ -49,8 +48,6 @@ def all_notes(odd: Odd) -> Iterator[Note]:
     for row in every:
         for one in row.notes:
             yield from _with_inner(one)
-    if few := few_resamples(options.reps):
-        yield few
     for claim in claims(rows):
         for decision in decisions(rows, claim).values():
             yield from of_decision(decision)
