@@ -41,7 +41,7 @@ def test_who_waits_for_figures_sees_what_is_done_and_how_far_it_is(
     browser: Browser, demo_served: tuple[Server, str]
 ) -> None:
     page = signed_in_soon(browser, *demo_served)
-    page.get_by_text("resampled 2,000 times").wait_for(timeout=WAIT_MS)
+    page.get_by_text("without each instance").wait_for(timeout=WAIT_MS)
     bar = page.get_by_test_id("stProgress")
     expect(bar).to_contain_text(" done", timeout=WAIT_MS)
     page.locator(".mj-decision").wait_for(timeout=WAIT_MS)

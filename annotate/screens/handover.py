@@ -45,9 +45,7 @@ def show(engine: Engine, person: Person) -> None:
     if st.session_state.get(CHOSEN) != name:
         return
     coming: Future[Mapping[str, str]] = worker.ask(person, engine, MAKE, DossierQuestion(name))
-    files = frame.computed(
-        coming, "The items are filled in: each benchmark is resampled for its figures"
-    )
+    files = frame.computed(coming, "The items are filled in, and their figures computed")
     if files is None:
         return
     with st.container(horizontal=True, gap="small"):

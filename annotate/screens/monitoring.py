@@ -290,7 +290,7 @@ def _frozen() -> bool:
     made = (
         frame.computed(
             st.session_state[COMING],
-            "The report is being computed: each benchmark is resampled for its intervals",
+            "The report is being computed",
         )
         is not None
     )

@@ -78,7 +78,7 @@ STATED = (
     "Protocol."
 )
 FILES = "rubric-files"
-MAKING = "The agreement of this panel is being resampled, then the files are written"
+MAKING = "The agreement of this panel is being computed, then the files are written"
 ABOUT_EXPORT = (
     "The figures are computed anew from this jury's ratings on exactly this rubric. The "
     "files say validated only if the study's protocol is met (see Evidence); otherwise they "

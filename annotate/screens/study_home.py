@@ -37,7 +37,7 @@ BEFORE_A_JURY = "See how far clinicians and metrics agree; that takes no jury"
 ABOUT_ICC = (
     f"{ICC_WORDS} The 95 % interval is where the value would lie with other responses like these."
 )
-COMPUTING = "Does the jury agree? Each benchmark is resampled 2,000 times to say how sure that is"
+COMPUTING = "Does the jury agree? Computed again without each instance, to say how sure that is"
 
 
 @dataclass(frozen=True, slots=True)
