@@ -27,14 +27,16 @@ def test_every_code_that_something_reads_is_made_somewhere():
 def _made(tree: ast.Module) -> Iterator[str]:
     """Yield the codes of notes, and of the pairs of code and words that notes are made of."""
     for node in ast.walk(tree):
+        firsts: list[ast.expr] = []
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            first = node.args[0] if node.func.id in ("note", "undefined") and node.args else None
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
-            first = node.value.elts[0] if len(node.value.elts) == 2 else None
-        else:
-            first = None
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            yield first.value
+            firsts = node.args[:1] if node.func.id in ("note", "undefined") else []
+        elif isinstance(node, ast.Assign | ast.Dict):
+            values = node.values if isinstance(node, ast.Dict) else [node.value]
+            pairs = (one for one in values if isinstance(one, ast.Tuple) and len(one.elts) == 2)
+            firsts = [pair.elts[0] for pair in pairs]
+        for first in firsts:
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
 
 
 def _read(tree: ast.Module) -> Iterator[str]:
