@@ -127,7 +127,7 @@ def _row(
     reason = no_z or next(filter(None, reasons), None)
     row = DifferenceRow(scope.name, JURY, name, n_responses=int(rows.sum()))
     if not reason:
-        weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+        weights = left_out(grid.n_clusters, grid.clusters[rows])
         first, second = scorer_iccs(grid, panels, method, weights).T
         tested = icc_difference(first, second)
         row = replace(

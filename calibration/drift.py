@@ -154,7 +154,7 @@ def case_mix(
     if min(len(old), len(new)) < 2:
         few = undefined("mix_undefined", "too few responses in the baseline or now to compare")
         return CaseMix(baseline[0], now[0], notes=(few,))
-    weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows[0] | rows[1]]))
+    weights = left_out(grid.n_clusters, grid.clusters[rows[0] | rows[1]])
     before, after = (scorer_iccs(grid, [jury], analysis.method, weights, own)[:, 0] for own in rows)
     change = icc_difference(after, before)
     shares = _shares(old["benchmark"].tolist(), new["benchmark"].tolist())
@@ -277,7 +277,7 @@ def _with_clinicians(
     if is_rated.sum() < LEAST_RESPONSES:
         return int(is_rated.sum()), np.full(2, np.nan), UNDEFINED
     clusters = grid.clusters[rows][is_rated]
-    weights = left_out(grid.n_clusters, np.unique(clusters))[:, clusters]
+    weights = left_out(grid.n_clusters, clusters)[:, clusters]
     of_all = [x[is_rated], *rated[["first", "latest"]].to_numpy(dtype=np.float64)[is_rated].T]
     judge, *both = (one - one.mean() for one in of_all)
     first, latest = (weighted_icc(judge, y, weights, restandardise=True) for y in both)
@@ -301,9 +301,8 @@ def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval,
     if mean.error <= 1e-12:
         p = 1.0 if abs(mean.value) <= 1e-12 else NAN
         return mean.value, Interval(mean.value, mean.value), p
-    reach = float(special.stdtrit(m - 1, 0.975)) * mean.error
     p = 2 * float(special.stdtr(m - 1, -abs(mean.value) / mean.error))
-    return mean.value, Interval(mean.value - reach, mean.value + reach), p
+    return mean.value, mean.interval(), p
 
 
 def anchors(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from calibration.scores import Array, Integers
 from calibration.values import NAN
 
 MOST_GROUPS = 200  # more instances are left out some at a time: the interval hardly changes
-LARGEST = 1 - 1e-12  # of a correlation on Fisher's scale
+LARGEST_Z = math.atanh(1 - 1e-12)  # of a correlation, on Fisher's scale
 ANGLES = 720  # of the ellipse: its ends are told to 1 in 50,000 of its width
 LEAST_INSTANCES = 3  # with two left-out values a variance is all there is
 SAME = 1e-9  # ICCs that are closer are the same ICC, computed in another order
@@ -28,7 +28,7 @@ def left_out(instances: int, own: Integers | None = None) -> Array:
     ----------
     instances : how many there are
     own : shape (k,), optional
-        The numbers of those that are left out in turn: all, or those that a figure rests on.
+        The instances of what a figure rests on, which alone are left out in turn; else all.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def left_out(instances: int, own: Integers | None = None) -> Array:
         1 for an instance that is there, 0 for one that is left out. Groups are of instances in
         random order, always the same, and as even as can be.
     """
-    own = np.arange(instances) if own is None else own
+    own = np.arange(instances) if own is None else np.unique(own)
     groups = min(len(own), MOST_GROUPS)
     mixed = own[np.random.default_rng(0).permutation(len(own))]
     weights = np.ones((1 + groups, instances))
@@ -73,14 +73,10 @@ def jackknife_interval(
     """
     if len(values) < 3 or not np.isfinite(values).all() or (single and abs(values[0]) >= 1):
         return UNDEFINED
-    z = (
-        np.arctanh(np.clip(values, -LARGEST, LARGEST))
-        if single
-        else _fisher(values, mirrored=mirrored)
-    )
+    z = _bounded_z(values, mirrored=mirrored, single=single)
     reach = float(special.stdtrit(_freedom(z), (1 + confidence) / 2)) * jackknife_error(z)
-    ends = z[0] + np.array([-reach, reach])
-    low, high = np.tanh(ends) if single else _icc(ends, mirrored=mirrored)
+    ends = _bounded(z[0] + np.array([-reach, reach]))
+    low, high = np.tanh(ends) if single else icc_of_fisher(ends, mirrored=mirrored)
     return Interval(float(low), float(high))
 
 
@@ -144,7 +140,7 @@ def icc_difference(
     known = len(first) > LEAST_INSTANCES and np.isfinite([first, second]).all()
     if not known or max(first[0], second[0]) >= 1 - SAME or np.ptp(first - second) < SAME:
         return Difference(gap)
-    one, other = _fisher(np.stack([first, second]), mirrored=mirrored)
+    one, other = _bounded_z(np.stack([first, second]), mirrored=mirrored)
     apart, both = one - other, one + other
     error, freedom = jackknife_error(apart), _freedom(apart)
     along = (len(apart) - 2) * float(np.cov(apart[1:], both[1:], ddof=0)[0, 1]) / error
@@ -153,29 +149,40 @@ def icc_difference(
     angle = np.linspace(0, 2 * np.pi, ANGLES + 1)  # 0 and half of it are the ends of z1 - z2
     between = apart[0] + reach * error * np.cos(angle)
     total = both[0] + reach * (along * np.cos(angle) + across * np.sin(angle))
-    iccs = (_icc((total + sign * between) / 2, mirrored=mirrored) for sign in (1, -1))
-    differences = next(iccs) - next(iccs)
+    sides = (_bounded((total + sign * between) / 2) for sign in (1, -1))
+    higher, lower = (icc_of_fisher(side, mirrored=mirrored) for side in sides)
+    differences = higher - lower
     p = 2 * float(special.stdtr(freedom, -abs(apart[0]) / error))
     return Difference(gap, float(differences.min()), float(differences.max()), p)
 
 
-def fisher_z(icc: Array) -> Array:
-    """Return -log(1 - ICC) / 2, Fisher's z of the r behind an ICC(C,2); infinite for an ICC of 1."""
-    z: Array = -0.5 * np.log1p(-icc)
-    return z
+def fisher_z(icc: Array, *, mirrored: bool = False) -> Array:
+    """Return -log(1 - ICC) / 2, Fisher's z of the r behind an ICC(C,2); infinite for an ICC of 1.
+
+    `mirrored` as for `jackknife_interval`: z of an ICC below 0 is minus that of its size.
+    """
+    z: Array = -0.5 * np.log1p(-np.abs(icc) if mirrored else -icc)
+    return np.copysign(z, icc) if mirrored else z
 
 
-def _fisher(values: Array, *, mirrored: bool) -> Array:
-    """Return atanh r of ICCs, r being the correlation that each is stepped up from."""
-    r = values / (2 - (np.abs(values) if mirrored else values))
-    z: Array = np.arctanh(np.clip(r, -LARGEST, LARGEST))
-    return z
+def icc_of_fisher(z: Array | float, *, mirrored: bool = False) -> Array:
+    """Return the ICC(C,2) of Fisher's z, 1 - exp(-2 z). NaN stays NaN."""
+    values = np.asarray(z, dtype=np.float64)
+    icc: Array = -np.expm1(-2 * (np.abs(values) if mirrored else values))
+    return np.copysign(icc, values) if mirrored else icc
 
 
-def _icc(z: Array, *, mirrored: bool) -> Array:
-    r = np.clip(np.tanh(z), -LARGEST, LARGEST)
-    icc: Array = 2 * r / (1 + (np.abs(r) if mirrored else r))
-    return icc
+def _bounded_z(values: Array, *, mirrored: bool, single: bool = False) -> Array:
+    """Return z of ICCs, or of `single` raters' r; those at or beyond 1 have the largest."""
+    with np.errstate(divide="ignore"):
+        if single:
+            return _bounded(np.arctanh(np.clip(values, -1.0, 1.0)))
+        least = -1.0 if mirrored else -np.inf
+        return _bounded(fisher_z(np.clip(values, least, 1.0), mirrored=mirrored))
+
+
+def _bounded(z: Array) -> Array:
+    return np.clip(z, -LARGEST_Z, LARGEST_Z)
 
 
 def _freedom(z: Array) -> float:

@@ -30,7 +30,13 @@ from calibration.columns import (
 from calibration.decision import Decision, DecisionKind
 from calibration.drift import CaseMix
 from calibration.icc import UNDEFINED
-from calibration.intervals import fisher_z, jackknife_error, jackknife_interval, left_out
+from calibration.intervals import (
+    fisher_z,
+    icc_of_fisher,
+    jackknife_error,
+    jackknife_interval,
+    left_out,
+)
 from calibration.notes import Note, Noted, note, noted
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
@@ -161,7 +167,7 @@ def period_iccs(scope: Scope, jury: PanelColumns, rows: Flags) -> Array:
     (1 + m,), as `intervals.left_out` has it; NaN where undefined.
     """
     grid = scope.grid
-    weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+    weights = left_out(grid.n_clusters, grid.clusters[rows])
     return scorer_iccs(grid, [jury], scope.options.method, weights, rows)[:, 0]
 
 
@@ -176,12 +182,6 @@ def fisher_error(iccs: Array) -> float:
 def finite_z(icc: float) -> float:
     """Return Fisher's z of an ICC(C,2), NaN where it is not finite."""
     return float(fisher_z(np.array(icc))) if -math.inf < icc < 1 else NAN
-
-
-def icc_of_fisher(z: Array | float) -> Array:
-    """Return the ICC(C,2) of Fisher's z, 1 - exp(-2 z). NaN stays NaN."""
-    icc: Array = -np.expm1(-2 * np.asarray(z, dtype=np.float64))
-    return icc
 
 
 def independent_se(n: int) -> float:

@@ -540,7 +540,7 @@ def clinicians_reliability(scope: Scope) -> Reliability:
     )
     notes, interval = noted(reason, few_composites if few else None), UNDEFINED
     if not reason:
-        weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+        weights = left_out(grid.n_clusters, grid.clusters[rows])
         interval = jackknife_interval(paired_correlation(grid, weights), single=True)
     return _reliability(scope, Reliability("clinicians", icc, notes=notes), rows, interval)
 

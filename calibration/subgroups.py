@@ -20,7 +20,7 @@ from calibration.detection import (
     thresholds_of,
 )
 from calibration.differences import holm
-from calibration.icc import UNDEFINED, Interval
+from calibration.icc import UNDEFINED
 from calibration.intervals import (
     Difference,
     icc_difference,
@@ -187,8 +187,6 @@ class _Side:
     grid: RatingMatrix
     rows: Flags
     n: int
-    icc: float
-    ends: Interval
     bias: ClusteredMean
     reason: Note | None
 
@@ -260,16 +258,12 @@ def _side(scope: Scope, jury: PanelColumns, grid: RatingMatrix) -> _Side:
     pair, raw = columns(grid, jury, method), columns(grid, jury, "published")
     bias = clustered_mean(raw.scorer - raw.clinicians, grid.clusters, grid.n_clusters)
     reason = why_no_icc(grid, jury, method, (pair.clinicians[pair.both], pair.scorer[pair.both]))
-    icc, ends, rows = NAN, UNDEFINED, pair.both
-    if not reason:
-        without = _iccs(grid, jury, method, rows)
-        icc, ends = float(without[0]), jackknife_interval(without)
-    return _Side(grid, rows, int(raw.both.sum()), icc, ends, bias, reason)
+    return _Side(grid, pair.both, int(raw.both.sum()), bias, reason)
 
 
 def _iccs(grid: RatingMatrix, jury: PanelColumns, method: Method, rows: Flags) -> Array:
     """Return the jury's ICC on a grid, then without each instance of some responses in turn."""
-    weights = left_out(grid.n_clusters, np.unique(grid.clusters[rows]))
+    weights = left_out(grid.n_clusters, grid.clusters[rows])
     return scorer_iccs(grid, [jury], method, weights)[:, 0]
 
 
@@ -281,12 +275,14 @@ def _row(
     outside: _Side | None,
 ) -> SubgroupRow:
     """Return a subgroup's row with its differences to the rest, p not yet corrected."""
-    ends, of_bias = inside.ends, inside.bias.interval()
+    method, icc, ends, of_bias = scope.options.method, NAN, UNDEFINED, inside.bias.interval()
+    if not inside.reason:
+        without = _iccs(inside.grid, jury, method, inside.rows)
+        icc, ends = float(without[0]), jackknife_interval(without)
     gap = bias_gap = Difference()
     if outside and _is_enough(inside) and _is_enough(outside):
-        gap = Difference(inside.icc - outside.icc)
         if not (inside.reason or outside.reason):
-            method, either = scope.options.method, inside.rows | outside.rows
+            either = inside.rows | outside.rows
             first, second = (_iccs(one.grid, jury, method, either) for one in (inside, outside))
             gap = icc_difference(first, second)
         bias_gap = mean_difference(inside.bias, outside.bias)
@@ -296,7 +292,7 @@ def _row(
         scope.name,
         n=inside.n,
         n_instances=inside.bias.instances,
-        icc=inside.icc,
+        icc=icc,
         low=ends.low,
         high=ends.high,
         bias=inside.bias.value,

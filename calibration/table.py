@@ -108,7 +108,7 @@ def agreement_table(
         that have both, then ICC(3,2). The clinicians row is the same in both.
     criterion : str, optional
         One criterion instead of the mean of all.
-    reps, seed : of the bootstrap over instances
+    reps, seed : without effect: no figure of this table rests on chance
     min_shared : responses that a pair of clinicians must share, at least 2
     min_jurors : jurors that must have scored a response; None means all of them
     tick : called with the share of the work done, from above 0 to 1

@@ -140,16 +140,20 @@ def scorer_iccs(
     shown = np.ones(len(grid.responses), dtype=np.bool_) if rows is None else rows
     alone = [place for place, panel in enumerate(panels) if len(panel.members) == 1]
     singles = grid.columns(panels[place].members[0] for place in alone)
+    several = [
+        (place, grid.columns(panel.members), panel.present(grid))
+        for place, panel in enumerate(panels)
+        if len(panel.members) != 1
+    ]
 
     def of_lot(lot: Weighted) -> Array:
         judge, judged = lot.mean_of(clinicians)
         given = lot.weights * (judged & shown)
         found = np.empty((len(given), len(panels)))
         found[:, alone] = _icc_of_raters(lot, singles, judge, given, restandardise=published)
-        for place in {*range(len(panels))} - {*alone}:
-            panel = panels[place]
-            score, scored = lot.mean_of(grid.columns(panel.members))
-            both = given * (scored & panel.present(grid))
+        for place, members, present in several:
+            score, scored = lot.mean_of(members)
+            both = given * (scored & present)
             found[:, place] = weighted_icc(score, judge, both, restandardise=published)
         return found
 
@@ -194,18 +198,15 @@ def pair_icc(grid: RatingMatrix, weights: Array, min_shared: int = 2) -> Array:
         found = np.full((len(lot.weights), len(pairs)), np.nan)
         for place, (a, b, shared) in enumerate(pairs):
             x, y, own = lot.values[shared, a], lot.values[shared, b], lot.weights[:, shared]
-            factors = np.where(lot.factor[:, [a, b]] > 0, lot.factor[:, [a, b]], np.nan).T
-            found[:, place] = _icc_of_lines(x, y, own, (factors[0], factors[1]))
+            factors = np.where(lot.factor[:, [a, b]] > 0, lot.factor[:, [a, b]], np.nan)
+            # A rater's z is a line of the values: these are summed, and scaled after.
+            products = np.column_stack([np.ones_like(x), x, y, x * x, y * y, x * y])
+            scales = factors[:, 0], factors[:, 1]
+            sums = (own @ products).T
+            found[:, place] = icc_of_sums(*sums, restandardise=False, scales=scales)
         return mean_of_given(found)
 
     return np.concatenate([of_lot(lot) for lot in weighted(grid, weights, "paper").lots()])
-
-
-def _icc_of_lines(x: Array, y: Array, weights: Array, factors: tuple[Array, Array]) -> Array:
-    """Return ICC(C,2) under weights (B, n) of x and y (n,), each times its factor (B,)."""
-    one = np.ones_like(x)
-    sums = (weights @ np.column_stack([one, x, y, x * x, y * y, x * y])).T
-    return icc_of_sums(*sums, restandardise=False, scales=factors)
 
 
 def weighted_icc(x: Array, y: Array, weights: Array, *, restandardise: bool = False) -> Array:
@@ -268,7 +269,7 @@ def held_iccs(
 
     Parameters
     ----------
-    grid, jury, method : as for `like_for_like.like_for_like`
+    grid, jury, method : as for `clinicians.like_for_like`
     held : each clinician that is left out, and the responses of the comparison
     weights : shape (B, m)
 

@@ -8,7 +8,7 @@ import typer
 from data.errors import BadFile
 from data.guidelines import GUIDELINES, guideline
 from medjury.cli.files import write_files, write_json, writes_to
-from medjury.cli.options import Db, Json, study_of
+from medjury.cli.options import Db, Json, NoReps, study_of
 from medjury.cli.output import hint, progress, say, say_unnoted
 
 if TYPE_CHECKING:
@@ -21,14 +21,13 @@ Out = Annotated[
         "--out", metavar="FILE.html|.md", help="Write the dossier there.", callback=writes_to
     ),
 ]
-Reps = Annotated[int, typer.Option("--reps", min=1, hidden=True)]
 
 
 def dossier(
     context: typer.Context,
     to: To,
     out: Out = None,
-    reps: Reps = 2000,
+    reps: NoReps = 2000,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
