@@ -26,7 +26,7 @@ from calibration.rating_matrix import (
 from calibration.scores import Array, Flags, Integers
 from calibration.shared_notes import SAME_SCORE, TOO_FEW_RESPONSES
 from calibration.values import NAN, Method
-from calibration.weighted import held_iccs
+from calibration.weighted import held_iccs, pair_icc
 
 FRAGILE = 10  # pairs sharing fewer responses have an ICC that may be anything below 1
 LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
@@ -75,6 +75,11 @@ class ClinicianPairs:
         """Return the rows of the grid that some defined pair shares."""
         rows = [pair.shared for pair in self.defined]
         return np.unique(np.concatenate(rows)) if rows else np.array([], dtype=np.int64)
+
+    def icc_under(self, grid: RatingMatrix, weights: Array) -> Array:
+        """Return the mean ICC of the defined pairs under weights (B, m), see `weighted.pair_icc`."""
+        pairs = [(pair.first, pair.second, pair.shared) for pair in self.defined]
+        return pair_icc(grid, pairs, weights)
 
     @property
     def clinicians(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ jurors' columns gives the variance of every jury, in the sample and in each resa
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -37,6 +37,7 @@ from data.errors import BadInput, TooFew
 # Juror -> US dollars a response, None where not known; or what it takes -> that, by the parts' names.
 Prices = Mapping[str, float | Mapping[str, float | None] | None]
 Sizes = range
+Tick = Callable[[float], None]
 LARGEST = 5  # jurors of a jury, where no sizes are asked for
 MOST_CELLS = 2**26  # juries x resamples: half a gigabyte of replicates
 AT_ONCE = 4096  # juries; with more, resamples are not taken fewer at a time
@@ -133,7 +134,12 @@ class Ranking(Noted):
         return comb(len(self.pool), size)
 
 
-def jury_ranking(scope: Scope, sizes: Sizes | None = None, usd: Prices | None = None) -> Ranking:
+def jury_ranking(
+    scope: Scope,
+    sizes: Sizes | None = None,
+    usd: Prices | None = None,
+    tick: Tick | None = None,
+) -> Ranking:
     """Rank every jury that the scope's jurors can form by its ICC(C,2) with the clinicians.
 
     The ICC of a jury is that of `columns.column_icc`: z of every rater is over all of its own
@@ -151,6 +157,7 @@ def jury_ranking(scope: Scope, sizes: Sizes | None = None, usd: Prices | None = 
     usd : juror -> US dollars a verdict, or those of its parts
         None, or no entry, where the cost is not known. A part that several members of a jury
         take is paid once.
+    tick : told the share of the resamples that is done
 
     Returns
     -------
@@ -179,7 +186,7 @@ def jury_ranking(scope: Scope, sizes: Sizes | None = None, usd: Prices | None = 
         raise TooFew(
             f"{scope.name}: no response was rated by all of {', '.join(names)}; name fewer jurors"
         )
-    rows = _rows(scope, names, jury_pool(scope, names, sizes, pair.both), usd or {})
+    rows = _rows(scope, names, jury_pool(scope, names, sizes, pair.both), usd or {}, tick)
     n_responses = int((~np.isnan(pair.clinicians)).sum())
     notes = noted(*_notes(scope, names, rows[0], n_responses))
     return Ranking(names, sizes, tuple(rows), n_responses, notes=notes)
@@ -249,7 +256,9 @@ def jury_pool(scope: Scope, names: Sequence[str], sizes: Sizes, rows: Flags) -> 
     )
 
 
-def _rows(scope: Scope, names: Sequence[str], pool: JuryPool, usd: Prices) -> list[JuryRow]:
+def _rows(
+    scope: Scope, names: Sequence[str], pool: JuryPool, usd: Prices, tick: Tick | None
+) -> list[JuryRow]:
     """Return the rows by ICC, the highest first, of equal ones the smaller; undefined ones last."""
     grid, n = scope.grid, int(pool.rows.sum())
     instances = grid.instances(pool.rows)
@@ -259,7 +268,7 @@ def _rows(scope: Scope, names: Sequence[str], pool: JuryPool, usd: Prices) -> li
     without = np.concatenate([pool.icc(lot) for lot in lots])
     icc = np.where(n >= LEAST_RESPONSES, without[0], np.nan)
     order = np.argsort(-np.nan_to_num(icc, nan=-np.inf), kind="stable")
-    drawn, luck = _resampled(scope, pool, order)
+    drawn, luck = _resampled(scope, pool, order, tick)
     if instances < LEAST_CLUSTERS:
         drawn = drawn[:, :0]
     expected = expected_iccs(icc, drawn, luck, instances)
@@ -299,7 +308,9 @@ def _rows(scope: Scope, names: Sequence[str], pool: JuryPool, usd: Prices) -> li
     return rows
 
 
-def _resampled(scope: Scope, pool: JuryPool, order: Integers) -> tuple[Array, Array]:
+def _resampled(
+    scope: Scope, pool: JuryPool, order: Integers, tick: Tick | None
+) -> tuple[Array, Array]:
     """Return the ICCs of all juries in all resamples, (M, B), and the luck of each, (M,)."""
     options, many, instances = scope.options, len(pool.juries), scope.grid.n_clusters
     drawn = np.full((many, options.reps if instances >= LEAST_CLUSTERS else 0), np.nan)
@@ -310,7 +321,8 @@ def _resampled(scope: Scope, pool: JuryPool, order: Integers) -> tuple[Array, Ar
         drawn[:, start : start + len(lot)] = lot.T
         sums += gained
         start += len(lot)
-        scope.tick(len(lot))
+        if tick:
+            tick(start / options.reps)
     with np.errstate(invalid="ignore"):
         luck = sums[0] / sums[1]
     luck[order[0]] = luck[-1]

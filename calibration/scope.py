@@ -136,7 +136,6 @@ class Scope:
     metrics: tuple[str, ...]
     simulated: frozenset[str]
     options: AnalysisOptions
-    tick: Callable[[int], None]
     n_side_by_side: int = 1
 
     @property
@@ -168,7 +167,7 @@ def scopes(
 ) -> Iterator[Scope]:
     """Yield each benchmark, then "combined" if there are several.
 
-    `report` is told the share of the work done, from above 0 to 1, as a scope resamples.
+    `report` is told the share of the work done, from above 0 to 1, after each scope.
 
     Raises
     ------
@@ -180,11 +179,10 @@ def scopes(
     if not (all_composites.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
     names, all_repeats = _scope_names(scores), repeats(scores, options.criterion)
-    progress = report or _silent
     for place, name in enumerate(names):
-        advance = _Progress(progress, place, len(names), max(options.reps, 1))
-        yield _scope(scores, (all_composites, all_repeats), name, jury, options, advance)
-        progress((place + 1) / len(names))
+        yield _scope(scores, (all_composites, all_repeats), name, jury, options)
+        if report:
+            report((place + 1) / len(names))
 
 
 def checked_jury(scores: Scores, options: AnalysisOptions) -> PanelColumns | None:
@@ -265,7 +263,6 @@ def _scope(
     name: str,
     jury: PanelColumns | None,
     options: AnalysisOptions,
-    tick: Callable[[int], None],
 ) -> Scope:
     all_composites, all_repeats = read
     members = _members(scores, name, options.criterion)
@@ -285,22 +282,5 @@ def _scope(
         metrics=metrics,
         simulated=scores.simulated,
         options=options,
-        tick=tick,
         n_side_by_side=1 if name == COMBINED else len(scores.benchmarks),
     )
-
-
-class _Progress:
-    """Turns resamples done on one of several scopes into the share of all the work done."""
-
-    def __init__(self, report: Callable[[float], None], place: int, of: int, work: int) -> None:
-        self.report, self.place, self.of, self.work = report, place, of, work
-        self.done = 0
-
-    def __call__(self, resamples: int) -> None:
-        self.done += resamples
-        self.report((self.place + self.done / self.work) / self.of)
-
-
-def _silent(share: float) -> None:
-    """Report progress to nobody."""

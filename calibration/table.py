@@ -48,7 +48,7 @@ from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE
 from calibration.test_retest import intra_rater_row
 from calibration.values import COMBINED, NAN, AnalysisOptions, Method
 from calibration.verdict import JuryClaim, decisions
-from calibration.weighted import pair_icc, scorer_iccs
+from calibration.weighted import scorer_iccs
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
@@ -255,7 +255,7 @@ def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
     without = scorer_iccs(grid, [*scope.scorers.values()], method, weights)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
         yield _scorer_row(scope, scorer, panel, without[:, place])
-    yield clinicians_row(scope, pairs, pair_icc(grid, weights, scope.options.min_shared))
+    yield clinicians_row(scope, pairs, pairs.icc_under(grid, weights))
     if scope.jury and held:
         yield like_for_like_row(scope, scope.jury, held)
     if scope.repeats:

@@ -8,7 +8,6 @@ as if it were not there.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 
@@ -180,23 +179,20 @@ def _icc_of_raters(
     )
 
 
-def pair_icc(grid: RatingMatrix, weights: Array, min_shared: int = 2) -> Array:
-    """Return the mean ICC(C,2) of pairs of clinicians under weights (B, m), shape (B,).
+def pair_icc(
+    grid: RatingMatrix, pairs: Sequence[tuple[str, str, Integers]], weights: Array
+) -> Array:
+    """Return the mean ICC(C,2) of pairs of raters under weights (B, m), shape (B,).
 
-    Of pairs that share at least `min_shared` responses, z being over all that each rated; one that
-    a weighting leaves undefined is left out of its mean. NaN where none is defined.
+    `pairs` are two raters and the responses that they share, z being over all that each rated; one
+    that a weighting leaves undefined is left out of its mean. NaN where none is defined.
     """
-    clinicians = grid.of_kind("clinician")
-    known = ~np.isnan(grid.composites)
-    pairs = [
-        (a, b, np.flatnonzero(shared))
-        for a, b in combinations(clinicians.tolist(), 2)
-        if (shared := known[:, a] & known[:, b]).sum() >= max(min_shared, 2)
-    ]
+    columns = [grid.columns(pair[:2]) for pair in pairs]
+    shares = [shared for _, _, shared in pairs]
 
     def of_lot(lot: Weighted) -> Array:
         found = np.full((len(lot.weights), len(pairs)), np.nan)
-        for place, (a, b, shared) in enumerate(pairs):
+        for place, ((a, b), shared) in enumerate(zip(columns, shares, strict=True)):
             x, y, own = lot.values[shared, a], lot.values[shared, b], lot.weights[:, shared]
             factors = np.where(lot.factor[:, [a, b]] > 0, lot.factor[:, [a, b]], np.nan)
             # A rater's z is a line of the values: these are summed, and scaled after.

@@ -11,7 +11,6 @@ import pytest
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.clinicians import clinician_pairs
 from calibration.rating_matrix import RatingMatrix
-from calibration.weighted import pair_icc
 
 
 def grid_of(table, clusters=None):
@@ -64,7 +63,7 @@ def test_a_replicate_is_what_pingouin_finds_in_the_resample_written_out():
     clustered = grid_of(grid.composites, np.repeat(np.arange(30), 2))
     counts = next(draw_counts(30, reps=4, seed=0))
 
-    drawn = pair_icc(clustered, counts)
+    drawn = clinician_pairs(clustered).icc_under(clustered, counts)
 
     for ours, resample in zip(drawn, counts, strict=True):
         rows = np.repeat(np.arange(60), np.repeat(resample.astype(int), 2))
@@ -76,7 +75,7 @@ def test_drawing_everything_once_gives_the_mean_itself():
     grid = make_grid(seed=2)
     found = clinician_pairs(grid)
 
-    assert pair_icc(grid, np.ones((1, 60)))[0] == pytest.approx(found.icc)
+    assert found.icc_under(grid, np.ones((1, 60)))[0] == pytest.approx(found.icc)
 
 
 def test_z_is_over_all_of_a_clinicians_scores_and_not_over_the_shared_ones():
@@ -129,7 +128,7 @@ def test_an_exchangeable_pair_finds_the_true_reliability():
     grid = grid_of(table)
     found = clinician_pairs(grid)
 
-    drawn = replicates(partial(pair_icc, grid), BootstrapPlan(3000, 3000, reps=200))
+    drawn = replicates(partial(found.icc_under, grid), BootstrapPlan(3000, 3000, reps=200))
 
     assert found.icc == pytest.approx(2 / 3, abs=0.03)
     assert np.quantile(drawn, 0.025) < 2 / 3 < np.quantile(drawn, 0.975)

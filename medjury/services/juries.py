@@ -143,7 +143,7 @@ def rank_juries(
     made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}
     usd = {name: cost.usd_per_verdict for name, cost in costs.items()} | made_up
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        ranking = jury_ranking(_ticking(scope, tick), question.sizes, usd)
+        ranking = jury_ranking(scope, question.sizes, usd, tick)
     data, pool = fingerprint(scores.ratings), ", ".join(ranking.pool)
     entries = [
         _entry(
@@ -212,19 +212,6 @@ def _scope(scores: "Scores", jurors: Sequence[str], options: AnalysisOptions) ->
     if why := why_undefined_scope(scores, every[name]):
         raise TooFew(f"{name}: {why.text}; name another benchmark")
     return every[name]
-
-
-def _ticking(scope: "Scope", tick: Tick | None) -> "Scope":
-    """Return a scope that tells `tick` the share of its resamples that is done."""
-    done = 0
-
-    def advance(resamples: int) -> None:
-        nonlocal done
-        done += resamples
-        if tick:
-            tick(done / scope.options.reps)
-
-    return replace(scope, tick=advance)
 
 
 def _before(engine: Engine, entries: Sequence[Evaluation], *, rehearsal: bool) -> list[Composition]:

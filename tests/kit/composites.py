@@ -59,7 +59,6 @@ def scope_of(table, per=1, jury=JURY, simulated=(), **asked):
         metrics=metrics,
         simulated=frozenset(simulated),
         options=AnalysisOptions(**{"reps": 400, **asked}),
-        tick=lambda _: None,
     )
 
 

@@ -130,7 +130,6 @@ def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simu
         metrics=(),
         simulated=frozenset(simulated),
         options=AnalysisOptions(method=method, reps=reps, seed=seed),
-        tick=lambda resamples: None,
     )
 
 
