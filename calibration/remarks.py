@@ -67,18 +67,6 @@ def few_instances(instances: int) -> Note | None:
     return note("few_instances", words, least=FEW_INSTANCES)
 
 
-def shared_instances(responses: int, instances: int) -> Note | None:
-    """Warn that the F interval takes responses to one instance as independent."""
-    if responses <= instances:
-        return None
-    rest = ": the F interval takes them as independent, the jackknife does not"
-    return note(
-        "shared_instances",
-        f"{{responses}} responses from {{instances:instance}}{rest}",
-        f"several responses of an instance{rest}",
-        responses=responses,
-        instances=instances,
-    )
 
 
 def negative(icc: float, high: float, spearman: float) -> Note | None:

@@ -359,7 +359,6 @@ def _scorer_notes(
     yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
     yield remarks.few_instances(instances)
-    yield remarks.shared_instances(int(both.sum()), instances)
     yield remarks.simulated(scope.simulated & {*panel.members, *clinicians})
 
 

@@ -208,7 +208,6 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
             *_repeat_notes(scope, pairs),
             remarks.unpaired(len(scope.repeats.unpaired)),
             remarks.few_instances(instances),
-            remarks.shared_instances(composites["response_id"].nunique(), instances),
             remarks.simulated(scope.simulated & set(composites["rater"])),
         ),
     )

@@ -11,7 +11,6 @@ from calibration.tables.spec import parted, table_notes
 ENDS = Interval(0.1, 0.6)
 LOUD = noted(
     remarks.few_instances(5),
-    remarks.shared_instances(8, 4),
     remarks.negative(-0.2, 0.1, 0.0),
     remarks.negative(-0.2, -0.1, -0.3),
     remarks.no_variance(["dr_a"]),

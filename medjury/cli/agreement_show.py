@@ -23,7 +23,6 @@ from medjury.cli.output import (
 from medjury.services.calibrate import Calibration
 
 FEW_NOTES = 3  # that change how the table is read; --notes has all
-ELSEWHERE = ("shared_instances", "includes_zero")  # of F alone; the decision says it
 ABOUT = (
     "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees. Like "
     "for like is a difference: the jury's ICC with the other clinicians minus a held-out clinician's."
@@ -113,7 +112,7 @@ def _show_benchmark(
     show_table(table, json_to, notes=shown.notes)
     if not shown.notes:
         telling_notes = [
-            note for note in table.notes if not note.is_quiet and note.code not in ELSEWHERE
+            note for note in table.notes if not note.is_quiet and note.code != "includes_zero"
         ]
         for note in telling_notes[:FEW_NOTES]:
             say(f"  {note.text}", json_to)
