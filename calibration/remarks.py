@@ -67,8 +67,6 @@ def few_instances(instances: int) -> Note | None:
     return note("few_instances", words, least=FEW_INSTANCES)
 
 
-
-
 def negative(icc: float, high: float, spearman: float) -> Note | None:
     """Say what a scorer's ICC below 0 means: nothing in common, or the opposite order."""
     if not icc < 0:

@@ -4,7 +4,7 @@ import atexit
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
@@ -16,7 +16,6 @@ from sqlalchemy import (
     URL,
     Connection,
     Engine,
-    Executable,
     create_engine,
     event,
     inspect,
@@ -34,15 +33,13 @@ from sqlmodel import Session
 
 from data import DEFAULT_STUDY_URL
 from data.errors import BadInput, NoStudy
+from data.record import WRITTEN, Written, refuse_unlogged
 
 BUSY_SECONDS = 10
 # To PostgreSQL, that a process keeps open: a new one costs the server a process with empty caches.
 CONNECTIONS = 15
 # The lock of PostgreSQL that whoever writes to a study holds: clinicians who rate share it.
 WRITER = 6_337_590
-LAST = "last statements"
-Values = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-Statement = tuple[Executable, Values]
 FORBIDDEN = ("42501", "25006")  # PostgreSQL's codes for no right to do it, and read-only
 ROOM = "make room on its disk and try again; nothing of it was stored"
 READ_ONLY = "it can only be read; use a copy of it in a place that you may write to"
@@ -80,7 +77,7 @@ HINTS = (  # part of what a database complains of, names in it blanked -> what t
     ("connection", SERVER),
 )
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "study_2"  # the revision in migrations/versions/0001_study.py
+HEAD = "study_3"  # the revision in migrations/versions/0001_study.py
 
 _opened: WeakSet[Engine] = WeakSet()
 _moment: ContextVar[tuple[Engine | None, Session | None]] = ContextVar(
@@ -178,12 +175,11 @@ def _remedy(error: BaseException | None, reason: str) -> str:
 
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
-    """Open one writing transaction, alone in the study: all of it is stored, or nothing."""
-    with (
-        database_errors(engine.url),
-        Session(_writing(engine, "alone")) as session,
-        session.begin(),
-    ):
+    """Open one writing transaction, alone in the study: all of it is stored, or nothing.
+
+    Rows that no event seals at its end are an error of the program: see `data.record.log`.
+    """
+    with _recorded(engine, "alone") as session:
         yield session
 
 
@@ -191,35 +187,22 @@ def transaction(engine: Engine) -> Iterator[Session]:
 def shared_transaction(engine: Engine) -> Iterator[Session]:
     """Open one writing transaction beside others of this kind; it excludes those of `transaction`.
 
-    It writes only to what it has locked by `FOR UPDATE`, or adds rows. On SQLite it is alone. What
-    it wrote by `write_last` is sent with the commit, in one round trip.
+    It writes only to what it has locked by `FOR UPDATE`, or adds rows. On SQLite it is alone.
     """
-    last: list[Statement] = []
+    with _recorded(engine, "shared") as session:
+        yield session
+
+
+@contextmanager
+def _recorded(engine: Engine, writes: str) -> Iterator[Session]:
     with (
         database_errors(engine.url),
-        Session(_writing(engine, "shared")) as session,
+        Session(_writing(engine, writes), info={WRITTEN: Written()}) as session,
         session.begin(),
     ):
-        if engine.dialect.name == "postgresql":
-            session.info[LAST] = last
         yield session
         session.flush()
-        if last:
-            _end(session, last)
-
-
-def write_last(
-    session: Session, statement: Executable, values: Values, *, first: bool = False
-) -> None:
-    """Execute a statement whose answer nobody reads: with the commit, where that saves a wait.
-
-    With `first`, it is the first of those.
-    """
-    last: list[Statement] | None = session.info.get(LAST)
-    if last is None:
-        session.execute(statement, values)
-    else:
-        last.insert(0 if first else len(last), (statement, values))
+        refuse_unlogged(session)
 
 
 @contextmanager
@@ -261,24 +244,10 @@ def glance(engine: Engine) -> Iterator[Session]:
         yield session
 
 
-def _end(session: Session, statements: Sequence[Statement]) -> None:
-    """Execute what comes last in a transaction, and commit."""
-    from data.round_trips import commit_here, together  # psycopg is there only for PostgreSQL
-
-    with together(session):
-        for statement, parameters in statements:
-            session.execute(statement, parameters)
-        commit_here(session)
-
-
 @lru_cache(maxsize=32)
 def _writing(engine: Engine, writes: str) -> Engine:
-    """Return an engine on the same connections whose transactions begin by taking the lock.
-
-    psycopg would wait for the answer to a BEGIN of its own, so `_begin_postgres` sends one.
-    """
-    level = {"isolation_level": "AUTOCOMMIT"} if engine.dialect.driver == "psycopg" else {}
-    return engine.execution_options(writes=writes, **level)
+    """Return an engine on the same connections whose transactions begin by taking the lock."""
+    return engine.execution_options(writes=writes)
 
 
 @lru_cache(maxsize=16)
@@ -300,21 +269,16 @@ def _autocommit(engine: Engine) -> Engine:
 def _engine(url: str | URL) -> Engine:
     """Return an engine with the settings each kind of database needs."""
     sqlite = make_url(url).get_backend_name() == "sqlite"
-    by_psycopg = make_url(url).get_dialect().driver == "psycopg"
     settings: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_use_lifo": True}
     if sqlite:
         settings = {"connect_args": {"timeout": BUSY_SECONDS}}
-    engine = create_engine(url, **settings, pool_pre_ping=not sqlite and not by_psycopg)
+    engine = create_engine(url, **settings, pool_pre_ping=not sqlite)
     _opened.add(engine)
     if sqlite:
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin)
     elif engine.dialect.name == "postgresql":
         event.listen(engine, "begin", _begin_postgres)
-    if by_psycopg:
-        from data.round_trips import listen
-
-        listen(engine)
     return engine
 
 
@@ -333,15 +297,8 @@ def _begin_postgres(connection: Connection) -> None:
     if not writes:
         return
     lock = "pg_advisory_xact_lock_shared" if writes == "shared" else "pg_advisory_xact_lock"
-    statements = [f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'", f"SELECT {lock}({WRITER})"]
-    if connection.dialect.driver == "psycopg":
-        from data.round_trips import send_first
-
-        raw: Any = connection.connection.driver_connection
-        send_first(raw, ["BEGIN", *statements])
-        return
-    for statement in statements:
-        connection.exec_driver_sql(statement)
+    waits = f"set_config('lock_timeout', '{BUSY_SECONDS}s', true)"
+    connection.exec_driver_sql(f"SELECT {waits}, {lock}({WRITER})")
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:

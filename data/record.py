@@ -1,34 +1,69 @@
-"""The record of a study: what each table has under its digest, and the record's head as a file.
+"""The record of a study: events that each carry the hash of the one before and seal what an act wrote.
 
-`SEALS` drives what the store digests, what `verify` compares, and the test that changes every cell
-of a study. A column that stands nowhere here fails that test.
+Whatever a transaction writes is noted as it is flushed (`Written`), and `log` seals it in the event of
+the act that wrote it. Of each row the columns that never change are sealed once, and those that may
+change (`CHANGES`) with every change, each by an act that may write to the table (`ACTS`). What stands
+nowhere here is under a seal.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, cast
 
-from data.errors import BadFile, BadInput
+from sqlalchemy import Float, Insert, Row, event, func, insert, inspect, text
+from sqlalchemy import Table as DbTable
+from sqlalchemy import update as update_rows
+from sqlalchemy.orm import ORMExecuteState, UOWTransaction
+from sqlmodel import Session, desc, select
+
+from data.errors import BadFile, BadInput, NotAllowed
+from data.schema import Event, Setting, Table, now
+from data.settings import Settings
 
 Key = int | str
+Leaves = dict[Key, bytes]
+GENESIS = "0" * 64
+LOCKED, REOPENED = "locked", "reopened"  # also the setting that says since when
+RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
+REVIEWED = "response reviewed"
 RUN, TRAINING = "jury_run", "training:"
 SALT_BYTES = 16
+CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
+WRITTEN, COPIED = "written", "copied"
+SHOWN = 5  # keys named in a message
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
-ACT = {"id": "the order of the events", "batch": "the event that names it"}
-MASKING = "the event that masked the response"
+_LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
+_LOCKED = select(Setting.value).where(Setting.key == LOCKED)
+
 WORKING = "work at a provider that is not done: what comes of it is stored, and sealed, as calls"
-CALL = (
-    *("number", "request_sha256", "sent", "raw", "status", "reason", "tokens_in", "tokens_out"),
-    *("tokens_cached", "tokens_reasoning", "usd", "price_source", "latency_seconds"),
-    *("request_id", "returned_model", "at"),
-    *("tokens_cache_write", "usd_cached", "usd_cache_write", "usd_out"),
-)
+# Column that no event seals -> why a change of it moves no figure, no right and no name.
+UNSEALED: Mapping[str, Mapping[str, str]] = {
+    "assignment": {
+        "draft": "what a clinician has entered and not submitted: it counts nowhere, and they "
+        "see it before they submit it",
+        "draft_seq": "the number of the draft: it keeps two windows of one clinician apart",
+        "submitted_seq": "the number of the draft that was submitted: as `draft_seq`",
+        "seconds_active": "grows with each draft; the time that a rating took is "
+        "`submission.seconds`, which is sealed. Only working time is told from it",
+        "opened_at": "when a response was first shown; the record says when it was rated, "
+        "recused, or its reference opened",
+    },
+    "jury_batch": dict.fromkeys(
+        (
+            *("state", "provider_id", "input_file", "counts", "reason"),
+            *("asked", "submitted", "closed"),
+        ),
+        WORKING,
+    ),
+    "jury_request": {"outcome": WORKING},
+}
 # Of these settings a part is sealed: the rest is rewritten with each draft, or each few seconds.
 SEALED_PARTS: Mapping[str, tuple[str, ...]] = {
     TRAINING: ("ended", "rounds"),
@@ -40,6 +75,130 @@ UNSEALED_PARTS: Mapping[str, str] = {
     RUN: "whether the run that is on still lives and what it told last: a line on a screen; "
     "who started it, and what it asks for, is sealed",
 }
+# Held otherwise: the text by `response.commitment`, what is superseded by the ratings, events by the chain.
+HELD = {"response": ("text", "salt"), "superseded": ("rating",), "event": tuple(Event.model_fields)}
+# Columns that a later act may change; all others of a row stay what they were when it was added.
+CHANGES: Mapping[str, tuple[str, ...]] = {
+    "benchmark": ("category", "subcategory", "rubric_sha256"),
+    "response": ("shown",),
+    "rater": ("specialty",),
+    "account": ("email", "ended"),
+    "access": ("used", "revoked"),
+    "assignment": ("state", "revision", "done_at", "previous", "reference_opened_at"),
+    "expert": ("score", "why"),
+    "intent": ("counted",),
+    "improvement": ("opened", "learned", "result"),
+    "setting": ("value",),
+    "composition": (
+        *("icc", "n_responses", "fingerprint", "simulated", "compared", "times", "last_at"),
+    ),
+}
+DELETED = {"assignment", "intent", "setting"}  # of all other tables no row ever goes
+# Act -> the tables that it may write to.
+ACTS: Mapping[str, frozenset[str]] = {
+    action: frozenset(tables.split())
+    for action, tables in {
+        "responses imported": "instance response authorship subgroup",
+        "benchmark added": "benchmark",
+        "rubric added": "rubric",
+        "rubric set": "benchmark",
+        "place in the taxonomy set": "benchmark",
+        "points imported": "point_set",
+        "authors masked": "response mask setting",
+        "searched for authors": "setting",
+        "possible names left": "",
+        "ratings imported": "rater rating",
+        "failed verdicts imported": "",
+        "responses assigned": "assignment setting",
+        "assignment taken back": "assignment",
+        "free place taken": "assignment",
+        "adjudication assigned": "assignment setting",
+        "rated": "rating remark span submission assignment",
+        "recused": "assignment remark",
+        "reference opened": "assignment",
+        "flag answered": "remark",
+        "answer seen": "remark",
+        REVIEWED: "review",
+        "expert scores imported": "expert setting",
+        "training answered": "drill",
+        "training passed": "",
+        "training not passed": "",
+        "training stands": "setting",
+        "training waived": "",
+        "clinician added": "rater",
+        "specialty said": "rater",
+        "person added": "account",
+        "person let back in": "account",
+        "person shut out": "account",
+        "e-mail given": "account access",
+        "e-mail changed": "account access",
+        "e-mail removed": "account access",
+        "reminder sent": "",
+        "code issued": "access",
+        "codes revoked": "access",
+        "signed in": "access",
+        "signed out": "",
+        "key made": "setting",
+        LOCKED: "setting",
+        REOPENED: "setting",
+        "unblinded": "",
+        "protocol set": "",
+        "study described": "study_text setting",
+        "consent given": "setting",
+        "setting changed": "setting",
+        "panel kept": "setting",
+        "panel forgotten": "setting",
+        "jury run started": "setting",
+        "jury run stopped": "",
+        "juror added": "rater",
+        "jurors asked": "attempt",
+        "jurors rated": "attempt rating",
+        "references checked": "reference_check",
+        "rubrics proposed": "proposal",
+        "calls in flight": "intent",
+        "calls carried over": "intent",
+        "batch prepared": "jury_batch jury_request",
+        "improvement begun": "improvement",
+        "rubric learned": "improvement",
+        "test part opened": "improvement",
+        "improvement ended": "improvement",
+        "routing rule kept": "",
+        "juries evaluated": "composition",
+        "report frozen": "report",
+        "report withdrawn": "",
+        RESTORED: "setting",
+        AUTHORS_ADDED: "",
+        "findings accepted": "",
+    }.items()
+}
+# Act that writes settings -> how the keys of those begin.
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "authors masked": ("searched_for_authors",),
+    "searched for authors": ("searched_for_authors",),
+    "responses assigned": ("per_response",),
+    "adjudication assigned": ("signing_key",),
+    "expert scores imported": ("training",),
+    "training stands": (TRAINING,),
+    "key made": ("session_key", "signing_key"),
+    LOCKED: (LOCKED,),
+    REOPENED: (LOCKED,),
+    "study described": ("study_text", "consent_text"),
+    "consent given": ("consent:",),
+    "setting changed": tuple(Settings().as_text()),
+    "panel kept": ("panel:",),
+    "panel forgotten": ("panel:",),
+    "jury run started": (RUN,),
+    RESTORED: ("training",),
+}
+# Who comes and goes, and what is made of the figures: that is no change of a locked study.
+WHILE_LOCKED = {
+    *("signed in", "signed out", "code issued", "codes revoked", "key made", "reminder sent"),
+    *("person added", "person let back in", "person shut out"),
+    *("e-mail given", "e-mail changed", "e-mail removed"),
+    *("juries evaluated", "report frozen", "report withdrawn", "routing rule kept", "unblinded"),
+    *(RESTORED, AUTHORS_ADDED, "findings accepted"),
+}
+
 FIRST_LINE = "medjury head 1"
 HEAD_ENDING = ".head"
 MOST_HEAD_BYTES = 10_000
@@ -47,189 +206,6 @@ EVENT_HASH = re.compile("[0-9a-f]{64}")
 HEAD_LINES = re.compile(
     rf"{FIRST_LINE}\nstudy ([0-9a-f]{{64}})\nevents (0|[1-9][0-9]{{0,17}})\nhead ([0-9a-f]{{64}})\n"
 )
-
-
-class How(StrEnum):
-    """How rows of a table are sealed in the record.
-
-    KEYS: events name rows by their keys with a digest, and the newest that names a row counts.
-    ACT: `batch` names the act that wrote the row, whose event has a digest of all its rows.
-    OWN: the events of the table's own acts say what it must hold.
-    """
-
-    KEYS = "keys"
-    ACT = "act"
-    OWN = "own"
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """How one table, or some of its columns, is sealed in the record.
-
-    Attributes
-    ----------
-    columns
-        Under the digest, for KEYS with the key first.
-    checked
-        Column that `verify` compares with something else -> with what.
-    left_out
-        Column that nothing is compared with -> why a change of it moves no figure, right or name.
-    table
-        Name of the table, where it is not that of the part.
-    """
-
-    how: How
-    columns: tuple[str, ...] = ()
-    checked: Mapping[str, str] = field(default_factory=dict)
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    table: str = ""
-
-
-SEALS: Mapping[str, Sealed] = {
-    "rubric": Sealed(How.KEYS, ("sha256", "name", "version", "body", "added")),
-    "study_text": Sealed(How.KEYS, ("sha256", "body", "added")),
-    "benchmark": Sealed(How.KEYS, ("name", "category", "subcategory", "rubric_sha256")),
-    "instance": Sealed(
-        How.KEYS,
-        ("id", "benchmark", "instance_id", "context", "prompt", "reference", "checklist"),
-    ),
-    "point_set": Sealed(
-        How.ACT,
-        ("instance", "benchmark_rubric", "rubric_sha256", "author", "at"),
-        ACT,
-    ),
-    "response": Sealed(
-        How.KEYS,
-        ("id", "response_id", "instance", "commitment"),
-        checked={
-            "text": "the commitment",
-            "salt": "the commitment",
-            "shown": MASKING,
-        },
-    ),
-    "authorship": Sealed(How.KEYS, ("response", "model", "salt")),
-    "mask": Sealed(
-        How.OWN,
-        checked=dict.fromkeys(("id", "response", "start", "end", "text", "at"), MASKING),
-    ),
-    "subgroup": Sealed(How.ACT, ("response", "name", "value"), ACT),
-    "rater": Sealed(
-        How.KEYS,
-        ("id", "kind", "handle", "family", "pseudonym", "specialty", "simulated", "profile"),
-    ),
-    "account": Sealed(
-        How.KEYS, ("id", "name", "role", "email", "rater", "created", "ended", "salt")
-    ),
-    "access": Sealed(
-        How.KEYS,
-        ("lookup", "account", "secret_hash", "once", "created", "expires", "used", "revoked"),
-    ),
-    "rating": Sealed(
-        How.ACT,
-        (
-            *("response", "rater", "criterion", "score", "rubric_sha256", "pass_", "replicate"),
-            *("comment", "at"),
-        ),
-        ACT,
-    ),
-    "superseded": Sealed(How.OWN, checked={"rating": "the ratings"}),
-    "assignment": Sealed(
-        How.KEYS,
-        ("id", "code", "rater", "response", "position", "pass_", "assigned_at"),
-        left_out={
-            "draft": "what a clinician has entered and not submitted: it counts nowhere, and they "
-            "see it before they submit it",
-            "draft_seq": "the number of the draft: it keeps two windows of one clinician apart",
-            "submitted_seq": "the number of the draft that was submitted: as `draft_seq`",
-            "seconds_active": "grows with each draft; the time that a rating took is "
-            "`submission.seconds`, which is sealed. Only working time is told from it",
-            "opened_at": "when a response was first shown; the record says when it was rated, "
-            "recused, or its reference opened",
-        },
-    ),
-    "progress": Sealed(
-        How.KEYS,
-        ("id", "state", "revision", "done_at", "previous", "reference_opened_at"),
-        table="assignment",
-    ),
-    "remark": Sealed(How.ACT, ("assignment", "kind", "text", "revision", "at", "about"), ACT),
-    "submission": Sealed(
-        How.ACT,
-        ("assignment", "revision", "comment", "seconds", "study_text", "appearance", "at"),
-        ACT,
-    ),
-    "span": Sealed(
-        How.ACT,
-        (
-            *("assignment", "criterion", "start", "end", "text", "error", "note", "revision"),
-            *("at", "side", "severity", "linked"),
-        ),
-        ACT,
-    ),
-    "review": Sealed(How.ACT, ("response", "reviewer", "kind", "text", "at"), ACT),
-    "expert": Sealed(
-        How.OWN,
-        checked=dict.fromkeys(
-            ("response", "criterion", "score", "why"), "the newest import of expert scores"
-        ),
-        left_out={"id": "nothing refers to it, and the order of experts' scores counts nowhere"},
-    ),
-    "drill": Sealed(How.KEYS, ("id", "rater", "response", "round", "scores", "at")),
-    "attempt": Sealed(
-        How.KEYS, ("id", "rater", "response", "rubric_sha256", "replicate", *CALL, "distribution")
-    ),
-    "reference_check": Sealed(How.KEYS, ("id", "instance", "rater", "absent", "facts", *CALL)),
-    "improvement": Sealed(
-        How.KEYS, ("id", "at", "rubric_sha256", "asked", "split", "opened", "learned", "result")
-    ),
-    "proposal": Sealed(
-        How.KEYS, ("id", "improvement", "rater", "round", "parent", "rubric_sha256", *CALL)
-    ),
-    "intent": Sealed(
-        How.KEYS,
-        ("key", "rater", "response", "instance", "replicate", "usd_most", "at", "counted"),
-    ),
-    "jury_batch": Sealed(
-        How.KEYS,
-        ("id", "marker", "rater", "host", "requests", "sent", "prepared"),
-        left_out=dict.fromkeys(
-            (
-                *("state", "provider_id", "input_file", "counts", "reason"),
-                *("asked", "submitted", "closed"),
-            ),
-            WORKING,
-        ),
-    ),
-    "jury_request": Sealed(
-        How.ACT,
-        ("custom_id", "response", "replicate", "rubric_sha256", "request_sha256", "usd_most"),
-        checked={"batch": "the event that prepared the batch"},
-        left_out={"outcome": WORKING},
-    ),
-    "event": Sealed(
-        How.OWN,
-        checked={
-            "id": "the order of the chain",
-            **dict.fromkeys(("at", "actor", "action", "detail", "previous", "sha256"), "the chain"),
-        },
-    ),
-    "report": Sealed(
-        How.OWN,
-        checked=dict.fromkeys(("id", "at", "fingerprint", "body"), "the event that froze it"),
-    ),
-    "setting": Sealed(How.KEYS, ("key", "value")),
-    "composition": Sealed(
-        How.OWN,
-        checked=dict.fromkeys(
-            (
-                *("key", "jurors", "needed", "benchmark", "instances", "criterion", "method"),
-                *("simulated", "compared", "icc", "n_responses", "fingerprint", "times"),
-                *("first_at", "last_at"),
-            ),
-            "the events of its evaluations",
-        ),
-    ),
-}
 
 
 def canonical_values(values: Iterable[object]) -> bytes:
@@ -240,23 +216,8 @@ def canonical_values(values: Iterable[object]) -> bytes:
 
 @lru_cache(maxsize=256)
 def _utc_text(time: datetime) -> str:
-    """Return a time as its rows are digested; rows that were written together share it."""
+    """Return a time as its rows are sealed; rows that were written together share it."""
     return time.astimezone(UTC).isoformat()
-
-
-def table_of(part: str) -> str:
-    """Return the table that a part of `SEALS` is of."""
-    return SEALS[part].table or part
-
-
-def leaf_of(cells: Sequence[object]) -> bytes:
-    """Return the SHA-256 of one row."""
-    return hashlib.sha256(canonical_values(cells)).digest()
-
-
-def joined(leaves: Iterable[bytes]) -> str:
-    """Return one SHA-256 for rows that were sealed together, from their own."""
-    return hashlib.sha256(b"".join(leaves)).hexdigest()
 
 
 def commitment(salt: str, text: str) -> str:
@@ -264,10 +225,19 @@ def commitment(salt: str, text: str) -> str:
     return hashlib.sha256(canonical_values([salt, text])).hexdigest()
 
 
+def new_salt() -> str:
+    """Return a random salt."""
+    return secrets.token_hex(SALT_BYTES)
+
+
+def joined(leaves: Iterable[bytes]) -> str:
+    """Return one SHA-256 for rows that were sealed together, from their own."""
+    return hashlib.sha256(b"".join(leaves)).hexdigest()
+
+
 def sealed_setting(key: str, value: str) -> object:
     """Return the sealed part of a setting's value: all of it, but for `SEALED_PARTS`."""
-    kind = TRAINING if key.startswith(TRAINING) else key
-    names = SEALED_PARTS.get(kind)
+    names = SEALED_PARTS.get(TRAINING if key.startswith(TRAINING) else key)
     if names is None:
         return value
     try:
@@ -275,6 +245,276 @@ def sealed_setting(key: str, value: str) -> object:
         return [stored.get(name) for name in names]
     except (ValueError, AttributeError):
         return value
+
+
+class Columns:
+    """What of one table's rows is sealed.
+
+    Attributes
+    ----------
+    key : name of the primary key
+    lasting : columns that are sealed once, the key first
+    changing : columns that are sealed with each change, after the salt if there is one
+    """
+
+    def __init__(self, table: DbTable) -> None:
+        self.name, self.key = table.name, next(iter(table.primary_key)).name
+        moving = CHANGES.get(table.name, ())
+        out = {*UNSEALED.get(table.name, ()), *HELD.get(table.name, ()), *moving, self.key}
+        rest = sorted({*table.c.keys()} - out)
+        self.lasting = (self.key, *rest)
+        self.changing = (*(name for name in rest if name == "salt"), *moving) if moving else ()
+        self._floats = {one.name for one in table.columns if isinstance(one.type, Float)}
+
+    def lasting_leaf(self, row: Mapping[str, Any]) -> bytes:
+        """Return the SHA-256 of what never changes of a row."""
+        return self._leaf(row, self.lasting)
+
+    def changing_leaf(self, row: Mapping[str, Any]) -> bytes:
+        """Return the SHA-256 of what may change of a row: the same for rows that are alike in it."""
+        if self.name == "setting":
+            row = {"value": sealed_setting(row["key"], row["value"])}
+        return self._leaf(row, self.changing)
+
+    def _leaf(self, row: Mapping[str, Any], names: Sequence[str]) -> bytes:
+        cells = [row[name] for name in names]
+        if self._floats:  # where a whole number is read back as one of them
+            cells = [
+                float(cell) if name in self._floats and isinstance(cell, int) else cell
+                for name, cell in zip(names, cells, strict=True)
+            ]
+        return hashlib.sha256(canonical_values([self.name, *cells])).digest()
+
+
+@cache
+def columns_of_table(name: str) -> Columns:
+    """Return what of a table's rows is sealed."""
+    return Columns(Table.metadata.tables[name])
+
+
+@dataclass
+class Written:
+    """What a transaction has written and no event seals yet: table -> key -> SHA-256 of the row.
+
+    Attributes
+    ----------
+    added : of the columns that never change, of new rows
+    changed : of those that may, of new and of changed rows
+    gone : as `added`, of deleted rows, as they were
+    """
+
+    added: dict[str, Leaves] = field(default_factory=dict)
+    changed: dict[str, Leaves] = field(default_factory=dict)
+    gone: dict[str, Leaves] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> set[str]:
+        """Return the tables that were written to."""
+        return {*self.added, *self.changed, *self.gone}
+
+    def add(self, table: str, row: Mapping[str, Any]) -> None:
+        """Note a new row, of which all columns are known."""
+        sealed = columns_of_table(table)
+        key = row[sealed.key]
+        self.added.setdefault(table, {})[key] = sealed.lasting_leaf(row)
+        if sealed.changing:
+            self.changed.setdefault(table, {})[key] = sealed.changing_leaf(row)
+
+    def change(self, table: str, row: Mapping[str, Any]) -> None:
+        """Note a row of which a column that may change was changed."""
+        sealed = columns_of_table(table)
+        self.changed.setdefault(table, {})[row[sealed.key]] = sealed.changing_leaf(row)
+
+    def delete(self, table: str, row: Mapping[str, Any]) -> None:
+        """Note a row that was deleted."""
+        sealed = columns_of_table(table)
+        self.gone.setdefault(table, {})[row[sealed.key]] = sealed.lasting_leaf(row)
+
+    def seals(self, tables: Iterable[str]) -> dict[str, Any]:
+        """Return what an event says of some tables, and forget it: table -> see `Seal`."""
+        said: dict[str, Any] = {}
+        for table in sorted(tables):
+            added = self.added.pop(table, {})
+            changed, gone = self.changed.pop(table, {}), self.gone.pop(table, {})
+            seal: dict[str, Any] = {}
+            if added:
+                keys = sorted(added)
+                seal |= {"added": _runs(keys), "sha256": joined(added[key] for key in keys)}
+            if changed:
+                of_leaf: dict[str, list[Key]] = {}
+                for key in sorted(changed):
+                    of_leaf.setdefault(changed[key].hex(), []).append(key)
+                seal["changed"] = {leaf: _runs(keys) for leaf, keys in of_leaf.items()}
+            if gone:
+                seal["gone"] = [[key, gone[key].hex()] for key in sorted(gone)]
+            if seal:
+                said[table] = seal
+        return said
+
+
+def _runs(keys: Sequence[Key]) -> list[Any]:
+    """Return keys, whole numbers as runs from first to last."""
+    runs: list[Any] = []
+    for key in keys:
+        if not isinstance(key, int):
+            runs.append(key)
+        elif runs and runs[-1][1] == key - 1:
+            runs[-1][1] = key
+        else:
+            runs.append([key, key])
+    return runs
+
+
+def keys_of(runs: Sequence[Any]) -> Iterator[Key]:
+    """Yield the keys that a seal names: texts, and runs of whole numbers."""
+    for run in runs:
+        if isinstance(run, list):
+            yield from range(run[0], run[1] + 1)
+        else:
+            yield run
+
+
+@event.listens_for(Session, "after_flush")
+def _note(session: Session, _: UOWTransaction) -> None:
+    """Note what a flush writes; refuse what would change or delete what never is."""
+    written: Written | None = session.info.get(WRITTEN)
+    if written is None:
+        return
+    for row in session.new:
+        if (sealed := _sealed(row)) is not None:
+            written.add(sealed.name, row.__dict__)
+    for row in session.dirty:
+        if (sealed := _sealed(row)) is not None:
+            _note_change(row, sealed, written)
+    for row in session.deleted:
+        if (sealed := _sealed(row)) is not None:
+            if sealed.name not in DELETED:
+                raise RuntimeError(f"{sealed.name}: no row of it is ever deleted")
+            written.delete(sealed.name, {name: getattr(row, name) for name in sealed.lasting})
+
+
+def _sealed(row: object) -> Columns | None:
+    """Return what of a row is sealed, None of an event, which seals others."""
+    return None if isinstance(row, Event) else columns_of_table(str(cast(Table, row).__tablename__))
+
+
+def _note_change(row: object, sealed: Columns, written: Written) -> None:
+    history = {one.key: one.history for one in inspect(row).attrs if one.history.has_changes()}
+    if lasting := history.keys() & {*sealed.lasting, *HELD.get(sealed.name, ())}:
+        raise RuntimeError(
+            f"{sealed.name}: {', '.join(sorted(lasting))} of a stored row never changes"
+        )
+    if not history.keys() & {*sealed.changing}:
+        return
+    present = {name: getattr(row, name) for name in (sealed.key, *sealed.changing)}
+    if sealed.name == "setting":  # of which a part may be sealed
+        before = history["value"].deleted
+        stored = before and sealed_setting(present["key"], before[0])
+        if before and stored == sealed_setting(present["key"], present["value"]):
+            return
+    written.change(sealed.name, present)
+
+
+@event.listens_for(Session, "do_orm_execute")
+def _refuse_unseen(state: ORMExecuteState) -> None:
+    """Refuse what would go past the unit of work, and so past the record."""
+    writes = state.is_insert or state.is_update or state.is_delete
+    if writes and WRITTEN in state.session.info and COPIED not in state.execution_options:
+        raise RuntimeError(
+            "write rows through the session, or by `add_rows`: the record must see them"
+        )
+
+
+def add_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert many rows at once; only for who has the study alone, as keys are read afterwards."""
+    if not rows:
+        return
+    table = model.metadata.tables[str(model.__tablename__)]
+    name, sealed, defaults = table.name, columns_of_table(table.name), _defaults(model)
+    whole = [{**defaults, **row} for row in rows]
+    key = table.c[sealed.key]
+    is_numbered = sealed.key == "id" and "id" not in whole[0]
+    last = session.scalar(select(func.max(key))) or 0 if is_numbered else 0
+    session.execute(insertion(model), whole, execution_options={COPIED: True})
+    keys = session.scalars(select(key).where(key > last).order_by(key)).all() if is_numbered else ()
+    written: Written = session.info[WRITTEN]
+    for place, row in enumerate(whole):
+        written.add(name, {**row, "id": keys[place]} if is_numbered else row)
+
+
+@cache
+def insertion(model: type[Table]) -> Insert:
+    """Return the statement that adds rows; making one costs more than running it."""
+    return insert(model.metadata.tables[str(model.__tablename__)]).inline()  # no key is asked for
+
+
+def _defaults(model: type[Table]) -> Mapping[str, Any]:
+    """Return what a row has in each column that nothing is said of."""
+    fields = model.model_fields.items()
+    optional = {name: one for name, one in fields if name != "id" and not one.is_required()}
+    return {name: one.get_default(call_default_factory=True) for name, one in optional.items()}
+
+
+def update_unsealed(session: Session, model: type[Table], *where: Any, **values: Any) -> None:
+    """Change columns that no event seals."""
+    if sealed := values.keys() - UNSEALED.get(str(model.__tablename__), {}).keys():
+        raise RuntimeError(f"{model.__tablename__}: {', '.join(sorted(sealed))} is sealed")
+    session.execute(
+        update_rows(model).where(*where).values(**values), execution_options={COPIED: True}
+    )
+
+
+def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) -> None:
+    """Append one event, with seals of what its act wrote, inside the caller's transaction.
+
+    Of what was written and not sealed yet, the tables that the act may write to are its own.
+    """
+    session.flush()
+    written: Written = session.info.get(WRITTEN) or Written()
+    seals = written.seals(ACTS[action])
+    at, said = now(), dict(detail) | ({"sealed": seals} if seals else {})
+    if session.get_bind().dialect.name == "postgresql":  # whoever rates writes beside others
+        session.execute(text(f"SELECT pg_advisory_xact_lock({CHAIN})"))
+    previous = session.execute(_LAST).scalar() or GENESIS
+    row = Event(at=at, actor=actor, action=action, detail=said, previous=previous, sha256="")
+    row.sha256 = event_hash(row)
+    session.add(row)
+    session.flush()
+
+
+def refuse_unlogged(session: Session) -> None:
+    """Raise RuntimeError if rows were written that no event seals."""
+    written: Written | None = session.info.get(WRITTEN)
+    if written and written.tables:
+        raise RuntimeError(
+            f"rows of {', '.join(sorted(written.tables))} were written without an event"
+        )
+
+
+def event_hash(event: Event | Row[Any]) -> str:
+    """Return the SHA-256 over an event's content and its predecessor's hash."""
+    content = [event.at.isoformat(), event.actor, event.action, event.detail, event.previous]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def refuse_locked(session: Session) -> None:
+    """Raise NotAllowed if the study is locked: nothing may be written then.
+
+    Raises
+    ------
+    NotAllowed
+        Says since when, and what a coordinator can do.
+    """
+    refuse_locked_since(session.exec(_LOCKED).first())
+
+
+def refuse_locked_since(since: str | None) -> None:
+    """Raise NotAllowed if the study is locked since a time, as `refuse_locked` does."""
+    if since is not None:
+        raise NotAllowed(
+            f"the study is locked since {since}; a coordinator can reopen it, which is recorded "
+            '(`medjury study lock --reopen --reason "..."`; in the app: Study, Record)'
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,14 +550,14 @@ def head_given(given: str) -> Head:
     BadFile
         If the file is no head, or was changed so that it cannot be one.
     """
-    text = given.strip()
-    if EVENT_HASH.fullmatch(text.lower()):
-        return Head(text.lower())
-    path = Path(text)
+    name = given.strip()
+    if EVENT_HASH.fullmatch(name.lower()):
+        return Head(name.lower())
+    path = Path(name)
     if path.is_file():
         return _head_of_file(path)
     raise BadInput(
-        f"head {text[:80]!r}: neither a file nor a hash of the record; a hash has 64 characters 0-9 "
+        f"head {name[:80]!r}: neither a file nor a hash of the record; a hash has 64 characters 0-9 "
         "and a-f, as `medjury study verify` and `medjury study lock` print it"
     )
 

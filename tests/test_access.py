@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from kit.behind import behind_the_record
 from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
 
@@ -15,7 +16,7 @@ from annotate import navigation, sessions
 from annotate.sessions import IDLE_SECONDS, Sightings
 from annotate.signin import FAILURES, GUESSERS_KEPT, Throttle, network
 from data import queries, store
-from data.database import open_study, transaction
+from data.database import open_study
 from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown
 from data.person import OPERATOR, Person
 from data.queries import CodeOutcome, check_code, people
@@ -77,7 +78,7 @@ def test_an_expired_link_says_so_but_a_session_it_opened_goes_on(engine: Engine)
     person = entered(engine, link)
     token = sessions.issue(engine, enter(engine, person).person)
     late = added(engine, "dr-b", Way(once=True, days=1))
-    with transaction(engine) as session:
+    with behind_the_record(engine) as session:
         for lookup in (link[:4], late[:4]):
             one = session.get_one(Access, lookup)
             one.expires = one.created - timedelta(days=1)

@@ -15,7 +15,6 @@ ALLOWED = {
     "data/store/authors.py": "writes it, and compares it where the blind allows",
     "data/importers/package.py": "says which columns a package of authors has",
     "data/queries/package.py": "packs it, for an export that is recorded as lifting the blind",
-    "data/queries/record.py": "holds masks to the record, by the salts beside the authors",
 }
 
 

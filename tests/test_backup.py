@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from kit import postgres
+from kit.behind import behind_the_record
 from kit.packaged_study import SCORES, made, whole
 from kit.studies import RESPONSES, Run, import_file
 from sqlalchemy import Engine, text
 
 from data.card import Reply
-from data.database import open_study, reading, transaction
+from data.database import open_study, reading
 from data.errors import BadFile
 from data.queries import next_task
 from data.queries.package import ALL_TABLES, content, has_event
@@ -162,7 +163,7 @@ def test_a_file_that_came_meanwhile_is_kept(whole: Engine, tmp_path: Path) -> No
 def test_what_is_wrong_in_the_study_is_told_of_its_backup(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
-    with transaction(whole) as session:
+    with behind_the_record(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'changed' WHERE id = 1"))
     code, out, _ = run("study", "backup", str(tmp_path / "backup.db"), "--db", str(whole.url))
     assert (code, "FINDING rating" in out) == (1, True)

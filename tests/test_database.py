@@ -18,6 +18,7 @@ from sqlalchemy import Engine, text
 from data import database
 from data.database import open_study, transaction
 from data.errors import NoStudy
+from data.record import log
 from data.schema import Setting, Table
 
 OPENED = "from data.database import open_study; study = "
@@ -78,6 +79,7 @@ def test_a_locked_study_is_named_after_the_wait(
         session.flush()
         with pytest.raises(NoStudy, match="locked; wait"), transaction(impatient) as other:
             other.add(Setting(key="late", value="2"))
+        log(session, "test", "setting changed", {})
     impatient.dispose()
 
 
@@ -92,6 +94,7 @@ def test_writers_at_once_lose_nothing(engine: Engine) -> None:
         for number in range(start, start + 20):
             with transaction(engine) as session:
                 session.add(Setting(key=str(number), value="x"))
+                log(session, "test", "setting changed", {})
 
     threads = [threading.Thread(target=add, args=(100 * one,)) for one in range(8)]
     for thread in threads:
@@ -124,6 +127,7 @@ def test_only_its_owner_reads_a_new_study_and_an_old_one_keeps_its_mode(
             engine = open_study(url, create=True)
             with transaction(engine) as session:
                 session.add(Setting(key=str(mode), value="1"))
+                log(session, "test", "setting changed", {})
             modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()}
             engine.dispose()
             assert len(modes) == 3

@@ -147,16 +147,16 @@ def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(wa
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("UPDATE study_text SET body = replace(body, 'Why', 'Because')", "was changed"),
-        ("UPDATE study_text SET body = '{}' WHERE body LIKE '%Why%'", "was changed"),
+        ("UPDATE study_text SET body = replace(body, 'Why', 'Because')", "changed since event"),
+        ("UPDATE study_text SET body = '{}' WHERE body LIKE '%Why%'", "changed since event"),
         ("INSERT INTO study_text SELECT 'abc', body, added FROM study_text LIMIT 1", "no event"),
-        ("UPDATE setting SET value = :first WHERE key = 'study_text'", "not that of the desc"),
-        ("DELETE FROM setting WHERE key = 'study_text'", "not that of the description last"),
-        ("UPDATE setting SET value = '' WHERE key = 'consent_text'", "not that of the desc"),
+        ("UPDATE setting SET value = :first WHERE key = 'study_text'", "study_text: changed since"),
+        ("DELETE FROM setting WHERE key = 'study_text'", "setting study_text: gone since"),
+        ("UPDATE setting SET value = '' WHERE key = 'consent_text'", "consent_text: changed since"),
         ("INSERT INTO setting VALUES ('consent:2', :agreed)", "consent:2: no event vouches"),
-        ("DELETE FROM setting WHERE key = 'consent:1'", "consent:1: not as it was given"),
-        ("UPDATE setting SET value = 'x' WHERE key = 'consent:1'", "consent:1: not as it was"),
-        ("UPDATE submission SET study_text = :first", "submission 1: changed or moved"),
+        ("DELETE FROM setting WHERE key = 'consent:1'", "consent:1: gone since"),
+        ("UPDATE setting SET value = 'x' WHERE key = 'consent:1'", "consent:1: changed since"),
+        ("UPDATE submission SET study_text = :first", "submission 1: changed since"),
     ],
 )
 def test_what_was_forged_behind_the_records_back_is_found(
@@ -176,9 +176,8 @@ def test_a_description_that_was_taken_out_is_missed(ward: Engine) -> None:
     describe(ward, TOLD, "coordinator")
     describe(ward, GUIDED, "coordinator")
     behind(ward, "DELETE FROM study_text WHERE sha256 = :old", old=TOLD.sha256)
-    gone, *also = verify(ward).findings
-    assert gone.startswith(f"study_text {TOLD.sha256[:12]}")
-    assert also == [f"study_text: the description {TOLD.sha256[:12]} is gone"]
+    [gone] = verify(ward).findings
+    assert gone.startswith(f"study_text {TOLD.sha256[:40]}: gone since event")
 
 
 def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward: Engine, run: Run) -> None:

@@ -19,6 +19,7 @@ from sqlalchemy import Engine, text
 from data.database import open_study, transaction
 from data.errors import NoStudy
 from data.queries.record import verify
+from data.record import log
 from data.schema import Setting
 
 
@@ -55,6 +56,7 @@ def test_whoever_writes_or_reads_is_told_and_goes_on_when_the_server_is_back(
         assert connection.scalar(query) == 0
     with transaction(study) as session:
         session.add(Setting(key="whole", value="1"))
+        log(session, "test", "setting changed", {})
 
 
 def open_again(study: Engine) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kit.behind import behind_the_record
 from kit.odd_studies import PLAIN, Odd, again, all_notes, known, rescored
 from kit.studies import Run, content_of
 from kit.study_place import StudyIn
@@ -19,7 +20,6 @@ from calibration.json_values import json_value
 from calibration.notes import quoted, simulated_in
 from calibration.report.page import page
 from calibration.writers.agreement_table import latex, markdown
-from data.database import transaction
 from data.schema import Kind, Rater
 
 pytestmark = pytest.mark.not_quick
@@ -114,7 +114,7 @@ def _unworded(value: Any) -> Any:
 def test_a_simulated_rater_whose_name_has_a_comma_is_one_person(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    with transaction(engine) as session:
+    with behind_the_record(engine) as session:
         session.add_all(
             Rater(kind=Kind.CLINICIAN, handle=one, simulated=True) for one in (TWO, "sim-b")
         )

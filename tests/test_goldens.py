@@ -87,7 +87,7 @@ GONE = (  # what went, or was mended, as regular expressions
 
 
 NOTES_GONE = {  # notes of details that only added figures
-    *("bca", "pairs_interval", "smaller_jury"),
+    *("bca", "pairs_interval", "smaller_jury", "shared_instances"),
     *("from_clinicians", "limits", "shared_points", "reliability_uneven", "reliability_within"),
     *("shared_ac2", "single_scores", "kappa_of", "kappa_zero", "kappa_left_alike"),
     *("kappa_left_few", "single_replicates", "same_off_points", "identical_replicates"),

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from kit.batches import BatchStub, batches, requests, run
 from kit.batches import stub as stub
+from kit.behind import behind_the_record
 from kit.jurors import Do, Stub, verdict
 from kit.jury_runs import attempts, many, panel_at, ratings
 from sqlalchemy import Engine
 from sqlmodel import select
 
-from data.database import reading, transaction
+from data.database import reading
 from data.errors import BadPanel
 from data.schema import Rater, Response, Status
 from jury.batch.context import BatchProgress
@@ -196,7 +197,7 @@ def test_an_empty_response_is_not_sent_and_is_missing(
     engine: Engine, write: Callable[[str, str], Path], stub: BatchStub
 ) -> None:
     many(engine, write, 2)
-    with transaction(engine) as session:
+    with behind_the_record(engine) as session:
         session.exec(select(Response)).all()[0].text = " \n"
     result = run(engine, panel_at(stub))
     assert result.by_status == {"empty_response": 1, "ok": 1}

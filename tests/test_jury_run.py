@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.behind import behind_the_record
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import HASTY, attempts, many, panel_at, panel_file, ratings, run, started
 from kit.studies import HEAD, import_file
 from sqlalchemy import Engine
 from sqlmodel import select
 
-from data.database import open_study, reading, transaction
+from data.database import open_study, reading
 from data.errors import BadInput, BadPanel, Conflict, Unknown
 from data.schema import Rater, Response, Status
 from jury.estimate import estimate
@@ -257,7 +258,9 @@ def test_an_empty_response_is_not_sent_and_is_missing(
     engine: Engine, write: Callable[[str, str], Path], stub: Stub
 ) -> None:
     many(engine, write, 2)
-    with transaction(engine) as session:  # the importer refuses one; a study may still hold one
+    with behind_the_record(
+        engine
+    ) as session:  # the importer refuses one; a study may still hold one
         session.exec(select(Response)).all()[0].text = " \n"
     result = run(engine, panel_at(stub))
     assert result.by_status == {"empty_response": 1, "ok": 1}

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from tempfile import gettempdir
 
 import pytest
+from kit.behind import behind_the_record
 from kit.jurors import Do, Seen, Stub
 from kit.rating_study import row, rubric
 from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import lab as jury_lab
-from data.database import transaction
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
 from data.person import OPERATOR, Person
 from data.queries import check_code, lab
@@ -154,7 +154,7 @@ def test_a_run_outlives_the_process_that_started_it(study: Engine, stub: Stub) -
 def test_a_run_whose_keeper_fell_silent_does_not_hold_the_next_one(study: Engine) -> None:
     begin_run(OPERATOR, study, RunOrder("two", ""), "dead")
     assert run_of(study).on
-    with transaction(study) as session:
+    with behind_the_record(study) as session:
         stored = session.get_one(Setting, RUN)
         stored.value = stored.value.replace(f"{run_of(study).seen:%Y-}", "2001-")
     assert run_of(study).lost

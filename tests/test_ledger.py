@@ -19,14 +19,12 @@ from sqlalchemy import Engine, event, text
 from calibration.columns import PanelColumns
 from calibration.differences import compared, difference_rows
 from calibration.tables.juries import different, ever_tried
-from data.database import reading
 from data.errors import NoStudy, Unknown
 from data.importers.rows import JurorRecord
 from data.queries.ledger import (
     comparisons_besides,
     compositions_tried,
     fingerprint,
-    ledger_findings,
 )
 from data.queries.record import acts, verify
 from data.schema import now
@@ -44,11 +42,6 @@ def ledger(engine: Engine) -> Engine:
     names = ("j0", "j1", "j2", "j3", "sim")
     add_jurors(engine, [JurorRecord(one, {}, simulated=one == "sim") for one in names])
     return engine
-
-
-def findings(engine: Engine) -> list[str]:
-    with reading(engine) as session:
-        return ledger_findings(session)
 
 
 def other(**changes: Any) -> Evaluation:
@@ -153,16 +146,16 @@ def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) 
     running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
     assert [one.wait() for one in running] == [0, 0, 0]
     assert [one.times for one in compositions_tried(ledger)] == [15]
-    assert findings(ledger) == []
+    assert verify(ledger).findings == ()
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("DELETE FROM composition", "the ledger has lost it"),
-        ("UPDATE composition SET times = 1", "not as its events say"),
-        ("UPDATE composition SET icc = 0.9", "not as its events say"),
-        ("UPDATE composition SET simulated = true", "not as its events say"),
+        ("DELETE FROM composition", "gone since event"),
+        ("UPDATE composition SET times = 1", "changed since event"),
+        ("UPDATE composition SET icc = 0.9", "changed since event"),
+        ("UPDATE composition SET simulated = true", "changed since event"),
         ("UPDATE composition SET key = 'x'", "no event vouches for it"),
     ],
 )
@@ -171,10 +164,10 @@ def test_an_entry_changed_behind_the_records_back_is_found(
 ) -> None:
     record_evaluations(ledger, [BASE])
     record_evaluations(ledger, [BASE])
-    assert findings(ledger) == []
+    assert verify(ledger).findings == ()
     with ledger.execution_options(writes=True).begin() as connection:
         connection.execute(text(change))
-    assert said in " ".join(findings(ledger))
+    assert said in " ".join(verify(ledger).findings)
 
 
 def counted(engine: Engine, here: Evaluation, *, simulated: bool = False) -> int:

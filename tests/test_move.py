@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from kit import postgres
+from kit.behind import behind_the_record
 from kit.packaged_study import SCORES, made, whole
 from kit.studies import Run
 from sqlalchemy import Engine, make_url, text
@@ -133,7 +134,7 @@ def test_a_target_that_holds_anything_is_refused_and_kept(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine]
 ) -> None:
     target = opened(empty)
-    with transaction(target) as session:
+    with behind_the_record(target) as session:
         session.add(Setting(key="ours", value="1"))
     before = held(target)
     code, out, err = run("study", "backup", empty, "--db", url_of(whole))
@@ -150,7 +151,7 @@ def test_moving_onto_itself_is_refused(run: Run, whole: Engine) -> None:
 
 @pytest.mark.usefixtures("study_file")  # PostgreSQL holds no such text
 def test_a_move_that_fails_stores_nothing(whole: Engine, opened: Callable[[str], Engine]) -> None:
-    with transaction(whole) as session:
+    with behind_the_record(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'a' || char(0) || 'b' WHERE id = 1"))
     target = opened(postgres.new_database())
     with pytest.raises(BadInput, match="cannot hold a value"):
@@ -176,7 +177,7 @@ def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(
 def test_findings_of_the_study_move_with_it_and_are_told(
     run: Run, whole: Engine, empty: str
 ) -> None:
-    with transaction(whole) as session:
+    with behind_the_record(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'changed' WHERE id = 1"))
     code, out, _ = run("study", "backup", empty, "--db", url_of(whole))
     assert (code, "FINDING rating" in out) == (1, True)

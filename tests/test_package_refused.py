@@ -34,7 +34,7 @@ REFUSED = {
     "another manifest": (put("manifest.json", b"[]"), False, "not that of a medjury package"),
     "a deep manifest": (put("manifest.json", b"[" * 99_999), False, "not JSON"),
     "another version": (says(version=2, medjury="9.9"), False, "medjury 9.9 with a package's format 2, here 1; update"),
-    "other tables": (says(tables="0001"), False, "with tables of revision 0001, here study_2"),
+    "other tables": (says(tables="0001"), False, "with tables of revision 0001, here study_3"),
     "an unknown kind": (says(authors="all"), False, "does not say what it holds"),
     "odd files": (says(files=[]), False, "lists no files"),
     "a bomb": (put("tables/rating.csv", b"0" * (20 << 20)), False, "200 times"),

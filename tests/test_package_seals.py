@@ -20,12 +20,12 @@ from data.errors import BadFile
 from data.importers.package import PARTS, Package, columns, part
 from data.queries.package import kept_setting
 from data.queries.record import acts, verify
-from data.record import SEALS, table_of
+from data.record import UNSEALED
 from data.store.package import ACCEPTED, import_package
 from medjury import main
 
 KINDS = {"without": (), "with": ("--unblind", "--reason", "test")}
-LEFT_OUT = {(table_of(of), column) for of, one in SEALS.items() for column in one.left_out}
+LEFT_OUT = {(of, column) for of, columns in UNSEALED.items() for column in columns}
 ENUMS = {
     "clinician": "juror",
     "juror": "clinician",

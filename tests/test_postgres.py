@@ -20,6 +20,7 @@ from data.database import open_study, reading, transaction
 from data.errors import BadInput, NoStudy
 from data.queries import next_task
 from data.queries.record import verify
+from data.record import log
 from data.schema import Setting
 from data.store import Slot, assign, claim, invite, submit
 
@@ -87,6 +88,7 @@ def test_who_writes_waits_for_the_one_who_does_and_is_told(
         session.flush()
         with pytest.raises(NoStudy, match="locked; wait"), transaction(ward) as other:
             other.add(late)
+        log(session, "test", "setting changed", {})
 
 
 def test_who_reads_sees_one_moment_and_waits_for_nobody(ward: Engine) -> None:
@@ -95,6 +97,7 @@ def test_who_reads_sees_one_moment_and_waits_for_nobody(ward: Engine) -> None:
         before = reader.scalar(count)
         with transaction(ward) as session:
             session.add(Setting(key="new", value="1"))
+            log(session, "test", "setting changed", {})
         assert reader.scalar(count) == before
     with reading(ward) as reader:
         assert reader.scalar(count) == (before or 0) + 1
@@ -103,6 +106,7 @@ def test_who_reads_sees_one_moment_and_waits_for_nobody(ward: Engine) -> None:
 def test_texts_are_sorted_as_sqlite_and_python_do(ward: Engine) -> None:
     with transaction(ward) as session:
         session.add_all(Setting(key=f"sort {one}", value="1") for one in ("b", "B", "a", "\u00e4"))
+        log(session, "test", "setting changed", {})
     query = text("SELECT key FROM setting WHERE key LIKE 'sort %' ORDER BY key")
     with reading(ward) as session:
         found = list(session.scalars(query))

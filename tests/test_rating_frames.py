@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.behind import behind_the_record
 from kit.studies import HEAD, Run
 from sqlalchemy import Engine, delete, desc, insert, select
 from sqlmodel import Session
 
-from data.database import transaction
 from data.queries.frames import adjudicated_frame, juror_ratings, ratings_frame
 from data.queries.record import verify
 from data.rubric import read_rubric
@@ -91,7 +91,7 @@ def test_a_newer_score_takes_the_place_of_the_one_before_and_no_other(
 
 
 def test_scores_on_a_rubric_that_the_benchmark_has_left_are_not_read(study: Engine) -> None:
-    with transaction(study) as session:
+    with behind_the_record(study) as session:
         other = read_rubric("med_dialog")
         keep_rubric(session, other)
         kept = {"response": 1, "rater": 1, "criterion": "accuracy", "score": 1.0}
@@ -107,7 +107,7 @@ TIMES = (
 
 
 def test_readings_and_times_of_jurors_are_read_as_they_are_stored(study: Engine) -> None:
-    with transaction(study) as session:
+    with behind_the_record(study) as session:
         handles = {rater.handle: rater.id for rater in session.scalars(select(Rater))}
         newest = session.scalars(select(Rating).order_by(desc(Rating.id))).first()
         about = {"response": newest.response, "rubric_sha256": newest.rubric_sha256}
@@ -161,9 +161,9 @@ def test_a_mark_that_the_ratings_do_not_bear_out_is_found(
     key = ("r3", "dr-a", "clarity")
     again = ratings_file(tmp_path / "again.csv", {key: given()[key] % 5 + 1})
     assert run("rate", "ratings", str(again))[0] == 0
-    with transaction(study) as session:
+    with behind_the_record(study) as session:
         session.execute(delete(Superseded))
     assert any("not marked as superseded" in finding for finding in verify(study).findings)
-    with transaction(study) as session:
+    with behind_the_record(study) as session:
         session.execute(insert(Superseded), [{"rating": 7}])
     assert any("no newer one is there" in finding for finding in verify(study).findings)

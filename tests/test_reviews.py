@@ -21,9 +21,9 @@ from data.person import OPERATOR, Person
 from data.queries.record import acts, verify, verify_in
 from data.queries.reviews import noted, review_of, standing_reviews, tag_counts, tagged, tags_on
 from data.queries.study import version
+from data.record import REVIEWED
 from data.schema import Role
 from data.store import add_people
-from data.store.audit import REVIEWED
 from data.store.reviews import change_tags, keep_note
 from data.store.study import lock
 

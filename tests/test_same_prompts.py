@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from kit.batches import BatchStub
 from kit.batches import run as run_batch
+from kit.behind import behind_the_record
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import attempts, fill, panel_at, ratings, run
 from sqlalchemy import Engine
 from sqlmodel import col, select
 
-from data.database import reading, transaction
+from data.database import reading
 from data.queries.costs import juror_costs
 from data.queries.jury import missing_verdicts
 from data.schema import Response, Status
@@ -130,7 +131,7 @@ def test_a_verdict_on_a_text_that_has_been_masked_since_is_not_shared(
     fill(engine, write, ("i", "I am A."))
     run(engine, panel_at(stub))
     fill(engine, write, ("i", "I am A."), ("i", "I am X."))
-    with transaction(engine) as session:
+    with behind_the_record(engine) as session:
         first = session.get_one(Response, keys(engine)["r0"])
         first.shown = "I am X."
         session.add(first)

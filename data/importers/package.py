@@ -65,8 +65,7 @@ OWN: dict[str, dict[str, tuple[type, bool]]] = {
     "response": {"text": (str, False), "masked": (bool, False)},
     "authorship": {"original": (str, True), "original_salt": (str, True)},
 }
-# Events of a study that came as a package; what its authors are called where they stayed behind.
-RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
+# What the authors of a study are called where they stayed behind.
 WITHHELD = "(author withheld)"
 LEFT_OUT = {"response": {"shown"}}
 MANIFEST = "manifest.json"

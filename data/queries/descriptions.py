@@ -1,7 +1,6 @@
 """The texts that tell clinicians of the study, who consented, and whether either was tampered with."""
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +9,7 @@ from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.description import CONSENT_OF, CONSENT_TEXT, Description, consent_key
+from data.description import CONSENT_TEXT, Description
 from data.queries.base import columns_of, setting_values
 from data.schema import Account, Event, Kind, Rater, Setting, StudyText, Submission
 from data.store.study import CONSENTED, DESCRIBED
@@ -159,21 +158,6 @@ DESCRIPTIONS = (
 CONSENTS = ("rater", "at", "consent_sha256", "study_text", "holds")
 
 
-def description_findings(session: Session) -> list[str]:
-    """Return a sentence for each description or consent changed behind the record's back."""
-    described_events, consent_events = _events(session, DESCRIBED), _events(session, CONSENTED)
-    texts = dict(session.exec(select(StudyText.sha256, StudyText.body)).all())
-    stored = setting_values(session)
-    agreed = {
-        consent_key(event.detail["rater"]): event.detail["sha256"] for event in consent_events
-    }
-    return [
-        *_text_findings({event.detail["sha256"] for event in described_events}, texts),
-        *_present_findings(described_events, stored),
-        *_consent_findings(agreed, stored),
-    ]
-
-
 def _events(session: Session, action: str) -> list[Event]:
     events = list(session.exec(select(Event).where(Event.action == action).order_by(col(Event.id))))
     session.expunge_all()
@@ -187,31 +171,3 @@ def _consent(
         return Consent(key, handle, None, "", holds=False, is_out=is_out)
     sha256 = event.detail["sha256"]
     return Consent(key, handle, event.at, sha256, holds=sha256 == present_sha256, is_out=is_out)
-
-
-def _text_findings(promised: set[str], texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is wrong with the stored texts: each is known by its hash, and to an event."""
-    for sha256 in sorted(promised - texts.keys()):
-        yield f"study_text: the description {sha256[:12]} is gone"
-    for sha256, body in sorted(texts.items()):
-        if sha256 not in promised:
-            yield f"study_text: no event vouches for the description {sha256[:12]}"
-        elif hashlib.sha256(body.encode()).hexdigest() != sha256:
-            yield f"study_text: the description {sha256[:12]} was changed"
-
-
-def _present_findings(events: list[Event], stored: Mapping[str, str]) -> Iterator[str]:
-    """Yield where another text is shown, or consent asked to another one, than the record says."""
-    last = events[-1].detail if events else {"sha256": None, "consent_sha256": None}
-    for key, name in ((STUDY_TEXT, "sha256"), (CONSENT_TEXT, "consent_sha256")):
-        if stored.get(key) != last[name]:
-            yield f"setting {key}: not that of the description last set"
-
-
-def _consent_findings(agreed: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[str]:
-    """Yield whose consent is kept otherwise than it was given."""
-    consents_stored = {key: value for key, value in stored.items() if key.startswith(CONSENT_OF)}
-    for key in sorted({*agreed, *consents_stored}):
-        if consents_stored.get(key) != agreed.get(key):
-            problem = "no event vouches for it" if key not in agreed else "not as it was given"
-            yield f"setting {key}: {problem}"

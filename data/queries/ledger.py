@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from data.database import reading
 from data.errors import Unknown
 from data.person import Person, only
 from data.schema import Composition, Event, Report, Role
-from data.store.ledger import EVALUATED, FROZEN, WITHDRAWN, Evaluation, report_sha256
+from data.store.ledger import WITHDRAWN, Evaluation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,39 +81,6 @@ def report(engine: Engine, number: int) -> Report:
             f"no report {number} in this study: {has}; `medjury analyse calibrate --freeze` freezes one"
         )
     return by_number[number]
-
-
-def report_findings(session: Session) -> list[str]:
-    """Return a sentence for each report that is not what its event says of it.
-
-    For `queries.record.verify`: who takes a bad report out makes the others look better.
-    """
-    expected = _expected_digests(session)
-    digests = {
-        stored.id: report_sha256(stored.at, stored.fingerprint, stored.body)
-        for stored in session.exec(select(Report))
-    }
-    differing = [
-        number for number in {**expected, **digests} if expected.get(number) != digests.get(number)
-    ]
-    return [
-        _report_finding(number, expected, digests)
-        for number in sorted(number for number in differing if number is not None)
-    ]
-
-
-def _expected_digests(session: Session) -> dict[int, str]:
-    """Return what the events say: number of a report -> its digest."""
-    query = select(Event.detail).where(Event.action == FROZEN).order_by(col(Event.id))
-    return {detail["report"]: detail["sha256"] for detail in session.exec(query)}
-
-
-def _report_finding(number: int, expected: Mapping[Any, str], digests: Mapping[Any, str]) -> str:
-    if number not in digests:
-        return f"report {number}: it was frozen, and is gone"
-    if number not in expected:
-        return f"report {number}: no event vouches for it"
-    return f"report {number}: not as it was frozen"
 
 
 def compositions_tried(engine: Engine) -> list[Composition]:
@@ -215,53 +182,3 @@ def _plain(value: Any) -> Any:
     if value != value:  # NaN alone
         return ""
     return f"{value:.17g}" if isinstance(value, float) else value
-
-
-def ledger_findings(session: Session) -> list[str]:
-    """Return a sentence for each entry that is not what the events say of it.
-
-    For `queries.record.verify`: who takes juries out of the ledger makes the rest look better.
-    """
-    expected = _expected_entries(session)
-    stored = {composition.key: composition for composition in session.exec(select(Composition))}
-    return [
-        finding
-        for key in sorted({**expected, **stored})
-        for finding in _entry_findings(key, expected.get(key), stored.get(key))
-    ]
-
-
-def _expected_entries(session: Session) -> dict[str, dict[str, Any]]:
-    """Return key -> what the ledger must hold, from all the events in their order."""
-    expected: dict[str, dict[str, Any]] = {}
-    for at, evaluation in _evaluations(session):
-        before = expected.get(evaluation["key"], {"times": 0, "compared": [], "first_at": at})
-        compared = sorted({*before["compared"], *evaluation["compared"]})
-        totals = {"times": before["times"] + 1, "compared": compared}
-        expected[evaluation["key"]] = (
-            dict(evaluation) | totals | {"first_at": before["first_at"], "last_at": at}
-        )
-    return expected
-
-
-def _evaluations(session: Session) -> Iterator[tuple[datetime, Mapping[str, Any]]]:
-    """Yield when a jury was evaluated, and what its event says of it, in their order."""
-    query = select(Event.detail).where(Event.action == EVALUATED).order_by(col(Event.id))
-    for detail in session.exec(query):
-        at = datetime.fromisoformat(detail["at"])
-        yield from ((at, jury) for jury in detail["juries"])
-
-
-def _entry_findings(
-    key: str, expected: Mapping[str, Any] | None, stored: Composition | None
-) -> Iterator[str]:
-    """Yield how an entry differs from what its events say, column by column."""
-    name = f"composition {key[:12]}"
-    if stored is None:
-        yield f"{name}: it was evaluated, and the ledger has lost it"
-    elif expected is None:
-        yield f"{name}: no event vouches for it"
-    else:
-        for column, value in expected.items():
-            if getattr(stored, column) != value:
-                yield f"{name}: {column} is not as its events say"

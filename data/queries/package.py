@@ -17,11 +17,10 @@ from data.database import HEAD, reading
 from data.description import CONSENT_OF, CONSENT_TEXT
 from data.importers.package import EVERY, FORMAT, VERSION, columns, written
 from data.queries.base import Columns, columns_of
-from data.record import canonical_values
+from data.record import GENESIS, LOCKED, canonical_values
 from data.schema import Authorship, Event, Rater, Response, Setting, Superseded, Table
 from data.settings import Settings
 from data.store.access import SESSION_KEY
-from data.store.audit import GENESIS, LOCKED
 from data.training import standing_key
 
 PAGE, COPIED_PAGE = 2000, 500

@@ -1,46 +1,50 @@
-"""Verifying the audit chain and all rows against it; reading past events."""
+"""Verifying the record of a study against all its rows; reading past events."""
 
-import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Engine, Row, exists, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.importers.package import EVERY, RESTORED
+from data.importers.package import EVERY, WITHHELD
 from data.queries.base import RATED_THING, columns_of
-from data.queries.descriptions import description_findings
-from data.queries.ledger import ledger_findings, report_findings
-from data.queries.row_checks import (
-    PARTS,
-    Promise,
-    Seals,
-    act_findings,
-    promises,
-    sealed_findings,
-    stream,
+from data.queries.package import kept_setting
+from data.record import (
+    ACTS,
+    AUTHORS_ADDED,
+    CHANGES,
+    DELETED,
+    GENESIS,
+    HELD,
+    LOCKED,
+    REOPENED,
+    RESTORED,
+    SETTINGS,
+    WHILE_LOCKED,
+    Columns,
+    Head,
+    Key,
+    columns_of_table,
+    commitment,
+    event_hash,
+    head_given,
+    joined,
+    keys_of,
 )
-from data.record import Head, commitment, head_given
-from data.schema import (
-    Authorship,
-    Drill,
-    Event,
-    Instance,
-    Mask,
-    Rating,
-    Response,
-    Setting,
-    Superseded,
-    Table,
-)
-from data.store.audit import COLUMNS, GENESIS, LOCKED, event_hash
-from data.store.masks import MASKED, places_digest, shown_digest
-from data.store.training import ANSWERED, IMPORTED, experts_digest
+from data.schema import Event, Instance, Rating, Response, Setting, Superseded, Table
+from data.store.access import SESSION_KEY
 
 PAGE = 2000
-EVENT = ("id", "at", "actor", "action", "detail", "previous", "sha256")
+MOST_NAMED = 5
+SEALED = tuple(
+    name
+    for name, table in Table.metadata.tables.items()
+    if {*table.c.keys()} - {*HELD.get(name, ())}
+)
+OF_AUTHORS = ("authorship", "mask")  # what a package without authors leaves behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Verified:
         Whether the study came without its authors, so that nothing is said of them.
     findings
         A sentence for each thing that is wrong; empty where the record is whole.
+    since
+        Act -> how often it came since the head that was kept elsewhere; None without one.
     """
 
     events: int
@@ -66,14 +72,17 @@ class Verified:
     rows: Mapping[str, int]
     findings: tuple[str, ...]
     authors_withheld: bool = False
+    since: Mapping[str, int] | None = None
 
 
 def verify(engine: Engine, head: str | None = None) -> Verified:
-    """Check every event and every row: `data.record` says what is under which digest.
+    """Check every event and every row: `data.record` says what is under which seal.
 
-    Finds a row that was changed, deleted, added or moved within its table, and an event that
-    was changed, deleted or moved. What was cut off from the end together with its rows can
-    only be found with a `head` that was kept elsewhere: its hash, or the file of it.
+    Finds a row that was changed, deleted, added or moved within its table, an event that was changed,
+    deleted or moved, one that seals what no act of its kind writes or what was sealed before, and one
+    that came while the study was locked. What was cut off from the end together with its rows can
+    only be found with a `head` that was kept elsewhere, its hash or the file of it; with one, what
+    came since is told, and is a finding where the study was locked then.
 
     Raises
     ------
@@ -88,38 +97,21 @@ def verify(engine: Engine, head: str | None = None) -> Verified:
 
 def verify_in(session: Session, head: Head | None = None) -> Verified:
     """Check a study as a session sees it, also what it has not committed: see `verify`."""
-    findings: list[str] = []
     try:
-        chain = _Chain(session, findings)
+        chain = _Chain(session, head)
     except (ValueError, TypeError):
         unread = "event: a cell is not of its column's type; nothing else could be checked"
-        return Verified(0, GENESIS, {}, (*findings, unread))
-    if head is not None:
-        findings += _head_findings(chain.hashes, head)
-    seals = chain.seals
+        return Verified(0, GENESIS, {}, (unread,))
+    findings = [*chain.findings, *([] if head is None else _head_findings(chain.hashes, head))]
     rows: dict[str, int] = {}
-    for check in _checks(session, chain, rows):
-        findings += _readable(check)
-    tables = sorted(rows, key=lambda table: (table not in COLUMNS, table))
-    sealed_rows = {table: rows[table] for table in tables if table != "progress"}
-    distinct = tuple(dict.fromkeys(findings))
-    withheld = seals.authors_withheld
-    return Verified(len(chain.hashes), chain.head, sealed_rows, distinct, withheld)
-
-
-def _checks(session: Session, chain: "_Chain", rows: dict[str, int]) -> Iterator[Iterable[str]]:
-    """Yield what is to be compared, one table or act at a time; note the sealed rows in `rows`."""
-    seals = chain.seals
-    for table in COLUMNS:
-        yield act_findings(session, table, chain.promised, rows)
-    for part in PARTS:
-        yield sealed_findings(session, part, seals, rows)
-    yield _texts(session, authors_withheld=seals.authors_withheld)
-    yield _masks(session, chain, authors_withheld=seals.authors_withheld)
-    yield orphans(session)
-    more = training_findings, description_findings, ledger_findings, report_findings
-    for check in (superseded_findings, *more):
-        yield (finding for _ in (0,) for finding in check(session))
+    for table in SEALED:
+        findings += _readable(_table_findings(session, table, chain, rows))
+    findings += _readable(_texts(session, authors_withheld=chain.authors_withheld))
+    findings += _readable(orphans(session))
+    findings += superseded_findings(session)
+    found = tuple(dict.fromkeys(findings))
+    since = None if head is None else Counter(chain.since)
+    return Verified(len(chain.hashes), chain.head, rows, found, chain.authors_withheld, since)
 
 
 def _readable(findings: Iterable[str]) -> Iterator[str]:
@@ -174,13 +166,6 @@ def superseded_findings(session: Session) -> list[str]:
     ]
 
 
-def training_findings(session: Session) -> list[str]:
-    """Return a sentence for each expert score or training answer changed behind the record's back."""
-    query = select(Event).where(col(Event.action).in_((IMPORTED, ANSWERED)))
-    events = list(session.exec(query.order_by(col(Event.id))))
-    return _experts(session, events) + _answers(session, events)
-
-
 def locked_since(engine: Engine) -> str | None:
     """Return since when and by whom a study is locked, None if it is not."""
     with reading(engine) as session:
@@ -194,51 +179,199 @@ def _one_snapshot(session: Session) -> None:
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
+@dataclass(slots=True, eq=False)
+class _Added:
+    """The rows of one table that one event seals as new; `gone` were deleted since, as they were."""
+
+    event: int
+    keys: list[Key]
+    sha256: str
+    gone: dict[Key, bytes] = field(default_factory=dict)
+    is_withheld: bool = False
+
+
 class _Chain:
-    """All events, and what they say of the rows they wrote.
+    """All events, and what they say of the rows that there must be.
 
     Attributes
     ----------
-    promised
-        (table, batch) -> number and digest of its rows.
-    shown, places
-        response_id -> digest of the masked text, and of where it is masked.
+    added : table -> key -> the seal of what never changes of the row
+    changed : table -> key -> SHA-256 of what may change of it, and the event that says so
+    authors_withheld : whether the study came without authors, and they were not added since
+    since : the acts since the head that was kept elsewhere
     """
 
-    def __init__(self, session: Session, findings: list[str]) -> None:
+    def __init__(self, session: Session, head: Head | None) -> None:
         self.head = GENESIS
         self.hashes: list[str] = []
-        self.promised: dict[tuple[str, Any], Promise] = {}
-        self.shown: dict[str, str] = {}
-        self.places: dict[str, str] = {}
-        self.seals = Seals()
-        for event in stream(session, "event", EVENT):
-            findings += self._take(event)
+        self.findings: list[str] = []
+        self.added: dict[str, dict[Key, _Added]] = {name: {} for name in SEALED}
+        self.changed: dict[str, dict[Key, tuple[bytes, int]]] = {name: {} for name in CHANGES}
+        self.authors_withheld = False
+        self.since: list[str] = []
+        self._kept, self._is_past_head = head, False
+        self._locked: int | None = None
+        self._locked_at_head = False
+        events = select(*(getattr(Event, name) for name in Event.model_fields))
+        for event in session.execute(
+            events.order_by(col(Event.id)).execution_options(yield_per=PAGE)
+        ):
+            self._take(event)
 
-    def _take(self, event: Row[Any]) -> Iterator[str]:
-        """Take in one event; yield how it does not follow from the one before."""
+    def _take(self, event: Row[Any]) -> None:
+        """Take in one event, and note how it does not follow from those before."""
         if event.previous != self.head:
-            yield f"event {event.id}: an event before it was deleted, added or moved"
+            self.findings.append(
+                f"event {event.id}: an event before it was deleted, added or moved"
+            )
         if event_hash(event) != event.sha256:
-            yield f"event {event.id} ({event.action}): its content was changed"
+            self._find(event, "its content was changed")
         self.head = event.sha256
         self.hashes.append(event.sha256)
         try:
-            self._interpret(event)
+            self._take_lock(event)
+            self._take_seals(event)
         except (AttributeError, KeyError, TypeError, ValueError):
-            yield f"event {event.id}: what it says of rows cannot be read"
+            self.findings.append(f"event {event.id}: what it says of rows cannot be read")
 
-    def _interpret(self, event: Row[Any]) -> None:
-        """Take in what an event says of rows."""
-        if event.action == RESTORED:  # a package leaves tables behind
-            self.promised = {
-                key: promise for key, promise in self.promised.items() if key[0] in EVERY
-            }
-        self.promised |= promises(event)
-        if event.action == MASKED:
-            self.shown |= event.detail["shown"]
-            self.places |= event.detail["places"]
-        self.seals.take(event)
+    def _find(self, event: Row[Any], problem: str) -> None:
+        self.findings.append(f"event {event.id} ({event.action}): {problem}")
+
+    def _take_lock(self, event: Row[Any]) -> None:
+        if self._is_past_head:
+            self.since.append(event.action)
+            if self._locked_at_head and event.action not in WHILE_LOCKED:
+                self._find(event, "came after the head, at which the study was locked")
+        if self._locked is not None and event.action not in {*WHILE_LOCKED, REOPENED}:
+            self._find(event, f"came while the study was locked since event {self._locked}")
+        if event.action in (LOCKED, REOPENED):
+            self._locked = event.id if event.action == LOCKED else None
+        if self._kept is not None and event.sha256 == self._kept.sha256:
+            self._is_past_head, self._locked_at_head = True, self._locked is not None
+
+    def _take_seals(self, event: Row[Any]) -> None:
+        if event.action == RESTORED:
+            self._leave_behind(authors=event.detail.get("authors") == "with")
+        if event.action == AUTHORS_ADDED:
+            self.authors_withheld = False
+        own = ACTS.get(event.action, frozenset())
+        for table, seal in event.detail.get("sealed", {}).items():
+            if table not in own:
+                self._find(event, f"seals rows of {table}, which no act of this kind writes")
+            elif table == "setting" and (odd := _foreign_settings(event.action, seal)):
+                self._find(event, f"seals setting {_named(odd)}, which no act of this kind writes")
+            else:
+                self._take_seal(event, table, seal)
+
+    def _take_seal(self, event: Row[Any], table: str, seal: Mapping[str, Any]) -> None:
+        added = self.added[table]
+        new = _Added(event.id, list(keys_of(seal.get("added", ()))), seal.get("sha256", ""))
+        # A copy has not the key that signs sessions, and makes its own.
+        if again := [key for key in new.keys if key in added and key != SESSION_KEY]:
+            self._find(event, f"seals {table} {_named(again)} as new, once more")
+        else:
+            added |= dict.fromkeys(new.keys, new)
+        for leaf, runs in seal.get("changed", {}).items():
+            for key in keys_of(runs):
+                self.changed[table][key] = bytes.fromhex(leaf), event.id
+        for key, leaf in seal.get("gone", ()):
+            if table in DELETED and key in added:
+                added.pop(key).gone[key] = bytes.fromhex(leaf)
+                self.changed[table].pop(key, None)
+
+    def _leave_behind(self, *, authors: bool) -> None:
+        """Forget what no package brings: ways in, secrets, and work at a provider."""
+        for table in self.added.keys() - EVERY.keys():
+            self.added[table].clear()
+            self.changed.get(table, {}).clear()
+        for key in [key for key in self.added["setting"] if not kept_setting(str(key))]:
+            del self.added["setting"][key]
+        self.authors_withheld = not authors
+        for table in OF_AUTHORS:
+            for seal in self.added[table].values():
+                seal.is_withheld = not authors
+
+
+def _foreign_settings(action: str, seal: Mapping[str, Any]) -> list[str]:
+    """Return the settings that a seal is of and that an act of this kind never writes."""
+    changed = [key for runs in seal.get("changed", {}).values() for key in runs]
+    keys = {*seal.get("added", ()), *changed, *(key for key, _ in seal.get("gone", ()))}
+    return sorted(key for key in keys if not key.startswith(SETTINGS[action]))
+
+
+def _table_findings(
+    session: Session, table: str, chain: _Chain, counts: dict[str, int]
+) -> Iterator[str]:
+    """Yield how a table's rows differ from their seals; note in `counts` how many are sealed."""
+    added, changed, sealed = (
+        chain.added[table],
+        chain.changed.get(table, {}),
+        columns_of_table(table),
+    )
+    leaves: dict[Key, bytes] = {}
+    unknown: list[Key] = []
+    moved: dict[int, list[Key]] = {}
+    for row in _rows(session, sealed):
+        key = row[sealed.key]
+        seal = added.get(key)
+        if seal is None:
+            unknown.append(key)
+            continue
+        if seal.is_withheld and chain.authors_withheld:
+            if row.get("model") != WITHHELD or row["salt"]:
+                yield f"{table} {key}: an author, where the study came without"
+            continue
+        leaves[key] = sealed.lasting_leaf(row)
+        if sealed.changing:
+            leaf, event = changed.get(key, (b"", seal.event))
+            if sealed.changing_leaf(row) != leaf:
+                moved.setdefault(event, []).append(key)
+    counts[table] = len(leaves)
+    if unknown:
+        yield f"{table} {_named(unknown)}: no event vouches for {_them(unknown)}"
+    for event, keys in moved.items():
+        yield f"{table} {_named(keys)}: changed since event {event}"
+    for seal in {id(one): one for one in added.values()}.values():
+        if not (seal.is_withheld and chain.authors_withheld):
+            yield from _seal_findings(table, seal, added, leaves)
+
+
+def _seal_findings(
+    table: str, seal: _Added, added: Mapping[Key, _Added], leaves: Mapping[Key, bytes]
+) -> Iterator[str]:
+    """Yield which rows of one seal are gone or changed."""
+    own = [key for key in seal.keys if added.get(key) is seal]
+    gone = [key for key in own if key not in leaves]
+    if table == "setting" and gone == [SESSION_KEY]:
+        return  # no copy has it: without it nobody is signed in
+    if gone:
+        yield f"{table} {_named(gone)}: gone since event {seal.event}"
+        return
+    known = dict.fromkeys(seal.keys)
+    left = [seal.gone.get(key) or leaves.get(key) for key in known]
+    if joined(leaf for leaf in left if leaf) != seal.sha256:
+        some = "some of them " if len(own) > 1 else ""
+        yield f"{table} {_named(own)}: {some}changed since event {seal.event}"
+
+
+def _rows(session: Session, sealed: Columns) -> Iterator[Mapping[str, Any]]:
+    """Yield what of every row is sealed."""
+    table = Table.metadata.tables[sealed.name]
+    names = dict.fromkeys((*sealed.lasting, *sealed.changing))
+    query = columns_of(*(table.c[name] for name in names)).order_by(*table.primary_key)
+    with session.execute(query.execution_options(yield_per=PAGE)) as rows:
+        for row in rows:
+            yield dict(zip(names, row, strict=True))
+
+
+def _named(keys: Sequence[object]) -> str:
+    """Return the keys of some rows, the first few of many; no text of a row."""
+    names = ", ".join(str(key)[:40] for key in keys[:MOST_NAMED])
+    return f"{names} and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else names
+
+
+def _them(keys: Sequence[object]) -> str:
+    return "it" if len(keys) == 1 else "them"
 
 
 def _texts(session: Session, *, authors_withheld: bool) -> Iterator[str]:
@@ -252,40 +385,6 @@ def _texts(session: Session, *, authors_withheld: bool) -> Iterator[str]:
             continue  # what is masked stayed with the authors
         if salt is None or commitment(salt, text) != committed:
             yield f"response {key}: text or salt changed since it came"
-
-
-def _masks(session: Session, chain: "_Chain", *, authors_withheld: bool) -> Iterator[str]:
-    """Yield which responses are shown otherwise than the record says they were masked."""
-    masks: dict[int, list[Mask]] = {}
-    for mask in session.exec(select(Mask).order_by(col(Mask.id))):
-        masks.setdefault(mask.response, []).append(mask)
-    query = (
-        select(Response.id, Response.response_id, Response.shown, Authorship.salt)
-        .join(Authorship, isouter=True)
-        .where(col(Response.shown).is_not(None) | col(Response.id).in_(select(Mask.response)))
-    )
-    masked = {name: (key or 0, shown, salt) for key, name, shown, salt in session.exec(query)}
-    for name in sorted({*masked, *chain.shown}):
-        key, shown, salt = masked.get(name, (0, None, ""))
-        if not _as_masked(chain, name, shown, masks.get(key, []), salt, authors_withheld):
-            yield f"response {name}: shown otherwise than it was masked"
-
-
-def _as_masked(
-    chain: "_Chain",
-    name: str,
-    shown: str | None,
-    masks: Sequence[Mask],
-    salt: str,
-    authors_withheld: bool,
-) -> bool:
-    """Tell whether a response is shown, and masked, as the events say."""
-    if shown is None or shown_digest(shown) != chain.shown.get(name):
-        return False
-    if authors_withheld:
-        return not masks
-    cells = [(mask.id, mask.start, mask.end, mask.text, mask.at) for mask in masks]
-    return places_digest(salt, cells) == chain.places.get(name)
 
 
 def orphans(session: Session) -> Iterator[str]:
@@ -306,31 +405,3 @@ def orphans(session: Session) -> Iterator[str]:
     unanswered = number_of_instances.where(~exists().where(col(Response.instance) == Instance.id))
     if number := session.scalar(unanswered):
         yield f"instance: {number} rows that no response answers"
-
-
-def _experts(session: Session, events: list[Event]) -> list[str]:
-    """Compare the expert scores with the digest of the last import."""
-    digests = [event.detail["sha256"] for event in events if event.action == IMPORTED]
-    expected = digests[-1] if digests else hashlib.sha256().hexdigest()
-    changed = experts_digest(session) != expected
-    return ["expert: the scores are not those that were imported"] if changed else []
-
-
-def _answers(session: Session, events: list[Event]) -> list[str]:
-    """Compare every training answer with its event."""
-    logged = {
-        event.detail["drill"]: (event.actor, event.detail)
-        for event in events
-        if event.action == ANSWERED
-    }
-    stored = {drill.id or 0: drill for drill in session.exec(select(Drill).order_by(col(Drill.id)))}
-    findings = [f"drill: answer {key} is gone" for key in logged.keys() - stored.keys()]
-    for key, drill in stored.items():
-        if key not in logged:
-            findings.append(f"drill: no event vouches for answer {key}")
-            continue
-        actor, detail = logged[key]
-        answer = (f"rater {drill.rater}", drill.response, drill.round + 1, drill.scores)
-        if answer != (actor, detail["response"], detail["round"], detail["scores"]):
-            findings.append(f"drill: answer {key} was changed")
-    return findings

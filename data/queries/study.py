@@ -20,6 +20,7 @@ from data.queries.base import (
     columns_of,
     setting_values,
 )
+from data.record import REVIEWED
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -39,7 +40,6 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.store.access import SIGNED_OUT
-from data.store.audit import REVIEWED
 from data.store.ledger import EVALUATED
 from data.store.study import CONSENTED
 

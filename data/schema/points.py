@@ -22,7 +22,6 @@ class PointSet(Table, table=True):
     rubric_sha256: str = Field(foreign_key="rubric.sha256", index=True)
     author: str
     at: datetime = Field(default_factory=now)
-    batch: str | None = Field(default=None, index=True)
 
 
 # Selected with Instance and Benchmark: the SHA-256 of the rubric that an instance is rated on, its own

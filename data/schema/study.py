@@ -98,7 +98,7 @@ class Response(Table, table=True):
 class Subgroup(Table, table=True):
     """What a response belongs to beside its benchmark, such as `language` with the value `de`.
 
-    Never an author, nor what tells authors apart. `batch` names the import that brought it.
+    Never an author, nor what tells authors apart.
     """
 
     __table_args__ = (UniqueConstraint("response", "name"),)
@@ -106,7 +106,6 @@ class Subgroup(Table, table=True):
     response: int = Field(foreign_key="response.id")
     name: str
     value: str
-    batch: str | None = Field(default=None, index=True)
 
 
 class Authorship(Table, table=True):
@@ -121,7 +120,10 @@ class Authorship(Table, table=True):
 
 
 class Mask(Table, table=True):
-    """A place of a response's text, in characters, that named its author and is not shown."""
+    """A place of a response's text, in characters, that named its author and is not shown.
+
+    `salt` is random: the record's digest of the place tells nobody a name.
+    """
 
     id: int | None = Field(default=None, primary_key=True)
     response: int = Field(foreign_key="response.id", index=True)
@@ -129,6 +131,7 @@ class Mask(Table, table=True):
     end: int
     text: str
     at: datetime = Field(default_factory=now)
+    salt: str = ""
 
 
 class Kind(StrEnum):
@@ -215,7 +218,6 @@ class Rating(Table, table=True):
     Append-only: a changed mind is a new row, and of rows that agree in response,
     rater, criterion, rubric, pass and replicate the one with the highest id counts.
     `pass_` says which reading it is of, as `data.card` has it.
-    `batch` names the act that wrote it, whose event holds its digest.
     """
 
     __table_args__ = (
@@ -231,7 +233,6 @@ class Rating(Table, table=True):
     replicate: int = Field(default=0)
     comment: str = ""
     at: datetime = Field(default_factory=now)
-    batch: str | None = Field(default=None, index=True)
 
 
 class Superseded(Table, table=True):
@@ -289,7 +290,6 @@ class Remark(Table, table=True):
     text: str = ""
     revision: int = 0
     at: datetime = Field(default_factory=now)
-    batch: str | None = Field(default=None, index=True)
     about: int | None = None
 
 
@@ -308,7 +308,6 @@ class Submission(Table, table=True):
     study_text: str | None = Field(default=None, foreign_key="study_text.sha256")
     appearance: str = "light"
     at: datetime = Field(default_factory=now)
-    batch: str | None = Field(default=None, index=True)
 
 
 class Span(Table, table=True):
@@ -329,7 +328,6 @@ class Span(Table, table=True):
     note: str = ""
     revision: int = 0
     at: datetime = Field(default_factory=now)
-    batch: str | None = Field(default=None, index=True)
     side: str = "response"
     severity: str = ""
     linked: int | None = None
@@ -357,7 +355,6 @@ class Review(Table, table=True):
     kind: ReviewKind = Field(sa_type=AutoString)
     text: str = ""
     at: datetime = Field(default_factory=now)
-    batch: str | None = Field(default=None, index=True)
 
 
 class Expert(Table, table=True):

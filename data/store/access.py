@@ -14,8 +14,8 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import NotAllowed
 from data.person import Person
+from data.record import log
 from data.schema import Access, Account, Setting, now
-from data.store.audit import keep_setting, log, sealed
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4
@@ -66,7 +66,7 @@ def enter(engine: Engine, person: Person) -> Entered:
         way.used = now()
         session.add(way)
         detail = {"account": account.id, "lookup": way.lookup}
-        log(session, person.actor, "signed in", detail, sealed(way))
+        log(session, person.actor, "signed in", detail)
         return Entered(person, new_code(session, person.actor, account) if way.once else "")
 
 
@@ -88,7 +88,7 @@ def enter_by_email(engine: Engine, person: Person, number: str = "") -> Entered:
         way = Access(lookup=lookup, account=person.id, secret_hash=NO_HASH, once=True, used=now())
         session.add(way)
         detail = {"account": person.id, "lookup": lookup}
-        log(session, person.actor, "signed in", detail, sealed(way))
+        log(session, person.actor, "signed in", detail)
     return Entered(Person(person.id, person.name, person.role, person.rater, access=lookup))
 
 
@@ -112,9 +112,8 @@ def new_code(session: Session, actor: str, account: Account, way: Way = PERSONAL
         expires=None if way.days is None else now() + timedelta(days=way.days),
     )
     session.add(new)
-    session.flush()
     detail = {"account": account.id, "lookup": groups[0], "once": way.once, "days": way.days}
-    log(session, actor, "code issued", detail, sealed(new))
+    log(session, actor, "code issued", detail)
     return "-".join(groups)
 
 
@@ -126,7 +125,7 @@ def revoke(session: Session, actor: str, account: Account) -> None:
         access.revoked = now()
         session.add(access)
     if accesses:
-        log(session, actor, "codes revoked", {"account": account.id}, sealed(*accesses))
+        log(session, actor, "codes revoked", {"account": account.id})
 
 
 def signing_key(engine: Engine) -> str:
@@ -144,7 +143,8 @@ def _key(engine: Engine, name: str) -> str:
         stored = session.get(Setting, name)
         if stored is None:
             value = secrets.token_urlsafe(32)
-            log(session, "medjury", KEY_MADE, {"key": name}, keep_setting(session, name, value))
+            session.add(Setting(key=name, value=value))
+            log(session, "medjury", KEY_MADE, {"key": name})
             return value
         return stored.value
 

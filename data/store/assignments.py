@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Engine, bindparam, func, update
 from sqlmodel import Session, col, select
@@ -11,18 +12,9 @@ from data.card import PASS_OF, THIRD, Settling
 from data.database import shared_transaction, transaction
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import asking
+from data.record import COPIED, log, refuse_locked
 from data.schema import Assignment, Kind, Rater, Rating, Remark, Role, Setting, State, now
 from data.store.access import PSEUDONYM_KEY
-from data.store.audit import (
-    Seal,
-    keep_setting,
-    log,
-    refuse_locked,
-    seal_together,
-    sealed,
-    taken_away,
-    write_rows,
-)
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
@@ -37,8 +29,8 @@ _OPEN = (
         col(Assignment.rater) == bindparam("rater_is"),
         col(Assignment.opened_at).is_(None),
     )
-    .values(opened_at=bindparam("now"))
-    .execution_options(synchronize_session=False)
+    .values(opened_at=bindparam("now"))  # which no event seals
+    .execution_options(synchronize_session=False, **{COPIED: True})
 )
 
 
@@ -94,15 +86,10 @@ def assign(
             and (raters[slot.rater], slot.response) not in settling
         ]
         session.add_all(new)
-        session.flush()
-        seals = [] if per_response is None else _keep_per_response(session, per_response)
-        if new:
-            seals.append(
-                seal_together("assignment", [assignment.model_dump() for assignment in new])
-            )
-        if seals:
+        is_changed = per_response is not None and _keep_per_response(session, per_response)
+        if new or is_changed:
             detail = {"slots": len(new), "seed": seed}
-            log(session, "coordinator", "responses assigned", detail, seals)
+            log(session, "coordinator", "responses assigned", detail)
         return len(new)
 
 
@@ -122,7 +109,7 @@ def claim(engine: Engine, rater: int) -> bool:
             return False
         refuse_locked(session)
         new = add_last(session, rater, response)
-        log(session, f"rater {rater}", "free place taken", {"assignment": new.id}, sealed(new))
+        log(session, f"rater {rater}", "free place taken", {"assignment": new.id})
     return True
 
 
@@ -146,18 +133,9 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
         if assignment.state != State.OPEN:
             raise NotAllowed("this response is rated already; change the rating instead")
         assignment.state, assignment.done_at = State.RECUSED, now()
-        session.add(assignment)
-        remark = {
-            "assignment": assignment.id,
-            "kind": "recused",
-            "text": reason.strip(),
-            "at": now(),
-        }
-        written = write_rows(
-            session, Remark, [remark | {"revision": assignment.revision, "about": None}]
-        )
-        detail = {"assignment": assignment.id, "written": written}
-        log(session, f"rater {rater}", "recused", detail, [progress(assignment)])
+        about: dict[str, Any] = {"assignment": assignment.id, "revision": assignment.revision}
+        session.add(Remark(kind="recused", text=reason.strip(), **about))
+        log(session, f"rater {rater}", "recused", {"assignment": assignment.id})
     return True
 
 
@@ -172,9 +150,8 @@ def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> No
         if reference and assignment.reference_opened_at is None:
             assignment.reference_opened_at = now()
             detail = {"assignment": assignment.id}
-            log(session, f"rater {rater}", "reference opened", detail, [progress(assignment)])
+            log(session, f"rater {rater}", "reference opened", detail)
         assignment.opened_at = assignment.opened_at or now()
-        session.add(assignment)
 
 
 def assign_adjudication(
@@ -197,17 +174,16 @@ def assign_adjudication(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        seals: list[Seal] = []
-        if reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None:
-            seals += keep_setting(session, PSEUDONYM_KEY, secrets.token_urlsafe(32))
+        is_first = reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None
+        if is_first:
+            session.add(Setting(key=PSEUDONYM_KEY, value=secrets.token_urlsafe(32)))
         new = [
             _adjudication(session, reading, response, handle)
             for response, handle in clinicians.items()
         ]
-        if new or seals:
-            session.flush()
+        if new or is_first:
             detail = {"reading": reading, "assignments": [assignment.id for assignment in new]}
-            log(session, actor, ADJUDICATION_ASSIGNED, detail, [*seals, *sealed(*new)])
+            log(session, actor, ADJUDICATION_ASSIGNED, detail)
         return len(new)
 
 
@@ -223,17 +199,13 @@ def own(session: Session, rater: int, code: str) -> Assignment:
     return assignment
 
 
-def progress(assignment: Assignment) -> Seal:
-    """Return the seal of how far an assignment has come; each submission gives a new one."""
-    return seal_together("progress", [assignment.__dict__])
-
-
-def _keep_per_response(session: Session, per_response: int) -> list[Seal]:
-    """Store how many clinicians each response is to have; return its seal, if that is new."""
+def _keep_per_response(session: Session, per_response: int) -> bool:
+    """Store how many clinicians each response is to have; tell whether that is new."""
     stored = session.get(Setting, PER_RESPONSE)
     if stored is not None and stored.value == str(per_response):
-        return []
-    return keep_setting(session, PER_RESPONSE, str(per_response))
+        return False
+    session.merge(Setting(key=PER_RESPONSE, value=str(per_response)))
+    return True
 
 
 def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Assignment:
@@ -272,10 +244,8 @@ def _take_back(session: Session, assignment: Assignment) -> None:
     if assignment.state != State.OPEN or assignment.draft_seq or assignment.opened_at:
         raise Conflict("a clinician began this work meanwhile; assign the work again")
     detail = {"rater": assignment.rater, "response": assignment.response, "pass": assignment.pass_}
-    deletion = taken_away(assignment)
     session.delete(assignment)
-    session.flush()
-    log(session, "coordinator", "assignment taken back", detail, [deletion])
+    log(session, "coordinator", "assignment taken back", detail)
 
 
 def _assignment(slot: Slot, rater: int) -> Assignment:

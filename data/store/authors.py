@@ -14,21 +14,19 @@ from sqlmodel import Session, col, select
 from data.importers.package import WITHHELD
 from data.importers.rows import ResponseRow, made_id
 from data.person import is_blind_in
+from data.record import COPIED, new_salt
 from data.schema import Authorship, Response, Subgroup
-from data.store.audit import new_salt
 
 Pair = tuple[str, str]
 
 
-def add_authors(session: Session, responses: Iterable[tuple[Response, str]]) -> list[Authorship]:
-    """Store who wrote responses that are new; return the rows, which are to be sealed."""
-    rows = [
+def add_authors(session: Session, responses: Iterable[tuple[Response, str]]) -> None:
+    """Store who wrote responses that are new."""
+    session.add_all(
         Authorship(response=response.id or 0, model=model, salt=new_salt())
         for response, model in responses
-    ]
-    session.add_all(rows)
+    )
     session.flush()
-    return rows
 
 
 def contradicted(session: Session, claimed: Sequence[tuple[Response, str]]) -> set[int]:
@@ -42,11 +40,11 @@ def contradicted(session: Session, claimed: Sequence[tuple[Response, str]]) -> s
 
 
 def pairs_of_group(
-    session: Session, name: str, claimed: set[Pair], batch: str
+    session: Session, name: str, claimed: set[Pair], last: int
 ) -> tuple[set[Pair], set[str]]:
     """Return the values of a group with their authors, and the values whose authors are not told.
 
-    `claimed` are those of the import that `batch` names: all that a blind study may look at.
+    `claimed` are those of the import whose own come after `last`: all that a blind study may look at.
     """
     if not is_blind_in(session):
         query = (
@@ -56,7 +54,7 @@ def pairs_of_group(
             .distinct()
         )
         return set(session.exec(query)), set()
-    values = select(Subgroup.value).where(Subgroup.name == name, Subgroup.batch != batch)
+    values = select(Subgroup.value).where(Subgroup.name == name, col(Subgroup.id) <= last)
     return claimed, set(session.exec(values.distinct()))
 
 
@@ -70,11 +68,6 @@ def everybody(session: Session) -> list[tuple[str, str]]:
     return [(response, model) for response, model in rows]
 
 
-def salt_of(session: Session, response: int) -> str:
-    """Return the salt of a response's author, which says nothing of the author."""
-    return session.exec(select(Authorship.salt).where(Authorship.response == response)).one()
-
-
 def has_named_authors(session: Session) -> bool:
     """Tell whether a study knows any author: one that came without them knows none."""
     named = select(Authorship.response).where(Authorship.model != WITHHELD).limit(1)
@@ -83,7 +76,7 @@ def has_named_authors(session: Session) -> bool:
 
 def forget_withheld(session: Session) -> None:
     """Take out what stood for authors in a study that came without them."""
-    session.execute(delete(Authorship))
+    session.execute(delete(Authorship), execution_options={COPIED: True})
 
 
 def responses_without(session: Session) -> int:

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Engine, insert
-from sqlmodel import Session, col, select, update
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
 
 from data.card import Reply
 from data.database import transaction
 from data.queries.jury import BatchRequest
+from data.record import add_rows, log, refuse_locked, update_unsealed
 from data.rubric import Rubric
 from data.schema import Attempt, now
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
-from data.store.audit import Batch, log, refuse_locked, sealed
 from data.store.calls import Intended, keep_intents, write_attempts
 from data.store.rubrics import keep_rubric
 
@@ -53,10 +53,8 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
         key = batch.id
         ordered = sorted(requests, key=lambda request: request.custom_id)
         rows = [_request(key, request) for request in ordered]
-        session.execute(insert(JuryRequest), rows)
-        written = Batch("jury_request", key)
-        written.add(rows)
-        log(session, "jury", "batch prepared", written.detail(), sealed(batch))
+        add_rows(session, JuryRequest, rows)
+        log(session, "jury", "batch prepared", {"batch": key, "rows": len(rows)})
     return key
 
 
@@ -100,7 +98,8 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
             if result.attempt and result.attempt.usd is None and request.usd_most is not None:
                 unknown.append(_cost_unknown(request, result.attempt))
         if unknown:
-            log(session, "jury", "calls in flight", {}, keep_intents(session, unknown, now()))
+            keep_intents(session, unknown, now())
+            log(session, "jury", "calls in flight", {})
     return [result.custom_id for result in new_results]
 
 
@@ -108,15 +107,11 @@ def finish(
     engine: Engine, key: int, outcome: str, reason: str = "", state: BatchState = BatchState.CLOSED
 ) -> None:
     """Give every request of a batch that has no end yet the same one, and move the batch on."""
-    ended_requests = (
-        update(JuryRequest)
-        .where(col(JuryRequest.batch) == key, col(JuryRequest.outcome) == "")
-        .values(outcome=outcome)
-    )
+    is_open = col(JuryRequest.batch) == key, col(JuryRequest.outcome) == ""
     values = _state_columns(state) | {"reason": reason}
     with transaction(engine) as session:
-        session.execute(ended_requests)
-        session.execute(update(JuryBatch).where(col(JuryBatch.id) == key).values(**values))
+        update_unsealed(session, JuryRequest, *is_open, outcome=outcome)
+        update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
 
 
 def _cost_unknown(request: JuryRequest, answer: Attempt) -> Intended:
@@ -142,7 +137,7 @@ def _open_requests(session: Session, key: int, names: list[str]) -> list[str]:
 def _update(engine: Engine, key: int, values: Mapping[str, Any]) -> None:
     """Change columns of one batch."""
     with transaction(engine) as session:
-        session.execute(update(JuryBatch).where(col(JuryBatch.id) == key).values(**values))
+        update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
 
 
 def _request(key: int, request: BatchRequest) -> dict[str, Any]:

@@ -6,10 +6,9 @@ A call is stored before it is sent, with what it can cost at most. Its answer is
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Engine, bindparam, delete
+from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.card import Reply
@@ -17,6 +16,7 @@ from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
 from data.points import case_score
+from data.record import add_rows, log, refuse_locked
 from data.rubric import Rubric
 from data.schema import (
     Attempt,
@@ -29,26 +29,12 @@ from data.schema import (
     Status,
     now,
 )
-from data.store.audit import (
-    Seal,
-    insertion,
-    last_key,
-    log,
-    refuse_locked,
-    seal_since,
-    seal_together,
-    sealed,
-    write_rows,
-)
 from data.store.rubrics import keep_rubric
 
 CallRow = (
     Attempt | Mapping[str, Any]
 )  # a call or its columns; to make the object takes ten times as long
 Entry = tuple[CallRow, Rubric, Reply | None]
-# Of the table and not of the class, which would have the session look for loaded objects.
-_INTENTS = Intent.metadata.tables["intent"]
-_SETTLED = delete(_INTENTS).where(_INTENTS.c.key.in_(bindparam("keys", expanding=True)))
 
 
 def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
@@ -105,20 +91,16 @@ def write_references(session: Session, checks: Sequence[ReferenceCheck]) -> None
             row |= {"absent": None, "facts": []}
     if not rows:
         return
-    last = last_key(session, ReferenceCheck)
-    session.execute(insertion(ReferenceCheck), rows)
-    seals = [seal_since(session, "reference_check", ReferenceCheck, last, rows)]
-    log(session, "jury", "references checked", {"calls": len(rows)}, seals)
+    add_rows(session, ReferenceCheck, rows)
+    log(session, "jury", "references checked", {"calls": len(rows)})
 
 
 def write_proposals(session: Session, proposals: Sequence[Proposal]) -> None:
     """Store calls that asked for a better rubric."""
     if not proposals:
         return
-    rows, last = [_row(proposal) for proposal in proposals], last_key(session, Proposal)
-    session.execute(insertion(Proposal), rows)
-    seals = [seal_since(session, "proposal", Proposal, last, rows)]
-    log(session, "jury", "rubrics proposed", {"calls": len(rows)}, seals)
+    add_rows(session, Proposal, [_row(proposal) for proposal in proposals])
+    log(session, "jury", "rubrics proposed", {"calls": len(proposals)})
 
 
 def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
@@ -126,29 +108,19 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     if not entries:
         return
     rows = [_row(call) | {"rubric_sha256": rubric.sha256} for call, rubric, _ in entries]
-    last = last_key(session, Attempt)
-    session.execute(insertion(Attempt), rows)
-    seals = [seal_since(session, "attempt", Attempt, last, rows)]
+    add_rows(session, Attempt, rows)
     calls = zip(rows, entries, strict=True)
     scores = [row for call, (_, rubric, reply) in calls for row in _ratings(call, rubric, reply)]
-    [detail] = write_rows(session, Rating, scores) or [{}]
-    log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
+    add_rows(session, Rating, scores)
+    log(session, "jury", "jurors rated" if scores else "jurors asked", {"calls": len(rows)})
 
 
 def _row(call: CallRow | ReferenceCheck | Proposal) -> dict[str, Any]:
     """Return the columns of a call as it is stored now; those not given are as the table has them."""
     if isinstance(call, Mapping):
-        return {**_column_defaults(), **call, "at": now()}
+        return {**call, "at": now()}
     columns = type(call).model_fields.keys() - {"id"}
     return {name: getattr(call, name) for name in columns} | {"at": now()}
-
-
-@cache
-def _column_defaults() -> Mapping[str, Any]:
-    """Return what an `Attempt` has in each column that nothing is said of."""
-    fields = Attempt.model_fields.items()
-    optional = {name: field for name, field in fields if name != "id" and not field.is_required()}
-    return {name: field.get_default(call_default_factory=True) for name, field in optional.items()}
 
 
 def _ratings(
@@ -205,7 +177,7 @@ def keep_juror(session: Session, juror: JurorRecord) -> int:
     )
     session.add(rater)
     session.flush()
-    log(session, "researcher", "juror added", {"juror": juror.handle}, sealed(rater))
+    log(session, "researcher", "juror added", {"juror": juror.handle})
     return rater.id or 0
 
 
@@ -282,20 +254,20 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        seals = keep_intents(session, [step.intent for step in steps if step.intent is not None])
+        keep_intents(session, [step.intent for step in steps if step.intent is not None])
         keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
         write_references(session, [step.check for step in steps if step.check is not None])
         for rubric in {one.sha256: one for step in steps for one in step.rubrics}.values():
             keep_rubric(session, rubric)
         write_proposals(session, [step.proposal for step in steps if step.proposal is not None])
-        seals += _delete_intents(
-            session, [step.settles for step in steps if step.settles and not step.unknown]
-        )
-        seals += _count_intents(
-            session, [step.settles for step in steps if step.settles and step.unknown]
-        )
-        if seals:
-            log(session, "jury", "calls in flight", {}, seals)
+        settled = {step.settles: step.unknown for step in steps if step.settles}
+        for intent in session.exec(select(Intent).where(col(Intent.key).in_(settled))).all():
+            if settled[intent.key]:
+                intent.counted = now()
+            else:
+                session.delete(intent)
+        if settled or any(step.intent for step in steps):
+            log(session, "jury", "calls in flight", {})
 
 
 def carry_over(engine: Engine) -> CarriedOver:
@@ -306,44 +278,15 @@ def carry_over(engine: Engine) -> CarriedOver:
     with transaction(engine) as session:
         intents = session.exec(select(Intent).where(col(Intent.counted).is_(None))).all()
         carried = CarriedOver(len(intents), sum(intent.usd_most or 0.0 for intent in intents))
+        for intent in intents:
+            intent.counted = now()
         if intents:
-            log(
-                session,
-                "jury",
-                "calls carried over",
-                {"calls": len(intents)},
-                _mark_counted(intents),
-            )
+            log(session, "jury", "calls carried over", {"calls": len(intents)})
     return carried
 
 
 def keep_intents(
     session: Session, intents: Sequence[Intended], counted: datetime | None = None
-) -> list[Seal]:
-    """Store calls whose cost is not known, as those about to be made; return their seals."""
-    if not intents:
-        return []
-    rows = [{**intent._asdict(), "at": now(), "counted": counted} for intent in intents]
-    session.execute(insertion(Intent), rows)
-    return [seal_together("intent", [row]) for row in rows]
-
-
-def _delete_intents(session: Session, keys: Sequence[str]) -> list[Seal]:
-    """Delete intents whose calls have ended; return what the record says of it."""
-    if not keys:
-        return []
-    session.execute(_SETTLED, {"keys": keys})
-    return [{"table": "intent", "gone": [*keys]}]
-
-
-def _count_intents(session: Session, keys: Sequence[str]) -> list[Seal]:
-    """Note that intents are counted against the cap of a run; return their seals."""
-    if not keys:
-        return []
-    return _mark_counted(session.exec(select(Intent).where(col(Intent.key).in_(keys))).all())
-
-
-def _mark_counted(intents: Sequence[Intent]) -> list[Seal]:
-    for intent in intents:
-        intent.counted = now()
-    return sealed(*intents)
+) -> None:
+    """Store calls whose cost is not known, as those about to be made."""
+    add_rows(session, Intent, [{**intent._asdict(), "counted": counted} for intent in intents])

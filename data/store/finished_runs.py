@@ -12,17 +12,16 @@ from data.database import transaction
 from data.errors import Conflict
 from data.importers.finished import Failure, FinishedRun
 from data.importers.rows import JurorRecord, RatingRow, batches
+from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import Attempt, Rater, Response
-from data.store.audit import log, refuse_locked
 from data.store.authors import Ids
 from data.store.calls import keep_juror, write_attempts
 from data.store.ratings import RatingsAdded, keep_ratings
 from data.store.responses import (
     ResponsesAdded,
     TaxonomyPlace,
-    Written,
     keep_benchmark,
     keep_rows,
     log_added,
@@ -70,16 +69,14 @@ def _store_responses(
     session: Session, runs: Sequence[FinishedRun], added: ResponsesAdded
 ) -> list[FinishedRun]:
     """Store the responses of runs; return the runs with the ids that the study has for them."""
-    written, ids, named = Written(), Ids(), []
+    ids, named = Ids(), []
     for run in runs:
 
         def keep(name: str, rubric: Rubric = run.rubric) -> None:
             keep_benchmark(session, name, rubric, TaxonomyPlace(), added)
 
-        named.append(
-            _renamed(run, keep_rows(session, run.responses, keep, added, written, ids=ids))
-        )
-    log_added(session, added, written)
+        named.append(_renamed(run, keep_rows(session, run.responses, keep, added, {}, ids=ids)))
+    log_added(session, added)
     return named
 
 

@@ -6,8 +6,8 @@ from sqlmodel import Session, select
 from data.database import transaction
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import asking
-from data.schema import ANSWER, SEEN, Assignment, Remark, Role, now
-from data.store.audit import log, refuse_locked, write_rows
+from data.record import log, refuse_locked
+from data.schema import ANSWER, SEEN, Assignment, Remark, Role
 
 RECUSED = "recused"
 LONGEST = 2000
@@ -65,15 +65,13 @@ def answer_seen(engine: Engine, rater: int, answer: int) -> bool:
 
 def _write(session: Session, actor: str, act: str, about: Remark, kind: str, text: str) -> int:
     """Add a remark about a remark with its event; return its key."""
-    row = {
-        "assignment": about.assignment,
-        "kind": kind,
-        "text": text,
-        "revision": about.revision,
-        "at": now(),
-        "about": about.id,
-    }
-    written = write_rows(session, Remark, [row])
-    log(session, actor, act, {"remark": about.id, "written": written})
-    written_remarks = select(Remark.id).where(Remark.about == about.id, Remark.kind == kind)
-    return max(key or 0 for key in session.exec(written_remarks))
+    new = Remark(
+        assignment=about.assignment,
+        kind=kind,
+        text=text,
+        revision=about.revision,
+        about=about.id,
+    )
+    session.add(new)
+    log(session, actor, act, {"remark": about.id})
+    return new.id or 0

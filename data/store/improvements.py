@@ -7,9 +7,9 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from data.database import transaction
+from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.schema import Improvement, now
-from data.store.audit import log, refuse_locked, sealed
 from data.store.rubrics import keep_rubric
 
 BEGUN, CHOSEN, OPENED, ENDED = (
@@ -68,4 +68,4 @@ def _log(session: Session, action: str, row: Improvement) -> None:
     session.add(row)
     session.flush()
     detail = {"improvement": row.id, "learned": row.learned}
-    log(session, "researcher", action, detail, sealed(row))
+    log(session, "researcher", action, detail)

@@ -17,9 +17,8 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import Conflict, Unknown
 from data.person import Person, only
-from data.record import RUN
+from data.record import RUN, log, refuse_locked
 from data.schema import Attempt, Role, Setting, now
-from data.store.audit import Seal, keep_setting, log, refuse_locked, taken_away
 
 PANEL = "panel:"
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
@@ -107,7 +106,8 @@ def keep_panel(person: Person, engine: Engine, name: str, text: str) -> None:
     with transaction(engine) as session:
         refuse_locked(session)
         detail = {"panel": name, "sha256": sha256(text.encode()).hexdigest()}
-        log(session, person.actor, "panel kept", detail, keep_setting(session, PANEL + name, text))
+        session.merge(Setting(key=PANEL + name, value=text))
+        log(session, person.actor, "panel kept", detail)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -125,7 +125,7 @@ def forget_panel(person: Person, engine: Engine, name: str) -> None:
         if setting is None:
             raise Unknown(f"panel {name!r}: no such panel is kept in this study")
         session.delete(setting)
-        log(session, person.actor, "panel forgotten", {"panel": name}, [taken_away(setting)])
+        log(session, person.actor, "panel forgotten", {"panel": name})
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -148,9 +148,9 @@ def begin_run(person: Person, engine: Engine, order: RunOrder, token: str) -> No
             )
         since = session.exec(select(func.max(col(Attempt.id)))).one() or 0
         at = now()
-        seals = _store_run(session, RunRow(token, person.name, order, since, at, at))
+        _store_run(session, RunRow(token, person.name, order, since, at, at))
         detail = {"panel": order.panel, "cap": order.cap}
-        log(session, person.actor, "jury run started", detail, seals)
+        log(session, person.actor, "jury run started", detail)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -203,5 +203,5 @@ def _stored_run(session: Session) -> RunRow | None:
     return None if setting is None else read_run(setting.value)
 
 
-def _store_run(session: Session, run: RunRow) -> list[Seal]:
-    return keep_setting(session, RUN, _RUN.dump_json(run).decode())
+def _store_run(session: Session, run: RunRow) -> None:
+    session.merge(Setting(key=RUN, value=_RUN.dump_json(run).decode()))

@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine, insert, update
-from sqlalchemy import select as select_columns
+from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Unknown
 from data.person import Person, only
-from data.record import canonical_values
+from data.record import canonical_values, log
 from data.schema import Composition, Event, Kind, Rater, Report, Role, now
-from data.store.audit import log
 
 EVALUATED = "juries evaluated"
 AT_ONCE = 500  # keys asked for in one query; databases allow only so many
@@ -107,8 +105,8 @@ def record_evaluations(engine: Engine, entries: Sequence[Evaluation]) -> None:
         evaluations = [_event_content(entry, simulated) for entry in entries]
         at = now()
         detail = {"juries": evaluations, "at": at.isoformat()}
-        log(session, "researcher", EVALUATED, detail)  # lets in one
         _count_evaluations(session, evaluations, at)
+        log(session, "researcher", EVALUATED, detail)
 
 
 def _simulated(session: Session, entries: Sequence[Evaluation]) -> set[str]:
@@ -137,39 +135,25 @@ def _count_evaluations(
     session: Session, evaluations: Sequence[Mapping[str, Any]], at: datetime
 ) -> None:
     """Store new compositions, and count known ones once more with their newest figures."""
-    compositions = _stored_compositions(session, [evaluation["key"] for evaluation in evaluations])
-    new: list[dict[str, Any]] = []
-    for evaluation in evaluations:
-        before = compositions.get(evaluation["key"])
-        if before is None:
-            composition = dict(evaluation) | {"times": 1, "first_at": at, "last_at": at}
-            compositions[evaluation["key"]] = composition
-            new.append(composition)
-            continue
-        before |= {
-            name: evaluation[name] for name in ("icc", "n_responses", "fingerprint", "simulated")
-        }
-        before["compared"] = sorted({*before["compared"], *evaluation["compared"]})
-        before["times"], before["last_at"] = before["times"] + 1, at
-    new_keys = {composition["key"] for composition in new}
-    seen_before = [row for key, row in compositions.items() if key not in new_keys]
-    if new:
-        session.execute(insert(Composition), new)
-    if seen_before:
-        session.execute(update(Composition), seen_before)
-
-
-def _stored_compositions(session: Session, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return what the ledger has of some compositions, by key."""
-    columns = [getattr(Composition, name) for name in Composition.model_fields]
-    rows = [
-        row
+    keys = [evaluation["key"] for evaluation in evaluations]
+    stored = {
+        one.key: one
         for start in range(0, len(keys), AT_ONCE)
-        for row in session.execute(
-            select_columns(*columns).where(col(Composition.key).in_(keys[start : start + AT_ONCE]))
-        ).mappings()
-    ]
-    return {row["key"]: dict(row) for row in rows}
+        for one in session.exec(
+            select(Composition).where(col(Composition.key).in_(keys[start : start + AT_ONCE]))
+        )
+    }
+    for evaluation in evaluations:
+        known = stored.get(evaluation["key"])
+        if known is None:
+            known = Composition(**evaluation, first_at=at, last_at=at)
+            stored[known.key] = known
+            session.add(known)
+            continue
+        for name in ("icc", "n_responses", "fingerprint", "simulated"):
+            setattr(known, name, evaluation[name])
+        known.compared = sorted({*known.compared, *evaluation["compared"]})
+        known.times, known.last_at = known.times + 1, at
 
 
 def freeze(engine: Engine, fingerprint: str, body: Mapping[str, Any]) -> int:

@@ -1,6 +1,5 @@
 """Masking names of models in responses: what raters are shown changes, the stored text never does."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Unknown
-from data.record import canonical_values
+from data.record import log, new_salt, refuse_locked
 from data.schema import (
     Assignment,
     Attempt,
@@ -18,11 +17,10 @@ from data.schema import (
     Rater,
     Rating,
     Response,
+    Setting,
     State,
     Status,
 )
-from data.store.audit import keep_setting, log, refuse_locked
-from data.store.authors import salt_of
 
 MASKED, LEFT = "authors masked", "possible names left"
 LOOKED = "searched for authors"
@@ -54,9 +52,7 @@ def mask_responses(
         The primary key up to which responses have been searched for what betrays an
         author; kept, so that a search that was cut short goes on where it ended.
     """
-    shown: dict[str, str] = {}
-    masks: dict[str, str] = {}
-    skipped = 0
+    masked_here = skipped = 0
     with transaction(engine) as session:
         refuse_locked(session)
         for masked_text in masked:
@@ -66,15 +62,15 @@ def mask_responses(
             ):
                 skipped += 1
                 continue
-            masks[response.response_id] = _mask(session, response, masked_text)
-            shown[response.response_id] = shown_digest(masked_text.shown)
-        seals = [] if searched is None else keep_setting(session, SEARCHED, str(searched))
-        if masks:
-            detail = {"responses": len(masks), "shown": shown, "places": masks}
-            log(session, "coordinator", MASKED, detail, seals)
-        elif seals:
-            log(session, "coordinator", LOOKED, {"searched": searched}, seals)
-    return len(masks), skipped
+            _mask(session, response, masked_text)
+            masked_here += 1
+        if searched is not None:
+            session.merge(Setting(key=SEARCHED, value=str(searched)))
+        if masked_here:
+            log(session, "coordinator", MASKED, {"responses": masked_here})
+        elif searched is not None:
+            log(session, "coordinator", LOOKED, {"searched": searched})
+    return masked_here, skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,35 +133,15 @@ def _left_detail(left: LeftNames) -> dict[str, list[object]]:
     return detail
 
 
-def shown_digest(shown: str) -> str:
-    """Return the SHA-256 of a masked text: who has no author can compare it."""
-    return hashlib.sha256(canonical_values([shown])).hexdigest()
-
-
-def places_digest(salt: str, masks: Iterable[Sequence[object]]) -> str:
-    """Return the SHA-256 over (id, start, end, text, at) of a response's masks.
-
-    The salt is its author's: who guesses a name cannot compare it.
-    """
-    cells = (cell for mask in masks for cell in mask)
-    return hashlib.sha256(canonical_values([salt, *cells])).hexdigest()
-
-
-def _mask(session: Session, response: Response, masked: MaskedText) -> str:
-    """Show a response masked, keep the places that are new, and return the digest of all."""
-    query = select(Mask).where(Mask.response == response.id).order_by(col(Mask.id))
-    masks = list(session.exec(query))
+def _mask(session: Session, response: Response, masked: MaskedText) -> None:
+    """Show a response masked, and keep the places that are new."""
+    masks = session.exec(select(Mask).where(Mask.response == response.id))
     stored = {(mask.start, mask.end, mask.text) for mask in masks}
     response.shown = masked.shown
-    session.add(response)
-    for start, end, text in masked.places:
-        if (start, end, text) not in stored:
-            masks.append(Mask(response=masked.response, start=start, end=end, text=text))
-            session.add(masks[-1])
-            session.flush()
-    return places_digest(
-        salt_of(session, masked.response),
-        [(mask.id, mask.start, mask.end, mask.text, mask.at) for mask in masks],
+    session.add_all(
+        Mask(response=masked.response, start=start, end=end, text=text, salt=new_salt())
+        for start, end, text in masked.places
+        if (start, end, text) not in stored
     )
 
 

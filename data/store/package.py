@@ -14,9 +14,7 @@ from data.database import transaction
 from data.description import Description
 from data.errors import BadRubric, Conflict, MedjuryError
 from data.importers.package import (
-    AUTHORS_ADDED,
     EVERY,
-    RESTORED,
     TABLES,
     WITHHELD,
     Package,
@@ -24,10 +22,10 @@ from data.importers.package import (
 from data.importers.rows import batches
 from data.queries.package import kept_setting
 from data.queries.record import verify_in
+from data.record import AUTHORS_ADDED, COPIED, GENESIS, RESTORED, event_hash, log
 from data.rubric import Rubric
 from data.schema import Event, Kind, Rater, Response, Setting
 from data.store.access import KEY_MADE
-from data.store.audit import GENESIS, Seal, event_hash, keep_setting, log
 from data.store.authors import forget_withheld, has_named_authors, responses_without
 from data.store.moving import continue_keys
 from data.store.submissions import STUDY_TEXT
@@ -77,12 +75,11 @@ def import_package(
                 return PackageAdded(unchanged=True)
             if package.authors == "only":
                 _authors_into(session, package, added)
-                seals = []
             else:
-                seals = _study_into(session, package, added, accept_findings=accept_findings)
+                _study_into(session, package, added, accept_findings=accept_findings)
             action = AUTHORS_ADDED if package.authors == "only" else RESTORED
             detail = {"sha256": package.sha256, "head": package.manifest["head"]}
-            log(session, actor, action, detail | {"authors": package.authors}, seals)
+            log(session, actor, action, detail | {"authors": package.authors})
             added.findings = _verified(session, package, accept_findings=accept_findings)
             if added.findings:
                 log(session, actor, ACCEPTED, {"findings": [*added.findings]})
@@ -114,15 +111,16 @@ def _was_imported(session: Session, package: Package) -> bool:
 
 def _study_into(
     session: Session, package: Package, added: PackageAdded, *, accept_findings: bool
-) -> list[Seal]:
-    session.execute(delete(Event).where(col(Event.action) == KEY_MADE))  # of a server that runs
+) -> None:
+    made = delete(Event).where(col(Event.action) == KEY_MADE)  # by a server that runs
+    session.execute(made, execution_options={COPIED: True})
     for model in (Event, Response, Rater):
         if session.exec(select(model).limit(1)).first() is not None:
             raise Conflict(
                 f"{package.path}: this study is not empty, and a package becomes a study of its "
                 "own; give another place, such as --db sqlite:///restored.db"
             )
-    session.execute(delete(Setting))
+    session.execute(delete(Setting), execution_options={COPIED: True})
     check = _CheckedRows(package, accept_findings=accept_findings)
     for table in TABLES:
         checked_rows = check.of(table, package.rows(table))
@@ -133,11 +131,9 @@ def _study_into(
         _insert(session, "authorship", rows)
     else:
         _store_authors(session, package, added)
-    seals: list[Seal] = []
     if added.rows["expert"]:
-        seals += keep_setting(session, SECRET, secrets.token_urlsafe(32))
+        session.add(Setting(key=SECRET, value=secrets.token_urlsafe(32)))
     continue_keys(session)
-    return seals
 
 
 def _authors_into(session: Session, package: Package, added: PackageAdded) -> None:
@@ -177,7 +173,7 @@ def _store_authors(session: Session, package: Package, added: PackageAdded) -> N
         raise package.wrong("its authors do not fit the responses: other texts are masked")
     for key, (text, salt) in originals.items():
         query = update(Response).where(col(Response.id) == key)
-        session.execute(query.values(text=text, salt=salt))
+        session.execute(query.values(text=text, salt=salt), execution_options={COPIED: True})
 
 
 class _CheckedRows:
@@ -260,6 +256,7 @@ class _CheckedRows:
 def _insert(session: Session, table: str, rows: Iterator[Row]) -> int:
     stored = 0
     for batch in batches(rows):
-        session.execute(insert(EVERY[table]), [dict(row) for row in batch])
+        rows_of = insert(EVERY[table])  # the events that came with them seal them
+        session.execute(rows_of, [dict(row) for row in batch], execution_options={COPIED: True})
         stored += len(batch)
     return stored

@@ -13,9 +13,9 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import BadInput, Conflict, Unknown
 from data.person import OPERATOR, Person, only
+from data.record import log, new_salt, refuse_locked
 from data.schema import Access, Account, Kind, Rater, Role, now
 from data.store.access import NO_HASH, PERSONAL_CODE, Way, new_code, revoke
-from data.store.audit import log, new_salt, refuse_locked, sealed
 
 EMAIL = re.compile(r"(?!.{255})[^@\s]+@[^@\s]+\.[^@\s]+")
 LONGEST_NAME, LONGEST_SPECIALTY = 80, 60
@@ -104,7 +104,7 @@ def renew_access(by: Person, engine: Engine, name: str, way: Way = PERSONAL_CODE
         if account.ended is not None:
             account.ended = None
             session.add(account)
-            log(session, by.actor, "person let back in", {"account": account.id}, sealed(account))
+            log(session, by.actor, "person let back in", {"account": account.id})
         return Invitation(account.name, new_code(session, by.actor, account, way))
 
 
@@ -135,7 +135,7 @@ def end_access(by: Person, engine: Engine, name: str) -> bool:
         revoke(session, by.actor, account)
         account.ended = now()
         session.add(account)
-        log(session, by.actor, "person shut out", {"account": account.id}, sealed(account))
+        log(session, by.actor, "person shut out", {"account": account.id})
     return True
 
 
@@ -190,7 +190,7 @@ def set_specialty(by: Person, engine: Engine, name: str, specialty: str) -> bool
         rater.specialty = shortened
         session.add(rater)
         detail = {"rater": name, "specialty": shortened}
-        log(session, by.actor, "specialty said", detail, sealed(rater))
+        log(session, by.actor, "specialty said", detail)
         return True
 
 
@@ -238,8 +238,7 @@ def _give_email(session: Session, by: Person, account: Account, email: str | Non
     act = "removed" if address is None else "changed" if account.email else "given"
     account.email = address
     session.add(account)
-    session.flush()
-    log(session, by.actor, f"e-mail {act}", {"account": account.id}, sealed(account, *ended))
+    log(session, by.actor, f"e-mail {act}", {"account": account.id})
     return True
 
 
@@ -264,7 +263,7 @@ def _rater(session: Session, by: Person, handle: str) -> Rater:
         rater = Rater(kind=Kind.CLINICIAN, handle=handle)
         session.add(rater)
         session.flush()
-        log(session, by.actor, "clinician added", {"rater": rater.id}, sealed(rater))
+        log(session, by.actor, "clinician added", {"rater": rater.id})
     if rater.kind != Kind.CLINICIAN:
         raise BadInput(f"rater {handle!r} is a {rater.kind} in this study; use another name")
     return rater
@@ -288,7 +287,7 @@ def _new_account(session: Session, by: Person, name: str, role: Role, rater: int
     session.add(account)
     session.flush()
     detail = {"account": account.id, "role": role}
-    log(session, by.actor, "person added", detail, sealed(account))
+    log(session, by.actor, "person added", detail)
     return account
 
 

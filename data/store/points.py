@@ -1,8 +1,7 @@
 """Storing points of the case: a list for each instance, and never another once it was rated by one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy import Engine
 from sqlmodel import Session, select
@@ -13,6 +12,7 @@ from data.importers.points import PointRow
 from data.person import Person, only
 from data.points import case_rubric
 from data.queries.cases import newest_points
+from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import (
@@ -23,9 +23,7 @@ from data.schema import (
     Response,
     Role,
     RubricText,
-    now,
 )
-from data.store.audit import log, refuse_locked, write_rows
 from data.store.rubrics import keep_rubric, move_to_rubric
 
 IMPORTED = "points imported"
@@ -171,19 +169,14 @@ def _write(
     """Add lists with their rubrics and one event."""
     if not lists:
         return
-    common = {
-        "benchmark_rubric": rubric.sha256,
-        "author": author,
-        "at": now(),
-    }
-    rows: list[Mapping[str, Any]] = []
     keep_rubric(session, rubric)
     for instance, own in lists:
         keep_rubric(session, own)
-        rows.append(common | {"instance": instance, "rubric_sha256": own.sha256})
-    log(
-        session,
-        author,
-        IMPORTED,
-        {"lists": len(rows), "written": write_rows(session, PointSet, rows)},
-    )
+        new = PointSet(
+            instance=instance,
+            benchmark_rubric=rubric.sha256,
+            rubric_sha256=own.sha256,
+            author=author,
+        )
+        session.add(new)
+    log(session, author, IMPORTED, {"lists": len(lists)})

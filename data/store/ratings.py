@@ -13,10 +13,10 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import BadInput, OffScale, Unknown
 from data.importers.rows import Origin, RatingRow, Tick, batches
+from data.record import add_rows, log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
-from data.store.audit import Batch, Seal, insertion, log, refuse_locked, sealed
 from data.store.rubrics import keep_rubric, move_to_rubric
 
 Values = dict[str, Any]
@@ -104,8 +104,6 @@ class _Import:
     def __init__(self, session: Session, rubric: Rubric | None, simulated: bool) -> None:
         self.session, self.rubric, self.simulated = session, rubric, simulated
         self.result = RatingsAdded()
-        self.written = Batch("rating")
-        self.seals: list[Seal] = []  # of raters that are new
         self.given = _Given()
         self.scores: dict[tuple[str, str, str], float] = {}
         self.raters = {rater.handle: rater for rater in session.exec(select(Rater))}
@@ -163,7 +161,6 @@ class _Import:
             "score": _number(row) if is_metric else self.score(row, target),
             "comment": row.comment,
             "at": row.rated_at or now(),
-            "batch": self.written.token,
         }
         self.given.add(rating, row.origin)
         if not is_metric:
@@ -187,7 +184,6 @@ class _Import:
             rater = Rater(kind=row.kind, handle=row.rater, simulated=self.simulated)
             self.session.add(rater)
             self.session.flush()
-            self.seals += sealed(rater)
             self.raters[row.rater], self.keys[row.rater] = rater, rater.id or 0
             self.result.raters.append(row.rater)
         if rater.kind != row.kind:
@@ -227,9 +223,7 @@ class _Import:
             self.result.revised += before is not None
             self.result.added += before is None
             new.append(rating)
-        if new:
-            self.session.execute(insertion(Rating), new)
-            self.written.add(new)
+        add_rows(self.session, Rating, new)
 
     def _latest(self, ratings: list[Values]) -> dict[Key, tuple[float, str]]:
         """Return what the study says of the same things, by raters who had rated before."""
@@ -291,8 +285,8 @@ def keep_ratings(
     work.refuse_repeats()
     result = work.finished()
     if result.added or result.revised:
-        detail = {"revised": result.revised} | work.written.detail()
-        log(session, "researcher", "ratings imported", detail, work.seals)
+        detail = {"rows": result.added + result.revised, "revised": result.revised}
+        log(session, "researcher", "ratings imported", detail)
     return result
 
 

@@ -3,33 +3,23 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadRow, Conflict
 from data.importers.responses import GROUP, tells_authors
 from data.importers.rows import Origin, ResponseRow, Tick, batches
-from data.record import SEALS, commitment
+from data.record import commitment, log, new_salt, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
-from data.schema import Benchmark, Instance, Response, Subgroup, Table
-from data.store.audit import (
-    Batch,
-    Seal,
-    log,
-    new_salt,
-    refuse_locked,
-    seal_together,
-    sealed,
-)
+from data.schema import Benchmark, Instance, Response, Subgroup
 from data.store.authors import Ids, Pair, add_authors, contradicted, pairs_of_group
 from data.store.rubrics import keep_rubric, move_to_rubric
 
 Key = tuple[str, str]
-INSTANCE = SEALS["instance"].columns[1:]
+INSTANCE = ("benchmark", "instance_id", "context", "prompt", "reference", "checklist")
 RubricFor = Callable[[str], Rubric]
 MOST_VALUES = 100  # with more, a column is a number or a name of each response, and no group
 
@@ -61,24 +51,7 @@ class TaxonomyPlace:
     subcategory: str = ""
 
 
-class Written:
-    """What one import writes, as its event holds it to the record.
-
-    Attributes
-    ----------
-    claimed
-        Group -> its values with the authors that the import's rows have.
-    """
-
-    def __init__(self) -> None:
-        self.groups = Batch("subgroup")
-        self.seals: list[Seal] = []
-        self.claimed: dict[str, set[Key]] = {}
-
-    def add(self, table: str, rows: Sequence[Table]) -> None:
-        """Seal rows that were stored together."""
-        if rows:
-            self.seals.append(seal_together(table, [row.model_dump() for row in rows]))
+Claimed = dict[str, set[Key]]  # group -> its values with the authors that an import's rows have
 
 
 def import_responses(
@@ -115,9 +88,11 @@ def import_responses(
     Conflict
         If a benchmark has ratings on a rubric other than `chosen`, or a group tells authors.
     """
-    added, written = ResponsesAdded(), Written()
+    added = ResponsesAdded()
+    claimed: Claimed = {}
     with transaction(engine) as session:
         refuse_locked(session)
+        last = last_group(session)
 
         def keep(name: str) -> None:
             place = (places or {}).get(name, TaxonomyPlace())
@@ -125,9 +100,9 @@ def import_responses(
             if chosen and not move_to_rubric(session, name, chosen):
                 raise _rated_on_another(name, chosen)
 
-        keep_rows(session, rows, keep, added, written, tick)
-        refuse_authors(session, written.claimed, str(written.groups.token))
-        log_added(session, added, written)
+        keep_rows(session, rows, keep, added, claimed, tick)
+        refuse_authors(session, claimed, last)
+        log_added(session, added)
         also(session, added)
     return added
 
@@ -137,11 +112,11 @@ def keep_rows(
     rows: Iterable[ResponseRow],
     keep: Callable[[str], None],
     added: ResponsesAdded,
-    written: Written,
+    claimed: Claimed,
     tick: Tick = lambda _: None,
     ids: Ids | None = None,
 ) -> dict[str, str]:
-    """Store rows inside the caller's transaction; add to what is told of them, and to the record.
+    """Store rows inside the caller's transaction; add to what is told of them, and to `claimed`.
 
     `keep` is called once with the name of each benchmark, before its first row is stored. `ids` is
     that of rows of the same import that were stored before.
@@ -166,25 +141,23 @@ def keep_rows(
             if name not in kept_benchmarks:
                 keep(name)
                 kept_benchmarks.add(name)
-        instances = _keep_instances(session, batch, added, written)
-        keys = _keep_responses(session, batch, instances, added, written)
+        instances = _keep_instances(session, batch, added)
+        keys = _keep_responses(session, batch, instances, added)
         with_groups = [(keys[row.response_id], row) for row in batch if row.groups]
-        added.groups += keep_subgroups(session, with_groups, written.groups)
+        added.groups += keep_subgroups(session, with_groups)
         for _, row in with_groups:
             for name, value in row.groups:
-                written.claimed.setdefault(name, set()).add((value, row.model))
+                claimed.setdefault(name, set()).add((value, row.model))
         session.expunge_all()
         tick(len(batch))
     return renamed
 
 
-def log_added(session: Session, added: ResponsesAdded, written: Written) -> None:
+def log_added(session: Session, added: ResponsesAdded) -> None:
     """Let the record say which responses and subgroups were stored, if any were."""
     if added.responses or added.instances or added.groups:
-        detail: dict[str, Any] = {"instances": added.instances, "responses": added.responses}
-        if added.groups:
-            detail["written"] = [written.groups.detail()]
-        log(session, "researcher", "responses imported", detail, written.seals)
+        detail = {"instances": added.instances, "responses": added.responses}
+        log(session, "researcher", "responses imported", detail)
 
 
 def _refuse_repeats(batch: list[ResponseRow], origins: dict[str, Origin]) -> None:
@@ -213,13 +186,12 @@ def keep_benchmark(
         sha256 = keep_rubric(session, rubric)
         new = Benchmark(name=name, rubric_sha256=sha256, **asdict(place))
         session.add(new)
-        session.flush()
-        log(session, "researcher", "benchmark added", {"benchmark": name}, sealed(new))
+        log(session, "researcher", "benchmark added", {"benchmark": name})
         added.benchmarks[name] = rubric.name
 
 
 def _keep_instances(
-    session: Session, batch: list[ResponseRow], added: ResponsesAdded, written: Written
+    session: Session, batch: list[ResponseRow], added: ResponsesAdded
 ) -> dict[Key, int]:
     """Store the batch's new instances; return the primary key of each instance in the batch."""
     rows = session.exec(
@@ -239,7 +211,6 @@ def _keep_instances(
         _refuse_change(row, stored[key])
     session.flush()
     added.instances += len(new)
-    written.add("instance", new)
     return {key: instance.id for key, instance in stored.items() if instance.id is not None}
 
 
@@ -261,7 +232,6 @@ def _keep_responses(
     batch: list[ResponseRow],
     instances: dict[Key, int],
     added: ResponsesAdded,
-    written: Written,
 ) -> dict[str, int]:
     """Store the batch's new responses and their authors; refuse changed ones. Return all keys."""
     names = [row.response_id for row in batch]
@@ -283,10 +253,7 @@ def _keep_responses(
     added.twins += _count_twins(session, new)
     session.add_all([response for response, _ in new])
     session.flush()
-    written.add("response", [response for response, _ in new])
-    written.add(
-        "authorship", add_authors(session, [(response, row.model) for response, row in new])
-    )
+    add_authors(session, [(response, row.model) for response, row in new])
     added.responses += len(new)
     return {
         response.response_id: response.id or 0
@@ -331,9 +298,7 @@ def _count_twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> i
     return sum((response.instance, response.text) in stored for response, _ in new)
 
 
-def keep_subgroups(
-    session: Session, rows: Sequence[tuple[int, ResponseRow]], written: Batch
-) -> Counter[str]:
+def keep_subgroups(session: Session, rows: Sequence[tuple[int, ResponseRow]]) -> Counter[str]:
     """Store the groups of responses, given by their keys, that have none of that name yet.
 
     Returns
@@ -355,7 +320,7 @@ def keep_subgroups(
         for name, value in row.groups:
             if (key, name) not in stored:
                 stored[key, name] = value
-                new.append(Subgroup(response=key, name=name, value=value, batch=str(written.token)))
+                new.append(Subgroup(response=key, name=name, value=value))
             elif stored[key, name] != value:
                 raise row.origin.wrong(
                     "group",
@@ -364,14 +329,15 @@ def keep_subgroups(
                 )
     session.add_all(new)
     session.flush()
-    written.add(
-        {"response": subgroup.response, "name": subgroup.name, "value": subgroup.value}
-        for subgroup in new
-    )
     return Counter(subgroup.name for subgroup in new)
 
 
-def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], batch: str) -> None:
+def last_group(session: Session) -> int:
+    """Return the greatest key of a subgroup, 0 where there is none: an import's own come after it."""
+    return session.exec(select(func.max(Subgroup.id))).one() or 0
+
+
+def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], last: int) -> None:
     """Refuse groups of an import whose values tell who wrote a response.
 
     They are looked at in the whole study; of a blind one in the import, beside the values that the
@@ -381,8 +347,8 @@ def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], batch: st
     ----------
     claimed
         Group -> its values with their authors, as the import has them.
-    batch
-        Names the import in what it stored.
+    last
+        `last_group` before the import.
 
     Raises
     ------
@@ -390,7 +356,7 @@ def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], batch: st
         If values correspond one to one with authors, are authors' names, or are too many.
     """
     for name in sorted(claimed):
-        pairs, apart = pairs_of_group(session, name, claimed[name], batch)
+        pairs, apart = pairs_of_group(session, name, claimed[name], last)
         values = {value for value, _ in pairs}
         if tells_authors(pairs) or (apart and len(pairs) == 1 and not values & apart):
             more = "; bring all files with it in as one" if apart else ""

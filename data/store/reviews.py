@@ -1,7 +1,6 @@
 """What reviewers put on responses: tags, and one note each; only ever added to."""
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from sqlalchemy import Engine
 from sqlmodel import Session, select
@@ -11,8 +10,8 @@ from data.errors import BadInput, Unknown
 from data.person import Person, only
 from data.queries.base import FOR_STUDY
 from data.queries.reviews import note_on, standing_tags, tags_in_use
-from data.schema import Response, Review, ReviewKind, Role, now
-from data.store.audit import REVIEWED, log, refuse_locked, write_rows
+from data.record import REVIEWED, log, refuse_locked
+from data.schema import Response, Review, ReviewKind, Role
 
 LONGEST_TAG, LONGEST_NOTE = 40, 2000
 
@@ -99,15 +98,9 @@ def _write(
     """Add lines to the review of a response, with their event; False if there is none."""
     if not lines:
         return False
-    rows = list(_rows(person, response, lines))
-    log(session, person.actor, REVIEWED, {"written": write_rows(session, Review, rows)})
+    session.add_all(
+        Review(response=response, reviewer=person.actor, kind=kind, text=text)
+        for kind, text in lines
+    )
+    log(session, person.actor, REVIEWED, {})
     return True
-
-
-def _rows(
-    person: Person, response: int, lines: Collection[tuple[ReviewKind, str]]
-) -> Iterator[Mapping[str, Any]]:
-    at = now()
-    for kind, text in lines:
-        named = {"response": response, "reviewer": person.actor, "kind": kind.value}
-        yield named | {"text": text, "at": at}

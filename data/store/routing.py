@@ -10,8 +10,8 @@ from sqlmodel import select
 
 from data.database import transaction
 from data.errors import BadInput, Conflict
+from data.record import log
 from data.schema import Event
-from data.store.audit import log
 
 RULE_KEPT = "routing rule kept"
 LONGEST_NAME = 60

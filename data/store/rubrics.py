@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 from data.card import ERRORS, NOT_ENOUGH_CONTEXT, SEVERITIES, SIDES, Marked, Reply, Side
 from data.database import transaction
 from data.errors import BadInput
+from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.schema import (
     IS_RATED_ON,
@@ -21,7 +22,6 @@ from data.schema import (
     Setting,
 )
 from data.settings import ERROR_TYPES, read_error_types
-from data.store.audit import log, refuse_locked, sealed
 
 # Made once: each submission asks it, and making it costs more than asking it.
 _RUBRIC = (
@@ -70,9 +70,8 @@ def keep_rubric(session: Session, rubric: Rubric) -> str:
             sha256=rubric.sha256, name=rubric.name, version=rubric.version, body=rubric.to_json()
         )
         session.add(row)
-        session.flush()
         detail = {"name": rubric.name, "version": rubric.version, "sha256": rubric.sha256}
-        log(session, "researcher", "rubric added", detail, sealed(row))
+        log(session, "researcher", "rubric added", detail)
     return rubric.sha256
 
 
@@ -97,10 +96,8 @@ def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
     if any(session.exec(query).first() is not None for query in (rated, drilled)):
         return False
     benchmark.rubric_sha256 = keep_rubric(session, rubric)
-    session.add(benchmark)
-    session.flush()
     detail = {"benchmark": name, "rubric": rubric.name}
-    log(session, "researcher", "rubric set", detail, sealed(benchmark))
+    log(session, "researcher", "rubric set", detail)
     return True
 
 

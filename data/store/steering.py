@@ -13,10 +13,10 @@ from data.errors import BadInput, Unknown
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, asking, only
 from data.queries.validation import study_rubrics
+from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.schema import Benchmark, Role
 from data.store.assignments import Key, Slot, assign
-from data.store.audit import log, refuse_locked, sealed
 from data.store.masks import mask_responses
 from data.store.people import Invitation, invite
 from data.store.ratings import RatingsAdded, import_ratings
@@ -119,7 +119,7 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) 
             "category": stored.category,
             "subcategory": stored.subcategory,
         }
-        log(session, by.actor, "place in the taxonomy set", detail, sealed(stored))
+        log(session, by.actor, "place in the taxonomy set", detail)
     return True
 
 

@@ -12,7 +12,8 @@ from data.card import THIRD
 from data.database import transaction
 from data.description import CONSENT_TEXT, Description, consent_key
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
-from data.person import REOPENED, UNBLINDED
+from data.person import UNBLINDED
+from data.record import LOCKED, REOPENED, log, refuse_locked
 from data.schema import (
     Event,
     Expert,
@@ -24,7 +25,6 @@ from data.schema import (
     now,
 )
 from data.settings import Settings, read_settings
-from data.store.audit import LOCKED, Seal, keep_setting, log, refuse_locked, sealed, taken_away
 from data.store.authors import everybody
 from data.store.submissions import STUDY_TEXT
 
@@ -41,7 +41,8 @@ def lock(engine: Engine, actor: str) -> str:
         if (lock_setting := session.get(Setting, LOCKED)) is not None:
             raise Conflict(f"the study is locked already, since {lock_setting.value}")
         since = f"{now():%Y-%m-%d %H:%M} UTC by {actor}"
-        log(session, actor, "locked", {}, keep_setting(session, LOCKED, since))
+        session.add(Setting(key=LOCKED, value=since))
+        log(session, actor, LOCKED, {})
         newest = select(Event.sha256).order_by(col(Event.id).desc()).limit(1)
         return session.exec(newest).one()
 
@@ -54,7 +55,7 @@ def reopen(engine: Engine, actor: str, reason: str) -> None:
         if lock_setting is None:
             raise Conflict("the study is not locked")
         session.delete(lock_setting)
-        log(session, actor, REOPENED, {"reason": reason.strip()}, [taken_away(lock_setting)])
+        log(session, actor, REOPENED, {"reason": reason.strip()})
 
 
 def unblind(engine: Engine, actor: str, reason: str) -> list[tuple[str, str]]:
@@ -123,19 +124,16 @@ def describe(engine: Engine, description: Description, actor: str) -> bool:
         present = session.get(Setting, STUDY_TEXT)
         if present is not None and present.value == description.sha256:
             return False
-        seals: list[Seal] = []
         if session.get(StudyText, description.sha256) is None:
-            new = StudyText(sha256=description.sha256, body=description.to_json())
-            session.add(new)
-            seals += sealed(new)
-        seals += keep_setting(session, STUDY_TEXT, description.sha256)
-        seals += keep_setting(session, CONSENT_TEXT, description.consent_sha256)
+            session.add(StudyText(sha256=description.sha256, body=description.to_json()))
+        session.merge(Setting(key=STUDY_TEXT, value=description.sha256))
+        session.merge(Setting(key=CONSENT_TEXT, value=description.consent_sha256))
         detail = {
             "sha256": description.sha256,
             "consent_sha256": description.consent_sha256,
             "ratings": ratings_in(session),
         }
-        log(session, actor, DESCRIBED, detail, seals)
+        log(session, actor, DESCRIBED, detail)
     return True
 
 
@@ -158,10 +156,10 @@ def give_consent(engine: Engine, rater: int, sha256: str) -> bool:
         consent = session.get(Setting, consent_key(rater))
         if consent is not None and consent.value == sha256:
             return False
-        seals = keep_setting(session, consent_key(rater), sha256)
+        session.merge(Setting(key=consent_key(rater), value=sha256))
         description_sha256 = session.get_one(Setting, STUDY_TEXT).value
         detail = {"rater": rater, "sha256": sha256, "study_text": description_sha256}
-        log(session, f"rater {rater}", CONSENTED, detail, seals)
+        log(session, f"rater {rater}", CONSENTED, detail)
     return True
 
 
@@ -186,5 +184,5 @@ def set_setting(engine: Engine, name: str, value: str) -> None:
     read_settings({name: value})
     with transaction(engine) as session:
         refuse_locked(session)
-        seals = keep_setting(session, name, value)
-        log(session, "coordinator", "setting changed", {name: value}, seals)
+        session.merge(Setting(key=name, value=value))
+        log(session, "coordinator", "setting changed", {name: value})

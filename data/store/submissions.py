@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Select, and_, bindparam, exists, update
+from sqlalchemy import Engine, Select, and_, bindparam, exists
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
 from data.card import Reply
-from data.database import shared_transaction, write_last
+from data.database import shared_transaction
 from data.errors import NotAllowed, Stale, Unexplained
+from data.record import LOCKED, log, refuse_locked_since
 from data.rubric import Rubric, low_points
 from data.schema import (
     IS_RATED_ON,
@@ -28,8 +29,7 @@ from data.schema import (
     Submission,
     now,
 )
-from data.store.assignments import NOT_YOURS, progress
-from data.store.audit import LOCKED, log, refuse_locked_since, write_rows
+from data.store.assignments import NOT_YOURS
 from data.store.calls import rating_rows
 from data.store.form_state import FormState, next_number
 from data.store.rubrics import RatingForm, form_on
@@ -95,16 +95,6 @@ _MINE: Select[*tuple[Any, ...]] = (
     .join(RubricText, IS_RATED_ON)
     .where(col(Assignment.code) == bindparam("code"), col(Assignment.rater) == bindparam("rater"))
     .with_for_update(of=Assignment)
-)
-_MOVED = (
-    *("draft", "draft_seq", "submitted_seq", "seconds_active"),
-    *("state", "revision", "done_at", "previous"),
-)
-_STORE = (
-    update(Assignment)
-    .where(col(Assignment.id) == bindparam("id_is"))
-    .values({name: bindparam(f"{name}_is") for name in _MOVED})
-    .execution_options(synchronize_session=False)
 )
 
 
@@ -188,7 +178,6 @@ def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int
         if not entered.follows(assignment):
             raise Stale(CHANGED)
         _keep_state(assignment, entered)
-        _store(session, assignment)
         return assignment.draft_seq
 
 
@@ -238,21 +227,18 @@ def submit(
         is_same = assignment.state in ENDED and submitted_content(session, assignment) == content
         if is_same:
             _keep_submitted(assignment, entered, seconds)
-            _store(session, assignment)
             return False
         if assignment.state == State.RECUSED:
             raise NotAllowed(GIVEN_BACK)
         if assignment.revision == 0:
             assignment.done_at, assignment.previous = now(), previous(session, assignment)
         state = entered or FormState({}, seconds, assignment.draft_seq)
-        written = _write(session, showing, form, scores, reply, state)
+        _write(session, showing, form, scores, reply, state)
         assignment.state = State.DONE if scores else State.UNRATED
         assignment.revision += 1
         _keep_submitted(assignment, entered, seconds)
-        _store(session, assignment)
-        said = {"assignment": assignment.id, "revision": assignment.revision, "scores": scores}
-        detail = said | {"written": written}
-        log(session, f"rater {rater}", "rated", detail, [progress(assignment)])
+        detail = {"assignment": assignment.id, "revision": assignment.revision, "scores": scores}
+        log(session, f"rater {rater}", "rated", detail)
     return True
 
 
@@ -270,22 +256,12 @@ class _Showing:
 
 
 def _showing(session: Session, rater: int, code: str) -> _Showing:
-    """Return the rater's own assignment of that code, locked until the transaction ends.
-
-    It is not the session's any more: what is changed in it is stored by `_store`.
-    """
+    """Return the rater's own assignment of that code, locked until the transaction ends."""
     row = session.execute(_MINE, {"rater": rater, "code": code}).first()
     if row is None:
         raise NotAllowed(NOT_YOURS)
     assignment, rubric, locked_since, study_text = row
-    session.expunge(assignment)
     return _Showing(assignment, Rubric.from_json(rubric), locked_since, study_text)
-
-
-def _store(session: Session, assignment: Assignment) -> None:
-    """Store how far an assignment has come, whose row is locked."""
-    values = {f"{name}_is": getattr(assignment, name) for name in _MOVED}
-    write_last(session, _STORE, values | {"id_is": assignment.id})
 
 
 def _is_stored(
@@ -353,36 +329,24 @@ def _write(
     scores: dict[str, float],
     reply: Reply,
     state: FormState,
-) -> list[dict[str, Any]]:
-    """Add all that a submission says; return what its event says of the rows."""
+) -> None:
+    """Add all that a submission says."""
     assignment = showing.assignment
-    submission = {
-        "assignment": assignment.id,
-        "revision": assignment.revision,
-        "comment": whole_comment(reply, scores),
-        "seconds": float(state.seconds),  # as it is read back, or its digest would differ
-        "study_text": showing.study_text,
-        "appearance": state.appearance,
-        "at": now(),
-    }
+    about: dict[str, Any] = {"assignment": assignment.id, "revision": assignment.revision}
+    submission = Submission(
+        comment=whole_comment(reply, scores),
+        seconds=state.seconds,
+        study_text=showing.study_text,
+        appearance=state.appearance,
+        **about,
+    )
     rated = {
         "response": assignment.response,
         "rater": assignment.rater,
         "pass_": assignment.pass_,
         "replicate": 0,
     }
-    return [
-        *write_rows(session, Rating, rating_rows(rated, form.rubric, scores, reply)),
-        *_remark(session, assignment, form, reply),
-        *write_rows(session, Submission, [submission]),
-    ]
-
-
-def _remark(
-    session: Session, assignment: Assignment, form: RatingForm, reply: Reply
-) -> list[dict[str, Any]]:
-    """Add flags and stretches; return what the event says of them."""
-    common = {"assignment": assignment.id, "revision": assignment.revision, "at": now()}
-    flags = [common | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]
-    spans = [common | asdict(span) | {"text": form.stretch(span)} for span in reply.spans]
-    return [*write_rows(session, Remark, flags), *write_rows(session, Span, spans)]
+    session.add_all(Rating(**row) for row in rating_rows(rated, form.rubric, scores, reply))
+    session.add_all(Remark(kind=kind, text=reply.comment, **about) for kind in reply.flags)
+    session.add_all(Span(text=form.stretch(span), **about, **asdict(span)) for span in reply.spans)
+    session.add(submission)

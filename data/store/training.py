@@ -1,6 +1,5 @@
 """Expert scores of training responses, and clinicians' answers in training; these are no ratings."""
 
-import hashlib
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from data.errors import BadInput, BadRow, Conflict, NotAllowed, OffScale, Stale,
 from data.importers.ratings import ExpertRow
 from data.importers.rows import Origin
 from data.person import asking
+from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -33,7 +33,6 @@ from data.schema import (
     State,
 )
 from data.settings import read_settings
-from data.store.audit import Seal, canonical, keep_setting, log, refuse_locked, sealed
 from data.store.form_state import FormState, StoredState, next_number
 from data.store.rubrics import form_of, whole_scores
 from data.store.submissions import CHANGED, refuse_unexplained
@@ -47,7 +46,6 @@ from data.training import (
     standing_key,
 )
 
-EXPERT = ("response", "criterion", "score", "why")
 IMPORTED, ANSWERED = "expert scores imported", "training answered"
 ENDED = (State.DONE, State.UNRATED)
 FOREIGN = "this response is not assigned to you"
@@ -89,9 +87,8 @@ def import_experts(
     expert_rows = list(rows)
     with transaction(engine) as session:
         refuse_locked(session)
-        seals: list[Seal] = []
         if expert_rows and lock_training(session) is None:
-            seals += keep_setting(session, SECRET, secrets.token_urlsafe(32))
+            session.add(Setting(key=SECRET, value=secrets.token_urlsafe(32)))
         targets = _targets(session, expert_rows)
         begun = session.exec(select(Drill.id).limit(1)).first() is not None
         stored = {
@@ -103,10 +100,8 @@ def import_experts(
         _refuse_incomplete(expert_rows, targets, set(stored))
         result.responses = len({response for response, _ in stored})
         if result.added or result.changed:
-            seals += _free_those_who_rated(session)
-            session.flush()
-            detail = asdict(result) | {"sha256": experts_digest(session)}
-            log(session, actor, IMPORTED, detail, seals)
+            _free_those_who_rated(session)
+            log(session, actor, IMPORTED, asdict(result))
     return result
 
 
@@ -223,25 +218,13 @@ def _wrong_response(row: ExpertRow, allowed: str) -> BadRow:
     return row.origin.wrong("response_id", row.response_id, allowed)
 
 
-def _free_those_who_rated(session: Session) -> list[Seal]:
+def _free_those_who_rated(session: Session) -> None:
     """Note which clinicians have rated already: training comes before the work or not at all."""
-    seals: list[Seal] = []
     query = select(Assignment.rater).where(col(Assignment.state).in_(ENDED)).distinct()
     for rater in session.exec(query).all():
         if session.get(Setting, standing_key(rater)) is None:
             text = TrainingStanding(ended=RATED_BEFORE).model_dump_json()
-            seals += keep_setting(session, standing_key(rater), text)
-    return seals
-
-
-def experts_digest(session: Session) -> str:
-    """Return the SHA-256 over all expert scores as they stand."""
-    digest = hashlib.sha256()
-    experts = session.exec(select(Expert)).all()
-    in_order = sorted(experts, key=lambda expert: (expert.response, expert.criterion))  # as Python
-    for expert in in_order:
-        digest.update(canonical(expert.model_dump(), EXPERT))
-    return digest.hexdigest()
+            session.add(Setting(key=standing_key(rater), value=text))
 
 
 def lock_training(session: Session) -> str | None:
@@ -333,7 +316,7 @@ def answer_drill(
         session.add(drill)
         session.flush()
         detail = {"drill": drill.id, "response": drill.response, "round": drill.round + 1}
-        log(session, f"rater {rater}", ANSWERED, detail | {"scores": scores}, sealed(drill))
+        log(session, f"rater {rater}", ANSWERED, detail | {"scores": scores})
         remarks = standing.said | {str(drill.id): dict(notes)}
         answered = standing.model_copy(update={"draft": {}, "said": remarks})
         _store_standing(session, rater, _with_outcome(session, rater, answered))
@@ -452,8 +435,7 @@ def _store_standing(session: Session, rater: int, standing: TrainingStanding) ->
     """Keep where a clinician stands; the record says so where it is new, not with each draft."""
     before = session.get(Setting, standing_key(rater))
     previous = None if before is None else TrainingStanding.model_validate_json(before.value)
-    seals = keep_setting(session, standing_key(rater), standing.model_dump_json())
-    session.flush()
+    session.merge(Setting(key=standing_key(rater), value=standing.model_dump_json()))
     if previous is None or (previous.ended, previous.rounds) != (standing.ended, standing.rounds):
         detail = {"rater": rater, "rounds": len(standing.rounds), "ended": standing.ended}
-        log(session, f"rater {rater}", "training stands", detail, seals)
+        log(session, f"rater {rater}", "training stands", detail)

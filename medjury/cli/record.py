@@ -78,6 +78,7 @@ def verify(
         "rows": dict(verified.rows),
         "findings": list(verified.findings),
         "authors_withheld": verified.authors_withheld,
+        "since": None if verified.since is None else dict(verified.since),
     }
     write_json(body, json_to)
     if verified.findings:
@@ -182,7 +183,11 @@ def _say_verified(verified: Verified, json_to: Path | None) -> None:
     if verified.authors_withheld:
         say("its authors stayed behind: nothing is said of them", json_to)
     say(f"head {verified.head}", json_to)
-    hint(KEEP, json_to)
+    if verified.since is None:
+        hint(KEEP, json_to)
+    else:
+        came = (f"{number} {action}" for action, number in verified.since.items())
+        say(f"since the head that was kept: {', '.join(came) or 'nothing'}", json_to)
     for finding in verified.findings:
         say(f"FINDING {finding}", json_to)
     say(

@@ -1,0 +1,142 @@
+"""Events that are appended heal no forgery, and what came since a head is told."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kit.changed_cells import attacked
+from kit.sealed_study import fill_all
+from kit.studies import Run
+from kit.study_place import StudyIn
+from sqlalchemy import Engine, update
+from sqlmodel import Session, col, select
+
+from data.database import open_study, transaction
+from data.queries.record import present_head, verify, verify_in
+from data.record import ACTS, WRITTEN, Written, columns_of_table, commitment, event_hash, log
+from data.schema import Authorship, Event, Rater, Rating, Response, Setting, Table, now
+from data.store.study import lock, reopen, set_setting
+
+Forge = Callable[[Session], type[Table]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
+    """Make a study that has rows in every table; each test rolls back what it does to it."""
+    engine = open_study(study_in(tmp_path_factory.mktemp("made")), create=True)
+    fill_all(engine)
+    yield engine
+    engine.dispose()
+
+
+def scores_up(session: Session) -> type[Table]:
+    """Give every response the best score of every clinician."""
+    clinicians = select(Rater.id).where(Rater.kind == "clinician")
+    session.execute(update(Rating).where(col(Rating.rater).in_(clinicians)).values(score=5.0))
+    return Rating
+
+
+def authors_moved(session: Session) -> type[Table]:
+    """Give every response the author of the one before."""
+    rows = session.exec(select(Authorship).order_by(col(Authorship.response))).all()
+    for row, model in zip(rows, [rows[-1].model, *(one.model for one in rows)], strict=False):
+        row.model = model
+    return Authorship
+
+
+def texts_changed(session: Session) -> type[Table]:
+    """Say that a response came with another text."""
+    response = session.exec(select(Response)).first()
+    assert response is not None
+    response.text, response.commitment = "Another.", commitment(response.salt or "", "Another.")
+    return Response
+
+
+def seal_anew(session: Session, model: type[Table], action: str, kind: str) -> None:
+    """Append an event that seals all rows of a table as they are now, as an honest one would."""
+    session.flush()
+    written, name = Written(), str(model.__tablename__)
+    for row in session.exec(select(model)).all():
+        values = row.model_dump()
+        getattr(written, kind)(name, values)
+    previous = session.exec(select(Event.sha256).order_by(col(Event.id).desc()).limit(1)).one()
+    event = Event(at=now(), actor="coordinator", action=action, previous=previous, sha256="")
+    event.detail = {"sealed": written.seals([name])}
+    event.sha256 = event_hash(event)
+    session.add(event)
+
+
+@pytest.mark.parametrize("kind", ["add", "change"])
+@pytest.mark.parametrize("action", ["setting changed", "rated", "responses imported"])
+@pytest.mark.parametrize("forge", [scores_up, authors_moved, texts_changed])
+def test_a_seal_that_is_appended_heals_no_forgery(
+    forge: Forge, action: str, kind: str, made: Engine
+) -> None:
+    with attacked(made) as session:
+        model = forge(session)
+        if kind == "add" or columns_of_table(str(model.__tablename__)).changing:
+            seal_anew(session, model, action, kind)
+        session.flush()
+        findings = verify_in(session).findings
+    name = str(model.__tablename__)
+    assert any(one.startswith(name) and "changed since event" in one for one in findings)
+
+
+def test_nothing_but_the_reopening_follows_a_lock(small_study: Engine) -> None:
+    lock(small_study, "coordinator")
+    with Session(small_study, info={WRITTEN: Written()}) as session, session.begin():
+        session.add(Setting(key="reading_order", value="forged"))
+        log(session, "coordinator", "setting changed", {})
+    [finding] = [one for one in verify(small_study).findings if "locked" in one]
+    assert "setting changed" in finding
+
+
+def test_a_lock_is_taken_away_by_no_other_act(small_study: Engine) -> None:
+    lock(small_study, "coordinator")
+    with Session(small_study, info={WRITTEN: Written()}) as session, session.begin():
+        session.delete(session.get_one(Setting, "locked"))
+        log(session, "coordinator", "panel forgotten", {})
+    assert any("seals setting locked" in one for one in verify(small_study).findings)
+
+
+def test_what_came_since_a_head_is_told_and_since_a_lock_is_a_finding(
+    small_study: Engine, run: Run, tmp_path: Path
+) -> None:
+    before = tmp_path / "before.head"
+    before.write_text(present_head(small_study).to_text(), "ascii")
+    lock(small_study, "coordinator")
+    kept = tmp_path / "study.head"
+    kept.write_text(present_head(small_study).to_text(), "ascii")
+    assert verify(small_study, str(kept)).findings == ()
+    reopen(small_study, "coordinator", "two more clinicians")
+    set_setting(small_study, "training_gap", "1.5")
+    assert verify(small_study).findings == ()
+    found = verify(small_study, str(before))
+    assert (found.findings, dict(found.since or {})) == (
+        (),
+        {"locked": 1, "reopened": 1, "setting changed": 1},
+    )
+    findings = verify(small_study, str(kept)).findings
+    assert [one.split("): ")[1] for one in findings] == [
+        "came after the head, at which the study was locked"
+    ] * 2
+    code, said, _ = run("study", "verify", "--head", str(kept))
+    assert code == 1
+    assert "since the head that was kept: 1 reopened, 1 setting changed" in said
+
+
+def test_every_table_is_written_by_some_act() -> None:
+    written = {table for tables in ACTS.values() for table in tables}
+    assert set(Table.metadata.tables) - written == {"event", "superseded"}
+
+
+def test_what_is_written_without_an_event_is_refused(small_study: Engine) -> None:
+    with pytest.raises(RuntimeError, match="rows of setting"), transaction(small_study) as session:
+        session.add(Setting(key="reading_order", value="forged"))
+    with pytest.raises(RuntimeError, match="through the session"), transaction(small_study) as one:
+        one.execute(update(Rating).values(score=5.0))
+    with pytest.raises(RuntimeError, match="never changes"), transaction(small_study) as session:
+        session.exec(select(Response)).all()[0].response_id = "another"
+    with pytest.raises(RuntimeError, match="ever deleted"), transaction(small_study) as session:
+        session.delete(session.exec(select(Authorship)).all()[0])
+    assert verify(small_study).findings == ()
