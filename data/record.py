@@ -75,8 +75,8 @@ UNSEALED_PARTS: Mapping[str, str] = {
     RUN: "whether the run that is on still lives and what it told last: a line on a screen; "
     "who started it, and what it asks for, is sealed",
 }
-# Held otherwise: the text by `response.commitment`, what is superseded by the ratings, events by the chain.
-HELD = {"response": ("text", "salt"), "superseded": ("rating",), "event": tuple(Event.model_fields)}
+# Held otherwise: the text by `response.commitment`, events by the chain.
+HELD = {"response": ("text", "salt"), "event": tuple(Event.model_fields)}
 # Columns that a later act may change; all others of a row stay what they were when it was added.
 CHANGES: Mapping[str, tuple[str, ...]] = {
     "benchmark": ("category", "subcategory", "rubric_sha256"),

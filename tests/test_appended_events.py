@@ -127,7 +127,7 @@ def test_what_came_since_a_head_is_told_and_since_a_lock_is_a_finding(
 
 def test_every_table_is_written_by_some_act() -> None:
     written = {table for tables in ACTS.values() for table in tables}
-    assert set(Table.metadata.tables) - written == {"event", "superseded"}
+    assert set(Table.metadata.tables) - written == {"event"}
 
 
 def test_what_is_written_without_an_event_is_refused(small_study: Engine) -> None:

@@ -15,7 +15,7 @@ __all__ = ["made", "whole"]
 # Ways in, what waits, and what the database makes of the ratings.
 # An improvement names instances by their keys here, and a proposal belongs to one.
 LEARNED = {"improvement", "proposal"}
-STAYS = {"account", "access", "intent", "jury_batch", "jury_request", "superseded", *LEARNED}
+STAYS = {"account", "access", "intent", "jury_batch", "jury_request", *LEARNED}
 
 
 def exported(run: Run, folder: Path) -> Path:

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from kit.behind import behind_the_record
 from kit.studies import HEAD, Run
-from sqlalchemy import Engine, delete, desc, insert, select
-from sqlmodel import Session
+from sqlalchemy import Engine, desc, insert, select
 
 from data.queries.frames import adjudicated_frame, juror_ratings, ratings_frame
 from data.queries.record import verify
 from data.rubric import read_rubric
-from data.schema import Rater, Rating, Superseded
+from data.schema import Rater, Rating
 from data.store.rubrics import keep_rubric
 from medjury.services.scores import scores_of
 
@@ -85,8 +84,6 @@ def test_a_newer_score_takes_the_place_of_the_one_before_and_no_other(
     for again in (newer, {key: score % 5 + 1 for key, score in newer.items()}):
         assert run("rate", "ratings", str(ratings_file(tmp_path / "again.csv", again)))[0] == 0
         assert read(study) == given() | again
-    with Session(study) as session:
-        assert len(session.scalars(select(Superseded)).all()) == 2 * len(newer)
     assert verify(study).findings == ()
 
 
@@ -153,17 +150,3 @@ def test_a_juror_who_rated_only_what_no_clinician_did_is_one_of_the_jurors(
     scores = scores_of(study)
     assert scores.raters("juror") == tuple(sorted([*JURORS, "juror-late"]))
     assert scores.of("visits").raters("juror") == tuple(sorted(JURORS))
-
-
-def test_a_mark_that_the_ratings_do_not_bear_out_is_found(
-    run: Run, tmp_path: Path, study: Engine
-) -> None:
-    key = ("r3", "dr-a", "clarity")
-    again = ratings_file(tmp_path / "again.csv", {key: given()[key] % 5 + 1})
-    assert run("rate", "ratings", str(again))[0] == 0
-    with behind_the_record(study) as session:
-        session.execute(delete(Superseded))
-    assert any("not marked as superseded" in finding for finding in verify(study).findings)
-    with behind_the_record(study) as session:
-        session.execute(insert(Superseded), [{"rating": 7}])
-    assert any("no newer one is there" in finding for finding in verify(study).findings)

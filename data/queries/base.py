@@ -6,7 +6,8 @@ The table of authors is not read here.
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import func
+from sqlalchemy import ColumnElement, exists, func
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
@@ -23,7 +24,6 @@ from data.schema import (
     Remark,
     Response,
     Setting,
-    Superseded,
 )
 
 Columns = Select[*tuple[Any, ...]]
@@ -36,10 +36,6 @@ def columns_of(*columns: Any) -> Columns:
 
 # What holds for a response that is not for training; a query that asks it selects from Response.
 FOR_STUDY = col(Response.id).not_in(select(Expert.response))
-RATED_THING = (
-    *(col(Rating.response), col(Rating.rater), col(Rating.criterion)),
-    *(col(Rating.rubric_sha256), col(Rating.pass_), col(Rating.replicate)),
-)
 # What no clinician gave to settle a difference between clinicians; see data/card.py.
 INDEPENDENT = col(Rating.pass_) < THIRD
 # What clinicians say of a response: no answer to it.
@@ -48,8 +44,18 @@ BY_CLINICIAN = col(Remark.about).is_(None)
 NEWEST_SUBMISSION = col(Assignment.revision) - 1
 
 
-# What no newer rating by the same rater for the same thing has taken the place of.
-NEWEST = col(Rating.id).not_in(select(Superseded.rating))
+def newest(rating: Any) -> ColumnElement[bool]:
+    """Return that no newer rating by the same rater for the same thing has taken a rating's place."""
+    newer: Any = aliased(Rating)
+    same = (
+        getattr(newer, name) == getattr(rating, name)
+        for name in ("response", "rater", "pass_", "replicate", "criterion")
+    )
+    on = newer.rubric_sha256.is_not_distinct_from(rating.rubric_sha256)
+    return ~exists().where(*same, on, newer.id > rating.id)
+
+
+NEWEST = newest(Rating)
 
 
 def rated(*columns: Any) -> Columns:

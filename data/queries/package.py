@@ -18,17 +18,14 @@ from data.description import CONSENT_OF, CONSENT_TEXT
 from data.importers.package import EVERY, FORMAT, VERSION, columns, written
 from data.queries.base import Columns, columns_of
 from data.record import GENESIS, LOCKED, canonical_values
-from data.schema import Authorship, Event, Rater, Response, Setting, Superseded, Table
+from data.schema import Authorship, Event, Rater, Response, Setting, Table
 from data.settings import Settings
 from data.store.access import SESSION_KEY
 from data.training import standing_key
 
 PAGE, COPIED_PAGE = 2000, 500
 ALL_DIGESTS = 1 << 256
-# None refers to a later one. Which ratings no longer count, the database notes as they are stored.
-ALL_TABLES: tuple[DbTable, ...] = tuple(
-    table for table in Table.metadata.sorted_tables if table.name != Superseded.__tablename__
-)
+ALL_TABLES: tuple[DbTable, ...] = tuple(Table.metadata.sorted_tables)  # none refers to a later one
 KEPT = {
     LOCKED,
     "per_response",

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.importers.package import EVERY, WITHHELD
-from data.queries.base import RATED_THING, columns_of
+from data.queries.base import columns_of
 from data.queries.package import kept_setting
 from data.record import (
     ACTS,
@@ -34,7 +34,7 @@ from data.record import (
     joined,
     keys_of,
 )
-from data.schema import Event, Instance, Rating, Response, Setting, Superseded, Table
+from data.schema import Event, Instance, Response, Setting, Table
 from data.store.access import SESSION_KEY
 
 PAGE = 2000
@@ -108,7 +108,6 @@ def verify_in(session: Session, head: Head | None = None) -> Verified:
         findings += _readable(_table_findings(session, table, chain, rows))
     findings += _readable(_texts(session, authors_withheld=chain.authors_withheld))
     findings += _readable(orphans(session))
-    findings += superseded_findings(session)
     found = tuple(dict.fromkeys(findings))
     since = None if head is None else Counter(chain.since)
     return Verified(len(chain.hashes), chain.head, rows, found, chain.authors_withheld, since)
@@ -148,22 +147,6 @@ def acts(engine: Engine, *actions: str) -> list[Event]:
         events = list(session.exec(query))
         session.expunge_all()
     return events
-
-
-def superseded_findings(session: Session) -> list[str]:
-    """Return a sentence if other ratings are marked as superseded than those that a newer one replaced."""
-    newest = select(func.max(Rating.id)).group_by(*RATED_THING)
-    replaced = select(Rating.id).where(col(Rating.id).not_in(newest))
-    marked = select(Superseded.rating)
-    wrong = {
-        "are marked as superseded, and no newer one is there": marked.except_(replaced),
-        "were given again later, and are not marked as superseded": replaced.except_(marked),
-    }
-    return [
-        f"rating: {len(keys)} ratings {what}, rating {min(keys)} first"
-        for what, query in wrong.items()
-        if (keys := session.scalars(query).all())
-    ]
 
 
 def locked_since(engine: Engine) -> str | None:

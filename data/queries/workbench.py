@@ -29,7 +29,13 @@ WITH showing AS (
         SELECT r.id FROM response r JOIN instance i ON i.id = r.instance
         WHERE i.benchmark = :benchmark AND r.id NOT IN (SELECT response FROM expert)
       )
-      AND g.rubric_sha256 = :sha{by} AND g.id NOT IN (SELECT rating FROM superseded)
+      AND g.rubric_sha256 = :sha{by}
+      AND NOT EXISTS (
+        SELECT 1 FROM rating n
+        WHERE n.response = g.response AND n.rater = g.rater AND n.pass_ = g.pass_
+        AND n.replicate = g.replicate AND n.criterion = g.criterion
+        AND n.rubric_sha256 = g.rubric_sha256 AND n.id > g.id
+      )
       AND g.pass_ < :third AND (:criterion = '' OR g.criterion = :criterion)
     GROUP BY g.response, g.rater, g.pass_, g.replicate
     HAVING COUNT(*) = :needed

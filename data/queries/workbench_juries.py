@@ -17,12 +17,12 @@ from sqlmodel import Session, col, select
 from data.card import THIRD
 from data.database import reading
 from data.person import Person, only
-from data.queries.base import FOR_STUDY, INDEPENDENT, NEWEST, response_names
+from data.queries.base import FOR_STUDY, INDEPENDENT, NEWEST, newest, response_names
 from data.queries.export import rubrics_known
 from data.queries.study import BenchmarkView, benchmarks, version
 from data.queries.workbench import STEER, default_jury
 from data.rubric import Rubric
-from data.schema import Attempt, Instance, Kind, Rater, Rating, Response, Status, Superseded
+from data.schema import Attempt, Instance, Kind, Rater, Rating, Response, Status
 
 Pair = tuple[int, int]  # a response and a rater
 
@@ -347,7 +347,7 @@ def _explained_otherwise(session: Session, part: Part, asked: TwoJuries) -> froz
     query = select(first.response).join(second, and_(*same_thing)).distinct()
     for own, sha256, side in zip((first, second), part.rubrics, sides, strict=True):
         query = query.where(own.rubric_sha256 == sha256, own.pass_ < THIRD)
-        query = query.where(own.id.not_in(select(Superseded.rating)))
+        query = query.where(newest(own))
         query = query if side.verdict is None else query.where(own.replicate == side.verdict)
     if sides[0].verdict is None and sides[1].verdict is None:
         query = query.where(first.replicate == second.replicate)

@@ -39,7 +39,6 @@ from data.schema.study import (
     StudyText,
     Subgroup,
     Submission,
-    Superseded,
     Table,
     now,
 )

@@ -5,14 +5,12 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
-    DDL,
     JSON,
     CheckConstraint,
     Column,
     Index,
     MetaData,
     UniqueConstraint,
-    event,
 )
 from sqlalchemy.orm import registry
 from sqlmodel import AutoString, Field, SQLModel
@@ -235,15 +233,6 @@ class Rating(Table, table=True):
     at: datetime = Field(default_factory=now)
 
 
-class Superseded(Table, table=True):
-    """A rating that no longer counts: its rater has given a newer one for the same thing.
-
-    The database adds it with the newer rating, by the trigger below.
-    """
-
-    rating: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
-
-
 class Assignment(Table, table=True):
     """A response a clinician is to rate, its place in their order, and the draft so far.
 
@@ -435,46 +424,3 @@ class Composition(Table, table=True):
     times: int = 1
     first_at: datetime = Field(default_factory=now)
     last_at: datetime = Field(default_factory=now)
-
-
-# Of two ratings either may be the one that is added: rows that are copied keep their numbers.
-SUPERSEDES_ON_SQLITE = """
-    CREATE TRIGGER rating_supersedes AFTER INSERT ON rating BEGIN
-        INSERT OR IGNORE INTO superseded (rating)
-        SELECT older.id FROM rating AS older, rating AS newer
-        WHERE newer.response = NEW.response AND newer.rater = NEW.rater
-        AND newer.pass_ = NEW.pass_ AND newer.replicate = NEW.replicate
-        AND newer.criterion = NEW.criterion
-        AND older.response = newer.response AND older.rater = newer.rater
-        AND older.pass_ = newer.pass_ AND older.replicate = newer.replicate
-        AND older.criterion = newer.criterion AND older.rubric_sha256 IS newer.rubric_sha256
-        AND older.id < newer.id;
-    END
-"""
-SUPERSEDES_ON_POSTGRESQL = (
-    """
-    CREATE FUNCTION rating_supersedes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        INSERT INTO superseded (rating)
-        SELECT DISTINCT older.id FROM added
-        JOIN rating AS newer ON newer.response = added.response AND newer.rater = added.rater
-        AND newer.pass_ = added.pass_ AND newer.replicate = added.replicate
-        AND newer.criterion = added.criterion
-        JOIN rating AS older ON older.response = newer.response AND older.rater = newer.rater
-        AND older.pass_ = newer.pass_ AND older.replicate = newer.replicate
-        AND older.criterion = newer.criterion
-        AND older.rubric_sha256 IS NOT DISTINCT FROM newer.rubric_sha256 AND older.id < newer.id
-        ON CONFLICT DO NOTHING;
-        RETURN NULL;
-    END $$
-    """,
-    """
-    CREATE TRIGGER rating_supersedes AFTER INSERT ON rating
-    REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION rating_supersedes()
-    """,
-)
-for _statement, _dialect in (
-    (SUPERSEDES_ON_SQLITE, "sqlite"),
-    *((one, "postgresql") for one in SUPERSEDES_ON_POSTGRESQL),
-):
-    _ddl = DDL(_statement)  # type: ignore[no-untyped-call]  # as SQLAlchemy has it
-    event.listen(Table.metadata, "after_create", _ddl.execute_if(dialect=_dialect))
