@@ -1,5 +1,6 @@
 """Rows of ratings and of experts' scores, long (one score a row) or wide (one column a criterion)."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ LONGEST_COUNT = 9  # digits
 OPTIONAL = ("comment", "rated_at", "pass", "replicate", "reading")
 KNOWN = {*REQUIRED, *OPTIONAL}
 KINDS = {kind.value: kind for kind in Kind}
+DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)")
 
 
 class RatingFile:
@@ -58,6 +60,10 @@ class RatingFile:
         for origin, cells in self.table:
             for criterion, score in self._scores(origin, cells):
                 if text := score.strip():
+                    if self.table.decimal_comma and (whole := DECIMAL_COMMA.fullmatch(text)):
+                        is_metric = cells.get("kind", "").strip() == Kind.METRIC
+                        text = text.replace(",", ".") if is_metric else text
+                        text = text if int(whole[2]) else whole[1]
                     points = str(self.scale.point(text)) if self.scale else text
                     yield _row(origin, cells, self._usable(criterion), points)
                 else:

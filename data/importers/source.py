@@ -231,6 +231,8 @@ class Source:
         The file; "-" is standard input, which is read whole, as is any pipe.
     content
         The bytes, where they are in memory already.
+    encoding
+        That of a text, where somebody has named it.
 
     Attributes
     ----------
@@ -245,8 +247,9 @@ class Source:
         If the file cannot be read, is empty, or a pipe gives more than 1 GiB.
     """
 
-    def __init__(self, path: Path, content: bytes | None = None) -> None:
+    def __init__(self, path: Path, content: bytes | None = None, encoding: str = "") -> None:
         self.path = STANDARD_INPUT if str(path) == PIPE else path
+        self.encoding = encoding
         self._content = _pipe_content(path) if content is None else content
         self.size = _size(self.path) if self._content is None else len(self._content)
         if self.size == 0:

@@ -1,5 +1,6 @@
 """Tables: files of rows of any format, read as rows of text."""
 
+import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,12 @@ from data.importers.text_rows import wrong as wrong_file
 Format = Form
 Cells = Mapping[str, str]
 LONGEST_HEADER = 300  # characters of a header in a message
+EXCEL_LONGEST = 32_767  # characters of a cell
+EXCEL_ERRORS = {
+    *("#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#N/A", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"),
+}
+MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+EXCEL_ID = re.compile(rf"\d(?:[.,]\d+)?E\+\d+|(?:{MONTHS})-\d\d|\d\d?-(?:{MONTHS})")
 
 
 class TableFile:
@@ -54,6 +61,7 @@ class TableFile:
         self.source = path if isinstance(path, Source) else Source(path)
         self.path, self.size_bytes = self.source.path, self.source.size
         self._done, self.left_out = 0, dict[str, int]()
+        self._cut, self._changed = 0, set[str]()
         self._rows = _rows(self.source, form, sheet)
         self.form, self.encoding, self.columns = (
             self._rows.form,
@@ -68,9 +76,11 @@ class TableFile:
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
         empty, name, is_text = True, self.path.name, self._rows.form == "csv"
+        self._cut, self._changed = 0, set[str]()
         for number, row in self._rows.records():
             empty, origin = False, Origin(name, number)
             cells: Cells = row if is_text else _cells(origin, row)
+            self._look_for_excel(origin, cells)
             self._done += sum(map(len, cells.values()))
             yield origin, cells
         if empty:
@@ -86,15 +96,37 @@ class TableFile:
         """Return the first rows."""
         return list(islice(self.records(), rows))
 
+    def _look_for_excel(self, origin: Origin, cells: Cells) -> None:
+        """Refuse an error of Excel; note cells as long as it allows, and ids that it writes anew."""
+        for column, cell in cells.items():
+            if cell in EXCEL_ERRORS:
+                why = f"is an error of Excel ({cell}): correct it there, or leave the cell empty"
+                raise BadFile(f"{origin}, column {column}: {why}; nothing was imported")
+            self._cut += len(cell) == EXCEL_LONGEST
+            if column.endswith("id") and EXCEL_ID.fullmatch(cell):
+                self._changed.add(cell)
+
     @property
-    def doubt(self) -> str:
-        """Return a warning for a file whose last line has no end: it may be cut off."""
-        if not self._rows.cut_off:
-            return ""
-        return (
-            f"the last line of {self.path.name} has no end: if the file was cut off there, so is "
-            "its last cell"
-        )
+    def doubts(self) -> list[str]:
+        """Return warnings of what may have been lost before, of the rows that were read."""
+        name, doubts = self.path.name, []
+        if self._rows.cut_off:
+            why = "has no end: if the file was cut off there, so is its last cell"
+            doubts.append(f"the last line of {name} {why}")
+        if self._cut:
+            why = (
+                f"exactly {EXCEL_LONGEST:,} characters, the most that Excel keeps: they may be cut"
+            )
+            doubts.append(f"{self._cut} cells of {name} have {why}")
+        if self._changed:
+            why = "looks like an id that Excel has changed into a number or a date"
+            doubts.append(f"{sorted(self._changed)[0]} in {name} {why}")
+        return doubts
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether its numbers may have a comma."""
+        return self._rows.decimal_comma
 
     @property
     def header(self) -> str:
@@ -146,6 +178,7 @@ class DerivedTable(TableFile):
         self.source, self.path, self.size_bytes = main.source, main.path, main.size_bytes
         self.form, self.encoding, self._rows = main.form, main.encoding, main._rows
         self.columns, self._derived, self._done = columns, rows, 0
+        self._main = main
         self.left_out = {} if left_out is None else left_out
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
@@ -153,6 +186,11 @@ class DerivedTable(TableFile):
         for origin, cells in self._derived():
             self._done += sum(map(len, cells.values()))
             yield origin, cells
+
+    @property
+    def doubts(self) -> list[str]:
+        """Return what is in doubt of the file that messages name."""
+        return self._main.doubts
 
 
 def opened_as(source: Source) -> Form:

@@ -1,9 +1,9 @@
 """Rows of text files: CSV, JSON Lines and JSON arrays, in the encodings hospitals use."""
 
-import codecs
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.errors import BadFile
+from data.importers.encodings import encoding_of
 from data.importers.rows import UNNAMED, is_name
-from data.importers.source import CHUNK, Form, Source, bom_of
+from data.importers.source import START, Form, Source
 
 MOST_JSON = 1 << 30  # bytes of an array, which is read whole
 ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell
+SEPARATORS = ",;\t|"
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # which Excel reads and hides
+LOOKED_AT = 50  # rows that tell what separates cells
 Record = tuple[int, Mapping[str, Any]]
 csv.field_size_limit(1 << 30)
 
@@ -34,6 +38,8 @@ class Rows:
         What the file was read as.
     cut_off
         Whether its last line has no end, as one that was cut off.
+    decimal_comma
+        Whether its numbers may have a comma, as where a semicolon separates cells.
     """
 
     form: Form
@@ -41,6 +47,7 @@ class Rows:
     records: Callable[[], Iterator[Record]]
     encoding: str
     cut_off: bool = False
+    decimal_comma: bool = False
 
 
 class NotARow(ValueError):
@@ -78,29 +85,6 @@ def text_rows(source: Source, form: Form) -> Rows:
     return (_Csv if form == "csv" else _Lines)(source, encoding).rows()
 
 
-def encoding_of(source: Source) -> str:
-    """Return the encoding: by its mark, else UTF-8 if the whole file is, else Windows-1252."""
-    if marked := bom_of(source.start()[:4]):
-        return marked
-    for name in ("utf-8", "cp1252"):
-        if _is_encoded_as(source, name):
-            return name
-    raise BadFile(f"{source.path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
-
-
-def _is_encoded_as(source: Source, name: str) -> bool:
-    """Tell whether a whole file is in an encoding, read in pieces."""
-    decoder = codecs.getincrementaldecoder(name)()
-    with source.open() as file:
-        try:
-            while piece := file.read(CHUNK):
-                decoder.decode(piece)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-    return True
-
-
 @contextmanager
 def _lines(source: Source, encoding: str) -> Iterator[io.TextIOWrapper]:
     """Open a text; refuse one that does not keep to the encoding of its mark."""
@@ -114,42 +98,65 @@ def _lines(source: Source, encoding: str) -> Iterator[io.TextIOWrapper]:
 
 
 class _Csv:
-    """A CSV file with commas, semicolons or tabs; columns without name and cells are none."""
+    """A CSV file; a first line sep=X says what separates its cells, else it is found outside quotes.
+
+    Columns without a name, which a spreadsheet leaves at the end, are none if their cells are empty;
+    last cells that are missing, as Excel leaves them out, are empty.
+    """
 
     def __init__(self, source: Source, encoding: str) -> None:
         self.source, self.encoding = source, encoding
         with _lines(source, encoding) as text:
-            first = text.readline()
-        self.delimiter = max(",;\t", key=first.count)
+            start = text.read(START)
+        first, _, rest = start.partition("\n")
+        named = SEPARATOR_LINE.fullmatch(first.rstrip("\r").lstrip("\ufeff"))
+        self.has_line = named is not None
+        self.delimiter = named[1] if named else _separator(start)
+        names = next(
+            csv.reader(io.StringIO(rest if named else start), delimiter=self.delimiter), []
+        )
+        self.places = [place for place, name in enumerate(names) if name.strip()]
 
     def rows(self) -> Rows:
         with _lines(self.source, self.encoding) as text:
-            columns = self._header(csv.reader(text, delimiter=self.delimiter))
-        return Rows("csv", columns, self._records, self.encoding, self._cut_off())
+            columns = self._header(self._reader(text))
+        comma = self.delimiter in ";\t"
+        return Rows("csv", columns, self._records, self.encoding, self._cut_off(), comma)
+
+    def _reader(self, text: io.TextIOWrapper) -> Iterator[list[str]]:
+        if self.has_line:
+            text.readline()
+        return csv.reader(text, delimiter=self.delimiter, strict=True)
 
     def _records(self) -> Iterator[Record]:
         with _lines(self.source, self.encoding) as text:
-            rows = csv.reader(text, delimiter=self.delimiter, strict=True)
+            rows = self._reader(text)
             columns, number = self._header(rows), 1
             try:
                 for number, cells in enumerate(rows, start=2):
-                    if not any(cells):
-                        continue
-                    if len(cells) != len(columns):
-                        raise wrong(
-                            self.source,
-                            f"row {number} has {len(cells)} cells, the header {len(columns)}; "
-                            "is a quotation mark or a separator missing?",
-                        )
-                    yield number, dict(zip(columns, cells, strict=True))
+                    if any(cells):
+                        yield number, self._row(number, columns, cells)
             except csv.Error as error:
                 raise wrong(self.source, f"row {number + 1} is not CSV ({error})") from error
 
+    def _row(self, number: int, columns: tuple[str, ...], cells: list[str]) -> dict[str, str]:
+        width = len(self.places)
+        others = [cell for place, cell in enumerate(cells) if place not in self.places]
+        own = [cells[place] for place in self.places if place < len(cells)]
+        if any(others):
+            why = f"row {number} has {len(cells)} cells, the header {width}"
+            raise wrong(self.source, f"{why}; is a quotation mark or a separator missing?")
+        if 2 * len(own) < width:
+            why = f"row {number} has {len(own)} cells, the header {width}"
+            raise wrong(self.source, f"{why}; is a line break or a separator in the wrong place?")
+        return dict(zip(columns, [*own, *[""] * (width - len(own))], strict=True))
+
     def _header(self, rows: Iterator[list[str]]) -> tuple[str, ...]:
         try:
-            return header(self.source, next(rows, []))
+            names = next(rows, [])
         except csv.Error as error:
             raise wrong(self.source, f"not a CSV file ({error})") from error
+        return header(self.source, [names[place] for place in self.places] or names)
 
     def _cut_off(self) -> bool:
         """Tell whether the last line has no end; packed files check that they are complete."""
@@ -160,6 +167,22 @@ class _Csv:
             file.seek(-(len(mark) or 1), io.SEEK_END)
             last = (mark + file.read()).decode(self.encoding if mark else "latin-1", "replace")
         return last not in ENDS
+
+
+def _separator(start: str) -> str:
+    """Return what separates the cells of a text: it makes most columns, the same in each row."""
+
+    def fit(separator: str) -> tuple[float, int]:
+        try:
+            rows = [row for row in csv.reader(io.StringIO(start), delimiter=separator) if row]
+        except csv.Error:
+            return 0.0, 0
+        rows = rows[:LOOKED_AT] if len(rows) > 1 else rows
+        width = len(rows[0]) if rows else 0
+        alike = sum(len(row) == width for row in rows[:-1] or rows)
+        return (alike / len(rows[:-1] or rows) if width > 1 else 0.0), width
+
+    return max(SEPARATORS, key=fit)
 
 
 def header(source: Source, names: list[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
-from data.importers.source import PIPE, Source
+from data.importers.source import Source
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.frames import responses_frame
@@ -32,6 +32,7 @@ from medjury.cli import import_helm, import_inspect, redcap
 from medjury.cli.blinding import mask_new
 from medjury.cli.files import write_json
 from medjury.cli.import_tables import (
+    EncodingOption,
     FileArgument,
     FormatOption,
     GuessOption,
@@ -65,6 +66,7 @@ def import_(
     map_to: MapOption = None,
     guess: GuessOption = False,
     scale: ScaleOption = None,
+    encoding: EncodingOption = "",
     accept_findings: Annotated[
         bool,
         typer.Option(
@@ -81,7 +83,7 @@ def import_(
     known by their content; columns of any names are taken with --map.
     """
     checked_format(form)
-    run = None if guess else run_format(paths, form)
+    run = None if guess else run_format(paths, form, encoding)
     own = partial(_own_study, context, db)
     if scale is not None and run != "inspect":
         raise typer.BadParameter("belongs to logs of Inspect, and to ratings", param_hint="--scale")
@@ -99,24 +101,24 @@ def import_(
     elif guess:
         if json_to is not None:
             raise typer.BadParameter("does not go with --guess", param_hint="--json")
-        show_guess(paths, "responses", form, map_to, benchmark)
+        show_guess(paths, "responses", form, map_to, benchmark, encoding)
     else:
-        write_json(_bring_rows(paths, form, map_to, benchmark, rubric, own), json_to)
+        table, reader = opened(paths, "responses", form, map_to, benchmark, encoding)
+        write_json(_bring_rows(paths, table, reader, benchmark, rubric, own), json_to)
 
 
 def _bring_rows(
     paths: list[Path],
-    form: str | None,
-    map_to: Path | None,
+    table: TableFile,
+    reader: Reader | None,
     benchmark: str | None,
     rubric: str | None,
     own: Callable[[], Engine],
 ) -> dict[str, Any]:
-    """Read files of rows, and only when they can be read open the study and store them.
+    """Open the study and store the rows of files that could be opened.
 
     Return what was stored as `study import --json` has it.
     """
-    table, reader = opened(paths, "responses", form, map_to, benchmark)
     rows = ResponseFile(table, benchmark)
     engine = own()
     chosen = rubric_named(engine, rubric)
@@ -195,6 +197,7 @@ def ratings(
     map_to: MapOption = None,
     guess: GuessOption = False,
     scale: ScaleOption = None,
+    encoding: EncodingOption = "",
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -204,20 +207,21 @@ def ratings(
     if guess:
         if json_to is not None:
             raise typer.BadParameter("does not go with --guess", param_hint="--json")
-        show_guess([path], "ratings", form, map_to, benchmark)
+        show_guess([path], "ratings", form, map_to, benchmark, encoding)
         return
-    kind = form or _layout(path)
+    source = Source(path, encoding=encoding)
+    kind = form or _layout(source)
     if incomplete and kind != "redcap":
         raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
     if jury_mean and kind != "medhelm":
         raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
     rows: RatingFile | RedcapFile | MedhelmFile
     if kind in ("redcap", "medhelm"):
-        table = TableFile(path)
+        table = TableFile(source)
         engine = study_of(context, db)
         rows = _of_layout(engine, table, kind, incomplete or jury_mean)
     else:
-        table, _ = opened([path], "ratings", form, map_to, benchmark)
+        table, _ = opened([path], "ratings", form, map_to, benchmark, encoding)
         rows = RatingFile(table, named)
         engine = study_of(context, db)
     stored = _store_ratings(engine, table, rows, _rated_on(engine, rubric, named, rows))
@@ -233,11 +237,11 @@ def _of_layout(
     return medhelm_file(engine, table, more)
 
 
-def _layout(path: Path) -> str | None:
+def _layout(source: Source) -> str | None:
     """Return redcap or medhelm where a file has their columns, None for any other."""
-    if str(path) == PIPE or not path.is_file():
+    if not source.path.is_file():
         return None
-    opening = opening_of(Source(path))
+    opening = opening_of(source)
     if opening.has(MEDHELM) and not opening.has({"response_id"}):
         return "medhelm"
     return "redcap" if opening.has(REDCAP) else None
@@ -308,8 +312,8 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
         f"{counted(added.instances, 'new instance')} imported, "
         f"{added.unchanged} were there already ({table.encoding})"
     )
-    if table.doubt:
-        say(table.doubt)
+    for doubt in table.doubts:
+        say(doubt)
     if not (added.responses or added.groups):
         say("nothing changed")
     for name, responses in sorted(added.groups.items()):
@@ -357,8 +361,8 @@ def _say_ratings(
         f"{added.unchanged} were there already, {counted(rows.missing, 'empty cell')} "
         f"{'stays' if rows.missing == 1 else 'stay'} missing"
     )
-    if table.doubt:
-        say(table.doubt)
+    for doubt in table.doubts:
+        say(doubt)
     if not (added.added or added.revised):
         say("nothing changed")
     if added.raters:

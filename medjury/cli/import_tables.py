@@ -83,6 +83,9 @@ ScaleOption = Annotated[
         help="The scale of grades, words from worst to best.",
     ),
 ]
+EncodingOption = Annotated[
+    str, typer.Option("--encoding", metavar="NAME", help="Of a text that is not UTF-8.")
+]
 
 
 def scale_named(scale: str | None) -> Grades | None:
@@ -90,13 +93,13 @@ def scale_named(scale: str | None) -> Grades | None:
     return None if scale is None else grades_named(scale)
 
 
-def run_format(paths: Sequence[Path], form: str | None) -> str | None:
+def run_format(paths: Sequence[Path], form: str | None, encoding: str = "") -> str | None:
     """Return "package", "helm" or "inspect" where paths are stored as a whole, else None."""
     if form is not None:
         return form if form in {reader.name for reader in RUNS} else None
     for path in paths:
         if str(path) != PIPE and (path.is_dir() or path.is_file()):
-            opening = opening_of(path if path.is_dir() else Source(path))
+            opening = opening_of(path if path.is_dir() else Source(path, encoding=encoding))
             reader = reader_of(opening)
             if reader in RUNS:
                 return reader.name if reader else None
@@ -116,13 +119,14 @@ def opened(
     form: str | None,
     map_path: Path | None,
     benchmark: str | None,
+    encoding: str = "",
 ) -> tuple[TableFile, Reader | None]:
     """Return the rows that paths name; a folder's are those of a tool's files in it."""
     column_map = None if map_path is None else read_map(map_path, kind)
-    return rows_of(_sources(paths), kind, form, column_map, benchmark)
+    return rows_of(_sources(paths, encoding), kind, form, column_map, benchmark)
 
 
-def _sources(paths: Sequence[Path]) -> list[Source]:
+def _sources(paths: Sequence[Path], encoding: str) -> list[Source]:
     sources: list[Source] = []
     for path in paths:
         if path.is_dir():
@@ -131,9 +135,9 @@ def _sources(paths: Sequence[Path]) -> list[Source]:
                 raise BadFile(
                     f"{path}: a folder without a finished run or a tool's files; name a file"
                 )
-            sources += [Source(file) for file in own[1]]
+            sources += [Source(file, encoding=encoding) for file in own[1]]
         else:
-            sources.append(Source(path))
+            sources.append(Source(path, encoding=encoding))
     return sources
 
 
@@ -143,10 +147,11 @@ def show_guess(
     form: str | None,
     map_path: Path | None,
     benchmark: str | None,
+    encoding: str = "",
 ) -> None:
     """Print the map that a file would be read with, and its first rows as they would be stored."""
     column_map = None if map_path is None else read_map(map_path, kind)
-    source = _sources(paths)[0]
+    source = _sources(paths, encoding)[0]
     table, reader = (
         rows_of([source], kind, form, None, benchmark) if column_map is None else (None, None)
     )

@@ -1,0 +1,104 @@
+"""The encoding of a text, by evidence: what a hospital's file was saved in is nowhere written.
+
+A text that is not UTF-8 is taken for Windows-1252 only if its words are such as Western languages
+have; that a file can be decoded so shows nothing, since nearly all bytes can. Stored texts are never
+changed, so that what is in doubt is refused, with two words of it, until somebody says which it is.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+
+from data.errors import BadFile
+from data.importers.source import CHUNK, Source, bom_of
+
+WORD = re.compile(r"[^\s\x00-\x40\[-`{-\x7f]*[^\x00-\x7f][^\s]*")
+# UTF-8 that was read as Windows-1252 or Latin-1, and saved so.
+GARBLED = re.compile(
+    "[\u00c3\u00c5][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2122]"
+    "|\u00e2(\u20ac|\u0080)|\u00c2[\u00a0-\u00bf]"
+)
+LETTER = "[^\\W\\d_]"
+ODD = (  # what no word of a Western language has
+    re.compile("[^\\W\\d_\x00-\x7f]{3}"),  # three letters beyond ASCII in a row
+    re.compile(f"{LETTER}[^\\w\\s\x00-\x7f\u2019\u2018\u00b7\u2013\u2014\u2026\u00ad]{LETTER}"),
+    re.compile(f"{LETTER}[\u00b9\u00b2\u00b3\u00aa\u00ba]{LETTER}|[\u00bc-\u00be]{LETTER}"),  # digits, halves
+    re.compile(
+        "[a-z\u00df-\u00ff][\u00c0-\u00de\u0160\u017d\u0178]"
+    ),  # a capital after a small letter
+    re.compile(
+        "[\u0160\u0161\u017d\u017e\u00f0\u00de\u00fe\u00fd\u00dd]"
+    ),  # of the Baltic, Czech, Turkish
+    re.compile("[\u00f5\u00fb].*[\u00f6\u00fc]|[\u00f6\u00fc].*[\u00f5\u00fb]"),  # Hungarian
+)
+SHOWN = 2
+HOW = "save it as UTF-8, or name its encoding with --encoding (such as cp1250, cp1251 or mac_roman)"
+
+
+def encoding_of(source: Source) -> str:
+    """Return the encoding: as it is named, by its mark, else UTF-8, else Windows-1252.
+
+    Raises
+    ------
+    BadFile
+        If it may be another, if two are mixed, or if the text was garbled before it was saved.
+    """
+    if source.encoding:
+        return _named(source)
+    if marked := bom_of(source.start()[:4]):
+        return marked
+    for name in ("utf-8", "cp1252"):
+        if _fits(source, name):
+            _refuse_doubtful(source, name)
+            return name
+    raise BadFile(f"{source.path}: neither UTF-8, UTF-16 nor Windows-1252; {HOW}")
+
+
+def _named(source: Source) -> str:
+    try:
+        name = codecs.lookup(source.encoding).name
+    except LookupError as error:
+        raise BadFile(f"--encoding {source.encoding}: no encoding that is known here") from error
+    if not _fits(source, name):
+        raise BadFile(f"{source.path}: is not in {source.encoding}; nothing was imported")
+    return name
+
+
+def _fits(source: Source, name: str) -> bool:
+    """Tell whether a whole file is in an encoding."""
+    try:
+        for _ in _pieces(source, name):
+            pass
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _pieces(source: Source, name: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(name)()
+    with source.open() as file:
+        while piece := file.read(CHUNK):
+            yield decoder.decode(piece)
+        yield decoder.decode(b"", final=True)
+
+
+def _refuse_doubtful(source: Source, name: str) -> None:
+    """Refuse words that were garbled, or that no text in Windows-1252 has."""
+    odd = (*ODD, GARBLED) if name == "cp1252" else (GARBLED,)
+    found: dict[str, None] = {}
+    for piece in _pieces(source, name):
+        for word in WORD.finditer(piece):
+            if any(pattern.search(word[0]) for pattern in odd):
+                found[word[0][:40]] = None
+                if len(found) == SHOWN:
+                    break
+    if not found:
+        return
+    words = " and ".join(repr(word) for word in [*found][:SHOWN])
+    why = (
+        "its text looks garbled: it was read in a wrong encoding and saved so"
+        if name == "utf-8"
+        else "it is not UTF-8, and cannot be told to be Windows-1252"
+    )
+    to_do = "export it anew, or give --encoding utf-8 if it is meant so" if name == "utf-8" else HOW
+    raise BadFile(f"{source.path}: {why} (it would read {words}); {to_do}; nothing was imported")

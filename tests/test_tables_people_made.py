@@ -1,0 +1,115 @@
+# ruff: noqa: RUF001
+"""Tables as people and spreadsheets make them are read right, or refused before anything is lost."""
+
+from pathlib import Path
+
+import pytest
+
+from data.errors import BadFile
+from data.importers.source import Source
+from data.importers.table import TableFile
+
+NAMES = "instance_id{0}benchmark{0}context{0}response"
+
+
+def table(tmp_path: Path, text: str | bytes, encoding: str = "") -> TableFile:
+    path = tmp_path / "r.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return TableFile(Source(path, encoding=encoding))
+
+
+def rows(tmp_path: Path, text: str | bytes, encoding: str = "") -> list[list[str]]:
+    return [[*cells.values()] for _, cells in table(tmp_path, text, encoding)]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_what_separates_cells_is_found_outside_quotes(tmp_path: Path, separator: str) -> None:
+    head = NAMES.format(separator).replace("context", '"context; the whole, of it, | as, it\tis"')
+    row = separator.join(["1", "b", '"a, b; c | d, e, f, g"', '"two\nlines, and\tmore"'])
+    assert (
+        rows(tmp_path, f"{head}\n{row}\n{row}\n")
+        == [["1", "b", "a, b; c | d, e, f, g", "two\nlines, and\tmore"]] * 2
+    )
+
+
+def test_a_line_of_excel_names_the_separator(tmp_path: Path) -> None:
+    assert rows(tmp_path, f"sep=;\r\n{NAMES.format(';')}\r\n1;b;c;r\r\n") == [["1", "b", "c", "r"]]
+
+
+def test_columns_without_a_name_and_missing_last_cells_are_empty(tmp_path: Path) -> None:
+    read = rows(tmp_path, f"{NAMES.format(',')},,\n1,b,c,r,,\n2,b,c\n")
+    assert read == [["1", "b", "c", "r"], ["2", "b", "c", ""]]
+    for row, why in (("1,b,c,r,,x", "row 2 has 6 cells"), ("1", "row 2 has 1 cells")):
+        with pytest.raises(BadFile, match=why):
+            rows(tmp_path, f"{NAMES.format(',')},,\n{row}\n")
+
+
+@pytest.mark.parametrize("error", ["#NAME?", "#N/A", "#DIV/0!"])
+def test_an_error_of_excel_is_no_text(tmp_path: Path, error: str) -> None:
+    with pytest.raises(BadFile, match=r"r.csv row 2, column response: is an error of Excel"):
+        rows(tmp_path, f"{NAMES.format(',')}\n1,b,c,{error}\n")
+
+
+def test_cells_that_excel_has_cut_and_ids_that_it_has_changed_are_told(tmp_path: Path) -> None:
+    read = table(tmp_path, f"{NAMES.format(',')}\n9.91E+15,b,c,{'x' * 32_767}\nMar-04,b,c,r\n")
+    assert len([*read]) == 2
+    cut, changed = read.doubts
+    assert "1 cells of r.csv have exactly 32,767 characters" in cut
+    assert changed.startswith("9.91E+15 in r.csv looks like an id that Excel has changed")
+
+
+WESTERN = (
+    "Le patient a été opéré ; fièvre, œdème résolu, 38,5 °C, l’état général « bon »",
+    "Der Patient wurde für die Röntgenaufnahme aufgeklärt; Größe 1,80 m – übergeben",
+    "El niño presentó vómitos; ¿alergia? ½ comprimido, 10 µg ± 2, según señala",
+    "Patienten får två mått på överkänslighet; åtgärd pågår",
+)
+
+
+@pytest.mark.parametrize("text", WESTERN)
+def test_windows_1252_is_read_where_its_words_are_western(tmp_path: Path, text: str) -> None:
+    body = f'{NAMES.format(",")}\n1,b,c,"{text}"\n'
+    read = table(tmp_path, body.encode("cp1252"))
+    assert ([cells["response"] for _, cells in read], read.encoding) == ([text], "cp1252")
+
+
+OTHERS = {
+    "cp1251": "Пациент жалуется на боль",
+    "cp1250": "Pacjent miał gorączkę, źle się czuł",
+    "gbk": "患者有发热",
+    "cp1253": "Ο ασθενής έχει πυρετό",
+    "mac_roman": "Le patient a été opéré",
+    "cp850": "Le patient a été opéré",
+    "cp1254": "Hastanın ağrısı başladı",
+    "iso8859_2": "Pacient měl bolest, řekl že",
+}
+
+
+@pytest.mark.parametrize("encoding", OTHERS)
+def test_another_encoding_is_refused_until_it_is_named(tmp_path: Path, encoding: str) -> None:
+    text = OTHERS[encoding]
+    body = f'{NAMES.format(",")}\n1,b,c,"{text}"\n'.encode(encoding)
+    with pytest.raises(BadFile, match="--encoding"):
+        table(tmp_path, body)
+    assert rows(tmp_path, body, encoding)[0][-1] == text
+
+
+@pytest.mark.parametrize("text", ["opÃ©rÃ© hier", "donâ€™t stop", "38 Â°C", "FiebermaÃŸnahme"])
+def test_text_that_was_garbled_before_is_refused(tmp_path: Path, text: str) -> None:
+    body = f"{NAMES.format(',')}\n1,b,c,{text}\n"
+    with pytest.raises(BadFile, match="looks garbled"):
+        table(tmp_path, body)
+    assert rows(tmp_path, body, "utf-8")[0][-1] == text
+
+
+def test_two_encodings_in_one_file_are_refused(tmp_path: Path) -> None:
+    body = NAMES.format(",").encode() + b"\n1,b,c,op\xe9r\xe9\n2,b,c,op\xc3\xa9r\xc3\xa9\n"
+    with pytest.raises(BadFile, match="cannot be told to be Windows-1252"):
+        table(tmp_path, body)
+
+
+def test_an_encoding_that_is_none_or_another_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="no encoding that is known"):
+        table(tmp_path, "a,b\n1,2\n", "klingon")
+    with pytest.raises(BadFile, match="is not in utf-8"):
+        table(tmp_path, b"a,b\n\xe9,2\n", "utf-8")
