@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from calibration.notes import Noted
 from calibration.values import NAN
 
-CLINICIANS, JURY, CORRECTED, PAPER = "clinicians", "jury", "corrected", "paper"
+CLINICIANS, JURY, CORRECTED = "clinicians", "jury", "corrected"
 WAYS = (CLINICIANS, JURY, CORRECTED)  # of scoring a model's responses
-ALL_WAYS = (*WAYS, PAPER)  # the paper's: each benchmark by its own metric, or else by the jury
 LEVEL = 0.05  # of p corrected for all pairs, below which two models are told apart
 FEW_INSTANCES = 20  # on a benchmark; with fewer no model is said to lead
 
@@ -18,7 +17,7 @@ class ModelRow(Noted):
 
     Attributes
     ----------
-    by : "clinicians", "jury", "corrected" or "paper"
+    by : "clinicians", "jury" or "corrected"
     win_rate, win_rate_low, win_rate_high : share of the other models beaten on a benchmark, mean
         over benchmarks; percentile 95 % interval over instances, Wilson's where all resamples agree
     win_rate_sd : over opponents, ddof 0, as in the paper's Table 1

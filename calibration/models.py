@@ -16,13 +16,11 @@ from calibration.decision import Decision, DecisionKind
 from calibration.differences import holm
 from calibration.icc import UNDEFINED, Interval
 from calibration.model_values import (
-    ALL_WAYS,
     CLINICIANS,
     CORRECTED,
     FEW_INSTANCES,
     JURY,
     LEVEL,
-    PAPER,
     WAYS,
     CategoryRow,
     DifferenceRow,
@@ -73,8 +71,6 @@ def compare_models(
     categories: Mapping[str, str],
     options: AnalysisOptions,
     by: Sequence[str] = WAYS,
-    *,
-    measured: Mapping[str, str] | None = None,
     tick: Callable[[float], None] = lambda share: None,
 ) -> ModelComparison:
     """Compare the models of a study by their responses' scores.
@@ -89,8 +85,7 @@ def compare_models(
     authors : response_id -> model
     categories : benchmark -> category; absent or "" for none
     options : of which jurors (None for clinicians alone), criterion, reps and seed are used
-    by : some of "clinicians", "jury", "corrected" and "paper"
-    measured : benchmark -> the metric that scores it; of "paper"
+    by : some of "clinicians", "jury" and "corrected"
     tick : called with the share of the work done, in (0, 1]
 
     Raises
@@ -98,8 +93,8 @@ def compare_models(
     BadInput
         If an option is out of range or a jury is needed and there is none; also as `model_scores`.
     """
-    check_comparison(scores, options, by, measured)
-    table = model_scores(scores, authors, options.jurors or (), options.criterion, measured)
+    check_comparison(scores, options, by)
+    table = model_scores(scores, authors, options.jurors or (), options.criterion)
     rows: list[ModelRow] = []
     of_categories: list[CategoryRow] = []
     differences: list[DifferenceRow] = []
@@ -127,25 +122,8 @@ def compare_models(
     )
 
 
-def check_comparison(
-    scores: Scores,
-    options: AnalysisOptions,
-    by: Sequence[str] = WAYS,
-    measured: Mapping[str, str] | None = None,
-) -> None:
+def check_comparison(scores: Scores, options: AnalysisOptions, by: Sequence[str] = WAYS) -> None:
     """Raise the BadInput or Unknown that `compare_models` would, without reading any author."""
-    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
-    for benchmark, metric in (measured or {}).items():
-        if benchmark not in scores.rubrics:
-            known = ", ".join(scores.benchmarks)
-            raise Unknown(f"no benchmark {benchmark} in this study: it has {known}")
-        on_it = of_metrics[of_metrics["benchmark"] == benchmark]
-        own = on_it.loc[on_it["rater"] == metric, "score"]
-        if not len(own):
-            names = ", ".join(sorted(on_it["rater"].unique())) or "none"
-            raise Unknown(f"{benchmark} has no scores by the metric {metric}: it has {names}")
-        if own.min() < 0 or own.max() > 1:
-            raise BadInput(f"{metric} on {benchmark} leaves the range from 0 to 1")
     jurors = scores.raters("juror")
     if lost := [name for name in options.jurors or () if name not in jurors]:
         known = f"it has {', '.join(jurors)}" if jurors else "it has none"
@@ -156,10 +134,9 @@ def check_comparison(
         raise Unknown(f"no rubric has the criterion {options.criterion}: they have {known}")
     if options.reps < 1 or options.seed < 0:
         raise BadInput(f"reps={options.reps}, seed={options.seed}: at least 1, and 0 or more")
-    if unknown := [way for way in by if way not in ALL_WAYS]:
-        raise BadInput(f"by={unknown[0]}: it is {', '.join(ALL_WAYS)}")
-    needs_jury = {JURY, CORRECTED} if measured else {JURY, CORRECTED, PAPER}
-    if not options.jurors and {*by} & needs_jury:
+    if unknown := [way for way in by if way not in WAYS]:
+        raise BadInput(f"by={unknown[0]}: it is {', '.join(WAYS)}")
+    if not options.jurors and {JURY, CORRECTED} & {*by}:
         raise BadInput("there is no jury to compare by: no juror has rated anything in this study")
 
 
@@ -238,9 +215,9 @@ class ModelScores:
     ----------
     frame : benchmark, instance (numbered from 0 within its benchmark), model (its number in `models`),
         clinicians and jury: means of composites from 0, the worst, to 1, the best; NaN where there
-        is none. `paper` is the benchmark's metric where it has one, else the jury's score.
+        is none.
     models, benchmarks : names in alphabetical order
-    simulated : "clinicians", "jury", "corrected" or "paper" -> simulated raters behind that score
+    simulated : "clinicians", "jury" or "corrected" -> simulated raters behind that score
     left_out : benchmarks whose rubric lacks the criterion
     """
 
@@ -260,7 +237,6 @@ def model_scores(
     authors: Mapping[str, str],
     jurors: Sequence[str],
     criterion: str | None = None,
-    measured: Mapping[str, str] | None = None,
 ) -> ModelScores:
     """Return every response with its model, the clinicians' mean and the jury's.
 
@@ -296,17 +272,11 @@ def model_scores(
         frame = frame.assign(**{column: (own - low) / (high - low)})
     models, model = np.unique(ids.map(dict(authors)).to_numpy(dtype=str), return_inverse=True)
     instances = frame.groupby("benchmark", observed=True)["instance_id"]
-    paper = frame[JURY].copy()
-    points = given[given["kind"] == "metric"].set_index(["rater", "response_id"])["composite"]
-    for benchmark, metric in (measured or {}).items():
-        own_rows = frame["benchmark"] == benchmark
-        paper[own_rows] = points.loc[metric].reindex(ids[own_rows]).to_numpy(dtype=np.float64)
     frame = frame.assign(
         model=model,
         instance=instances.transform(lambda own: pd.factorize(own, sort=True)[0]).astype(np.int64),
-        paper=paper,
     ).reset_index(drop=True)
-    raters = {CLINICIANS: set(of_clinicians["rater"]), JURY: set(jurors), PAPER: set(jurors)}
+    raters = {CLINICIANS: set(of_clinicians["rater"]), JURY: set(jurors)}
     raters[CORRECTED] = raters[CLINICIANS] | raters[JURY]
     return ModelScores(
         frame,
@@ -398,7 +368,7 @@ class Estimate:
 def estimate(table: ModelScores, by: str) -> Estimate:
     """Return a model's mean on a benchmark as clinicians, the jury, or both together give it.
 
-    "clinicians", "jury" and "paper" are the means over the responses that have such a score.
+    "clinicians" and "jury" are the means over the responses that have such a score.
     "corrected" is the prediction-powered mean of the model's own responses to the
     benchmark (`predicting.prediction_powered_mean`): the jury's mean on the responses
     that no clinician rated, corrected by the difference of clinicians and jury on those that
@@ -773,7 +743,6 @@ def decide(rows: Sequence[ModelRow], differences: Sequence[DifferenceRow]) -> De
         CLINICIANS: "rated by clinicians",
         JURY: "scored by the jury",
         CORRECTED: "scored by the jury, corrected with the clinicians' ratings of {rated} of them",
-        PAPER: "scored by each benchmark's own metric, or else by the jury",
     }
     compared = note(
         "models_compared",
@@ -808,8 +777,8 @@ def deciding_way(rows: Sequence[ModelRow]) -> str:
     if len(corrected) > 1 and corrected_means >= clinical_means and not _doubt(corrected):
         return CORRECTED
     ways = {row.by for row in rows}
-    if ways <= {JURY, PAPER}:
-        return JURY if JURY in ways else PAPER
+    if ways == {JURY}:
+        return JURY
     by_clinicians = CLINICIANS in ways and (len(clinical) > 1 or len(corrected) < 2)
     return CLINICIANS if by_clinicians else CORRECTED
 
@@ -826,7 +795,7 @@ def _doubt(rows: Sequence[ModelRow]) -> Note | None:
 def _kind(ranked: Sequence[ModelRow], deciding: DifferenceRow | None) -> DecisionKind:
     if simulated_in(ranked):
         return DecisionKind.SIMULATED
-    if deciding is None or ranked[0].by in (JURY, PAPER):
+    if deciding is None or ranked[0].by == JURY:
         return DecisionKind.INCONCLUSIVE
     if deciding.instances < FEW_INSTANCES:
         return DecisionKind.TOO_FEW
@@ -841,7 +810,7 @@ def _reasons(
     leader = ranked[0]
     if raters := simulated_in(ranked):
         yield note(*SIMULATED, raters=raters)
-    if leader.by in (JURY, PAPER):
+    if leader.by == JURY:
         yield note(
             "by_jury_alone",
             "these are the jury's scores alone, and a jury may favour a model: what clinicians "
@@ -899,7 +868,7 @@ def _next(
     """Return the next useful action."""
     if kind is DecisionKind.SIMULATED:
         return note(*DO_REAL_RATERS)
-    if ranked[0].by in (JURY, PAPER):
+    if ranked[0].by == JURY:
         return note(
             "do_compare_with_clinicians",
             "compare by the clinicians' ratings, or by the jury corrected with them",

@@ -51,7 +51,9 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.route\.json\.caught_at_20\.(low|high): .*",  # Wilson's over instances, as of sensitivity
     r"\.predict\.json\.benchmarks\[\d+\]\.(n_(both|fit) is gone|notes?\b.*)",
     r"\.errors\.json\.benchmarks\[\d+\]\.groups\[\d+\]\.(n_instances|n_scored|n_twice) is gone",
-    r"\.models\.json\.detectable is gone",
+    r"\.models\.json\.(detectable|measured) is gone",
+    r"\.models\.json\.benchmarks has \d+ for \d+",  # without those that a key alone scores
+    r"\.models\.json\.costs\.models\[\d+\]\.win_rate\.paper is gone",
     # by t with the error between instances, where they were percentiles that told equal models apart too often
     r"\.models\.json\.(categories\[\d+\]|decision(\.reasons\[\d+\])?)\.(low|high): .*",
     r"\.models\.json\.rows\[\d+\]\.(shared_rank_(low|high): |not_told_apart).*",  # by p of all pairs (Holm)
@@ -99,7 +101,10 @@ def remaining(value: Any, section: str = "") -> Any:
     """Return a recording without the rows and the notes that went."""
     if isinstance(value, list):
         rows = (
-            one for one in value if not (isinstance(one, dict) and one.get("form") == "ICC(A,k)")
+            one
+            for one in value
+            if not isinstance(one, dict)
+            or (one.get("form") != "ICC(A,k)" and one.get("by") != "paper")
         )
         return [remaining(one, section) for one in rows]
     if not isinstance(value, dict):

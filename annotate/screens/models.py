@@ -34,7 +34,6 @@ WAYS = {
     "clinicians": "clinicians",
     "jury": "jury",
     "corrected": "jury corrected",
-    "paper": "metric or jury",
 }
 KINDS = ("win rate", "macro-average")
 TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}

@@ -35,7 +35,6 @@ BY = {
     "clinicians": "By clinicians",
     "jury": "By the jury, uncorrected",
     "corrected": "By the jury, corrected with the clinicians' ratings",
-    "paper": "As in the MedHELM paper: by a benchmark's own metric, else by the jury",
 }
 WIN_RATE = "Share of comparisons with other models that the model wins, with its interval."
 MACRO_AVERAGE = "Mean over benchmarks, each put on 0 to 1, with its interval over instances."

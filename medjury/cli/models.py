@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibration.model_values import ALL_WAYS, PAPER, WAYS
+from calibration.model_values import WAYS
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.queries import simulated_raters
@@ -67,17 +67,10 @@ def models(
     by: Annotated[
         str,
         typer.Option(
-            metavar="[clinicians|jury|corrected|paper|all]",
-            help="Whose scores compare the models; corrected: the jury's, by the clinicians'; paper: each "
-            "benchmark's own metric where it was measured, else the jury; all: the first three, and paper where there is such a benchmark.",
+            metavar="[clinicians|jury|corrected|all]",
+            help="Whose scores compare the models; corrected: the jury's, by the clinicians'.",
         ),
     ] = "all",
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="BENCHMARK=METRIC", help="Of paper: the metric that scores a benchmark."
-        ),
-    ] = None,
     criterion: Criterion = None,
     reps: Reps = 2000,
     seed: Seed = 0,
@@ -97,16 +90,15 @@ def models(
     db: Db = None,
 ) -> None:
     """Compare the models: win rates, mean scores, categories, cost. Unblinds."""
-    if by not in (*ALL_WAYS, "all"):
-        raise typer.BadParameter(f"{by!r} is not {', '.join(ALL_WAYS)} or all", param_hint="--by")
-    measured = named_metrics(metric or (), by)
+    if by not in (*WAYS, "all"):
+        raise typer.BadParameter(f"{by!r} is not {', '.join(WAYS)} or all", param_hint="--by")
     if unblind != bool(reason.strip()):
         raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
     who_sits = named_jurors(panel, jurors)
     prices = read_costs(costs) if costs else {}
     engine = study_of(context, db)
     options = AnalysisOptions(jurors=who_sits, criterion=criterion, reps=reps, seed=seed)
-    task = prepared(engine, ModelsRequest(options, WAYS if by == "all" else (by,), measured))
+    task = prepared(engine, ModelsRequest(options, WAYS if by == "all" else (by,)))
     refuse_blind(engine, reason)  # before it is told whether a model is in the study
     refuse_unknown(prices, author_names(engine))
     lift(engine, reason, who)
@@ -119,17 +111,6 @@ def models(
     for line in steered(engine):
         say(line, json_to)
     write_json(_to_json(task, found, of_models, of_jury), json_to)
-
-
-def named_metrics(named: Sequence[str], by: str = PAPER) -> dict[str, str]:
-    """Return benchmark -> metric as --metric names them."""
-    if named and by not in (PAPER, "all"):
-        raise typer.BadParameter("belongs to --by paper or all", param_hint="--metric")
-    pairs = [name.rpartition("=")[::2] for name in named]
-    for name, (benchmark, metric) in zip(named, pairs, strict=True):
-        if not (benchmark and metric):
-            raise typer.BadParameter(f"{name!r} is not BENCHMARK=METRIC", param_hint="--metric")
-    return dict(pairs)
 
 
 def _jury_cost(engine: "Engine", jury: tuple[str, ...]) -> JuryCost | None:
@@ -156,7 +137,6 @@ def _to_json(
         "differences": json_value(found.differences),
         "costs": {"models": json_value(of_models), "jury": json_value(of_jury)},
         "decision": decision_json(found.decision),
-        "measured": dict(task.measured),
     }
 
 
@@ -175,10 +155,7 @@ def _print(
     say("", json_to)
     if task.silent:
         say(seat_words(task.silent, named=bool(named)), json_to)
-    for name, metric in sorted(task.measured.items()):
-        say(f"{name}: by {metric}", json_to)
-    if task.jury or not task.measured:
-        say(f"jury: {', '.join(task.jury)}" if task.jury else "by clinicians alone", json_to)
+    say(f"jury: {', '.join(task.jury)}" if task.jury else "by clinicians alone", json_to)
     wide = model_table(found.rows, TERMINAL)
     fits = table_width(wide) <= room(json_to)
     show_table(wide if fits else model_table(found.rows, TERMINAL, narrow=True), json_to)
