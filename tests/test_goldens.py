@@ -51,21 +51,19 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.route\.json\.caught_at_20\.(low|high): .*",  # Wilson's over instances, as of sensitivity
     r"\.predict\.json\.benchmarks\[\d+\]\.(n_(both|fit) is gone|notes?\b.*)",
     r"\.errors\.json\.benchmarks\[\d+\]\.groups\[\d+\]\.(n_instances|n_scored|n_twice) is gone",
-    r"\.models\.json\.(detectable|measured) is gone",
-    r"\.models\.json\.benchmarks has \d+ for \d+",  # without those that a key alone scores
-    r"\.models\.json\.costs\.models\[\d+\]\.win_rate\.paper is gone",
+    r"\.models\.json\.(detectable|measured|categories|costs) is gone",
+    # without the benchmark that a key alone scores: its place in the list, and in the seeds
+    r"\.models\.json\.benchmarks\b.*",
+    r"\.models\.json\.rows\[\d+\]\.(n_missing: 12 became 0|without has 0 for 1|win_rate_(low|high): .*)",
     # by t with the error between instances, where they were percentiles that told equal models apart too often
-    r"\.models\.json\.(categories\[\d+\]|decision(\.reasons\[\d+\])?)\.(low|high): .*",
+    r"\.models\.json\.decision(\.reasons\[\d+\])?\.(low|high): .*",
     r"\.models\.json\.rows\[\d+\]\.(shared_rank_(low|high): |not_told_apart).*",  # by p of all pairs (Holm)
-    r"\.models\.json\.rows\[\d+\]\.(win_rate_by_instance|n_paired) is gone",
-    r"\.models\.json\.categories\[\d+\]\.notes?\b.*",  # they said what fields say
+    r"\.models\.json\.rows\[\d+\]\.(win_rate_(by_instance|sd)|n_paired) is gone",
     r"\.models\.json\.decision\.reasons\[\d+\]\.(code: 'leads_by' became 'models_differ'|(of|next) is gone)",
     r"\.models\.json\.rows\[\d+\]\.(rank(_low|_high)?|(win_rate_)?unchanged|least_instances) is gone",
     r"\.models\.json\.rows\[\d+\]\.notes.*",  # two are gone that said what fields say
-    r"\.models\.json\.categories\[\d+\]\.unchanged is gone",
     r"\.models\.json\.decision\.next\.(rated|responses) is gone",  # they were of a detectable difference
     r"\.models\.json\.decision\.reasons( has \d for \d|\[2\]\.(code: 'to_be_detected'.*|detectable is gone))",
-    r"\.models\.json\.costs\.jury\.(paper_usd is gone|notes.*)",  # the bound stands in `jury run`
     r"\.calibrate\.json\.details\.differences\[\d+\]\.(detectable is gone|notes\b.*)",  # two notes less
     r"\.compare\.json\.(detectable is gone|notes\b.*)",
     r"\.juries\.json\.(common|decision\.basis\[0\]\.(least|most)) is gone",

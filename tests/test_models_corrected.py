@@ -13,9 +13,9 @@ from calibration.scores import Scores
 def test_a_corrected_mean_is_the_prediction_powered_mean():
     scores, authors = model_study(QUALITY, bias={"gamma": 0.9}, benchmarks=("notes",))
     rows = by_model(compared(scores, authors), "corrected")
-    frame = model_scores(scores, authors, ["gpt", "llama"]).frame
-    for number, name in enumerate(sorted(QUALITY)):
-        own = frame[frame["model"] == number]
+    frame = model_scores(scores, authors, ["gpt", "llama"])
+    for name in QUALITY:
+        own = frame[frame["model"] == name]
         rated, rest = own.dropna(), own[own["clinicians"].isna()]
         sample = RatedSample(
             rated["clinicians"].to_numpy(),

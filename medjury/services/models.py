@@ -1,19 +1,24 @@
-"""Compare the models of a study, which lifts the blind."""
+"""Compare the models of a study, which lifts the blind; and what the models cost."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.model_values import CLINICIANS, JURY, WAYS
-from calibration.values import COMBINED, AnalysisOptions
-from data.errors import NotAllowed
+from calibration.tables.models import CLINICIANS, JURY, WAYS
+from calibration.values import COMBINED, NAN, AnalysisOptions
+from data.errors import BadFile, BadRow, NotAllowed, Unknown
+from data.files import read_user_toml
+from data.importers.table import TableFile
 from data.person import is_blind
 from data.queries.authors import authors
 from data.queries.ledger import fingerprint
 from data.queries.record import locked_since
 from data.queries.taxonomy import categories
+from data.safe_text import short
 from data.store.study import unblind as lift_blind
 from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -93,11 +98,15 @@ def refuse_blind(engine: Engine, reason: str) -> None:
 
 
 def compared(
-    engine: Engine, task: ModelsTask, tick: Callable[[float], None] = lambda share: None
+    engine: Engine,
+    task: ModelsTask,
+    tick: Callable[[float], None] = lambda share: None,
+    costs: Mapping[str, float] | None = None,
 ) -> "tuple[ModelComparison, str]":
     """Return the comparison of a study whose blind is lifted; the ledger is told of the jury.
 
-    Beside it stands why the jury could not be noted in the ledger of juries tried, or "".
+    `costs` is model -> US dollars. Beside the comparison stands why the jury could not be noted in
+    the ledger of juries tried, or "".
 
     Raises
     ------
@@ -112,14 +121,61 @@ def compared(
         raise NotAllowed(BLIND)
     of = authors(engine), categories(engine)
     with threadpool_limits(1):
-        comparison = compare_models(task.scores, *of, task.options, task.by, tick)
+        found = compare_models(task.scores, *of, task.options, task.by, tick)
+    if costs:
+        priced = (replace(row, usd=costs.get(row.model, NAN)) for row in found.rows)
+        found = replace(found, rows=tuple(priced))
     if not task.jury or task.by == (JURY,):
-        return comparison, ""
+        return found, ""
     names = task.scores.benchmarks
     looked = Looked(task.jury, len(task.jury), task.options.criterion or "", METHOD, "")
     entry = replace(
         looked.entry(COMBINED if len(names) > 1 else names[0]),
         fingerprint=fingerprint(task.scores.ratings),
-        n_responses=comparison.n_both,
+        n_responses=found.n_both,
     )
-    return comparison, remembered(engine, [entry])
+    return found, remembered(engine, [entry])
+
+
+def read_costs(path: Path) -> dict[str, float]:
+    """Return model -> US dollars from a CSV file (model, usd) or a TOML file (model = usd).
+
+    Raises
+    ------
+    BadFile, BadRow
+        If it is not such a file, or a cost is no amount from 0 on, or a model stands twice.
+    """
+    rows: list[tuple[str, str, object]]
+    if path.suffix.lower() == ".toml":
+        body = read_user_toml(path, f"costs file {path.name}")
+        rows = [(path.name, model, value) for model, value in body.items()]
+    else:
+        table = TableFile(path)
+        if lost := [name for name in ("model", "usd") if name not in table.columns]:
+            raise BadFile(f"costs file {path.name}: column {lost[0]!r} is missing; {table.header}")
+        rows = [(str(at), cells["model"].strip(), cells["usd"].strip()) for at, cells in table]
+    costs: dict[str, float] = {}
+    for where, model, value in rows:
+        try:
+            usd = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # tried
+        except (TypeError, ValueError, OverflowError):
+            usd = math.nan
+        if not model or not math.isfinite(usd) or usd < 0:
+            raise BadRow(f"{where}: a row needs a model and its cost in US dollars, 0 or more")
+        if model in costs:
+            raise BadRow(
+                f"{where}: the model {short(model)} stands twice; give each its whole cost once"
+            )
+        costs[model] = usd
+    if not costs:
+        raise BadFile(f"costs file {path.name}: names no model")
+    return costs
+
+
+def refuse_unknown(costs: Collection[str], models: Collection[str]) -> None:
+    """Refuse costs of models that the study does not have; which it has stays blind here."""
+    if lost := sorted(set(costs) - set(models)):
+        raise Unknown(
+            f"the costs name {', '.join(lost)}, and no response of this study is by that model: "
+            "write models as in the file that was imported"
+        )
