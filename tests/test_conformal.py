@@ -10,7 +10,6 @@ import pytest
 from calibration.predicting import (
     RatedSample,
     conformal_interval,
-    held_out_coverage,
     isotonic_map,
     least_instances,
     weighted_quantile,
@@ -124,15 +123,6 @@ def test_one_seed_gives_the_same_parts_and_another_others():
     assert first == again != other
 
 
-def test_held_out_responses_are_each_checked_once_and_by_what_has_not_seen_them():
-    rated = simulate(100, 2)
-    share, checked = held_out_coverage(rated, 0.9, 0)
-
-    assert checked == 200
-    assert 0.8 < share < 1
-    assert held_out_coverage(simulate(9), 0.9, 0) == (pytest.approx(math.nan, nan_ok=True), 0)
-
-
 @pytest.mark.parametrize(
     ("change", "factor"),
     [
@@ -190,11 +180,3 @@ def test_intervals_hold_the_truth_as_often_as_they_say_and_are_narrower_than_hal
     assert held > level - 0.005 - 3 * error
     if halves:
         assert width < 0.97 * np.mean(halves, axis=0)[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("per", [1, 5])
-def test_the_coverage_found_on_held_out_responses_is_near_what_was_asked(per):
-    shares = [held_out_coverage(simulate(80, per, seed=seed), 0.9, 0)[0] for seed in range(300)]
-
-    assert np.mean(shares) == pytest.approx(0.905, abs=0.015)

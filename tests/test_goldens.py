@@ -49,7 +49,8 @@ GONE = (  # what went, or was mended, as regular expressions
     # by t over instances, where they were of the bootstrap; less what columns say
     r"\.(calibrate|published)\.json\.detection\[\d+\]\.(auc_low|auc_high|notes)\b.*",
     r"\.route\.json\.caught_at_20\.(low|high): .*",  # Wilson's over instances, as of sensitivity
-    r"\.predict\.json\.benchmarks\[\d+\]\.(n_(both|fit) is gone|notes?\b.*)",
+    r"\.predict\.json\.benchmarks\[\d+\]\.(n_(both|fit)|coverage|n_checked|icc(_low|_high)?|n_instances) is gone",
+    r"\.predict\.json\.benchmarks\[\d+\]\.notes?\b.*",
     r"\.errors\.json\.benchmarks\[\d+\]\.groups\[\d+\]\.(n_instances|n_scored|n_twice) is gone",
     r"\.models\.json\.(detectable|measured|categories|costs) is gone",
     # without the benchmark that a key alone scores: its place in the list, and in the seeds

@@ -76,10 +76,10 @@ def predict(
     checked_jury(scores, options)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         verdicts = verdicts_of(engine, scores, options)
-        rows, responses = predicting.predictions(scores, options, verdicts, level, tick)
+        rows, responses = predicting.predictions(scores, options, verdicts.decisions, level, tick)
     needed = options.min_jurors or len(jury)
     looked = Looked(list(jury), needed, options.criterion or "", options.method, "")
-    unnoted = looked.remember(engine, [row.agreement for row in rows], [], everything.ratings)
+    unnoted = looked.remember(engine, verdicts.rows, [], everything.ratings)
     decision = predicting.decide(rows, verdicts.decisions)
     lifted = tuple(steered(engine))
     return Predictions(
