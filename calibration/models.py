@@ -24,6 +24,7 @@ from calibration.predicting import (
     standardised_difference,
 )
 from calibration.rating_matrix import composites, required_criteria
+from calibration.scope import checked_jury
 from calibration.scores import Array, Flags, Integers, Scores
 from calibration.shared_notes import DO_REAL_RATERS, NOTHING_SCORED, SIMULATED
 from calibration.tables.models import (
@@ -31,16 +32,20 @@ from calibration.tables.models import (
     CORRECTED,
     FEW_INSTANCES,
     JURY,
-    LEVEL,
     WAYS,
     DifferenceRow,
     ModelRow,
 )
 from calibration.values import NAN, AnalysisOptions
-from data.errors import BadInput, TooFew, Unknown
+from data.errors import BadInput, TooFew
 
 ROUNDING = 1e-9  # means, and ends of intervals, that are closer differ by rounding only
 LEAST_RATED = 5  # instances of a model and benchmark; with fewer the correction is a guess
+COMPARED_BY = {
+    CLINICIANS: "rated by clinicians",
+    JURY: "scored by the jury",
+    CORRECTED: "scored by the jury, corrected with the clinicians' ratings of {rated} of them",
+}
 
 
 @dataclass(frozen=True)
@@ -94,16 +99,19 @@ def compare_models(
     check_comparison(scores, options, by)
     jurors = options.jurors or ()
     frame = model_scores(scores, authors, jurors, options.criterion)
-    raters = {CLINICIANS: {*scores.raters("clinician")}, JURY: {*jurors}}
-    raters[CORRECTED] = raters[CLINICIANS] | raters[JURY]
     compared = tuple(sorted(frame["benchmark"].unique()))
+    left_out = [name for name in scores.benchmarks if name not in compared]
+    words = "no such criterion: {benchmarks} left out"
+    criterion = note("criterion_left_out", words, benchmarks=left_out) if left_out else None
     rows: list[ModelRow] = []
     differences: list[DifferenceRow] = []
     for done, way in enumerate(by, start=1):
         found = estimate(frame, way)
         own = difference_rows(found)
-        left_out = [name for name in scores.benchmarks if name not in compared]
-        on_all = _notes_on_all(frame, way, left_out, scores.simulated & raters[way])
+        raters = {*(jurors if way != CLINICIANS else ())}
+        raters |= {*(scores.raters("clinician") if way != JURY else ())}
+        not_random = _not_random(frame) if way == CORRECTED else None
+        on_all = noted(criterion, not_random, remarks.simulated(scores.simulated & raters))
         rows += _model_rows(frame, found, own, categories, options, on_all)
         differences += own
         tick(done / len(by))
@@ -115,14 +123,7 @@ def compare_models(
 
 def check_comparison(scores: Scores, options: AnalysisOptions, by: Sequence[str] = WAYS) -> None:
     """Raise the BadInput or Unknown that `compare_models` would, without reading any author."""
-    jurors = scores.raters("juror")
-    if lost := [name for name in options.jurors or () if name not in jurors]:
-        known = f"it has {', '.join(jurors)}" if jurors else "it has none"
-        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {known}")
-    criteria = dict.fromkeys(name for rubric in scores.rubrics.values() for name in rubric.criteria)
-    if options.criterion is not None and options.criterion not in criteria:
-        known = ", ".join(criteria)
-        raise Unknown(f"no rubric has the criterion {options.criterion}: they have {known}")
+    checked_jury(scores, options)
     if options.reps < 1 or options.seed < 0:
         raise BadInput(f"reps={options.reps}, seed={options.seed}: at least 1, and 0 or more")
     if unknown := [way for way in by if way not in WAYS]:
@@ -134,9 +135,7 @@ def check_comparison(scores: Scores, options: AnalysisOptions, by: Sequence[str]
 def mean_of_defined(values: Array, needed: Flags | None = None) -> Array:
     """Return the mean over the last axis of what is not NaN; NaN where all is.
 
-    With `needed`, it is the mean of those that are True there, NaN if any of them is. Over
-    benchmarks on one scale it is the macro-average: of those that a model has, so that models
-    with different benchmarks are not comparable.
+    With `needed`, it is the mean of those that are True there, NaN if any of them is.
     """
     counted = ~np.isnan(values) if needed is None else needed
     with np.errstate(invalid="ignore"):
@@ -397,9 +396,8 @@ def difference_rows(found: Estimate) -> list[DifferenceRow]:
     """Return the difference of every two models whose means are of the same benchmarks, the higher first."""
     macro, wins = mean_of_defined(found.means), win_rates(found.means)
     has_mean, instances = ~np.isnan(found.means), found.instances
-    in_order = sorted(range(len(macro)), key=lambda one: (-macro[one], -_known(float(wins[one]))))
     rows = []
-    for first, second in combinations(in_order, 2):
+    for first, second in combinations(np.lexsort((-wins, -macro)), 2):
         on = has_mean[first]
         if not on.any() or (on != has_mean[second]).any():
             continue
@@ -413,11 +411,6 @@ def difference_rows(found: Estimate) -> list[DifferenceRow]:
         )
     corrected = holm(np.array([row.p for row in rows]))
     return [replace(row, p_holm=float(p)) for row, p in zip(rows, corrected, strict=True)]
-
-
-def _known(value: float) -> float:
-    """Return a value for sorting that puts NaN after all others."""
-    return -math.inf if math.isnan(value) else value
 
 
 def standings(
@@ -460,8 +453,8 @@ def _model_rows(
         differences,
     )
     rows = []
-    for model, name in enumerate(found.models):
-        has_mean = ~np.isnan(found.means[model])
+    for model in np.lexsort((-macro, -wins)):
+        name, has_mean = found.models[model], ~np.isnan(found.means[model])
         win, mean = (
             _win_rate_interval(found, replicates, model),
             found.contrast({model: 1.0}, has_mean),
@@ -501,7 +494,7 @@ def _model_rows(
                 ),
             )
         )
-    return sorted(rows, key=lambda row: (-_known(row.win_rate), -_known(row.macro_average)))
+    return rows
 
 
 def _named(found: Estimate, flags: Flags) -> tuple[str, ...]:
@@ -559,18 +552,6 @@ def _notes(found: Estimate, model: int) -> Iterator[Note | None]:
     yield remarks.few_instances(int(counts[~missing].min()))
 
 
-def _notes_on_all(
-    frame: pd.DataFrame, by: str, left_out: Sequence[str], simulated: frozenset[str]
-) -> tuple[Note, ...]:
-    """Return the notes that hold for all models by one way of scoring."""
-    words = "no such criterion: {benchmarks} left out"
-    return noted(
-        note("criterion_left_out", words, benchmarks=left_out) if left_out else None,
-        _not_random(frame) if by == CORRECTED else None,
-        remarks.simulated(simulated),
-    )
-
-
 def _not_random(frame: pd.DataFrame) -> Note | None:
     """Return a note on the benchmarks where the jury scores rated and unrated responses unlike.
 
@@ -599,57 +580,64 @@ def _not_random(frame: pd.DataFrame) -> Note | None:
 def decide(rows: Sequence[ModelRow], differences: Sequence[DifferenceRow]) -> Decision:
     """Return whether a model leads, by the corrected scores or else by the clinicians'.
 
-    The corrected scores decide where they have as many means as the clinicians' and the rated
-    responses are not in doubt as a sample. By the jury alone no model is said to lead.
-
-    Rows and differences are of all ways of scoring that were asked for. The decision is "simulated"
-    where any rater behind the scores is; "undefined" where fewer than two models are ranked;
-    "told_apart" where the model with the highest macro-average can be told apart from every other
-    ranked one (`DifferenceRow.is_ahead`) and has the highest win rate; "too_few" where the
-    difference that decides rests on too few instances; else "inconclusive". The estimate is the
-    difference to the next model, or to the first that cannot be told apart.
+    Rows and differences are of all ways of scoring that were asked for; `deciding_way` tells which
+    one decides. The decision is "simulated" where any rater behind the scores is; "undefined" where
+    fewer than two models are ranked; "told_apart" where the model with the highest macro-average
+    can be told apart from every other ranked one (`DifferenceRow.is_ahead`) and has the highest win
+    rate; "too_few" where the difference that decides rests on too few instances; else, and always
+    by the jury alone, "inconclusive". The estimate is the difference to the next model, or to the
+    first that cannot be told apart.
     """
-    by = deciding_way(rows)
+    by, doubt = deciding_way(rows), _doubt(rows)
     ranked = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
     unranked = [row.model for row in rows if row.by == by and row.shared_rank_low is None]
+    words = "not ranked, without comparable scores: {models}"
+    not_ranked = note("not_ranked", words, models=unranked) if unranked else None
     if len(ranked) < 2:
-        whose = "clinicians" if by == CLINICIANS else "clinicians and the jury"
-        text = f"fewer than two models have a mean by {whose} on the same benchmark"
-        without = "; without one: {models}" if unranked else ""
-        reason = note("fewer_than_two", text + without, by=by, models=unranked)
+        few = note("fewer_than_two", "fewer than two models have means on the same benchmark")
         action = "have clinicians rate responses of at least two models to the same benchmark"
         step = note("do_rate_two_models", action)
-        return Decision("models", DecisionKind.UNDEFINED, reasons=(reason,), next=step)
+        return Decision("models", DecisionKind.UNDEFINED, reasons=noted(few, not_ranked), next=step)
     leader = ranked[0]
     to = {row.second: row for row in differences if (row.by, row.first) == (by, leader.model)}
     in_order = [to[row.model] for row in ranked[1:] if row.model in to]
     not_ahead = [row for row in in_order if row.second in leader.not_told_apart]
     deciding = next(iter(not_ahead or in_order), None)
-    kind, reasons, todo = _conclusion(ranked, deciding, _doubt(rows))
-    words = "not ranked, without comparable scores: {models}"
+    kind, reasons, todo = _conclusion(ranked, deciding, doubt)
+    compared = note(
+        "models_compared",
+        "{models:model} on {benchmarks:benchmark}, {responses:response} " + COMPARED_BY[by],
+        by=by,
+        models=len(ranked),
+        benchmarks=max(row.n_benchmarks for row in ranked),
+        responses=sum(row.n_responses for row in ranked),
+        rated=sum(row.n_rated for row in ranked),
+    )
     return Decision(
         "models",
         kind,
         estimate=deciding.difference if deciding else NAN,
         low=deciding.low if deciding else NAN,
         high=deciding.high if deciding else NAN,
-        reasons=noted(
-            *reasons, _doubt(rows), note("not_ranked", words, models=unranked) if unranked else None
-        ),
-        basis=(_basis(ranked),),
+        reasons=noted(*reasons, doubt, not_ranked),
+        basis=(compared,),
         next=todo,
         names=(leader.model,),
     )
 
 
 def deciding_way(rows: Sequence[ModelRow]) -> str:
-    """Return the way of scoring that `decide` uses."""
+    """Return the way of scoring that `decide` uses.
+
+    The corrected scores, where they have as many means as the clinicians' and the rated responses
+    are not in doubt as a sample; else the clinicians'; the jury's where nothing else was asked for.
+    """
     ways = {row.by for row in rows}
     if ways == {JURY}:
         return JURY
     clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
-    means, corrected_means = (sum(row.n_benchmarks for row in own) for own in (clinical, corrected))
-    if len(corrected) > 1 and corrected_means >= means and not _doubt(corrected):
+    means, of_both = (sum(row.n_benchmarks for row in own) for own in (clinical, corrected))
+    if len(corrected) > 1 and of_both >= means and not _doubt(corrected):
         return CORRECTED
     by_clinicians = CLINICIANS in ways and (len(clinical) > 1 or len(corrected) < 2)
     return CLINICIANS if by_clinicians else CORRECTED
@@ -664,76 +652,51 @@ def _doubt(rows: Sequence[ModelRow]) -> Note | None:
     return next(filter(None, (row.told("not_random") for row in rows)), None)
 
 
-def _basis(ranked: Sequence[ModelRow]) -> Note:
-    compared_by = {
-        CLINICIANS: "rated by clinicians",
-        JURY: "scored by the jury",
-        CORRECTED: "scored by the jury, corrected with the clinicians' ratings of {rated} of them",
-    }
-    return note(
-        "models_compared",
-        "{models:model} on {benchmarks:benchmark}, {responses:response} "
-        + compared_by[ranked[0].by],
-        by=ranked[0].by,
-        models=len(ranked),
-        benchmarks=max(row.n_benchmarks for row in ranked),
-        responses=sum(row.n_responses for row in ranked),
-        rated=sum(row.n_rated for row in ranked),
-    )
-
-
 def _conclusion(
     ranked: Sequence[ModelRow], deciding: DifferenceRow | None, doubt: Note | None
-) -> tuple[DecisionKind, tuple[Note | None, ...], Note | None]:
+) -> tuple[DecisionKind, list[Note], Note | None]:
     """Return what may be said of the ranked models, why, and what to do next."""
-    leader, differ = ranked[0], _differ(deciding)
-    reasons: tuple[Note | None, ...]
+    leader, differ = ranked[0], [_differ(deciding)] if deciding else []
     if raters := simulated_in(ranked):
-        reasons = note(*SIMULATED, raters=raters), differ
-        return DecisionKind.SIMULATED, reasons, note(*DO_REAL_RATERS)
+        made_up = note(*SIMULATED, raters=raters)
+        return DecisionKind.SIMULATED, [made_up, *differ], note(*DO_REAL_RATERS)
+    kind = DecisionKind.INCONCLUSIVE
     if leader.by == JURY:
-        words = (
-            "these are the jury's scores alone, and a jury may favour a model: what clinicians "
-            "would say is not known"
-        )
+        words = "by the jury's scores alone, and a jury may favour a model: clinicians may differ"
         action = "compare by the clinicians' ratings, or by the jury corrected with them"
-        todo = note("do_compare_with_clinicians", action)
-        return DecisionKind.INCONCLUSIVE, (note("by_jury_alone", words), differ), todo
-    if deciding is not None and deciding.instances < FEW_INSTANCES:
-        figures = {"least": FEW_INSTANCES, "instances": deciding.instances}
+        step = note("do_compare_with_clinicians", action)
+        return kind, [note("by_jury_alone", words), *differ], step
+    if deciding and deciding.instances < FEW_INSTANCES:
+        figures = {"instances": deciding.instances, "least": FEW_INSTANCES}
         words = "a mean rests on {instances:instance} of a benchmark, fewer than {least}"
-        action = (
-            "have clinicians rate responses to at least {least} instances of each benchmark; one "
-            "has {instances}"
-        )
-        reasons = differ, note("few_on_benchmark", words, **figures)
-        return DecisionKind.TOO_FEW, reasons, note("do_rate_each_benchmark", action, **figures)
-    is_ahead = deciding is not None and deciding.is_ahead
-    if is_ahead and leader.shared_rank_high == 1 and not doubt:
-        return DecisionKind.TOLD_APART, (differ, leader.told("other_instances")), None
-    why = _why_not(leader, deciding)
-    elsewhere = [row.model for row in ranked[1:] if row.without != leader.without]
-    if elsewhere:
+        action = "have clinicians rate responses to at least {least} instances of each benchmark"
+        step = note("do_rate_each_benchmark", action, **figures)
+        return DecisionKind.TOO_FEW, [*differ, note("few_on_benchmark", words, **figures)], step
+    others = [row.model for row in ranked[1:] if row.without != leader.without]
+    if others or deciding is None:
         words = "scored on other benchmarks, and so not comparable: {models}"
-        others = note("other_benchmarks", words, models=elsewhere)
-        todo = note("do_score_same_benchmarks", "have all models scored on the same benchmarks")
-        return DecisionKind.INCONCLUSIVE, (differ, why, others), todo
+        step = note("do_score_same_benchmarks", "have all models scored on the same benchmarks")
+        return kind, [*differ, note("other_benchmarks", words, models=others)], step
     if doubt:
         action = "have clinicians rate a random sample of each model's responses"
-        return DecisionKind.INCONCLUSIVE, (differ, why), note("do_rate_a_sample", action)
-    if is_ahead:
+        return kind, differ, note("do_rate_a_sample", action)
+    if leader.shared_rank_high == 1:
+        return DecisionKind.TOLD_APART, differ, None
+    if deciding.is_ahead:
+        words = "{model} has the lower macro-average but not the lower win rate: the two disagree"
         action = "look at the benchmarks one by one: each model is better on some of them"
-        return DecisionKind.INCONCLUSIVE, (differ, why), note("do_see_benchmarks", action)
-    action = "have clinicians rate more responses of each model"
-    return DecisionKind.INCONCLUSIVE, (differ, why), note("do_rate_more_of_each", action)
+        why = note("win_rate_elsewhere", words, model=deciding.second)
+        return kind, [*differ, why], note("do_see_benchmarks", action)
+    step = note("do_rate_more_of_each", "have clinicians rate more responses of each model")
+    return kind, differ, step
 
 
-def _differ(deciding: DifferenceRow | None) -> Note | None:
+def _differ(deciding: DifferenceRow) -> Note:
     """Return the difference that decides, as a reason."""
-    if deciding is None:
-        return None
     is_known = math.isfinite(deciding.low)
-    ends = "(95 % interval {low:z.3f} to {high:z.3f})" if is_known else "(no interval)"
+    ends = "(no interval)"
+    if is_known:
+        ends = "(95 % interval {low:z.3f} to {high:z.3f}; p {p:.3f}, corrected for all pairs)"
     return note(
         "models_differ",
         "the macro-averages of {first} and {second} differ by {difference:.3f} " + ends,
@@ -742,17 +705,5 @@ def _differ(deciding: DifferenceRow | None) -> Note | None:
         difference=deciding.difference,
         low=deciding.low if is_known else None,
         high=deciding.high if is_known else None,
+        p=deciding.p_holm if is_known else None,
     )
-
-
-def _why_not(leader: ModelRow, deciding: DifferenceRow | None) -> Note | None:
-    """Return why the difference that decides does not tell the two models apart."""
-    if deciding is None or deciding.second not in leader.not_told_apart:
-        return None
-    if deciding.is_ahead:
-        words = "{model} has the lower macro-average but not the lower win rate: the two disagree"
-        return note("win_rate_elsewhere", words, model=deciding.second)
-    if deciding.p_holm >= LEVEL:
-        words = "p is {p:.3f} when corrected for all pairs of models"
-        return note("not_after_holm", words, p=deciding.p_holm)
-    return None
