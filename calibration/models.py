@@ -19,7 +19,6 @@ from calibration.intervals import Difference
 from calibration.notes import Note, note, noted, simulated_in, undefined
 from calibration.predicting import (
     UNLIKE,
-    RatedSample,
     prediction_powered_mean,
     standardised_difference,
 )
@@ -235,7 +234,8 @@ class Estimate:
     ----------
     models, benchmarks : their names in alphabetical order
     means : shape (models, benchmarks), NaN where there is none
-    terms : for each benchmark sums and numbers of both, shape (2, 2, instances, models)
+    sums, numbers : of both, shape (2, benchmarks, instances, models)
+    sizes : how many instances each benchmark has
     spent : degrees of freedom that a mean takes, (models, benchmarks): 1, and 1 for a jury's weight
     counted : shape (responses,), True where a response's score enters
     """
@@ -244,14 +244,17 @@ class Estimate:
     models: list[str]
     benchmarks: list[str]
     means: Array
-    terms: list[Array]
+    sums: Array
+    numbers: Array
+    sizes: list[int]
     spent: Integers
     counted: Flags
 
     @property
     def instances(self) -> Integers:
         """Instances with a score, (models, benchmarks); of "corrected" those that clinicians rated."""
-        return np.stack([(term[1, 0] > 0).sum(axis=0) for term in self.terms], axis=-1)
+        instances: Integers = (self.numbers[0] > 0).sum(axis=1).T
+        return instances
 
     def contrast(self, signs: Mapping[int, float], on: Flags) -> Difference:
         """Return a sum of models' means over some benchmarks, with its interval and the p of 0.
@@ -283,22 +286,17 @@ class Estimate:
         value = sum(sign * self.means[models][:, places].mean(axis=1))
         if self.instances[models][:, places].min() < 2:
             return Difference(value)
-        variance, parts, freedom = 0.0, [], []
-        for place in places:
-            sums, numbers = self.terms[place][..., models]
-            totals, groups = numbers.sum(axis=1), (numbers > 0).sum(axis=1)
-            off = (sums - (sums.sum(axis=1) / totals)[:, None] * numbers) / totals[:, None]
-            left = groups - 1
-            left[0] = groups[0] - self.spent[models, place]
-            left = np.maximum(left, 1)
-            moves = (off * np.sqrt(groups / left)[:, None]) @ sign / len(places)
-            variance += float((moves.sum(axis=0) ** 2).sum())
-            parts += [*(moves**2).sum(axis=1)]
-            freedom += [*left.min(axis=1)]
-        error = math.sqrt(variance)
+        sums, numbers = (one[:, places][..., models] for one in (self.sums, self.numbers))
+        totals, groups = numbers.sum(axis=2), (numbers > 0).sum(axis=2)
+        off = sums - (sums.sum(axis=2) / totals)[:, :, None] * numbers
+        left = np.stack([groups[0] - self.spent[models][:, places].T, groups[1] - 1])
+        left = np.maximum(left, 1)
+        moves = (off * (np.sqrt(groups / left) / totals)[:, :, None]) @ sign / len(places)
+        error = float(np.linalg.norm(moves.sum(axis=0)))
         if not error > ROUNDING:
             return Difference(value)
-        of_t = sum(parts) ** 2 / float(np.array(parts) ** 2 @ (1 / np.array(freedom)))
+        parts = (moves**2).sum(axis=2)
+        of_t = float(parts.sum() ** 2 / (parts**2 / left.min(axis=2)).sum())
         half = float(special.stdtrit(of_t, 0.975)) * error
         p = 2 * float(special.stdtr(of_t, -abs(value) / error))
         return Difference(value, value - half, value + half, p)
@@ -331,19 +329,20 @@ def estimate(frame: pd.DataFrame, by: str) -> Estimate:
         scores[0, own] = clinicians[own] - weight * jury[own]
         scores[1, own] = np.where(np.isnan(clinicians[own]), weight * jury[own], np.nan)
         spent[place] += weight > 0
-    terms = []
-    for number in range(len(benchmarks)):
-        own = benchmark == number
-        sums = np.zeros((2, 2, int(instance[own].max()) + 1, len(models)))
-        for term, values in enumerate(scores):
-            known = own & ~np.isnan(values)
-            np.add.at(sums[0, term], (instance[known], model[known]), values[known])
-            np.add.at(sums[1, term], (instance[known], model[known]), 1.0)
-        sums[1, 1, :, ~sums[0, 1].any(axis=0)] = 1.0  # 0 / 1 in every resample, never 0 / 0
-        terms.append(sums)
-    means = _means(terms, [np.ones((1, sums.shape[2])) for sums in terms])[0]
+    sizes = pd.Series(instance).groupby(benchmark).max() + 1
+    sums = np.zeros((2, len(benchmarks), sizes.max(), len(models)))
+    numbers = np.zeros_like(sums)
+    for term, values in enumerate(scores):
+        known = ~np.isnan(values)
+        at = benchmark[known], instance[known], model[known]
+        np.add.at(sums[term], at, values[known])
+        np.add.at(numbers[term], at, 1.0)
+    is_none = ~sums[1].any(axis=1, keepdims=True)  # then 0 / 1 in every resample, never 0 / 0
+    numbers[1] = np.where(is_none, 1.0, numbers[1])
+    with np.errstate(invalid="ignore"):
+        means = (sums.sum(axis=2) / numbers.sum(axis=2)).sum(axis=0).T
     counted = ~np.isnan(scores).all(axis=0)
-    return Estimate(by, [*models], [*benchmarks], means, terms, spent, counted)
+    return Estimate(by, [*models], [*benchmarks], means, sums, numbers, [*sizes], spent, counted)
 
 
 def _jury_weight(clinicians: Array, jury: Array, instances: Integers) -> float | None:
@@ -351,24 +350,12 @@ def _jury_weight(clinicians: Array, jury: Array, instances: Integers) -> float |
 
     None where clinicians rated all, NaN where there are too few that both scored.
     """
-    is_rated, is_scored = ~np.isnan(clinicians), ~np.isnan(jury)
-    if is_rated.all():
+    if not np.isnan(clinicians).any():
         return None
-    both, rest = is_rated & is_scored, ~is_rated & is_scored
-    if len(np.unique(instances[both])) < LEAST_RATED:
+    own = ~np.isnan(jury)
+    if len(np.unique(instances[own & ~np.isnan(clinicians)])) < LEAST_RATED:
         return NAN
-    sample = RatedSample(clinicians[both], jury[both], instances[both], jury[rest], instances[rest])
-    return prediction_powered_mean(sample).weight
-
-
-def _means(terms: Sequence[Array], counts: Sequence[Array]) -> Array:
-    """Return the means of resamples, the sums of their terms, shape (B, models, benchmarks)."""
-    with np.errstate(invalid="ignore"):
-        ratios = [
-            ((n @ sums) / (n @ numbers)).sum(axis=0)
-            for n, (sums, numbers) in zip(counts, terms, strict=True)
-        ]
-    return np.stack(ratios, axis=-1)
+    return prediction_powered_mean(clinicians[own], jury[own], instances[own]).weight
 
 
 def win_rate_replicates(found: Estimate, options: AnalysisOptions) -> Array:
@@ -378,16 +365,21 @@ def win_rate_replicates(found: Estimate, options: AnalysisOptions) -> Array:
     mean rests on one instance, which would make them all equal.
     """
     has_rate = ~np.isnan(benchmark_win_rates(found.means))
-    sizes = [sums.shape[2] for sums in found.terms]
-    cells = max(sum(sizes), len(found.models) * found.means.size)
+    cells = max(sum(found.sizes), len(found.models) * found.means.size)
     streams = []
-    for at, size in enumerate(sizes):
+    for at, size in enumerate(found.sizes):
         seed = int(np.random.SeedSequence([options.seed, at]).generate_state(1)[0])
         streams.append(draw_counts(size, reps=options.reps, seed=seed, rows=cells))
-    lots = (_means(found.terms, counts) for counts in zip(*streams, strict=True))
-    replicates = np.concatenate(
-        [mean_of_defined(benchmark_win_rates(means), has_rate) for means in lots]
-    )
+    lots = []
+    for counts in zip(*streams, strict=True):
+        with np.errstate(invalid="ignore"):
+            means = [
+                (n @ found.sums[:, at, : n.shape[1]] / (n @ found.numbers[:, at, : n.shape[1]]))
+                for at, n in enumerate(counts)
+            ]
+        rates = benchmark_win_rates(np.stack(means, axis=-1).sum(axis=0))
+        lots.append(mean_of_defined(rates, has_rate))
+    replicates = np.concatenate(lots)
     replicates[:, (found.instances == 1).any(axis=1)] = np.nan
     return replicates
 
@@ -540,7 +532,7 @@ def _notes(found: Estimate, model: int) -> Iterator[Note | None]:
     if alone.any():
         words = "win rate undefined: no other model has a score on {benchmarks}"
         yield note("no_opponent", words, benchmarks=_named(found, alone))
-    scored = np.concatenate([sums[1, 0] > 0 for sums in found.terms])
+    scored = (found.numbers[0] > 0).reshape(-1, len(found.models))
     if found.by != CORRECTED and not scored[scored.any(axis=1)].all():
         yield note(
             "other_instances",

@@ -6,7 +6,7 @@ single response is mapped to the clinicians' scale, with a cross-conformal inter
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,25 +44,6 @@ USABLE = (DecisionKind.USABLE, DecisionKind.USABLE_COMBINED)
 
 
 @dataclass(frozen=True, eq=False)
-class RatedSample:
-    """Composites of responses that clinicians rated, and of all others, in points without NaN.
-
-    `clinicians`, `jury` and `instances` have shape (n,), of the rated responses, the others (N,);
-    instances are numbered alike in both.
-    """
-
-    clinicians: Array
-    jury: Array
-    instances: Integers
-    unrated_jury: Array = field(default_factory=lambda: np.empty(0))
-    unrated_instances: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-    def of(self, rows: Flags | Integers) -> "RatedSample":
-        """Return some of the rated responses."""
-        return RatedSample(self.clinicians[rows], self.jury[rows], self.instances[rows])
-
-
-@dataclass(frozen=True, eq=False)
 class PredictionPowered:
     """Clinicians' mean alone, and corrected with the jury, whose weight is lambda in [0, 1]."""
 
@@ -78,7 +59,9 @@ class PredictionPowered:
         return (self.clinicians.error / self.corrected.error) ** 2
 
 
-def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
+def prediction_powered_mean(
+    clinicians: Array, jury: Array, instances: Integers
+) -> PredictionPowered:
     """Return the clinicians' mean composite over all responses, from a sample and the jury.
 
     corrected = lambda mean(jury, N unrated) + mean(clinicians - lambda jury, n rated), with
@@ -87,6 +70,11 @@ def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
     the one with the smallest squared error, and each instance's part in that error is taken with
     the lambda of all others, which keeps few instances from flattering it. Errors are between
     instances, as of `clustered_mean`.
+
+    Parameters
+    ----------
+    clinicians, jury, instances : shape (n + N,)
+        Composites of all responses, the clinicians' NaN where they rated none, and their instances.
 
     Returns
     -------
@@ -101,29 +89,28 @@ def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
     Angelopoulos, Duchi & Zrnic (2023), PPI++, sections 2 and 6; sums within instances:
     Liang & Zeger (1986).
     """
-    every = np.concatenate([sample.jury, sample.unrated_jury])
-    n, n_unrated = len(sample.clinicians), len(sample.unrated_jury)
-    numbers = np.concatenate([sample.instances, sample.unrated_instances])
-    names, place = np.unique(numbers, return_inverse=True)
-    rated, unrated, repeated = place[:n], place[n:], len(names) < len(numbers)
-    alone = clustered_mean(sample.clinicians, rated, len(names))
-    if not n_unrated or alone.instances < LEAST_WEIGHED or np.ptp(every) <= FLAT:
+    rated = ~np.isnan(clinicians)
+    n, n_unrated = int(rated.sum()), int((~rated).sum())
+    names, place = np.unique(instances, return_inverse=True)
+    repeated = len(names) < len(instances)
+    alone = clustered_mean(clinicians, place, len(names))
+    if not n_unrated or alone.instances < LEAST_WEIGHED or np.ptp(jury) <= FLAT:
         return PredictionPowered(alone, alone, 0.0 if n else NAN)
-    of_others = clustered_mean(sample.unrated_jury, unrated, len(names))
-    jury = clustered_mean(sample.jury, rated, len(names)).moves - of_others.moves
-    products, squares = alone.moves * jury, jury * jury
+    of_others = clustered_mean(np.where(rated, NAN, jury), place, len(names))
+    moves = clustered_mean(np.where(rated, jury, NAN), place, len(names)).moves - of_others.moves
+    products, squares = alone.moves * moves, moves * moves
     if repeated:
         weight = float(_within_unit(products.sum(), squares.sum()))
     else:
-        covariance = np.cov(sample.clinicians, sample.jury, ddof=0)[0, 1]
-        weight = float(_within_unit(covariance, (1 + n / n_unrated) * every.var(ddof=1)))
+        covariance = np.cov(clinicians[rated], jury[rated], ddof=0)[0, 1]
+        weight = float(_within_unit(covariance, (1 + n / n_unrated) * jury.var(ddof=1)))
     if not weight:
         return PredictionPowered(alone, alone, 0.0)
     weights: Array | float = weight
     if repeated:
         weights = _within_unit(products.sum() - products, squares.sum() - squares)
-    mean = (sample.clinicians - weight * sample.jury).mean() + weight * of_others.value
-    corrected = ClusteredMean(float(mean), alone.moves - weights * jury, alone.instances)
+    mean = (clinicians - weight * jury)[rated].mean() + weight * of_others.value
+    corrected = ClusteredMean(float(mean), alone.moves - weights * moves, alone.instances)
     return PredictionPowered(alone, corrected, weight)
 
 
@@ -193,9 +180,9 @@ def isotonic_map(jury: Array, clinicians: Array) -> tuple[Array, Array]:
 
 
 def conformal_interval(
-    rated: RatedSample, jury: Array, level: float, seed: int
+    clinicians: Array, jury: Array, instances: Integers, level: float, seed: int
 ) -> tuple[Array, Array]:
-    """Return intervals of the clinicians' composites for jury composites (N,), not cut at the scale.
+    """Return intervals of the clinicians' composites of all responses, not cut at the scale.
 
     The instances are dealt into 10 parts; fewer instances are each a part. For every rated response
     i, the map without its part gives the error e_i and, for a new jury composite x, the two values
@@ -207,33 +194,39 @@ def conformal_interval(
     clinicians' composite with a probability of about `level`; for any distribution and any map the
     guarantee is 2 level - 1, less at most 1 / 11 with 10 parts.
 
+    Parameters
+    ----------
+    clinicians, jury, instances : as in `prediction_powered_mean`
+    level : of the intervals, in (0, 1)
+    seed : of the dealing
+
     Returns
     -------
-    low, high : shape (N,), NaN with fewer instances than `least_instances(level)`
+    low, high : shape (n + N,), NaN with fewer instances than `least_instances(level)`
 
     References
     ----------
     Barber, Candes, Ramdas & Tibshirani (2021), Annals of Statistics 49, 486, theorems 1 and 4;
     weights: Lee, Barber & Willett (2023), arXiv 2306.06342, hierarchical jackknife+.
     """
-    names, place = np.unique(rated.instances, return_inverse=True)
+    rated = ~np.isnan(clinicians)
+    own, given = jury[rated], clinicians[rated]
+    names, place = np.unique(instances[rated], return_inverse=True)
     m, n = len(names), len(place)
     values, at = np.unique(jury, return_inverse=True)
     ends = np.full((2, len(values)), np.nan)
     if m < least_instances(level):
         return ends[0, at], ends[1, at]
-    part = (np.random.default_rng(seed).permutation(m) % min(MOST_PARTS, m))[place]
-    maps = [
-        isotonic_map(rated.jury[part != number], rated.clinicians[part != number])
-        for number in range(min(MOST_PARTS, m))
-    ]
-    held_out = np.stack([np.interp(rated.jury, *own) for own in maps])[part, np.arange(n)]
-    error = np.abs(rated.clinicians - held_out)[:, None]
+    parts = min(MOST_PARTS, m)
+    part = (np.random.default_rng(seed).permutation(m) % parts)[place]
+    maps = [isotonic_map(own[part != one], given[part != one]) for one in range(parts)]
+    held_out = np.stack([np.interp(own, *one) for one in maps])[part, np.arange(n)]
+    error = np.abs(given - held_out)[:, None]
     weights = 1 / (np.bincount(place)[place] * (m + 1))
     batch = max(1, CELLS // n)
     for start in range(0, len(values), batch):
         rows = slice(start, start + batch)
-        middle = np.stack([np.interp(values[rows], *own) for own in maps])[part]
+        middle = np.stack([np.interp(values[rows], *one) for one in maps])[part]
         ends[0, rows] = -weighted_quantile(error - middle, weights, level)
         ends[1, rows] = weighted_quantile(error + middle, weights, level)
     return ends[0, at], ends[1, at]
@@ -369,12 +362,9 @@ def _of_benchmark(
     scored = every[every["jury"].notna()].reset_index(drop=True)
     jury, clinicians = (scored[who].to_numpy(dtype=np.float64) for who in ("jury", "clinicians"))
     instances = np.unique(scored["instance_id"].to_numpy(dtype=str), return_inverse=True)[1]
-    rated = ~np.isnan(clinicians)
-    sample = RatedSample(
-        clinicians[rated], jury[rated], instances[rated], jury[~rated], instances[~rated]
-    )
-    mean, n = prediction_powered_mean(sample), len(sample.jury)
-    low, high = conformal_interval(sample, jury, level, scope.options.seed)
+    rated, n = ~np.isnan(clinicians), int((~np.isnan(clinicians)).sum())
+    mean = prediction_powered_mean(clinicians, jury, instances)
+    low, high = conformal_interval(clinicians, jury, instances, level, scope.options.seed)
     alone, corrected = mean.clinicians.interval(level), mean.corrected.interval(level)
     row = PredictedRow(
         scope.name,
@@ -390,20 +380,18 @@ def _of_benchmark(
         high=corrected.high,
         weight=mean.weight,
         n_rated=n,
-        n_unrated=len(sample.unrated_jury),
+        n_unrated=len(jury) - n,
         gain=mean.gain,
-        rated_unrated_difference=standardised_difference(sample.jury, sample.unrated_jury),
+        rated_unrated_difference=standardised_difference(jury[rated], jury[~rated]),
     )
     raters = (*scope.jurors, *scope.clinicians)
     notes = noted(
-        *_notes(row, sample, level),
+        *_notes(row, jury, rated, level),
         remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in raters)),
         _unscored(every),
     )
     shape = scores.rubrics[scope.name]
-    singles = _singles(sample, scored).assign(
-        low=low.clip(min=shape.low), high=high.clip(max=shape.high)
-    )
+    singles = _singles(scored).assign(low=low.clip(min=shape.low), high=high.clip(max=shape.high))
     return replace(row, notes=notes), mean, singles[list(COLUMNS)]
 
 
@@ -425,14 +413,15 @@ def _composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
     return table
 
 
-def _singles(sample: RatedSample, scored: pd.DataFrame) -> pd.DataFrame:
+def _singles(scored: pd.DataFrame) -> pd.DataFrame:
     """Return the responses with the map's value, and a note where that is extrapolated."""
     jury, mapped = scored["jury"].to_numpy(), np.full(len(scored), np.nan)
     beyond = np.zeros(len(scored), dtype=np.bool_)
-    if len(sample.jury) >= LEAST_FIT:
-        mapped = np.interp(jury, *isotonic_map(sample.jury, sample.clinicians))
-        slack = 10**-DIGITS
-        beyond = (jury < sample.jury.min() - slack) | (jury > sample.jury.max() + slack)
+    both = scored[scored["clinicians"].notna()]
+    if len(both) >= LEAST_FIT:
+        knots, values = isotonic_map(both["jury"].to_numpy(), both["clinicians"].to_numpy())
+        mapped = np.interp(jury, knots, values)
+        beyond = (jury < knots[0] - ROUNDING) | (jury > knots[-1] + ROUNDING)
     outside = note("outside_map", "outside what the map was fitted on")
     return scored.assign(
         clinician_scale=mapped,
@@ -441,7 +430,7 @@ def _singles(sample: RatedSample, scored: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _notes(row: PredictedRow, sample: RatedSample, level: float) -> Iterator[Note | None]:
+def _notes(row: PredictedRow, jury: Array, rated: Flags, level: float) -> Iterator[Note | None]:
     """Yield what a benchmark's figures rest on, and what they do not show."""
     if abs(row.rated_unrated_difference) > UNLIKE:
         yield note(
@@ -449,8 +438,8 @@ def _notes(row: PredictedRow, sample: RatedSample, level: float) -> Iterator[Not
             "RATED AND UNRATED DIFFER: the jury gave rated responses {rated:.2f}, others "
             "{unrated:.2f}, {deviations:.2f} standard deviations apart, and unless the rated were "
             "drawn at random the corrected mean may be wrong",
-            rated=sample.jury.mean(),
-            unrated=sample.unrated_jury.mean(),
+            rated=jury[rated].mean(),
+            unrated=jury[~rated].mean(),
             deviations=abs(row.rated_unrated_difference),
         )
     instances, least = row.n_calibration, least_instances(level)

@@ -13,7 +13,6 @@ from kit.scores import JURORS, study, without
 from calibration.notes import note, told
 from calibration.predicting import (
     COLUMNS,
-    RatedSample,
     conformal_interval,
     isotonic_map,
     predictions,
@@ -76,11 +75,11 @@ def test_single_responses_are_those_of_the_raw_composites():
     jury, clinicians = means(scores, "juror"), means(scores, "clinician")
     names = sorted(jury.index)
     rated = [name for name in names if name in clinicians.index]
-    sample = RatedSample(
-        clinicians[rated].to_numpy(), jury[rated].to_numpy(), np.argsort(np.argsort(rated))
-    )
-    own_low, own_high = conformal_interval(sample, sample.jury, 0.9, 4)
-    mapped = np.interp(jury[names], *isotonic_map(sample.jury, sample.clinicians))
+    given = np.array([clinicians.get(name, np.nan) for name in names])
+    every = given, jury[names].to_numpy(), np.arange(len(names))
+    is_rated = ~np.isnan(given)
+    low, high = conformal_interval(*every, 0.9, 4)
+    mapped = np.interp(jury[names], *isotonic_map(every[1][is_rated], given[is_rated]))
 
     found = predict(scores, seed=4)
 
@@ -88,9 +87,8 @@ def test_single_responses_are_those_of_the_raw_composites():
     assert list(found.responses.columns) == list(COLUMNS)
     assert list(table.index) == names
     assert table["jury"].to_numpy() == pytest.approx(jury[names].to_numpy())
-    assert found.rows[0].q == pytest.approx((own_high - own_low).mean() / 2)
+    assert found.rows[0].q == pytest.approx((high - low)[is_rated].mean() / 2)
     assert table["clinician_scale"].to_numpy() == pytest.approx(mapped)
-    low, high = conformal_interval(sample, jury[names].to_numpy(), 0.9, 4)
     assert table["low"].to_numpy() == pytest.approx(np.maximum(low, 1))
     assert table["high"].to_numpy() == pytest.approx(np.minimum(high, 5))
     assert table["rated_by_clinicians"].sum() == len(rated)
