@@ -19,6 +19,7 @@ from calibration.intervals import Difference
 from calibration.notes import Note, note, noted, simulated_in, undefined
 from calibration.predicting import (
     UNLIKE,
+    means_of_both,
     prediction_powered_mean,
     standardised_difference,
 )
@@ -198,27 +199,20 @@ def model_scores(
         raise BadInput(
             f"{len(without_author)} responses, {without_author[0]} first, have no author in the study"
         )
-    given = composites(scores, criterion).values
-    is_of = {
-        CLINICIANS: given["kind"] == "clinician",
-        JURY: (given["kind"] == "juror") & given["rater"].isin(list(jurors)),
-    }
+    means = means_of_both(composites(scores, criterion).values, jurors, len(set(jurors)))
     shapes = [scores.rubrics[name] for name in responses["benchmark"]]
     low, high = np.array([(shape.low, shape.high) for shape in shapes], dtype=np.float64).T
-    instances = responses.groupby("benchmark", observed=True)["instance_id"]
+    of_instances = responses.groupby("benchmark", observed=True)["instance_id"]
+    instances = of_instances.transform(lambda own: pd.factorize(own, sort=True)[0])
     frame = pd.DataFrame(
         {
             "benchmark": responses["benchmark"].astype(str),
-            "instance": instances.transform(lambda own: pd.factorize(own, sort=True)[0]).astype(
-                int
-            ),
+            "instance": instances.astype(int),
             "model": ids.map(dict(authors)).astype(str),
         }
     )
-    for who, least in ((CLINICIANS, 1), (JURY, len(set(jurors)))):
-        means = given[is_of[who]].groupby("response_id")["composite"].agg(["mean", "count"])
-        of_enough = means.loc[means["count"] >= least, "mean"]
-        frame[who] = (of_enough.reindex(ids).to_numpy(dtype=np.float64) - low) / (high - low)
+    for who in (CLINICIANS, JURY):
+        frame[who] = (means[who].reindex(ids).to_numpy() - low) / (high - low)
     return frame.reset_index(drop=True)
 
 

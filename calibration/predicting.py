@@ -16,6 +16,7 @@ from scipy.optimize import isotonic_regression
 
 from calibration import remarks
 from calibration.clustered_intervals import ClusteredMean, clustered_mean
+from calibration.columns import PanelColumns
 from calibration.decision import Decision, DecisionKind
 from calibration.icc import UNDEFINED, Interval
 from calibration.json_values import json_value
@@ -342,7 +343,7 @@ def predictions(
         if scope.name == COMBINED:
             row = _combined(parts, level, reason)
         else:
-            row, mean, singles = _of_benchmark(scores, scope, level)
+            row, mean, singles = _of_benchmark(scores, scope, scope.jury, level)
             of_all = noted(reason or row.told("few_to_calibrate"), simulated)
             singles["notes"] = [(*own, *of_all) for own in singles["notes"]]
             responses.append(singles)
@@ -355,16 +356,21 @@ def predictions(
 
 
 def _of_benchmark(
-    scores: Scores, scope: Scope, level: float
+    scores: Scores, scope: Scope, jury: PanelColumns, level: float
 ) -> tuple[PredictedRow, PredictionPowered, pd.DataFrame]:
-    """Return a benchmark's row, its mean, and the rows of its single responses."""
-    every = _composites_of_both(scores, scope)
+    """Return a benchmark's row, its mean, and the rows of its single responses.
+
+    Responses are sorted, so that a seed gives the same in whatever order a study was imported.
+    """
+    means = means_of_both(scope.composites, jury.members, jury.needed)
+    every = scores.responses[scores.responses["benchmark"] == scope.name]
+    every = every.sort_values("response_id", ignore_index=True).join(means, on="response_id")
     scored = every[every["jury"].notna()].reset_index(drop=True)
-    jury, clinicians = (scored[who].to_numpy(dtype=np.float64) for who in ("jury", "clinicians"))
+    of_jury, clinicians = (scored[who].to_numpy(dtype=np.float64) for who in ("jury", "clinicians"))
     instances = np.unique(scored["instance_id"].to_numpy(dtype=str), return_inverse=True)[1]
     rated, n = ~np.isnan(clinicians), int((~np.isnan(clinicians)).sum())
-    mean = prediction_powered_mean(clinicians, jury, instances)
-    low, high = conformal_interval(clinicians, jury, instances, level, scope.options.seed)
+    mean = prediction_powered_mean(clinicians, of_jury, instances)
+    low, high = conformal_interval(clinicians, of_jury, instances, level, scope.options.seed)
     alone, corrected = mean.clinicians.interval(level), mean.corrected.interval(level)
     row = PredictedRow(
         scope.name,
@@ -374,19 +380,19 @@ def _of_benchmark(
         mean_clinicians=mean.clinicians.value,
         clinicians_low=alone.low,
         clinicians_high=alone.high,
-        mean_jury=float(jury.mean()) if len(jury) else NAN,
+        mean_jury=float(of_jury.mean()) if len(of_jury) else NAN,
         mean_corrected=mean.corrected.value,
         low=corrected.low,
         high=corrected.high,
         weight=mean.weight,
         n_rated=n,
-        n_unrated=len(jury) - n,
+        n_unrated=len(of_jury) - n,
         gain=mean.gain,
-        rated_unrated_difference=standardised_difference(jury[rated], jury[~rated]),
+        rated_unrated_difference=standardised_difference(of_jury[rated], of_jury[~rated]),
     )
     raters = (*scope.jurors, *scope.clinicians)
     notes = noted(
-        *_notes(row, jury, rated, level),
+        *_notes(row, of_jury, rated, level),
         remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in raters)),
         _unscored(every),
     )
@@ -395,22 +401,20 @@ def _of_benchmark(
     return replace(row, notes=notes), mean, singles[list(COLUMNS)]
 
 
-def _composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
-    """Return response_id, instance_id, benchmark, and the composites of jury and clinicians.
+def means_of_both(composites: pd.DataFrame, jurors: Sequence[str], needed: int) -> pd.DataFrame:
+    """Return the means of composites by response_id: `clinicians`, and `jury` of at least `needed` jurors.
 
-    In points, the mean over jurors and over clinicians, NaN where there is none; sorted by response
-    id, so that a seed gives the same figures in whatever order a study was imported.
+    NaN where only the other has one. `composites` are those of `rating_matrix.composites`.
     """
-    responses = scores.responses[scores.responses["benchmark"] == scope.name]
-    table = responses.sort_values("response_id", ignore_index=True)
-    members, needed = (scope.jury.members, scope.jury.needed) if scope.jury else ((), 1)
-    of_jurors = scope.composites["rater"].isin(members)
-    of_clinicians = scope.composites["kind"] == "clinician"
-    for name, own, least in (("jury", of_jurors, needed), ("clinicians", of_clinicians, 1)):
-        means = scope.composites[own].groupby("response_id")["composite"].agg(["mean", "count"])
-        of_enough = means["mean"].where(means["count"] >= least).astype(float)
-        table[name] = table["response_id"].map(of_enough)
-    return table
+    is_juror = (composites["kind"] == "juror") & composites["rater"].isin(list(jurors))
+    means = {}
+    for who, own, least in (
+        ("clinicians", composites["kind"] == "clinician", 1),
+        ("jury", is_juror, needed),
+    ):
+        found = composites[own].groupby("response_id")["composite"].agg(["mean", "count"])
+        means[who] = found["mean"].where(found["count"] >= least).astype(float)
+    return pd.DataFrame(means)
 
 
 def _singles(scored: pd.DataFrame) -> pd.DataFrame:
