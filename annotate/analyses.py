@@ -22,7 +22,6 @@ from annotate.results import (
     Answer,
     Behind,
     Chart,
-    CostFigures,
     CostsRequest,
     ModelsFigures,
     MonitoringAnswer,
@@ -42,18 +41,16 @@ from calibration.report.page import Figure, in_points, intervals, sections, sens
 from calibration.report.page import Section as ReportSection
 from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.juries import COMPARISON, RANKING, juries_tried, legend
-from calibration.tables.models import difference_table, jury_calls_table, model_table
+from calibration.tables.models import difference_table, model_table
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
 from calibration.values import NAN, MonitoringOptions
 from data.errors import BadInput, NotAllowed, Unrated
 from data.person import is_blind
-from data.queries import simulated_raters
 from data.queries.authors import author_names
-from data.queries.costs import recorded_calls
 from data.queries.study import version
-from medjury.services import model_costs, models
+from medjury.services import models
 from medjury.services.calibrate import Tick
 from medjury.services.juries import (
     ComparisonQuestion,
@@ -237,13 +234,11 @@ def compared_models(
     table = model_table(sorted(found.rows, key=lambda row: row.by != first), narrow=True)
     pairs = [row for row in found.differences if row.by == first]
     differences = difference_table(pairs) if pairs else None
-    return ModelsFigures(
-        found.decision, table, differences, found.rows, found.categories, task.jury
-    )
+    return ModelsFigures(found.decision, table, differences, found.rows)
 
 
-def models_costs(engine: Engine, request: CostsRequest) -> CostFigures:
-    """Return what is in the reader's file, and what the jury's recorded calls cost.
+def models_costs(engine: Engine, request: CostsRequest) -> dict[str, float]:
+    """Return what each model cost in the reader's file; no trace of the file stays on the disk.
 
     Raises
     ------
@@ -254,23 +249,12 @@ def models_costs(engine: Engine, request: CostsRequest) -> CostFigures:
     """
     if is_blind(engine):
         raise NotAllowed(models.BLIND)
-    prices = _prices(request) if request.text else {}
-    model_costs.refuse_unknown(prices, author_names(engine))
-    return CostFigures(prices, _jury_table(engine, request) if request.jury else None)
-
-
-def _prices(request: CostsRequest) -> dict[str, float]:
-    """Read the reader's file; no trace of it stays on the disk."""
     with TemporaryDirectory(prefix="medjury-costs-") as folder:
         path = Path(folder, f"costs.{request.kind}")
         path.write_bytes(request.text)
-        return model_costs.read_costs(path)
-
-
-def _jury_table(engine: Engine, request: CostsRequest) -> Table:
-    calls = recorded_calls(engine, request.jury)
-    cost = model_costs.jury_cost(calls, request.jury, simulated_raters(engine))
-    return jury_calls_table(cost.jurors, cost.notes)
+        prices = models.read_costs(path)
+    models.refuse_unknown(prices, author_names(engine))
+    return prices
 
 
 def monitoring(

@@ -29,7 +29,6 @@ from calibration.tables.planning import (
     panel_size_table,
     plan_table,
     single_table,
-    validation_table,
 )
 from calibration.tables.spec import Table, laid_out
 from calibration.values import AnalysisOptions
@@ -113,8 +112,8 @@ def predicted(
     result = predict(engine, question.options, question.level, tick)
     level = question.level
     means = means_table(result.rows, level, PAGE)
-    others = single_table(result.rows, level, PAGE), validation_table(result.rows, PAGE)
-    tables = (means, *(replace(table, notes=()) for table in others))  # all have the same notes
+    single = replace(single_table(result.rows, level, PAGE), notes=())  # those of the means
+    tables = (means, single)
     return PredictionsAnswer(
         result.decision, tables, result.told, csv_bytes(*csv_of(result.responses))
     )

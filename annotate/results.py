@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.decision import Decision
-from calibration.model_values import CategoryRow, ModelRow
 from calibration.notes import Note
 from calibration.plan_values import PlanOptions
 from calibration.routing import RouteQuestion
 from calibration.tables.errors import BenchmarkErrors
+from calibration.tables.models import ModelRow
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 
@@ -113,28 +113,14 @@ class ModelsFigures:
     models: Table
     differences: Table | None
     rows: tuple[ModelRow, ...]
-    categories: tuple[CategoryRow, ...]
-    jury: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CostsRequest:
-    """What costs are asked for: the reader's file, unread, and the jury.
+    """What costs are asked for: the reader's file, unread, whose kind is "csv" or "toml"."""
 
-    `kind` is "csv" or "toml"; `text` is empty without a file.
-    """
-
-    text: bytes = b""
-    kind: str = ""
-    jury: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class CostFigures:
-    """What each model cost, in US dollars, and a table of what the jury's calls cost."""
-
-    prices: Mapping[str, float]
-    jury: Table | None
+    text: bytes
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)

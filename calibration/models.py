@@ -14,35 +14,38 @@ from calibration.bootstrap import draw_counts, percentile_interval
 from calibration.clustered_intervals import wilson
 from calibration.decision import Decision, DecisionKind
 from calibration.differences import holm
-from calibration.icc import UNDEFINED, Interval
-from calibration.model_values import (
-    ALL_WAYS,
-    CLINICIANS,
-    CORRECTED,
-    FEW_INSTANCES,
-    JURY,
-    LEVEL,
-    PAPER,
-    WAYS,
-    CategoryRow,
-    DifferenceRow,
-    ModelRow,
-)
+from calibration.icc import Interval
+from calibration.intervals import Difference
 from calibration.notes import Note, note, noted, simulated_in, undefined
 from calibration.predicting import (
     UNLIKE,
-    RatedSample,
+    means_of_both,
     prediction_powered_mean,
     standardised_difference,
 )
 from calibration.rating_matrix import composites, required_criteria
+from calibration.scope import checked_jury
 from calibration.scores import Array, Flags, Integers, Scores
 from calibration.shared_notes import DO_REAL_RATERS, NOTHING_SCORED, SIMULATED
+from calibration.tables.models import (
+    CLINICIANS,
+    CORRECTED,
+    FEW_INSTANCES,
+    JURY,
+    WAYS,
+    DifferenceRow,
+    ModelRow,
+)
 from calibration.values import NAN, AnalysisOptions
-from data.errors import BadInput, TooFew, Unknown
+from data.errors import BadInput, TooFew
 
 ROUNDING = 1e-9  # means, and ends of intervals, that are closer differ by rounding only
 LEAST_RATED = 5  # instances of a model and benchmark; with fewer the correction is a guess
+COMPARED_BY = {
+    CLINICIANS: "rated by clinicians",
+    JURY: "scored by the jury",
+    CORRECTED: "scored by the jury, corrected with the clinicians' ratings of {rated} of them",
+}
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,6 @@ class ModelComparison:
     Attributes
     ----------
     rows : models by win rate, the best first, for each way of scoring
-    categories : their means of the categories
     differences : between the macro-averages of all pairs of models, for each way of scoring
     decision : whether a model leads
     n_both : responses that both clinicians and the jury scored
@@ -60,7 +62,6 @@ class ModelComparison:
     """
 
     rows: tuple[ModelRow, ...]
-    categories: tuple[CategoryRow, ...]
     differences: tuple[DifferenceRow, ...]
     decision: Decision
     n_both: int
@@ -73,14 +74,12 @@ def compare_models(
     categories: Mapping[str, str],
     options: AnalysisOptions,
     by: Sequence[str] = WAYS,
-    *,
-    measured: Mapping[str, str] | None = None,
     tick: Callable[[float], None] = lambda share: None,
 ) -> ModelComparison:
     """Compare the models of a study by their responses' scores.
 
     Instances are the sample, with all their responses; the benchmarks are fixed. Intervals of means
-    and of differences are by t (`Estimate.interval`), those of win rates from resamples, the same
+    and of differences are by t (`Estimate.contrast`), those of win rates from resamples, the same
     for all ways of scoring.
 
     Parameters
@@ -89,8 +88,7 @@ def compare_models(
     authors : response_id -> model
     categories : benchmark -> category; absent or "" for none
     options : of which jurors (None for clinicians alone), criterion, reps and seed are used
-    by : some of "clinicians", "jury", "corrected" and "paper"
-    measured : benchmark -> the metric that scores it; of "paper"
+    by : some of "clinicians", "jury" and "corrected"
     tick : called with the share of the work done, in (0, 1]
 
     Raises
@@ -98,77 +96,46 @@ def compare_models(
     BadInput
         If an option is out of range or a jury is needed and there is none; also as `model_scores`.
     """
-    check_comparison(scores, options, by, measured)
-    table = model_scores(scores, authors, options.jurors or (), options.criterion, measured)
+    check_comparison(scores, options, by)
+    jurors = options.jurors or ()
+    frame = model_scores(scores, authors, jurors, options.criterion)
+    compared = tuple(sorted(frame["benchmark"].unique()))
+    left_out = [name for name in scores.benchmarks if name not in compared]
+    words = "no such criterion: {benchmarks} left out"
+    criterion = note("criterion_left_out", words, benchmarks=left_out) if left_out else None
     rows: list[ModelRow] = []
-    of_categories: list[CategoryRow] = []
     differences: list[DifferenceRow] = []
     for done, way in enumerate(by, start=1):
-        found = estimate(table, way)
-        own = difference_rows(found, table.models)
-        rows += _model_rows(table, found, win_rate_replicates(found, options), own)
-        of_categories += _category_rows(table, found, categories)
+        found = estimate(frame, way)
+        own = difference_rows(found)
+        raters = {*(jurors if way != CLINICIANS else ())}
+        raters |= {*(scores.raters("clinician") if way != JURY else ())}
+        not_random = _not_random(frame) if way == CORRECTED else None
+        on_all = noted(criterion, not_random, remarks.simulated(scores.simulated & raters))
+        rows += _model_rows(frame, found, own, categories, options, on_all)
         differences += own
         tick(done / len(by))
-    corrected = {row.model: row for row in rows if row.by == CORRECTED}
-    rows = [
-        replace(row, notes=noted(*row.notes, jury_bias(row, corrected[row.model])))
-        if row.by == JURY and row.model in corrected
-        else row
-        for row in rows
-    ]
+    n_both = int(frame[[CLINICIANS, JURY]].notna().all(axis=1).sum())
     return ModelComparison(
-        tuple(rows),
-        tuple(of_categories),
-        tuple(differences),
-        decide(rows, differences),
-        int(table.frame[[CLINICIANS, JURY]].notna().all(axis=1).sum()),
-        table.benchmarks,
+        tuple(rows), tuple(differences), decide(rows, differences), n_both, compared
     )
 
 
-def check_comparison(
-    scores: Scores,
-    options: AnalysisOptions,
-    by: Sequence[str] = WAYS,
-    measured: Mapping[str, str] | None = None,
-) -> None:
+def check_comparison(scores: Scores, options: AnalysisOptions, by: Sequence[str] = WAYS) -> None:
     """Raise the BadInput or Unknown that `compare_models` would, without reading any author."""
-    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
-    for benchmark, metric in (measured or {}).items():
-        if benchmark not in scores.rubrics:
-            known = ", ".join(scores.benchmarks)
-            raise Unknown(f"no benchmark {benchmark} in this study: it has {known}")
-        on_it = of_metrics[of_metrics["benchmark"] == benchmark]
-        own = on_it.loc[on_it["rater"] == metric, "score"]
-        if not len(own):
-            names = ", ".join(sorted(on_it["rater"].unique())) or "none"
-            raise Unknown(f"{benchmark} has no scores by the metric {metric}: it has {names}")
-        if own.min() < 0 or own.max() > 1:
-            raise BadInput(f"{metric} on {benchmark} leaves the range from 0 to 1")
-    jurors = scores.raters("juror")
-    if lost := [name for name in options.jurors or () if name not in jurors]:
-        known = f"it has {', '.join(jurors)}" if jurors else "it has none"
-        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {known}")
-    criteria = dict.fromkeys(name for rubric in scores.rubrics.values() for name in rubric.criteria)
-    if options.criterion is not None and options.criterion not in criteria:
-        known = ", ".join(criteria)
-        raise Unknown(f"no rubric has the criterion {options.criterion}: they have {known}")
+    checked_jury(scores, options)
     if options.reps < 1 or options.seed < 0:
         raise BadInput(f"reps={options.reps}, seed={options.seed}: at least 1, and 0 or more")
-    if unknown := [way for way in by if way not in ALL_WAYS]:
-        raise BadInput(f"by={unknown[0]}: it is {', '.join(ALL_WAYS)}")
-    needs_jury = {JURY, CORRECTED} if measured else {JURY, CORRECTED, PAPER}
-    if not options.jurors and {*by} & needs_jury:
+    if unknown := [way for way in by if way not in WAYS]:
+        raise BadInput(f"by={unknown[0]}: it is {', '.join(WAYS)}")
+    if not options.jurors and {JURY, CORRECTED} & {*by}:
         raise BadInput("there is no jury to compare by: no juror has rated anything in this study")
 
 
 def mean_of_defined(values: Array, needed: Flags | None = None) -> Array:
     """Return the mean over the last axis of what is not NaN; NaN where all is.
 
-    With `needed`, it is the mean of those that are True there, NaN if any of them is. Over
-    benchmarks on one scale it is the macro-average: of those that a model has, so that models
-    with different benchmarks are not comparable.
+    With `needed`, it is the mean of those that are True there, NaN if any of them is.
     """
     counted = ~np.isnan(values) if needed is None else needed
     with np.errstate(invalid="ignore"):
@@ -188,13 +155,13 @@ def benchmark_win_rates(means: Array) -> Array:
     Liang et al. (2023), HELM, mean win rate; `compute_aggregate_row_win_rates` of
     stanford-crfm/helm, whose ties are half a win too (in versions since 2025).
     """
-    wins = np.zeros_like(means)
+    wins = np.full_like(means, -0.5)  # each is also compared with itself: half a win
     for model in range(means.shape[-2]):
-        wins += _wins(means, means[..., model : model + 1, :])
+        difference = means - means[..., model : model + 1, :]
+        wins += (difference > ROUNDING) + 0.5 * (np.abs(difference) <= ROUNDING)
     opponents = (~np.isnan(means)).sum(axis=-2, keepdims=True) - 1
     defined = ~np.isnan(means) & (opponents > 0)
-    # Each model was also compared with itself: half a win against one opponent.
-    return np.where(defined, (wins - 0.5) / np.maximum(opponents, 1), np.nan)
+    return np.where(defined, wins / np.maximum(opponents, 1), np.nan)
 
 
 def win_rates(means: Array) -> Array:
@@ -202,66 +169,9 @@ def win_rates(means: Array) -> Array:
     return mean_of_defined(benchmark_win_rates(means))
 
 
-def win_rate_sd(means: Array) -> Array:
-    """Return the SD of a model's win rates against each single other model, ddof 0.
-
-    This is the "Win SD" of the paper's Table 1: not over benchmarks but over opponents.
-    Against one opponent the win rate is the share of benchmarks won, of those that both have.
-    Shape (models, benchmarks) to (models,); NaN without an opponent that shares a benchmark.
-
-    References
-    ----------
-    `tables/1_win_rate_table.py` of som-shahlab/medhelm; there a tie is no win, here half a
-    one, as in the win rate itself. Without ties or gaps the two are the same.
-    """
-    wins = np.stack([_wins(row, means).sum(axis=1) for row in means])
-    shared = np.stack([(~np.isnan(row - means)).sum(axis=1) for row in means])
-    np.fill_diagonal(wins, 0.0)
-    np.fill_diagonal(shared, 0)
-    with np.errstate(invalid="ignore"):
-        rates = pd.DataFrame(wins / shared)
-    return rates.std(axis=1, ddof=0).to_numpy(dtype=np.float64)
-
-
-def _wins(scores: Array, opponents: Array) -> Array:
-    """Return 1 for a win, half for a tie, 0 for a loss or where either has no score."""
-    difference = scores - opponents
-    wins: Array = (difference > ROUNDING) + 0.5 * (np.abs(difference) <= ROUNDING)
-    return wins
-
-
-@dataclass(frozen=True, eq=False)
-class ModelScores:
-    """Every response of the study with its model and its scores.
-
-    Attributes
-    ----------
-    frame : benchmark, instance (numbered from 0 within its benchmark), model (its number in `models`),
-        clinicians and jury: means of composites from 0, the worst, to 1, the best; NaN where there
-        is none. `paper` is the benchmark's metric where it has one, else the jury's score.
-    models, benchmarks : names in alphabetical order
-    simulated : "clinicians", "jury", "corrected" or "paper" -> simulated raters behind that score
-    left_out : benchmarks whose rubric lacks the criterion
-    """
-
-    frame: pd.DataFrame
-    models: tuple[str, ...]
-    benchmarks: tuple[str, ...]
-    simulated: Mapping[str, frozenset[str]]
-    left_out: tuple[str, ...]
-
-    def named(self, flags: Flags) -> list[str]:
-        """Return the names of the benchmarks whose flag is set."""
-        return [name for name, is_named in zip(self.benchmarks, flags, strict=True) if is_named]
-
-
 def model_scores(
-    scores: Scores,
-    authors: Mapping[str, str],
-    jurors: Sequence[str],
-    criterion: str | None = None,
-    measured: Mapping[str, str] | None = None,
-) -> ModelScores:
+    scores: Scores, authors: Mapping[str, str], jurors: Sequence[str], criterion: str | None = None
+) -> pd.DataFrame:
     """Return every response with its model, the clinicians' mean and the jury's.
 
     These are raw composites, (score - low) / (high - low) of the scale, as in the paper's Table 1:
@@ -269,90 +179,85 @@ def model_scores(
     jury has a score only where all its jurors have a composite. Parameters are as in
     `compare_models`; no jurors are no jury.
 
+    Returns
+    -------
+    DataFrame
+        benchmark, instance (numbered from 0 within its benchmark), model, clinicians and jury:
+        from 0, the worst, to 1, the best; NaN where there is none.
+
     Raises
     ------
     BadInput, TooFew
         If a response has no author; if the study has no responses.
     """
     names = required_criteria(scores.rubrics, criterion)
-    frame = scores.responses[scores.responses["benchmark"].isin(list(names))]
-    if not len(frame):
+    responses = scores.responses[scores.responses["benchmark"].isin(list(names))]
+    if not len(responses):
         raise TooFew("the study has no responses to compare models by")
-    ids = frame["response_id"]
+    ids = responses["response_id"]
     if without_author := [name for name in ids if name not in authors]:
         raise BadInput(
             f"{len(without_author)} responses, {without_author[0]} first, have no author in the study"
         )
-    given = composites(scores, criterion).values
-    of_clinicians = given[given["kind"] == "clinician"]
-    of_jurors = given[(given["kind"] == "juror") & given["rater"].isin(list(jurors))]
-    jury = of_jurors.groupby("response_id")["composite"].agg(["mean", "count"])
-    whole_jury = jury.loc[jury["count"] == len(set(jurors)), "mean"]
-    shapes = [scores.rubrics[name] for name in frame["benchmark"]]
+    means = means_of_both(composites(scores, criterion).values, jurors, len(set(jurors)))
+    shapes = [scores.rubrics[name] for name in responses["benchmark"]]
     low, high = np.array([(shape.low, shape.high) for shape in shapes], dtype=np.float64).T
-    clinicians = of_clinicians.groupby("response_id")["composite"].mean()
-    for column, of_responses in ((CLINICIANS, clinicians), (JURY, whole_jury)):
-        own = of_responses.reindex(ids).to_numpy(dtype=np.float64)
-        frame = frame.assign(**{column: (own - low) / (high - low)})
-    models, model = np.unique(ids.map(dict(authors)).to_numpy(dtype=str), return_inverse=True)
-    instances = frame.groupby("benchmark", observed=True)["instance_id"]
-    paper = frame[JURY].copy()
-    points = given[given["kind"] == "metric"].set_index(["rater", "response_id"])["composite"]
-    for benchmark, metric in (measured or {}).items():
-        own_rows = frame["benchmark"] == benchmark
-        paper[own_rows] = points.loc[metric].reindex(ids[own_rows]).to_numpy(dtype=np.float64)
-    frame = frame.assign(
-        model=model,
-        instance=instances.transform(lambda own: pd.factorize(own, sort=True)[0]).astype(np.int64),
-        paper=paper,
-    ).reset_index(drop=True)
-    raters = {CLINICIANS: set(of_clinicians["rater"]), JURY: set(jurors), PAPER: set(jurors)}
-    raters[CORRECTED] = raters[CLINICIANS] | raters[JURY]
-    return ModelScores(
-        frame,
-        tuple(map(str, models)),
-        tuple(sorted(map(str, frame["benchmark"].unique()))),
-        {way: scores.simulated & own for way, own in raters.items()},
-        tuple(benchmark for benchmark in scores.benchmarks if benchmark not in names),
+    of_instances = responses.groupby("benchmark", observed=True)["instance_id"]
+    instances = of_instances.transform(lambda own: pd.factorize(own, sort=True)[0])
+    frame = pd.DataFrame(
+        {
+            "benchmark": responses["benchmark"].astype(str),
+            "instance": instances.astype(int),
+            "model": ids.map(dict(authors)).astype(str),
+        }
     )
+    for who in (CLINICIANS, JURY):
+        frame[who] = (means[who].reindex(ids).to_numpy() - low) / (high - low)
+    return frame.reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """The means of models by one way of scoring, and what each instance adds to their errors.
 
-    A mean is the sum of its terms: one, or of "corrected" two, that of the rated responses and that of
-    the others. A term is a ratio, sums over numbers of responses.
+    A mean is the sum of two ratios, of sums to numbers of responses: of the scores, which of
+    "corrected" are what the clinicians' lie above the jury's weighted ones; and of the jury's
+    weighted scores of responses that no clinician rated, 0 but of "corrected".
 
     Attributes
     ----------
+    models, benchmarks : their names in alphabetical order
     means : shape (models, benchmarks), NaN where there is none
-    terms : for each benchmark sums and numbers, shape (2, terms, instances, models)
+    sums, numbers : of both, shape (2, benchmarks, instances, models)
+    sizes : how many instances each benchmark has
     spent : degrees of freedom that a mean takes, (models, benchmarks): 1, and 1 for a jury's weight
     counted : shape (responses,), True where a response's score enters
-    warning : of "corrected", where the rated responses may not be a random sample, or None
     """
 
     by: str
+    models: list[str]
+    benchmarks: list[str]
     means: Array
-    terms: Sequence[Array]
+    sums: Array
+    numbers: Array
+    sizes: list[int]
     spent: Integers
-    counted: pd.Series
-    warning: Note | None
+    counted: Flags
 
     @property
     def instances(self) -> Integers:
         """Instances with a score, (models, benchmarks); of "corrected" those that clinicians rated."""
-        return np.stack([(term[1, 0] > 0).sum(axis=0) for term in self.terms], axis=-1)
+        instances: Integers = (self.numbers[0] > 0).sum(axis=1).T
+        return instances
 
-    def interval(self, signs: Mapping[int, float], on: Flags) -> tuple[Interval, float]:
-        """Return the interval of a sum of models' means over some benchmarks, and its p of 0.
+    def contrast(self, signs: Mapping[int, float], on: Flags) -> Difference:
+        """Return a sum of models' means over some benchmarks, with its interval and the p of 0.
 
         It is t times the error between instances: each instance adds (sum - mean number) / total
         of every model with its sign, enlarged by sqrt(G / (G - 1)) for G instances, or G - 2 where
         they also gave the jury's weight, and the squares of what instances add are summed. With
         one response of both models to each instance of one benchmark it is the paired t interval.
-        Degrees of freedom are Satterthwaite's, of terms and benchmarks with G - 1 or G - 2 each.
+        Degrees of freedom are Satterthwaite's, of ratios and benchmarks with G - 1 or G - 2 each.
 
         Parameters
         ----------
@@ -361,140 +266,90 @@ class Estimate:
 
         Returns
         -------
-        Interval and p
-            NaN without an error, or with a single instance on a benchmark.
+        Difference
+            Without interval and p where no instance adds anything, or one has a single instance.
 
         References
         ----------
         Cochran (1977), Sampling Techniques, chapter 6: the error of a ratio. Satterthwaite (1946),
         Biometrics Bulletin 2, 110.
         """
-        models, places = [*signs], np.flatnonzero(on)
-        if not len(places) or self.instances[models][:, places].min() < 2:
-            return UNDEFINED, NAN
-        variance, parts, freedom = 0.0, [], []
-        for place in map(int, places):
-            sums, numbers = self.terms[place][..., models]
-            totals, groups = numbers.sum(axis=1), (numbers > 0).sum(axis=1)
-            off = (sums - (sums.sum(axis=1) / totals)[:, None] * numbers) / totals[:, None]
-            left = groups - 1
-            left[0] = groups[0] - self.spent[models, place]
-            left = np.maximum(left, 1)
-            off *= np.sqrt(groups / left)[:, None]
-            moves = off @ np.array([*signs.values()]) / len(places)
-            variance += float((moves.sum(axis=0) ** 2).sum())
-            parts += [*(moves**2).sum(axis=1)]
-            freedom += [*left.min(axis=1)]
-        error = math.sqrt(variance)
+        models, sign, places = [*signs], np.array([*signs.values()]), np.flatnonzero(on)
+        if not len(places):
+            return Difference()
+        value = sum(sign * self.means[models][:, places].mean(axis=1))
+        if self.instances[models][:, places].min() < 2:
+            return Difference(value)
+        sums, numbers = (one[:, places][..., models] for one in (self.sums, self.numbers))
+        totals, groups = numbers.sum(axis=2), (numbers > 0).sum(axis=2)
+        off = sums - (sums.sum(axis=2) / totals)[:, :, None] * numbers
+        left = np.stack([groups[0] - self.spent[models][:, places].T, groups[1] - 1])
+        left = np.maximum(left, 1)
+        moves = (off * (np.sqrt(groups / left) / totals)[:, :, None]) @ sign / len(places)
+        error = float(np.linalg.norm(moves.sum(axis=0)))
         if not error > ROUNDING:
-            return UNDEFINED, NAN
-        of_t = sum(parts) ** 2 / float(np.array(parts) ** 2 @ (1 / np.array(freedom)))
-        mean = sum(sign * float(self.means[model, places].mean()) for model, sign in signs.items())
+            return Difference(value)
+        parts = (moves**2).sum(axis=2)
+        of_t = float(parts.sum() ** 2 / (parts**2 / left.min(axis=2)).sum())
         half = float(special.stdtrit(of_t, 0.975)) * error
-        p = 2 * float(special.stdtr(of_t, -abs(mean) / error))
-        return Interval(mean - half, mean + half), p
+        p = 2 * float(special.stdtr(of_t, -abs(value) / error))
+        return Difference(value, value - half, value + half, p)
 
 
-def estimate(table: ModelScores, by: str) -> Estimate:
+def estimate(frame: pd.DataFrame, by: str) -> Estimate:
     """Return a model's mean on a benchmark as clinicians, the jury, or both together give it.
 
-    "clinicians", "jury" and "paper" are the means over the responses that have such a score.
-    "corrected" is the prediction-powered mean of the model's own responses to the
-    benchmark (`predicting.prediction_powered_mean`): the jury's mean on the responses
-    that no clinician rated, corrected by the difference of clinicians and jury on those that
-    both rated, for each model by itself. Where clinicians rated all of a model's responses it is
-    their mean; else it is NaN with fewer than 5 rated instances. In resamples the weight of the
-    jury is fixed.
+    "clinicians" and "jury" are the means over the responses that have such a score. "corrected" is
+    the prediction-powered mean of the model's own responses to the benchmark
+    (`predicting.prediction_powered_mean`): the jury's mean on the responses that no clinician
+    rated, corrected by the difference of clinicians and jury on those that both rated, for each
+    model by itself. Where clinicians rated all of a model's responses it is their mean; else it is
+    NaN with fewer than 5 rated instances. In resamples the weight of the jury is fixed.
+
+    `frame` is as `model_scores` returns it.
     """
-    spent = np.ones((len(table.models), len(table.benchmarks)), dtype=np.int64)
-    if by == CORRECTED:
-        terms, weighted, counted = _corrected(table)
-        spent += weighted
-    else:
-        values = table.frame[by]
-        terms, counted = [term[:, None] for term in _sums(table, values)], values.notna()
-    every = [np.ones((1, term.shape[2])) for term in terms]
-    warning = _unlike_benchmarks(table.frame) if by == CORRECTED else None
-    return Estimate(by, _means(terms, every)[0], terms, spent, counted, warning)
-
-
-def _sums(table: ModelScores, values: pd.Series) -> list[Array]:
-    """Return for each benchmark the sums and numbers, (2, instances, models), of one value of each response."""
-    by_benchmark = []
-    for name in table.benchmarks:
-        own = table.frame[table.frame["benchmark"] == name]
-        sums = np.zeros((2, int(own["instance"].max()) + 1, len(table.models)))
-        own = own[values[own.index].notna()]
-        places = own["instance"].to_numpy(), own["model"].to_numpy()
-        np.add.at(sums[0], places, values[own.index].to_numpy(dtype=np.float64))
-        np.add.at(sums[1], places, 1.0)
-        by_benchmark.append(sums)
-    return by_benchmark
-
-
-def _means(terms: Sequence[Array], counts: Sequence[Array]) -> Array:
-    """Return the means of resamples, the sums of their terms, shape (B, models, benchmarks)."""
+    model, models = pd.factorize(frame["model"], sort=True)
+    benchmark, benchmarks = pd.factorize(frame["benchmark"], sort=True)
+    instance = frame["instance"].to_numpy()
+    clinicians, jury = (frame[who].to_numpy(dtype=np.float64) for who in (CLINICIANS, JURY))
+    spent = np.ones((len(models), len(benchmarks)), dtype=np.int64)
+    scores = np.full((2, len(frame)), np.nan)
+    scores[0] = jury if by == JURY else clinicians
+    for place in np.ndindex(*spent.shape) if by == CORRECTED else ():
+        own = (model == place[0]) & (benchmark == place[1])
+        weight = _jury_weight(clinicians[own], jury[own], instance[own])
+        if weight is None:  # clinicians rated all
+            continue
+        scores[0, own] = clinicians[own] - weight * jury[own]
+        scores[1, own] = np.where(np.isnan(clinicians[own]), weight * jury[own], np.nan)
+        spent[place] += weight > 0
+    sizes = pd.Series(instance).groupby(benchmark).max() + 1
+    sums = np.zeros((2, len(benchmarks), sizes.max(), len(models)))
+    numbers = np.zeros_like(sums)
+    for term, values in enumerate(scores):
+        known = ~np.isnan(values)
+        at = benchmark[known], instance[known], model[known]
+        np.add.at(sums[term], at, values[known])
+        np.add.at(numbers[term], at, 1.0)
+    is_none = ~sums[1].any(axis=1, keepdims=True)  # then 0 / 1 in every resample, never 0 / 0
+    numbers[1] = np.where(is_none, 1.0, numbers[1])
     with np.errstate(invalid="ignore"):
-        ratios = [
-            ((n @ sums) / (n @ numbers)).sum(axis=0)
-            for n, (sums, numbers) in zip(counts, terms, strict=True)
-        ]
-    return np.stack(ratios, axis=-1)
+        means = (sums.sum(axis=2) / numbers.sum(axis=2)).sum(axis=0).T
+    counted = ~np.isnan(scores).all(axis=0)
+    return Estimate(by, [*models], [*benchmarks], means, sums, numbers, [*sizes], spent, counted)
 
 
-def _corrected(table: ModelScores) -> tuple[list[Array], Flags, pd.Series]:
-    """Return the terms of corrected means, which means weigh the jury, and the responses that enter."""
-    frame = table.frame
-    residuals, predicted = pd.Series(np.nan, frame.index), pd.Series(np.nan, frame.index)
-    weights = np.full((len(table.models), len(table.benchmarks)), NAN)
-    for model, place in np.ndindex(*weights.shape):
-        own = frame[(frame["benchmark"] == table.benchmarks[place]) & (frame["model"] == model)]
-        is_rated = own[CLINICIANS].notna()
-        rated, unrated = (own[flags & own[JURY].notna()] for flags in (is_rated, ~is_rated))
-        if is_rated.all():
-            rated = own
-            weights[model, place] = 0.0 if len(own) else NAN
-        elif rated["instance"].nunique() >= LEAST_RATED:
-            columns = [
-                *(rated[name].to_numpy() for name in (CLINICIANS, JURY, "instance")),
-                *(unrated[name].to_numpy() for name in (JURY, "instance")),
-            ]
-            weights[model, place] = prediction_powered_mean(RatedSample(*columns)).weight
-        weight = weights[model, place]
-        residuals[rated.index] = rated[CLINICIANS] - (weight * rated[JURY] if weight else 0.0)
-        predicted[unrated.index] = weight * unrated[JURY]
-    both = zip(_sums(table, residuals), _sums(table, predicted), strict=True)
-    terms = [np.stack(pair, axis=1) for pair in both]
-    for model, place in np.argwhere(weights == 0.0):  # 0 / 1 in every resample, never 0 / 0
-        terms[place][:, 1, :, model] = [[0.0], [1.0]]
-    return terms, weights > 0, residuals.notna() | predicted.notna()
+def _jury_weight(clinicians: Array, jury: Array, instances: Integers) -> float | None:
+    """Return the jury's weight for a model's responses to a benchmark.
 
-
-def _unlike_benchmarks(frame: pd.DataFrame) -> Note | None:
-    """Return a note on the benchmarks where the jury scores rated and unrated responses unlike.
-
-    They are unlike if their means differ by over a quarter of a standard deviation
-    (`standardised_difference`) and two standard errors, with each model's own mean subtracted
-    and the responses to one instance averaged.
+    None where clinicians rated all, NaN where there are too few that both scored.
     """
-    unlike = []
-    for name, own in frame.dropna(subset=[JURY]).groupby("benchmark", observed=True):
-        deviations = own[JURY] - own.groupby("model")[JURY].transform("mean")
-        is_rated = own[CLINICIANS].notna()
-        rated, unrated = (
-            deviations[flags].groupby(own["instance"]).mean().to_numpy()
-            for flags in (is_rated, ~is_rated)
-        )
-        size = float(standardised_difference(rated, unrated))
-        if abs(size) > UNLIKE and abs(size) > 2 * np.sqrt(1 / len(rated) + 1 / len(unrated)):
-            unlike.append((str(name), size))
-    if not unlike:
+    if not np.isnan(clinicians).any():
         return None
-    words = ", ".join(
-        f"{name} ({abs(size):.2f} sd {'better' if size > 0 else 'worse'})" for name, size in unlike
-    )
-    text = f"rated responses may be no random sample by the jury's scores: {words}"
-    return note("not_random", lambda _: text, benchmarks=unlike)
+    own = ~np.isnan(jury)
+    if len(np.unique(instances[own & ~np.isnan(clinicians)])) < LEAST_RATED:
+        return NAN
+    return prediction_powered_mean(clinicians[own], jury[own], instances[own]).weight
 
 
 def win_rate_replicates(found: Estimate, options: AnalysisOptions) -> Array:
@@ -504,72 +359,44 @@ def win_rate_replicates(found: Estimate, options: AnalysisOptions) -> Array:
     mean rests on one instance, which would make them all equal.
     """
     has_rate = ~np.isnan(benchmark_win_rates(found.means))
-    models, benchmarks = found.means.shape
-    sizes = [term.shape[2] for term in found.terms]
-    cells = max(sum(sizes), models**2 * benchmarks)
-    seeds = [
-        int(np.random.SeedSequence([options.seed, at]).generate_state(1)[0])
-        for at in range(benchmarks)
-    ]
-    streams = [
-        draw_counts(size, reps=options.reps, seed=seed, rows=cells)
-        for size, seed in zip(sizes, seeds, strict=True)
-    ]
-    replicates = np.concatenate(
-        [
-            mean_of_defined(benchmark_win_rates(_means(found.terms, counts)), has_rate)
-            for counts in zip(*streams, strict=True)
-        ]
-    )
+    cells = max(sum(found.sizes), len(found.models) * found.means.size)
+    streams = []
+    for at, size in enumerate(found.sizes):
+        seed = int(np.random.SeedSequence([options.seed, at]).generate_state(1)[0])
+        streams.append(draw_counts(size, reps=options.reps, seed=seed, rows=cells))
+    lots = []
+    for counts in zip(*streams, strict=True):
+        with np.errstate(invalid="ignore"):
+            means = [
+                (n @ found.sums[:, at, : n.shape[1]] / (n @ found.numbers[:, at, : n.shape[1]]))
+                for at, n in enumerate(counts)
+            ]
+        rates = benchmark_win_rates(np.stack(means, axis=-1).sum(axis=0))
+        lots.append(mean_of_defined(rates, has_rate))
+    replicates = np.concatenate(lots)
     replicates[:, (found.instances == 1).any(axis=1)] = np.nan
     return replicates
 
 
-def _win_rate_interval(replicates: Array, share: float, instances: int) -> Interval:
-    """Return a win rate's percentile interval; where all resamples agree Wilson's.
-
-    That is as of as many independent comparisons as there are instances: where a model leads clearly
-    all resamples agree, which does not make it certain.
-    """
-    ends = percentile_interval(replicates)
-    if not ends.high - ends.low <= ROUNDING:
-        return ends
-    ends = wilson(share, float(instances))
-    return Interval(min(share, ends.low), max(share, ends.high))  # whatever rounding does
-
-
-def difference_rows(found: Estimate, models: Sequence[str]) -> list[DifferenceRow]:
+def difference_rows(found: Estimate) -> list[DifferenceRow]:
     """Return the difference of every two models whose means are of the same benchmarks, the higher first."""
     macro, wins = mean_of_defined(found.means), win_rates(found.means)
     has_mean, instances = ~np.isnan(found.means), found.instances
-    in_order = sorted(
-        range(len(models)), key=lambda model: (-macro[model], -_known(float(wins[model])))
-    )
     rows = []
-    for first, second in combinations(in_order, 2):
+    for first, second in combinations(np.lexsort((-wins, -macro)), 2):
         on = has_mean[first]
         if not on.any() or (on != has_mean[second]).any():
             continue
-        ends, p = found.interval({first: 1.0, second: -1.0}, on)
+        apart = found.contrast({first: 1.0, second: -1.0}, on)
         rows.append(
             DifferenceRow(
-                by=found.by,
-                first=models[first],
-                second=models[second],
-                difference=float(macro[first] - macro[second]),
-                low=ends.low,
-                high=ends.high,
-                p=p,
+                *(found.by, found.models[first], found.models[second]),
+                *(apart.value, apart.low, apart.high, apart.p),
                 instances=int(instances[[first, second]][:, on].min()),
             )
         )
     corrected = holm(np.array([row.p for row in rows]))
     return [replace(row, p_holm=float(p)) for row, p in zip(rows, corrected, strict=True)]
-
-
-def _known(value: float) -> float:
-    """Return a value for sorting that puts NaN after all others."""
-    return -math.inf if math.isnan(value) else value
 
 
 def standings(
@@ -596,22 +423,29 @@ def standings(
 
 
 def _model_rows(
-    table: ModelScores, found: Estimate, replicates: Array, differences: Sequence[DifferenceRow]
+    frame: pd.DataFrame,
+    found: Estimate,
+    differences: Sequence[DifferenceRow],
+    categories: Mapping[str, str],
+    options: AnalysisOptions,
+    on_all: Sequence[Note],
 ) -> list[ModelRow]:
     """Return a row for each model, by win rate and then by macro-average, the best first."""
     wins, macro = win_rates(found.means), mean_of_defined(found.means)
-    sd_wins, sd_means = win_rate_sd(found.means), pd.DataFrame(found.means).std(axis=1)
-    has_mean, has_rate = ~np.isnan(found.means), ~np.isnan(benchmark_win_rates(found.means))
-    ranked = {name: rate for name, rate in zip(table.models, wins, strict=True) if rate >= 0}
-    places = standings(ranked, differences)
+    replicates, sd = win_rate_replicates(found, options), pd.DataFrame(found.means).std(axis=1)
+    kinds = np.array([categories.get(name, "") for name in found.benchmarks])
+    places = standings(
+        {name: rate for name, rate in zip(found.models, wins, strict=True) if rate >= 0},
+        differences,
+    )
     rows = []
-    for model, name in enumerate(table.models):
-        counts = found.instances[model]
-        win = _win_rate_interval(
-            replicates[:, model], float(wins[model]), int(counts[has_rate[model]].sum())
+    for model in np.lexsort((-macro, -wins)):
+        name, has_mean = found.models[model], ~np.isnan(found.means[model])
+        win, mean = (
+            _win_rate_interval(found, replicates, model),
+            found.contrast({model: 1.0}, has_mean),
         )
-        mean, _ = found.interval({model: 1.0}, has_mean[model])
-        is_own = table.frame["model"] == model
+        is_own = (frame["model"] == name).to_numpy()
         is_scored = found.counted & is_own
         scored, every = int(is_scored.sum()), int(is_own.sum())
         rank_low, rank_high, alike = places.get(name, (None, None, ()))
@@ -620,62 +454,80 @@ def _model_rows(
                 model=name,
                 by=found.by,
                 win_rate=float(wins[model]),
-                win_rate_sd=float(sd_wins[model]),
                 win_rate_low=win.low,
                 win_rate_high=win.high,
                 macro_average=float(macro[model]),
-                macro_average_sd=float(sd_means[model]),
+                macro_average_sd=float(sd[model]),
                 low=mean.low,
                 high=mean.high,
                 shared_rank_low=rank_low,
                 shared_rank_high=rank_high,
                 not_told_apart=alike,
-                n_benchmarks=int(has_mean[model].sum()),
-                without=tuple(table.named(~has_mean[model])),
+                categories={
+                    str(kind): float(mean_of_defined(found.means[model, kinds == kind]))
+                    for kind in np.unique(kinds)
+                },
+                n_benchmarks=int(has_mean.sum()),
+                without=_named(found, ~has_mean),
                 n_responses=scored,
                 n_missing=every - scored,
-                n_rated=int((is_scored & table.frame[CLINICIANS].notna()).sum()),
+                n_rated=int((is_scored & frame[CLINICIANS].notna()).sum()),
                 notes=noted(
                     remarks.coverage(scored, every, scored, every),
-                    *_missing(table, found, model),
-                    *_few(found, counts[has_mean[model]]),
+                    *_notes(found, model),
                     remarks.undefined_resamples(replicates[:, model]),
-                    found.warning,
-                    remarks.simulated(table.simulated[found.by]),
+                    *on_all,
                 ),
             )
         )
-    return sorted(rows, key=lambda row: (-_known(row.win_rate), -_known(row.macro_average)))
+    return rows
 
 
-def _missing(table: ModelScores, found: Estimate, model: int) -> Iterator[Note | None]:
+def _named(found: Estimate, flags: Flags) -> tuple[str, ...]:
+    return tuple(name for name, flag in zip(found.benchmarks, flags, strict=True) if flag)
+
+
+def _win_rate_interval(found: Estimate, replicates: Array, model: int) -> Interval:
+    """Return a win rate's percentile interval; where all resamples agree Wilson's.
+
+    That is as of as many independent comparisons as there are instances: where a model leads clearly
+    all resamples agree, which does not make it certain.
+    """
+    ends = percentile_interval(replicates[:, model])
+    if not ends.high - ends.low <= ROUNDING:
+        return ends
+    rates = benchmark_win_rates(found.means)[model]
+    share = float(mean_of_defined(rates))
+    ends = wilson(share, float(found.instances[model, ~np.isnan(rates)].sum()))
+    return Interval(min(share, ends.low), max(share, ends.high))  # whatever rounding does
+
+
+def _notes(found: Estimate, model: int) -> Iterator[Note | None]:
     """Yield where a model has no mean, or nothing to compare it with, or not what others have."""
-    missing = np.isnan(found.means[model])
+    missing, counts = np.isnan(found.means[model]), found.instances[model]
     reason = undefined(*NOTHING_SCORED)
     if found.by == CORRECTED:
         words = "fewer than {least} instances that clinicians and jury both scored"
         reason = undefined("few_rated_by_both", words, least=LEAST_RATED)
     if missing.all():
         yield reason
-    elif missing.any():
+        return
+    if missing.any():
         yield note(
             "lacks_benchmarks",
             "{why} on {benchmarks}: with a mean on {on} of {of} benchmarks, not comparable with "
             "models, or ways of scoring, that have one there",
             why=reason,
-            benchmarks=table.named(missing),
+            benchmarks=_named(found, missing),
             on=int((~missing).sum()),
             of=len(missing),
         )
-    if table.left_out:
-        words = "no such criterion: {benchmarks} left out"
-        yield note("criterion_left_out", words, benchmarks=table.left_out)
     alone = np.isnan(benchmark_win_rates(found.means)[model]) & ~missing
     if alone.any():
         words = "win rate undefined: no other model has a score on {benchmarks}"
-        yield note("no_opponent", words, benchmarks=table.named(alone))
-    scored = np.concatenate([term[1, 0] > 0 for term in found.terms])
-    if found.by != CORRECTED and scored[:, model].any() and not scored[scored.any(axis=1)].all():
+        yield note("no_opponent", words, benchmarks=_named(found, alone))
+    scored = (found.numbers[0] > 0).reshape(-1, len(found.models))
+    if found.by != CORRECTED and not scored[scored.any(axis=1)].all():
         yield note(
             "other_instances",
             "{common} of its {own:scored instance} have scores for all models: its means are over "
@@ -683,133 +535,96 @@ def _missing(table: ModelScores, found: Estimate, model: int) -> Iterator[Note |
             common=int(scored.all(axis=1).sum()),
             own=int(scored[:, model].sum()),
         )
+    yield remarks.few_instances(int(counts[~missing].min()))
 
 
-def _few(found: Estimate, instances: Integers) -> Iterator[Note]:
-    """Yield what makes intervals over so many instances a benchmark undefined, or doubtful."""
-    if len(instances) and instances.min() == 1:
-        words = "1 scored instance on a benchmark: intervals over instances are undefined"
-        yield note("one_scored_instance", words)
-    elif len(instances) and instances.min() < FEW_INSTANCES:
-        verb = "rated" if found.by == CORRECTED else "scored"
-        words = f"only {{instances}} {verb} instances on a benchmark, fewer than {{least}}"
-        yield note(
-            "few_scored_instances", words, instances=int(instances.min()), least=FEW_INSTANCES
+def _not_random(frame: pd.DataFrame) -> Note | None:
+    """Return a note on the benchmarks where the jury scores rated and unrated responses unlike.
+
+    They are unlike if their means differ by over a quarter of a standard deviation
+    (`standardised_difference`) and two standard errors, with each model's own mean subtracted
+    and the responses to one instance averaged.
+    """
+    unlike = []
+    for name, own in frame.dropna(subset=[JURY]).groupby("benchmark"):
+        deviations = own[JURY] - own.groupby("model")[JURY].transform("mean")
+        is_rated = own[CLINICIANS].notna()
+        rated, rest = (
+            deviations[flags].groupby(own["instance"]).mean().to_numpy()
+            for flags in (is_rated, ~is_rated)
         )
-
-
-def _category_rows(
-    table: ModelScores, found: Estimate, categories: Mapping[str, str]
-) -> Iterator[CategoryRow]:
-    """Yield a row for each category and model, in alphabetical order."""
-    of = np.array([categories.get(benchmark, "") for benchmark in table.benchmarks])
-    for category in sorted({*of.tolist()}):
-        is_member = of == category
-        counted = table.frame["benchmark"].isin(table.named(is_member)) & found.counted
-        for model, name in enumerate(table.models):
-            on = is_member & ~np.isnan(found.means[model])
-            ends, _ = found.interval({model: 1.0}, on)
-            yield CategoryRow(
-                model=name,
-                category=category,
-                by=found.by,
-                mean=float(mean_of_defined(found.means[model, is_member])),
-                low=ends.low,
-                high=ends.high,
-                n=int((counted & (table.frame["model"] == model)).sum()),
-                without=tuple(table.named(is_member & ~on)),
-                notes=noted(remarks.simulated(table.simulated[found.by])),
-            )
-
-
-def jury_bias(jury: ModelRow, corrected: ModelRow) -> Note | None:
-    """Return a note where the intervals of both macro-averages do not overlap."""
-    if not (jury.low > corrected.high or jury.high < corrected.low):
-        return None
-    is_above = jury.low > corrected.high
-    return note(
-        "beyond_corrected",
-        f"the jury alone scores it {'higher' if is_above else 'lower'} than clinicians would, beyond "
-        "both intervals (corrected {corrected:z.3f}, {low:z.3f} to {high:z.3f}): do not rank it by "
-        "the jury alone",
-        is_above=is_above,
-        corrected=corrected.macro_average,
-        low=corrected.low,
-        high=corrected.high,
+        size = standardised_difference(rated, rest)
+        if abs(size) > UNLIKE and abs(size) > 2 * math.sqrt(1 / len(rated) + 1 / len(rest)):
+            unlike.append((name, size))
+    words = ", ".join(
+        f"{name} ({abs(size):.2f} sd {'better' if size > 0 else 'worse'})" for name, size in unlike
     )
+    text = f"rated responses may be no random sample by the jury's scores: {words}"
+    return note("not_random", lambda _: text, benchmarks=unlike) if unlike else None
 
 
 def decide(rows: Sequence[ModelRow], differences: Sequence[DifferenceRow]) -> Decision:
     """Return whether a model leads, by the corrected scores or else by the clinicians'.
 
-    The corrected scores decide where they have as many means as the clinicians' and the rated
-    responses are not in doubt as a sample. By the jury alone no model is said to lead.
-
-    Rows and differences are of all ways of scoring that were asked for. The decision is "simulated"
-    where any rater behind the scores is; "undefined" where fewer than two models are ranked;
-    "told_apart" where the model with the highest macro-average can be told apart from every other
-    ranked one (`DifferenceRow.is_ahead`) and has the highest win rate; "too_few" where the
-    difference that decides rests on too few instances; else "inconclusive". The estimate is the
-    difference to the next model, or to the first that cannot be told apart.
+    Rows and differences are of all ways of scoring that were asked for; `deciding_way` tells which
+    one decides. The decision is "simulated" where any rater behind the scores is; "undefined" where
+    fewer than two models are ranked; "told_apart" where the model with the highest macro-average
+    can be told apart from every other ranked one (`DifferenceRow.is_ahead`) and has the highest win
+    rate; "too_few" where the difference that decides rests on too few instances; else, and always
+    by the jury alone, "inconclusive". The estimate is the difference to the next model, or to the
+    first that cannot be told apart.
     """
-    by = deciding_way(rows)
+    by, doubt = deciding_way(rows), _doubt(rows)
     ranked = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
     unranked = [row.model for row in rows if row.by == by and row.shared_rank_low is None]
+    words = "not ranked, without comparable scores: {models}"
+    not_ranked = note("not_ranked", words, models=unranked) if unranked else None
     if len(ranked) < 2:
-        whose = "clinicians" if by == CLINICIANS else "clinicians and the jury"
-        text = f"fewer than two models have a mean by {whose} on the same benchmark"
-        without = "; without one: {models}" if unranked else ""
-        reason = note("fewer_than_two", text + without, by=by, models=unranked)
+        few = note("fewer_than_two", "fewer than two models have means on the same benchmark")
         action = "have clinicians rate responses of at least two models to the same benchmark"
-        todo = note("do_rate_two_models", action)
-        return Decision("models", DecisionKind.UNDEFINED, reasons=(reason,), next=todo)
+        step = note("do_rate_two_models", action)
+        return Decision("models", DecisionKind.UNDEFINED, reasons=noted(few, not_ranked), next=step)
     leader = ranked[0]
     to = {row.second: row for row in differences if (row.by, row.first) == (by, leader.model)}
     in_order = [to[row.model] for row in ranked[1:] if row.model in to]
     not_ahead = [row for row in in_order if row.second in leader.not_told_apart]
     deciding = next(iter(not_ahead or in_order), None)
-    kind = _kind(ranked, deciding)
-    compared_by = {
-        CLINICIANS: "rated by clinicians",
-        JURY: "scored by the jury",
-        CORRECTED: "scored by the jury, corrected with the clinicians' ratings of {rated} of them",
-        PAPER: "scored by each benchmark's own metric, or else by the jury",
-    }
+    kind, reasons, todo = _conclusion(ranked, deciding, doubt)
     compared = note(
         "models_compared",
-        "{models:model} on {benchmarks:benchmark}, {responses:response} " + compared_by[by],
+        "{models:model} on {benchmarks:benchmark}, {responses:response} " + COMPARED_BY[by],
         by=by,
         models=len(ranked),
         benchmarks=max(row.n_benchmarks for row in ranked),
         responses=sum(row.n_responses for row in ranked),
         rated=sum(row.n_rated for row in ranked),
     )
-    words = "not ranked, without comparable scores: {models}"
-    left_out = note("not_ranked", words, models=unranked) if unranked else None
     return Decision(
         "models",
         kind,
         estimate=deciding.difference if deciding else NAN,
         low=deciding.low if deciding else NAN,
         high=deciding.high if deciding else NAN,
-        reasons=noted(*_reasons(kind, ranked, deciding), _doubt(rows), left_out),
+        reasons=noted(*reasons, doubt, not_ranked),
         basis=(compared,),
-        next=_next(kind, ranked, deciding),
+        next=todo,
         names=(leader.model,),
     )
 
 
 def deciding_way(rows: Sequence[ModelRow]) -> str:
-    """Return the way of scoring that `decide` uses."""
-    clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
-    clinical_means, corrected_means = (
-        sum(row.n_benchmarks for row in own) for own in (clinical, corrected)
-    )
-    if len(corrected) > 1 and corrected_means >= clinical_means and not _doubt(corrected):
-        return CORRECTED
+    """Return the way of scoring that `decide` uses.
+
+    The corrected scores, where they have as many means as the clinicians' and the rated responses
+    are not in doubt as a sample; else the clinicians'; the jury's where nothing else was asked for.
+    """
     ways = {row.by for row in rows}
-    if ways <= {JURY, PAPER}:
-        return JURY if JURY in ways else PAPER
+    if ways == {JURY}:
+        return JURY
+    clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
+    means, of_both = (sum(row.n_benchmarks for row in own) for own in (clinical, corrected))
+    if len(corrected) > 1 and of_both >= means and not _doubt(corrected):
+        return CORRECTED
     by_clinicians = CLINICIANS in ways and (len(clinical) > 1 or len(corrected) < 2)
     return CLINICIANS if by_clinicians else CORRECTED
 
@@ -823,103 +638,58 @@ def _doubt(rows: Sequence[ModelRow]) -> Note | None:
     return next(filter(None, (row.told("not_random") for row in rows)), None)
 
 
-def _kind(ranked: Sequence[ModelRow], deciding: DifferenceRow | None) -> DecisionKind:
-    if simulated_in(ranked):
-        return DecisionKind.SIMULATED
-    if deciding is None or ranked[0].by in (JURY, PAPER):
-        return DecisionKind.INCONCLUSIVE
-    if deciding.instances < FEW_INSTANCES:
-        return DecisionKind.TOO_FEW
-    leads = ranked[0].shared_rank_high == 1 and deciding.is_ahead and not _doubt(ranked)
-    return DecisionKind.TOLD_APART if leads else DecisionKind.INCONCLUSIVE
-
-
-def _reasons(
-    kind: DecisionKind, ranked: Sequence[ModelRow], deciding: DifferenceRow | None
-) -> Iterator[Note | None]:
-    """Yield the difference that decides, and why it does not where it does not."""
-    leader = ranked[0]
+def _conclusion(
+    ranked: Sequence[ModelRow], deciding: DifferenceRow | None, doubt: Note | None
+) -> tuple[DecisionKind, list[Note], Note | None]:
+    """Return what may be said of the ranked models, why, and what to do next."""
+    leader, differ = ranked[0], [_differ(deciding)] if deciding else []
     if raters := simulated_in(ranked):
-        yield note(*SIMULATED, raters=raters)
-    if leader.by in (JURY, PAPER):
-        yield note(
-            "by_jury_alone",
-            "these are the jury's scores alone, and a jury may favour a model: what clinicians "
-            "would say is not known",
-        )
-    if deciding is not None:
-        is_known = math.isfinite(deciding.low)
-        ends = "(95 % interval {low:z.3f} to {high:z.3f})" if is_known else "(no interval)"
-        yield note(
-            "models_differ",
-            "the macro-averages of {first} and {second} differ by {difference:.3f} " + ends,
-            first=deciding.first,
-            second=deciding.second,
-            difference=deciding.difference,
-            low=deciding.low if is_known else None,
-            high=deciding.high if is_known else None,
-        )
-    if kind is DecisionKind.TOLD_APART:
-        yield leader.told("other_instances")
-    elif kind is DecisionKind.TOO_FEW and deciding is not None:
-        words = "a mean rests on {instances:instance} of a benchmark, fewer than {least}"
+        made_up = note(*SIMULATED, raters=raters)
+        return DecisionKind.SIMULATED, [made_up, *differ], note(*DO_REAL_RATERS)
+    kind = DecisionKind.INCONCLUSIVE
+    if leader.by == JURY:
+        words = "by the jury's scores alone, and a jury may favour a model: clinicians may differ"
+        action = "compare by the clinicians' ratings, or by the jury corrected with them"
+        step = note("do_compare_with_clinicians", action)
+        return kind, [note("by_jury_alone", words), *differ], step
+    if deciding and deciding.instances < FEW_INSTANCES:
         figures = {"instances": deciding.instances, "least": FEW_INSTANCES}
-        yield note("few_on_benchmark", words, **figures)
-    elif kind is DecisionKind.INCONCLUSIVE:
-        yield from _inconclusive(leader, deciding)
-        if others := _on_other_benchmarks(ranked):
-            words = "scored on other benchmarks, and so not comparable: {models}"
-            yield note("other_benchmarks", words, models=others)
-
-
-def _inconclusive(leader: ModelRow, deciding: DifferenceRow | None) -> Iterator[Note]:
-    if deciding is None or deciding.second not in leader.not_told_apart:
-        return
-    if deciding.is_ahead:
-        yield note(
-            "win_rate_elsewhere",
-            "{model} has the lower macro-average but not the lower win rate: the two figures "
-            "disagree",
-            model=deciding.second,
-        )
-    elif deciding.low <= 0 <= deciding.high:
-        yield note("gap_spans_zero", "the interval includes 0")
-    elif deciding.p_holm >= LEVEL:
-        words = "p is {p:.3f} when corrected for all pairs of models"
-        yield note("not_after_holm", words, p=deciding.p_holm)
-
-
-def _on_other_benchmarks(ranked: Sequence[ModelRow]) -> list[str]:
-    return [row.model for row in ranked[1:] if row.without != ranked[0].without]
-
-
-def _next(
-    kind: DecisionKind, ranked: Sequence[ModelRow], deciding: DifferenceRow | None
-) -> Note | None:
-    """Return the next useful action."""
-    if kind is DecisionKind.SIMULATED:
-        return note(*DO_REAL_RATERS)
-    if ranked[0].by in (JURY, PAPER):
-        return note(
-            "do_compare_with_clinicians",
-            "compare by the clinicians' ratings, or by the jury corrected with them",
-        )
-    if kind is DecisionKind.TOLD_APART:
-        return None
-    if deciding is None or (deciding.is_ahead and _on_other_benchmarks(ranked)):
-        return note("do_score_same_benchmarks", "have all models scored on the same benchmarks")
-    if kind is DecisionKind.TOO_FEW:
-        return note(
-            "do_rate_each_benchmark",
-            "have clinicians rate responses to at least {least} instances of each benchmark; one "
-            "has {instances}",
-            least=FEW_INSTANCES,
-            instances=deciding.instances,
-        )
-    if _doubt(ranked):
+        words = "a mean rests on {instances:instance} of a benchmark, fewer than {least}"
+        action = "have clinicians rate responses to at least {least} instances of each benchmark"
+        step = note("do_rate_each_benchmark", action, **figures)
+        return DecisionKind.TOO_FEW, [*differ, note("few_on_benchmark", words, **figures)], step
+    others = [row.model for row in ranked[1:] if row.without != leader.without]
+    if others or deciding is None:
+        words = "scored on other benchmarks, and so not comparable: {models}"
+        step = note("do_score_same_benchmarks", "have all models scored on the same benchmarks")
+        return kind, [*differ, note("other_benchmarks", words, models=others)], step
+    if doubt:
         action = "have clinicians rate a random sample of each model's responses"
-        return note("do_rate_a_sample", action)
+        return kind, differ, note("do_rate_a_sample", action)
+    if leader.shared_rank_high == 1:
+        return DecisionKind.TOLD_APART, differ, None
     if deciding.is_ahead:
+        words = "{model} has the lower macro-average but not the lower win rate: the two disagree"
         action = "look at the benchmarks one by one: each model is better on some of them"
-        return note("do_see_benchmarks", action)
-    return note("do_rate_more_of_each", "have clinicians rate more responses of each model")
+        why = note("win_rate_elsewhere", words, model=deciding.second)
+        return kind, [*differ, why], note("do_see_benchmarks", action)
+    step = note("do_rate_more_of_each", "have clinicians rate more responses of each model")
+    return kind, differ, step
+
+
+def _differ(deciding: DifferenceRow) -> Note:
+    """Return the difference that decides, as a reason."""
+    is_known = math.isfinite(deciding.low)
+    ends = "(no interval)"
+    if is_known:
+        ends = "(95 % interval {low:z.3f} to {high:z.3f}; p {p:.3f}, corrected for all pairs)"
+    return note(
+        "models_differ",
+        "the macro-averages of {first} and {second} differ by {difference:.3f} " + ends,
+        first=deciding.first,
+        second=deciding.second,
+        difference=deciding.difference,
+        low=deciding.low if is_known else None,
+        high=deciding.high if is_known else None,
+        p=deciding.p_holm if is_known else None,
+    )

@@ -6,7 +6,7 @@ single response is mapped to the clinicians' scale, with a cross-conformal inter
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,23 +16,22 @@ from scipy.optimize import isotonic_regression
 
 from calibration import remarks
 from calibration.clustered_intervals import ClusteredMean, clustered_mean
+from calibration.columns import PanelColumns
 from calibration.decision import Decision, DecisionKind
 from calibration.icc import UNDEFINED, Interval
 from calibration.json_values import json_value
 from calibration.notes import Note, Noted, note, noted, simulated_in, undefined
 from calibration.rating_matrix import FLAT
-from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
-from calibration.scores import Array, Flags, Integers, RubricShape, Scores
+from calibration.scope import Scope, scopes, why_undefined_scope
+from calibration.scores import Array, Flags, Integers, Scores
 from calibration.shared_notes import SIMULATED
 from calibration.values import COMBINED, NAN, AnalysisOptions
-from calibration.verdict import Verdicts
 from data.errors import BadInput, TooFew
 
 LEAST_WEIGHED = 5  # rated instances: with fewer, lambda overfits and the interval is too narrow
 UNLIKE = 0.25  # standard deviations; samples that differ by less are taken as alike (Rubin 2001)
 LEAST_FIT = 3  # responses: as few as an ICC takes
 DIGITS = 9  # means of the same scores, added in another order, are one composite
-FOLDS = 5  # of the check on held-out responses
 MOST_PARTS = 10  # that instances are dealt into; of fewer instances each is a part
 CELLS = 2**21  # responses x jury composites held at a time
 ROUNDING = 1e-9  # 1 / (1 - 0.9) is a little more than 10
@@ -41,28 +40,8 @@ COLUMNS = (
     *("rated_by_clinicians", "notes"),
 )
 IN_JSON = {"weight": "lambda", "n_rated": "n", "n_unrated": "N"}
-SUMMED = ("n_rated", "n_unrated", "n_calibration", "n_predicted", "n_checked")
-NO_AGREEMENT = AgreementRow("", "jury")
+SUMMED = ("n_rated", "n_unrated", "n_calibration", "n_predicted")
 USABLE = (DecisionKind.USABLE, DecisionKind.USABLE_COMBINED)
-
-
-@dataclass(frozen=True, eq=False)
-class RatedSample:
-    """Composites of responses that clinicians rated, and of all others, in points without NaN.
-
-    `clinicians`, `jury` and `instances` have shape (n,), of the rated responses, the others (N,);
-    instances are numbered alike in both.
-    """
-
-    clinicians: Array
-    jury: Array
-    instances: Integers
-    unrated_jury: Array = field(default_factory=lambda: np.empty(0))
-    unrated_instances: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-    def of(self, rows: Flags | Integers) -> "RatedSample":
-        """Return some of the rated responses."""
-        return RatedSample(self.clinicians[rows], self.jury[rows], self.instances[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +60,9 @@ class PredictionPowered:
         return (self.clinicians.error / self.corrected.error) ** 2
 
 
-def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
+def prediction_powered_mean(
+    clinicians: Array, jury: Array, instances: Integers
+) -> PredictionPowered:
     """Return the clinicians' mean composite over all responses, from a sample and the jury.
 
     corrected = lambda mean(jury, N unrated) + mean(clinicians - lambda jury, n rated), with
@@ -90,6 +71,11 @@ def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
     the one with the smallest squared error, and each instance's part in that error is taken with
     the lambda of all others, which keeps few instances from flattering it. Errors are between
     instances, as of `clustered_mean`.
+
+    Parameters
+    ----------
+    clinicians, jury, instances : shape (n + N,)
+        Composites of all responses, the clinicians' NaN where they rated none, and their instances.
 
     Returns
     -------
@@ -104,29 +90,28 @@ def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
     Angelopoulos, Duchi & Zrnic (2023), PPI++, sections 2 and 6; sums within instances:
     Liang & Zeger (1986).
     """
-    every = np.concatenate([sample.jury, sample.unrated_jury])
-    n, n_unrated = len(sample.clinicians), len(sample.unrated_jury)
-    numbers = np.concatenate([sample.instances, sample.unrated_instances])
-    names, place = np.unique(numbers, return_inverse=True)
-    rated, unrated, repeated = place[:n], place[n:], len(names) < len(numbers)
-    alone = clustered_mean(sample.clinicians, rated, len(names))
-    if not n_unrated or alone.instances < LEAST_WEIGHED or np.ptp(every) <= FLAT:
+    rated = ~np.isnan(clinicians)
+    n, n_unrated = int(rated.sum()), int((~rated).sum())
+    names, place = np.unique(instances, return_inverse=True)
+    repeated = len(names) < len(instances)
+    alone = clustered_mean(clinicians, place, len(names))
+    if not n_unrated or alone.instances < LEAST_WEIGHED or np.ptp(jury) <= FLAT:
         return PredictionPowered(alone, alone, 0.0 if n else NAN)
-    of_others = clustered_mean(sample.unrated_jury, unrated, len(names))
-    jury = clustered_mean(sample.jury, rated, len(names)).moves - of_others.moves
-    products, squares = alone.moves * jury, jury * jury
+    of_others = clustered_mean(np.where(rated, NAN, jury), place, len(names))
+    moves = clustered_mean(np.where(rated, jury, NAN), place, len(names)).moves - of_others.moves
+    products, squares = alone.moves * moves, moves * moves
     if repeated:
         weight = float(_within_unit(products.sum(), squares.sum()))
     else:
-        covariance = np.cov(sample.clinicians, sample.jury, ddof=0)[0, 1]
-        weight = float(_within_unit(covariance, (1 + n / n_unrated) * every.var(ddof=1)))
+        covariance = np.cov(clinicians[rated], jury[rated], ddof=0)[0, 1]
+        weight = float(_within_unit(covariance, (1 + n / n_unrated) * jury.var(ddof=1)))
     if not weight:
         return PredictionPowered(alone, alone, 0.0)
     weights: Array | float = weight
     if repeated:
         weights = _within_unit(products.sum() - products, squares.sum() - squares)
-    mean = (sample.clinicians - weight * sample.jury).mean() + weight * of_others.value
-    corrected = ClusteredMean(float(mean), alone.moves - weights * jury, alone.instances)
+    mean = (clinicians - weight * jury)[rated].mean() + weight * of_others.value
+    corrected = ClusteredMean(float(mean), alone.moves - weights * moves, alone.instances)
     return PredictionPowered(alone, corrected, weight)
 
 
@@ -196,9 +181,9 @@ def isotonic_map(jury: Array, clinicians: Array) -> tuple[Array, Array]:
 
 
 def conformal_interval(
-    rated: RatedSample, jury: Array, level: float, seed: int
+    clinicians: Array, jury: Array, instances: Integers, level: float, seed: int
 ) -> tuple[Array, Array]:
-    """Return intervals of the clinicians' composites for jury composites (N,), not cut at the scale.
+    """Return intervals of the clinicians' composites of all responses, not cut at the scale.
 
     The instances are dealt into 10 parts; fewer instances are each a part. For every rated response
     i, the map without its part gives the error e_i and, for a new jury composite x, the two values
@@ -210,33 +195,39 @@ def conformal_interval(
     clinicians' composite with a probability of about `level`; for any distribution and any map the
     guarantee is 2 level - 1, less at most 1 / 11 with 10 parts.
 
+    Parameters
+    ----------
+    clinicians, jury, instances : as in `prediction_powered_mean`
+    level : of the intervals, in (0, 1)
+    seed : of the dealing
+
     Returns
     -------
-    low, high : shape (N,), NaN with fewer instances than `least_instances(level)`
+    low, high : shape (n + N,), NaN with fewer instances than `least_instances(level)`
 
     References
     ----------
     Barber, Candes, Ramdas & Tibshirani (2021), Annals of Statistics 49, 486, theorems 1 and 4;
     weights: Lee, Barber & Willett (2023), arXiv 2306.06342, hierarchical jackknife+.
     """
-    names, place = np.unique(rated.instances, return_inverse=True)
+    rated = ~np.isnan(clinicians)
+    own, given = jury[rated], clinicians[rated]
+    names, place = np.unique(instances[rated], return_inverse=True)
     m, n = len(names), len(place)
     values, at = np.unique(jury, return_inverse=True)
     ends = np.full((2, len(values)), np.nan)
     if m < least_instances(level):
         return ends[0, at], ends[1, at]
-    part = (np.random.default_rng(seed).permutation(m) % min(MOST_PARTS, m))[place]
-    maps = [
-        isotonic_map(rated.jury[part != number], rated.clinicians[part != number])
-        for number in range(min(MOST_PARTS, m))
-    ]
-    held_out = np.stack([np.interp(rated.jury, *own) for own in maps])[part, np.arange(n)]
-    error = np.abs(rated.clinicians - held_out)[:, None]
+    parts = min(MOST_PARTS, m)
+    part = (np.random.default_rng(seed).permutation(m) % parts)[place]
+    maps = [isotonic_map(own[part != one], given[part != one]) for one in range(parts)]
+    held_out = np.stack([np.interp(own, *one) for one in maps])[part, np.arange(n)]
+    error = np.abs(given - held_out)[:, None]
     weights = 1 / (np.bincount(place)[place] * (m + 1))
     batch = max(1, CELLS // n)
     for start in range(0, len(values), batch):
         rows = slice(start, start + batch)
-        middle = np.stack([np.interp(values[rows], *own) for own in maps])[part]
+        middle = np.stack([np.interp(values[rows], *one) for one in maps])[part]
         ends[0, rows] = -weighted_quantile(error - middle, weights, level)
         ends[1, rows] = weighted_quantile(error + middle, weights, level)
     return ends[0, at], ends[1, at]
@@ -259,26 +250,6 @@ def least_instances(level: float) -> int:
     return max(LEAST_FIT + 1, math.ceil(1 / (1 - level) - ROUNDING / (1 - level)) - 1)
 
 
-def held_out_coverage(rated: RatedSample, level: float, seed: int) -> tuple[float, int]:
-    """Return the share of rated responses inside intervals computed without them, and of how many.
-
-    The instances are dealt into 5 folds: intervals come from four, and the responses of the fifth
-    are checked. A fold whose other four are too few for an interval is not checked; the share of
-    none is NaN.
-    """
-    names, place = np.unique(rated.instances, return_inverse=True)
-    fold = np.random.default_rng([seed, FOLDS]).permutation(len(names)) % FOLDS
-    inside: list[Flags] = [np.empty(0, dtype=np.bool_)]
-    for number in range(FOLDS):
-        held, others = rated.of(fold[place] == number), rated.of(fold[place] != number)
-        low, high = conformal_interval(others, held.jury, level, seed)
-        given = held.clinicians[~np.isnan(low)]
-        low, high = low[~np.isnan(low)] - ROUNDING, high[~np.isnan(low)] + ROUNDING
-        inside.append((given >= low) & (given <= high))
-    checked = np.concatenate(inside)
-    return (float(checked.mean()) if len(checked) else NAN), len(checked)
-
-
 @dataclass(frozen=True)
 class PredictedRow(Noted):
     """One benchmark, or all combined. Means and q are in points; undefined is NaN, see `notes`.
@@ -291,8 +262,6 @@ class PredictedRow(Noted):
     mean_clinicians, mean_jury, mean_corrected : of the rated, of all, prediction-powered
     weight, n_rated, n_unrated, gain : lambda, n, N and ratio of variances of the last
     rated_unrated_difference : of jury means, in standard deviations
-    coverage : share of `n_checked` rated responses inside intervals computed without them
-    agreement : the jury's row of the agreement table
     verdict : the kind of the study's decision on the jury, such as "non_inferior"
     """
 
@@ -312,9 +281,6 @@ class PredictedRow(Noted):
     n_unrated: int = 0
     gain: float = NAN
     rated_unrated_difference: float = NAN
-    coverage: float = NAN
-    n_checked: int = 0
-    agreement: AgreementRow = NO_AGREEMENT
     verdict: str = ""
 
     @property
@@ -322,28 +288,17 @@ class PredictedRow(Noted):
         """Whether real jurors agree with real clinicians as well as the study's protocol asks."""
         return self.verdict == DecisionKind.NON_INFERIOR and not self.simulated
 
-    @property
-    def unlike(self) -> bool:
-        """Whether the jury scores the rated responses higher or lower than the others."""
-        return abs(self.rated_unrated_difference) > UNLIKE
-
 
 def to_json(row: PredictedRow) -> dict[str, Any]:
     """Return a row as `analyse predict --json` has it; what is undefined becomes None."""
-    figures = {IN_JSON.get(name, name): value for name, value in json_value(row).items()}
-    agreement, notes = (
-        figures.pop("agreement"),
-        {key: figures.pop(key) for key in ("note", "notes")},
-    )
-    ends = {"icc": "icc", "icc_low": "low", "icc_high": "high", "n_instances": "n_instances"}
-    figures |= {name: agreement[of] for name, of in ends.items()}
-    return figures | {"validated": row.validated} | notes
+    named = {IN_JSON.get(name, name): value for name, value in json_value(row).items()}
+    return named | {"validated": row.validated}
 
 
 def predictions(
     scores: Scores,
     options: AnalysisOptions,
-    verdicts: Verdicts,
+    verdicts: Mapping[str, Decision],
     level: float = 0.9,
     tick: Callable[[float], None] | None = None,
 ) -> tuple[list[PredictedRow], pd.DataFrame]:
@@ -354,8 +309,8 @@ def predictions(
     scores, options
         As for the verdicts. The jury's composite on a response is the mean of its jurors'
         composites, in points.
-    verdicts : the study's decisions on this jury, with the agreement table they rest on
-    level : in (0, 1), of the intervals of single responses and of means; that of the ICC is 95 %
+    verdicts : the study's decisions on this jury, by benchmark
+    level : in (0, 1), of the intervals of single responses and of means
     tick : called with the share of the work done
 
     Returns
@@ -377,98 +332,161 @@ def predictions(
         raise BadInput(f"level {level:g}: it is a share between 0 and 1, such as 0.9")
     if options.seed < 0:
         raise BadInput(f"seed {options.seed}: it is 0 or more")
+    parts: list[tuple[PredictedRow, PredictionPowered]] = []
     rows: list[PredictedRow] = []
-    means: list[PredictionPowered] = []
     responses: list[pd.DataFrame] = []
     for scope in scopes(scores, options, tick):
         if scope.jury is None:
             raise TooFew("no juror has rated anything: there is no jury to predict with")
-        kind = verdicts.decisions[scope.name].kind.value
-        row = PredictedRow(scope.name, agreement=verdicts.jury_on(scope.name), verdict=kind)
         reason = why_undefined_scope(scores, scope)
+        simulated = remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
         if scope.name == COMBINED:
-            rows.append(_combined(row, scope, reason, [*zip(rows, means, strict=True)], level))
+            row = _combined(parts, level, reason)
         else:
-            row, own, table = _of_benchmark(row, scores, scope, reason, level)
-            rows.append(row)
-            means.append(own)
-            responses.append(table)
+            row, mean, singles = _of_benchmark(scores, scope, scope.jury, level)
+            of_all = noted(reason or row.told("few_to_calibrate"), simulated)
+            singles["notes"] = [(*own, *of_all) for own in singles["notes"]]
+            responses.append(singles)
+            row = replace(row, notes=(reason,)) if reason else row
+        verdict = verdicts[scope.name].kind.value
+        rows.append(replace(row, verdict=verdict, notes=noted(*row.notes, simulated)))
+        if scope.name != COMBINED:
+            parts.append((rows[-1], mean))
     return rows, pd.concat(responses, ignore_index=True)
 
 
 def _of_benchmark(
-    row: PredictedRow, scores: Scores, scope: Scope, reason: Note | None, level: float
+    scores: Scores, scope: Scope, jury: PanelColumns, level: float
 ) -> tuple[PredictedRow, PredictionPowered, pd.DataFrame]:
-    composites = _composites_of_both(scores, scope)
-    scored = composites[composites["jury"].notna()].reset_index(drop=True)
+    """Return a benchmark's row, its mean, and the rows of its single responses.
+
+    Responses are sorted, so that a seed gives the same in whatever order a study was imported.
+    """
+    means = means_of_both(scope.composites, jury.members, jury.needed)
+    every = scores.responses[scores.responses["benchmark"] == scope.name]
+    every = every.sort_values("response_id", ignore_index=True).join(means, on="response_id")
+    scored = every[every["jury"].notna()].reset_index(drop=True)
+    of_jury, clinicians = (scored[who].to_numpy(dtype=np.float64) for who in ("jury", "clinicians"))
     instances = np.unique(scored["instance_id"].to_numpy(dtype=str), return_inverse=True)[1]
-    jury, clinicians = (scored[who].to_numpy(dtype=np.float64) for who in ("jury", "clinicians"))
-    rated, seed = ~np.isnan(clinicians), scope.options.seed
-    sample = RatedSample(
-        clinicians[rated], jury[rated], instances[rated], jury[~rated], instances[~rated]
-    )
-    n, means = len(sample.jury), prediction_powered_mean(sample)
-    low, high = conformal_interval(sample, jury, level, seed)
-    coverage, n_checked = held_out_coverage(sample, level, seed)
-    alone, corrected = means.clinicians.interval(level), means.corrected.interval(level)
-    row = replace(
-        row,
-        n_calibration=means.clinicians.instances,
+    rated, n = ~np.isnan(clinicians), int((~np.isnan(clinicians)).sum())
+    mean = prediction_powered_mean(clinicians, of_jury, instances)
+    low, high = conformal_interval(clinicians, of_jury, instances, level, scope.options.seed)
+    alone, corrected = mean.clinicians.interval(level), mean.corrected.interval(level)
+    row = PredictedRow(
+        scope.name,
+        n_calibration=mean.clinicians.instances,
         q=float((high - low)[rated].mean()) / 2 if n else NAN,
         n_predicted=len(scored) if n >= LEAST_FIT else 0,
-        mean_clinicians=means.clinicians.value,
+        mean_clinicians=mean.clinicians.value,
         clinicians_low=alone.low,
         clinicians_high=alone.high,
-        mean_jury=float(jury.mean()) if len(jury) else NAN,
-        mean_corrected=means.corrected.value,
+        mean_jury=float(of_jury.mean()) if len(of_jury) else NAN,
+        mean_corrected=mean.corrected.value,
         low=corrected.low,
         high=corrected.high,
-        weight=means.weight,
+        weight=mean.weight,
         n_rated=n,
-        n_unrated=len(sample.unrated_jury),
-        gain=means.gain,
-        rated_unrated_difference=standardised_difference(sample.jury, sample.unrated_jury),
-        coverage=coverage,
-        n_checked=n_checked,
+        n_unrated=len(of_jury) - n,
+        gain=mean.gain,
+        rated_unrated_difference=standardised_difference(of_jury[rated], of_jury[~rated]),
     )
-    least, few = least_instances(level), None
-    if row.n_calibration < least:
+    raters = (*scope.jurors, *scope.clinicians)
+    notes = noted(
+        *_notes(row, of_jury, rated, level),
+        remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in raters)),
+        _unscored(every),
+    )
+    shape = scores.rubrics[scope.name]
+    singles = _singles(scored).assign(low=low.clip(min=shape.low), high=high.clip(max=shape.high))
+    return replace(row, notes=notes), mean, singles[list(COLUMNS)]
+
+
+def means_of_both(composites: pd.DataFrame, jurors: Sequence[str], needed: int) -> pd.DataFrame:
+    """Return the means of composites by response_id: `clinicians`, and `jury` of at least `needed` jurors.
+
+    NaN where only the other has one. `composites` are those of `rating_matrix.composites`.
+    """
+    is_juror = (composites["kind"] == "juror") & composites["rater"].isin(list(jurors))
+    means = {}
+    for who, own, least in (
+        ("clinicians", composites["kind"] == "clinician", 1),
+        ("jury", is_juror, needed),
+    ):
+        found = composites[own].groupby("response_id")["composite"].agg(["mean", "count"])
+        means[who] = found["mean"].where(found["count"] >= least).astype(float)
+    return pd.DataFrame(means)
+
+
+def _singles(scored: pd.DataFrame) -> pd.DataFrame:
+    """Return the responses with the map's value, and a note where that is extrapolated."""
+    jury, mapped = scored["jury"].to_numpy(), np.full(len(scored), np.nan)
+    beyond = np.zeros(len(scored), dtype=np.bool_)
+    both = scored[scored["clinicians"].notna()]
+    if len(both) >= LEAST_FIT:
+        knots, values = isotonic_map(both["jury"].to_numpy(), both["clinicians"].to_numpy())
+        mapped = np.interp(jury, knots, values)
+        beyond = (jury < knots[0] - ROUNDING) | (jury > knots[-1] + ROUNDING)
+    outside = note("outside_map", "outside what the map was fitted on")
+    return scored.assign(
+        clinician_scale=mapped,
+        rated_by_clinicians=scored["clinicians"].notna(),
+        notes=pd.Series([(outside,) if one else () for one in beyond], dtype=object),
+    )
+
+
+def _notes(row: PredictedRow, jury: Array, rated: Flags, level: float) -> Iterator[Note | None]:
+    """Yield what a benchmark's figures rest on, and what they do not show."""
+    if abs(row.rated_unrated_difference) > UNLIKE:
+        yield note(
+            "rated_unlike",
+            "RATED AND UNRATED DIFFER: the jury gave rated responses {rated:.2f}, others "
+            "{unrated:.2f}, {deviations:.2f} standard deviations apart, and unless the rated were "
+            "drawn at random the corrected mean may be wrong",
+            rated=jury[rated].mean(),
+            unrated=jury[~rated].mean(),
+            deviations=abs(row.rated_unrated_difference),
+        )
+    instances, least = row.n_calibration, least_instances(level)
+    if not row.n_rated:
+        yield undefined("none_of_both", "no response has composites of both jury and clinicians")
+    elif instances < least:
         words = (
             f"no interval: {{responses:rated instance}}, {{least}} are needed for {100 * level:g} %"
         )
-        about = {"responses": row.n_calibration, "least": least, "level": level}
-        few = note("few_to_calibrate", words, **about)
-    notes = [reason] if reason else [few, *_notes(scope, row, sample, composites)]
-    row = replace(row, notes=noted(*notes, _simulated(scope)))
-    made_up = note("raters_simulated", "simulated raters") if row.simulated else None
-    shape, of_all = scores.rubrics[scope.name], noted(reason or few, made_up)
-    return row, means, _responses(scored.assign(low=low, high=high), sample, shape, of_all)
+        yield note("few_to_calibrate", words, responses=instances, least=least)
+    else:
+        yield remarks.few_instances(instances)
+
+
+def _unscored(table: pd.DataFrame) -> Note | None:
+    """Return how many responses the jury has not scored, all or in part."""
+    unscored = table.loc[table["jury"].isna(), "clinicians"]
+    if not len(unscored):
+        return None
+    return note(
+        "jury_unscored",
+        "the jury scored {scored} of {responses:response}: the others are left out, {rated} of "
+        "them rated by clinicians",
+        scored=len(table) - len(unscored),
+        responses=len(table),
+        rated=int(unscored.notna().sum()),
+    )
 
 
 def _combined(
-    row: PredictedRow,
-    scope: Scope,
-    reason: Note | None,
-    parts: Sequence[tuple[PredictedRow, PredictionPowered]],
-    level: float,
+    parts: Sequence[tuple[PredictedRow, PredictionPowered]], level: float, reason: Note | None
 ) -> PredictedRow:
+    """Return the row of all benchmarks, without those that have no response that both rated."""
     totals = {name: sum(getattr(own, name) for own, _ in parts) for name in SUMMED}
-    covered = sum(own.coverage * own.n_checked for own, _ in parts if own.n_checked)
-    coverage = covered / totals["n_checked"] if totals["n_checked"] else NAN
-    row = replace(row, coverage=coverage, **totals)
+    row = PredictedRow(COMBINED, **totals, notes=noted(reason))
     defined = [(own, mean) for own, mean in parts if own.n_rated]
     if reason or not defined:
-        return replace(row, n_rated=0, n_unrated=0, notes=noted(reason, _simulated(scope)))
+        return replace(row, n_rated=0, n_unrated=0)
     sizes = [own.n_rated + own.n_unrated for own, _ in defined]
     alone, error, of_alone = stratified([mean.clinicians for _, mean in defined], sizes, level)
     corrected, least, ends = stratified([mean.corrected for _, mean in defined], sizes, level)
-    notes = []
-    if in_no_mean := [own.benchmark for own, _ in parts if not own.n_rated]:
-        left_out = "left out of all means, without a response that both rated: {benchmarks}"
-        notes.append(note("in_no_mean", left_out, benchmarks=in_no_mean))
-    if lost := [own.benchmark for own, mean in defined if np.isnan(mean.clinicians.error)]:
-        too_few = "no interval: too few rated instances of {benchmarks}"
-        notes.append(note("no_mean_interval", too_few, benchmarks=lost))
+    lost = [own.benchmark for own, _ in parts if not own.n_rated]
+    words = "left out of all means, without a response that both rated: {benchmarks}"
     return replace(
         row,
         mean_clinicians=alone,
@@ -480,89 +498,8 @@ def _combined(
         high=ends.high,
         n_unrated=sum(own.n_unrated for own, _ in defined),
         gain=(error / least) ** 2,
-        notes=noted(*notes, _simulated(scope)),
+        notes=(note("in_no_mean", words, benchmarks=lost),) if lost else (),
     )
-
-
-def _composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
-    """Return response_id, instance_id, benchmark, and the composites of jury and clinicians.
-
-    In points, the mean over jurors and over clinicians, NaN where there is none; sorted by response
-    id, so that a seed gives the same figures in whatever order a study was imported.
-    """
-    responses = scores.responses[scores.responses["benchmark"] == scope.name]
-    table = responses.sort_values("response_id", ignore_index=True)
-    members, needed = (scope.jury.members, scope.jury.needed) if scope.jury else ((), 1)
-    of_jurors = scope.composites["rater"].isin(members)
-    of_clinicians = scope.composites["kind"] == "clinician"
-    for name, own, least in (("jury", of_jurors, needed), ("clinicians", of_clinicians, 1)):
-        means = scope.composites[own].groupby("response_id")["composite"].agg(["mean", "count"])
-        of_enough = means["mean"].where(means["count"] >= least).astype(float)
-        table[name] = table["response_id"].map(of_enough)
-    return table
-
-
-def _responses(
-    table: pd.DataFrame, sample: RatedSample, rubric: RubricShape, of_all: tuple[Note, ...]
-) -> pd.DataFrame:
-    """Return `COLUMNS` of responses: intervals cut at the scale, outside which no composite lies."""
-    jury, slack = table["jury"], 10**-DIGITS
-    mapped: Array = np.full(len(table), np.nan)
-    is_beyond = np.zeros(len(table), dtype=np.bool_)
-    if len(sample.jury) >= LEAST_FIT:
-        mapped = np.interp(jury.to_numpy(), *isotonic_map(sample.jury, sample.clinicians))
-        is_beyond = ~jury.between(sample.jury.min() - slack, sample.jury.max() + slack).to_numpy()
-    is_cut = (table["low"] < rubric.low - slack) | (table["high"] > rubric.high + slack)
-    beyond = note("outside_map", "outside what the map was fitted on")
-    cut = note("cut_at_scale", "cut at the scale")
-    notes = [
-        noted(beyond if is_out else None, cut if is_over else None, *of_all)
-        for is_out, is_over in zip(is_beyond, is_cut, strict=True)
-    ]
-    return table.assign(
-        clinician_scale=mapped,
-        low=table["low"].clip(lower=rubric.low),
-        high=table["high"].clip(upper=rubric.high),
-        rated_by_clinicians=table["clinicians"].notna(),
-        notes=pd.Series(notes, table.index, dtype=object),
-    )[list(COLUMNS)]
-
-
-def _notes(
-    scope: Scope, row: PredictedRow, sample: RatedSample, composites: pd.DataFrame
-) -> Iterator[Note | None]:
-    """Yield the notes on a benchmark's figures: what they rest on and what they do not show."""
-    if row.unlike:
-        yield note(
-            "rated_unlike",
-            "RATED AND UNRATED DIFFER: the jury gave rated responses {rated:.2f}, others "
-            "{unrated:.2f}, {deviations:.2f} standard deviations apart, and unless the rated were "
-            "drawn at random the corrected mean may be wrong",
-            rated=sample.jury.mean(),
-            unrated=sample.unrated_jury.mean(),
-            deviations=abs(row.rated_unrated_difference),
-        )
-    if not row.n_rated:
-        yield undefined("none_of_both", "no response has composites of both jury and clinicians")
-    yield remarks.few_instances(row.n_calibration)
-    if scope.jury:
-        yield remarks.fewer_jurors(scope.jury.needed, len(scope.jury.members))
-    raters = (*scope.jurors, *scope.clinicians)
-    yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in raters))
-    unscored = composites.loc[composites["jury"].isna(), "clinicians"]
-    if len(unscored):
-        yield note(
-            "jury_unscored",
-            "the jury scored {scored} of {responses:response}: the others are left out, {rated} of "
-            "them rated by clinicians",
-            scored=len(composites) - len(unscored),
-            responses=len(composites),
-            rated=int(unscored.notna().sum()),
-        )
-
-
-def _simulated(scope: Scope) -> Note | None:
-    return remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
 
 
 def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> Decision:
@@ -587,31 +524,28 @@ def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> De
         row = min(parts, key=lambda own: own.validated)
     verdict = verdicts[row.benchmark]
     kind, next_step = verdict.kind, verdict.next
+    unshown = [other.benchmark for other in rows if other is not row and not other.validated]
+    unlike = [(own.benchmark, own.told("rated_unlike")) for own in rows if own.told("rated_unlike")]
     reasons = [
         *verdict.reasons,
         *(
-            note("unshown_in", "not shown in {benchmark} by itself", benchmark=other.benchmark)
-            for other in rows
-            if other is not row and not other.validated
+            note("unshown_in", "not shown in {benchmark} by itself", benchmark=one)
+            for one in unshown
         ),
         *(
-            note("of_benchmark", "in {benchmark}, {what}", benchmark=own.benchmark, what=unlike)
-            for own in rows
-            if (unlike := own.told("rated_unlike"))
+            note("of_benchmark", "in {benchmark}, {what}", benchmark=name, what=what)
+            for name, what in unlike
         ),
     ]
     if raters := simulated_in(rows):
         kind, reasons = DecisionKind.SIMULATED, [note(*SIMULATED, raters=raters)]
-        next_step = note(
-            "do_rate_for_real",
-            "have clinicians rate a random sample, and a real jury score every response",
-        )
+        action = "have clinicians rate a random sample, and a real jury score every response"
+        next_step = note("do_rate_for_real", action)
     elif kind is DecisionKind.NON_INFERIOR:
         kind = USABLE[not all(own.validated for own in parts)]
         at_random = note("do_rate_at_random", "draw the responses that clinicians rate at random")
-        next_step = at_random if any(own.unlike for own in rows) else None
+        next_step = at_random if unlike else None
     both = "{responses:response} of {instances:instance} that both the jury and clinicians rated"
-    counts = {"responses": row.agreement.n_responses, "instances": row.agreement.n_instances}
     alone = "{responses:response} that the jury alone rated"
     return Decision(
         "predictions",
@@ -621,7 +555,7 @@ def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> De
         high=verdict.high,
         reasons=tuple(reasons),
         basis=(
-            note("both_rated", both, **counts),
+            note("both_rated", both, responses=row.n_rated, instances=row.n_calibration),
             note("predicted_for", alone, responses=row.n_unrated),
         ),
         next=next_step,

@@ -49,21 +49,22 @@ GONE = (  # what went, or was mended, as regular expressions
     # by t over instances, where they were of the bootstrap; less what columns say
     r"\.(calibrate|published)\.json\.detection\[\d+\]\.(auc_low|auc_high|notes)\b.*",
     r"\.route\.json\.caught_at_20\.(low|high): .*",  # Wilson's over instances, as of sensitivity
-    r"\.predict\.json\.benchmarks\[\d+\]\.(n_(both|fit) is gone|notes?\b.*)",
+    r"\.predict\.json\.benchmarks\[\d+\]\.(n_(both|fit)|coverage|n_checked|icc(_low|_high)?|n_instances) is gone",
+    r"\.predict\.json\.benchmarks\[\d+\]\.notes?\b.*",
     r"\.errors\.json\.benchmarks\[\d+\]\.groups\[\d+\]\.(n_instances|n_scored|n_twice) is gone",
-    r"\.models\.json\.detectable is gone",
+    r"\.models\.json\.(detectable|measured|categories|costs) is gone",
+    # without the benchmark that a key alone scores: its place in the list, and in the seeds
+    r"\.models\.json\.benchmarks\b.*",
+    r"\.models\.json\.rows\[\d+\]\.(n_missing: 12 became 0|without has 0 for 1|win_rate_(low|high): .*)",
     # by t with the error between instances, where they were percentiles that told equal models apart too often
-    r"\.models\.json\.(categories\[\d+\]|decision(\.reasons\[\d+\])?)\.(low|high): .*",
+    r"\.models\.json\.decision(\.reasons\[\d+\])?\.(low|high): .*",
     r"\.models\.json\.rows\[\d+\]\.(shared_rank_(low|high): |not_told_apart).*",  # by p of all pairs (Holm)
-    r"\.models\.json\.rows\[\d+\]\.(win_rate_by_instance|n_paired) is gone",
-    r"\.models\.json\.categories\[\d+\]\.notes?\b.*",  # they said what fields say
+    r"\.models\.json\.rows\[\d+\]\.(win_rate_(by_instance|sd)|n_paired) is gone",
     r"\.models\.json\.decision\.reasons\[\d+\]\.(code: 'leads_by' became 'models_differ'|(of|next) is gone)",
     r"\.models\.json\.rows\[\d+\]\.(rank(_low|_high)?|(win_rate_)?unchanged|least_instances) is gone",
     r"\.models\.json\.rows\[\d+\]\.notes.*",  # two are gone that said what fields say
-    r"\.models\.json\.categories\[\d+\]\.unchanged is gone",
     r"\.models\.json\.decision\.next\.(rated|responses) is gone",  # they were of a detectable difference
     r"\.models\.json\.decision\.reasons( has \d for \d|\[2\]\.(code: 'to_be_detected'.*|detectable is gone))",
-    r"\.models\.json\.costs\.jury\.(paper_usd is gone|notes.*)",  # the bound stands in `jury run`
     r"\.calibrate\.json\.details\.differences\[\d+\]\.(detectable is gone|notes\b.*)",  # two notes less
     r"\.compare\.json\.(detectable is gone|notes\b.*)",
     r"\.juries\.json\.(common|decision\.basis\[0\]\.(least|most)) is gone",
@@ -99,7 +100,10 @@ def remaining(value: Any, section: str = "") -> Any:
     """Return a recording without the rows and the notes that went."""
     if isinstance(value, list):
         rows = (
-            one for one in value if not (isinstance(one, dict) and one.get("form") == "ICC(A,k)")
+            one
+            for one in value
+            if not isinstance(one, dict)
+            or (one.get("form") != "ICC(A,k)" and one.get("by") != "paper")
         )
         return [remaining(one, section) for one in rows]
     if not isinstance(value, dict):

@@ -9,7 +9,10 @@ from kit.studies import Run
 from sqlmodel import select
 
 from data.database import open_study, reading
-from data.schema import Rater, Rating, Response
+from data.person import OPERATOR
+from data.queries import design_items
+from data.schema import Rater, Rating, Response, Role
+from data.store import Slot, add_people, assign
 
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
 Write = Callable[[str, str], Path]
@@ -79,3 +82,42 @@ def test_a_file_of_keys_that_is_wrong_is_refused(
     code, _, err = run("analyse", "measure", "exact-match", "--keys", str(write("k.csv", text)))
     assert (code, said in " ".join(err.split())) == (2, True), err
     assert stored(url) == {}
+
+
+def study_with_an_exam(run: Run, write: Callable[[str, str], Path]) -> None:
+    """Bring in notes that clinicians and a juror rated, and an exam that exact match scored."""
+    rows = [
+        f"{benchmark}{number},{benchmark},,p,{'Yes' if benchmark == 'exam' else ''},"
+        f"{benchmark}{number}{model},{model},{'Yes' if model == 'a' or number < 2 else 'No'}\n"
+        for benchmark in ("notes", "exam")
+        for number in range(6)
+        for model in "ab"
+    ]
+    assert run("study", "import", str(write("r.csv", HEAD + "".join(rows))))[0] == 0
+    rated = [
+        f"notes{number}{model},{who},{kind},{1 + (number + (model == 'a')) % 5},4,3\n"
+        for number in range(6)
+        for model in "ab"
+        for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("j", "juror"))
+    ]
+    head = "response_id,rater,kind,accuracy,completeness,clarity\n"
+    assert run("rate", "ratings", str(write("ratings.csv", head + "".join(rated))))[0] == 0
+    assert run("analyse", "measure", "exact-match")[0] == 0
+
+
+def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_read_it(
+    run: Run, write: Callable[[str, str], Path], url: str
+) -> None:
+    study_with_an_exam(run, write)
+    words = ("analyse", "calibrate", "--reps", "50", "--json", "-")
+    rows = json.loads(run(*words)[1])["rows"]
+    assert {row["benchmark"] for row in rows} == {"notes"}
+    assert "metric:exact-match" not in {row["scorer"] for row in rows}
+    assert all("analysed" not in {one["code"] for one in row["notes"]} for row in rows)
+    engine = open_study(url)
+    exam = next(one.response for one in design_items(engine) if one.benchmark == "exam")
+    add_people(OPERATOR, engine, ["dr_c"], Role.CLINICIAN)
+    assign(engine, [Slot("dr_c", exam, 0)], 0)
+    engine.dispose()
+    rows = json.loads(run(*words)[1])["rows"]
+    assert {row["benchmark"] for row in rows} == {"exam", "notes", "combined"}

@@ -15,7 +15,7 @@ from data.errors import BadInput
 from data.person import is_blind
 from data.queries.ledger import compositions_tried
 from data.queries.record import acts
-from medjury.services.model_costs import read_costs
+from medjury.services.models import read_costs
 
 Write = Callable[[str, str], Path]
 LIFT = ("--unblind", "--reason", "analysis")
@@ -95,7 +95,7 @@ def test_one_way_of_scoring_and_one_criterion_can_be_asked_for(run: Run, rated: 
     body = figures(run, *LIFT, "--by", "clinicians", "--criterion", "accuracy")
     assert {row["by"] for row in body["rows"]} == {"clinicians"}
     assert [row["macro_average"] for row in body["rows"]] == [0.75, 0.5, 0.25]
-    assert (body["jury"], body["costs"]) == ([], {"models": [], "jury": None})
+    assert body["jury"] == []
 
 
 def test_a_benchmark_without_the_criterion_is_not_counted_among_those_compared(
@@ -151,22 +151,15 @@ def test_responses_of_the_training_round_take_no_part(
 
 def test_costs_stand_beside_win_rates(run: Run, rated: Engine, write: Write) -> None:
     path = write("costs.csv", "model,usd\nmodel-one,2.5\nmodel-two,0\n")
-    costs = figures(run, *LIFT, "--costs", str(path))["costs"]
-    assert [(one["model"], one["usd"]) for one in costs["models"]] == [
-        ("model-one", 2.5),
-        ("model-three", None),
-        ("model-two", 0.0),
-    ]
-    assert costs["models"][0]["win_rate"]["clinicians"] == 1.0
-    assert costs["models"][1]["note"] == "no cost given"
-    assert costs["jury"]["calls"] == 0
-    assert costs["jury"]["usd"] is None
-    assert "no recorded call of gpt" in costs["jury"]["note"]
+    rows = figures(run, *LIFT, "--costs", str(path))["rows"]
+    given = {"model-one": 2.5, "model-three": None, "model-two": 0.0}
+    assert {row["model"]: row["usd"] for row in rows} == given
     toml = write("costs.toml", '"model-one" = 2.5\n')
-    assert figures(run, "--costs", str(toml))["costs"]["models"][0]["usd"] == 2.5
-    assert (
-        "Cost against win rate" in run("analyse", "models", "--reps", "9", "--costs", str(path))[1]
-    )
+    rows = figures(run, "--costs", str(toml))["rows"]
+    assert {row["usd"] for row in rows} == {2.5, None}
+    shown = run("analyse", "models", "--reps", "9", "--costs", str(path))[1]
+    assert "USD" in shown
+    assert "USD" not in run("analyse", "models", "--reps", "9")[1]
 
 
 @pytest.mark.parametrize(

@@ -6,25 +6,18 @@ from kit.model_study import QUALITY, by_model, compared, model_study
 
 from calibration.models import model_scores
 from calibration.notes import told
-from calibration.predicting import RatedSample, prediction_powered_mean
+from calibration.predicting import prediction_powered_mean
 from calibration.scores import Scores
 
 
 def test_a_corrected_mean_is_the_prediction_powered_mean():
     scores, authors = model_study(QUALITY, bias={"gamma": 0.9}, benchmarks=("notes",))
     rows = by_model(compared(scores, authors), "corrected")
-    frame = model_scores(scores, authors, ["gpt", "llama"]).frame
-    for number, name in enumerate(sorted(QUALITY)):
-        own = frame[frame["model"] == number]
-        rated, rest = own.dropna(), own[own["clinicians"].isna()]
-        sample = RatedSample(
-            rated["clinicians"].to_numpy(),
-            rated["jury"].to_numpy(),
-            rated["instance"].to_numpy(),
-            rest["jury"].to_numpy(),
-            rest["instance"].to_numpy(),
-        )
-        expected = prediction_powered_mean(sample).corrected
+    frame = model_scores(scores, authors, ["gpt", "llama"])
+    for name in QUALITY:
+        own = frame[frame["model"] == name]
+        columns = (own[column].to_numpy() for column in ("clinicians", "jury", "instance"))
+        expected = prediction_powered_mean(*columns).corrected
         assert rows[name].macro_average == pytest.approx(expected.value)
         # Its interval spends a degree of freedom more, on the weight.
         ends = expected.interval(0.95)

@@ -57,14 +57,10 @@ def test_costs_say_nothing_of_the_models_while_the_study_is_blind(rated: Engine)
 def test_a_file_of_costs_leaves_no_trace(rated: Engine) -> None:
     lift(rated, "analysis", "Dr Berg")
     before = {*Path(tempfile.gettempdir()).glob("medjury-costs-*")}
-    found = models_costs(rated, CostsRequest(b"model,usd\nmodel-one,2.5\n", "csv", ("gpt",)))
-    assert found.prices == {"model-one": 2.5}
-    assert found.jury is not None
-    assert found.jury.groups == ()  # its ratings were made elsewhere
-    assert "no recorded call of gpt: rated elsewhere" in [one.text for one in found.jury.notes]
+    found = models_costs(rated, CostsRequest(b"model,usd\nmodel-one,2.5\n", "csv"))
+    assert found == {"model-one": 2.5}
     with pytest.raises(Unknown, match="the costs name no-such"):
         models_costs(rated, CostsRequest(b"model,usd\nno-such,1\n", "csv"))
     with pytest.raises(BadInput, match=r"costs\.toml"):
         models_costs(rated, CostsRequest(b"model-one\n", "toml"))
     assert {*Path(tempfile.gettempdir()).glob("medjury-costs-*")} == before
-    assert models_costs(rated, CostsRequest()).prices == {}

@@ -15,8 +15,8 @@ from data.queries.ledger import compositions_tried
 KEYS = [
     *("benchmark", "n_calibration", "q", "n_predicted", "mean_clinicians"),
     *("clinicians_low", "clinicians_high", "mean_jury", "mean_corrected", "low", "high"),
-    *("lambda", "n", "N", "gain", "rated_unrated_difference", "coverage", "n_checked"),
-    *("verdict", "icc", "icc_low", "icc_high", "n_instances", "validated", "note", "notes"),
+    *("lambda", "n", "N", "gain", "rated_unrated_difference"),
+    *("verdict", "note", "notes", "validated"),
 ]
 
 

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from kit.rated_sample import RatedSample
 from scipy import stats
 
 from calibration.clustered_intervals import ClusteredMean
 from calibration.predicting import (
     PredictionPowered,
-    RatedSample,
     prediction_powered_mean,
     standardised_difference,
     stratified,
@@ -24,6 +24,10 @@ UNRATED = np.array(
     ]
 )
 TRUTH = 3.5
+
+
+def powered(sample):
+    return prediction_powered_mean(*sample.arrays)
 
 
 def mean_of(value, error, instances):
@@ -64,7 +68,7 @@ def simulate(n, unrated, jury="good", per=1, seed=0, whole_instances=False):
 def test_mean_and_standard_error_are_those_of_ppi_py():
     # ppi_py 0.2.3 on these data: mean and normal 95 % interval. Its variances divide by n.
     theirs, low, high = 3.574832711680263, 3.168960915491109, 3.980704507869417
-    found = prediction_powered_mean(singles())
+    found = powered(singles())
 
     assert found.corrected.value == pytest.approx(theirs, abs=1e-12)
     rated = np.var(CLINICIANS - found.weight * JURY) / 12
@@ -76,7 +80,7 @@ def test_mean_and_standard_error_are_those_of_ppi_py():
 
 def test_a_jury_that_ranks_against_the_clinicians_is_not_believed_as_in_ppi_py():
     # ppi_py 0.2.3 with 6 - jury on the rated: 3.611666666666667, lambda cut to 0.
-    found = prediction_powered_mean(singles(jury=6 - JURY))
+    found = powered(singles(jury=6 - JURY))
 
     assert found.weight == 0
     assert found.corrected.value == pytest.approx(3.611666666666667, abs=1e-12)
@@ -85,7 +89,7 @@ def test_a_jury_that_ranks_against_the_clinicians_is_not_believed_as_in_ppi_py()
 
 
 def test_the_clinicians_alone_have_the_textbook_t_interval():
-    found = prediction_powered_mean(singles()).clinicians
+    found = powered(singles()).clinicians
     error = stats.sem(CLINICIANS)
 
     assert found.error == pytest.approx(error)
@@ -99,7 +103,7 @@ def test_a_jury_that_says_what_clinicians_say_is_worth_its_number_of_responses()
     # var(y)/n shrinks to nearly var(y)/(n + N): the gain approaches 1 + N/n.
     random = np.random.default_rng(0)
     quality = random.normal(size=4000)
-    found = prediction_powered_mean(singles(quality[:1000], quality[:1000], quality[1000:]))
+    found = powered(singles(quality[:1000], quality[:1000], quality[1000:]))
 
     assert found.weight == pytest.approx(3 / 4, rel=0.05)
     assert found.gain == pytest.approx(4, rel=0.05)
@@ -118,7 +122,7 @@ def test_with_several_responses_the_error_is_that_of_sums_within_instances():
     sums = np.array([centred[instances == one].sum() for one in set(instances)])
     by_hand = math.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()) / 60
 
-    assert prediction_powered_mean(sample).clinicians.error == pytest.approx(by_hand)
+    assert powered(sample).clinicians.error == pytest.approx(by_hand)
     assert by_hand > 1.05 * stats.sem(clinical)
 
 
@@ -138,7 +142,7 @@ def test_with_several_responses_lambda_is_the_ratio_of_docs_predict_and_no_other
     clinical = rated * parts(sample.clinicians, sample.instances, 60)
     jury = rated * parts(sample.jury, sample.instances, 60)
     jury -= unrated * parts(sample.unrated_jury, sample.unrated_instances, 180)
-    weight = prediction_powered_mean(sample).weight
+    weight = powered(sample).weight
     assert weight == pytest.approx((clinical * jury).sum() / (jury**2).sum(), rel=1e-12)
     assert 0 < weight < 1
     errors = [((clinical - (weight + step) * jury) ** 2).sum() for step in (-0.01, 0.0, 0.01)]
@@ -161,23 +165,23 @@ def without(sample, instance):
 def test_the_error_is_near_the_jackknife_over_instances(per):
     sample = simulate(120, 240, per=per, seed=1)
     names = np.unique(np.concatenate([sample.instances, sample.unrated_instances]))
-    left = [prediction_powered_mean(without(sample, one)).corrected.value for one in names]
+    left = [powered(without(sample, one)).corrected.value for one in names]
     jackknife = math.sqrt((len(names) - 1) * np.var(left))
 
-    assert prediction_powered_mean(sample).corrected.error == pytest.approx(jackknife, rel=0.06)
+    assert powered(sample).corrected.error == pytest.approx(jackknife, rel=0.06)
 
 
 def test_whole_instances_rated_and_single_responses_rated_differ_in_what_the_jury_is_worth():
     # Where each instance has rated and unrated responses, its quality cancels in the jury.
-    apart = prediction_powered_mean(simulate(200, 600, per=4, whole_instances=True))
-    mixed = prediction_powered_mean(simulate(200, 600, per=4))
+    apart = powered(simulate(200, 600, per=4, whole_instances=True))
+    mixed = powered(simulate(200, 600, per=4))
 
     assert apart.gain > mixed.gain > 1
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 4])
 def test_of_few_rated_instances_no_more_is_said_than_they_tell(n):
-    found = prediction_powered_mean(singles(CLINICIANS[:n], JURY[:n]))
+    found = powered(singles(CLINICIANS[:n], JURY[:n]))
 
     assert math.isnan(found.corrected.value) == (n == 0)
     assert math.isnan(found.corrected.error) == (n < 2)
@@ -189,7 +193,7 @@ def test_of_few_rated_instances_no_more_is_said_than_they_tell(n):
 def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
     sample = RatedSample(CLINICIANS, JURY, np.zeros(12, dtype=int), UNRATED, np.arange(20))
 
-    found = prediction_powered_mean(sample)
+    found = powered(sample)
 
     assert found.corrected.value == pytest.approx(CLINICIANS.mean())
     assert math.isnan(found.corrected.error)
@@ -245,9 +249,9 @@ def test_the_standardised_difference_is_in_standard_deviations():
 )
 def test_shifts_scale_and_order_change_only_what_they_must(change, factor, offset, per):
     sample = simulate(40, 80, per=per)
-    before = prediction_powered_mean(sample)
+    before = powered(sample)
 
-    after = prediction_powered_mean(RatedSample(**change(sample)))
+    after = powered(RatedSample(**change(sample)))
 
     assert after.corrected.value == pytest.approx(factor * before.corrected.value + offset)
     assert after.corrected.error == pytest.approx(factor * before.corrected.error)
@@ -258,7 +262,7 @@ def simulated(n, unrated, jury, per=1, whole=False, reps=1500):
     """Return how often the two intervals hold the truth, and the ratio of their widths."""
     held, widths = [], []
     for seed in range(reps):
-        found = prediction_powered_mean(simulate(n, unrated, jury, per, seed, whole))
+        found = powered(simulate(n, unrated, jury, per, seed, whole))
         ends = [one.interval(0.95) for one in (found.corrected, found.clinicians)]
         held.append([one.low <= TRUTH <= one.high for one in ends])
         widths.append([one.high - one.low for one in ends])

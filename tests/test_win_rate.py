@@ -6,7 +6,6 @@ import pytest
 from calibration.models import (
     benchmark_win_rates,
     mean_of_defined,
-    win_rate_sd,
     win_rates,
 )
 
@@ -70,7 +69,6 @@ def test_win_rates_are_helms_definition_read_aloud(missing, seed):
 def test_what_keeps_the_order_on_every_benchmark_changes_no_win_rate(change):
     means = table(missing=0.2, seed=3)
     assert win_rates(change(means)) == pytest.approx(win_rates(means), nan_ok=True)
-    assert win_rate_sd(change(means)) == pytest.approx(win_rate_sd(means), nan_ok=True)
 
 
 def test_models_and_benchmarks_can_stand_in_any_order():
@@ -100,26 +98,6 @@ def test_means_that_differ_by_rounding_alone_tie():
     means = np.array([[0.1 + 0.2], [0.3]])
     assert means[0] != means[1]
     assert win_rates(means).tolist() == [0.5, 0.5]
-
-
-def test_the_sd_is_over_opponents_and_divided_by_their_number():
-    # a wins 1 of 2 against b and against c: SD 0. b wins 1/2 against a, and one win and a tie,
-    # 3/4, against c: SD of (1/2, 3/4) is 1/8. c: (1/2, 1/4), SD 1/8.
-    assert win_rate_sd(HAND) == pytest.approx([0.0, 0.125, 0.125])
-
-
-def test_without_ties_the_sd_is_that_of_the_papers_script():
-    means = np.random.default_rng(6).random((9, 35))
-    script = [
-        np.std([(own > other).mean() for place, other in enumerate(means) if place != model])
-        for model, own in enumerate(means)
-    ]
-    assert win_rate_sd(means) == pytest.approx(script)
-
-
-def test_the_sd_of_a_model_without_opponents_is_undefined():
-    assert np.isnan(win_rate_sd(np.array([[0.5, 0.9]]))).all()
-    assert np.isnan(win_rate_sd(np.array([[0.5, NAN], [NAN, 0.9]]))).all()
 
 
 def test_a_benchmark_without_a_score_is_left_out_not_counted_as_nothing():

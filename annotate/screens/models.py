@@ -3,27 +3,24 @@
 Comparing models unblinds the study: only when it is locked, or with a recorded reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.results import CostFigures, CostsRequest, ModelsFigures
+from annotate.results import CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
-from calibration.model_values import CLINICIANS, CategoryRow, ModelRow
-from calibration.tables.models import MEANING, NO_CATEGORY
+from calibration.tables.models import CLINICIANS, MEANING, NO_CATEGORY, ModelRow
 from calibration.tables.numbers import fixed, known
-from calibration.tables.spec import Table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person, is_blind, only
 from data.queries import StudyStanding
 from data.schema import Role
-from medjury.services.model_costs import ModelCost, model_costs
 from medjury.services.models import ModelsRequest, lift
 
 ABOUT = (
@@ -34,7 +31,6 @@ WAYS = {
     "clinicians": "clinicians",
     "jury": "jury",
     "corrected": "jury corrected",
-    "paper": "metric or jury",
 }
 KINDS = ("win rate", "macro-average")
 TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}
@@ -93,11 +89,11 @@ def show(engine: Engine, person: Person) -> None:
     if figures.differences is not None:
         st.html(tables.folded(figures.differences.caption, tables.of_table(figures.differences)))
     _ranking(figures.rows)
-    _by_category(figures.categories)
+    _by_category(figures.rows)
     show_costs(engine, person, figures)
 
 
-def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:
+def _ways(rows: Sequence[ModelRow]) -> list[str]:
     """Return the ways of scoring of some rows, in the order in which they are named."""
     return [way for way in WAYS if any(row.by == way for row in rows)]
 
@@ -124,7 +120,7 @@ def _drawn(row: ModelRow, kind: str) -> dict[str, str | float | None]:
     return {"model": row.model, "by": row.by, "value": value, "low": low, "high": high}
 
 
-def _by_category(rows: Sequence[CategoryRow]) -> None:
+def _by_category(rows: Sequence[ModelRow]) -> None:
     """Show each model's mean in each category, by one way of scoring."""
     scorings = _ways(rows)
     if not scorings:
@@ -138,31 +134,18 @@ def _by_category(rows: Sequence[CategoryRow]) -> None:
         format_func=lambda way: WAYS[way],
     )
     by = by if by in scorings else scorings[0]
-    own = [row for row in rows if row.by == by]
     cells = [
-        {"model": row.model, "place": row.category or NO_CATEGORY, "value": _or_none(row.mean)}
-        | {"rests": _rests_on(row)}
-        for row in own
+        {"model": row.model, "place": category or NO_CATEGORY, "value": _or_none(mean)}
+        for row in rows
+        if row.by == by
+        for category, mean in row.categories.items()
     ]
     chart = charts.drawn("charts:chart_heatmap", cells, "Mean on 0 to 1")
     summary = ", ".join(
         f"{cell['model']} in {cell['place']} {fixed(cell['value'], 2)}" for cell in cells
     )
     words = f"Mean score of each model in each category, by {WAYS[by]}; the darker, the higher."
-    listed = [_listed(row) for row in own]
-    charts.show(chart, "models-by-category", words, f"Means on 0 to 1: {summary}", listed)
-
-
-def _rests_on(row: CategoryRow) -> str:
-    """Return which benchmarks of its category a mean lacks."""
-    return f"without {', '.join(row.without)}" if row.without else "all benchmarks"
-
-
-def _listed(row: CategoryRow) -> dict[str, str | float | None]:
-    """Return what the table under the chart says of a mean."""
-    ends = {"mean": _or_none(row.mean), "low": _or_none(row.low), "high": _or_none(row.high)}
-    labels = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
-    return labels | {"responses": row.n, "rests": _rests_on(row)}
+    charts.show(chart, "models-by-category", words, f"Means on 0 to 1: {summary}", cells)
 
 
 def _or_none(value: float) -> float | None:
@@ -212,45 +195,42 @@ def _lift(person: Person, engine: Engine, reason: str) -> bool:
 
 
 def show_costs(engine: Engine, person: Person, figures: ModelsFigures) -> None:
-    """Ask for a file of costs; show cost against win rate, and what the jury's calls cost."""
+    """Ask for a file of costs; show cost against win rate."""
     st.html(heading("Cost"))
-    text, kind = _given()
-    request = CostsRequest(text, kind, figures.jury)
-    coming: Future[CostFigures] = worker.ask(
+    request = _given()
+    if request is None:
+        st.html(paragraph(NONE_GIVEN))
+        return
+    coming: Future[dict[str, float]] = worker.ask(
         person, engine, "annotate.analyses:models_costs", request
     )
     costs = frame.computed(coming, "Reading what was spent")
     if costs is None:
         return
     made_up = queries.standing(person, engine).simulated
-    priced = [row for row in model_costs(costs.prices, figures.rows) if row.usd is not None]
-    if priced:
-        _against_wins(priced, OF_SIMULATED if made_up else "")
-    else:
-        st.html(paragraph(NONE_GIVEN))
-    if costs.jury is not None:
-        st.html(_of_jury(costs.jury))
+    _against_wins(figures.rows, costs, OF_SIMULATED if made_up else "")
 
 
-def _given() -> tuple[bytes, str]:
+def _given() -> CostsRequest | None:
     """Ask for a file of costs; return what is in it, unread, and which kind it is."""
     with st.expander("Costs of the models"):
         upload = st.file_uploader(ASKED, type=list(FILE_KINDS), max_upload_size=1, key="costs")
     if upload is None:
-        return b"", ""
+        return None
     if upload.size > MOST_BYTES:
         frame.empty(f"{upload.name} has more than {MOST_BYTES:,} bytes.", TOO_LONG)
-        return b"", ""
-    return upload.getvalue(), "toml" if upload.name.lower().endswith(".toml") else "csv"
+        return None
+    kind = "toml" if upload.name.lower().endswith(".toml") else "csv"
+    return CostsRequest(upload.getvalue(), kind)
 
 
-def _against_wins(rows: Sequence[ModelCost], more: str) -> None:
+def _against_wins(rows: Sequence[ModelRow], costs: Mapping[str, float], more: str) -> None:
     """Show cost against the win rate by the first way of scoring that there is."""
-    by = next(iter(rows[0].win_rate))
+    by = rows[0].by
     drawn = [
-        {"model": row.model, "usd": row.usd, "win_rate": row.win_rate[by]}
+        {"model": row.model, "usd": costs[row.model], "win_rate": row.win_rate}
         for row in rows
-        if known(row.win_rate[by])
+        if row.by == by and row.model in costs and known(row.win_rate)
     ]
     chart = charts.drawn("charts:chart_model_costs", drawn)
     summary = ", ".join(
@@ -262,8 +242,3 @@ def _against_wins(rows: Sequence[ModelCost], more: str) -> None:
         f"{OF_COSTS} Win rates by {by}.{more}",
         f"Cost and win rate: {summary}",
     )
-
-
-def _of_jury(table: Table) -> str:
-    """Return the jury's calls as a table; without any, why there are none."""
-    return tables.of_table(table) if table.groups else tables.noted(table.notes)

@@ -1,12 +1,12 @@
 """The tables of a plan, and those of predictions from a jury."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from calibration.notes import Noted, counted
 from calibration.plan_values import AIMS, EITHER, PanelSizeRow, PlanOptions, PlanRow
-from calibration.tables.numbers import TERMINAL, Typeface, fixed, icc_interval, interval, known
+from calibration.tables.numbers import TERMINAL, Typeface, fixed, interval, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
 
 PANEL_SIZES = TableSpec(
@@ -104,7 +104,7 @@ def means_table(
 
 
 def single_table(rows: Sequence[Noted], level: float, face: Typeface = TERMINAL) -> Table:
-    """Return how single responses are predicted, and how often that held."""
+    """Return how single responses are predicted, and whether the jury is validated."""
     spec = TableSpec(
         f"Single responses ({_share(level)})",
         "benchmark",
@@ -112,16 +112,13 @@ def single_table(rows: Sequence[Noted], level: float, face: Typeface = TERMINAL)
         (
             count("rated\ninstances", "n_calibration"),
             number("half\nwidth", "q"),
-            Column("held-out\ncoverage", _coverage),
             count("predicted", "n_predicted"),
+            Column(
+                "jury\nvalidated", lambda row, _: "yes" if row.validated else "no", is_words=True
+            ),
         ),
     )
     return laid_out(spec, rows, face)
-
-
-def validation_table(rows: Sequence[Noted], face: Typeface = TERMINAL) -> Table:
-    """Return how well the jury agrees with the clinicians, with the notes on all figures."""
-    return laid_out(VALIDATION, rows, face)
 
 
 def _share(level: float) -> str:
@@ -137,28 +134,3 @@ def _mean(heading: str, mean: str, ends: str, between: str) -> Column:
         return fixed(getattr(row, mean), 2, face) + (between.format(text) if text else "")
 
     return Column(heading, cell)
-
-
-def _coverage(row: Any, face: Typeface) -> str:
-    return f"{row.coverage * 100:.0f} % of {row.n_checked}" if row.n_checked else face.none
-
-
-def _of_agreement(show: Callable[[Any, Typeface], str]) -> Callable[[Any, Typeface], str]:
-    return lambda row, face: show(row.agreement, face)
-
-
-def _ends(row: Any, face: Typeface) -> str:
-    return icc_interval(row.low, row.high, 2, face)
-
-
-VALIDATION = TableSpec(
-    "Jury and clinicians",
-    "benchmark",
-    "benchmark",
-    (
-        Column("ICC(C,2)", _of_agreement(lambda row, face: fixed(row.icc, 2, face))),
-        Column("95 %", _of_agreement(_ends)),
-        Column("instances", _of_agreement(lambda row, _: f"{row.n_instances}")),
-        Column("validated", lambda row, _: "yes" if row.validated else "no", is_words=True),
-    ),
-)

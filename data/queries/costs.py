@@ -1,6 +1,6 @@
 """What calls to jurors have cost, by juror and over the study, and what may still be billed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -209,45 +209,6 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
             name: JurorCost(float(usd or 0), calls, calls - priced, ok, is_simulated, read, written)
             for name, is_simulated, calls, usd, priced, ok, read, written in session.exec(query)
         }
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedCalls:
-    """What one juror's stored calls have come to.
-
-    Attributes
-    ----------
-    calls
-        Requests sent, those in vain among them.
-    tokens_in
-        Read by all of them; None where a call does not say.
-    usd
-        Of the calls whose price is known; `unknown` of them have none.
-    """
-
-    juror: str
-    calls: int
-    tokens_in: int | None
-    usd: float
-    unknown: int
-
-
-def recorded_calls(engine: Engine, jurors: Sequence[str]) -> list[RecordedCalls]:
-    """Return what the calls to some jurors have come to; none for a juror without calls."""
-    query = _calls_by_juror(*_call_totals(Attempt)).where(col(Rater.handle).in_(jurors))
-    with reading(engine) as session:
-        return [_recorded(name, *totals) for name, *totals in session.exec(query)]
-
-
-def _call_totals(table: type[Attempt]) -> tuple[Any, ...]:
-    tokens, usd = col(table.tokens_in), col(table.usd)
-    return func.count(), func.count(tokens), func.sum(tokens), func.sum(usd), func.count(usd)
-
-
-def _recorded(
-    name: str, calls: int, known: int, read: int | None, usd: float | None, priced: int
-) -> RecordedCalls:
-    return RecordedCalls(name, calls, read if known == calls else None, usd or 0.0, calls - priced)
 
 
 def _calls_by_juror(*totals: Any) -> Columns:

@@ -1,17 +1,14 @@
 """`medjury analyse models`: the models compared, by clinicians, by the jury, and by the jury corrected."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibration.model_values import ALL_WAYS, PAPER, WAYS
+from calibration.tables.models import WAYS
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
-from data.queries import simulated_raters
 from data.queries.authors import author_names
-from data.queries.costs import recorded_calls
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     Criterion,
@@ -36,27 +33,19 @@ from medjury.cli.output import (
     show_table,
     table_width,
 )
-from medjury.services.model_costs import (
-    JuryCost,
-    ModelCost,
-    jury_cost,
-    model_costs,
-    read_costs,
-    refuse_unknown,
-)
 from medjury.services.models import (
     ModelsRequest,
     ModelsTask,
     compared,
     lift,
     prepared,
+    read_costs,
     refuse_blind,
+    refuse_unknown,
 )
 from medjury.services.record import steered
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from calibration.models import ModelComparison
 
 
@@ -67,17 +56,10 @@ def models(
     by: Annotated[
         str,
         typer.Option(
-            metavar="[clinicians|jury|corrected|paper|all]",
-            help="Whose scores compare the models; corrected: the jury's, by the clinicians'; paper: each "
-            "benchmark's own metric where it was measured, else the jury; all: the first three, and paper where there is such a benchmark.",
+            metavar="[clinicians|jury|corrected|all]",
+            help="Whose scores compare the models; corrected: the jury's, by the clinicians'.",
         ),
     ] = "all",
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="BENCHMARK=METRIC", help="Of paper: the metric that scores a benchmark."
-        ),
-    ] = None,
     criterion: Criterion = None,
     reps: Reps = 2000,
     seed: Seed = 0,
@@ -97,53 +79,28 @@ def models(
     db: Db = None,
 ) -> None:
     """Compare the models: win rates, mean scores, categories, cost. Unblinds."""
-    if by not in (*ALL_WAYS, "all"):
-        raise typer.BadParameter(f"{by!r} is not {', '.join(ALL_WAYS)} or all", param_hint="--by")
-    measured = named_metrics(metric or (), by)
+    if by not in (*WAYS, "all"):
+        raise typer.BadParameter(f"{by!r} is not {', '.join(WAYS)} or all", param_hint="--by")
     if unblind != bool(reason.strip()):
         raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
     who_sits = named_jurors(panel, jurors)
     prices = read_costs(costs) if costs else {}
     engine = study_of(context, db)
     options = AnalysisOptions(jurors=who_sits, criterion=criterion, reps=reps, seed=seed)
-    task = prepared(engine, ModelsRequest(options, WAYS if by == "all" else (by,), measured))
+    task = prepared(engine, ModelsRequest(options, WAYS if by == "all" else (by,)))
     refuse_blind(engine, reason)  # before it is told whether a model is in the study
     refuse_unknown(prices, author_names(engine))
     lift(engine, reason, who)
     with progress("resampling", 1.0) as at:
-        found, not_noted = compared(engine, task, at)
-    of_models, of_jury = model_costs(prices, found.rows), _jury_cost(engine, task.jury)
+        found, not_noted = compared(engine, task, at, prices)
     _print(task, found, who_sits, json_to)
-    _print_costs(of_models, of_jury, json_to)
     say_unnoted(not_noted)
     for line in steered(engine):
         say(line, json_to)
-    write_json(_to_json(task, found, of_models, of_jury), json_to)
+    write_json(_to_json(task, found), json_to)
 
 
-def named_metrics(named: Sequence[str], by: str = PAPER) -> dict[str, str]:
-    """Return benchmark -> metric as --metric names them."""
-    if named and by not in (PAPER, "all"):
-        raise typer.BadParameter("belongs to --by paper or all", param_hint="--metric")
-    pairs = [name.rpartition("=")[::2] for name in named]
-    for name, (benchmark, metric) in zip(named, pairs, strict=True):
-        if not (benchmark and metric):
-            raise typer.BadParameter(f"{name!r} is not BENCHMARK=METRIC", param_hint="--metric")
-    return dict(pairs)
-
-
-def _jury_cost(engine: "Engine", jury: tuple[str, ...]) -> JuryCost | None:
-    """Return what the jury's calls cost, None without a jury."""
-    calls = recorded_calls(engine, jury)
-    return jury_cost(calls, jury, simulated_raters(engine)) if jury else None
-
-
-def _to_json(
-    task: ModelsTask,
-    found: "ModelComparison",
-    of_models: Sequence[ModelCost],
-    of_jury: JuryCost | None,
-) -> dict[str, Any]:
+def _to_json(task: ModelsTask, found: "ModelComparison") -> dict[str, Any]:
     from calibration.json_values import decision_json, json_value
 
     return {
@@ -152,11 +109,8 @@ def _to_json(
         "jury": list(task.jury),
         "benchmarks": list(found.benchmarks),
         "rows": json_value(found.rows),
-        "categories": json_value(found.categories),
         "differences": json_value(found.differences),
-        "costs": {"models": json_value(of_models), "jury": json_value(of_jury)},
         "decision": decision_json(found.decision),
-        "measured": dict(task.measured),
     }
 
 
@@ -175,10 +129,7 @@ def _print(
     say("", json_to)
     if task.silent:
         say(seat_words(task.silent, named=bool(named)), json_to)
-    for name, metric in sorted(task.measured.items()):
-        say(f"{name}: by {metric}", json_to)
-    if task.jury or not task.measured:
-        say(f"jury: {', '.join(task.jury)}" if task.jury else "by clinicians alone", json_to)
+    say(f"jury: {', '.join(task.jury)}" if task.jury else "by clinicians alone", json_to)
     wide = model_table(found.rows, TERMINAL)
     fits = table_width(wide) <= room(json_to)
     show_table(wide if fits else model_table(found.rows, TERMINAL, narrow=True), json_to)
@@ -187,25 +138,6 @@ def _print(
     if pairs := [row for row in found.differences if row.by == decides]:
         show_table(difference_table(pairs, TERMINAL, narrow=True), json_to, notes=False)
         say("", json_to)
-    if by_category := category_table(found.categories, TERMINAL):
+    if by_category := category_table(found.rows, TERMINAL):
         show_table(by_category, json_to, notes=False)
         say("", json_to)
-
-
-def _print_costs(
-    of_models: Sequence[ModelCost], of_jury: JuryCost | None, json_to: Path | None
-) -> None:
-    from calibration.tables.models import model_cost_spec
-    from calibration.tables.numbers import TERMINAL
-    from calibration.tables.spec import laid_out
-
-    if of_models:
-        spec = model_cost_spec([*of_models[0].win_rate])
-        show_table(laid_out(spec, of_models, TERMINAL), json_to)
-    if of_jury is None:
-        return
-    spent = "unknown" if of_jury.usd is None else f"${of_jury.usd:.4f}"
-    more = f" and {of_jury.usd_unknown} calls of unknown price" if of_jury.usd_unknown else ""
-    say(f"the jury's {of_jury.calls} recorded calls cost {spent}{more}", json_to)
-    for note in of_jury.notes:
-        say(f"  {note!s}", json_to)

@@ -44,9 +44,8 @@ ABOUT = (
     "corrected: the jury on all n + N responses, corrected by what clinicians said of n. gain: so "
     "many times n ratings would give clinicians alone that interval. Right if the n are a random "
     "sample of their benchmark.",
-    "Single responses: the jury's composite mapped to the clinicians' scale, -+ q points, q from m "
-    "instances that the map was not fitted on. held-out coverage: of rated responses, by map and q "
-    "made without their instances (5-fold cross-fit).",
+    "Single responses: the jury's composite mapped to the clinicians' scale, -+ half the width, from "
+    "rated instances that the map was not fitted on.",
 )
 
 
@@ -90,8 +89,8 @@ def predict(
 
 
 def _show(predictions: "Predictions", json_to: Path | None) -> None:
-    """Print whether the predictions may be used, who predicts, and the three tables."""
-    from calibration.tables.planning import means_table, single_table, validation_table
+    """Print whether the predictions may be used, who predicts, and the two tables."""
+    from calibration.tables.planning import means_table, single_table
 
     say_unnoted(predictions.unnoted)
     show_decision(predictions.decision, json_to)
@@ -101,9 +100,8 @@ def _show(predictions: "Predictions", json_to: Path | None) -> None:
         say(seat_words(predictions.silent, named=named), json_to)
     rows, level = predictions.rows, predictions.level
     means = fitting(partial(means_table, rows, level), json_to)
-    validation = validation_table(rows)
-    for table in (means, single_table(rows, level), validation):
+    for table in (means, single_table(rows, level)):
         say("", json_to)
-        show_table(table, json_to, notes=table is validation)
+        show_table(table, json_to, notes=table is not means)
     for line in ("", *ABOUT, *predictions.told):
         say(line, json_to)

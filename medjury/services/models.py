@@ -1,19 +1,24 @@
-"""Compare the models of a study, which lifts the blind."""
+"""Compare the models of a study, which lifts the blind; and what the models cost."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.model_values import CLINICIANS, JURY, PAPER, WAYS
-from calibration.values import COMBINED, AnalysisOptions
-from data.errors import BadInput, NotAllowed
+from calibration.tables.models import CLINICIANS, JURY, WAYS
+from calibration.values import COMBINED, NAN, AnalysisOptions
+from data.errors import BadFile, BadRow, NotAllowed, Unknown
+from data.files import read_user_toml
+from data.importers.table import TableFile
 from data.person import is_blind
 from data.queries.authors import authors
 from data.queries.ledger import fingerprint
 from data.queries.record import locked_since
 from data.queries.taxonomy import categories
+from data.safe_text import short
 from data.store.study import unblind as lift_blind
 from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -29,20 +34,14 @@ BLIND = (
     "lock` it when all have rated, or give --unblind with a --reason, which stays in the record and "
     "in every later report"
 )
-MAIN_METRICS = ("exact-match", "medcalc")  # of the paper's closed-ended benchmarks
 
 
 @dataclass(frozen=True, slots=True)
 class ModelsRequest:
-    """What a comparison is asked for: jurors, criterion, reps and seed, and the ways of scoring.
-
-    To all of `WAYS` comes "paper" where a benchmark has a metric of its own. `measured` is of it:
-    benchmark -> its metric; of benchmarks not named it is the one of `MAIN_METRICS`.
-    """
+    """What a comparison is asked for: jurors, criterion, reps and seed, and the ways of scoring."""
 
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     by: tuple[str, ...] = WAYS
-    measured: Mapping[str, str] = field(default_factory=dict, hash=False)  # kept by their hash
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,13 @@ class ModelsTask:
     """A comparison that can be made: its scores, and what is asked of them. No author is known.
 
     The options have the jurors who sit, none where clinicians alone score; `silent` are those who
-    were asked and gave no rating. `measured` is benchmark -> the metric that scores it, of "paper".
+    were asked and gave no rating.
     """
 
     scores: "Scores"
     options: AnalysisOptions
     by: tuple[str, ...]
     silent: tuple[str, ...]
-    measured: Mapping[str, str]
 
     @property
     def jury(self) -> tuple[str, ...]:
@@ -75,47 +73,15 @@ def prepared(engine: Engine, request: ModelsRequest) -> ModelsTask:
     """
     from calibration.models import check_comparison
 
-    by_key = PAPER in request.by or request.by == WAYS
-    scores = scores_of(engine, unrated=set(request.by) == {PAPER}, keyed=by_key)
+    scores = scores_of(engine)
     silent = silent_jurors(engine, scores)
     if request.options.jurors:
         scores = replace(scores, silent=frozenset(silent))
     jury = tuple(dict.fromkeys(request.options.jurors or all_jurors(scores)))
     by = request.by if jury or request.by != WAYS else (CLINICIANS,)
-    main = _main_metrics(scores, jury)
-    is_plain = bool(main) and all(len(names) == 1 for names in main.values())
-    if request.by == WAYS and (request.measured or is_plain):
-        by = (*by, PAPER)
-    measured = _measured(main, request.measured) if PAPER in by else {}
     options = replace(request.options, jurors=() if by == (CLINICIANS,) else jury)
-    check_comparison(scores, options, by, measured)
-    return ModelsTask(scores, options, by, tuple(silent), measured)
-
-
-def _main_metrics(scores: "Scores", jury: Sequence[str]) -> dict[str, list[str]]:
-    """Return benchmark -> those of `MAIN_METRICS` that scored it, where no juror of the jury has rated it."""
-    by_jury = set(scores.ratings.loc[scores.ratings["rater"].isin(list(jury)), "benchmark"])
-    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
-    scored = {
-        (str(benchmark), rater)
-        for benchmark, rater in of_metrics[["benchmark", "rater"]].drop_duplicates().to_numpy()
-    }
-    found = {
-        benchmark: [name for name in MAIN_METRICS if (benchmark, name) in scored]
-        for benchmark in sorted({name for name, _ in scored} - by_jury)
-    }
-    return {benchmark: main for benchmark, main in found.items() if main}
-
-
-def _measured(main: Mapping[str, Sequence[str]], named: Mapping[str, str]) -> dict[str, str]:
-    """Return benchmark -> the metric that scores it: as named, or the main one; BadInput for several."""
-    for benchmark, metrics in main.items():
-        if len(metrics) > 1 and benchmark not in named:
-            raise BadInput(
-                f"{benchmark} was scored by {' and '.join(metrics)}: name one, such as "
-                f"--metric {benchmark}={metrics[0]}"
-            )
-    return {benchmark: metrics[0] for benchmark, metrics in main.items()} | dict(named)
+    check_comparison(scores, options, by)
+    return ModelsTask(scores, options, by, tuple(silent))
 
 
 def lift(engine: Engine, reason: str, who: str) -> None:
@@ -132,11 +98,15 @@ def refuse_blind(engine: Engine, reason: str) -> None:
 
 
 def compared(
-    engine: Engine, task: ModelsTask, tick: Callable[[float], None] = lambda share: None
+    engine: Engine,
+    task: ModelsTask,
+    tick: Callable[[float], None] = lambda share: None,
+    costs: Mapping[str, float] | None = None,
 ) -> "tuple[ModelComparison, str]":
     """Return the comparison of a study whose blind is lifted; the ledger is told of the jury.
 
-    Beside it stands why the jury could not be noted in the ledger of juries tried, or "".
+    `costs` is model -> US dollars. Beside the comparison stands why the jury could not be noted in
+    the ledger of juries tried, or "".
 
     Raises
     ------
@@ -151,16 +121,61 @@ def compared(
         raise NotAllowed(BLIND)
     of = authors(engine), categories(engine)
     with threadpool_limits(1):
-        comparison = compare_models(
-            task.scores, *of, task.options, task.by, measured=task.measured, tick=tick
-        )
-    if not task.jury or {*task.by} <= {JURY, PAPER}:
-        return comparison, ""
+        found = compare_models(task.scores, *of, task.options, task.by, tick)
+    if costs:
+        priced = (replace(row, usd=costs.get(row.model, NAN)) for row in found.rows)
+        found = replace(found, rows=tuple(priced))
+    if not task.jury or task.by == (JURY,):
+        return found, ""
     names = task.scores.benchmarks
     looked = Looked(task.jury, len(task.jury), task.options.criterion or "", METHOD, "")
     entry = replace(
         looked.entry(COMBINED if len(names) > 1 else names[0]),
         fingerprint=fingerprint(task.scores.ratings),
-        n_responses=comparison.n_both,
+        n_responses=found.n_both,
     )
-    return comparison, remembered(engine, [entry])
+    return found, remembered(engine, [entry])
+
+
+def read_costs(path: Path) -> dict[str, float]:
+    """Return model -> US dollars from a CSV file (model, usd) or a TOML file (model = usd).
+
+    Raises
+    ------
+    BadFile, BadRow
+        If it is not such a file, or a cost is no amount from 0 on, or a model stands twice.
+    """
+    rows: list[tuple[str, str, object]]
+    if path.suffix.lower() == ".toml":
+        body = read_user_toml(path, f"costs file {path.name}")
+        rows = [(path.name, model, value) for model, value in body.items()]
+    else:
+        table = TableFile(path)
+        if lost := [name for name in ("model", "usd") if name not in table.columns]:
+            raise BadFile(f"costs file {path.name}: column {lost[0]!r} is missing; {table.header}")
+        rows = [(str(at), cells["model"].strip(), cells["usd"].strip()) for at, cells in table]
+    costs: dict[str, float] = {}
+    for where, model, value in rows:
+        try:
+            usd = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # tried
+        except (TypeError, ValueError, OverflowError):
+            usd = math.nan
+        if not model or not math.isfinite(usd) or usd < 0:
+            raise BadRow(f"{where}: a row needs a model and its cost in US dollars, 0 or more")
+        if model in costs:
+            raise BadRow(
+                f"{where}: the model {short(model)} stands twice; give each its whole cost once"
+            )
+        costs[model] = usd
+    if not costs:
+        raise BadFile(f"costs file {path.name}: names no model")
+    return costs
+
+
+def refuse_unknown(costs: Collection[str], models: Collection[str]) -> None:
+    """Refuse costs of models that the study does not have; which it has stays blind here."""
+    if lost := sorted(set(costs) - set(models)):
+        raise Unknown(
+            f"the costs name {', '.join(lost)}, and no response of this study is by that model: "
+            "write models as in the file that was imported"
+        )

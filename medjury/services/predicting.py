@@ -23,16 +23,11 @@ from medjury.services.scores import jury_named, scores_of, silent_jurors
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What is predicted, and whether it may be used.
+    """What is predicted of what was asked, and whether it may be used.
 
-    Attributes
-    ----------
-    options, level : what was asked
-    rows, responses : as `calibration.predicting.predictions` has them
-    decision : whether they may be used
-    jury, silent : who sits on the jury, and which jurors were asked and gave no rating
-    told : when and why the blind was lifted or the study reopened
-    unnoted : why the jury is not in the ledger, or ""
+    `rows` and `responses` are as `calibration.predicting.predictions` has them; `silent` jurors were
+    asked and gave no rating; `told` is when and why the blind was lifted or the study reopened;
+    `unnoted` is why the jury is not in the ledger, or "".
     """
 
     options: AnalysisOptions
@@ -54,18 +49,12 @@ def predict(
 ) -> Predictions:
     """Return the predictions; the ledger is told that the jury was compared with the clinicians.
 
-    Parameters
-    ----------
-    engine, asked : of which study, and what
-    level : of the intervals, in (0, 1)
-    tick : called with the share of the work done
+    `level` is that of the intervals, in (0, 1); `tick` is called with the share of the work done.
 
     Raises
     ------
-    BadInput
-        If the level is no share, or the study has no juror.
-    Unknown
-        If the study has no such juror, benchmark or criterion.
+    BadInput, Unknown
+        If the level is no share, or the study has no juror; no such juror, benchmark or criterion.
     """
     everything = scores_of(engine)
     silent = silent_jurors(engine, everything)
@@ -76,10 +65,10 @@ def predict(
     checked_jury(scores, options)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         verdicts = verdicts_of(engine, scores, options)
-        rows, responses = predicting.predictions(scores, options, verdicts, level, tick)
+        rows, responses = predicting.predictions(scores, options, verdicts.decisions, level, tick)
     needed = options.min_jurors or len(jury)
     looked = Looked(list(jury), needed, options.criterion or "", options.method, "")
-    unnoted = looked.remember(engine, [row.agreement for row in rows], [], everything.ratings)
+    unnoted = looked.remember(engine, verdicts.rows, [], everything.ratings)
     decision = predicting.decide(rows, verdicts.decisions)
     lifted = tuple(steered(engine))
     return Predictions(
@@ -101,7 +90,7 @@ def to_json(result: Predictions) -> dict[str, Any]:
 def csv_of(responses: pd.DataFrame) -> tuple[list[str], Iterator[list[object]]]:
     """Return the columns of the file, and a row a response: nothing in it is a formula.
 
-    A response's notes become words in `note`, and an instance has its own name.
+    A response's notes become words in `note`.
     """
     table = responses.assign(note=responses["notes"].map(told)).drop(columns="notes")
     return frame_cells(table)

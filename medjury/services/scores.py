@@ -30,18 +30,17 @@ REFERENCES = ("all", "sound")
 BY_KEY = "score"  # criterion on which answers are scored by their key
 
 
-def scores_of(engine: Engine, *, unrated: bool = False, keyed: bool = False) -> "Scores":
+def scores_of(engine: Engine) -> "Scores":
     """Return the study's ratings as the statistics take them, all of one moment.
 
-    `unrated`: also of a study that no clinician has rated; else it is refused.
-    `keyed`: with benchmarks whose answers are scored by a key and by nobody else. They have no
-    part in agreement: no clinician or juror has read one of them, or is to read it.
+    Without benchmarks whose answers are scored by a key and by nobody else: no clinician or juror
+    has read one of them, or is to read it. Raises Unrated where no clinician has rated anything.
     """
     with one_moment(engine):
-        return _scores(engine, unrated, keyed)
+        return _scores(engine)
 
 
-def _scores(engine: Engine, unrated: bool, keyed: bool) -> "Scores":
+def _scores(engine: Engine) -> "Scores":
     from calibration.scores import RubricShape, Scores
 
     used = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
@@ -50,12 +49,12 @@ def _scores(engine: Engine, unrated: bool, keyed: bool) -> "Scores":
         for name, rubric in used.items()
     }
     ratings, responses = ratings_frame(engine), responses_frame(engine)
-    if not unrated and not (ratings["kind"] == "clinician").any():
+    if not (ratings["kind"] == "clinician").any():
         raise Unrated(
             "no clinician has rated anything in this study yet: let them rate (`medjury rate assign`; in the "
             "app: Study, Design) or import ratings made elsewhere (`medjury rate ratings FILE`; Study, Import)"
         )
-    if not keyed and (apart := _keyed(engine, ratings)):
+    if apart := _keyed(engine, ratings):
         ratings, responses = (
             table[~table["benchmark"].isin(apart)].reset_index(drop=True)
             for table in (ratings, responses)

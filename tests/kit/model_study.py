@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
-from calibration.model_values import WAYS, ModelRow
 from calibration.models import compare_models
 from calibration.scores import RubricShape, Scores
+from calibration.tables.models import WAYS, ModelRow
 from calibration.values import AnalysisOptions
 
 SCALE = RubricShape(("accuracy",), 1, 5)
@@ -86,7 +86,7 @@ def compared(scores, authors, categories=None, by=WAYS, **options):
 
 def by_instance(table, column):
     """Return the scores of one benchmark, shape (models, instances), of one response each."""
-    return table.frame.pivot(index="model", columns="instance", values=column).to_numpy()
+    return table.pivot(index="model", columns="instance", values=column).to_numpy()
 
 
 def by_model(found, by):
@@ -100,5 +100,5 @@ def model_row(model="alpha", by="clinicians", **fields):
     )
     counts = {"shared_rank_low": 1, "shared_rank_high": 1}
     counts |= {"n_benchmarks": 2, "n_responses": 9, "n_missing": 21, "n_rated": 9}
-    rest = {"not_told_apart": (), "without": ()}
+    rest = {"not_told_apart": (), "without": (), "categories": {"": 0.5}}
     return ModelRow(**({"model": model, "by": by, **figures, **counts, **rest} | fields))

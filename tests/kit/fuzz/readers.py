@@ -27,7 +27,7 @@ from jury.panel import read_panel
 from jury.parse import parse
 from medjury.cli.assignments import names
 from medjury.cli.record import read_bundle
-from medjury.services.model_costs import read_costs
+from medjury.services.models import read_costs
 
 CUT = b"\n==8<==\n"
 GENERIC = read_rubric("generic")
