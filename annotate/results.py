@@ -104,7 +104,7 @@ class Behind:
 
 @dataclass(frozen=True)
 class ModelsFigures:
-    """A comparison as the screen shows it; the rows are what charts are drawn from.
+    """A comparison as the screen shows it.
 
     `models` has first the rows by the way of scoring that decides, `differences` those alone.
     """
@@ -167,9 +167,7 @@ class ShownRanking:
     jurors : of the jury that the decision names; () where it names none
     by_size, ranking, front : the best of each size, the first `MOST_JURIES`, the best for their cost
     notes : what must be known beside the tables
-    first : rows of `charts.chart_first`
-    costs : rows of `charts.chart_jury_costs`, of every jury of known cost
-    without_cost : how many juries have none
+    without_cost : how many juries are of unknown cost
     csv : every jury
     """
 
@@ -179,8 +177,6 @@ class ShownRanking:
     ranking: Table
     front: Table
     notes: tuple[str, ...]
-    first: Sequence[Row]
-    costs: Sequence[Row]
     without_cost: int
     csv: str
 

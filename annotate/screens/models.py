@@ -9,14 +9,14 @@ from concurrent.futures import Future
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, tables, worker
+from annotate import tables, worker
 from annotate.results import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
-from calibration.model_values import CLINICIANS, CategoryRow, ModelRow
-from calibration.tables.models import MEANING, NO_CATEGORY
-from calibration.tables.numbers import fixed, known
+from calibration.model_values import CLINICIANS
+from calibration.tables.models import MEANING, category_table
+from calibration.tables.numbers import known
 from calibration.tables.spec import Table
 from data import queries
 from data.errors import MedjuryError
@@ -29,18 +29,6 @@ from medjury.services.models import ModelsRequest, lift
 ABOUT = (
     "Which model is better? By the clinicians' ratings, by the jury's, and by the jury's ratings "
     "corrected by the clinicians'."
-)
-WAYS = {
-    "clinicians": "clinicians",
-    "jury": "jury",
-    "corrected": "jury corrected",
-    "paper": "metric or jury",
-}
-KINDS = ("win rate", "macro-average")
-TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}
-OF_RANKING = (
-    "{} of each model by each way of scoring. A line is the 95 % interval over instances; a point "
-    "without a line has none, or one without width."
 )
 CORRECTED = (
     "Corrected: the jury's means plus the difference between clinicians and jury on "
@@ -68,7 +56,6 @@ ASKED = "What each model cost to run: a CSV file with the columns model, usd (op
 NONE_GIVEN = "The study does not know what the models cost: upload a file above to see cost beside win rates."
 TOO_LONG = "A file of costs has one line per model; nothing of this one was read."
 OF_SIMULATED = " Some raters are simulated."
-OF_COSTS = "Each point is a model: the higher, the more often it wins; the further left, the less it costs."
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -88,85 +75,14 @@ def show(engine: Engine, person: Person) -> None:
     st.html(tables.of_decision(figures.decision))
     if standing.simulated and figures.decision.kind is not DecisionKind.SIMULATED:
         st.html(paragraph(frame.SIMULATED))
-    meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(figures.rows) else MEANING
+    is_corrected = any(row.by == "corrected" for row in figures.rows)
+    meaning = f"{MEANING} {CORRECTED}" if is_corrected else MEANING
     st.html(tables.of_table(figures.models) + caption(meaning))
     if figures.differences is not None:
         st.html(tables.folded(figures.differences.caption, tables.of_table(figures.differences)))
-    _ranking(figures.rows)
-    _by_category(figures.categories)
+    if by_category := category_table(figures.categories):
+        st.html(tables.of_table(by_category))
     show_costs(engine, person, figures)
-
-
-def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:
-    """Return the ways of scoring of some rows, in the order in which they are named."""
-    return [way for way in WAYS if any(row.by == way for row in rows)]
-
-
-def _ranking(rows: Sequence[ModelRow]) -> None:
-    """Show win rates or macro-averages with their intervals; which ones stands in the URL."""
-    kind = st.radio("Drawn", KINDS, key="drawn", horizontal=True, bind="query-params")
-    kind = kind if kind in KINDS else KINDS[0]
-    drawn = [_drawn(row, kind) for row in rows]
-    chart = charts.drawn("charts:chart_ranking", drawn, TITLES[kind])
-    summary = ", ".join(
-        f"{point['model']} {fixed(point['value'], 2)} by {point['by']}" for point in drawn
-    )
-    words = OF_RANKING.format(kind.capitalize())
-    charts.show(chart, "models-ranked", words, f"{kind.capitalize()}: {summary}")
-
-
-def _drawn(row: ModelRow, kind: str) -> dict[str, str | float | None]:
-    """Return what is drawn of a model."""
-    figures = (row.win_rate, row.win_rate_low, row.win_rate_high)
-    if kind == "macro-average":
-        figures = (row.macro_average, row.low, row.high)
-    value, low, high = map(_or_none, figures)
-    return {"model": row.model, "by": row.by, "value": value, "low": low, "high": high}
-
-
-def _by_category(rows: Sequence[CategoryRow]) -> None:
-    """Show each model's mean in each category, by one way of scoring."""
-    scorings = _ways(rows)
-    if not scorings:
-        return
-    by = st.radio(
-        "Categories, as scored by",
-        scorings,
-        key="by",
-        horizontal=True,
-        bind="query-params",
-        format_func=lambda way: WAYS[way],
-    )
-    by = by if by in scorings else scorings[0]
-    own = [row for row in rows if row.by == by]
-    cells = [
-        {"model": row.model, "place": row.category or NO_CATEGORY, "value": _or_none(row.mean)}
-        | {"rests": _rests_on(row)}
-        for row in own
-    ]
-    chart = charts.drawn("charts:chart_heatmap", cells, "Mean on 0 to 1")
-    summary = ", ".join(
-        f"{cell['model']} in {cell['place']} {fixed(cell['value'], 2)}" for cell in cells
-    )
-    words = f"Mean score of each model in each category, by {WAYS[by]}; the darker, the higher."
-    listed = [_listed(row) for row in own]
-    charts.show(chart, "models-by-category", words, f"Means on 0 to 1: {summary}", listed)
-
-
-def _rests_on(row: CategoryRow) -> str:
-    """Return which benchmarks of its category a mean lacks."""
-    return f"without {', '.join(row.without)}" if row.without else "all benchmarks"
-
-
-def _listed(row: CategoryRow) -> dict[str, str | float | None]:
-    """Return what the table under the chart says of a mean."""
-    ends = {"mean": _or_none(row.mean), "low": _or_none(row.low), "high": _or_none(row.high)}
-    labels = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
-    return labels | {"responses": row.n, "rests": _rests_on(row)}
-
-
-def _or_none(value: float) -> float | None:
-    return value if known(value) else None
 
 
 def is_lifted(engine: Engine, person: Person, standing: StudyStanding) -> bool:
@@ -247,21 +163,17 @@ def _given() -> tuple[bytes, str]:
 def _against_wins(rows: Sequence[ModelCost], more: str) -> None:
     """Show cost against the win rate by the first way of scoring that there is."""
     by = next(iter(rows[0].win_rate))
-    drawn = [
+    shown = [
         {"model": row.model, "usd": row.usd, "win_rate": row.win_rate[by]}
-        for row in rows
+        for row in sorted(rows, key=lambda row: -row.win_rate[by])
         if known(row.win_rate[by])
     ]
-    chart = charts.drawn("charts:chart_model_costs", drawn)
-    summary = ", ".join(
-        f"{point['model']} {point['usd']:g} USD, {point['win_rate']:.2f}" for point in drawn
-    )
-    charts.show(
-        chart,
-        "models-cost",
-        f"{OF_COSTS} Win rates by {by}.{more}",
-        f"Cost and win rate: {summary}",
-    )
+    columns = [
+        tables.words("Model", "model"),
+        tables.number("US dollars", "usd", 4),
+        tables.number("Win rate", "win_rate"),
+    ]
+    st.html(tables.table(shown, columns, f"Cost, and win rate by {by}.{more}"))
 
 
 def _of_jury(table: Table) -> str:

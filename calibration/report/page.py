@@ -20,7 +20,7 @@ from calibration.decision import LIKE_THESE
 from calibration.headlines import INTENDED, LIKE, MAY, MISSING, Z, may_not, protocol_facts
 from calibration.notes import Noted, counted, listed, noted, simulated_in
 from calibration.report import charts
-from calibration.report.charts import KINDS, LOWEST, is_binned, svg
+from calibration.report.charts import KINDS, LOWEST, svg
 from calibration.report.content import Content, Costs, CriterionRow, Study, of_criterion
 from calibration.scope import AgreementRow, CliniciansRow
 from calibration.tables import agreement, jurors
@@ -74,7 +74,7 @@ def plain(name: str) -> str:
     return "".join(one if one.isascii() and one.isalnum() else f"_{ord(one)}" for one in name)
 
 
-Block = Table | Figure | tuple[Figure, ...] | list[Fact]
+Block = Table | Figure | list[Fact]
 MOST_OUTLYING = 5
 UNTESTED = (
     "Bias towards single models is not tested, because {}. The jury may favour responses by its own "
@@ -156,7 +156,6 @@ def _environment() -> Environment:
     environment.tests |= {
         "table": lambda block: isinstance(block, Table),
         "figure": lambda block: isinstance(block, Figure),
-        "figures": lambda block: isinstance(block, tuple),
     }
     filters: dict[str, Callable[..., str]] = {
         "drawing": lambda figure: Markup(svg(figure.chart, figure.anchor, figure.alt)),  # noqa: S704 vl-convert escapes
@@ -324,8 +323,7 @@ def _agreement(content: Content) -> Iterator[Block]:
         yield laid_out(agreement.CRITERIA, rows, grouped=len(content.benchmarks) > 1)
     for benchmark in content.shown:
         yield from intervals(content, benchmark)
-        if pair := tuple(_points_charts(content, benchmark)):
-            yield pair
+        yield from _scatter(content, benchmark)
 
 
 def _held(content: Content) -> Iterator[Block]:
@@ -343,7 +341,8 @@ def _influence(content: Content) -> Iterator[Block]:
     for benchmark in content.shown:
         if far := _outliers(content, benchmark):
             yield _of_one(agreement.OUTLIERS, far, content, benchmark=benchmark)
-        yield from _distributions_chart(content, benchmark)
+    given = content.of("distributions", *content.shown)
+    yield from _of_shown(jurors.DISTRIBUTIONS, given, content)
     missing = content.of("missing", *content.shown)
     yield from _of_shown(agreement.MISSING, missing, content)
 
@@ -525,54 +524,20 @@ def intervals(content: Content, benchmark: str) -> Iterator[Figure]:
     yield Figure("intervals", benchmark, charts.chart_intervals(rows), caption, alt, rows)
 
 
-def _points_charts(content: Content, benchmark: str) -> Iterator[Figure]:
-    """Yield the two charts in points of the scale: scatter, and Bland and Altman's."""
+def _scatter(content: Content, benchmark: str) -> Iterator[Figure]:
+    """Yield the jury's means against the clinicians', in points."""
     pair = content.paired.get(benchmark)
     if pair is None or not len(pair.jury):
         return
-    n = len(pair.jury)
-    size = "counted in cells: the darker, the more" if is_binned(n) else "larger where several lie"
-    about = f"{_of(content, benchmark)}{whole(n)} responses, means in points of the scale, {size}."
+    n = whole(len(pair.jury))
     yield Figure(
         "scatter",
         benchmark,
         charts.chart_scatter(pair.clinicians, pair.jury),
-        f"{about} On the dashed line jury and clinicians are equal.",
-        f"{whole(n)} responses: the jury's mean against the clinicians' mean, in points",
+        f"{_of(content, benchmark)}{n} responses, means in points of the scale, larger where several "
+        "lie. On the dashed line jury and clinicians are equal.",
+        f"{n} responses: the jury's mean against the clinicians' mean, in points",
     )
-    rows = content.of("other_measures", benchmark)
-    far = next((row for row in rows if row.scorer == "jury"), None)
-    names = ("bias", "limits_low", "limits_high")
-    bias, low, high = (float(getattr(far, name, np.nan)) for name in names)
-    yield Figure(
-        "difference",
-        benchmark,
-        charts.chart_bland_altman(pair.clinicians, pair.jury, bias, (low, high)),
-        f"{about} Bland and Altman: above 0 the jury is more generous. If the differences are "
-        "normally distributed, 95 % of them lie between the two limits.",
-        "Bland and Altman: jury minus clinicians against the mean of both, in points; "
-        f"bias {fixed(bias)}, limits of agreement {interval(low, high) or 'undefined'}",
-    )
-
-
-def _distributions_chart(content: Content, benchmark: str) -> Iterator[Figure]:
-    """Yield how clinicians and jurors use the scale."""
-    rows = [
-        {"criterion": row.criterion, "counts": row.counts}
-        | {"label": marked("Clinicians" if row.rater == "clinicians" else scorer(row.rater), row)}
-        for row in content.of("distributions", benchmark)
-        if row.rater != "jury" and row.counts
-    ]
-    if rows:
-        yield Figure(
-            "scale",
-            benchmark,
-            charts.chart_distributions(rows),
-            f"{_of(content, benchmark)}Scores as they were given, by criterion: the darker, the "
-            "higher. Hidden repeats and replicates are counted too. Grey: between the points of the scale.",
-            "Share of each score by rater and criterion",
-            [{**row, "counts": ""} | dict(row["counts"]) for row in rows],
-        )
 
 
 def _interval(label: str, row: AgreementRow) -> dict[str, Any]:
