@@ -36,7 +36,7 @@ from calibration.json_values import json_row, json_value
 from calibration.jury_decisions import recommended_jurors
 from calibration.notes import simulated_in
 from calibration.report.charts import chart_periods
-from calibration.report.page import Figure, in_points, intervals, sections, sensitivity
+from calibration.report.page import Figure, intervals, sections
 from calibration.report.page import Section as ReportSection
 from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.juries import COMPARISON, RANKING, juries_tried, legend
@@ -104,12 +104,9 @@ def agreement_details(
 ) -> Behind:
     """Return what stands behind the answer."""
     content = content_of(engine, detailed(engine, question, tick))
-    last = content.benchmarks[-1]
     report_sections = sections(content)
     parts = [_section(section) for section in report_sections]
     return Behind(
-        in_points(content, last),
-        sensitivity(content, last),
         juries_tried(content.study.tried),
         content.check_line,
         {section.number: section for section in parts},
@@ -120,7 +117,12 @@ def agreement_details(
             if isinstance(block, Figure)
         ],
         [
-            Pair(name, pair.responses, tuple(pair.clinicians.tolist()), tuple(pair.jury.tolist()))
+            Pair(
+                name,
+                tuple(pair.index),
+                tuple(pair["clinicians"].tolist()),
+                tuple(pair["jury"].tolist()),
+            )
             for name, pair in content.paired.items()
         ],
     )

@@ -88,13 +88,11 @@ class HomeFigures:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What stands behind the answer: points of the scale, sections, charts, pairs of means.
+    """What stands behind the answer: sections, charts, pairs of means.
 
     `checked` says how far pingouin's ICCs are from those of the table.
     """
 
-    points: str
-    hangs: str
     tried: int
     checked: str
     sections: Mapping[str, Section]

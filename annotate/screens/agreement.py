@@ -155,8 +155,7 @@ def _overview(answer: Answer, later: Later) -> None:
     if behind is None:
         return
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
-    lines = filter(None, (behind.points, behind.hangs, luck))
-    said.html("".join(map(lead, lines)) + caption(behind.checked))
+    said.html((lead(luck) if luck else "") + caption(behind.checked))
 
 
 def _before_a_jury(answer: Answer, later: Later) -> None:

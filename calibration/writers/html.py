@@ -44,6 +44,7 @@ def html_page(title: str, body: str) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{csp}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
         '<meta name="referrer" content="no-referrer"><meta name="robots" content="noindex">'
         f"<title>{escaped(title)}</title><style>{style}</style></head><body><main>{body}</main>"
         "</body></html>\n"

@@ -38,7 +38,7 @@ from data.schema import now
 from medjury.services.improvement import Outcome
 from medjury.services.methods import methods_section, readings_of, unread
 from medjury.services.record import protocol_of
-from medjury.services.reports import SOFTWARE, juror_of_report
+from medjury.services.reports import SOFTWARE, with_hash
 
 if TYPE_CHECKING:
     from calibration.detection import DetectionRow
@@ -288,4 +288,4 @@ def juror_settings(
         profile = profiles[name]
         told = (f"{key} {profile[key]}" for key in SETTINGS if profile.get(key) not in (None, ""))
         yield word("juror_settings", ", ".join(told) or "none but the model", name)
-        yield hashed("juror_settings", juror_of_report(name, profile).sha256, name)
+        yield hashed("juror_settings", with_hash(profile)["sha256"], name)

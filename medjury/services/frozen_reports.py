@@ -1,10 +1,8 @@
 """Frozen reports: keeping a calibration as it is, and what each found and changed over time."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -150,18 +148,16 @@ def keep_report(
 
 def _made_with(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]:
     """Return what a report holds beside the figures: on what, by whom and with what."""
-    profiles = {
-        juror: {
-            "profile": dict(profile),
-            "sha256": sha256(json.dumps(dict(profile), sort_keys=True).encode()).hexdigest(),
-        }
-        for juror, profile in sorted(juror_profiles(engine, jury).items())
-    }
+    from medjury.services.reports import with_hash
+
     return {
         "name": name,
         "version": version("medjury"),
         "jury": sorted(jury),
-        "jurors": profiles,
+        "jurors": {
+            juror: {"profile": dict(profile), "sha256": with_hash(profile).get("sha256")}
+            for juror, profile in sorted(juror_profiles(engine, jury).items())
+        },
         "rubrics": {
             benchmark.name: {
                 "name": benchmark.rubric.name,
