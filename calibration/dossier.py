@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 from calibration.decision import Decision
 from calibration.json_values import decision_json, json_value
 from calibration.notes import listed
-from calibration.tables.numbers import PAGE, Typeface, fixed, icc_interval, whole
+from calibration.tables.numbers import fixed, icc_interval, whole
 from data.guidelines import EvidenceCode, Guideline, GuidelineItem
 from data.safe_text import in_markdown
 
 if TYPE_CHECKING:
     from calibration.tables.spec import Table
 
-REPS = 2000
 BLIND = "The study was blind when this was made: nothing here tells who wrote which response."
 UNBLINDED = "The study had been unblinded when this was made."
 
@@ -35,7 +34,7 @@ class ItemStatus(StrEnum):
     AUTHORS = "authors"
 
 
-STATUS: Mapping[ItemStatus, str] = {
+STATUS = {
     ItemStatus.DONE: "Done",
     ItemStatus.PARTLY: "Partly done",
     ItemStatus.NOT_DONE: "Not done",
@@ -46,12 +45,9 @@ SIMULATED_WHY = (
     "Nobody stands behind {}. Figures that rest on them show how the tool works, and no more; no "
     "item is done by them."
 )
-# What a figure is of; those that are no counts have their decimals in DECIMALS.
-FIGURES: Mapping[str, str] = {
-    "responses": "Responses",
-    "instances": "Instances",
+# What a figure, a date, a word or a hash is of, where its name alone does not say it.
+LABELS = {
     "models": "Models that wrote them",
-    "benchmarks": "Benchmarks",
     "clinicians": "Clinicians who rated",
     "specialty": "Clinicians of specialty",
     "readings": "Readings by clinicians",
@@ -84,58 +80,24 @@ FIGURES: Mapping[str, str] = {
     "usd_unknown": "Calls of unknown price",
     "events": "Events in the record",
     "improvements": "Times a jury learned",
-}
-ICCS = ("jury_icc", "clinician_icc", "like_for_like", "metric_icc")
-DECIMALS = dict.fromkeys((*ICCS, "decision_estimate", "margin", "sensitivity"), 2) | {"usd": 4}
-WORDS: Mapping[str, str] = {
-    "rubric": "Rubric",
     "criteria": "Criteria of rubric",
     "juror": "Model of juror",
     "juror_settings": "Settings of juror",
     "first_call": "First answer of a juror",
     "last_call": "Last answer of a juror",
-    "protocol": "Protocol",
     "protocol_set": "Protocol fixed on",
     "prespecified": "Fixed before any clinician rated, on",
     "description": "Text clinicians were told",
     "record_head": "Head of the record",
-    "locked": "Locked",
-    "decision": "Decision",
     "version": "Version of",
-    "agreement_table": "Agreement table",
     "outcome": "Outcome of learning",
 }
-OUTCOMES: Mapping[str, str] = {
+ICCS = ("jury_icc", "clinician_icc", "like_for_like", "metric_icc")
+DECIMALS = dict.fromkeys((*ICCS, "decision_estimate", "margin", "sensitivity"), 2) | {"usd": 4}
+OUTCOMES = {
     "better": "the rubric that was learned is better on responses kept apart",
     "not_shown": "not shown to be better on responses kept apart",
     "none_better": "no other rubric was better",
-}
-MISSING: Mapping[EvidenceCode, str] = {
-    EvidenceCode.AGREEMENT: "no figure of jury and clinicians with an interval",
-    EvidenceCode.ALLOCATION: "nothing was allocated here",
-    EvidenceCode.BLINDING: "no reading was made in the rating page",
-    EvidenceCode.CLINICIANS: "no clinician has rated",
-    EvidenceCode.CLINICIAN_AGREEMENT: "no figure of clinicians among each other with an interval",
-    EvidenceCode.COSTS: "no call to a juror was made here",
-    EvidenceCode.DECISION: "no decision can be made",
-    EvidenceCode.DESCRIPTION: "clinicians had no pages of instructions here",
-    EvidenceCode.DETECTION: "no figure of unsafe responses: clinicians found none, or no criterion is critical",
-    EvidenceCode.IMPROVEMENT: "no jury has learned, or learning was stopped",
-    EvidenceCode.JURORS: "no juror has rated",
-    EvidenceCode.LIKE_FOR_LIKE: "no like-for-like figure of jury and clinicians with an interval",
-    EvidenceCode.METRICS: "no metric with an interval of its agreement",
-    EvidenceCode.MISSING: "nothing was rated that could be missing",
-    EvidenceCode.PROTOCOL: "no protocol was fixed",
-    EvidenceCode.READINGS: "no clinician has rated",
-    EvidenceCode.RECORD: "the record is empty",
-    EvidenceCode.RESPONSES: "no responses",
-    EvidenceCode.RUBRICS: "no rubric is used",
-    EvidenceCode.SOFTWARE: "the version is not known",
-    EvidenceCode.TABLE: "no agreement table",
-    EvidenceCode.INFERENCE: "no call to a juror was made here, so its day is not known",
-    EvidenceCode.JUROR_SETTINGS: "settings of a juror are not known",
-    EvidenceCode.PRESPECIFIED: "no protocol was fixed before clinicians rated",
-    EvidenceCode.TRAINING: "no training round",
 }
 
 
@@ -145,7 +107,7 @@ class Evidence:
 
     Attributes
     ----------
-    name : what it is a figure or hash of: one of `FIGURES` or `WORDS`
+    name : what it is a figure or hash of; `LABELS` has its words
     of : whom or what it is about: a juror or a rubric; "" where it is the study
     value, low, high : a figure with its 95 % interval where it has one; None where undefined
     text : a date, a word, or the SHA-256
@@ -216,14 +178,6 @@ class Dossier:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DossierQuestion:
-    """Which of `data.guidelines.GUIDELINES` to fill in, and with how many resamples."""
-
-    guideline: str
-    reps: int = REPS
-
-
 def dossier_items(
     items: Sequence[GuidelineItem],
     evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
@@ -282,18 +236,21 @@ def _evidence_json(one: Evidence) -> dict[str, Any]:
     return {name: value for name, value in whole.items() if name in kept or value not in (None, "")}
 
 
-def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
+def evidence_words(one: Evidence) -> str:
     """Return what answers an item, in one line."""
-    of = f" {one.of}" if one.of else ""
-    if one.name in WORDS:
-        text = OUTCOMES[one.text] if one.name == "outcome" else one.text
-        return f"{WORDS[one.name]}{of}: {'SHA-256 ' if one.kind == 'hash' else ''}{text}"
-    label, digits = FIGURES[one.name], DECIMALS.get(one.name, 0)
+    label = LABELS.get(one.name, one.name.capitalize().replace("_", " "))
+    head, digits = f"{label}{f' {one.of}' if one.of else ''}: ", DECIMALS.get(one.name, 0)
+    if one.text:
+        return (
+            head
+            + ("SHA-256 " if one.kind == "hash" else "")
+            + (OUTCOMES[one.text] if one.name == "outcome" else one.text)
+        )
     if one.value is None:
-        return f"{label}{of}: undefined"
-    value = fixed(one.value, digits, face) if digits else whole(int(one.value), face)
-    interval = icc_interval(one.low, one.high, digits, face)
-    return f"{label}{of}: {value}{f' (95 % interval {interval})' if interval else ''}"
+        return f"{head}undefined"
+    interval = icc_interval(one.low, one.high, digits)
+    value = fixed(one.value, digits) if digits else whole(int(one.value))
+    return f"{head}{value}{f' (95 % interval {interval})' if interval else ''}"
 
 
 def dossier_html(dossier: Dossier) -> str:
@@ -365,7 +322,8 @@ def _items(dossier: Dossier) -> Iterator[str]:
             yield f"### {in_markdown(filled.item.number)} {in_markdown(filled.item.about)}"
             yield f"**{STATUS[filled.status]}**{mark}"
             lines = [*map(evidence_words, filled.evidence)]
-            lines += [f"Not done: {MISSING[code]}" for code in filled.missing]
+            if absent := ", ".join(code.value.replace("_", " ") for code in filled.missing):
+                lines.append(f"This study has nothing on: {absent}")
             if filled.item.by_authors and filled.status is not ItemStatus.AUTHORS:
                 lines.append("The authors must add to this")
             if lines:

@@ -53,7 +53,8 @@ SENSITIVITY_LEAD = (
 )
 JUROR_LEAD = (
     "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
-    "of the same responses; what a juror adds is the jury's ICC minus that of the jury without it."
+    "of the same responses; what a juror adds is the jury's ICC minus that of the jury without it. "
+    "Where self-preference is not known, the jury may favour its own models without any sign here."
 )
 UNSAFE_LEAD = (
     "ICC says nothing about single responses: a jury may agree well and still miss an unsafe one. Missed "
@@ -218,11 +219,13 @@ def sections(content: Content) -> list[Section]:
         tables = [_of_one(SUBGROUPS, rows, content) for rows in own if rows]
         found.append(("12", "Subgroups", SUBGROUP_LEAD, tables))
     found.append(("A", "Every scorer on every benchmark", "", [agreed, *check]))
-    helps: dict[str, str] = {}
+    headings: dict[str, dict[str, None]] = {}
     for *_, blocks in found:
         for block in blocks:
-            helps |= block.help if isinstance(block, Table) else {}
-    terms = [[*definitions(content), *helps.items()]]
+            for heading, told in block.help.items() if isinstance(block, Table) else ():
+                headings.setdefault(told, {})[heading] = None
+    helps = [(", ".join(own), told) for told, own in headings.items()]
+    terms = [[*definitions(content), *helps]]
     return [Section(*one[:3], one[3] or (terms if one[0] == "9" else [])) for one in found]
 
 

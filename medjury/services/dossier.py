@@ -15,7 +15,6 @@ from sqlalchemy import Engine
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.dossier import (
     Dossier,
-    DossierQuestion,
     Evidence,
     dossier_items,
     figure,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from calibration.scope import AgreementRow
     from medjury.services.calibrate import Calibration
 
+REPS = 2000
 SHARED_BY = 2  # clinicians whose readings of one response tell how far they agree
 SETTINGS = ("provider", "temperature", "max_tokens", "effort", "schema")
 SAID_OF_JURY = (
@@ -58,8 +58,8 @@ Coded = tuple[Code, Evidence]
 Found = dict[Code, tuple[Evidence, ...]]
 
 
-def dossier(engine: Engine, question: DossierQuestion, tick: Tick | None = None) -> Dossier:
-    """Return a guideline filled in from a study, analysed as its protocol says where there is one.
+def dossier(engine: Engine, name: str, tick: Tick | None = None, *, reps: int = REPS) -> Dossier:
+    """Return the guideline of a name, filled in from a study that is analysed as its protocol says.
 
     The jury that is looked at is noted in the ledger.
 
@@ -70,9 +70,9 @@ def dossier(engine: Engine, question: DossierQuestion, tick: Tick | None = None)
     """
     from calibration.writers.agreement_table import agreement_table
 
-    chosen, counts = guideline(question.guideline), facts(engine)
-    calibration = calibrated(engine, question.reps, tick)
-    simulated = tuple(name for kind in counts.raters.values() for name in kind.simulated)
+    chosen, counts = guideline(name), facts(engine)
+    calibration = calibrated(engine, reps, tick)
+    simulated = tuple(one for kind in counts.raters.values() for one in kind.simulated)
     filled = Dossier(
         chosen,
         dossier_items(chosen.items, evidence_of(engine, counts, calibration), simulated),
@@ -95,13 +95,11 @@ def dossier(engine: Engine, question: DossierQuestion, tick: Tick | None = None)
     )
 
 
-def dossier_files(
-    engine: Engine, question: DossierQuestion, tick: Tick | None = None
-) -> dict[str, str]:
+def dossier_files(engine: Engine, name: str, tick: Tick | None = None) -> dict[str, str]:
     """Return file ending -> content of a dossier that is filled in now."""
     from calibration.dossier import dossier_html, dossier_markdown
 
-    made = dossier(engine, question, tick)
+    made = dossier(engine, name, tick)
     return {".html": dossier_html(made), ".md": dossier_markdown(made)}
 
 
