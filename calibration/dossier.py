@@ -257,11 +257,11 @@ def dossier_html(dossier: Dossier) -> str:
     """Return a dossier as a page of its own; it asks no other place for anything."""
     from markdown_it import MarkdownIt
 
-    from calibration.writers.html import REPORT, html_page, html_table
+    from calibration.writers import html_page, html_table
 
     render = MarkdownIt("commonmark", {"html": False}).render
     name = f"{'SIMULATED. ' if dossier.simulated else ''}{dossier.guideline.title} dossier"
-    table = html_table(dossier.table, REPORT) if dossier.table else ""
+    table = html_table(dossier.table) if dossier.table else ""
     results = f"<h2>Results{_mark(dossier)}</h2>{table}" if table else ""
     first, items = ("\n\n".join(part(dossier)) for part in (_front, _items))
     return html_page(name, render(first) + results + render(items))
@@ -269,10 +269,10 @@ def dossier_html(dossier: Dossier) -> str:
 
 def dossier_markdown(dossier: Dossier) -> str:
     """Return a dossier as Markdown, a heading an item; what is simulated is said at every heading."""
-    from calibration.writers.agreement_table import table_markdown
+    from calibration.writers import markdown
 
     table = dossier.table
-    results = [f"## Results{_mark(dossier)}", table_markdown(table).rstrip()] if table else []
+    results = [f"## Results{_mark(dossier)}", markdown(table).rstrip()] if table else []
     return "\n\n".join([*_front(dossier), *results, *_items(dossier)]) + "\n"
 
 

@@ -37,7 +37,7 @@ from calibration.report import charts
 from calibration.report.page import page
 from calibration.scope import AgreementRow
 from calibration.shared_notes import ALONE_HAS_CRITERION
-from calibration.writers.agreement_table import latex, markdown
+from calibration.writers import agreement_table, latex, markdown
 from data.database import open_study
 from data.errors import BadFile
 from data.importers.redcap import forms
@@ -118,7 +118,7 @@ def test_markdown_shows_every_name_as_it_is_and_has_no_link_picture_list_or_html
     laid: Trap,
 ) -> None:
     rows = table_of(laid)
-    seen = shown(markdown(rows, "how"))
+    seen = shown(markdown(agreement_table(rows, "how")))
     for one in laid.names():
         assert visible(one) in seen, one
 
@@ -156,7 +156,7 @@ def tex_words(source: str) -> str:
 
 
 def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid: Trap) -> None:
-    body = tex_words(latex(table_of(laid), "how"))
+    body = tex_words(latex(agreement_table(table_of(laid), "how")))
     assert "\\textbackslash{}input\\{" in body
     assert "U+202E" in body
 
@@ -164,7 +164,9 @@ def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid: Tra
 @pytest.mark.slow
 @pytest.mark.skipif(not PDFLATEX, reason="pdflatex is not installed")
 def test_pdflatex_opens_and_runs_nothing_though_it_may(laid: Trap, tmp_path: Path) -> None:
-    table = latex([one for one in table_of(laid) if one.benchmark.isascii()], "how")
+    table = latex(
+        agreement_table([one for one in table_of(laid) if one.benchmark.isascii()], "how")
+    )
     head = "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs}"
     (tmp_path / "t.tex").write_text(f"{head}\\begin{{document}}\n{table}\\end{{document}}\n")
     done = subprocess.run(

@@ -26,7 +26,7 @@ from calibration.tables.numbers import fixed, interval, known, marked, money, pl
 from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
 from calibration.tables.spec import ICC_WORDS, Table, TableSpec, laid_out
 from calibration.values import COMBINED
-from calibration.writers.html import REPORT, html_page, html_table
+from calibration.writers import html_page, html_table
 
 MISSED = ("misses_above", "misses_reach", "misses_within", "none_unsafe")
 NONE_CRITICAL = "No criterion is critical in the protocol or in the rubric."
@@ -132,7 +132,7 @@ def page(content: Content) -> str:
     filters: dict[str, Callable[..., str]] = {
         "drawing": lambda figure: Markup(svg(figure.chart, figure.anchor, figure.alt)),  # noqa: S704 vl-convert escapes
         "prose": lambda text: Markup(CODE.sub(r"<code>\1</code>", str(escape(text)))),  # noqa: S704 escaped
-        "html_table": lambda table: Markup(html_table(table, REPORT)),  # noqa: S704 every text is escaped
+        "html_table": lambda table: Markup(html_table(table)),  # noqa: S704 every text is escaped
         "listed": listed,
     }
     environment.filters |= filters

@@ -68,7 +68,7 @@ def dossier(engine: Engine, name: str, tick: Tick | None = None, *, reps: int = 
     Unknown
         If there is no such guideline.
     """
-    from calibration.writers.agreement_table import agreement_table
+    from calibration.writers import agreement_table
 
     chosen, counts = guideline(name), facts(engine)
     calibration = calibrated(engine, reps, tick)

@@ -39,18 +39,17 @@ def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
         return page(content_of(engine, calibration))
     options = calibration.question.options
     if form == "csv":
-        from calibration.writers.agreement_table import table_csv
+        from calibration.writers import table_csv
 
         settings = {"method": options.method, "reps": options.reps, "seed": options.seed}
         return table_csv(calibration.rows, settings)
-    from calibration.writers import agreement_table
+    from calibration.writers import agreement_table, latex, markdown
 
     scope = f", criterion {options.criterion}" if options.criterion else ""
     scope += f", {calibration.readings.named} readings" if calibration.readings.named else ""
     how_made = f"Method {options.method}{scope}; 95 %: jackknife over instances"
-    return {"markdown": agreement_table.markdown, "latex": agreement_table.latex}[form](
-        calibration.rows, how_made
-    )
+    table = agreement_table(calibration.rows, how_made)
+    return markdown(table) if form == "markdown" else latex(table)
 
 
 def content_of(engine: Engine, calibration: Calibration) -> Calibration:
