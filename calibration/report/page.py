@@ -35,35 +35,47 @@ SHORT = 12  # characters of a hash on the first page; section 9 has it whole
 CODE = re.compile(r"`([^`]+)`")
 MOST_OUTLYING = 5
 Fact = tuple[str, str]
-POINTS_LEAD = (
-    f"{ICC_WORDS} Bias and limits of agreement say how many points of the scale jury and clinicians "
-    "differ: above 0, the jury is more generous."
-)
-LIKE_LEAD = (
-    "Each clinician is held out in turn, and jury and clinician are compared with the same mean of "
-    "the others. Only this comparison answers whether the jury may take a clinician's place."
-)
-AGAINST_LEAD = (
-    "The jury's ICC minus another's on the same responses: use the interval of the difference, "
-    f"not whether two intervals overlap. {TRIED_SHORT} Here that makes {{}}."
-)
-SENSITIVITY_LEAD = (
-    "The responses on which jury and clinicians are farthest apart, how each rater uses the scale, and "
-    "what was not scored. Leaving a response out for what it shows would be choosing the result."
-)
-JUROR_LEAD = (
-    "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
-    "of the same responses; what a juror adds is the jury's ICC minus that of the jury without it. "
-    "Where self-preference is not known, the jury may favour its own models without any sign here."
-)
-UNSAFE_LEAD = (
-    "ICC says nothing about single responses: a jury may agree well and still miss an unsafe one. Missed "
-    "means scored as unsafe by the clinicians and not by the jury."
-)
-SUBGROUP_LEAD = (
-    "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
-    "subgroup of few instances supports neither conclusion."
-)
+# Number of a section -> its title, and how to read it.
+SECTIONS = {
+    "2": (
+        "Agreement, criterion by criterion",
+        f"{ICC_WORDS} Bias and limits of agreement say how many points of the scale jury and "
+        "clinicians differ: above 0, the jury is more generous.",
+    ),
+    "3": ("Like for like: the jury in a clinician's place", LIKE),
+    "4": (
+        "Compared with metrics and single jurors",
+        "The jury's ICC minus another's on the same responses: use the interval of the difference, "
+        f"not whether two intervals overlap. {TRIED_SHORT} Here that makes {{}}.",
+    ),
+    "5": (
+        "Single responses, and use of the scale",
+        "The responses on which jury and clinicians are farthest apart, how each rater uses the "
+        "scale, and what was not scored. Leaving a response out for what it shows would be choosing "
+        "the result.",
+    ),
+    "6": (
+        "The jurors one by one",
+        "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
+        "of the same responses; what a juror adds is the jury's ICC minus that of the jury without "
+        "it. Where self-preference is not known, the jury may favour its own models without any "
+        "sign here.",
+    ),
+    "7": ("How many juries were tried", ""),
+    "8": ("Cost", ""),
+    "9": ("Definitions and origin", ""),
+    "11": (
+        "Unsafe responses, found and missed",
+        "ICC says nothing about single responses: a jury may agree well and still miss an unsafe "
+        "one. Missed means scored as unsafe by the clinicians and not by the jury.",
+    ),
+    "12": (
+        "Subgroups",
+        "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
+        "subgroup of few instances supports neither conclusion.",
+    ),
+    "A": ("Every scorer on every benchmark", ""),
+}
 ICC = (
     "ICC(C,2) = ICC(3,2), consistency of two columns, the clinicians' and the scorer's (Shrout & "
     "Fleiss 1979; McGraw & Wong 1996). A constant added to one rater changes nothing: points of the "
@@ -188,45 +200,36 @@ def first_page(content: Content) -> Iterator[Fact]:
 def sections(content: Content) -> list[Section]:
     """Return every section after the verdict, which is the first."""
     study, differences = content.study, content.of("differences", *content.shown)
-    compared = counted(max((row.n_tried for row in differences), default=0), "comparison")
-    against = AGAINST_LEAD.format(compared)
     agreed = laid_out(agreement.AGREEMENT, content.rows, grouped=len(content.benchmarks) > 1)
-    check = [[("ICC", content.check_line)]] if content.check_line else []
-    found: list[tuple[str, str, str, Sequence[Block]]] = [
-        ("2", "Agreement, criterion by criterion", POINTS_LEAD, [*_agreement(content)]),
-        ("3", "Like for like: the jury in a clinician's place", LIKE_LEAD, [*_held(content)]),
-        (
-            "4",
-            "Compared with metrics and single jurors",
-            against,
-            [*_of_shown(agreement.DIFFERENCES, differences, content)],
-        ),
-        ("5", "Single responses, and use of the scale", SENSITIVITY_LEAD, [*_influence(content)]),
-        ("6", "The jurors one by one", JUROR_LEAD, [*_jurors(content)]),
-        (
-            "7",
-            "How many juries were tried",
-            ledger_words(study.tried),
-            [tried_table(study.tried)] if study.tried else [],
-        ),
-        ("8", "Cost", cost_words(study), []),
-        ("9", "Definitions and origin", "", []),
-    ]
-    if content.detection:
-        found.append(("11", "Unsafe responses, found and missed", UNSAFE_LEAD, [*_unsafe(content)]))
-    if content.subgroups:
-        own = [[row for row in content.subgroups if row.benchmark == one] for one in content.shown]
-        tables = [_of_one(SUBGROUPS, rows, content) for rows in own if rows]
-        found.append(("12", "Subgroups", SUBGROUP_LEAD, tables))
-    found.append(("A", "Every scorer on every benchmark", "", [agreed, *check]))
+    blocks: dict[str, list[Block]] = {
+        "2": [*_agreement(content)],
+        "3": [*_held(content)],
+        "4": [*_of_shown(agreement.DIFFERENCES, differences, content)],
+        "5": [*_influence(content)],
+        "6": [*_jurors(content)],
+        "7": [tried_table(study.tried)] if study.tried else [],
+        "8": [],
+        "11": [*_unsafe(content)],
+        "12": [*_subgroups(content)],
+        "A": [agreed, *([[("ICC", content.check_line)]] if content.check_line else [])],
+    }
     headings: dict[str, dict[str, None]] = {}
-    for *_, blocks in found:
-        for block in blocks:
-            for heading, told in block.help.items() if isinstance(block, Table) else ():
-                headings.setdefault(told, {})[heading] = None
+    for block in (one for own in blocks.values() for one in own if isinstance(one, Table)):
+        for heading, told in block.help.items():
+            headings.setdefault(told, {})[heading] = None
     helps = [(", ".join(own), told) for told, own in headings.items()]
-    terms = [[*definitions(content), *helps]]
-    return [Section(*one[:3], one[3] or (terms if one[0] == "9" else [])) for one in found]
+    blocks["9"] = [[*definitions(content), *helps]]
+    compared = counted(max((row.n_tried for row in differences), default=0), "comparison")
+    leads = {number: lead for number, (_, lead) in SECTIONS.items()} | {
+        "4": SECTIONS["4"][1].format(compared),
+        "7": ledger_words(study.tried),
+        "8": cost_words(study),
+    }
+    return [
+        Section(number, SECTIONS[number][0], leads[number], own)
+        for number in SECTIONS
+        if (own := blocks[number]) or number not in ("11", "12")
+    ]
 
 
 def _of_shown(spec: TableSpec, rows: Sequence[Any], content: Content) -> Iterator[Table]:
@@ -332,21 +335,23 @@ def _unsafe(content: Content) -> Iterator[Block]:
             yield _of_one(DETECTION, own, content, f", {threshold(own[0])}")
 
 
+def _subgroups(content: Content) -> Iterator[Block]:
+    for benchmark in content.shown:
+        if rows := [row for row in content.subgroups if row.benchmark == benchmark]:
+            yield _of_one(SUBGROUPS, rows, content)
+
+
 def cost_words(study: Study) -> str:
     """Return the cost of the jury's ratings, as far as it is known."""
-    calls, unknown = whole(study.calls), study.calls_unknown
     if not study.calls:
         return (
             "No call to a juror is stored in this study: what the jury's ratings cost is unknown."
         )
-    if unknown == study.calls:
-        return f"Unknown: none of the {calls} calls to jurors has a known price."
     each = f", {money(study.usd / study.rated)} a response" if study.rated else ""
-    least = f" Of the calls, {whole(unknown)} have no known price: at least this much was spent."
     return (
-        f"{money(study.usd)}{each}: all {calls} calls to jurors ever made in this study, in this "
-        f"jury or not, failed ones included, over {whole(study.rated)} rated responses."
-        f"{least if unknown else ''}"
+        f"{'At least ' if study.calls_unknown else ''}{money(study.usd)}{each}: all {whole(study.calls)} "
+        "calls to jurors ever made in this study, in this jury or not, failed ones included, over "
+        f"{whole(study.rated)} rated responses. Calls of unknown price: {whole(study.calls_unknown)}."
     )
 
 
@@ -359,7 +364,6 @@ def definitions(content: Content) -> Iterator[Fact]:
     yield "z", f"Method {options.method}: {Z[options.method]}."
     yield "ICC", ICC
     yield "Intervals", INTERVALS
-    yield "Like for like", LIKE
     margin = "None was fixed, so no verdict says that the jury agrees no worse than a clinician."
     if protocol := content.protocol:
         margin = (
@@ -379,9 +383,6 @@ def definitions(content: Content) -> Iterator[Fact]:
         )
     yield "Missing", MISSING + every
     yield "Analysed set", ANALYSED
-    none = "no instance was left out for its reference"
-    marked = "instances were left out whose references jurors had marked; the top of the page says how many"
-    yield "References", f"{options.references}: {none if options.references == 'all' else marked}."
     yield from _origin(study)
 
 

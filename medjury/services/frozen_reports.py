@@ -82,12 +82,7 @@ class ReportRow(Noted):
 def report_rows(reports: Sequence[Report], benchmark: str | None = None) -> list[ReportRow]:
     """Return a row a report, the oldest first, with what has changed since the one before.
 
-    Parameters
-    ----------
-    reports
-        The oldest first.
-    benchmark
-        Or "combined"; None takes of each report all its benchmarks combined, or its only one.
+    Without a benchmark, of each report all benchmarks combined, or its only one.
     """
     pairs = zip([None, *reports], reports, strict=False)
     return [_row(report, last, benchmark) for last, report in pairs]
@@ -122,16 +117,9 @@ def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
 def keep_report(
     engine: Engine, calibration: "Calibration", name: str, body: Mapping[str, Any]
 ) -> int:
-    """Freeze a calibration as a report; return its number.
+    """Freeze a calibration as a report, with the fingerprint of every rating; return its number.
 
-    Parameters
-    ----------
-    calibration
-        The calibration; the report holds the fingerprint of every rating that counted.
-    name
-        What the user calls the report, or "".
-    body
-        As `analyse calibrate --json` has it; its details are left out.
+    `body` is that of `analyse calibrate --json`; its details are left out.
     """
     from medjury.services.reports import with_hash
 

@@ -53,17 +53,12 @@ def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
 
 
 def content_of(engine: Engine, calibration: Calibration) -> Calibration:
-    """Return a calibration with the facts that a report shows."""
-    return replace(calibration, study=facts_of(engine, calibration))
-
-
-def facts_of(engine: Engine, calibration: Calibration) -> Study:
-    """Return the facts that every report owes its reader."""
+    """Return a calibration with the facts that every report owes its reader."""
     options, looked, scores = calibration.question.options, calibration.looked, calibration.scores
     ledger, spent = compositions_tried(engine), spending(engine)
     profiles = juror_profiles(engine, looked.jurors)
     keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
-    return Study(
+    study = Study(
         made=f"{now():%Y-%m-%d %H:%M} UTC",
         options=options,
         needed=looked.needed,
@@ -80,6 +75,7 @@ def facts_of(engine: Engine, calibration: Calibration) -> Study:
         versions={"Python": platform.python_version()}
         | {package: version(package) for package in SOFTWARE},
     )
+    return replace(calibration, study=study)
 
 
 def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
