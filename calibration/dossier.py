@@ -50,16 +50,13 @@ LABELS = {
     "models": "Models that wrote them",
     "clinicians": "Clinicians who rated",
     "specialty": "Clinicians of specialty",
-    "readings": "Readings by clinicians",
     "read_twice": "Responses that two clinicians or more rated",
     "repeats": "Second readings by the same clinician",
     "per_response": "Clinicians wanted for each response",
-    "seed": "Seed of the allocation",
     "blinded_readings": "Readings made blinded in the rating page",
     "readings_elsewhere": "Readings made elsewhere, blinding unknown",
     "masked": "Responses with an author's name masked",
     "unblinded": "Times the blind was lifted",
-    "guideline_pages": "Pages of instructions for clinicians",
     "trained": "Clinicians who were trained",
     "training": "Responses of the training round",
     "jury_icc": "ICC(C,2) of jury and clinicians",
@@ -67,30 +64,20 @@ LABELS = {
     "like_for_like": "Jury minus clinician, ICC with the other clinicians",
     "metric_icc": "ICC(C,2) of a metric and clinicians",
     "decision_estimate": "Figure the decision rests on",
-    "margin": "Margin that was fixed",
     "ratings_before_protocol": "Readings that were in when the protocol was fixed",
     "incomplete": "Readings without a criterion",
     "unread": "Responses no clinician rated",
-    "missing_verdicts": "Verdicts missing",
     "sensitivity": "Share of unsafe responses the jury found",
     "unsafe": "Unsafe responses by the clinicians",
     "missed": "Unsafe responses the jury missed",
     "usd": "US dollars spent on jurors",
     "calls": "Calls to jurors",
     "usd_unknown": "Calls of unknown price",
-    "events": "Events in the record",
     "improvements": "Times a jury learned",
     "criteria": "Criteria of rubric",
     "juror": "Model of juror",
-    "juror_settings": "Settings of juror",
-    "first_call": "First answer of a juror",
-    "last_call": "Last answer of a juror",
-    "protocol_set": "Protocol fixed on",
     "prespecified": "Fixed before any clinician rated, on",
     "description": "Text clinicians were told",
-    "record_head": "Head of the record",
-    "version": "Version of",
-    "outcome": "Outcome of learning",
 }
 ICCS = ("jury_icc", "clinician_icc", "like_for_like", "metric_icc")
 DECIMALS = dict.fromkeys((*ICCS, "decision_estimate", "margin", "sensitivity"), 2) | {"usd": 4}
@@ -221,7 +208,14 @@ def to_json(dossier: Dossier) -> dict[str, Any]:
             {
                 **{name: getattr(filled.item, name) for name in ("number", "section", "about")},
                 "status": filled.status.value,
-                "evidence": [_evidence_json(one) for one in filled.evidence],
+                "evidence": [
+                    {
+                        name: value
+                        for name, value in json_value(one).items()
+                        if value not in (None, "") or (name == "value" and not one.text)
+                    }
+                    for one in filled.evidence
+                ],
                 "missing": [code.value for code in filled.missing],
                 "by_authors": filled.item.by_authors,
             }
@@ -230,22 +224,13 @@ def to_json(dossier: Dossier) -> dict[str, Any]:
     }
 
 
-def _evidence_json(one: Evidence) -> dict[str, Any]:
-    kept = ("kind", "name", *(() if one.text else ("value",)))
-    whole: dict[str, Any] = json_value(one)
-    return {name: value for name, value in whole.items() if name in kept or value not in (None, "")}
-
-
 def evidence_words(one: Evidence) -> str:
     """Return what answers an item, in one line."""
     label = LABELS.get(one.name, one.name.capitalize().replace("_", " "))
     head, digits = f"{label}{f' {one.of}' if one.of else ''}: ", DECIMALS.get(one.name, 0)
     if one.text:
-        return (
-            head
-            + ("SHA-256 " if one.kind == "hash" else "")
-            + (OUTCOMES[one.text] if one.name == "outcome" else one.text)
-        )
+        text = OUTCOMES[one.text] if one.name == "outcome" else one.text
+        return f"{head}{'SHA-256 ' if one.kind == 'hash' else ''}{text}"
     if one.value is None:
         return f"{head}undefined"
     interval = icc_interval(one.low, one.high, digits)

@@ -27,7 +27,6 @@ from medjury.services.dossier import (
     detection,
     evidence_of,
     juror_settings,
-    recorded_evidence,
 )
 
 ITEMS = [item for name in GUIDELINES for item in guideline(name).items]
@@ -130,7 +129,7 @@ def _all(engine: Engine) -> Mapping[EvidenceCode, tuple[Evidence, ...]]:
 
 def _recorded(engine: Engine) -> dict[EvidenceCode, tuple[Evidence, ...]]:
     """Return what needs no analysis; the analyses themselves are too slow for each statement."""
-    return recorded_evidence(engine, facts(engine))
+    return evidence_of(engine, facts(engine))
 
 
 def test_what_is_undefined_or_too_little_is_no_evidence() -> None:

@@ -5,9 +5,10 @@ No author of a response is read while the study is blind; a figure counts where 
 
 import math
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
@@ -84,13 +85,11 @@ def dossier(engine: Engine, name: str, tick: Tick | None = None, *, reps: int = 
     )
     if calibration is None:
         return filled
-    options = calibration.options
+    how = f"Method {calibration.options.method}; 95 %: jackknife over instances"
     return replace(
         filled,
         methods=methods_section(engine, calibration, counts),
-        table=agreement_table(
-            calibration.rows, f"Method {options.method}; 95 %: jackknife over instances"
-        ),
+        table=agreement_table(calibration.rows, how),
         warnings=calibration.warnings,
     )
 
@@ -115,21 +114,15 @@ def calibrated(engine: Engine, reps: int, tick: Tick | None = None) -> "Calibrat
         return None
 
 
-def evidence_of(engine: Engine, counts: Facts, calibration: "Calibration | None") -> Found:
-    """Return all evidence of a study; a code that is not in it is missing."""
-    found = recorded_evidence(engine, counts)
-    return found | _by_code(_rated(engine, calibration, counts)) if calibration else found
+def evidence_of(engine: Engine, counts: Facts, calibration: "Calibration | None" = None) -> Found:
+    """Return all evidence of a study; a code that is not in it is missing.
 
-
-def recorded_evidence(engine: Engine, counts: Facts) -> Found:
-    """Return what answers items without an analysis: counts, hashes, and what the record holds."""
-    parts = (_subjects(engine, counts), _people(engine, counts), _fixed(engine), _record(engine))
-    return _by_code(pair for part in parts for pair in part)
-
-
-def _by_code(pairs: Iterable[Coded]) -> Found:
+    Without a calibration it is counts, hashes, and what the record holds.
+    """
+    parts = [_subjects(engine, counts), _people(engine, counts), _fixed(engine), _record(engine)]
+    parts += [_rated(engine, calibration, counts)] if calibration else []
     found: Found = {}
-    for code, one in pairs:
+    for code, one in chain.from_iterable(parts):
         found[code] = (*found.get(code, ()), one)
     return found
 
