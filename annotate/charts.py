@@ -1,25 +1,22 @@
 """Show a chart in the reports' style, with its figures as a table and files to download.
 
-A chart is an Altair chart or, better here, its Vega-Lite specification from `drawn`: whoever
-imports Altair in this process makes every rater's page slower. On the screen it has the colours of
+A chart is a Vega-Lite specification that the worker process made: whoever imports Altair in this
+process makes every rater's page slower. On the screen it has the colours of
 the theme; files are drawn from the chart itself, on white paper.
 """
 
 import html
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from annotate import tables, vega, worker
-from annotate.waiting import waited
+from annotate import tables, worker
 from calibration.tables.numbers import fixed
 
 Row = Mapping[str, Any]
 PICKED = "picked"
-DRAWING = "The chart is being drawn; the first one loads what draws"
 DIGITS = 3
 MOST_LISTED = 200
 # Nothing but what is drawn at its own size: Streamlit would squeeze axes and labels into the width.
@@ -39,22 +36,14 @@ DARK = {
 }
 
 
-def drawn(function: str, *arguments: object) -> dict[str, Any]:
-    """Return the specification of a chart of `calibration.report`, as "charts:chart_intervals"."""
-    coming: Future[dict[str, Any]] = worker.begin_to_make(
-        "annotate.vega:drawn", function, *arguments
-    )
-    return waited(coming, DRAWING)
-
-
 def show(
-    chart: Any, name: str, caption: str, alt: str, rows: Sequence[Row] | None = None
+    chart: Mapping[str, Any], name: str, caption: str, alt: str, rows: Sequence[Row] | None = None
 ) -> list[Row]:
     """Show a chart with its caption; its figures and files are one click away.
 
     Parameters
     ----------
-    chart : Altair chart or specification
+    chart : specification
         What `pickable` made so answers to a click.
     name
         Unique on the page; files and controls are named by it.
@@ -68,7 +57,7 @@ def show(
     list of mappings
         What the reader clicked on.
     """
-    spec = _as_one_image(chart if isinstance(chart, Mapping) else vega.specification(chart)) | FRAME
+    spec = _as_one_image(chart) | FRAME
     listed = plotted(spec) if rows is None else [*rows]
     is_dark = st.context.theme.type == "dark"
     shown = on_screen(spec, is_dark)

@@ -61,22 +61,17 @@ class ReportRow(Noted):
     method: str | None
     version: str | None
     fingerprint: str
+    changed: tuple[str, ...]
 
     @property
     def title(self) -> str:
         """Return its number, and its name where it has one."""
         return f"{self.report} {self.name}" if self.name else f"{self.report}"
 
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """Return what is different from the report before it."""
-        since = self.told("changed_since")
-        return since["changes"] if since else ()
-
     def to_json(self) -> dict[str, Any]:
         """Return it as `analyse monitor --json` has it."""
         figures: dict[str, Any] = json_value(self)
-        return figures | {"changed": [*self.changes], "simulated": bool(self.simulated)}
+        return figures | {"simulated": bool(self.simulated)}
 
 
 def report_rows(reports: Sequence[Report], benchmark: str | None = None) -> list[ReportRow]:
@@ -148,10 +143,10 @@ def keep_report(
 
 def _row(report: Report, last: Report | None, benchmark: str | None) -> ReportRow:
     row, body = jury_row(report.body, benchmark), report.body
-    changes = tuple(_changed(last, report, benchmark)) if last else ()
+    changed = tuple(_changed(last, report, benchmark)) if last else ()
     known = (entry["raters"] for entry in row["notes"] if entry["code"] == "simulated")
     raters = sorted({name for names in known for name in names})
-    words = f"since the one before: {', '.join(changes)}"
+    words = "since the one before: {changes}"
     return ReportRow(
         report=report.id,
         at=report.at,
@@ -161,9 +156,10 @@ def _row(report: Report, last: Report | None, benchmark: str | None) -> ReportRo
         method=body.get("method"),
         version=body.get("version"),
         fingerprint=report.fingerprint,
+        changed=changed,
         notes=noted(
             note(*SIMULATED, raters=raters) if raters else None,
-            note("changed_since", lambda _: words, changes=changes) if changes else None,
+            note("changed_since", words, changes=", ".join(changed)) if changed else None,
         ),
     )
 
