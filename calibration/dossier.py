@@ -3,7 +3,6 @@
 It is written as Markdown, and as an HTML page that prints.
 """
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +11,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from calibration.decision import Decision
-from calibration.json_values import decision_json, json_value
+from calibration.json_values import decision_json
 from calibration.notes import listed
-from calibration.tables.numbers import fixed, icc_interval, whole
 from data.guidelines import EvidenceCode, Guideline, GuidelineItem
 from data.safe_text import in_markdown
 
@@ -45,96 +43,15 @@ SIMULATED_WHY = (
     "Nobody stands behind {}. Figures that rest on them show how the tool works, and no more; no "
     "item is done by them."
 )
-# What a figure, a date, a word or a hash is of, where its name alone does not say it.
-LABELS = {
-    "models": "Models that wrote them",
-    "clinicians": "Clinicians who rated",
-    "specialty": "Clinicians of specialty",
-    "read_twice": "Responses that two clinicians or more rated",
-    "repeats": "Second readings by the same clinician",
-    "per_response": "Clinicians wanted for each response",
-    "blinded_readings": "Readings made blinded in the rating page",
-    "readings_elsewhere": "Readings made elsewhere, blinding unknown",
-    "masked": "Responses with an author's name masked",
-    "unblinded": "Times the blind was lifted",
-    "trained": "Clinicians who were trained",
-    "training": "Responses of the training round",
-    "jury_icc": "ICC(C,2) of jury and clinicians",
-    "clinician_icc": "ICC(C,2) among clinicians, mean over pairs",
-    "like_for_like": "Jury minus clinician, ICC with the other clinicians",
-    "metric_icc": "ICC(C,2) of a metric and clinicians",
-    "decision_estimate": "Figure the decision rests on",
-    "ratings_before_protocol": "Readings that were in when the protocol was fixed",
-    "incomplete": "Readings without a criterion",
-    "unread": "Responses no clinician rated",
-    "sensitivity": "Share of unsafe responses the jury found",
-    "unsafe": "Unsafe responses by the clinicians",
-    "missed": "Unsafe responses the jury missed",
-    "usd": "US dollars spent on jurors",
-    "calls": "Calls to jurors",
-    "usd_unknown": "Calls of unknown price",
-    "improvements": "Times a jury learned",
-    "criteria": "Criteria of rubric",
-    "juror": "Model of juror",
-    "prespecified": "Fixed before any clinician rated, on",
-    "description": "Text clinicians were told",
-}
-ICCS = ("jury_icc", "clinician_icc", "like_for_like", "metric_icc")
-DECIMALS = dict.fromkeys((*ICCS, "decision_estimate", "margin", "sensitivity"), 2) | {"usd": 4}
-OUTCOMES = {
-    "better": "the rubric that was learned is better on responses kept apart",
-    "not_shown": "not shown to be better on responses kept apart",
-    "none_better": "no other rubric was better",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One thing that answers an item.
-
-    Attributes
-    ----------
-    name : what it is a figure or hash of; `LABELS` has its words
-    of : whom or what it is about: a juror or a rubric; "" where it is the study
-    value, low, high : a figure with its 95 % interval where it has one; None where undefined
-    text : a date, a word, or the SHA-256
-    kind : "figure" or "hash"
-    """
-
-    name: str
-    of: str = ""
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    text: str = ""
-    kind: str = "figure"
-
-
-def figure(
-    name: str, value: float, of: str = "", low: float | None = None, high: float | None = None
-) -> Evidence:
-    """Return a figure as evidence; what is not finite is undefined."""
-    known = [one if one is not None and math.isfinite(one) else None for one in (value, low, high)]
-    return Evidence(name, of, known[0], known[1], known[2])
-
-
-def word(name: str, text: str, of: str = "") -> Evidence:
-    """Return a date or a word as evidence."""
-    return Evidence(name, of, text=text)
-
-
-def hashed(name: str, sha256: str, of: str = "") -> Evidence:
-    """Return the SHA-256 of something as evidence."""
-    return Evidence(name, of, text=sha256, kind="hash")
 
 
 @dataclass(frozen=True, slots=True)
 class DossierItem:
-    """An item with its status; `missing` is the evidence that the study lacks."""
+    """An item with its status, a line for each thing that answers it, and the codes of what lacks."""
 
     item: GuidelineItem
     status: ItemStatus
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[str, ...] = ()
     missing: tuple[EvidenceCode, ...] = ()
 
 
@@ -167,7 +84,7 @@ class Dossier:
 
 def dossier_items(
     items: Sequence[GuidelineItem],
-    evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
+    evidence: Mapping[EvidenceCode, Sequence[str]],
     simulated: Collection[str] = (),
 ) -> tuple[DossierItem, ...]:
     """Return each item with what answers it.
@@ -175,7 +92,7 @@ def dossier_items(
     Without any of its evidence an item is not done; with some of it, or where authors must add to
     it, it is partly done. Evidence of a study with simulated raters never makes it done.
 
-    `evidence` is what the study has; a code that is absent, or has nothing, is missing.
+    `evidence` is what the study has, in lines; a code that is absent, or has nothing, is missing.
     """
     filled = []
     for item in items:
@@ -208,34 +125,13 @@ def to_json(dossier: Dossier) -> dict[str, Any]:
             {
                 **{name: getattr(filled.item, name) for name in ("number", "section", "about")},
                 "status": filled.status.value,
-                "evidence": [
-                    {
-                        name: value
-                        for name, value in json_value(one).items()
-                        if value not in (None, "") or (name == "value" and not one.text)
-                    }
-                    for one in filled.evidence
-                ],
+                "evidence": [*filled.evidence],
                 "missing": [code.value for code in filled.missing],
                 "by_authors": filled.item.by_authors,
             }
             for filled in dossier.items
         ],
     }
-
-
-def evidence_words(one: Evidence) -> str:
-    """Return what answers an item, in one line."""
-    label = LABELS.get(one.name, one.name.capitalize().replace("_", " "))
-    head, digits = f"{label}{f' {one.of}' if one.of else ''}: ", DECIMALS.get(one.name, 0)
-    if one.text:
-        text = OUTCOMES[one.text] if one.name == "outcome" else one.text
-        return f"{head}{'SHA-256 ' if one.kind == 'hash' else ''}{text}"
-    if one.value is None:
-        return f"{head}undefined"
-    interval = icc_interval(one.low, one.high, digits)
-    value = fixed(one.value, digits) if digits else whole(int(one.value))
-    return f"{head}{value}{f' (95 % interval {interval})' if interval else ''}"
 
 
 def dossier_html(dossier: Dossier) -> str:
@@ -306,7 +202,7 @@ def _items(dossier: Dossier) -> Iterator[str]:
         for filled in items:
             yield f"### {in_markdown(filled.item.number)} {in_markdown(filled.item.about)}"
             yield f"**{STATUS[filled.status]}**{mark}"
-            lines = [*map(evidence_words, filled.evidence)]
+            lines = [*filled.evidence]
             if absent := ", ".join(code.value.replace("_", " ") for code in filled.missing):
                 lines.append(f"This study has nothing on: {absent}")
             if filled.item.by_authors and filled.status is not ItemStatus.AUTHORS:
