@@ -253,7 +253,7 @@ def monitoring(
     """Return the decision, the charts, and the table of periods."""
     found = _monitored(engine, options, tick)
     table = periods_table(found.periods, found.remarks, title=found.title)
-    return MonitoringAnswer(found.decision, [_periods_chart(found)], table, found.jury)
+    return MonitoringAnswer(found.decision, _periods_chart(found), table, found.jury)
 
 
 def monitoring_details(engine: Engine, options: MonitoringOptions) -> MonitoringBehind:

@@ -137,10 +137,10 @@ class CostFigures:
 
 @dataclass(frozen=True, slots=True)
 class MonitoringAnswer:
-    """What monitoring knows first: the decision, the charts, and the periods."""
+    """What monitoring knows first: the decision, the chart, and the periods."""
 
     decision: Decision
-    charts: Sequence[Chart]
+    chart: Chart
     periods: Table
     jury: tuple[str, ...]
 
