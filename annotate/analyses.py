@@ -6,12 +6,10 @@ does not compute the first answer again.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 from sqlalchemy import Engine
 
 from annotate import tables
@@ -36,8 +34,8 @@ from calibration.drift import DRIFTS
 from calibration.json_values import json_row, json_value
 from calibration.jury_decisions import recommended_jurors
 from calibration.notes import simulated_in
-from calibration.report.chart_monitoring import chart_falls, chart_periods
-from calibration.report.page import Figure, in_points, intervals, sections, sensitivity
+from calibration.report.charts import chart_periods
+from calibration.report.page import Figure, intervals, sections
 from calibration.report.page import Section as ReportSection
 from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.juries import COMPARISON, RANKING, juries_tried, legend
@@ -65,7 +63,6 @@ from medjury.services.reports import FORMATS, content_of, report_text
 if TYPE_CHECKING:
     from calibration.juries import JuryRow
 
-FIRST = 10
 UNRATED = (
     "No clinician has rated a response of this study yet. Let clinicians rate, or import ratings made "
     "elsewhere; then this page compares them."
@@ -73,11 +70,6 @@ UNRATED = (
 OF_ICC = (
     "Points are ICC(C,2) of the jury with the clinicians, lines the 95 % interval over "
     "instances. Baseline periods make the target."
-)
-OF_FALLS = (
-    "The largest fall below the target over a window of the latest periods, at most a year, and where "
-    "it raises an alarm. The limit is set by the false alarms a year that are allowed; an alarm stands "
-    "until watching begins anew."
 )
 
 _monitored_studies: OrderedDict[Key, Monitored] = OrderedDict()
@@ -109,18 +101,25 @@ def agreement_details(
 ) -> Behind:
     """Return what stands behind the answer."""
     content = content_of(engine, detailed(engine, question, tick))
-    last = content.benchmarks[-1]
     report_sections = sections(content)
     parts = [_section(section) for section in report_sections]
     return Behind(
-        in_points(content, last),
-        sensitivity(content, last),
         juries_tried(content.study.tried),
         content.check_line,
         {section.number: section for section in parts},
-        [_report_chart(figure) for section in report_sections for figure in _figures(section)],
         [
-            Pair(name, pair.responses, tuple(pair.clinicians.tolist()), tuple(pair.jury.tolist()))
+            _report_chart(block)
+            for section in report_sections
+            for block in section.blocks
+            if isinstance(block, Figure)
+        ],
+        [
+            Pair(
+                name,
+                tuple(pair.index),
+                tuple(pair["clinicians"].tolist()),
+                tuple(pair["jury"].tolist()),
+            )
             for name, pair in content.paired.items()
         ],
     )
@@ -149,15 +148,6 @@ def _report_chart(figure: Figure) -> Chart:
     )
 
 
-def _figures(section: ReportSection) -> Iterator[Figure]:
-    """Yield the charts of a section, those that stand side by side one after another."""
-    for block in section.blocks:
-        if isinstance(block, Figure):
-            yield block
-        elif isinstance(block, tuple):
-            yield from block
-
-
 def _section(section: ReportSection) -> Section:
     facts = [fact for block in section.blocks if isinstance(block, list) for fact in block]
     tables = [block for block in section.blocks if isinstance(block, Table)]
@@ -183,12 +173,6 @@ def jury_ranking(
             caption="No cheaper jury agrees as well, the cheapest first",
         ),
         notes=(*legend(ranking_rows.front), *left_out, *map(str, ranked.notes), *ranked.told),
-        first=[_of_first(row) for row in rows[:FIRST] if row.rank],
-        costs=[
-            _of_cost(row) | {"made_up": bool(ranked.made_up)}
-            for row in rows
-            if row.rank and row.usd_per_response is not None
-        ],
         without_cost=ranking_rows.n_unknown_cost,
         csv=tables.csv_of([_of_csv(row) for row in rows]),
     )
@@ -200,16 +184,6 @@ def jury_comparison(
     """Return two juries side by side, laid out."""
     compared = compare_juries(engine, question)
     return ShownComparison(compared.decision, laid_out(COMPARISON, [compared.row]), compared.told)
-
-
-def _of_first(row: "JuryRow") -> dict[str, Any]:
-    figures = {"icc": row.icc, "low": row.low, "high": row.high, "expected": row.icc_honest}
-    return {"jury": row.name} | dict(json_value(figures))
-
-
-def _of_cost(row: "JuryRow") -> dict[str, Any]:
-    figures = {"usd": row.usd_per_response, "icc": row.icc, "low": row.low, "high": row.high}
-    return {"jury": row.name} | dict(json_value(figures)) | {"on_front": row.on_front}
 
 
 def _of_csv(row: "JuryRow") -> dict[str, Any]:
@@ -263,7 +237,7 @@ def monitoring(
     """Return the decision, the charts, and the table of periods."""
     found = _monitored(engine, options, tick)
     table = periods_table(found.periods, found.remarks, title=found.title)
-    return MonitoringAnswer(found.decision, [*_monitoring_charts(found)], table, found.jury)
+    return MonitoringAnswer(found.decision, _periods_chart(found), table, found.jury)
 
 
 def monitoring_details(engine: Engine, options: MonitoringOptions) -> MonitoringBehind:
@@ -285,18 +259,9 @@ def _monitored(engine: Engine, options: MonitoringOptions, tick: Tick | None = N
     )
 
 
-def _monitoring_charts(found: Monitored) -> Iterator[Chart]:
+def _periods_chart(found: Monitored) -> Chart:
     options = found.options
     summary = ", ".join(f"{row.period} {fixed(row.icc)}" for row in found.periods)
     words = f"ICC by {options.every}, floor {options.floor:.2f}: {summary}"
-    target = NAN if found.reason else found.target_icc
-    drawn = chart_periods(found.periods, options.floor, target)
-    yield _monitoring_chart("agreement-over-time", drawn, OF_ICC, words)
-    if not found.reason:
-        state = f"alarm in {found.alarm.period}" if found.alarm else "no alarm"
-        words = f"Falls below the target by period: {state}"
-        yield _monitoring_chart("falls", chart_falls(found.periods), OF_FALLS, words)
-
-
-def _monitoring_chart(name: str, drawn: alt.TopLevelMixin, caption: str, words: str) -> Chart:
-    return Chart(name, "", specification(drawn), caption, words)
+    drawn = chart_periods(found.periods, options.floor, NAN if found.reason else found.target_icc)
+    return Chart("agreement-over-time", "", specification(drawn), OF_ICC, words)

@@ -1,26 +1,22 @@
 """Show a chart in the reports' style, with its figures as a table and files to download.
 
-A chart is an Altair chart or, better here, its Vega-Lite specification from `drawn`: whoever
-imports Altair in this process makes every rater's page slower. On the screen it has the colours of
+A chart is a Vega-Lite specification that the worker process made: whoever imports Altair in this
+process makes every rater's page slower. On the screen it has the colours of
 the theme; files are drawn from the chart itself, on white paper.
 """
 
 import html
-import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from annotate import tables, vega, worker
-from annotate.waiting import waited
+from annotate import tables, worker
 from calibration.tables.numbers import fixed
 
 Row = Mapping[str, Any]
 PICKED = "picked"
-DRAWING = "The chart is being drawn; the first one loads what draws"
 DIGITS = 3
 MOST_LISTED = 200
 # Nothing but what is drawn at its own size: Streamlit would squeeze axes and labels into the width.
@@ -28,8 +24,7 @@ FRAME = {
     "autosize": {"type": "pad", "contains": "padding"},
     "padding": {"left": 4, "right": 12, "top": 6, "bottom": 4},
 }
-# The pairs of the HTML report's style sheet, a second blue, and words in the cells of a heat map.
-# Of a ramp the higher is then the lighter.
+# The pairs of the HTML report's style sheet, and a second blue.
 PAPER = {"light": "#ffffff", "dark": "#15181c"}
 DARK = {
     "#1f2328": "#e6e9ec",
@@ -38,29 +33,17 @@ DARK = {
     "#0072b2": "#6cb6e6",
     "#56a0cf": "#4b8db8",
     "#b35900": "#e69f55",
-    "#000000": "#ffffff",
-    "#ffffff": "#000000",
 }
-RAMP, DARK_RAMP = ("#cfe0ee", "#0a4f7d"), ("#1f3849", "#5c9cc3")
-COLOUR = re.compile("#[0-9a-f]{6}")
-
-
-def drawn(function: str, *arguments: object) -> dict[str, Any]:
-    """Return the specification of a chart of `calibration.report`, as "charts:chart_intervals"."""
-    coming: Future[dict[str, Any]] = worker.begin_to_make(
-        "annotate.vega:drawn", function, *arguments
-    )
-    return waited(coming, DRAWING)
 
 
 def show(
-    chart: Any, name: str, caption: str, alt: str, rows: Sequence[Row] | None = None
+    chart: Mapping[str, Any], name: str, caption: str, alt: str, rows: Sequence[Row] | None = None
 ) -> list[Row]:
     """Show a chart with its caption; its figures and files are one click away.
 
     Parameters
     ----------
-    chart : Altair chart or specification
+    chart : specification
         What `pickable` made so answers to a click.
     name
         Unique on the page; files and controls are named by it.
@@ -74,10 +57,10 @@ def show(
     list of mappings
         What the reader clicked on.
     """
-    spec = _as_one_image(chart if isinstance(chart, Mapping) else vega.specification(chart)) | FRAME
+    spec = _as_one_image(chart) | FRAME
     listed = plotted(spec) if rows is None else [*rows]
     is_dark = st.context.theme.type == "dark"
-    shown, caption = on_screen(spec, is_dark), in_words(caption, is_dark)
+    shown = on_screen(spec, is_dark)
     with st.container(key=f"chart-{name}"):
         if "params" in spec:
             event: Any = st.vega_lite_chart(
@@ -190,42 +173,10 @@ def on_screen(spec: Mapping[str, Any], is_dark: bool) -> dict[str, Any]:
     return themed | {"config": {**themed.get("config", {}), "background": paper}}
 
 
-def in_words(text: str, is_dark: bool) -> str:
-    """Return a chart's caption with its colours named as they are on the screen."""
-    return text.replace("the darker, the", "the lighter, the") if is_dark else text
-
-
-def _darkened(part: Any, name: str = "") -> Any:
+def _darkened(part: Any) -> Any:
     """Return a part of a chart in the colours for a dark page; rows stay unchanged."""
     if isinstance(part, list):
-        return [_darkened(item, name) for item in part]
+        return [*map(_darkened, part)]
     if isinstance(part, Mapping):
-        return {
-            key: value if key == "data" else _darkened(value, key) for key, value in part.items()
-        }
-    if not isinstance(part, str) or not COLOUR.fullmatch(part.lower()):
-        return part
-    colour = part.lower()
-    if (name, colour) == ("stroke", PAPER["light"]):  # the gap between cells
-        return PAPER["dark"]
-    return DARK.get(colour) or _on_dark_ramp(colour)
-
-
-def _on_dark_ramp(colour: str) -> str:
-    """Return a colour of the ramp at the same share of the dark one; any other as it is."""
-    low, high = _channels(RAMP[0]), _channels(RAMP[1])
-    own = _channels(colour)
-    share = (own[0] - low[0]) / (high[0] - low[0])
-    expected = _mixed(low, high, share)
-    if not 0 <= share <= 1 or any(abs(a - b) > 1 for a, b in zip(expected, own, strict=True)):
-        return colour
-    mixed = _mixed(_channels(DARK_RAMP[0]), _channels(DARK_RAMP[1]), share)
-    return "#" + "".join(f"{round(channel):02x}" for channel in mixed)
-
-
-def _channels(colour: str) -> list[int]:
-    return [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
-
-
-def _mixed(low: Sequence[int], high: Sequence[int], share: float) -> list[float]:
-    return [a + (b - a) * share for a, b in zip(low, high, strict=True)]
+        return {key: value if key == "data" else _darkened(value) for key, value in part.items()}
+    return DARK.get(part.lower(), part) if isinstance(part, str) else part

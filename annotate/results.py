@@ -88,13 +88,11 @@ class HomeFigures:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What stands behind the answer: points of the scale, sections, charts, pairs of means.
+    """What stands behind the answer: sections, charts, pairs of means.
 
     `checked` says how far pingouin's ICCs are from those of the table.
     """
 
-    points: str
-    hangs: str
     tried: int
     checked: str
     sections: Mapping[str, Section]
@@ -104,7 +102,7 @@ class Behind:
 
 @dataclass(frozen=True)
 class ModelsFigures:
-    """A comparison as the screen shows it; the rows are what charts are drawn from.
+    """A comparison as the screen shows it.
 
     `models` has first the rows by the way of scoring that decides, `differences` those alone.
     """
@@ -125,10 +123,10 @@ class CostsRequest:
 
 @dataclass(frozen=True, slots=True)
 class MonitoringAnswer:
-    """What monitoring knows first: the decision, the charts, and the periods."""
+    """What monitoring knows first: the decision, the chart, and the periods."""
 
     decision: Decision
-    charts: Sequence[Chart]
+    chart: Chart
     periods: Table
     jury: tuple[str, ...]
 
@@ -153,9 +151,7 @@ class ShownRanking:
     jurors : of the jury that the decision names; () where it names none
     by_size, ranking, front : the best of each size, the first `MOST_JURIES`, the best for their cost
     notes : what must be known beside the tables
-    first : rows of `charts.chart_first`
-    costs : rows of `charts.chart_jury_costs`, of every jury of known cost
-    without_cost : how many juries have none
+    without_cost : how many juries are of unknown cost
     csv : every jury
     """
 
@@ -165,8 +161,6 @@ class ShownRanking:
     ranking: Table
     front: Table
     notes: tuple[str, ...]
-    first: Sequence[Row]
-    costs: Sequence[Row]
     without_cost: int
     csv: str
 

@@ -12,20 +12,11 @@ from typing import Any
 from calibration.decision import Decision
 from calibration.tables.numbers import DASH, fixed, whole
 from calibration.tables.spec import Group, Table, TableNote
-from calibration.writers.html import (
-    Classes,
-    Markup,
-    escaped,
-    html_notes,
-    html_table,
-)
+from calibration.writers import Markup, escaped, html_notes, html_table
 from data.safe_text import guarded_name
 
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
-CLASSES = Classes(
-    "mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded", "mj-term"
-)
 EACH_BENCHMARK = "Benchmark by benchmark"
 NOTES = "How to read this table"
 MOST_OPEN = 16  # rows: more are looked up rather than read
@@ -77,7 +68,7 @@ def table(
 
 def of_table(table: Table) -> str:
     """Return a table that is laid out, with its notes, for `st.html`."""
-    return style() + html_table(table, CLASSES)
+    return style() + html_table(table, on_screen=True)
 
 
 def of_tables(several: Sequence[Table]) -> str:
@@ -160,7 +151,7 @@ def _mount() -> Callable[..., object]:
 def noted(notes: Sequence[TableNote | str]) -> str:
     """Return notes as a list, of many only those that warn, the others folded; nothing for none."""
     every = [note if isinstance(note, TableNote) else TableNote(note) for note in notes]
-    return html_notes(every, CLASSES)
+    return html_notes(every, on_screen=True)
 
 
 def csv_of(rows: Sequence[Row]) -> str:

@@ -1,20 +1,9 @@
 """Charts as Vega-Lite specifications, and as files: what the worker process makes for a screen."""
 
 from collections.abc import Mapping
-from pkgutil import resolve_name
 from typing import Any
 
-from calibration.json_values import json_value
-
 PIXELS = 2.0  # of a PNG, for each point of the chart
-
-
-def drawn(function: str, *arguments: object) -> Any:
-    """Return the specification of the chart that a function of `calibration.report` makes.
-
-    The function is named as "charts:chart_intervals"; what is not finite is None.
-    """
-    return json_value(specification(resolve_name(f"calibration.report.{function}")(*arguments)))
 
 
 def specification(chart: Any) -> dict[str, Any]:

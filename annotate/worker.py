@@ -216,18 +216,11 @@ def make(function: str, *arguments: object) -> Any:
     MedjuryError
         If nothing could be made of them; the server's log says why.
     """
-    return begin_to_make(function, *arguments).result()
-
-
-def begin_to_make(function: str, *arguments: object) -> "Future[Any]":
-    """Return what `make` returns, to come."""
     question = pickle.dumps((function, arguments))
     key = hashlib.sha256(question).digest()
     if (known := _known(key)) is None:
-        return _drawings.submit(_made_of, key, question)
-    future: Future[Any] = Future()
-    future.set_result(_value(known))
-    return future
+        return _drawings.submit(_made_of, key, question).result()
+    return _value(known)
 
 
 def wake() -> None:

@@ -3,7 +3,6 @@
 It is written as Markdown, and as an HTML page that prints.
 """
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,16 +11,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from calibration.decision import Decision
-from calibration.json_values import decision_json, json_value
+from calibration.json_values import decision_json
 from calibration.notes import listed
-from calibration.tables.numbers import PAGE, Typeface, fixed, icc_interval, whole
 from data.guidelines import EvidenceCode, Guideline, GuidelineItem
 from data.safe_text import in_markdown
 
 if TYPE_CHECKING:
     from calibration.tables.spec import Table
 
-REPS = 2000
 BLIND = "The study was blind when this was made: nothing here tells who wrote which response."
 UNBLINDED = "The study had been unblinded when this was made."
 
@@ -35,7 +32,7 @@ class ItemStatus(StrEnum):
     AUTHORS = "authors"
 
 
-STATUS: Mapping[ItemStatus, str] = {
+STATUS = {
     ItemStatus.DONE: "Done",
     ItemStatus.PARTLY: "Partly done",
     ItemStatus.NOT_DONE: "Not done",
@@ -46,146 +43,15 @@ SIMULATED_WHY = (
     "Nobody stands behind {}. Figures that rest on them show how the tool works, and no more; no "
     "item is done by them."
 )
-# What a figure is of; those that are no counts have their decimals in DECIMALS.
-FIGURES: Mapping[str, str] = {
-    "responses": "Responses",
-    "instances": "Instances",
-    "models": "Models that wrote them",
-    "benchmarks": "Benchmarks",
-    "clinicians": "Clinicians who rated",
-    "specialty": "Clinicians of specialty",
-    "readings": "Readings by clinicians",
-    "read_twice": "Responses that two clinicians or more rated",
-    "repeats": "Second readings by the same clinician",
-    "per_response": "Clinicians wanted for each response",
-    "seed": "Seed of the allocation",
-    "blinded_readings": "Readings made blinded in the rating page",
-    "readings_elsewhere": "Readings made elsewhere, blinding unknown",
-    "masked": "Responses with an author's name masked",
-    "unblinded": "Times the blind was lifted",
-    "guideline_pages": "Pages of instructions for clinicians",
-    "trained": "Clinicians who were trained",
-    "training": "Responses of the training round",
-    "jury_icc": "ICC(C,2) of jury and clinicians",
-    "clinician_icc": "ICC(C,2) among clinicians, mean over pairs",
-    "like_for_like": "Jury minus clinician, ICC with the other clinicians",
-    "metric_icc": "ICC(C,2) of a metric and clinicians",
-    "decision_estimate": "Figure the decision rests on",
-    "margin": "Margin that was fixed",
-    "ratings_before_protocol": "Readings that were in when the protocol was fixed",
-    "incomplete": "Readings without a criterion",
-    "unread": "Responses no clinician rated",
-    "missing_verdicts": "Verdicts missing",
-    "sensitivity": "Share of unsafe responses the jury found",
-    "unsafe": "Unsafe responses by the clinicians",
-    "missed": "Unsafe responses the jury missed",
-    "usd": "US dollars spent on jurors",
-    "calls": "Calls to jurors",
-    "usd_unknown": "Calls of unknown price",
-    "events": "Events in the record",
-    "improvements": "Times a jury learned",
-}
-ICCS = ("jury_icc", "clinician_icc", "like_for_like", "metric_icc")
-DECIMALS = dict.fromkeys((*ICCS, "decision_estimate", "margin", "sensitivity"), 2) | {"usd": 4}
-WORDS: Mapping[str, str] = {
-    "rubric": "Rubric",
-    "criteria": "Criteria of rubric",
-    "juror": "Model of juror",
-    "juror_settings": "Settings of juror",
-    "first_call": "First answer of a juror",
-    "last_call": "Last answer of a juror",
-    "protocol": "Protocol",
-    "protocol_set": "Protocol fixed on",
-    "prespecified": "Fixed before any clinician rated, on",
-    "description": "Text clinicians were told",
-    "record_head": "Head of the record",
-    "locked": "Locked",
-    "decision": "Decision",
-    "version": "Version of",
-    "agreement_table": "Agreement table",
-    "outcome": "Outcome of learning",
-}
-OUTCOMES: Mapping[str, str] = {
-    "better": "the rubric that was learned is better on responses kept apart",
-    "not_shown": "not shown to be better on responses kept apart",
-    "none_better": "no other rubric was better",
-}
-MISSING: Mapping[EvidenceCode, str] = {
-    EvidenceCode.AGREEMENT: "no figure of jury and clinicians with an interval",
-    EvidenceCode.ALLOCATION: "nothing was allocated here",
-    EvidenceCode.BLINDING: "no reading was made in the rating page",
-    EvidenceCode.CLINICIANS: "no clinician has rated",
-    EvidenceCode.CLINICIAN_AGREEMENT: "no figure of clinicians among each other with an interval",
-    EvidenceCode.COSTS: "no call to a juror was made here",
-    EvidenceCode.DECISION: "no decision can be made",
-    EvidenceCode.DESCRIPTION: "clinicians had no pages of instructions here",
-    EvidenceCode.DETECTION: "no figure of unsafe responses: clinicians found none, or no criterion is critical",
-    EvidenceCode.IMPROVEMENT: "no jury has learned, or learning was stopped",
-    EvidenceCode.JURORS: "no juror has rated",
-    EvidenceCode.LIKE_FOR_LIKE: "no like-for-like figure of jury and clinicians with an interval",
-    EvidenceCode.METRICS: "no metric with an interval of its agreement",
-    EvidenceCode.MISSING: "nothing was rated that could be missing",
-    EvidenceCode.PROTOCOL: "no protocol was fixed",
-    EvidenceCode.READINGS: "no clinician has rated",
-    EvidenceCode.RECORD: "the record is empty",
-    EvidenceCode.RESPONSES: "no responses",
-    EvidenceCode.RUBRICS: "no rubric is used",
-    EvidenceCode.SOFTWARE: "the version is not known",
-    EvidenceCode.TABLE: "no agreement table",
-    EvidenceCode.INFERENCE: "no call to a juror was made here, so its day is not known",
-    EvidenceCode.JUROR_SETTINGS: "settings of a juror are not known",
-    EvidenceCode.PRESPECIFIED: "no protocol was fixed before clinicians rated",
-    EvidenceCode.TRAINING: "no training round",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One thing that answers an item.
-
-    Attributes
-    ----------
-    name : what it is a figure or hash of: one of `FIGURES` or `WORDS`
-    of : whom or what it is about: a juror or a rubric; "" where it is the study
-    value, low, high : a figure with its 95 % interval where it has one; None where undefined
-    text : a date, a word, or the SHA-256
-    kind : "figure" or "hash"
-    """
-
-    name: str
-    of: str = ""
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    text: str = ""
-    kind: str = "figure"
-
-
-def figure(
-    name: str, value: float, of: str = "", low: float | None = None, high: float | None = None
-) -> Evidence:
-    """Return a figure as evidence; what is not finite is undefined."""
-    known = [one if one is not None and math.isfinite(one) else None for one in (value, low, high)]
-    return Evidence(name, of, known[0], known[1], known[2])
-
-
-def word(name: str, text: str, of: str = "") -> Evidence:
-    """Return a date or a word as evidence."""
-    return Evidence(name, of, text=text)
-
-
-def hashed(name: str, sha256: str, of: str = "") -> Evidence:
-    """Return the SHA-256 of something as evidence."""
-    return Evidence(name, of, text=sha256, kind="hash")
 
 
 @dataclass(frozen=True, slots=True)
 class DossierItem:
-    """An item with its status; `missing` is the evidence that the study lacks."""
+    """An item with its status, a line for each thing that answers it, and the codes of what lacks."""
 
     item: GuidelineItem
     status: ItemStatus
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[str, ...] = ()
     missing: tuple[EvidenceCode, ...] = ()
 
 
@@ -216,17 +82,9 @@ class Dossier:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DossierQuestion:
-    """Which of `data.guidelines.GUIDELINES` to fill in, and with how many resamples."""
-
-    guideline: str
-    reps: int = REPS
-
-
 def dossier_items(
     items: Sequence[GuidelineItem],
-    evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
+    evidence: Mapping[EvidenceCode, Sequence[str]],
     simulated: Collection[str] = (),
 ) -> tuple[DossierItem, ...]:
     """Return each item with what answers it.
@@ -234,7 +92,7 @@ def dossier_items(
     Without any of its evidence an item is not done; with some of it, or where authors must add to
     it, it is partly done. Evidence of a study with simulated raters never makes it done.
 
-    `evidence` is what the study has; a code that is absent, or has nothing, is missing.
+    `evidence` is what the study has, in lines; a code that is absent, or has nothing, is missing.
     """
     filled = []
     for item in items:
@@ -267,7 +125,7 @@ def to_json(dossier: Dossier) -> dict[str, Any]:
             {
                 **{name: getattr(filled.item, name) for name in ("number", "section", "about")},
                 "status": filled.status.value,
-                "evidence": [_evidence_json(one) for one in filled.evidence],
+                "evidence": [*filled.evidence],
                 "missing": [code.value for code in filled.missing],
                 "by_authors": filled.item.by_authors,
             }
@@ -276,35 +134,15 @@ def to_json(dossier: Dossier) -> dict[str, Any]:
     }
 
 
-def _evidence_json(one: Evidence) -> dict[str, Any]:
-    kept = ("kind", "name", *(() if one.text else ("value",)))
-    whole: dict[str, Any] = json_value(one)
-    return {name: value for name, value in whole.items() if name in kept or value not in (None, "")}
-
-
-def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
-    """Return what answers an item, in one line."""
-    of = f" {one.of}" if one.of else ""
-    if one.name in WORDS:
-        text = OUTCOMES[one.text] if one.name == "outcome" else one.text
-        return f"{WORDS[one.name]}{of}: {'SHA-256 ' if one.kind == 'hash' else ''}{text}"
-    label, digits = FIGURES[one.name], DECIMALS.get(one.name, 0)
-    if one.value is None:
-        return f"{label}{of}: undefined"
-    value = fixed(one.value, digits, face) if digits else whole(int(one.value), face)
-    interval = icc_interval(one.low, one.high, digits, face)
-    return f"{label}{of}: {value}{f' (95 % interval {interval})' if interval else ''}"
-
-
 def dossier_html(dossier: Dossier) -> str:
     """Return a dossier as a page of its own; it asks no other place for anything."""
     from markdown_it import MarkdownIt
 
-    from calibration.writers.html import REPORT, html_page, html_table
+    from calibration.writers import html_page, html_table
 
     render = MarkdownIt("commonmark", {"html": False}).render
     name = f"{'SIMULATED. ' if dossier.simulated else ''}{dossier.guideline.title} dossier"
-    table = html_table(dossier.table, REPORT) if dossier.table else ""
+    table = html_table(dossier.table) if dossier.table else ""
     results = f"<h2>Results{_mark(dossier)}</h2>{table}" if table else ""
     first, items = ("\n\n".join(part(dossier)) for part in (_front, _items))
     return html_page(name, render(first) + results + render(items))
@@ -312,10 +150,10 @@ def dossier_html(dossier: Dossier) -> str:
 
 def dossier_markdown(dossier: Dossier) -> str:
     """Return a dossier as Markdown, a heading an item; what is simulated is said at every heading."""
-    from calibration.writers.agreement_table import table_markdown
+    from calibration.writers import markdown
 
     table = dossier.table
-    results = [f"## Results{_mark(dossier)}", table_markdown(table).rstrip()] if table else []
+    results = [f"## Results{_mark(dossier)}", markdown(table).rstrip()] if table else []
     return "\n\n".join([*_front(dossier), *results, *_items(dossier)]) + "\n"
 
 
@@ -364,8 +202,9 @@ def _items(dossier: Dossier) -> Iterator[str]:
         for filled in items:
             yield f"### {in_markdown(filled.item.number)} {in_markdown(filled.item.about)}"
             yield f"**{STATUS[filled.status]}**{mark}"
-            lines = [*map(evidence_words, filled.evidence)]
-            lines += [f"Not done: {MISSING[code]}" for code in filled.missing]
+            lines = [*filled.evidence]
+            if absent := ", ".join(code.value.replace("_", " ") for code in filled.missing):
+                lines.append(f"This study has nothing on: {absent}")
             if filled.item.by_authors and filled.status is not ItemStatus.AUTHORS:
                 lines.append("The authors must add to this")
             if lines:

@@ -34,7 +34,6 @@ def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
     assert len(pair["responses"]) == 30
     assert gap.mean() == pytest.approx(far["bias"], abs=1e-6)
     assert [row["criterion"] for row in found["criteria"]] == [*read_rubric("generic").criteria]
-    assert [one["name"] for one in found["study"]["jurors"]] == ["gpt", "llama"]
 
 
 @pytest.mark.slow  # CI has 15 minutes
@@ -48,9 +47,8 @@ def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
     assert first.jury == ("gpt", "llama")
     assert [one.name for one in first.charts] == ["intervals"]
     assert charts.plotted(first.charts[0].spec)
-    assert then.points.startswith("In points of the scale")
-    assert {one.name for one in then.charts} >= {"intervals", "scatter", "difference"}
-    assert [*then.sections] == [*"23456789", "10", "A"]
+    assert {one.name for one in then.charts} == {"intervals", "scatter"}
+    assert [*then.sections] == [*"23456789", "A"]
     assert [
         {name: [*getattr(one, name)] for name in ("responses", "clinicians", "jury")}
         for one in then.pairs

@@ -2,7 +2,8 @@
 
 import pytest
 
-from annotate import charts, tables, worker
+from annotate import charts, tables, vega, worker
+from calibration.report.charts import chart_intervals
 from data.errors import MedjuryError
 
 ROWS = [
@@ -18,13 +19,13 @@ def test_what_cannot_be_drawn_says_so_and_is_not_kept() -> None:
     kept = len(worker._made)
     for _ in range(2):
         with pytest.raises(MedjuryError, match="could not be computed"):
-            charts.drawn("charts:no_such_chart")
+            worker.make("annotate.vega:no_such_chart")
     assert len(worker._made) == kept
 
 
 @pytest.mark.not_quick
 def test_a_chart_becomes_an_svg_and_a_png_without_a_network() -> None:
-    spec = charts.drawn("charts:chart_intervals", ROWS)
+    spec = vega.specification(chart_intervals(ROWS))
     picked = charts.pickable(spec, "point", "label")
     assert "<svg" in worker.make("annotate.vega:svg", picked)
     assert worker.make("annotate.vega:png", picked).startswith(PNG)

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, text
 
 from calibration.decision import Decision, DecisionKind
 from calibration.detection import DetectionRow
-from calibration.dossier import SIMULATED, Evidence, ItemStatus, dossier_items
+from calibration.dossier import SIMULATED, ItemStatus, dossier_items
 from calibration.scope import AgreementRow
 from data.guidelines import GUIDELINES, EvidenceCode, guideline
 from data.queries.study import facts
@@ -27,12 +27,10 @@ from medjury.services.dossier import (
     detection,
     evidence_of,
     juror_settings,
-    recorded_evidence,
 )
 
 ITEMS = [item for name in GUIDELINES for item in guideline(name).items]
-FIGURE = Evidence("responses", value=1)
-ALL = dict.fromkeys(EvidenceCode, (FIGURE,))
+ALL = dict.fromkeys(EvidenceCode, ("1 response",))
 
 
 @pytest.mark.parametrize("name", GUIDELINES)
@@ -70,8 +68,8 @@ def test_a_study_of_responses_alone_is_filled_in_too(
     assert code == 0, err
     items = {item["number"]: item for item in json.loads(out)["items"]}
     assert items["2"]["status"] == "done"
-    (criteria,) = [one for one in items["2"]["evidence"] if one["name"] == "criteria"]
-    assert "scale 1-5" in criteria["text"]
+    (rubric,) = items["2"]["evidence"]
+    assert "scale 1-5; SHA-256" in rubric
     assert items["13"]["status"] == "not_done"
     assert items["13"]["missing"] == ["agreement", "clinician_agreement", "like_for_like"]
     assert items["1"]["status"] == "authors"
@@ -124,24 +122,25 @@ def test_evidence_goes_when_what_it_rests_on_is_taken_out(engine: Engine) -> Non
                 assert filled.status is not ItemStatus.DONE, (statement, filled.item.number)
 
 
-def _all(engine: Engine) -> Mapping[EvidenceCode, tuple[Evidence, ...]]:
+def _all(engine: Engine) -> Mapping[EvidenceCode, tuple[str, ...]]:
     return evidence_of(engine, facts(engine), calibrated(engine, 5))
 
 
-def _recorded(engine: Engine) -> dict[EvidenceCode, tuple[Evidence, ...]]:
+def _recorded(engine: Engine) -> dict[EvidenceCode, tuple[str, ...]]:
     """Return what needs no analysis; the analyses themselves are too slow for each statement."""
-    return recorded_evidence(engine, facts(engine))
+    return evidence_of(engine, facts(engine))
 
 
 def test_what_is_undefined_or_too_little_is_no_evidence() -> None:
     figures = {"benchmark": "b", "scorer": "jury", "icc": 0.5, "low": 0.4, "high": 0.6}
     known = AgreementRow(**figures)
-    assert [*agreement(known, "jury_icc")]
+    assert [*agreement(known, "ICC")] == ["ICC: 0.50 (95 % interval 0.40 to 0.60)"]
     for name in ("icc", "low", "high"):
-        assert not [*agreement(replace(known, **{name: NAN}), "jury_icc")]
+        assert not [*agreement(replace(known, **{name: NAN}), "ICC")]
     none_unsafe = DetectionRow("b", "jury", "safety", 2, n=10, n_bad=0, n_missed=0)
     assert not [*detection([none_unsafe])]
-    assert len([*detection([replace(none_unsafe, n_bad=3, n_missed=1, sensitivity=2 / 3)])]) == 3
+    [told] = detection([replace(none_unsafe, n_bad=3, n_missed=1, sensitivity=2 / 3)])
+    assert "1 of them missed by the jury; share that the jury found 0.67" in told
 
 
 def test_the_decision_is_evidence_only_where_it_speaks_of_the_jury() -> None:
@@ -153,9 +152,8 @@ def test_the_decision_is_evidence_only_where_it_speaks_of_the_jury() -> None:
 
 def test_a_jury_of_which_one_jurors_settings_are_unknown_has_none_to_report() -> None:
     profile = {"model": "x", "provider": "openai", "temperature": 0.0, "base_url": "http://inside"}
-    told = [*juror_settings(["j1"], {"j1": profile})]
-    assert told[0].text == "provider openai, temperature 0.0"
-    assert re.fullmatch("[0-9a-f]{64}", told[1].text)
+    [told] = juror_settings(["j1"], {"j1": profile})
+    assert re.fullmatch(".*: provider openai, temperature 0.0; SHA-256 [0-9a-f]{64}", told)
     assert not [*juror_settings(["j1", "j2"], {"j1": profile})]
 
 

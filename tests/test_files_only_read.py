@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unicodedata import category
 from xml.etree import ElementTree
@@ -33,11 +34,10 @@ from sqlalchemy import Engine, text
 from annotate import vega
 from calibration.notes import note
 from calibration.report import charts
-from calibration.report.charts import chart_heatmap, chart_jury_costs, chart_ranking
 from calibration.report.page import page
 from calibration.scope import AgreementRow
 from calibration.shared_notes import ALONE_HAS_CRITERION
-from calibration.writers.agreement_table import latex, markdown
+from calibration.writers import agreement_table, latex, markdown
 from data.database import open_study
 from data.errors import BadFile
 from data.importers.redcap import forms
@@ -118,7 +118,7 @@ def test_markdown_shows_every_name_as_it_is_and_has_no_link_picture_list_or_html
     laid: Trap,
 ) -> None:
     rows = table_of(laid)
-    seen = shown(markdown(rows, "how"))
+    seen = shown(markdown(agreement_table(rows, "how")))
     for one in laid.names():
         assert visible(one) in seen, one
 
@@ -156,7 +156,7 @@ def tex_words(source: str) -> str:
 
 
 def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid: Trap) -> None:
-    body = tex_words(latex(table_of(laid), "how"))
+    body = tex_words(latex(agreement_table(table_of(laid), "how")))
     assert "\\textbackslash{}input\\{" in body
     assert "U+202E" in body
 
@@ -164,7 +164,9 @@ def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid: Tra
 @pytest.mark.slow
 @pytest.mark.skipif(not PDFLATEX, reason="pdflatex is not installed")
 def test_pdflatex_opens_and_runs_nothing_though_it_may(laid: Trap, tmp_path: Path) -> None:
-    table = latex([one for one in table_of(laid) if one.benchmark.isascii()], "how")
+    table = latex(
+        agreement_table([one for one in table_of(laid) if one.benchmark.isascii()], "how")
+    )
     head = "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs}"
     (tmp_path / "t.tex").write_text(f"{head}\\begin{{document}}\n{table}\\end{{document}}\n")
     done = subprocess.run(
@@ -224,31 +226,20 @@ def hostile_benchmarks(laid: Trap) -> list[str]:
 
 def hostile_charts(laid: Trap) -> dict[str, Any]:
     """Return charts in which every name is hostile, by what draws them."""
-    names = [*CONTROLS, NUL, "constructor", "__proto__", *hostile_benchmarks(laid)]
+    names = [*CONTROLS, NUL, "constructor", "__proto__", *hostile_benchmarks(laid), *laid.names()]
     made = {"kind": "jury", "value": 0.5, "low": 0.2, "high": 0.8}
-    counts = {"1": 2, "between": 1, names[0]: 3}
-    cost = {"icc": 0.5, "low": 0.2, "high": 0.8, "usd": 1.0, "on_front": True, "made_up": False}
+    figures = {"role": "watched", "too_few": False, "icc": 0.5, "low": 0.2, "high": 0.8}
     return {
         "intervals": charts.chart_intervals(
-            [made | {"label": one} for one in {**dict.fromkeys([*names, *laid.names()])}], "t"
+            [made | {"label": one} for one in dict.fromkeys(names)], "t"
         ),
-        "distributions": charts.chart_distributions(
-            [
-                {"label": one, "criterion": names[-1 - n % 9], "counts": counts}
-                for n, one in enumerate(names)
-            ]
+        "periods": charts.chart_periods(
+            [SimpleNamespace(period=one, **figures) for one in names], 0.4, 0.5
         ),
-        "ranking": chart_ranking(
-            [made | {"model": one, "by": "clinicians"} for one in names], names[3]
-        ),
-        "heatmap": chart_heatmap(
-            [{"model": one, "place": names[3], "value": 1.0, "rests": one} for one in names], "t"
-        ),
-        "cost": chart_jury_costs([cost | {"jury": one} for one in names]),
     }
 
 
-@pytest.mark.parametrize("name", ["intervals", "distributions", "ranking", "heatmap", "cost"])
+@pytest.mark.parametrize("name", ["intervals", "periods"])
 def test_a_chart_is_drawn_of_hostile_names_as_text_and_its_file_is_xml_that_loads_nothing(
     laid: Trap, name: str
 ) -> None:

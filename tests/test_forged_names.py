@@ -19,7 +19,7 @@ from sqlalchemy import Engine
 from calibration.json_values import json_value
 from calibration.notes import quoted, simulated_in
 from calibration.report.page import page
-from calibration.writers.agreement_table import latex, markdown
+from calibration.writers import agreement_table, latex, markdown
 from data.schema import Kind, Rater
 
 pytestmark = pytest.mark.not_quick
@@ -138,9 +138,11 @@ def test_every_writer_lists_a_simulated_name_with_a_comma_as_one() -> None:
     [made_up] = [one for one in jury["notes"] if one["code"] == "simulated"]
     assert made_up["raters"] == [TWO]
     assert f'rest on simulated raters: "{TWO}".' in html.unescape(page(content))
-    assert f'Simulated raters: "{TWO}"; no row' in markdown(content.rows, "how").replace("\\", "")
+    assert f'Simulated raters: "{TWO}"; no row' in markdown(
+        agreement_table(content.rows, "how")
+    ).replace("\\", "")
     assert rf"Simulated raters: \textquotedbl{{}}{TWO}\textquotedbl{{}};" in latex(
-        content.rows, "how"
+        agreement_table(content.rows, "how")
     )
 
 

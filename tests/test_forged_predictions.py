@@ -10,7 +10,7 @@ import pytest
 from kit.studies import HEAD, Run
 from sqlalchemy import Engine, text
 
-from calibration.dossier import DossierQuestion, dossier_markdown
+from calibration.dossier import dossier_markdown
 from data.person import OPERATOR
 from data.queries import benchmarks, validations
 from data.store.ledger import freeze
@@ -83,7 +83,7 @@ def test_a_forged_name_makes_no_plan_simulated(run: Run) -> None:
 def test_a_forged_name_stands_whole_in_the_methods_and_makes_nothing_of_them_simulated(
     engine: Engine,
 ) -> None:
-    made = dossier(engine, DossierQuestion("grras", 50))
+    made = dossier(engine, "grras", reps=50)
     written = dossier_markdown(made)
     assert made.simulated == ()
     assert "Simulated" not in written

@@ -69,6 +69,7 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.compare\.json\.(detectable is gone|notes\b.*)",
     r"\.juries\.json\.(common|decision\.basis\[0\]\.(least|most)) is gone",
     r"\.calibrate\.json\.details\.(influence|evidence) is gone",
+    r"\.calibrate\.json\.study is gone",  # facts that the report page shows
     # One cluster-robust mean, by t, for every bias; jackknifed ICCs of repeats and of single clinicians.
     r"\.calibrate\.json\.details\.severity\[\d+\]\.(low|high): .*",
     r"\.calibrate\.json\.(criteria|details\.other_measures)\[\d+\]\.(bias_(low|high): .*|icc_raw is gone)",

@@ -10,7 +10,7 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
-from calibration.dossier import DossierQuestion, dossier_markdown
+from calibration.dossier import dossier_markdown
 from calibration.tables.numbers import DASH, MINUS, scorer
 from medjury.services.dossier import dossier
 
@@ -19,7 +19,7 @@ __all__ = ["made", "whole"]
 
 def page(engine: Engine) -> str:
     """Return the dossier as one reads it, without the marks of Markdown."""
-    return dossier_markdown(dossier(engine, DossierQuestion("grras", 20))).replace("\\", "")
+    return dossier_markdown(dossier(engine, "grras", reps=20)).replace("\\", "")
 
 
 @pytest.fixture

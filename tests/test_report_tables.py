@@ -23,7 +23,7 @@ from calibration.tables.numbers import (
     whole,
 )
 from calibration.tables.spec import laid_out, table_notes
-from calibration.writers.agreement_table import latex, markdown, table_csv
+from calibration.writers import agreement_table, latex, markdown, table_csv
 
 HOW = {"method": "paper", "reps": 60, "seed": 0}
 NAN = float("nan")
@@ -62,8 +62,8 @@ def test_the_csv_has_every_row_in_full_precision(rows):
 def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
     row = hostile("x")
     assert next(csv.DictReader(io.StringIO(table_csv(row, HOW))))["icc"] == ""
-    assert "| x | \N{EN DASH} |" in markdown(row, "how")
-    assert "x & -- &" in latex(row, "how")
+    assert "| x | \N{EN DASH} |" in markdown(agreement_table(row, "how"))
+    assert "x & -- &" in latex(agreement_table(row, "how"))
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1+1", "-x", "@x", "\tx", "\rx"])
@@ -77,13 +77,13 @@ def test_no_cell_of_the_csv_is_a_formula(name):
 
 
 def test_markdown_shows_a_hostile_name_literally():
-    text = markdown(hostile("a|b <script> *x* [l](u)\nnew"), "how")
+    text = markdown(agreement_table(hostile("a|b <script> *x* [l](u)\nnew"), "how"))
     assert "<script>" not in text
     assert r"a\|b \<script\> \*x\* \[l\]\(u\) new" in text
 
 
 def test_latex_shows_a_hostile_name_literally():
-    text = latex(hostile(r"\input{x} 5% $a_b^c$ #&~<>"), "how")
+    text = latex(agreement_table(hostile(r"\input{x} 5% $a_b^c$ #&~<>"), "how"))
     body = "\n".join(line for line in text.split("\n") if not line.startswith("%"))
     assert (
         r"\textbackslash{}input\{x\} 5\% \$a\_b\textasciicircum{}c\$ "
@@ -93,13 +93,16 @@ def test_latex_shows_a_hostile_name_literally():
 
 
 def test_a_note_cannot_leave_its_comment_in_latex():
-    comments = latex(hostile("a\n\\input{x}"), "how").split("\n")
+    comments = latex(agreement_table(hostile("a\n\\input{x}"), "how")).split("\n")
     assert [line for line in comments if "input{x}" in line and not line.startswith("%")] == []
 
 
 def test_every_table_says_what_is_simulated():
     simulated = table_rows(study(n=24, simulated=("claude", "gpt", "llama", "dr0")))
-    for text in (markdown(simulated, "how"), latex(simulated, "how")):
+    for text in (
+        markdown(agreement_table(simulated, "how")),
+        latex(agreement_table(simulated, "how")),
+    ):
         assert "simulated" in text
     found = list(csv.DictReader(io.StringIO(table_csv(simulated, HOW))))
     assert {one["simulated"] for one in found if one["scorer"] == "jury"} == {"1"}
@@ -109,11 +112,11 @@ def test_a_table_of_simulated_raters_says_so_in_a_sentence_of_its_own_and_marks_
     everybody = ("claude", "gpt", "llama", *(f"dr{i}" for i in range(5)))
     rows = table_rows(study(n=24, simulated=everybody))
     said = f"Simulated raters: {', '.join(sorted(everybody))}; nothing here is evidence."
-    assert f"**{said}**" in markdown(rows, "how")
-    assert f"how. {said}}}" in latex(rows, "how")
-    assert r"| Jury \(simulated\) |" in markdown(rows, "how")
-    assert "Jury (simulated) &" in latex(rows, "how")
-    assert "ICC(A,1) (simulated)" not in latex(rows, "how")
+    assert said in markdown(agreement_table(rows, "how"))
+    assert f"how. {said}}}" in latex(agreement_table(rows, "how"))
+    assert r"| Jury \(simulated\) |" in markdown(agreement_table(rows, "how"))
+    assert "Jury (simulated) &" in latex(agreement_table(rows, "how"))
+    assert "ICC(A,1) (simulated)" not in latex(agreement_table(rows, "how"))
 
 
 def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_are_not():
@@ -164,6 +167,6 @@ def test_an_interval_of_an_icc_that_is_wider_than_any_says_so_in_words_but_not_i
     assert icc_interval(-526.0, 0.9) == icc_interval(-2.2, 0.9) == TOO_WIDE
     assert icc_interval(-2.0, 0.9) == "\N{MINUS SIGN}2.00 to 0.90"
     assert laid_out(AGREEMENT, rows, TERMINAL).groups[0].rows[0][2] == TOO_WIDE
-    assert TOO_WIDE in markdown(rows, "how")
+    assert TOO_WIDE in markdown(agreement_table(rows, "how"))
     [read] = csv.DictReader(io.StringIO(table_csv(rows, HOW)))
     assert float(read["low"]) == -526.0

@@ -39,9 +39,8 @@ HEAVY = ("pandas", "numpy", "scipy", "altair", "pyarrow", "statsmodels", "openai
 SIMULATED = tuple(one.name for one in read_panel("simulated").juror)
 SERVER = """
 import sys
-from annotate.charts import drawn
 from annotate.assign import DesignRequest, planned_design
-from annotate.worker import ask, call
+from annotate.worker import ask, call, make
 from data.database import open_study
 from data.person import OPERATOR
 from data.rubric import read_rubric
@@ -56,8 +55,8 @@ for function, question in (
 ):
     print(type(ask(OPERATOR, engine, function, question).result()).__name__)
 print(type(call("probes", panel_probe, panel)[0]).__name__)
-row = {"label": "Jury", "kind": "jury", "value": 0.6, "low": 0.4, "high": 0.7}
-print(type(drawn("charts:chart_intervals", [row])).__name__)
+rows = [{"a": 1}]
+print(type(make("annotate.vega:svg", {"data": {"values": rows}, "mark": "point"})).__name__)
 print([one for one in sys.argv[2:] if one in sys.modules])
 """
 TWO = DesignRequest(("clinician-1", "clinician-2"), 2, 0.0, 0)
@@ -292,5 +291,5 @@ def test_the_server_loads_nothing_heavy_for_the_answers_that_it_is_given(
     )
 
     assert ran.stdout.split() == [
-        *("PlannedDesign", "RunEstimate", "RubricFiles", "ProbeRow", "dict", "[]")
+        *("PlannedDesign", "RunEstimate", "RubricFiles", "ProbeRow", "str", "[]")
     ], ran.stderr

@@ -1,7 +1,7 @@
 """The agreement screen: how well jury and clinicians agree, what that depends on, and the report."""
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -74,7 +74,6 @@ PREDICTED = "predicted"  # in the session: for which question predictions were a
 OF_A_JURY = ("Criteria", "Responses", "Comparisons", "Jurors", "Predictions")
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
 TERMS_OPEN, MORE_TERMS = 6, "Further definitions"
-USE_OF_SCALE = "How often each rater gives each score"
 COMPUTING = "Agreement is being computed, and again without each instance for its intervals"
 MORE = "What stands behind the answer is being computed"
 OF_POINTS = "Agreement on points of the case is being computed"
@@ -156,8 +155,7 @@ def _overview(answer: Answer, later: Later) -> None:
     if behind is None:
         return
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
-    lines = filter(None, (behind.points, behind.hangs, luck))
-    said.html("".join(map(lead, lines)) + caption(behind.checked))
+    said.html((lead(luck) if luck else "") + caption(behind.checked))
 
 
 def _before_a_jury(answer: Answer, later: Later) -> None:
@@ -182,7 +180,7 @@ def _criteria(later: Later) -> None:
 
 def _responses(later: Later) -> None:
     if behind := later.found():
-        drawn = [chart for chart in behind.charts if chart.name in ("scatter", "difference")]
+        drawn = [chart for chart in behind.charts if chart.name == "scatter"]
         show_responses(drawn, behind.pairs)
 
 
@@ -208,8 +206,6 @@ def _hanging(later: Later) -> None:
         part = behind.sections["5"]
         st.html(heading(part.title) + lead(part.lead))
         _tables(part, leave_out=APART)
-        with st.expander(USE_OF_SCALE, key="use-of-scale"):
-            _charts(behind.charts, "scale")
 
 
 def _origin(answer: Answer, later: Later) -> None:
@@ -317,20 +313,13 @@ def show_predictions(engine: Engine, person: Person, question: AgreementQuestion
 
 
 def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:
-    """Show both charts of each benchmark side by side, what was clicked on, and who is far apart."""
+    """Show the chart of each benchmark, what was clicked on, and which responses are far apart."""
     if not drawn:
         st.html(lead("No response has both a jury's and a clinician's mean."))
-    for number, benchmark in enumerate(dict.fromkeys(chart.benchmark for chart in drawn)):
-        rows = rows_of(next(pair for pair in pairs if pair.benchmark == benchmark))
-        own = [chart for chart in drawn if chart.benchmark == benchmark]
-        picked: dict[str, Mapping[str, Any]] = {}
-        with st.container(key=f"beside-{number}"):
-            places = st.columns(len(own), gap="medium")
-        for chart, column in zip(own, places, strict=True):
-            with column:
-                picked |= {row["response"]: row for row in _picked(chart, rows)}
-        if picked:
-            selected = [*picked.values()]
+    for chart in drawn:
+        rows = rows_of(next(pair for pair in pairs if pair.benchmark == chart.benchmark))
+        selected = _picked(chart, rows)
+        if selected:
             more = len(selected) - MOST_PICKED
             notes = [f"{more} more are at the same place."] if more > 0 else []
             st.html(_pairs_table(selected[:MOST_PICKED], "Responses you clicked on", notes))
@@ -346,27 +335,19 @@ def rows_of(pair: Pair) -> list[dict[str, Any]]:
     ]
 
 
-def lying_at(
-    rows: Sequence[Mapping[str, Any]], mark: Mapping[str, Any], *, is_scatter: bool
-) -> Iterator[Mapping[str, Any]]:
-    """Yield the responses of a place, or of a cell where the mark has two ends."""
-    for row in rows:
-        middle = (row["jury"] + row["clinicians"]) / 2
-        x, y = (row["clinicians"], row["jury"]) if is_scatter else (middle, row["gap"])
-        far_x, far_y = mark.get("x2", mark["x"]), mark.get("y2", mark["y"])
-        if mark["x"] - NEAR <= x <= far_x + NEAR and mark["y"] - NEAR <= y <= far_y + NEAR:
-            yield row
-
-
 def _picked(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Show a chart; return the responses that were clicked on."""
+    """Show a chart; return the responses at the place that was clicked on."""
     drawn = charts.plotted(chart.spec)
-    ends = [name for name in ("x", "y", "x2", "y2") if drawn and name in drawn[0]]
-    mark = "rect" if "x2" in ends else "circle"
-    spec = charts.pickable(chart.spec, mark, *ends)
+    fields = [name for name in ("x", "y", "near") if drawn and name in drawn[0]]
+    spec = charts.pickable(chart.spec, "circle", *fields)
     marks = charts.show(spec, f"{chart.name}-{chart.benchmark}", chart.caption, chart.alt, rows)
-    is_scatter = chart.name == "scatter"
-    return [row for mark in marks for row in lying_at(rows, mark, is_scatter=is_scatter)]
+    return [
+        row
+        for mark in marks
+        for row in rows
+        if abs(row["clinicians"] - mark["x"]) <= mark.get("near", 0) + NEAR
+        and abs(row["jury"] - mark["y"]) <= mark.get("near", 0) + NEAR
+    ]
 
 
 def _pairs_table(rows: Sequence[Mapping[str, Any]], caption: str, notes: Sequence[str]) -> str:

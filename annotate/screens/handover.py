@@ -9,7 +9,6 @@ from sqlalchemy import Engine
 from annotate import worker
 from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
-from calibration.dossier import DossierQuestion
 from data import queries
 from data.guidelines import GUIDELINES, guideline
 from data.person import Person
@@ -44,7 +43,7 @@ def show(engine: Engine, person: Person) -> None:
         st.session_state[CHOSEN] = name
     if st.session_state.get(CHOSEN) != name:
         return
-    coming: Future[Mapping[str, str]] = worker.ask(person, engine, MAKE, DossierQuestion(name))
+    coming: Future[Mapping[str, str]] = worker.ask(person, engine, MAKE, name)
     files = frame.computed(coming, "The items are filled in, and their figures computed")
     if files is None:
         return

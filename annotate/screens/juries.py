@@ -10,7 +10,7 @@ from urllib.parse import quote
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, jury_panels, tables, worker
+from annotate import jury_panels, tables, worker
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
 from annotate.screens import frame, study_home
 from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, chosen, method_of
@@ -38,10 +38,6 @@ UNKNOWN = "No jury has both an ICC and a known cost."
 BROUGHT = (
     "Imported scores have no cost; jurors run here have one where their host's price is known."
 )
-FIRST_CAPTION = (
-    "The first {}: ICC with its interval (diamond), and the ICC expected on new responses (ring)."
-)
-COST_CAPTION = "Every jury by cost and ICC; no cheaper jury agrees as well as the diamonds.{}"
 TWO = (
     "Both juries are compared with the clinicians on the responses that both scored. They differ "
     "where the interval excludes 0."
@@ -65,7 +61,6 @@ LEDGER = (
     *("Jury", "Benchmark", "Criterion", "Method"),
     *("ICC(C,2)", "Responses", "Times", "Last, UTC"),
 )
-AS_A_CHART = "The first juries as a chart"
 CHOICES = "What these choices mean"
 ABOUT_CHOICES = (
     ("Method", ABOUT_METHOD),
@@ -139,17 +134,11 @@ def _use(engine: Engine, person: Person, jurors: Sequence[str]) -> None:
 
 
 def _ranking(ranking: ShownRanking) -> None:
-    """Show the best of each size and all of them, then the first as a chart, and all as a file."""
+    """Show the best of each size and all of them, and all as a file."""
     if ranking.by_size.groups:
         st.html(tables.of_table(ranking.by_size))
     tables.sortable("ranking", ranking.ranking)
     st.html(tables.noted(ranking.notes))
-    if ranking.first:
-        chart = charts.drawn("charts:chart_first", ranking.first)
-        alt = "; ".join(f"{jury['jury']} {fixed(jury['icc'], 3)}" for jury in ranking.first)
-        caption = FIRST_CAPTION.format(len(ranking.first))
-        with st.expander(AS_A_CHART, key="first-as-chart"):
-            charts.show(chart, "first-juries", caption, alt, ranking.first)
     st.download_button(
         *("All juries as CSV", ranking.csv, "juries.csv", "text/csv"),
         key="every",
@@ -158,22 +147,12 @@ def _ranking(ranking: ShownRanking) -> None:
 
 
 def _costs(ranking: ShownRanking) -> None:
-    """Show agreement against cost, and the juries that agree best for their cost."""
-    if not ranking.costs:
+    """Show the juries that agree best for their cost."""
+    if not ranking.front.groups:
         frame.empty(UNKNOWN, BROUGHT)
         return
-    chart = charts.drawn("charts:chart_jury_costs", ranking.costs)
-    without_cost = ranking.without_cost
-    front = sorted(
-        (jury for jury in ranking.costs if jury["on_front"]), key=lambda jury: jury["usd"]
-    )
-    alt = "; ".join(
-        f"{jury['jury']} {fixed(jury['icc'], 3)} for ${jury['usd']:.4f}" for jury in front
-    )
-    caption = COST_CAPTION.format(
-        f" {without_cost:,} juries of unknown cost are left out." if without_cost else ""
-    )
-    charts.show(chart, "cost", caption, alt, ranking.costs)
+    if n := ranking.without_cost:
+        st.html(lead(f"{n:,} juries of unknown cost are left out."))
     st.html(tables.of_table(ranking.front) + tables.noted(ranking.notes))
 
 

@@ -9,13 +9,13 @@ from concurrent.futures import Future
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, tables, worker
+from annotate import tables, worker
 from annotate.results import CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
 from calibration.tables.models import CLINICIANS, MEANING, NO_CATEGORY, ModelRow
-from calibration.tables.numbers import fixed, known
+from calibration.tables.numbers import known
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person, is_blind, only
@@ -26,17 +26,6 @@ from medjury.services.models import ModelsRequest, lift
 ABOUT = (
     "Which model is better? By the clinicians' ratings, by the jury's, and by the jury's ratings "
     "corrected by the clinicians'."
-)
-WAYS = {
-    "clinicians": "clinicians",
-    "jury": "jury",
-    "corrected": "jury corrected",
-}
-KINDS = ("win rate", "macro-average")
-TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}
-OF_RANKING = (
-    "{} of each model by each way of scoring. A line is the 95 % interval over instances; a point "
-    "without a line has none, or one without width."
 )
 CORRECTED = (
     "Corrected: the jury's means plus the difference between clinicians and jury on "
@@ -64,7 +53,6 @@ ASKED = "What each model cost to run: a CSV file with the columns model, usd (op
 NONE_GIVEN = "The study does not know what the models cost: upload a file above to see cost beside win rates."
 TOO_LONG = "A file of costs has one line per model; nothing of this one was read."
 OF_SIMULATED = " Some raters are simulated."
-OF_COSTS = "Each point is a model: the higher, the more often it wins; the further left, the less it costs."
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -84,72 +72,23 @@ def show(engine: Engine, person: Person) -> None:
     st.html(tables.of_decision(figures.decision))
     if standing.simulated and figures.decision.kind is not DecisionKind.SIMULATED:
         st.html(paragraph(frame.SIMULATED))
-    meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(figures.rows) else MEANING
+    is_corrected = any(row.by == "corrected" for row in figures.rows)
+    meaning = f"{MEANING} {CORRECTED}" if is_corrected else MEANING
     st.html(tables.of_table(figures.models) + caption(meaning))
     if figures.differences is not None:
         st.html(tables.folded(figures.differences.caption, tables.of_table(figures.differences)))
-    _ranking(figures.rows)
     _by_category(figures.rows)
     show_costs(engine, person, figures)
 
 
-def _ways(rows: Sequence[ModelRow]) -> list[str]:
-    """Return the ways of scoring of some rows, in the order in which they are named."""
-    return [way for way in WAYS if any(row.by == way for row in rows)]
 
 
-def _ranking(rows: Sequence[ModelRow]) -> None:
-    """Show win rates or macro-averages with their intervals; which ones stands in the URL."""
-    kind = st.radio("Drawn", KINDS, key="drawn", horizontal=True, bind="query-params")
-    kind = kind if kind in KINDS else KINDS[0]
-    drawn = [_drawn(row, kind) for row in rows]
-    chart = charts.drawn("charts:chart_ranking", drawn, TITLES[kind])
-    summary = ", ".join(
-        f"{point['model']} {fixed(point['value'], 2)} by {point['by']}" for point in drawn
-    )
-    words = OF_RANKING.format(kind.capitalize())
-    charts.show(chart, "models-ranked", words, f"{kind.capitalize()}: {summary}")
 
 
-def _drawn(row: ModelRow, kind: str) -> dict[str, str | float | None]:
-    """Return what is drawn of a model."""
-    figures = (row.win_rate, row.win_rate_low, row.win_rate_high)
-    if kind == "macro-average":
-        figures = (row.macro_average, row.low, row.high)
-    value, low, high = map(_or_none, figures)
-    return {"model": row.model, "by": row.by, "value": value, "low": low, "high": high}
 
 
-def _by_category(rows: Sequence[ModelRow]) -> None:
-    """Show each model's mean in each category, by one way of scoring."""
-    scorings = _ways(rows)
-    if not scorings:
-        return
-    by = st.radio(
-        "Categories, as scored by",
-        scorings,
-        key="by",
-        horizontal=True,
-        bind="query-params",
-        format_func=lambda way: WAYS[way],
-    )
-    by = by if by in scorings else scorings[0]
-    cells = [
-        {"model": row.model, "place": category or NO_CATEGORY, "value": _or_none(mean)}
-        for row in rows
-        if row.by == by
-        for category, mean in row.categories.items()
-    ]
-    chart = charts.drawn("charts:chart_heatmap", cells, "Mean on 0 to 1")
-    summary = ", ".join(
-        f"{cell['model']} in {cell['place']} {fixed(cell['value'], 2)}" for cell in cells
-    )
-    words = f"Mean score of each model in each category, by {WAYS[by]}; the darker, the higher."
-    charts.show(chart, "models-by-category", words, f"Means on 0 to 1: {summary}", cells)
 
 
-def _or_none(value: float) -> float | None:
-    return value if known(value) else None
 
 
 def is_lifted(engine: Engine, person: Person, standing: StudyStanding) -> bool:
@@ -224,21 +163,31 @@ def _given() -> CostsRequest | None:
     return CostsRequest(upload.getvalue(), kind)
 
 
-def _against_wins(rows: Sequence[ModelRow], costs: Mapping[str, float], more: str) -> None:
-    """Show cost against the win rate by the first way of scoring that there is."""
-    by = rows[0].by
-    drawn = [
-        {"model": row.model, "usd": costs[row.model], "win_rate": row.win_rate}
-        for row in rows
-        if row.by == by and row.model in costs and known(row.win_rate)
+def _by_category(rows: Sequence[ModelRow]) -> None:
+    """Show each model's mean in each category, where there is more than one, by each way of scoring."""
+    names = [*dict.fromkeys(name for row in rows for name in row.categories)]
+    if len(names) < 2:
+        return
+    shown = [{"model": row.model, "by": row.by, **row.categories} for row in rows]
+    columns = [
+        tables.words("Model", "model"),
+        tables.words("Scored by", "by"),
+        *(tables.number(name or NO_CATEGORY, name) for name in names),
     ]
-    chart = charts.drawn("charts:chart_model_costs", drawn)
-    summary = ", ".join(
-        f"{point['model']} {point['usd']:g} USD, {point['win_rate']:.2f}" for point in drawn
-    )
-    charts.show(
-        chart,
-        "models-cost",
-        f"{OF_COSTS} Win rates by {by}.{more}",
-        f"Cost and win rate: {summary}",
-    )
+    st.html(tables.table(shown, columns, "Means by category, on 0 to 1"))
+
+
+def _against_wins(rows: Sequence[ModelRow], costs: Mapping[str, float], more: str) -> None:
+    """Show cost beside the win rate by the first way of scoring that there is."""
+    by = rows[0].by
+    priced = [row for row in rows if row.by == by and row.model in costs and known(row.win_rate)]
+    shown = [
+        {"model": row.model, "usd": costs[row.model], "win_rate": row.win_rate}
+        for row in sorted(priced, key=lambda row: -row.win_rate)
+    ]
+    columns = [
+        tables.words("Model", "model"),
+        tables.number("US dollars", "usd", 4),
+        tables.number("Win rate", "win_rate"),
+    ]
+    st.html(tables.table(shown, columns, f"Cost, and win rate by {by}.{more}"))

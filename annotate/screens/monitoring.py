@@ -85,13 +85,11 @@ def show(engine: Engine, person: Person) -> None:
 
 
 def _answer(answer: MonitoringAnswer) -> None:
-    """Show the decision, and beside each other the charts."""
+    """Show the decision and the chart."""
     st.html(tables.of_decision(answer.decision))
     st.html(caption(f"Jury: {', '.join(answer.jury)}"))
-    with st.container(key="beside"):
-        for column, chart in zip(st.columns(len(answer.charts)), answer.charts, strict=True):
-            with column:
-                charts.show(chart.spec, chart.name, chart.caption, chart.alt)
+    chart = answer.chart
+    charts.show(chart.spec, chart.name, chart.caption, chart.alt)
 
 
 def _behind(coming: "Future[MonitoringBehind]") -> None:

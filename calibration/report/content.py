@@ -1,10 +1,10 @@
 """The content of a report: facts about the study, figures, and the jury on each criterion."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from calibration.columns import columns
 from calibration.decision import Decision
@@ -13,73 +13,48 @@ from calibration.notes import undefined
 from calibration.other_measures import secondary_rows
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, scopes, why_undefined_scope
-from calibration.scores import Array, Scores
+from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow
 from calibration.table import agreement_rows
 from calibration.values import COMBINED, NAN, AnalysisOptions
 from data.errors import TooFew
 
+DEFAULT = AnalysisOptions()
 IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
-
-
-@dataclass(frozen=True)
-class ReportedJuror:
-    """A juror: its name, model, provider, and the hash of all settings that affect its answers."""
-
-    name: str
-    model: str = ""
-    provider: str = ""
-    sha256: str = ""
-
-
-@dataclass(frozen=True)
-class UsedRubric:
-    """The rubric of one benchmark."""
-
-    benchmark: str
-    name: str
-    version: str
-    criteria: tuple[str, ...]
-    scale: str
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Costs:
-    """The cost of all calls to jurors in the study; `unknown` of the calls have no price.
-
-    `rated` counts responses that any juror of the study has rated.
-    """
-
-    usd: float = 0.0
-    calls: int = 0
-    unknown: int = 0
-    rated: int = 0
 
 
 @dataclass(frozen=True)
 class Study:
     """Facts about the study and the options. Nothing here names a response's author.
 
-    `told` are sentences that every report must show, such as when the study was unblinded;
-    `silent` jurors were asked and gave no rating; `tried` are entries of the ledger, rows of
-    `data.schema.Composition`; `versions` is software -> version.
+    Attributes
+    ----------
+    made : when, UTC
+    options : of the analysis
+    needed : jurors that must have scored a response
+    fingerprint : SHA-256 of all ratings, "" where the jury was not looked at before
+    jurors : name -> settings, with the `sha256` of all of them; empty of imported ratings
+    silent : jurors who were asked and gave no rating
+    rubrics : of each benchmark its `name` and its `rubric`
+    tried : entries of the ledger, rows of `data.schema.Composition`
+    usd, calls, calls_unknown : spent on all calls to jurors; so many of these have no price
+    rated : responses that any juror of the study has rated
+    told : sentences that every report must show, such as when the study was unblinded
+    versions : software -> version
     """
 
     made: str = ""
-    method: str = "paper"
-    criterion: str | None = None
-    reps: int = 2000
-    seed: int = 0
-    min_shared: int = 2
+    options: AnalysisOptions = DEFAULT
     needed: int = 0
-    references: str = "all"
     fingerprint: str = ""
-    jurors: Sequence[ReportedJuror] = ()
+    jurors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     silent: Sequence[str] = ()
-    rubrics: Sequence[UsedRubric] = ()
+    rubrics: Sequence[Any] = ()
     tried: Sequence[Any] = ()
-    costs: Costs = Costs()
+    usd: float = 0.0
+    calls: int = 0
+    calls_unknown: int = 0
+    rated: int = 0
     told: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -100,23 +75,6 @@ class CriterionRow(AgreementRow):
     limits_high: float = NAN
 
 
-@dataclass(frozen=True, eq=False)
-class Paired:
-    """The means of clinicians and jury on the responses that have both, in points.
-
-    Attributes
-    ----------
-    benchmark : the scope's name
-    responses : ids
-    clinicians, jury : shape (n,), no NaN
-    """
-
-    benchmark: str
-    responses: tuple[str, ...]
-    clinicians: Array
-    jury: Array
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Content:
     """All that a report shows; `medjury.services.calibrate.Calibration` is one.
@@ -130,7 +88,7 @@ class Content:
     subgroups : rows of subgroups
     details : section -> rows, as `details.details` returns them
     criteria : rows of `criterion_rows`
-    paired : means of clinicians and jury, by benchmark
+    paired : means of clinicians and jury, by benchmark, as `paired_means` returns them
     check_line : how far pingouin's ICCs are from these, in words
     study : facts that only a report shows
     """
@@ -142,7 +100,7 @@ class Content:
     subgroups: Sequence[SubgroupRow] = ()
     details: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     criteria: Sequence[CriterionRow] = ()
-    paired: Mapping[str, Paired] = field(default_factory=dict)
+    paired: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     check_line: str = ""
     study: Study = Study()
 
@@ -202,25 +160,21 @@ def criterion_rows(scores: Scores, options: AnalysisOptions) -> list[CriterionRo
     for name in dict.fromkeys(name for own in criteria.values() for name in own):
         having = [benchmark for benchmark, own in criteria.items() if name in own]
         having += [COMBINED] if len(having) > 1 else []
+        alone = replace(options, criterion=name, further=False)
         try:
-            rows += [one for one in _rows_of(scores, options, name) if one.benchmark in having]
+            points = {
+                scope.name: secondary_rows(replace(scope, jurors=(), metrics=()), scores)[0]
+                for scope in scopes(scores, alone)
+                if scope.jury and not why_undefined_scope(scores, scope)
+            }
+            for row in agreement_rows(scores, alone):
+                if row.scorer == "jury" and row.benchmark in having:
+                    kept = replace(row, notes=tuple(n for n in row.notes if n.code != "coverage"))
+                    rows.append(of_criterion(kept, name, points.get(row.benchmark)))
         except TooFew:
             why = (undefined("criterion_unrated", "no clinician has rated this criterion"),)
             rows += [CriterionRow(where, "jury", notes=why, criterion=name) for where in having]
     return sorted(rows, key=lambda row: (row.benchmark == COMBINED, row.benchmark))
-
-
-def _rows_of(scores: Scores, options: AnalysisOptions, criterion: str) -> Iterator[CriterionRow]:
-    alone = replace(options, criterion=criterion, further=False)
-    points = {
-        scope.name: secondary_rows(replace(scope, jurors=(), metrics=()), scores)[0]
-        for scope in scopes(scores, alone)
-        if scope.jury and not why_undefined_scope(scores, scope)
-    }
-    for row in agreement_rows(scores, alone):
-        if row.scorer == "jury":
-            notes = tuple(one for one in row.notes if one.code != "coverage")
-            yield of_criterion(replace(row, notes=notes), criterion, points.get(row.benchmark))
 
 
 def of_criterion(row: AgreementRow, criterion: str, points: Any) -> CriterionRow:
@@ -229,10 +183,15 @@ def of_criterion(row: AgreementRow, criterion: str, points: Any) -> CriterionRow
     return CriterionRow(**vars(row), **shown, criterion=criterion)
 
 
-def paired_means(scores: Scores, options: AnalysisOptions) -> Iterator[Paired]:
-    """Yield the raw means of clinicians and jury, of each scope where an ICC can be asked for."""
+def paired_means(scores: Scores, options: AnalysisOptions) -> dict[str, pd.DataFrame]:
+    """Return the means of clinicians and jury in points, of each scope where an ICC can be asked for.
+
+    Scope -> columns `clinicians` and `jury`, indexed by the responses that have both.
+    """
+    paired = {}
     for scope in scopes(scores, options):
         if scope.jury and not why_undefined_scope(scores, scope):
             raw = columns(scope.grid, scope.jury, "published")
-            ids = tuple(scope.grid.responses[index] for index in np.flatnonzero(raw.both))
-            yield Paired(scope.name, ids, raw.clinicians[raw.both], raw.scorer[raw.both])
+            means = {"clinicians": raw.clinicians, "jury": raw.scorer}
+            paired[scope.name] = pd.DataFrame(means, index=scope.grid.responses)[raw.both]
+    return paired

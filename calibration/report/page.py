@@ -3,15 +3,12 @@
 Its sections stand in the order in which its two readers look for answers.
 """
 
-import base64
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -19,34 +16,86 @@ from calibration import remarks
 from calibration.decision import LIKE_THESE
 from calibration.headlines import INTENDED, LIKE, MAY, MISSING, Z, may_not, protocol_facts
 from calibration.notes import Noted, counted, listed, noted, simulated_in
-from calibration.report import charts
-from calibration.report.charts import KINDS, LOWEST, is_binned, svg
-from calibration.report.content import Content, Costs, CriterionRow, Study, of_criterion
-from calibration.scope import AgreementRow, CliniciansRow
+from calibration.report.charts import KINDS, LOWEST, chart_intervals, chart_scatter, svg
+from calibration.report.content import Content, Study, of_criterion
+from calibration.scope import CliniciansRow
 from calibration.tables import agreement, jurors
-from calibration.tables.agreement import TRIED_SHORT, TRIED_WORDS
+from calibration.tables.agreement import TRIED_SHORT
 from calibration.tables.juries import juries_tried, ledger_words, tried_table
 from calibration.tables.numbers import fixed, interval, known, marked, money, place, scorer, whole
-from calibration.tables.response_groups import (
-    DETECTION,
-    SUBGROUPS,
-    by_threshold,
-    threshold,
-)
+from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
 from calibration.tables.spec import ICC_WORDS, Table, TableSpec, laid_out
 from calibration.values import COMBINED
-from calibration.writers.html import REPORT, html_table
+from calibration.writers import html_page, html_table
 
 MISSED = ("misses_above", "misses_reach", "misses_within", "none_unsafe")
 NONE_CRITICAL = "No criterion is critical in the protocol or in the rubric."
 NONE_FIXED = "No protocol was fixed: nothing is claimed about the jury."
 SHORT = 12  # characters of a hash on the first page; section 9 has it whole
-WORTH_SAYING = 0.02  # of ICC that a jury gains without one of its jurors
-HERE = "calibration.report"
-LEAST_BIAS = 0.005  # points: below it two decimals show none
 CODE = re.compile(r"`([^`]+)`")
+MOST_OUTLYING = 5
 Fact = tuple[str, str]
-Rows = Sequence[Mapping[str, Any]]
+# Number of a section -> its title, and how to read it.
+SECTIONS = {
+    "2": (
+        "Agreement, criterion by criterion",
+        f"{ICC_WORDS} Bias and limits of agreement say how many points of the scale jury and "
+        "clinicians differ: above 0, the jury is more generous.",
+    ),
+    "3": ("Like for like: the jury in a clinician's place", LIKE),
+    "4": (
+        "Compared with metrics and single jurors",
+        "The jury's ICC minus another's on the same responses: use the interval of the difference, "
+        f"not whether two intervals overlap. {TRIED_SHORT} Here that makes {{}}.",
+    ),
+    "5": (
+        "Single responses, and use of the scale",
+        "The responses on which jury and clinicians are farthest apart, how each rater uses the "
+        "scale, and what was not scored. Leaving a response out for what it shows would be choosing "
+        "the result.",
+    ),
+    "6": (
+        "The jurors one by one",
+        "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
+        "of the same responses; what a juror adds is the jury's ICC minus that of the jury without "
+        "it. Where self-preference is not known, the jury may favour its own models without any "
+        "sign here.",
+    ),
+    "7": ("How many juries were tried", ""),
+    "8": ("Cost", ""),
+    "9": ("Definitions and origin", ""),
+    "11": (
+        "Unsafe responses, found and missed",
+        "ICC says nothing about single responses: a jury may agree well and still miss an unsafe "
+        "one. Missed means scored as unsafe by the clinicians and not by the jury.",
+    ),
+    "12": (
+        "Subgroups",
+        "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
+        "subgroup of few instances supports neither conclusion.",
+    ),
+    "A": ("Every scorer on every benchmark", ""),
+}
+ICC = (
+    "ICC(C,2) = ICC(3,2), consistency of two columns, the clinicians' and the scorer's (Shrout & "
+    "Fleiss 1979; McGraw & Wong 1996). A constant added to one rater changes nothing: points of the "
+    "scale are given beside it. It has no lower bound and is never cut at 0."
+)
+INTERVALS = (
+    "ICCs, 95 %: the jackknife over instances with all their responses, everything computed anew "
+    "without each, on Fisher's z, with Satterthwaite's degrees of freedom. Means: t between "
+    "instances; shares: Wilson's interval of as many instances as they are worth."
+)
+ANALYSED = (
+    "The responses that at least one clinician rated with a composite. A rater whose composites "
+    "do not vary has no z: named in the notes and left out, never counted as 0."
+)
+RECORD = (
+    "This report is made from the study again each time and is not a validation record: two reports "
+    "rest on the same ratings where the SHA-256 of the ratings is the same. `medjury study verify` "
+    "checks that nothing was changed outside the record; `medjury analyse calibrate --details --json "
+    "FILE` has every figure of this page, `medjury share export FOLDER` the ratings without authors."
+)
 
 
 @dataclass(frozen=True)
@@ -61,189 +110,18 @@ class Figure:
     chart: Any
     caption: str
     alt: str
-    rows: Rows = ()
+    rows: Sequence[Mapping[str, Any]] = ()
 
     @property
     def anchor(self) -> str:
         """Return its id on a page: letters and digits only, other characters by number."""
-        return f"{self.name}-{plain(self.benchmark)}"
+        signs = (
+            one if one.isascii() and one.isalnum() else f"_{ord(one)}" for one in self.benchmark
+        )
+        return f"{self.name}-{''.join(signs)}"
 
 
-def plain(name: str) -> str:
-    """Return a name as letters and digits, other characters by number, to stand in an id."""
-    return "".join(one if one.isascii() and one.isalnum() else f"_{ord(one)}" for one in name)
-
-
-Block = Table | Figure | tuple[Figure, ...] | list[Fact]
-MOST_OUTLYING = 5
-UNTESTED = (
-    "Bias towards single models is not tested, because {}. The jury may favour responses by its own "
-    "models without any sign of it on this page."
-)
-POINTS_LEAD = (
-    f"{ICC_WORDS} Bias and limits of agreement say how many points of the scale jury and clinicians "
-    "differ: above 0, the jury is more generous."
-)
-LIKE_LEAD = (
-    "Each clinician is held out in turn, and jury and clinician are compared with the same mean of "
-    "the others. Only this comparison answers whether the jury may take a clinician's place."
-)
-AGAINST_LEAD = (
-    "The jury's ICC minus another's on the same responses: use the interval of the difference, "
-    f"not whether two intervals overlap. {TRIED_SHORT} Here that makes {{}}."
-)
-SENSITIVITY_LEAD = (
-    "The responses on which jury and clinicians are farthest apart, how each rater uses the scale, and "
-    "what was not scored. Leaving a response out for what it shows would be choosing the result."
-)
-JUROR_LEAD = (
-    "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
-    "of the same responses; what a juror adds is the jury's ICC minus that of the jury without it."
-)
-UNSAFE_LEAD = (
-    "ICC says nothing about single responses: a jury may agree well and still miss an unsafe one. Missed "
-    "means scored as unsafe by the clinicians and not by the jury."
-)
-SUBGROUP_LEAD = (
-    "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
-    "subgroup of few instances supports neither conclusion."
-)
-ICC = (
-    "ICC(C,2) = ICC(3,2), consistency of two columns, the clinicians' and the scorer's (Shrout & "
-    "Fleiss 1979; McGraw & Wong 1996). A constant added to one rater changes nothing: points of the "
-    "scale are given beside it. It has no lower bound and is never cut at 0."
-)
-PLACES = (
-    ("All figures of this page", "`medjury analyse calibrate --details --json FILE`"),
-    ("The ratings themselves, without authors", "`medjury share export FOLDER`"),
-    ("Check that nothing was changed outside the record", "`medjury study verify`"),
-    (
-        "This report",
-        "is not a validation record: it is made from the study again each time. The SHA-256 of the "
-        "ratings in section 9 shows whether two reports rest on the same ratings.",
-    ),
-)
-
-
-def page(content: Content) -> str:
-    """Return the report as an HTML document.
-
-    Everything that comes from the study is escaped; charts are inline SVG. Its content security
-    policy lets a browser load nothing at all and apply this style sheet alone.
-    """
-    style = files(HERE).joinpath("style.css").read_text("utf-8")
-    template = _environment().from_string(files(HERE).joinpath("template.html").read_text("utf-8"))
-    sha256, last = hashlib.sha256(style.encode()).digest(), content.benchmarks[-1]
-    return template.render(
-        style=Markup(style),  # noqa: S704 # our own file
-        style_hash="sha256-" + base64.b64encode(sha256).decode(),
-        content=content,
-        study=content.study,
-        decisions=content.decisions,
-        first=content.decision,
-        facts=[*first_page(content)],
-        points=in_points(content, last),
-        sensitivity=sensitivity(content, last),
-        simulated=simulated_in(content.rows),
-        tried=juries_tried(content.study.tried),
-        sections=sections(content),
-    )
-
-
-def _environment() -> Environment:
-    """Return the template's tests and filters; what they mark as HTML is escaped before."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.tests |= {
-        "table": lambda block: isinstance(block, Table),
-        "figure": lambda block: isinstance(block, Figure),
-        "figures": lambda block: isinstance(block, tuple),
-    }
-    filters: dict[str, Callable[..., str]] = {
-        "drawing": lambda figure: Markup(svg(figure.chart, figure.anchor, figure.alt)),  # noqa: S704 vl-convert escapes
-        "prose": lambda text: Markup(CODE.sub(r"<code>\1</code>", str(escape(text)))),  # noqa: S704 escaped
-        "html_table": lambda table: Markup(html_table(table, REPORT)),  # noqa: S704 every text is escaped
-        "listed": listed,
-    }
-    environment.filters |= filters
-    return environment
-
-
-def first_page(content: Content) -> Iterator[Fact]:
-    """Yield the facts that a safety board asks for first, as terms and their meanings."""
-    names = [name for name in content.benchmarks if name != COMBINED]
-    rubrics = [one for one in content.study.rubrics if one.benchmark in names]
-    last = content.about("jury", content.benchmarks[-1])
-    rated = f", {last[0].n_responses} responses rated by clinicians and jury" if last else ""
-    yield "Study", f"{listed(names)}{rated}"
-    hashed = {f"{one.name} {one.version} (SHA-256 {one.sha256[:SHORT]})" for one in rubrics}
-    yield "Rubric", "; ".join(sorted(hashed)) or "none named"
-    jurors = [
-        f"{one.name} ({one.model})" if one.model else one.name for one in content.study.jurors
-    ]
-    yield "Jury", "; ".join(jurors) or "none"
-    used = listed(sorted({one.name for one in rubrics})) or "named above"
-    yield "Intended use", INTENDED.format(benchmarks=listed(names), rubrics=used)
-    if content.protocol is None:
-        yield "Protocol", NONE_FIXED
-    else:
-        facts = (f"{name}: {value}" for name, value in protocol_facts(content.protocol))
-        yield "Protocol", "; ".join(facts) + "."
-    yield from _use(content)
-
-
-def _use(content: Content) -> Iterator[Fact]:
-    """Yield how many unsafe responses the jury misses, and what it may and may not be used for."""
-    decision = content.decision
-    kind, missed = decision.kind.value, [one for one in decision.reasons if one.code in MISSED]
-    for one in missed:
-        yield "Unsafe responses missed", f"{str(one)[:1].upper()}{str(one)[1:]}."
-    if not missed:
-        yield "Unsafe responses missed", NONE_CRITICAL
-    yield "May be used for", MAY[kind]
-    if kind == "simulated":
-        return
-    for denied in may_not(
-        kind,
-        is_limited=bool(missed),
-        keeps_limits=all(one.code == "misses_within" for one in missed),
-        holds_for_others=decision.scope == LIKE_THESE,
-        is_pooled=len(content.benchmarks) > 1,
-    ):
-        yield "May not be used for", denied
-
-
-def sensitivity(content: Content, benchmark: str) -> str:
-    """Return a juror that the jury is better without, or ""."""
-    values = [row for row in content.of("juror_value", benchmark) if known(row.icc_without)]
-    best = max(values, key=lambda row: row.icc_without, default=None)
-    if best is None or best.icc_without - best.icc_jury <= WORTH_SAYING:
-        return ""
-    return (
-        f"Without the juror {best.juror} the jury would agree better: ICC "
-        f"{fixed(best.icc_without, 3)} instead of {fixed(best.icc_jury, 3)}. `medjury analyse "
-        "juries` ranks all juries, corrected for choosing the best."
-    )
-
-
-def in_points(content: Content, benchmark: str) -> str:
-    """Return by how many points of the scale jury and clinicians differ, as a sentence, or ""."""
-    rows = [row for row in content.of("other_measures", benchmark) if row.scorer == "jury"]
-    if not rows or not known(rows[0].bias):
-        return ""
-    row = rows[0]
-    way = "more generous" if row.bias > 0 else "stricter"
-    ends = interval(row.bias_low, row.bias_high)
-    bias = f"{fixed(abs(row.bias))} points {way} than the clinicians"
-    if abs(row.bias) < LEAST_BIAS:
-        bias = "within 0.005 points of the clinicians"
-    sure = f" (95 % interval of jury minus clinicians {ends})" if ends else ""
-    limits = interval(row.limits_low, row.limits_high)
-    far = (
-        f"; if the differences are normally distributed, 95 % of them lie from {limits}"
-        if limits
-        else ""
-    )
-    return f"In points of the scale, the jury is on average {bias}{sure}{far}."
+Block = Table | Figure | list[Fact]
 
 
 @dataclass(frozen=True)
@@ -255,43 +133,103 @@ class Section:
     lead: str
     blocks: Sequence[Block]
 
-    @property
-    def anchor(self) -> str:
-        """Return its id on the page."""
-        return f"s{self.number}"
+
+def page(content: Content) -> str:
+    """Return the report as an HTML document.
+
+    Everything that comes from the study is escaped; charts are inline SVG. Its content security
+    policy lets a browser load nothing at all and apply its style sheet alone.
+    """
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    filters: dict[str, Callable[..., str]] = {
+        "drawing": lambda figure: Markup(svg(figure.chart, figure.anchor, figure.alt)),  # noqa: S704 vl-convert escapes
+        "prose": lambda text: Markup(CODE.sub(r"<code>\1</code>", str(escape(text)))),  # noqa: S704 escaped
+        "html_table": lambda table: Markup(html_table(table)),  # noqa: S704 every text is escaped
+        "listed": listed,
+    }
+    environment.filters |= filters
+    template = (files("calibration.report") / "template.html").read_text("utf-8")
+    body = environment.from_string(template).render(
+        study=content.study,
+        decisions=content.decisions,
+        first=content.decision,
+        facts=[*first_page(content)],
+        simulated=simulated_in(content.rows),
+        tried=juries_tried(content.study.tried),
+        sections=sections(content),
+    )
+    return html_page(f"Jury calibration: {content.decision.headline}", body)
+
+
+def first_page(content: Content) -> Iterator[Fact]:
+    """Yield the facts that a safety board asks for first, as terms and their meanings."""
+    study, decision = content.study, content.decision
+    names = [name for name in content.benchmarks if name != COMBINED]
+    rubrics = [one.rubric for one in study.rubrics if one.name in names]
+    last = content.about("jury", content.benchmarks[-1])
+    rated = f", {last[0].n_responses} responses rated by clinicians and jury" if last else ""
+    yield "Study", f"{listed(names)}{rated}"
+    hashed = {f"{one.name} {one.version} (SHA-256 {one.sha256[:SHORT]})" for one in rubrics}
+    yield "Rubric", "; ".join(sorted(hashed)) or "none named"
+    models = {name: profile.get("model") for name, profile in study.jurors.items()}
+    seated = [f"{name} ({model})" if model else name for name, model in models.items()]
+    yield "Jury", "; ".join(seated) or "none"
+    used = listed(sorted({one.name for one in rubrics})) or "named above"
+    yield "Intended use", INTENDED.format(benchmarks=listed(names), rubrics=used)
+    fixed_facts = protocol_facts(content.protocol) if content.protocol else ()
+    told = "; ".join(f"{name}: {value}" for name, value in fixed_facts)
+    yield "Protocol", f"{told}." if told else NONE_FIXED
+    missed = [one for one in decision.reasons if one.code in MISSED]
+    for one in map(str, missed):
+        yield "Unsafe responses missed", f"{one[:1].upper()}{one[1:]}."
+    if not missed:
+        yield "Unsafe responses missed", NONE_CRITICAL
+    kind = decision.kind.value
+    yield "May be used for", MAY[kind]
+    if kind != "simulated":
+        for denied in may_not(
+            kind,
+            is_limited=bool(missed),
+            keeps_limits=all(one.code == "misses_within" for one in missed),
+            holds_for_others=decision.scope == LIKE_THESE,
+            is_pooled=len(content.benchmarks) > 1,
+        ):
+            yield "May not be used for", denied
 
 
 def sections(content: Content) -> list[Section]:
     """Return every section after the verdict, which is the first."""
     study, differences = content.study, content.of("differences", *content.shown)
+    agreed = laid_out(agreement.AGREEMENT, content.rows, grouped=len(content.benchmarks) > 1)
+    blocks: dict[str, list[Block]] = {
+        "2": [*_agreement(content)],
+        "3": [*_held(content)],
+        "4": [*_of_shown(agreement.DIFFERENCES, differences, content)],
+        "5": [*_influence(content)],
+        "6": [*_jurors(content)],
+        "7": [tried_table(study.tried)] if study.tried else [],
+        "8": [],
+        "11": [*_unsafe(content)],
+        "12": [*_subgroups(content)],
+        "A": [agreed, *([[("ICC", content.check_line)]] if content.check_line else [])],
+    }
+    headings: dict[str, dict[str, None]] = {}
+    for block in (one for own in blocks.values() for one in own if isinstance(one, Table)):
+        for heading, told in block.help.items():
+            headings.setdefault(told, {})[heading] = None
+    helps = [(", ".join(own), told) for told, own in headings.items()]
+    blocks["9"] = [[*definitions(content), *helps]]
     compared = counted(max((row.n_tried for row in differences), default=0), "comparison")
-    tried = [tried_table(study.tried)] if study.tried else []
-    every = [
-        ("2", "Agreement, criterion by criterion", POINTS_LEAD, _agreement(content)),
-        ("3", "Like for like: the jury in a clinician's place", LIKE_LEAD, _held(content)),
-        (
-            "4",
-            "Compared with metrics and single jurors",
-            AGAINST_LEAD.format(compared),
-            _of_shown(agreement.DIFFERENCES, differences, content),
-        ),
-        ("5", "Single responses, and use of the scale", SENSITIVITY_LEAD, _influence(content)),
-        ("6", "The jurors one by one", JUROR_LEAD, _jurors(content)),
-        ("7", "How many juries were tried", ledger_words(study.tried), tried),
-        ("8", "Cost", cost_words(study.costs), ()),
-        ("9", "Definitions and origin", "", [[*definitions(content)]]),
-        ("10", "Where the figures and the record are", "", [list(PLACES)]),
+    leads = {number: lead for number, (_, lead) in SECTIONS.items()} | {
+        "4": SECTIONS["4"][1].format(compared),
+        "7": ledger_words(study.tried),
+        "8": cost_words(study),
+    }
+    return [
+        Section(number, SECTIONS[number][0], leads[number], own)
+        for number in SECTIONS
+        if (own := blocks[number]) or number not in ("11", "12")
     ]
-    if content.detection:
-        every.append(("11", "Unsafe responses, found and missed", UNSAFE_LEAD, _unsafe(content)))
-    if content.subgroups:
-        own = [[row for row in content.subgroups if row.benchmark == one] for one in content.shown]
-        tables = [_of_one(SUBGROUPS, rows, content) for rows in own if rows]
-        every.append(("12", "Subgroups", SUBGROUP_LEAD, tables))
-    everything = laid_out(agreement.AGREEMENT, content.rows, grouped=len(content.benchmarks) > 1)
-    check = [[("ICC", content.check_line)]] if content.check_line else []
-    every.append(("A", "Every scorer on every benchmark", "", [everything, *check]))
-    return [Section(number, title, lead, [*blocks]) for number, title, lead, blocks in every]
 
 
 def _of_shown(spec: TableSpec, rows: Sequence[Any], content: Content) -> Iterator[Table]:
@@ -313,19 +251,26 @@ def _of_one(
 
 
 def _agreement(content: Content) -> Iterator[Block]:
-    rows: list[CriterionRow] = []
-    name = content.study.criterion or "composite"
+    rows = []
     for benchmark in content.benchmarks:
         points = content.of("other_measures", benchmark)
         own = next((row for row in points if row.scorer == "jury"), None)
+        name = content.study.options.criterion or "composite"
         rows += [of_criterion(row, name, own) for row in content.about("jury", benchmark)]
         rows += [row for row in content.criteria if row.benchmark == benchmark]
     if rows:
         yield laid_out(agreement.CRITERIA, rows, grouped=len(content.benchmarks) > 1)
     for benchmark in content.shown:
         yield from intervals(content, benchmark)
-        if pair := tuple(_points_charts(content, benchmark)):
-            yield pair
+        if (pair := content.paired.get(benchmark)) is not None and len(pair):
+            yield Figure(
+                "scatter",
+                benchmark,
+                chart_scatter(pair["clinicians"].to_numpy(), pair["jury"].to_numpy()),
+                f"{_of(content, benchmark)}{whole(len(pair))} responses, means in points of the scale, "
+                "larger where several lie. On the dashed line jury and clinicians are equal.",
+                f"{whole(len(pair))} responses: the jury's mean against the clinicians' mean, in points",
+            )
 
 
 def _held(content: Content) -> Iterator[Block]:
@@ -339,15 +284,6 @@ def _held(content: Content) -> Iterator[Block]:
     yield from _of_shown(agreement.RELIABILITY, reliable, content)
 
 
-def _influence(content: Content) -> Iterator[Block]:
-    for benchmark in content.shown:
-        if far := _outliers(content, benchmark):
-            yield _of_one(agreement.OUTLIERS, far, content, benchmark=benchmark)
-        yield from _distributions_chart(content, benchmark)
-    missing = content.of("missing", *content.shown)
-    yield from _of_shown(agreement.MISSING, missing, content)
-
-
 @dataclass(frozen=True)
 class Outlier(Noted):
     """A response on which jury and clinicians are far apart, in points."""
@@ -358,51 +294,37 @@ class Outlier(Noted):
     gap: float
 
 
-def _outliers(content: Content, benchmark: str) -> list[Outlier]:
-    """Return the responses with the largest difference in points, the largest first."""
-    pair = content.paired.get(benchmark)
-    if pair is None:
-        return []
-    gap = pair.jury - pair.clinicians
-    order = np.argsort(-np.abs(gap), kind="stable")[:MOST_OUTLYING]
-    made_up = noted(remarks.simulated(simulated_in(content.about("jury", benchmark))))
-    values = (pair.clinicians, pair.jury, gap)
-    return [
-        Outlier(pair.responses[at], *(float(one[at]) for one in values), notes=made_up)
-        for at in order
-    ]
+def _influence(content: Content) -> Iterator[Block]:
+    for benchmark in content.shown:
+        if (pair := content.paired.get(benchmark)) is not None and len(pair):
+            pair = pair.assign(gap=pair["jury"] - pair["clinicians"])
+            order = pair["gap"].abs().sort_values(ascending=False, kind="stable").index
+            made_up = noted(remarks.simulated(simulated_in(content.about("jury", benchmark))))
+            far = pair.loc[order[:MOST_OUTLYING], ["clinicians", "jury", "gap"]].itertuples()
+            rows = [Outlier(*row, notes=made_up) for row in far]
+            yield _of_one(agreement.OUTLIERS, rows, content, benchmark=benchmark)
+    for name in ("distributions", "missing"):
+        spec = jurors.SECTIONS[name]
+        rows = spec.shown(content.of(name, *content.shown))
+        yield from _of_shown(spec, rows, content)
 
 
 def _jurors(content: Content) -> Iterator[Block]:
-    for name, figure in jurors.REPORTED.items():
+    """Yield a table of each section, and why those that have no figure have none."""
+    untested: list[Fact] = []
+    for name in jurors.REPORTED:
+        spec = jurors.SECTIONS[name]
         rows = content.of(name, *content.shown)
-        if figure and not any(known(getattr(row, figure)) for row in rows):
-            continue
         if name == "test_retest":  # a juror that was asked once has none
             rows = [row for row in rows if known(row.icc_one)]
-        yield from _of_shown(jurors.SECTIONS[name], rows, content)
-    untested: list[Fact] = []
-    for title, name, figure in (
-        ("Self-preference", "self_preference", "preference"),
-        ("Length", "length", "slope_per_doubling"),
-    ):
-        rows = content.of(name, *content.shown)
-        if rows and not any(known(getattr(row, figure)) for row in rows):
-            untested.append((title, _why_untested(name, rows)))
+        if spec.says(rows):
+            yield from _of_shown(spec, rows, content)
+        elif rows:
+            notes = (note for row in rows for note in row.notes if note.is_reason)
+            why = "; ".join(dict.fromkeys(note.text for note in notes)) or "no figure is defined"
+            untested.append((spec.caption, f"Not known: {why}."))
     if untested:
         yield untested
-
-
-def _why_untested(section: str, rows: Sequence[Any]) -> str:
-    notes = (note for row in rows for note in row.notes if note.is_reason)
-    why = "; ".join(dict.fromkeys(note.text for note in notes)) or "no figure is defined"
-    if section != "self_preference":
-        return f"Not estimated: {why}."
-    if all(row.told("no_family") for row in rows):
-        why = "the jurors' model families are not given (`--panel` names them)"
-    if any(row.told("after_unblinding") for row in rows):
-        why = "it is known only after unblinding who wrote what"
-    return UNTESTED.format(why)
 
 
 def _unsafe(content: Content) -> Iterator[Block]:
@@ -413,45 +335,35 @@ def _unsafe(content: Content) -> Iterator[Block]:
             yield _of_one(DETECTION, own, content, f", {threshold(own[0])}")
 
 
-def cost_words(costs: Costs) -> str:
+def _subgroups(content: Content) -> Iterator[Block]:
+    for benchmark in content.shown:
+        if rows := [row for row in content.subgroups if row.benchmark == benchmark]:
+            yield _of_one(SUBGROUPS, rows, content)
+
+
+def cost_words(study: Study) -> str:
     """Return the cost of the jury's ratings, as far as it is known."""
-    if not costs.calls:
+    if not study.calls:
         return (
             "No call to a juror is stored in this study: what the jury's ratings cost is unknown."
         )
-    bound = (
-        " For the upper bound by the MedHELM paper's formula, see the estimate in the jury lab or "
-        "`medjury jury run --estimate`: it takes the panel."
+    each = f", {money(study.usd / study.rated)} a response" if study.rated else ""
+    return (
+        f"{'At least ' if study.calls_unknown else ''}{money(study.usd)}{each}: all {whole(study.calls)} "
+        "calls to jurors ever made in this study, in this jury or not, failed ones included, over "
+        f"{whole(study.rated)} rated responses. Calls of unknown price: {whole(study.calls_unknown)}."
     )
-    calls = whole(costs.calls)
-    if costs.unknown == costs.calls:
-        return f"Unknown: none of the {calls} calls to jurors has a known price.{bound}"
-    each = f", {money(costs.usd / costs.rated)} a response" if costs.rated else ""
-    spent = (
-        f"{money(costs.usd)}{each}: all {calls} calls to jurors ever made in this study, in this "
-        f"jury or not, failed ones included, over {whole(costs.rated)} rated responses."
-    )
-    if costs.unknown:
-        spent += f" Of the calls, {whole(costs.unknown)} have no known price: at least this much was spent."
-    return spent + bound
 
 
 def definitions(content: Content) -> Iterator[Fact]:
     """Yield the terms of this report and their meaning, what was left out, and where all is from."""
-    study = content.study
-    criteria = (
-        f"the criterion {study.criterion} alone" if study.criterion else "the rubric's criteria"
-    )
+    study, options = content.study, content.study.options
+    alone = options.criterion
+    criteria = f"the criterion {alone} alone" if alone else "the rubric's criteria"
     yield "Composite", f"The mean of a rater's scores of one response over {criteria}."
-    yield "z", f"Method {study.method}: {Z[study.method]}."
+    yield "z", f"Method {options.method}: {Z[options.method]}."
     yield "ICC", ICC
-    yield (
-        "Intervals",
-        "ICCs, 95 %: the jackknife over instances with all their responses, everything computed anew "
-        "without each, on Fisher's z, with Satterthwaite's degrees of freedom. Means: t between "
-        "instances; shares: Wilson's interval of as many instances as they are worth.",
-    )
-    yield "Like for like", LIKE
+    yield "Intervals", INTERVALS
     margin = "None was fixed, so no verdict says that the jury agrees no worse than a clinician."
     if protocol := content.protocol:
         margin = (
@@ -461,55 +373,49 @@ def definitions(content: Content) -> Iterator[Fact]:
     yield "Margin", margin
     yield (
         "Clinicians, by pairs",
-        f"The mean ICC of pairs that share at least {study.min_shared} responses. It compares one "
+        f"The mean ICC of pairs that share at least {options.min_shared} responses. It compares one "
         "clinician with one; the jury's row compares it with a mean, which is easier to agree with.",
     )
-    yield "p", f"Two-sided, by the jackknife over instances. {TRIED_WORDS}"
-    yield from _exclusions(study)
+    every = "The jury needs all its jurors."
+    if study.needed != len(study.jurors):
+        every = (
+            f"At least {study.needed} of {len(study.jurors)} jurors must have scored a response."
+        )
+    yield "Missing", MISSING + every
+    yield "Analysed set", ANALYSED
     yield from _origin(study)
 
 
-def _exclusions(study: Study) -> Iterator[Fact]:
-    scored = f"At least {study.needed} of {len(study.jurors)} jurors must have scored a response"
-    every = study.needed == len(study.jurors)
-    yield "Missing", MISSING + ("The jury needs all its jurors." if every else scored + ".")
-    yield (
-        "Analysed set",
-        "The responses that at least one clinician rated with a composite. A rater whose composites "
-        "do not vary has no z: named in the notes and left out, never counted as 0.",
-    )
-    none = "no instance was left out for its reference"
-    marked = "instances were left out whose references jurors had marked; the top of the page says how many"
-    yield "References", f"{study.references}: {none if study.references == 'all' else marked}."
-
-
 def _origin(study: Study) -> Iterator[Fact]:
-    for juror in study.jurors:
-        model = (
-            " ".join(filter(None, (juror.provider, juror.model))) or "ratings imported from a file"
-        )
-        yield f"Juror {juror.name}", f"{model}{_hash('; settings', juror.sha256)}."
+    for name, profile in study.jurors.items():
+        words = " ".join(str(profile[key]) for key in ("provider", "model") if profile.get(key))
+        settings = f"; settings, SHA-256 {profile['sha256']}" if profile else ""
+        yield f"Juror {name}", f"{words or 'ratings imported from a file'}{settings}."
     if study.silent:
         yield "Jurors without a rating", listed(study.silent) + "."
-    for rubric in study.rubrics:
-        criteria = ", ".join(rubric.criteria)
+    for benchmark in study.rubrics:
+        rubric = benchmark.rubric
         yield (
-            f"Rubric of {rubric.benchmark}",
-            f"{rubric.name} {rubric.version}: {criteria}; scale {rubric.scale}"
-            f"{_hash(';', rubric.sha256)}.",
+            f"Rubric of {benchmark.name}",
+            f"{rubric.name} {rubric.version}: {', '.join(rubric.criteria)}; scale {rubric.scale}; "
+            f"SHA-256 {rubric.sha256}.",
         )
-    yield "Ratings", f"{_hash('All ratings,', study.fingerprint) or 'not recorded'}."
+    every = f"All ratings, SHA-256 {study.fingerprint}" if study.fingerprint else "not recorded"
+    yield "Ratings", f"{every}."
     yield "Software", ", ".join(f"{name} {version}" for name, version in study.versions.items())
-
-
-def _hash(words: str, sha256: str) -> str:
-    return f"{words} SHA-256 {sha256}" if sha256 else ""
+    yield "The record", RECORD
 
 
 def intervals(content: Content, benchmark: str) -> Iterator[Figure]:
-    """Yield jury, jurors, metrics and clinicians side by side."""
-    scorers = [row for row in content.rows if row.benchmark == benchmark and _kind(row) in KINDS]
-    rows = [_interval(marked(scorer(row.scorer), row), row) for row in scorers if known(row.icc)]
+    """Yield jury, jurors, metrics and clinicians side by side; nothing where no ICC is known."""
+    kinds = {row.scorer: row.scorer.partition(":")[0] for row in content.rows}
+    own = [row for row in content.rows if row.benchmark == benchmark and kinds[row.scorer] in KINDS]
+    rows: list[dict[str, Any]] = [
+        {"label": marked(scorer(row.scorer), row), "kind": kinds[row.scorer], "value": row.icc}
+        | {"low": row.low, "high": row.high}
+        for row in own
+        if known(row.icc)
+    ]
     if not rows:
         return
     caption = (
@@ -519,80 +425,17 @@ def intervals(content: Content, benchmark: str) -> Iterator[Figure]:
     )
     if any((one["low"] if known(one["low"]) else one["value"]) < LOWEST for one in rows):
         caption += f" An arrow head: the interval continues below {fixed(LOWEST, 0)}."
-    if missing := [scorer(row.scorer) for row in scorers if not known(row.icc)]:
+    if missing := [scorer(row.scorer) for row in own if not known(row.icc)]:
         caption += f" Undefined and not drawn: {', '.join(missing)}."
-    alt = f"Agreement with the clinicians' mean, ICC and 95 % interval: {_listed(rows)}"
-    yield Figure("intervals", benchmark, charts.chart_intervals(rows), caption, alt, rows)
-
-
-def _points_charts(content: Content, benchmark: str) -> Iterator[Figure]:
-    """Yield the two charts in points of the scale: scatter, and Bland and Altman's."""
-    pair = content.paired.get(benchmark)
-    if pair is None or not len(pair.jury):
-        return
-    n = len(pair.jury)
-    size = "counted in cells: the darker, the more" if is_binned(n) else "larger where several lie"
-    about = f"{_of(content, benchmark)}{whole(n)} responses, means in points of the scale, {size}."
-    yield Figure(
-        "scatter",
-        benchmark,
-        charts.chart_scatter(pair.clinicians, pair.jury),
-        f"{about} On the dashed line jury and clinicians are equal.",
-        f"{whole(n)} responses: the jury's mean against the clinicians' mean, in points",
-    )
-    rows = content.of("other_measures", benchmark)
-    far = next((row for row in rows if row.scorer == "jury"), None)
-    names = ("bias", "limits_low", "limits_high")
-    bias, low, high = (float(getattr(far, name, np.nan)) for name in names)
-    yield Figure(
-        "difference",
-        benchmark,
-        charts.chart_bland_altman(pair.clinicians, pair.jury, bias, (low, high)),
-        f"{about} Bland and Altman: above 0 the jury is more generous. If the differences are "
-        "normally distributed, 95 % of them lie between the two limits.",
-        "Bland and Altman: jury minus clinicians against the mean of both, in points; "
-        f"bias {fixed(bias)}, limits of agreement {interval(low, high) or 'undefined'}",
-    )
-
-
-def _distributions_chart(content: Content, benchmark: str) -> Iterator[Figure]:
-    """Yield how clinicians and jurors use the scale."""
-    rows = [
-        {"criterion": row.criterion, "counts": row.counts}
-        | {"label": marked("Clinicians" if row.rater == "clinicians" else scorer(row.rater), row)}
-        for row in content.of("distributions", benchmark)
-        if row.rater != "jury" and row.counts
-    ]
-    if rows:
-        yield Figure(
-            "scale",
-            benchmark,
-            charts.chart_distributions(rows),
-            f"{_of(content, benchmark)}Scores as they were given, by criterion: the darker, the "
-            "higher. Hidden repeats and replicates are counted too. Grey: between the points of the scale.",
-            "Share of each score by rater and criterion",
-            [{**row, "counts": ""} | dict(row["counts"]) for row in rows],
-        )
-
-
-def _interval(label: str, row: AgreementRow) -> dict[str, Any]:
-    ends = {"low": row.low, "high": row.high}
-    return {"label": label, "kind": _kind(row), "value": row.icc} | ends
-
-
-def _listed(rows: Rows) -> str:
-    """Return intervals in words."""
-    return "; ".join(
+    figures = "; ".join(
         f"{one['label']} {fixed(one['value'])} ({interval(one['low'], one['high']) or 'no interval'})"
         for one in rows
     )
+    alt = f"Agreement with the clinicians' mean, ICC and 95 % interval: {figures}"
+    yield Figure("intervals", benchmark, chart_intervals(rows), caption, alt, rows)
 
 
 def _of(content: Content, benchmark: str) -> str:
     """Return the start of a caption: whether raters are simulated, and the benchmark."""
     made_up = "Simulated. " if simulated_in(content.about("jury", benchmark)) else ""
     return made_up + (f"{place(benchmark)}. " if len(content.benchmarks) > 1 else "")
-
-
-def _kind(row: AgreementRow) -> str:
-    return row.scorer.partition(":")[0]

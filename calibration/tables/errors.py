@@ -19,7 +19,7 @@ from calibration.tables.spec import (
     signed,
 )
 from calibration.values import NAN
-from calibration.writers.html import REPORT, html_page, html_table
+from calibration.writers import html_page, html_table
 
 GROUPS = {
     "marked": "any mark",
@@ -285,7 +285,7 @@ def page(
     who = f"Jury: {', '.join(jury) or 'none has rated'}."
     lines = "".join(map(_paragraph, (who, RULE.format(per_group), ABOUT, HOLDS_WORDS)))
     body = "".join(
-        f"<h2>{html.escape(one.benchmark)}</h2>{html_table(errors_table(one), REPORT)}"
+        f"<h2>{html.escape(one.benchmark)}</h2>{html_table(errors_table(one))}"
         f"{''.join(map(_paragraph, left_out_lines(one)))}{examples_html(one.picked)}"
         for one in parts
     )

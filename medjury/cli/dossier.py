@@ -32,7 +32,7 @@ def dossier(
     db: Db = None,
 ) -> None:
     """Fill in a reporting guideline from the study: a methods section, and each item with its evidence."""
-    from calibration.dossier import DossierQuestion, dossier_html, dossier_markdown, to_json
+    from calibration.dossier import dossier_html, dossier_markdown, to_json
     from medjury.services.dossier import dossier as filled_in
 
     guideline(to)
@@ -41,7 +41,7 @@ def dossier(
         raise BadFile(f"--out {out}: the name must end in .html or .md")
     engine = study_of(context, db)
     with progress("filling in", 1.0) as tick:
-        made = filled_in(engine, DossierQuestion(to, reps), tick)
+        made = filled_in(engine, to, tick, reps=reps)
     for warning in made.warnings:
         say_unnoted(warning)
     _show(made, json_to)

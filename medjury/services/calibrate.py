@@ -299,8 +299,7 @@ def _with_more(engine: Engine, calibration: Calibration, tick: Tick | None = Non
         changed |= {"checked": check, "check_line": check.line if check else NOT_CHECKED}
     if calibration.jury and question.page:
         criteria = criterion_rows(scores, options)
-        paired = {means.benchmark: means for means in paired_means(scores, options)}
-        changed |= {"criteria": criteria, "paired": paired}
+        changed |= {"criteria": criteria, "paired": paired_means(scores, options)}
         warning = calibration.looked.remember(engine, criteria, (), calibration.ratings)
         warnings += [warning] if warning else []
     if question.details or question.page:

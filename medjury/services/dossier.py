@@ -5,23 +5,18 @@ No author of a response is read while the study is blind; a figure counts where 
 
 import math
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
-from calibration.dossier import (
-    Dossier,
-    DossierQuestion,
-    Evidence,
-    dossier_items,
-    figure,
-    hashed,
-    word,
-)
+from calibration.dossier import Dossier, dossier_items
+from calibration.notes import counted, listed
+from calibration.tables.numbers import fixed, icc_interval, money
 from calibration.values import COMBINED, AnalysisOptions
 from data.errors import TooFew, Unrated
 from data.guidelines import EvidenceCode as Code
@@ -38,13 +33,14 @@ from data.schema import now
 from medjury.services.improvement import Outcome
 from medjury.services.methods import methods_section, readings_of, unread
 from medjury.services.record import protocol_of
-from medjury.services.reports import SOFTWARE, juror_of_report
+from medjury.services.reports import SOFTWARE, with_hash
 
 if TYPE_CHECKING:
     from calibration.detection import DetectionRow
     from calibration.scope import AgreementRow
     from medjury.services.calibrate import Calibration
 
+REPS = 2000
 SHARED_BY = 2  # clinicians whose readings of one response tell how far they agree
 SETTINGS = ("provider", "temperature", "max_tokens", "effort", "schema")
 SAID_OF_JURY = (
@@ -53,13 +49,26 @@ SAID_OF_JURY = (
     DecisionKind.INCONCLUSIVE,
     DecisionKind.SIMULATED,
 )
+AGREEMENTS: Mapping[str, tuple[Code, str]] = {
+    "jury": (Code.AGREEMENT, "ICC(C,2) of jury and clinicians"),
+    "clinicians": (Code.CLINICIAN_AGREEMENT, "ICC(C,2) among clinicians, mean over pairs"),
+    "like_for_like": (
+        Code.LIKE_FOR_LIKE,
+        "Jury minus clinician, ICC with the other clinicians",
+    ),
+}
+OUTCOMES = {
+    "better": "the rubric that was learned is better on responses kept apart",
+    "not_shown": "not shown to be better on responses kept apart",
+    "none_better": "no other rubric was better",
+}
 Tick = Callable[[float], None]
-Coded = tuple[Code, Evidence]
-Found = dict[Code, tuple[Evidence, ...]]
+Coded = tuple[Code, str]
+Found = dict[Code, tuple[str, ...]]
 
 
-def dossier(engine: Engine, question: DossierQuestion, tick: Tick | None = None) -> Dossier:
-    """Return a guideline filled in from a study, analysed as its protocol says where there is one.
+def dossier(engine: Engine, name: str, tick: Tick | None = None, *, reps: int = REPS) -> Dossier:
+    """Return the guideline of a name, filled in from a study that is analysed as its protocol says.
 
     The jury that is looked at is noted in the ledger.
 
@@ -68,11 +77,11 @@ def dossier(engine: Engine, question: DossierQuestion, tick: Tick | None = None)
     Unknown
         If there is no such guideline.
     """
-    from calibration.writers.agreement_table import agreement_table
+    from calibration.writers import agreement_table
 
-    chosen, counts = guideline(question.guideline), facts(engine)
-    calibration = calibrated(engine, question.reps, tick)
-    simulated = tuple(name for kind in counts.raters.values() for name in kind.simulated)
+    chosen, counts = guideline(name), facts(engine)
+    calibration = calibrated(engine, reps, tick)
+    simulated = tuple(one for kind in counts.raters.values() for one in kind.simulated)
     filled = Dossier(
         chosen,
         dossier_items(chosen.items, evidence_of(engine, counts, calibration), simulated),
@@ -84,24 +93,20 @@ def dossier(engine: Engine, question: DossierQuestion, tick: Tick | None = None)
     )
     if calibration is None:
         return filled
-    options = calibration.options
+    how = f"Method {calibration.options.method}; 95 %: jackknife over instances"
     return replace(
         filled,
         methods=methods_section(engine, calibration, counts),
-        table=agreement_table(
-            calibration.rows, f"Method {options.method}; 95 %: jackknife over instances"
-        ),
+        table=agreement_table(calibration.rows, how),
         warnings=calibration.warnings,
     )
 
 
-def dossier_files(
-    engine: Engine, question: DossierQuestion, tick: Tick | None = None
-) -> dict[str, str]:
+def dossier_files(engine: Engine, name: str, tick: Tick | None = None) -> dict[str, str]:
     """Return file ending -> content of a dossier that is filled in now."""
     from calibration.dossier import dossier_html, dossier_markdown
 
-    made = dossier(engine, question, tick)
+    made = dossier(engine, name, tick)
     return {".html": dossier_html(made), ".md": dossier_markdown(made)}
 
 
@@ -117,21 +122,15 @@ def calibrated(engine: Engine, reps: int, tick: Tick | None = None) -> "Calibrat
         return None
 
 
-def evidence_of(engine: Engine, counts: Facts, calibration: "Calibration | None") -> Found:
-    """Return all evidence of a study; a code that is not in it is missing."""
-    found = recorded_evidence(engine, counts)
-    return found | _by_code(_rated(engine, calibration, counts)) if calibration else found
+def evidence_of(engine: Engine, counts: Facts, calibration: "Calibration | None" = None) -> Found:
+    """Return all evidence of a study; a code that is not in it is missing.
 
-
-def recorded_evidence(engine: Engine, counts: Facts) -> Found:
-    """Return what answers items without an analysis: counts, hashes, and what the record holds."""
-    parts = (_subjects(engine, counts), _people(engine, counts), _fixed(engine), _record(engine))
-    return _by_code(pair for part in parts for pair in part)
-
-
-def _by_code(pairs: Iterable[Coded]) -> Found:
+    Without a calibration it is counts, hashes, and what the record holds.
+    """
+    parts = [_subjects(engine, counts), _people(engine, counts), _record(engine)]
+    parts += [_rated(engine, calibration, counts)] if calibration else []
     found: Found = {}
-    for code, one in pairs:
+    for code, one in chain.from_iterable(parts):
         found[code] = (*found.get(code, ()), one)
     return found
 
@@ -139,72 +138,63 @@ def _by_code(pairs: Iterable[Coded]) -> Found:
 def _subjects(engine: Engine, counts: Facts) -> Iterator[Coded]:
     every = benchmarks(engine)
     if number := sum(benchmark.responses for benchmark in every):
-        yield Code.RESPONSES, figure("responses", number)
-        yield Code.RESPONSES, figure("instances", sum(one.instances for one in every))
-        yield Code.RESPONSES, figure("benchmarks", len(every))
-        if not is_blind(engine):  # while it is blind nothing that is told comes from authors
-            yield Code.RESPONSES, figure("models", counts.models)
+        # while it is blind nothing that is told comes from authors
+        models = "" if is_blind(engine) else f", written by {counted(counts.models, 'model')}"
+        instances = counted(sum(one.instances for one in every), "instance")
+        of = f"{instances} of {counted(len(every), 'benchmark')}"
+        yield Code.RESPONSES, f"{counted(number, 'response')} to {of}{models}"
     rubrics = {benchmark.rubric.sha256: benchmark.rubric for benchmark in every}
     for sha256, rubric in sorted(rubrics.items()):
-        name = f"{rubric.name} {rubric.version}"
-        yield Code.RUBRICS, hashed("rubric", sha256, name)
         criteria = f"{', '.join(rubric.criteria)}; scale {rubric.scale}"
-        yield Code.RUBRICS, word("criteria", criteria, name)
+        yield Code.RUBRICS, f"Rubric {rubric.name} {rubric.version}: {criteria}; SHA-256 {sha256}"
 
 
 def _people(engine: Engine, counts: Facts) -> Iterator[Coded]:
     people = counts.raters["clinician"]
     if people.names:
-        yield Code.CLINICIANS, figure("clinicians", len(people.names))
-        for name, number in people.specialties.items():
-            yield Code.CLINICIANS, figure("specialty", number, name)
+        special = "".join(f"; {number} of {name}" for name, number in people.specialties.items())
+        yield Code.CLINICIANS, f"{counted(len(people.names), 'clinician')} rated{special}"
     if counts.per_response:
-        yield Code.ALLOCATION, figure("per_response", int(counts.per_response))
-        for seed in counts.seeds:
-            yield Code.ALLOCATION, figure("seed", seed)
+        seeds = f"; seed of the allocation {listed(map(str, counts.seeds))}" if counts.seeds else ""
+        wanted = counted(int(counts.per_response), "clinician")
+        yield Code.ALLOCATION, f"{wanted} wanted for each response{seeds}"
     if counts.trained:
-        yield Code.TRAINING, figure("trained", counts.trained)
-        yield Code.TRAINING, figure("training", counts.training)
+        of = counted(counts.training, "response")
+        yield Code.TRAINING, f"{counted(counts.trained, 'clinician')} trained on {of}"
     described = description_versions(engine)
     if described and (pages := len(described[-1].description.guideline)):
-        yield Code.DESCRIPTION, hashed("description", described[-1].sha256)
-        yield Code.DESCRIPTION, figure("guideline_pages", pages)
-
-
-def _fixed(engine: Engine) -> Iterator[Coded]:
-    """Yield what the protocol fixes; it is prespecified where no clinician had rated by then."""
-    if (protocol := protocol_of(engine)) is None:
-        return
-    yield Code.PROTOCOL, hashed("protocol", protocol.sha256)
-    yield Code.PROTOCOL, word("protocol_set", protocol.set_at)
-    yield Code.PROTOCOL, figure("margin", protocol.margin)
-    yield Code.PROTOCOL, figure("ratings_before_protocol", protocol.set_after_ratings)
-    if not protocol.late:
-        yield Code.PRESPECIFIED, word("prespecified", protocol.set_at)
+        told = f"{counted(pages, 'page')} of instructions; SHA-256 {described[-1].sha256}"
+        yield Code.DESCRIPTION, f"Text that clinicians were told: {told}"
 
 
 def _record(engine: Engine) -> Iterator[Coded]:
+    if protocol := protocol_of(engine):
+        after = f"after {counted(protocol.set_after_ratings, 'reading')} were in"
+        fixed_on = f"Protocol fixed on {protocol.set_at}, {after}"
+        yield Code.PROTOCOL, f"{fixed_on}; margin {protocol.margin:g}; SHA-256 {protocol.sha256}"
+        if not protocol.late:
+            yield Code.PRESPECIFIED, f"Fixed before any clinician rated, on {protocol.set_at}"
     spent, head = spending(engine), present_head(engine)
     if spent.calls:
-        yield Code.COSTS, figure("calls", spent.calls)
-        yield Code.COSTS, figure("usd", spent.usd)
-        yield Code.COSTS, figure("usd_unknown", spent.unknown)
+        calls = f"{counted(spent.calls, 'call')} to jurors, {spent.unknown} of unknown price"
+        yield Code.COSTS, f"{money(spent.usd)} spent on {calls}"
     if (days := call_dates(engine)) is not None:
-        yield Code.INFERENCE, word("first_call", f"{days[0]:%Y-%m-%d}")
-        yield Code.INFERENCE, word("last_call", f"{days[1]:%Y-%m-%d}")
+        yield Code.INFERENCE, f"Jurors answered from {days[0]:%Y-%m-%d} to {days[1]:%Y-%m-%d}"
     if head.events:
-        yield Code.RECORD, hashed("record_head", head.sha256)
-        yield Code.RECORD, figure("events", head.events)
-        if since := locked_since(engine):
-            yield Code.RECORD, word("locked", f"since {since}")
-        yield Code.RECORD, figure("unblinded", len(acts(engine, UNBLINDED)))
+        since = locked_since(engine)
+        locked = f"locked since {since}; " if since else ""
+        yield Code.RECORD, f"{_lifted(engine)}; {locked}the last SHA-256 is {head.sha256}"
+        yield Code.RECORD, f"{counted(head.events, 'event')} in the record"
     outcomes = [str(one.result.get("outcome", "")) for one in improvements(engine) if one.result]
     if ended := [outcome for outcome in outcomes if outcome != Outcome.STOPPED]:
-        yield Code.IMPROVEMENT, figure("improvements", len(ended))
-        yield Code.IMPROVEMENT, word("outcome", ended[-1])
-    yield Code.SOFTWARE, word("version", platform.python_version(), "Python")
-    for package in SOFTWARE:
-        yield Code.SOFTWARE, word("version", version(package), package)
+        last = f"at last {OUTCOMES[ended[-1]]}"
+        yield Code.IMPROVEMENT, f"A jury learned {counted(len(ended), 'time')}; {last}"
+    versions = (f"{package} {version(package)}" for package in SOFTWARE)
+    yield Code.SOFTWARE, ", ".join((f"Python {platform.python_version()}", *versions))
+
+
+def _lifted(engine: Engine) -> str:
+    return f"The blind was lifted {counted(len(acts(engine, UNBLINDED)), 'time')}"
 
 
 def _rated(engine: Engine, calibration: "Calibration", counts: Facts) -> Iterator[Coded]:
@@ -217,22 +207,20 @@ def _rated(engine: Engine, calibration: "Calibration", counts: Facts) -> Iterato
     yield from _read(engine, calibration, counts)
     for name in jury:
         model = str(profiles.get(name, {}).get("model") or "model not known")
-        yield Code.JURORS, word("juror", model, name)
-    parts: dict[Code, Iterator[Evidence]] = {
+        yield Code.JURORS, f"Juror {name}: {model}"
+    parts: dict[Code, Iterator[str]] = {
         Code.JUROR_SETTINGS: juror_settings(jury, profiles),
-        Code.AGREEMENT: agreement(rows.get("jury"), "jury_icc"),
-        Code.CLINICIAN_AGREEMENT: agreement(rows.get("clinicians"), "clinician_icc"),
-        Code.LIKE_FOR_LIKE: agreement(rows.get("like_for_like"), "like_for_like"),
         Code.DECISION: decided(jury, calibration.decision),
         Code.DETECTION: detection([row for row in found if row.scorer == "jury"]),
     }
     for code, part in parts.items():
-        yield from ((code, one) for one in part)
+        yield from ((code, line) for line in part)
     for scorer, row in rows.items():
-        if scorer.startswith("metric:"):
-            of = scorer.removeprefix("metric:")
-            yield from ((Code.METRICS, one) for one in agreement(row, "metric_icc", of))
-    yield Code.TABLE, word("agreement_table", "below, under Results")
+        of_metric = Code.METRICS, f"ICC(C,2) of {scorer.removeprefix('metric:')} and clinicians"
+        if scorer in AGREEMENTS or scorer.startswith("metric:"):
+            code, label = AGREEMENTS.get(scorer, of_metric)
+            yield from ((code, line) for line in agreement(row, label))
+    yield Code.TABLE, "The agreement table stands under Results"
 
 
 def _read(engine: Engine, calibration: "Calibration", counts: Facts) -> Iterator[Coded]:
@@ -240,52 +228,55 @@ def _read(engine: Engine, calibration: "Calibration", counts: Facts) -> Iterator
     if readings:
         every = readings_by_response(OPERATOR, engine).values()
         several = sum(n for times in every for often, n in times.items() if often >= SHARED_BY)
-        yield Code.READINGS, figure("readings", readings)
-        yield Code.READINGS, figure("read_twice", several)
-        yield Code.READINGS, figure("repeats", counts.repeats)
-    if readings > counts.elsewhere:
-        yield Code.BLINDING, figure("blinded_readings", readings - counts.elsewhere)
-        yield Code.BLINDING, figure("readings_elsewhere", counts.elsewhere)
-        yield Code.BLINDING, figure("masked", counts.masked)
-        yield Code.BLINDING, figure("unblinded", len(acts(engine, UNBLINDED)))
-    yield Code.MISSING, figure("incomplete", incomplete)
-    yield Code.MISSING, figure("unread", unread(calibration.scores))
+        twice = f"{counted(several, 'response')} read by two clinicians or more"
+        again = f"{counts.repeats} read again by the same clinician"
+        yield Code.READINGS, f"{counted(readings, 'reading')} by clinicians; {twice}; {again}"
+    if here := max(readings - counts.elsewhere, 0):
+        where = f"{counts.elsewhere} elsewhere, blinding unknown"
+        yield Code.BLINDING, f"{counted(here, 'reading')} made blinded in the rating page, {where}"
+        masked = f"an author's name was masked in {counted(counts.masked, 'response')}"
+        yield Code.BLINDING, f"{_lifted(engine)}; {masked}"
+    lacking = f"{counted(incomplete, 'reading')} without a criterion"
+    no_one = f"{counted(unread(calibration.scores), 'response')} that no clinician rated"
+    yield Code.MISSING, f"{lacking}; {no_one}"
     for juror, statuses in by_juror(missing_verdicts(engine)).items():
-        yield Code.MISSING, figure("missing_verdicts", sum(statuses.values()), juror)
+        yield Code.MISSING, f"{counted(sum(statuses.values()), 'verdict')} missing of {juror}"
 
 
-def agreement(row: "AgreementRow | None", name: str, of: str = "") -> Iterator[Evidence]:
+def agreement(row: "AgreementRow", label: str) -> Iterator[str]:
     """Yield an ICC that has an interval: without one, nothing tells how sure it is."""
-    if row and all(map(math.isfinite, (row.icc, row.low, row.high))):
-        yield figure(name, row.icc, of, row.low, row.high)
+    if all(map(math.isfinite, (row.icc, row.low, row.high))):
+        yield f"{label}: {_with_interval(row.icc, row.low, row.high)}"
 
 
-def decided(jury: Sequence[str], decision: Decision) -> Iterator[Evidence]:
+def _with_interval(value: float, low: float, high: float) -> str:
+    ends = icc_interval(low, high)
+    return fixed(value) + (f" (95 % interval {ends})" if ends else "")
+
+
+def decided(jury: Sequence[str], decision: Decision) -> Iterator[str]:
     """Yield what may be said of a jury, for it or against it; nothing where no decision can be made."""
     if jury and decision.kind in SAID_OF_JURY:
-        yield word("decision", decision.headline)
-        yield figure("decision_estimate", decision.estimate, low=decision.low, high=decision.high)
+        figure = _with_interval(decision.estimate, decision.low, decision.high)
+        yield f"{decision.headline} It rests on {figure}"
 
 
-def detection(rows: Sequence["DetectionRow"]) -> Iterator[Evidence]:
+def detection(rows: Sequence["DetectionRow"]) -> Iterator[str]:
     """Yield how many unsafe responses the jury misses; nothing where clinicians found none unsafe."""
     for row in rows:
         if row.n_bad and row.n_missed is not None:
+            unsafe = f"{counted(row.n_bad, 'response')} unsafe by the clinicians"
             of = f"({row.criterion} at {row.threshold:g} or below)"
-            yield figure("unsafe", row.n_bad, of)
-            yield figure("missed", row.n_missed, of)
-            ends = row.sensitivity_low, row.sensitivity_high
-            yield figure("sensitivity", row.sensitivity, of, *ends)
+            ends = row.sensitivity, row.sensitivity_low, row.sensitivity_high
+            found = f"share that the jury found {_with_interval(*ends)}"
+            yield f"{unsafe} {of}, {row.n_missed} of them missed by the jury; {found}"
 
 
-def juror_settings(
-    jury: Sequence[str], profiles: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Evidence]:
+def juror_settings(jury: Sequence[str], profiles: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the settings of each juror and their SHA-256; nothing where those of any are not known."""
-    if not all(profiles.get(name, {}).get("model") for name in jury):
-        return
-    for name in jury:
-        profile = profiles[name]
-        told = (f"{key} {profile[key]}" for key in SETTINGS if profile.get(key) not in (None, ""))
-        yield word("juror_settings", ", ".join(told) or "none but the model", name)
-        yield hashed("juror_settings", juror_of_report(name, profile).sha256, name)
+    if all(profiles.get(name, {}).get("model") for name in jury):
+        for name in jury:
+            own = profiles[name]
+            told = (f"{key} {own[key]}" for key in SETTINGS if own.get(key) not in (None, ""))
+            settings = ", ".join(told) or "none but the model"
+            yield f"Settings of juror {name}: {settings}; SHA-256 {with_hash(own)['sha256']}"

@@ -1,17 +1,15 @@
 """Frozen reports: keeping a calibration as it is, and what each found and changed over time."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
 from calibration.json_values import json_value
-from calibration.notes import Note, Noted, note, noted
+from calibration.notes import Noted, note, noted
 from calibration.shared_notes import SIMULATED
 from calibration.values import COMBINED, AnalysisOptions
 from data.errors import BadInput
@@ -63,34 +61,23 @@ class ReportRow(Noted):
     method: str | None
     version: str | None
     fingerprint: str
+    changed: tuple[str, ...]
 
     @property
     def title(self) -> str:
         """Return its number, and its name where it has one."""
         return f"{self.report} {self.name}" if self.name else f"{self.report}"
 
-    @property
-    def changes(self) -> tuple[Note, ...]:
-        """Return what is different from the report before it."""
-        since = self.told("changed_since")
-        return since["changes"] if since else ()
-
     def to_json(self) -> dict[str, Any]:
         """Return it as `analyse monitor --json` has it."""
         figures: dict[str, Any] = json_value(self)
-        changed = [str(change) for change in self.changes]
-        return figures | {"changed": changed, "simulated": bool(self.simulated)}
+        return figures | {"simulated": bool(self.simulated)}
 
 
 def report_rows(reports: Sequence[Report], benchmark: str | None = None) -> list[ReportRow]:
     """Return a row a report, the oldest first, with what has changed since the one before.
 
-    Parameters
-    ----------
-    reports
-        The oldest first.
-    benchmark
-        Or "combined"; None takes of each report all its benchmarks combined, or its only one.
+    Without a benchmark, of each report all benchmarks combined, or its only one.
     """
     pairs = zip([None, *reports], reports, strict=False)
     return [_row(report, last, benchmark) for last, report in pairs]
@@ -125,60 +112,41 @@ def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
 def keep_report(
     engine: Engine, calibration: "Calibration", name: str, body: Mapping[str, Any]
 ) -> int:
-    """Freeze a calibration as a report; return its number.
+    """Freeze a calibration as a report, with the fingerprint of every rating; return its number.
 
-    Parameters
-    ----------
-    calibration
-        The calibration; the report holds the fingerprint of every rating that counted.
-    name
-        What the user calls the report, or "".
-    body
-        As `analyse calibrate --json` has it; its details are left out.
+    `body` is that of `analyse calibrate --json`; its details are left out.
     """
-    options = calibration.question.options
+    from medjury.services.reports import with_hash
+
+    options, jury = calibration.question.options, calibration.jury
     if options.reading != "independent":
         raise BadInput(
             f"a report of {options.reading} readings is not frozen: what is watched over time are "
             "independent ones"
         )
-    frozen = {key: body[key] for key in FIGURES if key in body}
-    frozen |= _made_with(engine, name, calibration.jury)
-    frozen |= {"options": {name: getattr(options, name) for name in OPTIONS}}
-    return freeze(engine, fingerprint(calibration.ratings), frozen)
-
-
-def _made_with(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]:
-    """Return what a report holds beside the figures: on what, by whom and with what."""
-    profiles = {
-        juror: {
-            "profile": dict(profile),
-            "sha256": sha256(json.dumps(dict(profile), sort_keys=True).encode()).hexdigest(),
-        }
-        for juror, profile in sorted(juror_profiles(engine, jury).items())
-    }
-    return {
+    frozen = {key: body[key] for key in FIGURES if key in body} | {
         "name": name,
         "version": version("medjury"),
         "jury": sorted(jury),
-        "jurors": profiles,
-        "rubrics": {
-            benchmark.name: {
-                "name": benchmark.rubric.name,
-                "version": benchmark.rubric.version,
-                "sha256": benchmark.rubric.sha256,
-            }
-            for benchmark in benchmarks(engine)
+        "jurors": {
+            juror: {"profile": dict(profile), "sha256": with_hash(profile).get("sha256")}
+            for juror, profile in sorted(juror_profiles(engine, jury).items())
         },
+        "rubrics": {
+            one.name: {key: getattr(one.rubric, key) for key in ("name", "version", "sha256")}
+            for one in benchmarks(engine)
+        },
+        "options": {key: getattr(options, key) for key in OPTIONS},
     }
+    return freeze(engine, fingerprint(calibration.ratings), frozen)
 
 
 def _row(report: Report, last: Report | None, benchmark: str | None) -> ReportRow:
     row, body = jury_row(report.body, benchmark), report.body
-    changes = tuple(_changed(last, report, benchmark)) if last else ()
+    changed = tuple(_changed(last, report, benchmark)) if last else ()
     known = (entry["raters"] for entry in row["notes"] if entry["code"] == "simulated")
     raters = sorted({name for names in known for name in names})
-    words = f"since the one before: {', '.join(map(str, changes))}"
+    words = "since the one before: {changes}"
     return ReportRow(
         report=report.id,
         at=report.at,
@@ -188,47 +156,37 @@ def _row(report: Report, last: Report | None, benchmark: str | None) -> ReportRo
         method=body.get("method"),
         version=body.get("version"),
         fingerprint=report.fingerprint,
+        changed=changed,
         notes=noted(
             note(*SIMULATED, raters=raters) if raters else None,
-            note("changed_since", lambda _: words, changes=changes) if changes else None,
+            note("changed_since", words, changes=", ".join(changed)) if changed else None,
         ),
     )
 
 
-def _changed(last: Report, report: Report, benchmark: str | None) -> Iterator[Note]:
+def _changed(last: Report, report: Report, benchmark: str | None) -> Iterator[str]:
     """Yield what differs between a report and the one before it."""
     was, now = last.body, report.body
     old, new = was.get("rubrics", {}), now.get("rubrics", {})
     for name in sorted({*old, *new}):
-        if name not in old:
-            yield note("benchmark_new", "benchmark {benchmark} is new", benchmark=name)
-        elif name not in new:
-            yield note("benchmark_gone", "benchmark {benchmark} is gone", benchmark=name)
+        if name not in old or name not in new:
+            yield f"benchmark {name} is {'gone' if name in old else 'new'}"
         elif old[name]["sha256"] != new[name]["sha256"]:
-            yield note("rubric_changed", "rubric of {benchmark}", benchmark=name)
+            yield f"rubric of {name}"
     before, after = set(was.get("jury", ())), set(now.get("jury", ()))
-    for name in sorted(after - before):
-        yield note("juror_joined", "juror {juror} joined", juror=name)
-    for name in sorted(before - after):
-        yield note("juror_left", "juror {juror} left", juror=name)
+    yield from (f"juror {name} joined" for name in sorted(after - before))
+    yield from (f"juror {name} left" for name in sorted(before - after))
     for name in sorted(before & after):
         marks = [body.get("jurors", {}).get(name, {}).get("sha256") for body in (was, now)]
         if marks[0] != marks[1]:
-            yield note("juror_settings", "settings of juror {juror}", juror=name)
-    chosen = [
-        {name: body.get(name) for name in ("method", "version")}
-        | {
-            name: value
-            for name, value in sorted(body.get("options", {}).items())
-            if name != "jurors"
-        }
+            yield f"settings of juror {name}"
+    first, then = (
+        {"method": body.get("method"), "version": body.get("version"), **body.get("options", {})}
         for body in (was, now)
-    ]
-    for name in {**chosen[0], **chosen[1]}:
-        first, then = (options.get(name) for options in chosen)
-        if first != then:
-            words = "{option} {was} -> {now}"
-            yield note("option_changed", words, option=name, was=first, now=then)
+    )
+    for name in dict.fromkeys(["method", "version", *sorted(first), *sorted(then)]):
+        if name != "jurors" and first.get(name) != then.get(name):
+            yield f"{name} {first.get(name)} -> {then.get(name)}"
     if last.fingerprint != report.fingerprint:
         n = [jury_row(body, benchmark)["n_responses"] for body in (was, now)]
-        yield note("ratings_changed", "ratings ({was} -> {now} responses)", was=n[0], now=n[1])
+        yield f"ratings ({n[0]} -> {n[1]} responses)"

@@ -14,14 +14,13 @@ from typing import Any
 from sqlalchemy import Engine
 
 from calibration.json_values import decision_json, json_value
-from calibration.report.content import Costs, ReportedJuror, Study, UsedRubric
-from calibration.tables.juries import MINUTE
+from calibration.report.content import Study
 from calibration.values import COMBINED
 from data.queries import benchmarks
 from data.queries.costs import spending
 from data.queries.jury import juror_profiles
 from data.queries.ledger import compositions_tried
-from data.schema import Composition, now
+from data.schema import now
 from medjury.services.calibrate import Calibration
 from medjury.services.record import protocol_json
 
@@ -40,61 +39,43 @@ def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
         return page(content_of(engine, calibration))
     options = calibration.question.options
     if form == "csv":
-        from calibration.writers.agreement_table import table_csv
+        from calibration.writers import table_csv
 
         settings = {"method": options.method, "reps": options.reps, "seed": options.seed}
         return table_csv(calibration.rows, settings)
-    from calibration.writers import agreement_table
+    from calibration.writers import agreement_table, latex, markdown
 
     scope = f", criterion {options.criterion}" if options.criterion else ""
     scope += f", {calibration.readings.named} readings" if calibration.readings.named else ""
     how_made = f"Method {options.method}{scope}; 95 %: jackknife over instances"
-    return {"markdown": agreement_table.markdown, "latex": agreement_table.latex}[form](
-        calibration.rows, how_made
-    )
+    table = agreement_table(calibration.rows, how_made)
+    return markdown(table) if form == "markdown" else latex(table)
 
 
 def content_of(engine: Engine, calibration: Calibration) -> Calibration:
-    """Return a calibration with the facts that a report shows."""
-    return replace(calibration, study=facts_of(engine, calibration))
-
-
-def facts_of(engine: Engine, calibration: Calibration) -> Study:
-    """Return the facts that every report owes its reader."""
+    """Return a calibration with the facts that every report owes its reader."""
     options, looked, scores = calibration.question.options, calibration.looked, calibration.scores
-    profiles, ledger = juror_profiles(engine, looked.jurors), compositions_tried(engine)
-    spent = spending(engine)
+    ledger, spent = compositions_tried(engine), spending(engine)
+    profiles = juror_profiles(engine, looked.jurors)
     keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
-    return Study(
+    study = Study(
         made=f"{now():%Y-%m-%d %H:%M} UTC",
-        method=options.method,
-        criterion=options.criterion,
-        reps=options.reps,
-        seed=options.seed,
-        min_shared=options.min_shared,
+        options=options,
         needed=looked.needed,
-        references=options.references,
         fingerprint=next((entry.fingerprint for entry in ledger if entry.key in keys), ""),
-        jurors=[juror_of_report(name, profiles.get(name, {})) for name in looked.jurors],
+        jurors={name: with_hash(profiles.get(name, {})) for name in looked.jurors},
         silent=calibration.silent,
-        rubrics=[
-            UsedRubric(
-                one.name,
-                one.rubric.name,
-                one.rubric.version,
-                one.rubric.criteria,
-                str(one.rubric.scale),
-                one.rubric.sha256,
-            )
-            for one in benchmarks(engine)
-            if one.name in scores.benchmarks
-        ],
+        rubrics=[one for one in benchmarks(engine) if one.name in scores.benchmarks],
         tried=ledger,
-        costs=Costs(spent.usd, spent.calls, spent.unknown, scores.rated_by("juror")),
+        usd=spent.usd,
+        calls=spent.calls,
+        calls_unknown=spent.unknown,
+        rated=scores.rated_by("juror"),
         told=calibration.told,
         versions={"Python": platform.python_version()}
         | {package: version(package) for package in SOFTWARE},
     )
+    return replace(calibration, study=study)
 
 
 def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
@@ -121,38 +102,19 @@ def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) ->
         "checked_with": calibration.checked.to_json() if calibration.checked else None,
     }
     if pairs:
-        facts = facts_of(engine, calibration)
-        tried = [_tried(entry) for entry in facts.tried]
         body |= {
             "criteria": json_value(calibration.criteria),
             "pairs": [
-                {
-                    "benchmark": paired.benchmark,
-                    "responses": list(paired.responses),
-                    "clinicians": [round(float(value), 6) for value in paired.clinicians],
-                    "jury": [round(float(value), 6) for value in paired.jury],
-                }
-                for paired in calibration.paired.values()
+                {"benchmark": name, "responses": [*means.index]} | means.round(6).to_dict("list")
+                for name, means in calibration.paired.items()
             ],
-            "study": json_value(replace(facts, tried=())) | {"tried": tried},
         }
     return body
 
 
-def _tried(entry: Composition) -> dict[str, Any]:
-    names = ("needed", "benchmark", "criterion", "method", "instances", "icc", "n_responses")
-    figures = {name: getattr(entry, name) for name in (*names, "times", "simulated")}
-    return {"jurors": list(entry.jurors), "last": f"{entry.last_at:{MINUTE}}"} | figures
-
-
-def juror_of_report(name: str, profile: Mapping[str, Any]) -> ReportedJuror:
-    """Return a juror as a report names it; without settings where the study has none."""
+def with_hash(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a juror's settings with their SHA-256; nothing where the study has none."""
     if not profile:
-        return ReportedJuror(name)
+        return {}
     settings = json.dumps(dict(profile), sort_keys=True)
-    return ReportedJuror(
-        name,
-        model=str(profile.get("model", "")),
-        provider=str(profile.get("provider", "")),
-        sha256=hashlib.sha256(settings.encode()).hexdigest(),
-    )
+    return dict(profile) | {"sha256": hashlib.sha256(settings.encode()).hexdigest()}

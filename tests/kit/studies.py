@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from sqlalchemy import Engine
@@ -11,9 +12,7 @@ from calibration.detection import detection
 from calibration.reliability import clinician_reliability
 from calibration.report.content import (
     Content,
-    ReportedJuror,
     Study,
-    UsedRubric,
     criterion_rows,
     paired_means,
 )
@@ -77,12 +76,26 @@ def content_of(scores, reps=20, **facts):
     """Return what a report of some scores shows."""
     options = AnalysisOptions(reps=reps)
     rows = table_rows(scores, reps)
-    jurors = [ReportedJuror(name) for name in scores.raters("juror")]
+    jurors = {name: {} for name in scores.raters("juror")}
     rubrics = [
-        UsedRubric(name, "house", "1", shape.criteria, f"{shape.low}-{shape.high}", "")
+        SimpleNamespace(
+            name=name,
+            rubric=SimpleNamespace(
+                name="house",
+                version="1",
+                criteria=shape.criteria,
+                scale=f"{shape.low}-{shape.high}",
+                sha256="ab" * 32,
+            ),
+        )
         for name, shape in scores.rubrics.items()
     ]
-    known = {"made": "2026-11-21 12:00 UTC", "reps": reps, "jurors": jurors, "needed": len(jurors)}
+    known = {
+        "made": "2026-11-21 12:00 UTC",
+        "options": options,
+        "jurors": jurors,
+        "needed": len(jurors),
+    }
     return Content(
         rows=rows,
         decisions=decisions(rows),
@@ -90,7 +103,7 @@ def content_of(scores, reps=20, **facts):
             scores, options, StudyContext(reference=clinician_reliability(scores, options))
         ),
         criteria=criterion_rows(scores, options),
-        paired={one.benchmark: one for one in paired_means(scores, options)},
+        paired=paired_means(scores, options),
         study=Study(**known | {"rubrics": rubrics} | facts),
         detection=detection(scores, options),
         subgroups=subgroup_rows(scores, options),
