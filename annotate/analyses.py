@@ -278,8 +278,8 @@ def monitoring(
 ) -> MonitoringAnswer:
     """Return the decision, the charts, and the table of periods."""
     found = _monitored(engine, options, tick)
-    table = periods_table(found.periods, found.remarks, title=found.title)
-    return MonitoringAnswer(found.decision, [*_monitoring_charts(found)], table, found.jury)
+    charts = [*_monitoring_charts(found)]
+    return MonitoringAnswer(found.decision, charts, periods_table(found), found.jury)
 
 
 def monitoring_details(engine: Engine, options: MonitoringOptions) -> MonitoringBehind:

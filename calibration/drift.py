@@ -18,8 +18,7 @@ from calibration.bootstrap import LEAST_CLUSTERS
 from calibration.clustered_intervals import clustered_mean
 from calibration.columns import LEAST_RESPONSES, PanelColumns, columns
 from calibration.differences import holm
-from calibration.icc import UNDEFINED, Interval
-from calibration.intervals import fisher_z, icc_difference, left_out
+from calibration.intervals import Difference, fisher_z, icc_difference, left_out
 from calibration.notes import Noted, note, noted, undefined
 from calibration.rating_matrix import mean_of_given, required_criteria
 from calibration.scope import Scope
@@ -43,7 +42,6 @@ DRIFTS = {
     "unknown": "the case mix does not show why agreement is lower, and whether the model has changed is "
     "not known without responses scored again: run the jury with more verdicts of each juror",
 }
-SCORE_KEYS = ["response_id", "rater", "pass_", "replicate"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class CaseMix(Noted):
     Attributes
     ----------
     baseline, now : labels of the periods
-    shares : a mapping for each benchmark: its name, number and share of responses of each
+    shares : a mapping for each benchmark: its name, and its share of the responses of each
     moved : half the sum of absolute differences of the shares: 0 the same, 1 nothing in common
     mean_*, sd_* : of the clinicians' mean composites, in points
     icc_baseline, icc_now, change : ICC(C,2), and its change with a 95 % interval
@@ -92,7 +90,7 @@ class CaseMix(Noted):
 
     baseline: str
     now: str
-    shares: tuple[Mapping[str, Any], ...] = ()
+    shares: tuple[Mapping[Any, Any], ...] = ()
     moved: float = NAN
     mean_baseline: float = NAN
     mean_now: float = NAN
@@ -138,8 +136,8 @@ def case_mix(
     `now` are a label and which responses of the grid, shape (n,). The interval leaves out each instance
     of the two in turn. NaN where undefined, with the reason in the notes.
     """
-    grid, analysis = scope.grid, scope.options
-    pair = columns(grid, jury, analysis.method)
+    grid, method = scope.grid, scope.options.method
+    pair = columns(grid, jury, method)
     benchmarks = scope.composites.drop_duplicates("response_id").set_index("response_id")
     responses = pd.DataFrame(
         {
@@ -155,20 +153,25 @@ def case_mix(
         few = undefined("mix_undefined", "too few responses in the baseline or now to compare")
         return CaseMix(baseline[0], now[0], notes=(few,))
     weights = left_out(grid.n_clusters, grid.clusters[rows[0] | rows[1]])
-    before, after = (scorer_iccs(grid, [jury], analysis.method, weights, own)[:, 0] for own in rows)
+    before, after = (scorer_iccs(grid, [jury], method, weights, own)[:, 0] for own in rows)
     change = icc_difference(after, before)
-    shares = _shares(old["benchmark"].tolist(), new["benchmark"].tolist())
-    weighted, effective = _reweighted(new, shares, analysis.method == "published")
+    parts = {"baseline": old["benchmark"], "now": new["benchmark"]}
+    by_name = {name: part.value_counts(normalize=True) for name, part in parts.items()}
+    shares = pd.DataFrame(by_name).fillna(0.0).sort_index()
+    weight = new["benchmark"].map(shares["baseline"] / shares["now"]).to_numpy()[None]
+    x, y = ((new[one] - new[one].mean()).to_numpy() for one in ("x", "y"))
+    reweighted = weighted_icc(x, y, weight, restandardise=method == "published")
+    effective = float(weight.sum() ** 2 / np.square(weight).sum()) if weight.any() else 0.0
+    is_few = effective < LEAST_EFFECTIVE
     words = (
         "only {responses:.1f} effective responses with the baseline's shares: {least} are needed"
     )
-    is_few = effective < LEAST_EFFECTIVE
     few_effective = note("few_effective", words, responses=effective, least=LEAST_EFFECTIVE)
     return CaseMix(
         baseline=baseline[0],
         now=now[0],
-        shares=shares,
-        moved=sum(abs(one["now"] - one["baseline"]) for one in shares) / 2,
+        shares=tuple(shares.rename_axis("benchmark").reset_index().to_dict("records")),
+        moved=float((shares["now"] - shares["baseline"]).abs().sum() / 2),
         mean_baseline=old["points"].mean(),
         mean_now=new["points"].mean(),
         sd_baseline=old["points"].std(),
@@ -178,34 +181,8 @@ def case_mix(
         change=float(after[0] - before[0]),
         change_low=change.low,
         change_high=change.high,
-        icc_reweighted=NAN if is_few else weighted,
+        icc_reweighted=NAN if is_few else float(reweighted[0]),
         notes=(few_effective,) if is_few else (),
-    )
-
-
-def _reweighted(
-    new: pd.DataFrame, shares: Sequence[Mapping[str, Any]], restandardise: bool
-) -> tuple[float, float]:
-    """Return the ICC of now with the baseline's shares of benchmarks, and its effective responses."""
-    factor = {one["benchmark"]: one["baseline"] / one["now"] for one in shares if one["now"]}
-    weights = new["benchmark"].map(factor).to_numpy(dtype=np.float64)[None]
-    if not weights.any():
-        return NAN, 0.0
-    x, y = ((new[one] - new[one].mean()).to_numpy() for one in ("x", "y"))
-    icc = weighted_icc(x, y, weights, restandardise=restandardise)
-    return float(icc[0]), float(weights.sum() ** 2 / np.square(weights).sum())
-
-
-def _shares(old: list[str], new: list[str]) -> tuple[Mapping[str, Any], ...]:
-    return tuple(
-        {
-            "benchmark": name,
-            "n_baseline": old.count(name),
-            "n_now": new.count(name),
-            "baseline": old.count(name) / len(old),
-            "now": new.count(name) / len(new),
-        }
-        for name in sorted({*old, *new})
     )
 
 
@@ -216,7 +193,7 @@ def anchor_rows(
 
     `readings` are as `anchors` returns them, of the scope's benchmarks; responses without clinicians
     count only for the shift. Empty where no juror has an anchor; a juror without one has n_responses
-    0 and a note. p is by t with instances - 1 degrees of freedom, p_holm Holm's; NaN where undefined.
+    0. p is by t with instances - 1 degrees of freedom, p_holm Holm's; NaN where undefined.
     """
     own = readings[readings["rater"].isin(list(jurors))]
     if own.empty:
@@ -237,56 +214,43 @@ def anchor_rows(
 def _anchor_row(
     scope: Scope, jury: PanelColumns, scorer: str, members: Sequence[str], readings: pd.DataFrame
 ) -> AnchorRow:
-    pair = readings[["first", "latest"]].to_numpy(dtype=np.float64)
-    _, clusters = np.unique(readings["instance_id"].to_numpy(dtype=str), return_inverse=True)
-    shift, ends, p = mean_shift(pair[:, 1] - pair[:, 0], clusters)
-    clinical, iccs, change = _with_clinicians(scope, jury, readings)
-    none = "no anchor: no response scored again at least {days} days later"
+    grid, pair = scope.grid, readings[["first", "latest"]].to_numpy(dtype=np.float64)
+    clusters, instances = pd.factorize(readings["instance_id"])
+    shift = mean_shift(pair[:, 1] - pair[:, 0], clusters)
+    place = pd.Index(grid.responses).get_indexer(pd.Index(readings["response_id"]))
+    judge = columns(grid, jury, scope.options.method).clinicians[place]
+    rated = (place >= 0) & ~np.isnan(judge)
+    iccs, change = np.full((2, 1), NAN), Difference()
+    if rated.sum() >= LEAST_RESPONSES:
+        of = grid.clusters[place[rated]]
+        weights = left_out(grid.n_clusters, of)[:, of]
+        x, *both = (one[rated] - one[rated].mean() for one in (judge, *pair.T))
+        iccs = np.stack([weighted_icc(x, y, weights, restandardise=True) for y in both])
+        change = icc_difference(iccs[1], iccs[0])
     few = "{responses} of these responses rated by clinicians: no ICC"
-    lost = note("few_anchors_rated", few, responses=clinical)
-    simulated = remarks.simulated(scope.simulated & set(members))
-    notes = noted(lost if clinical < LEAST_RESPONSES else None, simulated)
+    lost = note("few_anchors_rated", few, responses=rated.sum())
     return AnchorRow(
         scorer=scorer,
         n_responses=len(pair),
-        n_instances=len(np.unique(clusters)),
-        shift=shift,
-        low=ends.low,
-        high=ends.high,
-        p_holm=p,
+        n_instances=len(instances),
+        shift=shift.value,
+        low=shift.low,
+        high=shift.high,
+        p_holm=shift.p,
         icc_one=icc_one(pair),
-        n_clinical=clinical,
-        icc_first=float(iccs[0]),
-        icc_latest=float(iccs[1]),
+        n_clinical=int(rated.sum()),
+        icc_first=float(iccs[0, 0]),
+        icc_latest=float(iccs[1, 0]),
         change_low=change.low,
         change_high=change.high,
-        notes=notes if len(pair) else (note("no_anchor", none, days=MIN_GAP.days),),
+        notes=noted(
+            lost if len(pair) > 0 and rated.sum() < LEAST_RESPONSES else None,
+            remarks.simulated(scope.simulated & set(members)),
+        ),
     )
 
 
-def _with_clinicians(
-    scope: Scope, jury: PanelColumns, readings: pd.DataFrame
-) -> tuple[int, Array, Interval]:
-    """Return how many anchor responses clinicians rated, both ICCs, and the change's interval."""
-    grid, analysis = scope.grid, scope.options
-    place = {name: row for row, name in enumerate(grid.responses)}
-    rated = readings[readings["response_id"].isin(place)]
-    rows = rated["response_id"].map(place).to_numpy(dtype=np.int64)
-    x = columns(grid, jury, analysis.method).clinicians[rows]
-    is_rated = ~np.isnan(x)
-    if is_rated.sum() < LEAST_RESPONSES:
-        return int(is_rated.sum()), np.full(2, np.nan), UNDEFINED
-    clusters = grid.clusters[rows][is_rated]
-    weights = left_out(grid.n_clusters, clusters)[:, clusters]
-    of_all = [x[is_rated], *rated[["first", "latest"]].to_numpy(dtype=np.float64)[is_rated].T]
-    judge, *both = (one - one.mean() for one in of_all)
-    first, latest = (weighted_icc(judge, y, weights, restandardise=True) for y in both)
-    change = icc_difference(latest, first)
-    iccs = np.array([first[0], latest[0]])
-    return len(clusters), iccs, Interval(change.low, change.high)
-
-
-def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval, float]:
+def mean_shift(differences: Array, clusters: Integers) -> Difference:
     """Return the mean of differences, its 95 % interval over clusters, and the p of a mean of 0.
 
     By t with clusters - 1 degrees of freedom on `clustered_mean`: with one difference a cluster this
@@ -297,12 +261,13 @@ def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval,
     m = len(np.unique(clusters))
     mean = clustered_mean(differences, clusters, m)
     if m < LEAST_CLUSTERS:
-        return mean.value, UNDEFINED, NAN
+        return Difference(mean.value)
     if mean.error <= 1e-12:
         p = 1.0 if abs(mean.value) <= 1e-12 else NAN
-        return mean.value, Interval(mean.value, mean.value), p
+        return Difference(mean.value, mean.value, mean.value, p)
     p = 2 * float(special.stdtr(m - 1, -abs(mean.value) / mean.error))
-    return mean.value, mean.interval(), p
+    ends = mean.interval()
+    return Difference(mean.value, ends.low, ends.high, p)
 
 
 def anchors(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.DataFrame:
@@ -326,10 +291,13 @@ def without_later(scores: Scores, readings: pd.DataFrame) -> Scores:
     Such readings show how a juror has changed; averaged with the first they would hide that.
     `readings` are as in `anchors`.
     """
-    complete = _complete(readings, scores.rubrics)
+    complete, keys = (
+        _complete(readings, scores.rubrics),
+        ["response_id", "rater", "pass_", "replicate"],
+    )
     first = complete.groupby(["response_id", "rater"])["at"].transform("min")
-    later = pd.MultiIndex.from_frame(complete.loc[complete["at"] - first >= MIN_GAP, SCORE_KEYS])
-    is_later = pd.MultiIndex.from_frame(scores.ratings[SCORE_KEYS]).isin(later)
+    later = pd.MultiIndex.from_frame(complete.loc[complete["at"] - first >= MIN_GAP, keys])
+    is_later = pd.MultiIndex.from_frame(scores.ratings[keys]).isin(later)
     return replace(scores, ratings=scores.ratings[~is_later].reset_index(drop=True))
 
 

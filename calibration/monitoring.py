@@ -19,17 +19,9 @@ import pandas as pd
 from scipy import special
 
 from calibration import remarks
-from calibration.columns import (
-    Columns,
-    PanelColumns,
-    column_icc,
-    columns,
-    unscaled,
-    why_undefined,
-)
+from calibration.columns import Columns, PanelColumns, columns, unscaled, why_undefined
 from calibration.decision import Decision, DecisionKind
 from calibration.drift import CaseMix
-from calibration.icc import UNDEFINED
 from calibration.intervals import (
     fisher_z,
     icc_of_fisher,
@@ -44,8 +36,7 @@ from calibration.shared_notes import SIMULATED
 from calibration.values import NAN, NORMAL_95, MonitoringOptions
 from calibration.weighted import scorer_iccs
 
-FREQUENCY = {"week": "W-SUN", "month": "M", "quarter": "Q"}
-A_YEAR = {"week": 52, "month": 12, "quarter": 4}
+CALENDAR = {"week": ("W-SUN", 52), "month": ("M", 12), "quarter": ("Q", 4)}  # periods of a year
 SHORTEST = 2  # periods of a window: one alone is never a fall
 MOST_FACTOR = 1.6  # how many times more a short window must show than a year
 MOST_OF_ONE = 0.8  # of what raises an alarm, the most that one period can add
@@ -67,7 +58,8 @@ class PeriodRow(Noted):
     icc, low, high : ICC(C,2) with its 95 % interval, of the jackknife over instances
     fisher_z, se : Fisher's z of the ICC, and its jackknife standard error over instances
     n_missing : responses of the period that the jury has no score for
-    role : "baseline", "watched", "left out", or "" where nothing is compared with a target
+    role : "baseline", "watched", "left out" (too few, not over, or without z or its error), or ""
+        where nothing is compared with a target
     scan, limit : the largest fall below the target over a window of the latest periods, in standard
         errors, and where it raises an alarm; None where not watched, or before the second period
     alarm : whether the scan of falls below the target, or that below the floor, is at its limit
@@ -143,7 +135,7 @@ def calendar(
     shown = np.array([day >= (options.since or date.min) for day in days], dtype=np.bool_)
     if not shown.any():
         return []
-    own = pd.PeriodIndex(pd.to_datetime(list(days)), freq=FREQUENCY[options.every])
+    own = pd.PeriodIndex(pd.to_datetime(list(days)), freq=CALENDAR[options.every][0])
     found, first, last = [], own[shown].min(), own[shown].max()
     for period in pd.period_range(first, last):
         rows = np.asarray((own >= first) & (own <= period)) & shown
@@ -160,28 +152,10 @@ def period_label(first: pd.Period, last: pd.Period) -> str:
     return label if first == last else f"{label} to {period_label(last, last)}"
 
 
-def period_iccs(scope: Scope, jury: PanelColumns, rows: Flags) -> Array:
-    """Return the jury's ICC on some responses (n,), then without each of their instances in turn.
-
-    Every mean, sd and z is computed anew without the instance, over the whole analysed set. Shape
-    (1 + m,), as `intervals.left_out` has it; NaN where undefined.
-    """
-    grid = scope.grid
-    weights = left_out(grid.n_clusters, grid.clusters[rows])
-    return scorer_iccs(grid, [jury], scope.options.method, weights, rows)[:, 0]
-
-
-def fisher_error(iccs: Array) -> float:
-    """Return the jackknife's standard error of Fisher's z from an ICC, then without each instance.
-
-    NaN with fewer than 2 instances, or where the ICC without one of them has no z.
-    """
-    return jackknife_error(np.array([finite_z(icc) for icc in iccs]))
-
-
-def finite_z(icc: float) -> float:
-    """Return Fisher's z of an ICC(C,2), NaN where it is not finite."""
-    return float(fisher_z(np.array(icc))) if -math.inf < icc < 1 else NAN
+def finite_z(icc: Array | float) -> Array:
+    """Return Fisher's z of ICC(C,2), NaN where it is not finite."""
+    values = np.asarray(icc, dtype=np.float64)
+    return fisher_z(np.where(np.isfinite(values) & (values < 1), values, NAN))
 
 
 def independent_se(n: int) -> float:
@@ -191,16 +165,6 @@ def independent_se(n: int) -> float:
     var z = trigamma((n - 1) / 2) / 2.
     """
     return math.sqrt(float(special.polygamma(1, (n - 1) / 2)) / 2) if n > 2 else NAN
-
-
-def error_of_interval(low: float | None, high: float | None, n: int) -> float:
-    """Return the standard error of Fisher's z behind a 95 % interval of an ICC(C,2).
-
-    Half the interval's width on z divided by 1.96, but not less than that of n independent
-    responses, which is also returned where the interval is undefined.
-    """
-    ends = fisher_z(np.array([low, high], dtype=np.float64))
-    return float(np.fmax((ends[1] - ends[0]) / 2 / NORMAL_95, independent_se(n)))
 
 
 def period_rows(
@@ -246,38 +210,35 @@ def _period_row(
     last: pd.Period,
     rows: Flags,
 ) -> PeriodRow:
-    grid, analysis, both = scope.grid, scope.options, rows & pair.both
-    x, y = pair.clinicians[both], pair.scorer[both]
-    reason, instances, rated = why_undefined(x, y), grid.instances(both), grid.instances(rows)
-    iccs, icc = period_iccs(scope, jury, rows), column_icc(x, y, analysis.method)
-    interval = UNDEFINED if reason else jackknife_interval(iccs)
+    grid, method, both = scope.grid, scope.options.method, rows & pair.both
+    reason = why_undefined(pair.clinicians[both], pair.scorer[both])
+    iccs = np.full(1, NAN)
+    if not reason:  # without each instance every mean, sd and z is computed anew
+        weights = left_out(grid.n_clusters, grid.clusters[rows])
+        iccs = scorer_iccs(grid, [jury], method, weights, rows)[:, 0]
+    z, interval, instances = finite_z(iccs), jackknife_interval(iccs), grid.instances(both)
     given = ~np.isnan(grid.composites[:, grid.of_kind("clinician")][both])
     clinicians = [scope.clinicians[place] for place in np.flatnonzero(given.any(axis=0))]
     raters = (*clinicians, *jury.members)
-    is_over, least = last.end_time.date() < options.today, options.least
-    too_few = "too few: {instances:instance}, and {least} are needed"
-    few = note("few_of_period", too_few, instances=instances, least=least)
     return PeriodRow(
         period=period_label(first, last),
         start=first.start_time.date(),
         end=last.end_time.date(),
-        over=is_over,
-        too_few=instances < least,
-        unfilled=rated < least,
-        icc=icc,
+        over=last.end_time.date() < options.today,
+        too_few=instances < options.least,
+        unfilled=grid.instances(rows) < options.least,
+        icc=float(iccs[0]),
         low=interval.low,
         high=interval.high,
-        fisher_z=finite_z(icc),
-        se=NAN if reason else fisher_error(iccs),
-        n_responses=len(x),
+        fisher_z=float(z[0]),
+        se=jackknife_error(z),
+        n_responses=int(both.sum()),
         n_instances=instances,
         n_clinicians=len(clinicians),
         n_missing=int((rows & ~jury.present(grid)).sum()),
         notes=noted(
-            few if instances < least else None,
-            None if is_over else note("not_over", "not over: ratings may still be added"),
             reason,
-            remarks.no_variance(unscaled(grid, raters) if analysis.method == "paper" else ()),
+            remarks.no_variance(unscaled(grid, raters) if method == "paper" else ()),
             remarks.simulated(scope.simulated & {*raters}),
         ),
     )
@@ -307,14 +268,16 @@ def scan_falls(
     Lai (1995), Journal of the Royal Statistical Society B 57, 613, for limits on windows. Haybittle
     (1971), British Journal of Radiology 44, 793, for a maximum of the limit at early looks.
     """
-    total, total_weight = np.cumsum(falls * weights, axis=-1), np.cumsum(weights)
-    largest = np.full(total.shape, -np.inf)
-    windows = np.zeros(total.shape, dtype=np.int64)
-    for length in range(SHORTEST, min(year, len(total_weight)) + 1):
+    total = np.insert(np.cumsum(falls * weights, axis=-1), 0, 0.0, axis=-1)
+    total_weight = np.insert(np.cumsum(weights), 0, 0.0)
+    largest = np.full(falls.shape, -np.inf)
+    windows = np.zeros(falls.shape, dtype=np.int64)
+    for length in range(SHORTEST, min(year, len(weights)) + 1):
         ends = slice(length - 1, None)
-        window_weight = _window_sums(total_weight, length)
-        error = np.sqrt(target_variance[ends] + factor[ends] / window_weight)
-        fall = _window_sums(total, length) / window_weight / error / window_factor(length, year)
+        weight = total_weight[length:] - total_weight[:-length]
+        error = np.sqrt(target_variance[ends] + factor[ends] / weight)
+        fall = (total[..., length:] - total[..., :-length]) / weight
+        fall /= error * window_factor(length, year)
         windows[..., ends][fall > largest[..., ends]] = length
         largest[..., ends] = np.maximum(largest[..., ends], fall)
     return largest, windows
@@ -327,12 +290,6 @@ def window_factor(window: int, year: int) -> float:
     large fall is found although it is short.
     """
     return min(math.sqrt(year / window), MOST_FACTOR)
-
-
-def _window_sums(cumulated: Array, length: int) -> Array:
-    sums = cumulated[..., length - 1 :].copy()
-    sums[..., 1:] -= cumulated[..., :-length]
-    return sums
 
 
 @lru_cache(maxsize=64)
@@ -364,25 +321,37 @@ def watch(rows: Sequence[PeriodRow], options: MonitoringOptions) -> Watched:
     The target of a baseline is the mean of its periods' z, weighted by their responses minus 2.
     Where there are no more periods than the baseline needs, only the floor is watched.
     """
-    year, rate = A_YEAR[options.every], options.false_alarms
-    series = _series(rows)
-    before = min(options.baseline, len(series))
+    year, rate, series = CALENDAR[options.every][1], options.false_alarms, _series(rows)
+    before, since = min(options.baseline, len(series)), options.target_since or date.min
     if options.target is not None:
-        ends = [rows[place].end for place in series.index]
-        before = sum(end < (options.target_since or date.min) for end in ends)
+        before = sum(rows[place].end < since for place in series.index)
     centre, variance, worth = _target(series, before, options)
     reason = None if len(series) > before else _why_unwatched(rows, len(series), options)
-    is_exact = options.target is not None and not options.target_se
-    own_rate = rate * (1 if is_exact else 1 - FLOOR_SHARE)
-    floor, exact = finite_z(options.floor), np.zeros(len(series))
-    scans = {"floor": _scan(series, floor, exact, np.inf, year, rate * FLOOR_SHARE)}
+    scans = {}
     if reason is None:
-        target = _scan(series[before:], centre, variance, worth, year, own_rate)
-        scans = {"target": target} | scans
-    shown = _with_scans(rows, series, scans)
+        is_exact = options.target is not None and not options.target_se
+        own_rate = rate * (1 if is_exact else 1 - FLOOR_SHARE)
+        scans["target"] = _scan(series[before:], centre, variance, worth, year, own_rate)
+    floor, exact = float(finite_z(options.floor)), np.zeros(len(series))
+    scans["floor"] = _scan(series, floor, exact, np.inf, year, rate * FLOOR_SHARE)
+    alarms = [(place, below) for below, own in scans.items() for place in own.index[own["alarm"]]]
+    looks: Mapping[Any, Any] = {} if reason else scans["target"].to_dict("index")
+    shown = []
+    for place, row in enumerate(rows):
+        look, role = looks.get(place, {}), "baseline" if place in series.index else "left out"
+        shown.append(
+            replace(
+                row,
+                role="" if reason else "watched" if look else role,
+                scan=look["scan"] if look.get("window") else None,
+                limit=look.get("limit"),
+                alarm=any(place == one for one, _ in alarms),
+            )
+        )
+    judged = next((row for row in reversed(shown) if not row.unfilled), shown[-1])
     error = float(np.sqrt(variance[-1])) if variance.any() else NAN
     low, high = icc_of_fisher(centre + NORMAL_95 * error * np.array([-1, 1])).tolist()
-    return Watched(
+    found = Watched(
         options=options,
         periods=tuple(shown),
         target_icc=float(icc_of_fisher(centre)),
@@ -390,8 +359,17 @@ def watch(rows: Sequence[PeriodRow], options: MonitoringOptions) -> Watched:
         target_high=high,
         reason=reason,
         baseline=tuple(shown[place] for place in series.index[:before]),
-        **_first_fall(shown, series, scans, year),
+        judged=judged,
+        below="",
+        fell=(judged,),
+        icc=judged.icc,
+        low=judged.low,
+        high=judged.high,
     )
+    if not alarms:
+        return found
+    place, below = min(alarms, key=lambda alarm: alarm[0])  # of two in one period the target's
+    return _with_fall(found, below, scans[below].loc[:place], year)
 
 
 def _series(rows: Sequence[PeriodRow]) -> pd.DataFrame:
@@ -409,12 +387,9 @@ def _series(rows: Sequence[PeriodRow]) -> pd.DataFrame:
         if row.over and not row.too_few and math.isfinite(row.fisher_z) and math.isfinite(row.se)
     }
     series = pd.DataFrame.from_dict(usable, "index", np.float64, ["z", "weight", "factor"])
-    spread = (series["factor"] * series["weight"]).to_numpy()
-    counts = np.arange(1, len(series) + 1)
-    mean = np.cumsum(spread) / counts
-    square = np.maximum(np.cumsum(spread**2) / counts - mean**2, 0.0)
-    error = np.sqrt(square / np.maximum(counts - 1, 1))
-    return series.assign(factor=np.maximum(mean + error / 2, 1.0))
+    spread = (series["factor"] * series["weight"]).expanding()
+    error: Array = spread.std(ddof=0) / np.sqrt(np.maximum(spread.count() - 1, 1))
+    return series.assign(factor=np.maximum(spread.mean() + error / 2, 1.0))
 
 
 def _target(
@@ -429,13 +404,12 @@ def _target(
     if options.target is not None:
         variance = options.target_se**2
         worth = own[-1] / rest.mean() / variance if variance and len(rest) else np.inf
-        return finite_z(options.target), np.full(len(own), variance), float(f"{worth:.2g}")
+        return float(finite_z(options.target)), np.full(len(own), variance), float(f"{worth:.2g}")
     if not before:
         return NAN, np.full(len(own), NAN), NAN
     total = weights[:before].sum()
     worth = total / (rest if len(rest) else weights[:before]).mean()
-    centre = float(weights[:before] @ z[:before] / total)
-    return centre, own / total, float(f"{worth:.2g}")
+    return float(weights[:before] @ z[:before] / total), own / total, float(f"{worth:.2g}")
 
 
 def _scan(
@@ -455,50 +429,18 @@ def _scan(
     return series.assign(**figures, alarm=scan >= by_year[years])
 
 
-def _with_scans(
-    rows: Sequence[PeriodRow], series: pd.DataFrame, scans: Mapping[str, pd.DataFrame]
-) -> list[PeriodRow]:
-    """Return the rows with their roles, the scan of falls below the target, and alarms."""
-    alarms = {place for scan in scans.values() for place in scan.index[scan["alarm"]]}
-    if "target" not in scans:
-        return [replace(row, alarm=place in alarms) for place, row in enumerate(rows)]
-    target: Mapping[Any, Mapping[Any, Any]] = scans["target"].to_dict("index")
-    shown = []
-    for place, row in enumerate(rows):
-        role = "baseline" if place in series.index else "left out"
-        if role == "left out" and row.over and not row.too_few:
-            lost = note("left_out", "left out of the scan: its ICC has no z, or that has no error")
-            row = replace(row, notes=(*row.notes, lost))
-        row = replace(row, role=role, alarm=place in alarms)
-        if look := target.get(place):
-            scan = look["scan"] if look["window"] else None
-            row = replace(row, role="watched", scan=scan, limit=look["limit"])
-        shown.append(row)
-    return shown
-
-
-def _first_fall(
-    rows: Sequence[PeriodRow], series: pd.DataFrame, scans: Mapping[str, pd.DataFrame], year: int
-) -> dict[str, Any]:
-    """Return the first fall that raised an alarm, of two in one period that below the target."""
-    judged = next((row for row in reversed(rows) if not row.unfilled), rows[-1])
-    firsts = [
-        (scan.index[scan["alarm"]][0], name) for name, scan in scans.items() if any(scan["alarm"])
-    ]
-    if not firsts:
-        own = {"icc": judged.icc, "low": judged.low, "high": judged.high}
-        return {"judged": judged, "below": "", "fell": (judged,)} | own
-    place, below = min(firsts, key=lambda first: first[0])
-    look: Mapping[Any, Any] = scans[below].to_dict("index")[place]
-    window = series.loc[:place][-look["window"] :]
-    z, weights, _ = window.to_numpy().T
-    variance = look["factor"] / weights.sum()
-    half, error = NORMAL_95 * np.sqrt(variance), np.sqrt(look["variance"] + variance)
+def _with_fall(watched: Watched, below: str, scan: pd.DataFrame, year: int) -> Watched:
+    """Return it with the fall that raises the alarm at the end of a scan."""
+    look: Mapping[Any, Any] = scan.iloc[-1].to_dict()
+    window = scan[-look["window"] :]
+    variance = look["factor"] / window["weight"].sum()
+    half, error = NORMAL_95 * math.sqrt(variance), math.sqrt(look["variance"] + variance)
     reach = look["limit"] * window_factor(look["window"], year) * error
-    ends = icc_of_fisher(weights @ z / weights.sum() + np.array([0, -half, half, reach]))
-    figures = dict(zip(("icc", "low", "high", "most"), ends.tolist(), strict=True))
-    fell = tuple(rows[place] for place in window.index)
-    return {"judged": judged, "below": below, "fell": fell} | figures
+    z = float(np.average(window["z"], weights=window["weight"]))
+    ends = icc_of_fisher(z + np.array([0, -half, half, reach])).tolist()
+    fell = tuple(watched.periods[place] for place in window.index)
+    figures = dict(zip(("icc", "low", "high", "most"), ends, strict=True))
+    return replace(watched, below=below, fell=fell, **figures)
 
 
 def _why_unwatched(rows: Sequence[PeriodRow], usable: int, options: MonitoringOptions) -> Note:
@@ -574,7 +516,7 @@ def decide(watched: Watched, mix: CaseMix | None, simulated: Sequence[str] = ())
 
 
 def _kind(watched: Watched, mix: CaseMix | None) -> DecisionKind:
-    row, floor = watched.judged, watched.options.floor
+    row = watched.judged
     if watched.below:
         return DecisionKind.FALLEN
     if not math.isfinite(row.icc):
@@ -585,9 +527,8 @@ def _kind(watched: Watched, mix: CaseMix | None) -> DecisionKind:
         before.end < row.start and not before.too_few and math.isfinite(before.icc)
         for before in watched.periods
     )
-    if watched.reason and not earlier:
-        return DecisionKind.NO_BASELINE
-    if row.icc < floor or (mix is not None and mix.change_high < 0):
+    is_lower = row.icc < watched.options.floor or (mix is not None and mix.change_high < 0)
+    if is_lower and (earlier or not watched.reason):
         return DecisionKind.INCONCLUSIVE
     return DecisionKind.NO_BASELINE if watched.reason else DecisionKind.STEADY
 
@@ -600,14 +541,25 @@ def _ends(low: float, high: float) -> tuple[str, dict[str, float | None]]:
 
 
 def _reasons(kind: DecisionKind, watched: Watched, mix: CaseMix | None) -> Iterator[Note | None]:
-    row = watched.judged
+    row, options = watched.judged, watched.options
     if kind is DecisionKind.FALLEN:
-        yield _alarm(watched)
+        yield note(
+            "shown_below_floor" if watched.below == "floor" else "alarm",
+            "falls reached their limit in {period}: over {periods:period} to then the ICC is {icc:z.2f} "
+            "(95 % {low:z.2f} to {high:z.2f}; corrected for all looks of a year at most {most:z.2f}), "
+            f"below the {watched.below} of {{{watched.below}:z.2f}}; an unchanged jury raises an "
+            "alarm in {percent:g} % of years",
+            period=watched.fell[-1].period,
+            periods=len(watched.fell),
+            percent=round(100 * options.false_alarms, 1),
+            icc=watched.icc,
+            low=watched.low,
+            high=watched.high,
+            most=watched.most,
+            target=watched.target_icc,
+            floor=options.floor,
+        )
         return
-    if kind is DecisionKind.UNDEFINED:
-        why = next((remark for remark in row.notes if remark.is_reason), "it is undefined")
-        words = "the ICC of {period} cannot be judged: {why}"
-        yield note("newest_undefined", words, period=row.period, why=why)
     if mix is not None and kind is DecisionKind.INCONCLUSIVE and mix.change_high < 0:
         yield note(
             "lower_than_baseline",
@@ -621,64 +573,48 @@ def _reasons(kind: DecisionKind, watched: Watched, mix: CaseMix | None) -> Itera
             low=mix.change_low,
             high=mix.change_high,
         )
-    if kind is not DecisionKind.UNDEFINED:
-        yield _to_floor(row, watched.options.floor)
-        yield row.told("few_of_period")
+    if kind is DecisionKind.UNDEFINED:
+        why = next((remark for remark in row.notes if remark.is_reason), "it is undefined")
+        words = "the ICC of {period} cannot be judged: {why}"
+        yield note("newest_undefined", words, period=row.period, why=why)
+    else:
+        words, ends = _ends(row.low, row.high)
+        yield note(
+            "below_floor" if row.high < options.floor else "to_floor",
+            f"the ICC of {{period}} is {{icc:z.2f}}{words}; the floor is {{floor:z.2f}}",
+            period=row.period,
+            icc=row.icc,
+            **ends,
+            floor=options.floor,
+        )
+        if row.too_few:
+            words = "too few: {instances:instance}, and {least} are needed"
+            yield note("few_of_period", words, instances=row.n_instances, least=options.least)
     quiet = "falls below the target {target:z.2f} have raised no alarm"
     yield watched.reason or note("no_alarm", quiet, target=watched.target_icc)
 
 
-def _alarm(watched: Watched) -> Note:
-    figures = {name: getattr(watched, name) for name in ("icc", "low", "high", "most")}
-    aims = {"target": watched.target_icc, "floor": watched.options.floor}
-    return note(
-        "shown_below_floor" if watched.below == "floor" else "alarm",
-        "falls reached their limit in {period}: over {periods:period} to then the ICC is {icc:z.2f} "
-        "(95 % {low:z.2f} to {high:z.2f}; corrected for all looks of a year at most {most:z.2f}), "
-        f"below the {watched.below} of {{{watched.below}:z.2f}}; an unchanged jury raises an alarm in "
-        "{percent:g} % of years",
-        period=watched.fell[-1].period,
-        periods=len(watched.fell),
-        percent=round(100 * watched.options.false_alarms, 1),
-        **figures | aims,
-    )
-
-
-def _to_floor(row: PeriodRow, floor: float) -> Note:
-    words, ends = _ends(row.low, row.high)
-    if row.icc >= floor:
-        code, then = "not_below_floor", "not below the floor of {floor:z.2f}"
-    elif row.high < floor:
-        code, then = "below_floor", "and its whole interval is below the floor of {floor:z.2f}"
-    else:
-        how = "with an interval that reaches above it" if words else "without an interval"
-        code, then = "below_floor_maybe", f"below the floor of {{floor:z.2f}}, {how}"
-    said = f"the ICC of {{period}} is {{icc:z.2f}}{words}, {then}"
-    return note(code, said, period=row.period, icc=row.icc, **ends, floor=floor)
-
-
 def _next(kind: DecisionKind, watched: Watched) -> Note | None:
     """Return the next useful action."""
-    row, few = watched.judged, watched.judged.told("few_of_period")
+    row, options = watched.judged, watched.options
     if kind is DecisionKind.FALLEN:
         return note(
             "do_validate_again",
             "run the jury on earlier responses again, to distinguish a changed juror from a "
             "changed case mix, and do not rely on it until it is validated again",
         )
-    if kind is DecisionKind.NO_BASELINE and row.icc < watched.options.floor:
+    if kind is DecisionKind.NO_BASELINE and row.icc < options.floor:
         compare = "compare other juries of the jurors already run, or run other jurors"
         return note("do_compare_juries", compare)
-    if kind is DecisionKind.NO_BASELINE and watched.options.source == "baseline":
+    if kind is DecisionKind.NO_BASELINE and options.source == "baseline":
         freeze = "freeze a report on as many responses as there are, to compare later periods with"
         return note("do_freeze", freeze)
-    if kind in (DecisionKind.NO_BASELINE, DecisionKind.INCONCLUSIVE):
-        return note("do_look_again", "look again when another period has enough instances")
-    if kind is DecisionKind.STEADY:
+    if kind not in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW):
         return None
     if row.n_missing and not row.unfilled:
         rest = "run the jury on the {responses:response} of {period} that it has not scored"
         return note("do_score_rest_of", rest, period=row.period, responses=row.n_missing)
-    more = "have clinicians rate responses to {instances:more instance}"
-    lacking = few["least"] - few["instances"] if few else 0
-    return note("do_rate_more_of", more, period=row.period, instances=lacking) if few else None
+    if not row.too_few:
+        return None
+    more, lacking = "have clinicians rate responses to {instances:more instance}", options.least
+    return note("do_rate_more_of", more, period=row.period, instances=lacking - row.n_instances)

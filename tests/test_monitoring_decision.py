@@ -37,8 +37,8 @@ def codes(decision):
 def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
     decision = decided([row(0, 0.3, **WIDE)], watching())
     assert decision.kind is DecisionKind.NO_BASELINE
-    assert codes(decision) == ["below_floor_maybe", "not_watched_yet"]
-    assert decision.sentences[0].endswith("with an interval that reaches above it.")
+    assert codes(decision) == ["to_floor", "not_watched_yet"]
+    assert decision.sentences[0].endswith("; the floor is 0.40.")
     assert (
         decision.headline
         == "Not known whether agreement has fallen: not enough data to compare with yet."
@@ -91,7 +91,7 @@ def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
     assert decision.kind is DecisionKind.INCONCLUSIVE
     assert codes(decision) == [
         "lower_than_baseline",
-        "not_below_floor",
+        "to_floor",
         "no_alarm",
     ]
     assert decision.headline == "Agreement is lower than in then, but no alarm is raised."
@@ -103,7 +103,7 @@ def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
     assert decision.kind is DecisionKind.INCONCLUSIVE
     assert codes(decision)[:2] == [
         "lower_than_baseline",
-        "below_floor_maybe",
+        "to_floor",
     ]
 
 

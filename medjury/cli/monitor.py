@@ -148,8 +148,7 @@ def show_monitored(monitoring: "Monitored", to: Path | None = None) -> None:
 
     show_decision(monitoring.decision, to)
     say(f"jury: {', '.join(monitoring.jury)}", to)
-    rows, title = (monitoring.periods, monitoring.remarks), monitoring.title
-    show_table(fitting(partial(periods_table, *rows, title=title, face=TERMINAL), to), to)
+    show_table(fitting(partial(periods_table, monitoring, TERMINAL), to), to)
     if monitoring.anchor:
         show_fitted(ANCHOR, monitoring.anchor, ANCHOR.caption, to)
     if monitoring.mix:

@@ -1,7 +1,7 @@
 """A jury's agreement with clinicians over time: whether it has fallen, and what speaks for why."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
-from calibration.columns import column_icc, columns
+from calibration.columns import PanelColumns, column_icc, columns
 from calibration.decision import Decision, DecisionKind
 from calibration.drift import (
     AnchorRow,
@@ -22,21 +22,13 @@ from calibration.drift import (
     drift_of,
     without_later,
 )
+from calibration.intervals import fisher_z
 from calibration.json_values import decision_json, json_value
-from calibration.monitoring import (
-    FREQUENCY,
-    PeriodRow,
-    Watched,
-    decide,
-    error_of_interval,
-    period_label,
-    period_rows,
-    watch,
-)
+from calibration.monitoring import Watched, decide, independent_se, period_rows, watch
 from calibration.notes import Note, note, noted, told
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
-from calibration.values import COMBINED, MonitoringOptions
+from calibration.values import COMBINED, NORMAL_95, MonitoringOptions
 from data.database import one_moment
 from data.errors import BadInput
 from data.queries.frames import clinician_dates, juror_ratings
@@ -72,45 +64,35 @@ class Monitored(Watched):
     remarks: tuple[Note, ...]
     jurors: tuple[JurorEnd, ...]
     reports: tuple[ReportRow, ...]
-    unnoted: str = ""
+    unnoted: str
 
     @property
     def has_fallen(self) -> bool:
         """Whether the decision says that agreement has fallen."""
         return self.decision.kind is DecisionKind.FALLEN
 
-    @property
-    def title(self) -> str:
-        """Return what its table of periods is called."""
-        options = self.options
-        return f"{self.benchmark}: agreement by {options.every}, method {options.analysis.method}"
-
     def to_json(self) -> dict[str, Any]:
         """Return it as `analyse monitor --json` has it; what is undefined is None."""
-        options, ends = self.options, ("icc", "low", "high")
+        options, ends, reason = self.options, ("icc", "low", "high"), noted(self.reason)
         target = {name: getattr(self, f"target_{name}") for name in ends}
-        reason = {"note": told(noted(self.reason)), "notes": noted(self.reason)}
         fall = {name: getattr(self, name) for name in (*ends, "most")} | {"of": self.below}
         alone = ("benchmark", "jury", "simulated", "periods", "anchor", "jurors")
         figures: dict[str, Any] = json_value(
             {name: getattr(self, name) for name in alone}
+            | {name: getattr(options, name) for name in ("every", "since", "least", "false_alarms")}
             | {
-                "scorer": "jury",
                 "method": options.analysis.method,
-                "every": options.every,
-                "since": options.since,
-                "least": options.least,
                 "threshold": options.floor,
-                "false_alarms": options.false_alarms,
                 "fallen": self.has_fallen,
                 "judged": math.isfinite(self.icc),
                 "newest": self.judged.period,
                 "alarm": self.alarm.period if self.alarm else None,
-                "fall": fall | {"periods": [row.period for row in self.fell]}
+                "fall": (fall | {"periods": [row.period for row in self.fell]})
                 if self.below
                 else None,
-                "target": target | {"source": options.source} | reason,
-                "drift": {"drift": self.drift, "anchored": bool(self.anchor)},
+                "target": target
+                | {"source": options.source, "note": told(reason), "notes": reason},
+                "drift": {"drift": self.drift},
                 "case_mix": self.mix,
             }
         )
@@ -145,11 +127,16 @@ def monitor(
         if not rows:
             raise BadInput(f"--since {options.since}: clinicians have rated no response since then")
         watched = watch(rows, options)
-        mix = _mix(scope, watched, [rated[name] for name in scope.grid.responses])
+        mix = _mix(scope, jury, watched, [rated[name] for name in scope.grid.responses])
         own = anchors(again, scores.rubrics)
         seen = own["benchmark"].isin(scope.composites["benchmark"].unique())
         anchor = anchor_rows(scope, jury, jurors, own[seen])
     simulated = tuple(sorted(scope.simulated & {*jurors, *scope.clinicians}))
+    pair = columns(scope.grid, jury, analysis.method)
+    icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], analysis.method)
+    row = AgreementRow(scope.name, "jury", icc, n_responses=int(pair.both.sum()))
+    needed, criterion = analysis.min_jurors or len(jurors), analysis.criterion or ""
+    looked = Looked(jurors, needed, criterion, analysis.method, "")
     return Monitored(
         **vars(watched),
         benchmark=scope.name,
@@ -159,17 +146,21 @@ def monitor(
         mix=mix,
         anchor=tuple(anchor),
         drift=drift_of(anchor, mix, watched.below == "target"),
-        remarks=tuple(_remarks(watched.periods, again[again["rater"].isin(scope.jurors)], scope)),
+        remarks=_remarks(watched, again, scope),
         jurors=tuple(
             juror_ends(jurors, juror_profiles(engine, jurors), options.panel, options.today)
         ),
         reports=tuple(report_rows(reports(engine), scope.name)),
-        unnoted=_remember(engine, scope, everything.ratings, jurors, options),
+        unnoted=looked.remember(engine, [row], [], everything.ratings),
     )
 
 
 def _with_report(engine: Engine, options: MonitoringOptions, scores: Scores) -> MonitoringOptions:
-    """Return the options with a frozen report's ICC as the target."""
+    """Return the options with a frozen report's ICC as the target.
+
+    The standard error of its Fisher's z is half the width of its 95 % interval on z, divided by
+    1.96, and not less than that of independent responses, which stands for an undefined interval.
+    """
     frozen, analysis = report(engine, options.baseline_report or 0), options.analysis
     name = COMBINED if len(scores.benchmarks) > 1 else scores.benchmarks[0]
     row = jury_row(frozen.body, name)
@@ -182,7 +173,8 @@ def _with_report(engine: Engine, options: MonitoringOptions, scores: Scores) -> 
             f"{was[1] or 'composite'}; asked for are {analysis.method}, "
             f"{analysis.criterion or 'composite'}: they cannot be compared"
         )
-    error = error_of_interval(row["low"], row["high"], row["n_responses"])
+    low, high = fisher_z(np.array([row["low"], row["high"]], dtype=np.float64))
+    error = float(np.fmax((high - low) / 2 / NORMAL_95, independent_se(row["n_responses"])))
     return replace(options, target=row["icc"], target_se=error, target_since=frozen.at.date())
 
 
@@ -205,62 +197,34 @@ def _scope(
     return scope
 
 
-def _mix(scope: Scope, watched: Watched, days: Sequence[date]) -> CaseMix | None:
+def _mix(
+    scope: Scope, jury: PanelColumns, watched: Watched, days: Sequence[date]
+) -> CaseMix | None:
     """Compare the periods of the fall, or the judged one, with the baseline's (else the first).
 
     While the judged period is itself one of the baseline, with those of it before that.
     """
-    options, fell = watched.options, watched.fell
+    fell, since = watched.fell, watched.options.since or date.min
     periods = watched.baseline or watched.periods[:1]
     before = [row for row in periods if row.end < fell[0].start]
-    if not before or scope.jury is None:
-        return None
-
-    def part(rows: Sequence[PeriodRow]) -> tuple[str, Any]:
-        days_of = rows[0].start, rows[-1].end
-        ends = [pd.Period(f"{day}", freq=FREQUENCY[options.every]) for day in days_of]
-        flags = [
-            any(row.start <= day <= row.end for row in rows) and day >= (options.since or date.min)
-            for day in days
-        ]
-        return period_label(*ends), np.array(flags)
-
-    return case_mix(scope, scope.jury, part(before), part(fell))
+    parts = []
+    for rows in (before, fell):
+        labels = [label for row in rows for label in row.period.split(" to ")]
+        inside = [day >= since and any(row.start <= day <= row.end for row in rows) for day in days]
+        parts.append((" to ".join(dict.fromkeys([*labels[:1], *labels[-1:]])), np.array(inside)))
+    return case_mix(scope, jury, *parts) if before else None
 
 
-def _remarks(rows: Sequence[PeriodRow], readings: pd.DataFrame, scope: Scope) -> Iterator[Note]:
-    """Yield what holds of all periods: scored at one time, the jury cannot have changed."""
-    days = readings.loc[readings["response_id"].isin(scope.grid.responses), "at"]
-    if len(rows) > 1 and len(days) and days.max() - days.min() < WEEK:
-        yield note(
-            "scored_at_once",
-            "the jury scored all periods within a week, by {day}: a fall between them is no change "
-            "of the model",
-            day=days.max().date(),
-        )
+def _remarks(watched: Watched, again: pd.DataFrame, scope: Scope) -> tuple[Note, ...]:
+    """Return what holds of all periods: scored at one time, the jury cannot have changed."""
+    rows, of = watched.periods, again["response_id"].isin(scope.grid.responses)
+    days = again.loc[of & again["rater"].isin(scope.jurors), "at"]
     if len(rows) == 1:
-        yield note(
-            "one_period",
-            "all responses are of one period ({period}): ratings imported without rated_at carry "
-            "the day of the import",
-            period=rows[0].period,
-        )
-
-
-def _remember(
-    engine: Engine,
-    scope: Scope,
-    ratings: pd.DataFrame,
-    jurors: Sequence[str],
-    options: MonitoringOptions,
-) -> str:
-    """Note the jury in the ledger, with its ICC over all periods; return why not, or ""."""
-    analysis = options.analysis
-    if scope.jury is None:
-        return ""
-    pair = columns(scope.grid, scope.jury, analysis.method)
-    x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-    row = AgreementRow(scope.name, "jury", column_icc(x, y, analysis.method), n_responses=len(x))
-    needed = analysis.min_jurors or len(jurors)
-    looked = Looked(jurors, needed, analysis.criterion or "", analysis.method, "")
-    return looked.remember(engine, [row], [], ratings)
+        imported = "ratings imported without rated_at carry the day of the import"
+        words = f"all responses are of one period ({{period}}): {imported}"
+        return (note("one_period", words, period=rows[0].period),)
+    if days.empty or days.max() - days.min() >= WEEK:
+        return ()
+    same = "a fall between them is no change of the model"
+    words = f"the jury scored all periods within a week, by {{day}}: {same}"
+    return (note("scored_at_once", words, day=days.max().date()),)
