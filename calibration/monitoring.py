@@ -8,7 +8,7 @@ the target has an error of its own, so it is simulated, with a fixed seed.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -19,7 +19,7 @@ import pandas as pd
 from scipy import special
 
 from calibration import remarks
-from calibration.columns import Columns, PanelColumns, columns, unscaled, why_undefined
+from calibration.columns import PanelColumns, columns, unscaled, why_undefined
 from calibration.decision import Decision, DecisionKind
 from calibration.drift import CaseMix
 from calibration.intervals import (
@@ -181,67 +181,52 @@ def period_rows(
     scope : one benchmark, or all combined
     jury : whose members have columns in the scope's grid
     rated : response_id -> the day that puts it into a period, for the whole analysed set
-    options : MonitoringOptions
     tick : told the share of the periods done, from above 0 to 1
 
-    Returns
-    -------
-    list of PeriodRow
-        With method "paper" z is within each rater over the whole analysed set, not within the
-        period: over the two or three ratings of a clinician in a week z is noise. NaN where
-        undefined, with the reason in its notes.
+    Notes
+    -----
+    With method "paper" z is within each rater over the whole analysed set, not within the period:
+    over the two or three ratings of a clinician in a week z is noise. NaN where undefined, with the
+    reason in its notes.
     """
-    pair = columns(scope.grid, jury, scope.options.method)
-    days = [rated[name] for name in scope.grid.responses]
-    rows: list[PeriodRow] = []
-    periods = calendar(days, scope.grid.clusters, options)
-    for period in periods:
-        rows.append(_period_row(scope, jury, pair, options, *period))
-        tick(len(rows) / len(periods))
-    return rows
-
-
-def _period_row(
-    scope: Scope,
-    jury: PanelColumns,
-    pair: Columns,
-    options: MonitoringOptions,
-    first: pd.Period,
-    last: pd.Period,
-    rows: Flags,
-) -> PeriodRow:
-    grid, method, both = scope.grid, scope.options.method, rows & pair.both
-    reason = why_undefined(pair.clinicians[both], pair.scorer[both])
-    iccs = np.full(1, NAN)
-    if not reason:  # without each instance every mean, sd and z is computed anew
-        weights = left_out(grid.n_clusters, grid.clusters[rows])
-        iccs = scorer_iccs(grid, [jury], method, weights, rows)[:, 0]
-    z, interval, instances = finite_z(iccs), jackknife_interval(iccs), grid.instances(both)
-    given = ~np.isnan(grid.composites[:, grid.of_kind("clinician")][both])
-    clinicians = [scope.clinicians[place] for place in np.flatnonzero(given.any(axis=0))]
-    raters = (*clinicians, *jury.members)
-    return PeriodRow(
-        period=period_label(first, last),
-        start=first.start_time.date(),
-        end=last.end_time.date(),
-        over=last.end_time.date() < options.today,
-        too_few=instances < options.least,
-        unfilled=grid.instances(rows) < options.least,
-        icc=float(iccs[0]),
-        low=interval.low,
-        high=interval.high,
-        fisher_z=float(z[0]),
-        se=jackknife_error(z),
-        n_responses=int(both.sum()),
-        n_instances=instances,
-        n_clinicians=len(clinicians),
-        n_missing=int((rows & ~jury.present(grid)).sum()),
-        notes=noted(
-            reason,
-            remarks.no_variance(unscaled(grid, raters) if method == "paper" else ()),
-            remarks.simulated(scope.simulated & {*raters}),
-        ),
-    )
+    grid, method = scope.grid, scope.options.method
+    pair, found = columns(grid, jury, method), list[PeriodRow]()
+    periods = calendar([rated[name] for name in grid.responses], grid.clusters, options)
+    given = pd.DataFrame(grid.composites[:, grid.of_kind("clinician")], columns=scope.clinicians)
+    for first, last, rows in periods:
+        both, end = rows & pair.both, last.end_time.date()
+        reason, iccs = why_undefined(pair.clinicians[both], pair.scorer[both]), np.full(1, NAN)
+        if not reason:  # without each instance every mean, sd and z is computed anew
+            weights = left_out(grid.n_clusters, grid.clusters[rows])
+            iccs = scorer_iccs(grid, [jury], method, weights, rows)[:, 0]
+        z, interval, instances = finite_z(iccs), jackknife_interval(iccs), grid.instances(both)
+        clinicians = [*given[both].dropna(axis=1, how="all")]
+        raters = [*clinicians, *jury.members]
+        row = PeriodRow(
+            period=period_label(first, last),
+            start=first.start_time.date(),
+            end=end,
+            over=end < options.today,
+            too_few=instances < options.least,
+            unfilled=grid.instances(rows) < options.least,
+            icc=float(iccs[0]),
+            low=interval.low,
+            high=interval.high,
+            fisher_z=float(z[0]),
+            se=jackknife_error(z),
+            n_responses=int(both.sum()),
+            n_instances=instances,
+            n_clinicians=len(clinicians),
+            n_missing=int((rows & ~jury.present(grid)).sum()),
+            notes=noted(
+                reason,
+                remarks.no_variance(unscaled(grid, raters) if method == "paper" else ()),
+                remarks.simulated(scope.simulated & {*raters}),
+            ),
+        )
+        found.append(row)
+        tick(len(found) / len(periods))
+    return found
 
 
 def scan_falls(
@@ -476,61 +461,34 @@ def decide(watched: Watched, mix: CaseMix | None, simulated: Sequence[str] = ())
         period or target; "inconclusive" where it is below the floor, or the whole interval of its
         change from the baseline is below 0; "steady" where it is watched.
     """
-    kind, row = _kind(watched, mix), watched.alarm or watched.judged
+    kind, reasons, action = _verdict(watched, mix)
+    row, options = watched.alarm or watched.judged, watched.options
+    counts = {name: getattr(row, f"n_{name}") for name in ("responses", "instances", "clinicians")}
     rests_on = note(
         "period_rests_on",
         "{responses:response} to {instances:instance} of {period}, rated by {clinicians:clinician}; "
         "{missing} without a score of the jury",
         period=row.period,
-        responses=row.n_responses,
-        instances=row.n_instances,
-        clinicians=row.n_clinicians,
+        **counts,
         missing=row.n_missing,
     )
     words, ends = _ends(watched.target_low, watched.target_high)
-    target = note(
-        "target",
-        f"target ICC {{icc:z.2f}}{words}, source: {{source}}",
-        icc=watched.target_icc,
-        **ends,
-        source=watched.options.source,
-    )
-    decision = Decision(
+    words = f"target ICC {{icc:z.2f}}{words}, source: {{source}}"
+    target = note("target", words, icc=watched.target_icc, **ends, source=options.source)
+    if simulated:
+        kind, reasons = DecisionKind.SIMULATED, [note(*SIMULATED, raters=simulated), *reasons]
+        real = "import ratings by real clinicians and scores of real jurors"
+        action = note("do_real_study", real)
+    return Decision(
         "monitoring",
         kind,
         estimate=watched.icc,
         low=watched.low,
         high=watched.high,
-        reasons=noted(*_reasons(kind, watched, mix)),
+        reasons=noted(*reasons),
         basis=noted(rests_on, None if watched.reason else target),
-        next=_next(kind, watched),
+        next=action,
     )
-    if not simulated:
-        return decision
-    return replace(
-        decision,
-        kind=DecisionKind.SIMULATED,
-        reasons=(note(*SIMULATED, raters=simulated), *decision.reasons),
-        next=note("do_real_study", "import ratings by real clinicians and scores of real jurors"),
-    )
-
-
-def _kind(watched: Watched, mix: CaseMix | None) -> DecisionKind:
-    row = watched.judged
-    if watched.below:
-        return DecisionKind.FALLEN
-    if not math.isfinite(row.icc):
-        return DecisionKind.UNDEFINED
-    if row.too_few:
-        return DecisionKind.TOO_FEW
-    earlier = any(
-        before.end < row.start and not before.too_few and math.isfinite(before.icc)
-        for before in watched.periods
-    )
-    is_lower = row.icc < watched.options.floor or (mix is not None and mix.change_high < 0)
-    if is_lower and (earlier or not watched.reason):
-        return DecisionKind.INCONCLUSIVE
-    return DecisionKind.NO_BASELINE if watched.reason else DecisionKind.STEADY
 
 
 def _ends(low: float, high: float) -> tuple[str, dict[str, float | None]]:
@@ -540,81 +498,89 @@ def _ends(low: float, high: float) -> tuple[str, dict[str, float | None]]:
     return " (95 % {low:z.2f} to {high:z.2f})", {"low": low, "high": high}
 
 
-def _reasons(kind: DecisionKind, watched: Watched, mix: CaseMix | None) -> Iterator[Note | None]:
+def _verdict(
+    watched: Watched, mix: CaseMix | None
+) -> tuple[DecisionKind, list[Note | None], Note | None]:
+    """Return the kind of decision, its reasons, and the next useful action."""
     row, options = watched.judged, watched.options
-    if kind is DecisionKind.FALLEN:
-        yield note(
-            "shown_below_floor" if watched.below == "floor" else "alarm",
-            "falls reached their limit in {period}: over {periods:period} to then the ICC is {icc:z.2f} "
-            "(95 % {low:z.2f} to {high:z.2f}; corrected for all looks of a year at most {most:z.2f}), "
-            f"below the {watched.below} of {{{watched.below}:z.2f}}; an unchanged jury raises an "
-            "alarm in {percent:g} % of years",
-            period=watched.fell[-1].period,
-            periods=len(watched.fell),
-            percent=round(100 * options.false_alarms, 1),
-            icc=watched.icc,
-            low=watched.low,
-            high=watched.high,
-            most=watched.most,
-            target=watched.target_icc,
-            floor=options.floor,
+    if watched.below:
+        again = (
+            "run the jury on earlier responses again, to distinguish a changed juror from a changed "
+            "case mix, and do not rely on it until it is validated again"
         )
-        return
-    if mix is not None and kind is DecisionKind.INCONCLUSIVE and mix.change_high < 0:
-        yield note(
-            "lower_than_baseline",
-            "the ICC of {now}, {icc:z.2f}, is lower than that of {baseline}, {icc_baseline:z.2f}: "
-            "change {change:+.2f} ({low:+.2f} to {high:+.2f})",
-            now=mix.now,
-            icc=mix.icc_now,
-            baseline=mix.baseline,
-            icc_baseline=mix.icc_baseline,
-            change=mix.change,
-            low=mix.change_low,
-            high=mix.change_high,
-        )
-    if kind is DecisionKind.UNDEFINED:
+        return DecisionKind.FALLEN, [_alarm(watched)], note("do_validate_again", again)
+    quiet = "falls below the target {target:z.2f} have raised no alarm"
+    watching = watched.reason or note("no_alarm", quiet, target=watched.target_icc)
+    if not math.isfinite(row.icc):
         why = next((remark for remark in row.notes if remark.is_reason), "it is undefined")
         words = "the ICC of {period} cannot be judged: {why}"
-        yield note("newest_undefined", words, period=row.period, why=why)
-    else:
-        words, ends = _ends(row.low, row.high)
-        yield note(
-            "below_floor" if row.high < options.floor else "to_floor",
-            f"the ICC of {{period}} is {{icc:z.2f}}{words}; the floor is {{floor:z.2f}}",
-            period=row.period,
-            icc=row.icc,
-            **ends,
-            floor=options.floor,
-        )
-        if row.too_few:
-            words = "too few: {instances:instance}, and {least} are needed"
-            yield note("few_of_period", words, instances=row.n_instances, least=options.least)
-    quiet = "falls below the target {target:z.2f} have raised no alarm"
-    yield watched.reason or note("no_alarm", quiet, target=watched.target_icc)
+        lost = note("newest_undefined", words, period=row.period, why=why)
+        return DecisionKind.UNDEFINED, [lost, watching], _more(row, options.least)
+    words, ends = _ends(row.low, row.high)
+    words = f"the ICC of {{period}} is {{icc:z.2f}}{words}; the floor is {{floor:z.2f}}"
+    code = "below_floor" if row.high < options.floor else "to_floor"
+    level = note(code, words, period=row.period, icc=row.icc, **ends, floor=options.floor)
+    if row.too_few:
+        words = "too few: {instances:instance}, and {least} are needed"
+        few = note("few_of_period", words, instances=row.n_instances, least=options.least)
+        return DecisionKind.TOO_FEW, [level, few, watching], _more(row, options.least)
+    earlier = any(
+        before.end < row.start and not before.too_few and math.isfinite(before.icc)
+        for before in watched.periods
+    )
+    lower = _lower(mix) if mix is not None and mix.change_high < 0 else None
+    if (lower or row.icc < options.floor) and (earlier or not watched.reason):
+        return DecisionKind.INCONCLUSIVE, [lower, level, watching], None
+    if not watched.reason:
+        return DecisionKind.STEADY, [level, watching], None
+    compare = "compare other juries of the jurors already run, or run other jurors"
+    freeze = "freeze a report on as many responses as there are, to compare later periods with"
+    action = note("do_freeze", freeze) if options.source == "baseline" else None
+    if row.icc < options.floor:
+        action = note("do_compare_juries", compare)
+    return DecisionKind.NO_BASELINE, [level, watching], action
 
 
-def _next(kind: DecisionKind, watched: Watched) -> Note | None:
-    """Return the next useful action."""
-    row, options = watched.judged, watched.options
-    if kind is DecisionKind.FALLEN:
-        return note(
-            "do_validate_again",
-            "run the jury on earlier responses again, to distinguish a changed juror from a "
-            "changed case mix, and do not rely on it until it is validated again",
-        )
-    if kind is DecisionKind.NO_BASELINE and row.icc < options.floor:
-        compare = "compare other juries of the jurors already run, or run other jurors"
-        return note("do_compare_juries", compare)
-    if kind is DecisionKind.NO_BASELINE and options.source == "baseline":
-        freeze = "freeze a report on as many responses as there are, to compare later periods with"
-        return note("do_freeze", freeze)
-    if kind not in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW):
-        return None
+def _alarm(watched: Watched) -> Note:
+    below, ends = watched.below, ("icc", "low", "high", "most")
+    return note(
+        "shown_below_floor" if below == "floor" else "alarm",
+        "falls reached their limit in {period}: over {periods:period} to then the ICC is {icc:z.2f} "
+        "(95 % {low:z.2f} to {high:z.2f}; corrected for all looks of a year at most {most:z.2f}), "
+        f"below the {below} of {{{below}:z.2f}}; an unchanged jury raises an alarm in "
+        "{percent:g} % of years",
+        period=watched.fell[-1].period,
+        periods=len(watched.fell),
+        percent=round(100 * watched.options.false_alarms, 1),
+        **{name: getattr(watched, name) for name in ends},
+        target=watched.target_icc,
+        floor=watched.options.floor,
+    )
+
+
+def _lower(mix: CaseMix) -> Note:
+    return note(
+        "lower_than_baseline",
+        "the ICC of {now}, {icc:z.2f}, is lower than that of {baseline}: change {change:+.2f} "
+        "({low:+.2f} to {high:+.2f})",
+        now=mix.now,
+        icc=mix.icc_now,
+        baseline=mix.baseline,
+        change=mix.change,
+        low=mix.change_low,
+        high=mix.change_high,
+    )
+
+
+def _more(row: PeriodRow, least: int) -> Note | None:
+    """Return what makes it possible to judge a period."""
     if row.n_missing and not row.unfilled:
         rest = "run the jury on the {responses:response} of {period} that it has not scored"
         return note("do_score_rest_of", rest, period=row.period, responses=row.n_missing)
-    if not row.too_few:
-        return None
-    more, lacking = "have clinicians rate responses to {instances:more instance}", options.least
-    return note("do_rate_more_of", more, period=row.period, instances=lacking - row.n_instances)
+    more, lacking = (
+        "have clinicians rate responses to {instances:more instance}",
+        least - row.n_instances,
+    )
+    return (
+        note("do_rate_more_of", more, period=row.period, instances=lacking) if lacking > 0 else None
+    )
