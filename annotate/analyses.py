@@ -33,9 +33,9 @@ from annotate.results import (
     ShownRanking,
 )
 from annotate.vega import specification
-from calibration.drift import DRIFTS
 from calibration.json_values import json_row, json_value
 from calibration.jury_decisions import recommended_jurors
+from calibration.monitoring import DRIFTS
 from calibration.notes import simulated_in
 from calibration.report.chart_monitoring import chart_falls, chart_periods
 from calibration.report.page import Figure, in_points, intervals, sections, sensitivity
@@ -273,11 +273,9 @@ def _jury_table(engine: Engine, request: CostsRequest) -> Table:
     return jury_calls_table(cost.jurors, cost.notes)
 
 
-def monitoring(
-    engine: Engine, options: MonitoringOptions, tick: Tick | None = None
-) -> MonitoringAnswer:
+def monitoring(engine: Engine, options: MonitoringOptions) -> MonitoringAnswer:
     """Return the decision, the charts, and the table of periods."""
-    found = _monitored(engine, options, tick)
+    found = _monitored(engine, options)
     charts = [*_monitoring_charts(found)]
     return MonitoringAnswer(found.decision, charts, periods_table(found), found.jury)
 
@@ -293,12 +291,10 @@ def monitoring_details(engine: Engine, options: MonitoringOptions) -> Monitoring
     return MonitoringBehind(sentences, shown, ends, bool(found.anchor))
 
 
-def _monitored(engine: Engine, options: MonitoringOptions, tick: Tick | None = None) -> Monitored:
+def _monitored(engine: Engine, options: MonitoringOptions) -> Monitored:
     """Return what is found over time, computed once for an unchanged study."""
     key = (engine.url, version(engine), options)
-    return cached(
-        _monitored_studies, key, lambda: monitor(engine, options, *([tick] if tick else []))
-    )
+    return cached(_monitored_studies, key, lambda: monitor(engine, options))
 
 
 def _monitoring_charts(found: Monitored) -> Iterator[Chart]:

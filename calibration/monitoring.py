@@ -5,12 +5,16 @@ at the end of each period, the mean of Fisher's z over the latest 2, 3, ... peri
 compared with the target, in standard errors, and the largest of these falls is held against a limit.
 The limit is a quantile of the largest of many correlated normal values. It has no closed form when
 the target has an error of its own, so it is simulated, with a fixed seed.
+
+A fall comes from a changed juror, another case mix, both, or neither. A juror that scored the same
+responses again a week later or more (the anchor) shows whether it has changed; the responses rated
+then and now show whether the cases have.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -19,22 +23,26 @@ import pandas as pd
 from scipy import special
 
 from calibration import remarks
-from calibration.columns import PanelColumns, columns, unscaled, why_undefined
+from calibration.clustered_intervals import clustered_mean
+from calibration.columns import LEAST_RESPONSES, PanelColumns, columns, unscaled, why_undefined
 from calibration.decision import Decision, DecisionKind
-from calibration.drift import CaseMix
+from calibration.differences import holm
 from calibration.intervals import (
+    Difference,
     fisher_z,
+    icc_difference,
     icc_of_fisher,
     jackknife_error,
     jackknife_interval,
     left_out,
 )
-from calibration.notes import Note, Noted, note, noted
+from calibration.notes import Note, Noted, note, noted, undefined
+from calibration.rating_matrix import mean_of_given, required_criteria
 from calibration.scope import Scope
-from calibration.scores import Array, Flags, Integers
+from calibration.scores import Array, Flags, Integers, RubricShape, Scores
 from calibration.shared_notes import SIMULATED
 from calibration.values import NAN, NORMAL_95, MonitoringOptions
-from calibration.weighted import scorer_iccs
+from calibration.weighted import scorer_iccs, weighted_icc
 
 CALENDAR = {"week": ("W-SUN", 52), "month": ("M", 12), "quarter": ("Q", 4)}  # periods of a year
 SHORTEST = 2  # periods of a window: one alone is never a fall
@@ -43,6 +51,22 @@ MOST_OF_ONE = 0.8  # of what raises an alarm, the most that one period can add
 FLOOR_SHARE = 0.1  # of the false alarms, for the floor; the rest is for the target
 YEARS = 3  # limits are simulated for so many; later years have the last one
 STUDIES, CELLS_OF_YEAR = 20_000, 260_000  # simulated at most: studies, and periods of a year
+
+LEVEL = 0.05
+MOVED_SHARE = 0.1  # smaller changes of the shares of benchmarks are usual between months
+LEAST_EXPLAINED = 0.5  # share of the fall that a reason must explain to be named
+LEAST_EFFECTIVE = 10
+MIN_GAP = timedelta(days=7)  # replicates made within a week show a juror's noise, not its drift
+DRIFTS = {
+    "none": "agreement has not measurably fallen since the baseline",
+    "not_compared": "no earlier period to compare the newest one with",
+    "model": "the data point to the model: its scores of the same responses have changed",
+    "case_mix": "the data point to the case mix: other responses were rated",
+    "model_and_case_mix": "both have changed: the model and the case mix",
+    "neither": "neither model nor case mix shows why: the clinicians may have changed, or it is chance",
+    "unknown": "the case mix does not show why agreement is lower, and whether the model has changed is "
+    "not known without responses scored again: run the jury with more verdicts of each juror",
+}
 
 
 @dataclass(frozen=True)
@@ -92,7 +116,7 @@ class Watched:
 
     Attributes
     ----------
-    target_icc, target_low, target_high : NaN without a target; without an interval where it is exact
+    target_icc : NaN without a target
     reason : why nothing is compared with a target, or None
     baseline : the periods that the target comes from, or those before its report
     judged : the newest period with enough rated instances; the newest of all where none has
@@ -105,8 +129,6 @@ class Watched:
     options: MonitoringOptions
     periods: tuple[PeriodRow, ...]
     target_icc: float
-    target_low: float
-    target_high: float
     reason: Note | None
     baseline: tuple[PeriodRow, ...]
     judged: PeriodRow
@@ -121,6 +143,64 @@ class Watched:
     def alarm(self) -> PeriodRow | None:
         """Return the first period at whose end a fall is shown."""
         return self.fell[-1] if self.below else None
+
+
+@dataclass(frozen=True)
+class AnchorRow(Noted):
+    """A scorer's first and latest composites of the same responses.
+
+    Attributes
+    ----------
+    scorer : "juror:NAME", or "jury" for the mean of jurors that all have both
+    shift, low, high : latest minus first in points, with a 95 % interval over instances
+    p_holm : two-sided p of shift 0, corrected for the jurors of the jury
+    icc_first, icc_latest : ICC(C,2) with the clinicians on the same n_clinical responses
+    change_low, change_high : 95 % interval of latest minus first of these two
+    """
+
+    scorer: str
+    n_responses: int
+    n_instances: int
+    shift: float
+    low: float
+    high: float
+    p_holm: float
+    n_clinical: int
+    icc_first: float
+    icc_latest: float
+    change_low: float
+    change_high: float
+
+
+@dataclass(frozen=True)
+class CaseMix(Noted):
+    """The responses rated in the baseline and now.
+
+    Attributes
+    ----------
+    baseline, now : labels of the periods
+    shares : a mapping for each benchmark: its name, and its share of the responses of each
+    moved : half the sum of absolute differences of the shares: 0 the same, 1 nothing in common
+    mean_*, sd_* : of the clinicians' mean composites, in points
+    icc_baseline, icc_now : ICC(C,2)
+    change_low, change_high : 95 % interval of its change
+    icc_reweighted : of now, its benchmarks weighted to the baseline's shares. NaN where that rests
+        on fewer than 10 effective responses, (sum of weights)^2 / sum of squares (Kish 1965)
+    """
+
+    baseline: str
+    now: str
+    shares: tuple[Mapping[Any, Any], ...] = ()
+    moved: float = NAN
+    mean_baseline: float = NAN
+    mean_now: float = NAN
+    sd_baseline: float = NAN
+    sd_now: float = NAN
+    icc_baseline: float = NAN
+    icc_now: float = NAN
+    change_low: float = NAN
+    change_high: float = NAN
+    icc_reweighted: float = NAN
 
 
 def calendar(
@@ -172,7 +252,6 @@ def period_rows(
     jury: PanelColumns,
     rated: Mapping[str, date],
     options: MonitoringOptions,
-    tick: Callable[[float], None] = lambda share: None,
 ) -> list[PeriodRow]:
     """Return the jury's agreement in each calendar period, in the order of time.
 
@@ -181,7 +260,6 @@ def period_rows(
     scope : one benchmark, or all combined
     jury : whose members have columns in the scope's grid
     rated : response_id -> the day that puts it into a period, for the whole analysed set
-    tick : told the share of the periods done, from above 0 to 1
 
     Notes
     -----
@@ -191,9 +269,9 @@ def period_rows(
     """
     grid, method = scope.grid, scope.options.method
     pair, found = columns(grid, jury, method), list[PeriodRow]()
-    periods = calendar([rated[name] for name in grid.responses], grid.clusters, options)
+    days = [rated[name] for name in grid.responses]
     given = pd.DataFrame(grid.composites[:, grid.of_kind("clinician")], columns=scope.clinicians)
-    for first, last, rows in periods:
+    for first, last, rows in calendar(days, grid.clusters, options):
         both, end = rows & pair.both, last.end_time.date()
         reason, iccs = why_undefined(pair.clinicians[both], pair.scorer[both]), np.full(1, NAN)
         if not reason:  # without each instance every mean, sd and z is computed anew
@@ -225,7 +303,6 @@ def period_rows(
             ),
         )
         found.append(row)
-        tick(len(found) / len(periods))
     return found
 
 
@@ -311,7 +388,11 @@ def watch(rows: Sequence[PeriodRow], options: MonitoringOptions) -> Watched:
     if options.target is not None:
         before = sum(rows[place].end < since for place in series.index)
     centre, variance, worth = _target(series, before, options)
-    reason = None if len(series) > before else _why_unwatched(rows, len(series), options)
+    reason = None
+    if len(series) <= before:
+        needed = 1 if options.target is not None else options.baseline + 1 - len(series)
+        words = "not watched yet: {needed:more completed period} with enough instances needed"
+        reason = note("not_watched_yet", words, needed=needed)
     scans = {}
     if reason is None:
         is_exact = options.target is not None and not options.target_se
@@ -334,14 +415,10 @@ def watch(rows: Sequence[PeriodRow], options: MonitoringOptions) -> Watched:
             )
         )
     judged = next((row for row in reversed(shown) if not row.unfilled), shown[-1])
-    error = float(np.sqrt(variance[-1])) if variance.any() else NAN
-    low, high = icc_of_fisher(centre + NORMAL_95 * error * np.array([-1, 1])).tolist()
     found = Watched(
         options=options,
         periods=tuple(shown),
         target_icc=float(icc_of_fisher(centre)),
-        target_low=low,
-        target_high=high,
         reason=reason,
         baseline=tuple(shown[place] for place in series.index[:before]),
         judged=judged,
@@ -428,53 +505,21 @@ def _with_fall(watched: Watched, below: str, scan: pd.DataFrame, year: int) -> W
     return replace(watched, below=below, fell=fell, **figures)
 
 
-def _why_unwatched(rows: Sequence[PeriodRow], usable: int, options: MonitoringOptions) -> Note:
-    if options.target is not None:
-        words = "not watched yet: no completed period since then has enough instances"
-        return note("not_watched_since", words)
-    waiting = sum(not row.over and not row.too_few for row in rows)
-    return note(
-        "not_watched_yet",
-        "not watched yet: {baseline:completed period} with enough instances and one more are needed; "
-        "of {periods}, {not_over} are not over. Compared with a frozen report, one after it is enough",
-        periods=usable + waiting,
-        baseline=options.baseline,
-        not_over=waiting,
-    )
-
-
 def decide(watched: Watched, mix: CaseMix | None, simulated: Sequence[str] = ()) -> Decision:
-    """Return whether the jury's agreement has fallen.
+    """Return whether the jury's agreement has fallen, with the ICC of the fall, else of the judged period.
 
-    Parameters
-    ----------
-    watched : Watched
-    mix : the judged period compared with the baseline or the first period, unless it is that
-    simulated : simulated raters behind the figures
-
-    Returns
-    -------
-    Decision
-        Of subject "monitoring", with the ICC of the periods of the alarm, else of the judged one.
-        "simulated" where any rater is, else "fallen" at an alarm, which stands until watching begins
-        anew; else of the judged period "undefined" or "too_few"; "no_baseline" without an earlier
-        period or target; "inconclusive" where it is below the floor, or the whole interval of its
-        change from the baseline is below 0; "steady" where it is watched.
+    "simulated" where any rater is, else "fallen" at an alarm, which stands until watching begins anew;
+    else of the judged period "undefined" or "too_few"; "no_baseline" without an earlier period or
+    target; "inconclusive" where it is below the floor, or the whole interval of its change from the
+    baseline is below 0; "steady" where it is watched. `mix` compares the judged period with the
+    baseline or the first period, unless it is that; `simulated` are simulated raters.
     """
     kind, reasons, action = _verdict(watched, mix)
-    row, options = watched.alarm or watched.judged, watched.options
-    counts = {name: getattr(row, f"n_{name}") for name in ("responses", "instances", "clinicians")}
-    rests_on = note(
-        "period_rests_on",
-        "{responses:response} to {instances:instance} of {period}, rated by {clinicians:clinician}; "
-        "{missing} without a score of the jury",
-        period=row.period,
-        **counts,
-        missing=row.n_missing,
-    )
-    words, ends = _ends(watched.target_low, watched.target_high)
-    words = f"target ICC {{icc:z.2f}}{words}, source: {{source}}"
-    target = note("target", words, icc=watched.target_icc, **ends, source=options.source)
+    row, words = watched.fell[-1], "{responses:response} to {instances:instance} of {period}"
+    figures = {"responses": row.n_responses, "instances": row.n_instances, "period": row.period}
+    rests_on = note("period_rests_on", words, **figures)
+    words, source = "target ICC {icc:z.2f}, source: {source}", watched.options.source
+    target = note("target", words, icc=watched.target_icc, source=source)
     if simulated:
         kind, reasons = DecisionKind.SIMULATED, [note(*SIMULATED, raters=simulated), *reasons]
         real = "import ratings by real clinicians and scores of real jurors"
@@ -489,13 +534,6 @@ def decide(watched: Watched, mix: CaseMix | None, simulated: Sequence[str] = ())
         basis=noted(rests_on, None if watched.reason else target),
         next=action,
     )
-
-
-def _ends(low: float, high: float) -> tuple[str, dict[str, float | None]]:
-    """Return the words of an interval, and its figures; "" and None where it is undefined."""
-    if not math.isfinite(low):
-        return "", {"low": None, "high": None}
-    return " (95 % {low:z.2f} to {high:z.2f})", {"low": low, "high": high}
 
 
 def _verdict(
@@ -516,19 +554,22 @@ def _verdict(
         words = "the ICC of {period} cannot be judged: {why}"
         lost = note("newest_undefined", words, period=row.period, why=why)
         return DecisionKind.UNDEFINED, [lost, watching], _more(row, options.least)
-    words, ends = _ends(row.low, row.high)
+    words = " (95 % {low:z.2f} to {high:z.2f})" if math.isfinite(row.low) else ""
     words = f"the ICC of {{period}} is {{icc:z.2f}}{words}; the floor is {{floor:z.2f}}"
+    figures = {name: getattr(row, name) for name in ("period", "icc", "low", "high")}
     code = "below_floor" if row.high < options.floor else "to_floor"
-    level = note(code, words, period=row.period, icc=row.icc, **ends, floor=options.floor)
+    level = note(code, words, **figures, floor=options.floor)
     if row.too_few:
-        words = "too few: {instances:instance}, and {least} are needed"
-        few = note("few_of_period", words, instances=row.n_instances, least=options.least)
-        return DecisionKind.TOO_FEW, [level, few, watching], _more(row, options.least)
+        return DecisionKind.TOO_FEW, [level, watching], _more(row, options.least)
     earlier = any(
         before.end < row.start and not before.too_few and math.isfinite(before.icc)
         for before in watched.periods
     )
-    lower = _lower(mix) if mix is not None and mix.change_high < 0 else None
+    lower = None
+    if mix is not None and mix.change_high < 0:
+        words = "the ICC of {now} is lower than that of {baseline}, by {low:.2f} to {high:.2f}"
+        ends = {"low": -mix.change_high, "high": -mix.change_low}
+        lower = note("lower_than_baseline", words, now=mix.now, baseline=mix.baseline, **ends)
     if (lower or row.icc < options.floor) and (earlier or not watched.reason):
         return DecisionKind.INCONCLUSIVE, [lower, level, watching], None
     if not watched.reason:
@@ -558,29 +599,207 @@ def _alarm(watched: Watched) -> Note:
     )
 
 
-def _lower(mix: CaseMix) -> Note:
-    return note(
-        "lower_than_baseline",
-        "the ICC of {now}, {icc:z.2f}, is lower than that of {baseline}: change {change:+.2f} "
-        "({low:+.2f} to {high:+.2f})",
-        now=mix.now,
-        icc=mix.icc_now,
-        baseline=mix.baseline,
-        change=mix.change,
-        low=mix.change_low,
-        high=mix.change_high,
-    )
-
-
 def _more(row: PeriodRow, least: int) -> Note | None:
     """Return what makes it possible to judge a period."""
     if row.n_missing and not row.unfilled:
         rest = "run the jury on the {responses:response} of {period} that it has not scored"
         return note("do_score_rest_of", rest, period=row.period, responses=row.n_missing)
-    more, lacking = (
-        "have clinicians rate responses to {instances:more instance}",
+    lacking, more = (
         least - row.n_instances,
+        "have clinicians rate responses to {instances:more instance}",
     )
     return (
         note("do_rate_more_of", more, period=row.period, instances=lacking) if lacking > 0 else None
     )
+
+
+def drift_of(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> str:
+    """Return what a fall in agreement comes from, a key of `DRIFTS`.
+
+    Agreement has fallen where there is an alarm, or the whole interval of the change from the
+    baseline is below 0. The model has changed where, on the anchor, the shift of a juror has
+    p_holm below 0.05 or the whole interval of the jury's change in ICC is below 0. The case mix
+    explains a fall if shares of benchmarks moved by 0.1 or more, and weighted back they account
+    for half of it, on Fisher's z.
+    """
+    if not (alarm or (mix is not None and mix.change_high < 0)):
+        is_compared = mix is not None and np.isfinite(mix.change_high)
+        return "none" if is_compared else "not_compared"
+    moved = any(row.scorer != "jury" and row.p_holm < LEVEL for row in anchor)
+    causes = ["model"] * (moved or any(row.change_high < 0 for row in anchor[-1:]))
+    if mix is not None and mix.moved >= MOVED_SHARE:
+        iccs = np.array([mix.icc_baseline, mix.icc_now, mix.icc_reweighted])
+        before, after, weighted = fisher_z(np.where(iccs < 1, iccs, NAN))
+        is_explained = before > after and weighted - after >= LEAST_EXPLAINED * (before - after)
+        causes += ["case_mix"] * bool(is_explained)
+    none = "neither" if any(row.n_responses for row in anchor) else "unknown"
+    return "_and_".join(causes) or none
+
+
+def case_mix(
+    scope: Scope, jury: PanelColumns, baseline: tuple[str, Flags], now: tuple[str, Flags]
+) -> CaseMix:
+    """Compare what was rated in two sets of periods.
+
+    Over the responses with both columns, those of the whole analysed set (z as there). `baseline` and
+    `now` are a label and which responses of the grid, shape (n,). The interval leaves out each instance
+    of the two in turn. NaN where undefined, with the reason in the notes.
+    """
+    grid, method = scope.grid, scope.options.method
+    pair = columns(grid, jury, method)
+    benchmarks = scope.composites.drop_duplicates("response_id").set_index("response_id")
+    responses = pd.DataFrame(
+        {
+            "x": pair.clinicians,
+            "y": pair.scorer,
+            "points": mean_of_given(grid.composites[:, grid.of_kind("clinician")]),
+            "benchmark": benchmarks["benchmark"].reindex(list(grid.responses)).to_numpy(),
+        }
+    )
+    rows = [flags & pair.both for _, flags in (baseline, now)]
+    old, new = (responses[own] for own in rows)
+    if min(len(old), len(new)) < 2:
+        few = undefined("mix_undefined", "too few responses in the baseline or now to compare")
+        return CaseMix(baseline[0], now[0], notes=(few,))
+    weights = left_out(grid.n_clusters, grid.clusters[rows[0] | rows[1]])
+    before, after = (scorer_iccs(grid, [jury], method, weights, own)[:, 0] for own in rows)
+    change = icc_difference(after, before)
+    both = pd.concat({"baseline": old["benchmark"], "now": new["benchmark"]})
+    shares = both.groupby(level=0).value_counts(normalize=True).unstack(0, fill_value=0.0)
+    weight = new["benchmark"].map(shares["baseline"] / shares["now"]).to_numpy()[None]
+    x, y = ((new[one] - new[one].mean()).to_numpy() for one in ("x", "y"))
+    reweighted = weighted_icc(x, y, weight, restandardise=method == "published")
+    effective = float(weight.sum() ** 2 / np.square(weight).sum()) if weight.any() else 0.0
+    return CaseMix(
+        baseline=baseline[0],
+        now=now[0],
+        shares=tuple(shares.reset_index().to_dict("records")),
+        moved=float((shares["now"] - shares["baseline"]).abs().sum() / 2),
+        mean_baseline=old["points"].mean(),
+        mean_now=new["points"].mean(),
+        sd_baseline=old["points"].std(),
+        sd_now=new["points"].std(),
+        icc_baseline=float(before[0]),
+        icc_now=float(after[0]),
+        change_low=change.low,
+        change_high=change.high,
+        icc_reweighted=float(reweighted[0]) if effective >= LEAST_EFFECTIVE else NAN,
+    )
+
+
+def anchor_rows(
+    scope: Scope, jury: PanelColumns, jurors: Sequence[str], readings: pd.DataFrame
+) -> list[AnchorRow]:
+    """Return how the scores of each juror, and then of the jury, have changed on its anchor.
+
+    `readings` are as `anchors` returns them, of the scope's benchmarks; responses without clinicians
+    count only for the shift. Empty where no juror has an anchor; a juror without one has n_responses
+    0. p is by t with instances - 1 degrees of freedom, p_holm Holm's; NaN where undefined.
+    """
+    own = readings[readings["rater"].isin(list(jurors))]
+    if own.empty:
+        return []
+    rows = [
+        _anchor_row(scope, jury, f"juror:{name}", (name,), own[own["rater"] == name])
+        for name in jurors
+    ]
+    adjusted = holm(np.array([row.p_holm for row in rows]))
+    rows = [replace(row, p_holm=float(p)) for row, p in zip(rows, adjusted, strict=True)]
+    if len(jurors) == 1:
+        return rows
+    grouped = own.groupby(["response_id", "instance_id"])[["first", "latest"]]
+    of_all = grouped.mean()[grouped.size() == len(jurors)].reset_index()
+    return [*rows, _anchor_row(scope, jury, "jury", jurors, of_all)]
+
+
+def _anchor_row(
+    scope: Scope, jury: PanelColumns, scorer: str, members: Sequence[str], readings: pd.DataFrame
+) -> AnchorRow:
+    grid, pair = scope.grid, readings[["first", "latest"]].to_numpy(dtype=np.float64)
+    clusters, instances = pd.factorize(readings["instance_id"])
+    shift = mean_shift(pair[:, 1] - pair[:, 0], clusters)
+    place = pd.Index(grid.responses).get_indexer(pd.Index(readings["response_id"]))
+    judge = columns(grid, jury, scope.options.method).clinicians[place]
+    rated = (place >= 0) & ~np.isnan(judge)
+    iccs, change = np.full((2, 1), NAN), Difference()
+    if rated.sum() >= LEAST_RESPONSES:
+        of = grid.clusters[place[rated]]
+        weights = left_out(grid.n_clusters, of)[:, of]
+        x, *both = (one[rated] - one[rated].mean() for one in (judge, *pair.T))
+        iccs = np.stack([weighted_icc(x, y, weights, restandardise=True) for y in both])
+        change = icc_difference(iccs[1], iccs[0])
+    return AnchorRow(
+        scorer=scorer,
+        n_responses=len(pair),
+        n_instances=len(instances),
+        shift=shift.value,
+        low=shift.low,
+        high=shift.high,
+        p_holm=shift.p,
+        n_clinical=int(rated.sum()),
+        icc_first=float(iccs[0, 0]),
+        icc_latest=float(iccs[1, 0]),
+        change_low=change.low,
+        change_high=change.high,
+        notes=noted(remarks.simulated(scope.simulated & set(members))),
+    )
+
+
+def mean_shift(differences: Array, clusters: Integers) -> Difference:
+    """Return the mean of differences, its 95 % interval over clusters, and the p of a mean of 0.
+
+    By t with clusters - 1 degrees of freedom on `clustered_mean`: with one difference a cluster this
+    is the paired t test. Interval and p are NaN with fewer than 2 clusters; p is 1 where all
+    differences are 0, and NaN where they are all equal and not 0, since they have no variance.
+    (Cameron & Miller 2015, Journal of Human Resources 50, 317.)
+    """
+    mean = clustered_mean(differences, clusters, len(np.unique(clusters)))
+    if mean.error <= 1e-12:
+        p = 1.0 if abs(mean.value) <= 1e-12 else NAN
+        return Difference(mean.value, mean.value, mean.value, p)
+    ends = mean.interval()
+    p = 2 * float(special.stdtr(mean.instances - 1, -abs(mean.value) / mean.error))
+    return Difference(mean.value, ends.low, ends.high, p)
+
+
+def anchors(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.DataFrame:
+    """Return the first and the latest composite of every response a juror scored again later.
+
+    `readings` has response_id, instance_id, benchmark, rater, criterion, pass_, replicate, score and
+    at, a row for each score; a score that replaced another of the same replicate is not a second
+    reading, and one without all criteria has no composite. Of readings at least 7 days apart it
+    returns response_id, instance_id, benchmark, rater, first and latest.
+    """
+    complete = _complete(readings, rubrics)
+    pairs = complete.groupby(["response_id", "instance_id", "benchmark", "rater"])
+    both = pairs.agg(first=("composite", "first"), latest=("composite", "last"))
+    gap = pairs["at"].last() - pairs["at"].first()
+    return both[gap >= MIN_GAP].reset_index()
+
+
+def without_later(scores: Scores, readings: pd.DataFrame) -> Scores:
+    """Return the scores without those by a juror a week or more after its first of the response.
+
+    Such readings show how a juror has changed; averaged with the first they would hide that.
+    `readings` are as in `anchors`.
+    """
+    complete = _complete(readings, scores.rubrics)
+    first = complete.groupby(["response_id", "rater"])["at"].transform("min")
+    keys = ["response_id", "rater", "pass_", "replicate"]
+    later = pd.MultiIndex.from_frame(complete.loc[complete["at"] - first >= MIN_GAP, keys])
+    is_later = pd.MultiIndex.from_frame(scores.ratings[keys]).isin(later)
+    return replace(scores, ratings=scores.ratings[~is_later].reset_index(drop=True))
+
+
+def _complete(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.DataFrame:
+    """Return the readings with all criteria, each with its composite and time, in order."""
+    required = required_criteria(rubrics, None)
+    pairs = [(name, criterion) for name, own in required.items() for criterion in own]
+    asked = pd.MultiIndex.from_frame(readings[["benchmark", "criterion"]]).isin(pairs)
+    keys = ["response_id", "instance_id", "benchmark", "rater", "pass_", "replicate"]
+    grouped = readings[asked].dropna(subset=["score"]).groupby(keys, sort=False)
+    composites = grouped.agg(
+        composite=("score", "mean"), given=("score", "size"), at=("at", "max")
+    ).reset_index()
+    needed = composites["benchmark"].map({name: len(own) for name, own in required.items()})
+    return composites[composites["given"] == needed].sort_values(["at", "replicate"], kind="stable")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calibration.notes import Note, Noted, note
-from calibration.tables.agreement import ICC_TO_THE_POINT
 from calibration.tables.numbers import PAGE, Typeface
 from calibration.tables.spec import (
     Column,
@@ -26,7 +25,7 @@ from calibration.tables.spec import (
 FALL = "Largest fall below the target over a window of the latest periods, in standard errors."
 SHIFT = "Mean of the latest scores minus mean of the first, in points."
 POINTS = "Mean of the clinicians' scores, in points; the SD is theirs too."
-RESHARED = "ICC now, with the benchmarks weighted to their shares of then."
+RESHARED = "ICC now with the benchmarks' shares of then, where that rests on 10 responses or more."
 OPEN = "Not over: ratings may still be added. Left out: no ICC, or none with an error."
 PERIODS = TableSpec(
     "Agreement by period",
@@ -90,7 +89,7 @@ ANCHOR = TableSpec(
         signed("Shift", "shift", help=SHIFT),
         between("95 %", "low", "high"),
         probability("p, Holm", "p_holm", wide=True),
-        number("ICC(A,1)", "icc_one", wide=True, help=ICC_TO_THE_POINT),
+        count("Rated", "n_clinical", wide=True, help="By clinicians: what the ICCs are of."),
         number("ICC first", "icc_first"),
         number("ICC latest", "icc_latest"),
         icc_between("95 % of change", "change_low", "change_high", wide=True),
@@ -124,7 +123,7 @@ def periods_table(found: Any, face: Typeface = PAGE, *, narrow: bool = False) ->
 
 
 def mix_table(mix: Any, face: Typeface = PAGE) -> Table:
-    """Return a case mix of `calibration.drift`, with the shares of several benchmarks below."""
+    """Return a case mix of `calibration.monitoring`, with the shares of several benchmarks below."""
     shares = (
         note(
             "share_of_benchmark",

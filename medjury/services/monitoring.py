@@ -1,7 +1,7 @@
 """A jury's agreement with clinicians over time: whether it has fallen, and what speaks for why."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
@@ -13,18 +13,22 @@ from threadpoolctl import threadpool_limits
 
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.decision import Decision, DecisionKind
-from calibration.drift import (
+from calibration.intervals import fisher_z
+from calibration.json_values import decision_json, json_value
+from calibration.monitoring import (
     AnchorRow,
     CaseMix,
+    Watched,
     anchor_rows,
     anchors,
     case_mix,
+    decide,
     drift_of,
+    independent_se,
+    period_rows,
+    watch,
     without_later,
 )
-from calibration.intervals import fisher_z
-from calibration.json_values import decision_json, json_value
-from calibration.monitoring import Watched, decide, independent_se, period_rows, watch
 from calibration.notes import Note, note, noted, told
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
@@ -40,8 +44,6 @@ from medjury.services.panels import JurorEnd, juror_ends
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 WEEK = timedelta(days=7)
-Tick = Callable[[float], None]
-"""Told the share of the work done, from above 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +52,7 @@ class Monitored(Watched):
 
     `simulated` are those of the jury and the clinicians who are no real raters; `mix` is the judged
     period against the baseline or the first, None where it is that one; `drift` as in
-    `calibration.drift`; `remarks` are on all periods together; `unnoted` says why the ledger was
+    `calibration.monitoring`; `remarks` are on all periods together; `unnoted` says why the ledger was
     not told of the jury.
     """
 
@@ -66,43 +68,36 @@ class Monitored(Watched):
     reports: tuple[ReportRow, ...]
     unnoted: str
 
-    @property
-    def has_fallen(self) -> bool:
-        """Whether the decision says that agreement has fallen."""
-        return self.decision.kind is DecisionKind.FALLEN
-
     def to_json(self) -> dict[str, Any]:
         """Return it as `analyse monitor --json` has it; what is undefined is None."""
-        options, ends, reason = self.options, ("icc", "low", "high"), noted(self.reason)
-        target = {name: getattr(self, f"target_{name}") for name in ends}
-        fall = {name: getattr(self, name) for name in (*ends, "most")} | {"of": self.below}
-        alone = ("benchmark", "jury", "simulated", "periods", "anchor", "jurors")
-        figures: dict[str, Any] = json_value(
-            {name: getattr(self, name) for name in alone}
-            | {name: getattr(options, name) for name in ("every", "since", "least", "false_alarms")}
-            | {
-                "method": options.analysis.method,
-                "threshold": options.floor,
-                "fallen": self.has_fallen,
-                "judged": math.isfinite(self.icc),
-                "newest": self.judged.period,
-                "alarm": self.alarm.period if self.alarm else None,
-                "fall": (fall | {"periods": [row.period for row in self.fell]})
-                if self.below
-                else None,
-                "target": target
-                | {"source": options.source, "note": told(reason), "notes": reason},
-                "drift": {"drift": self.drift},
-                "case_mix": self.mix,
-            }
-        )
+        options, reason = self.options, noted(self.reason)
+        names = ("benchmark", "jury", "simulated", "periods", "anchor", "jurors")
+        settings = ("every", "since", "least", "false_alarms")
+        target = {"icc": self.target_icc, "source": options.source}
+        fall = {name: getattr(self, name) for name in ("icc", "low", "high", "most")}
+        fall |= {"of": self.below, "periods": [row.period for row in self.fell]}
+        figures = {
+            **{name: getattr(self, name) for name in names},
+            **{name: getattr(options, name) for name in settings},
+            "method": options.analysis.method,
+            "threshold": options.floor,
+            "fallen": self.decision.kind is DecisionKind.FALLEN,
+            "judged": math.isfinite(self.icc),
+            "newest": self.judged.period,
+            "alarm": self.fell[-1].period if self.below else None,
+            "fall": fall if self.below else None,
+            "target": target | {"note": told(reason), "notes": reason},
+            "drift": {"drift": self.drift},
+            "case_mix": self.mix,
+        }
         reports = [row.to_json() for row in self.reports]
-        return figures | {"decision": decision_json(self.decision), "reports": reports}
+        return dict(json_value(figures)) | {
+            "decision": decision_json(self.decision),
+            "reports": reports,
+        }
 
 
-def monitor(
-    engine: Engine, options: MonitoringOptions, tick: Tick = lambda share: None
-) -> Monitored:
+def monitor(engine: Engine, options: MonitoringOptions) -> Monitored:
     """Judge agreement by its periods, and note in the ledger that the jury was looked at.
 
     Raises
@@ -123,7 +118,7 @@ def monitor(
         raise BadInput(f"{scope.name} has no jury")
     rated = {name: one.last.date() for name, one in clinician_dates(engine).items()}
     with threadpool_limits(1):
-        rows = period_rows(scope, jury, rated, options, tick)
+        rows = period_rows(scope, jury, rated, options)
         if not rows:
             raise BadInput(f"--since {options.since}: clinicians have rated no response since then")
         watched = watch(rows, options)
