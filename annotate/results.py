@@ -7,11 +7,10 @@ from typing import Any
 from calibration.decision import Decision
 from calibration.model_values import CategoryRow, ModelRow
 from calibration.notes import Note
-from calibration.plan_values import PlanOptions
 from calibration.routing import RouteQuestion
 from calibration.tables.errors import BenchmarkErrors
 from calibration.tables.spec import Table
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, PlanOptions
 
 MOST_JURIES = 100  # rows of a ranking that a screen shows
 Fact = tuple[str, str]
