@@ -16,10 +16,10 @@ from scipy import special
 from scipy.optimize import brentq
 
 from calibration.clinicians import LEAST_CLINICIANS
-from calibration.intervals import jackknife_interval
-from calibration.notes import Note, Noted, counted, listed, note, simulated_in
+from calibration.intervals import fisher_z, icc_of_fisher, jackknife_interval
+from calibration.notes import Noted, counted, listed, note, simulated_in
 from calibration.reliability import ReliabilityRow
-from calibration.scope import AgreementRow, Scope
+from calibration.scope import AgreementRow
 from calibration.scores import Array, Flags
 from calibration.tables.numbers import TERMINAL, fixed, icc_interval
 from calibration.values import NAN, NORMAL_95, PlanOptions
@@ -33,11 +33,10 @@ TOP = 0.7  # share of scores at the top that is planned for where nothing tells
 BELOW_TOP = (0.5, 0.27, 0.16, 0.07)  # shares of the other scores, from 4 to 1
 MORE = (0, 1, 2, 4)  # clinicians more than read a response
 NUMBERS = 1_500_000  # simulated scores: half a second
-FEWEST_DRAWN, MOST_DRAWN = 200, 1000  # studies; of 200 a power of 80 % is known to 3 points
-MOST_WIDTHS = 500  # studies whose intervals are computed
+FEWEST_DRAWN, MOST_DRAWN = 200, 600  # studies; of 200 a power of 80 % is known to 3 points
+MANY = 1000  # responses beyond which the width falls as the root of their number
 MOST_SIMULATED = 5000  # responses of a study; of more the widths follow by the root of their number
 MOST_RESPONSES = 1_000_000
-BEGIN, SEARCHES = 50, 8  # responses that the search for a width begins with, and its steps
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,6 @@ class PlanRow(Noted):
     n: int | None = None
     readings: int | None = None
     per_clinician: int | None = None
-    minutes_per_clinician: float = NAN
     width_expected: float = NAN
     width_assured: float = NAN
     power: float = NAN
@@ -143,8 +141,11 @@ def _rows(
     """
     k, share = options.per_response, options.ceiling
     row = PlanRow(basis, single, k, options.clinicians or k)
-    if reason := _why_not(single):
-        return [replace(row, notes=(reason,))]
+    if not 0 <= single < 1:
+        words = "an ICC of {icc:z.2f}: plan for one from 0 to below 1, as by --icc 0"
+        none = note("no_pilot_figure", "the pilot has no such figure")
+        beyond = note("planned_beyond", words, icc=single)
+        return [replace(row, notes=(beyond if math.isfinite(single) else none,))]
     if share is None and top is not None:
         share = top if top >= FEW_AT_TOP else 0.0
     if options.margin is None:
@@ -157,17 +158,6 @@ def _rows(
     ]
 
 
-def _why_not(single: float) -> Note | None:
-    if not math.isfinite(single):
-        return note("no_pilot_figure", "the pilot has no such figure")
-    if single >= 1:
-        return note("icc_of_one", "an ICC of 1 has no interval to plan for")
-    if single >= 0:
-        return None
-    words = "{icc:.2f}, below 0: cannot be distinguished from no agreement; --icc 0 plans for that"
-    return note("planned_below_zero", words, icc=single)
-
-
 def _planned(row: PlanRow, options: PlanOptions) -> PlanRow:
     """Return a design with what its studies show."""
     single, k, aim = row.icc_single, row.per_response, (options.width, options.assurance)
@@ -175,15 +165,13 @@ def _planned(row: PlanRow, options: PlanOptions) -> PlanRow:
     n = options.responses or needed
     studies, readings = SimulatedStudies.of(row, n, options.seed), n * k
     expected, assured = studies.widths(n, options.assurance)
-    per_clinician = math.ceil(readings / row.clinicians)
     row = replace(
         row,
         icc=icc_with_mean(single, k),
         n_for_width=needed,
         n=n,
         readings=readings,
-        per_clinician=per_clinician,
-        minutes_per_clinician=per_clinician * (options.minutes or NAN),
+        per_clinician=math.ceil(readings / row.clinicians),
         width_expected=expected,
         width_assured=assured,
     )
@@ -198,17 +186,22 @@ def n_for_width(
 ) -> int:
     """Return the responses, read by k clinicians, with which a share `assurance` of studies obtain a width.
 
-    Widths fall as the root of the number of responses: each step simulates as many as the one before
-    says are needed. Right to some 3 %. `single` is the ICC(C,1), `ceiling` as in `PlanRow`.
+    Right to some 3 %. Beyond 1,000 responses widths fall as the root of their number. `single` is
+    the ICC(C,1), `ceiling` as in `PlanRow`.
     """
-    n, row = BEGIN, PlanRow("", single, k, k, ceiling)
-    for _ in range(SEARCHES):
+    row = PlanRow("", single, k, k, ceiling)
+
+    def excess(log_n: float) -> float:
+        n = round(math.exp(log_n))
         _, assured = SimulatedStudies.of(row, n, seed).widths(n, assurance)
-        if assured <= width and (n == LEAST or assured > 0.97 * width):
-            break
-        n = math.ceil(n * min(assured / width / 0.985, 20.0) ** 2)
-        n = min(max(n, LEAST), MOST_RESPONSES)
-    return n
+        return math.log(min(assured, 2.0) / width)
+
+    few, most = math.log(LEAST), math.log(MANY)
+    if excess(few) <= 0:
+        return LEAST
+    if (beyond := excess(most)) > 0:
+        return math.ceil(math.exp(most + 2 * beyond))
+    return math.ceil(math.exp(brentq(excess, few, most, xtol=0.005)))
 
 
 def with_power(
@@ -226,16 +219,14 @@ def with_power(
     known = [*range(row.clinicians)]
     jury_icc, clinician_icc = studies.iccs(known)
     difference = jury_icc - clinician_icc
-    sd, jury_z, clinician_z = float(difference.std(ddof=1)), _z(jury_icc), _z(clinician_icc)
-    single_low = np.tanh(_low(clinician_z))
-    clinician_low = 2 * single_low / (1 + np.abs(single_low))
-    shown = (difference - NORMAL_95 * sd > -margin) & (_low(jury_z) > 0)
-    shown &= (clinician_low > 0) & (clinician_low >= 2 * margin)
+    sd, clinician_z = float(difference.std(ddof=1)), _z(clinician_icc)
+    shown = (difference - NORMAL_95 * sd > -margin) & (_low_end(jury_icc) > 0)
+    shown &= _low_end(clinician_icc) >= 2 * margin
     like_these = NAN
     if row.clinicians >= LEAST_CLINICIANS:
         left = [studies.iccs([other for other in known if other != one]) for one in known]
         for without_jury, without in left:
-            shown &= (_low(_z(without)) > 0) & (without_jury - without > -margin)
+            shown &= (_low_end(without) > 0) & (without_jury - without > -margin)
         spread = (row.clinicians - 1) * np.array([one - other for one, other in left]).var(axis=0)
         t = special.stdtrit(row.clinicians - 1, 0.975)
         half = np.sqrt(t**2 * spread + (NORMAL_95 * sd) ** 2)
@@ -243,7 +234,7 @@ def with_power(
     reach = NORMAL_95 + NormalDist().inv_cdf(assurance)
     room = float(clinician_z.mean() - _z(np.array(2 * margin)))
     shares = reach * sd / margin, reach * float(clinician_z.std(ddof=1)) / max(room, 1e-12)
-    needed = (row.n or 0) * max(shares) ** 2  # intervals shrink as the root of the responses
+    needed = len(studies.read) * max(shares) ** 2  # intervals shrink as the root of the responses
     return replace(
         row,
         power=float(shown.mean()),
@@ -253,14 +244,12 @@ def with_power(
 
 
 def _z(icc: Array) -> Array:
-    """Return Fisher's z of the single-rater consistency of ICCs of two raters."""
-    z: Array = np.arctanh(np.clip(icc / (2 - np.abs(icc)), -1 + 1e-12, 1 - 1e-12))
-    return z
+    return fisher_z(np.clip(icc, -1 + 1e-12, 1 - 1e-12), mirrored=True)
 
 
-def _low(z: Array) -> Array:
-    low: Array = z - NORMAL_95 * z.std(ddof=1)
-    return low
+def _low_end(icc: Array) -> Array:
+    z = _z(icc)
+    return icc_of_fisher(z - NORMAL_95 * z.std(ddof=1), mirrored=True)
 
 
 class SimulatedStudies:
@@ -314,9 +303,10 @@ class SimulatedStudies:
         parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y])
         whole = parts.sum(axis=2, keepdims=True)
         iccs = icc_of_sums(*np.concatenate([whole, whole - parts], axis=2), restandardise=False)
-        ends = [jackknife_interval(one) for one in iccs[:MOST_WIDTHS]]
+        ends = [jackknife_interval(one) for one in iccs]
         widths = np.array([end.high - end.low for end in ends]) * math.sqrt(x.shape[1] / n)
-        quantile = np.quantile(np.nan_to_num(widths, nan=np.inf), assurance)
+        widths_or_none = np.nan_to_num(widths, nan=np.inf)  # without an interval none is obtained
+        quantile = np.quantile(widths_or_none, assurance, method="higher")
         return float(np.nanmean(widths)), float(quantile)
 
     def iccs(self, clinicians: Sequence[int]) -> tuple[Array, Array]:
@@ -326,17 +316,14 @@ class SimulatedStudies:
         for one in clinicians:
             rows = np.flatnonzero(self.read[:, one] & (number > 1))
             own = self.z[:, rows, one]
-            y = _about((total[:, rows] - own) / (number[rows] - 1))
-            for side, x in enumerate(map(_about, (self.jury[:, rows], own))):
+            others = (total[:, rows] - own) / (number[rows] - 1)
+            both = self.jury[:, rows], own, others
+            *sides, y = (column - column.mean(axis=1, keepdims=True) for column in both)
+            for place, x in enumerate(sides):
                 pairs = ((x, x), (y, y), (x, y))
-                squares[side] += [np.einsum("bn,bn->b", a, b) for a, b in pairs]
+                squares[place] += [np.einsum("bn,bn->b", a, b) for a, b in pairs]
         jury, clinician = (np.nan_to_num(pooled_icc(side, "paper")) for side in squares)
         return jury, clinician
-
-
-def _about(column: Array) -> Array:
-    centred: Array = column - column.mean(axis=1, keepdims=True)
-    return centred
 
 
 @cache
@@ -366,13 +353,6 @@ def _cuts(ceiling: float) -> Array:
     return cuts
 
 
-def share_at_top(scope: Scope) -> float:
-    """Return the share of the clinicians' composites that are the highest of all; 0 without any."""
-    composites = scope.grid.composites[:, scope.grid.of_kind("clinician")]
-    given = composites[~np.isnan(composites)]
-    return float((given == given.max()).mean()) if len(given) else 0.0
-
-
 def protocol(
     rows: Sequence[PlanRow], options: PlanOptions, pilot: Pilot | None = None
 ) -> Iterator[str]:
@@ -399,37 +379,37 @@ def protocol(
     )
 
 
-def _kind_words(row: PlanRow) -> str:
-    return f", {row.ceiling:.0%} of scores at the top" if row.ceiling else ""
-
-
 def _width_words(row: PlanRow, options: PlanOptions) -> str:
     if row.n is None:
         why = "; ".join(str(one) for one in row.notes if one.code != "simulated")
         return f"Nothing to plan for {row.basis}: {why}."
-    load = f"{row.n} responses, each rated by {row.per_response} of {counted(row.clinicians, 'clinician')}"
-    load += f" ({row.readings} readings, up to {row.per_clinician} for each"
-    if math.isfinite(row.minutes_per_clinician):
-        hours = row.minutes_per_clinician / 60
+    load = f"up to {row.per_clinician} for each"
+    if options.minutes:
+        hours = (row.per_clinician or 0) * options.minutes / 60
         load += f", about {hours:.1f} hours at {options.minutes:.1f} minutes a response"
-    share = f"{options.assurance * 100:g} %"
-    expected, assured = (
-        fixed(width, 2, TERMINAL) for width in (row.width_expected, row.width_assured)
-    )
+    share, widths = f"{options.assurance * 100:g} %", (row.width_expected, row.width_assured)
+    expected, assured = (fixed(width, 2, TERMINAL) for width in widths)
     return (
-        f"With {load}), the 95 % interval of the jury's ICC(C,2), if that is {row.icc:z.2f} "
-        f"({row.basis}{_kind_words(row)}; of single raters {row.icc_single:z.2f}), is expected to be "
-        f"{expected} wide, and in {share} of such studies no wider than {assured}. A width of "
-        f"{options.width:g} with {share} assurance takes {row.n_for_width} responses."
+        f"With {row.n} responses, each rated by {_readers(row)} ({row.readings} readings, {load}), the 95 % interval of the jury's "
+        f"ICC(C,2), if that is {row.icc:z.2f} ({_kind(row)}; of single raters {row.icc_single:z.2f}), "
+        f"is expected to be {expected} wide, and in {share} of such studies no wider than {assured}. A "
+        f"width of {options.width:g} with {share} assurance takes {row.n_for_width} responses."
     )
+
+
+def _readers(row: PlanRow) -> str:
+    return f"{row.per_response} of {counted(row.clinicians, 'clinician')}"
+
+
+def _kind(row: PlanRow) -> str:
+    return f"{row.basis}, {row.ceiling:.0%} of scores at the top" if row.ceiling else row.basis
 
 
 def _margin_words(few: PlanRow, many: PlanRow, options: PlanOptions) -> str:
     """Return what the fewest and the most clinicians planned for show of one ICC and kind of scores."""
     text = (
-        f"At a margin of {options.margin:g} ({few.basis}{_kind_words(few)}), {few.n} responses, each "
-        f"read by {few.per_response} of {counted(few.clinicians, 'clinician')}, show in "
-        f"{few.power:.0%} of studies that a jury truly as good as a clinician is no worse"
+        f"At a margin of {options.margin:g} ({_kind(few)}), {few.n} responses, each rated by {_readers(few)}, show in {few.power:.0%} of "
+        "studies that a jury truly as good as a clinician is no worse"
     )
     if many.clinicians > few.clinicians:
         text += f", by {many.clinicians} clinicians in {many.power:.0%}"

@@ -74,7 +74,7 @@ def test_the_numbers_give_the_width_with_assurance_and_the_intervals_hold_the_tr
 
 def test_a_narrower_interval_more_assurance_or_a_ceiling_take_more_responses():
     few = n_for_width(0.5, 2, 0.0, 0.3)
-    assert n_for_width(0.5, 2, 0.0, 0.15) > 3 * few
+    assert n_for_width(0.5, 2, 0.0, 0.15) > 2.5 * few
     assert n_for_width(0.5, 2, 0.0, 0.3, assurance=0.95) > few
     assert n_for_width(0.5, 2, 0.7, 0.3) > 1.3 * few
 

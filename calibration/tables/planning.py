@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibration.notes import Noted, counted
-from calibration.tables.numbers import TERMINAL, Typeface, fixed, icc_interval, interval, known
+from calibration.tables.numbers import TERMINAL, Typeface, fixed, icc_interval, interval
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
 from calibration.values import PlanOptions
 
@@ -57,16 +57,8 @@ def panel_size_table(rows: Sequence[Any], face: Typeface = TERMINAL) -> Table:
     return laid_out(PANEL_SIZES, named, face)
 
 
-def _percent(heading: str, field: str) -> Column:
-    def cell(row: Any, face: Typeface) -> str:
-        share = getattr(row, field)
-        return f"{share * 100:.0f} %" if known(share) else face.none
-
-    return Column(heading, cell)
-
-
 AT_MARGIN = TableSpec(
-    "How often an equal jury is shown no worse, for these clinicians and others like these",
+    "Share of studies that show an equal jury no worse, for these clinicians and others like these",
     "basis",
     "planned for",
     (
@@ -76,8 +68,8 @@ AT_MARGIN = TableSpec(
             lambda row, _: f"{row.per_response} of {row.clinicians}",
         ),
         count("n", "n"),
-        _percent("these", "power"),
-        _percent("like these", "power_like_these"),
+        number("these", "power"),
+        number("like these", "power_like_these"),
         count("n for it", "n_for_power"),
     ),
     named=str,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
@@ -16,8 +17,6 @@ from calibration.planning import (
     assumed_rows,
     pilot_rows,
     protocol,
-    share_at_top,
-    single_of,
 )
 from calibration.reliability import (
     PanelSizeRow,
@@ -44,7 +43,6 @@ class StudyPlan:
     Attributes
     ----------
     options : what was asked for, with the minutes that a pilot measured
-    icc, single : what was assumed; None where a pilot tells
     pilot : what a study's ratings say, or None
     rows : designs, and what they show
     reliability : of the mean of 1 to 6 clinicians, and of as many of a pilot's jurors
@@ -53,8 +51,6 @@ class StudyPlan:
     """
 
     options: PlanOptions
-    icc: float | None
-    single: float | None
     pilot: Pilot | None
     rows: list[PlanRow]
     reliability: list[PanelSizeRow]
@@ -66,11 +62,10 @@ def plan_from_assumption(
     options: PlanOptions, icc: float | None = None, single: float | None = None
 ) -> StudyPlan:
     """Return a plan from an assumed ICC(C,2), or that of a single rater; no study is needed."""
-    one = single_of(icc or 0.0, options.per_response) if single is None else single
     with threadpool_limits(1):
         rows = assumed_rows(options, icc, single)
-    told = tuple(protocol(rows, options))
-    return StudyPlan(options, icc, single, None, rows, assumed_panel_sizes(one), told)
+    sizes = assumed_panel_sizes(rows[0].icc_single)
+    return StudyPlan(options, None, rows, sizes, tuple(protocol(rows, options)))
 
 
 def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> StudyPlan:
@@ -99,8 +94,12 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         (clinicians,) = (row for row in reliability_rows(scope) if row.form == "ICC(C,1)")
         jury = next((row for row in scope_rows(scope) if row.scorer == "jury"), None)
-        told, top = tuple(steered(engine)), share_at_top(scope)
-        pilot = Pilot(scope.name, jurors, clinicians, jury, minutes, timed, told, top)
+        given = scope.grid.composites[:, scope.grid.of_kind("clinician")]
+        told, top = (
+            tuple(steered(engine)),
+            (given == np.nanmax(given)).sum() / np.isfinite(given).sum(),
+        )
+        pilot = Pilot(scope.name, jurors, clinicians, jury, minutes, timed, told, float(top))
         rows = pilot_rows(pilot, options)
     sizes = panel_sizes("clinicians", clinicians_mixed_model(scope.grid))
     if len(scope.jurors) > 1:
@@ -111,14 +110,13 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
         looked = Looked(jurors, len(jurors), "", "paper", "")
         unnoted = looked.remember(engine, [jury], (), scores.ratings)
     sentences = *protocol(rows, options, pilot), *told
-    return StudyPlan(options, None, None, pilot, rows, sizes, sentences, unnoted)
+    return StudyPlan(options, pilot, rows, sizes, sentences, unnoted)
 
 
 def to_json(plan: StudyPlan) -> dict[str, Any]:
     """Return the plan as `study plan --json` has it; what is undefined becomes None."""
-    assumption = {"icc": plan.icc, "single_icc": plan.single}
     return {
-        "assumed": assumption | {"pilot": json_value(plan.pilot)} | json_value(plan.options),
+        "assumed": {"pilot": json_value(plan.pilot)} | json_value(plan.options),
         "rows": json_value(plan.rows),
         "reliability": json_value(plan.reliability),
         "sentences": list(plan.told),
