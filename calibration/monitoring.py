@@ -64,8 +64,7 @@ DRIFTS = {
     "case_mix": "the data point to the case mix: other responses were rated",
     "model_and_case_mix": "both have changed: the model and the case mix",
     "neither": "neither model nor case mix shows why: the clinicians may have changed, or it is chance",
-    "unknown": "the case mix does not show why agreement is lower, and whether the model has changed is "
-    "not known without responses scored again: run the jury with more verdicts of each juror",
+    "unknown": "the case mix does not show why, and nothing was scored again to test the model",
 }
 
 
@@ -543,8 +542,7 @@ def _verdict(
     row, options = watched.judged, watched.options
     if watched.below:
         again = (
-            "run the jury on earlier responses again, to distinguish a changed juror from a changed "
-            "case mix, and do not rely on it until it is validated again"
+            "score earlier responses again to see whether the jury changed, and validate it anew"
         )
         return DecisionKind.FALLEN, [_alarm(watched)], note("do_validate_again", again)
     quiet = "falls below the target {target:z.2f} have raised no alarm"
@@ -604,13 +602,10 @@ def _more(row: PeriodRow, least: int) -> Note | None:
     if row.n_missing and not row.unfilled:
         rest = "run the jury on the {responses:response} of {period} that it has not scored"
         return note("do_score_rest_of", rest, period=row.period, responses=row.n_missing)
-    lacking, more = (
-        least - row.n_instances,
-        "have clinicians rate responses to {instances:more instance}",
-    )
-    return (
-        note("do_rate_more_of", more, period=row.period, instances=lacking) if lacking > 0 else None
-    )
+    if not row.too_few:
+        return None
+    more, lacking = "have clinicians rate responses to {instances:more instance}", row.n_instances
+    return note("do_rate_more_of", more, period=row.period, instances=least - lacking)
 
 
 def drift_of(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> str:

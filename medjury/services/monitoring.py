@@ -11,24 +11,11 @@ import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
+from calibration import monitoring
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.decision import Decision, DecisionKind
 from calibration.intervals import fisher_z
 from calibration.json_values import decision_json, json_value
-from calibration.monitoring import (
-    AnchorRow,
-    CaseMix,
-    Watched,
-    anchor_rows,
-    anchors,
-    case_mix,
-    decide,
-    drift_of,
-    independent_se,
-    period_rows,
-    watch,
-    without_later,
-)
 from calibration.notes import Note, note, noted, told
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
@@ -47,7 +34,7 @@ WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Monitored(Watched):
+class Monitored(monitoring.Watched):
     """All that `medjury analyse monitor` finds: whether agreement has fallen, and what speaks for why.
 
     `simulated` are those of the jury and the clinicians who are no real raters; `mix` is the judged
@@ -60,8 +47,8 @@ class Monitored(Watched):
     jury: tuple[str, ...]
     simulated: tuple[str, ...]
     decision: Decision
-    mix: CaseMix | None
-    anchor: tuple[AnchorRow, ...]
+    mix: monitoring.CaseMix | None
+    anchor: tuple[monitoring.AnchorRow, ...]
     drift: str
     remarks: tuple[Note, ...]
     jurors: tuple[JurorEnd, ...]
@@ -113,19 +100,19 @@ def monitor(engine: Engine, options: MonitoringOptions) -> Monitored:
     jurors = tuple(analysis.jurors or all_jurors(scores))
     if options.baseline_report is not None:
         options = _with_report(engine, options, scores)
-    scope = _scope(engine, without_later(scores, again), jurors, options)
+    scope = _scope(engine, monitoring.without_later(scores, again), jurors, options)
     if (jury := scope.jury) is None:
         raise BadInput(f"{scope.name} has no jury")
     rated = {name: one.last.date() for name, one in clinician_dates(engine).items()}
     with threadpool_limits(1):
-        rows = period_rows(scope, jury, rated, options)
+        rows = monitoring.period_rows(scope, jury, rated, options)
         if not rows:
             raise BadInput(f"--since {options.since}: clinicians have rated no response since then")
-        watched = watch(rows, options)
+        watched = monitoring.watch(rows, options)
         mix = _mix(scope, jury, watched, [rated[name] for name in scope.grid.responses])
-        own = anchors(again, scores.rubrics)
+        own = monitoring.anchors(again, scores.rubrics)
         seen = own["benchmark"].isin(scope.composites["benchmark"].unique())
-        anchor = anchor_rows(scope, jury, jurors, own[seen])
+        anchor = monitoring.anchor_rows(scope, jury, jurors, own[seen])
     simulated = tuple(sorted(scope.simulated & {*jurors, *scope.clinicians}))
     pair = columns(scope.grid, jury, analysis.method)
     icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], analysis.method)
@@ -137,10 +124,10 @@ def monitor(engine: Engine, options: MonitoringOptions) -> Monitored:
         benchmark=scope.name,
         jury=jurors,
         simulated=simulated,
-        decision=decide(watched, mix, simulated),
+        decision=monitoring.decide(watched, mix, simulated),
         mix=mix,
         anchor=tuple(anchor),
-        drift=drift_of(anchor, mix, watched.below == "target"),
+        drift=monitoring.drift_of(anchor, mix, watched.below == "target"),
         remarks=_remarks(watched, again, scope),
         jurors=tuple(
             juror_ends(jurors, juror_profiles(engine, jurors), options.panel, options.today)
@@ -164,12 +151,13 @@ def _with_report(engine: Engine, options: MonitoringOptions, scores: Scores) -> 
         raise BadInput(f"--baseline-report {frozen.id}: has no ICC of a jury on {name}")
     if was != (analysis.method, analysis.criterion):
         raise BadInput(
-            f"--baseline-report {frozen.id}: is of method {was[0]}, criterion "
-            f"{was[1] or 'composite'}; asked for are {analysis.method}, "
-            f"{analysis.criterion or 'composite'}: they cannot be compared"
+            f"--baseline-report {frozen.id} is of {was[0]}, {was[1] or 'composite'}, and cannot be "
+            f"compared with {analysis.method}, {analysis.criterion or 'composite'}"
         )
     low, high = fisher_z(np.array([row["low"], row["high"]], dtype=np.float64))
-    error = float(np.fmax((high - low) / 2 / NORMAL_95, independent_se(row["n_responses"])))
+    error = float(
+        np.fmax((high - low) / 2 / NORMAL_95, monitoring.independent_se(row["n_responses"]))
+    )
     return replace(options, target=row["icc"], target_se=error, target_since=frozen.at.date())
 
 
@@ -193,8 +181,8 @@ def _scope(
 
 
 def _mix(
-    scope: Scope, jury: PanelColumns, watched: Watched, days: Sequence[date]
-) -> CaseMix | None:
+    scope: Scope, jury: PanelColumns, watched: monitoring.Watched, days: Sequence[date]
+) -> monitoring.CaseMix | None:
     """Compare the periods of the fall, or the judged one, with the baseline's (else the first).
 
     While the judged period is itself one of the baseline, with those of it before that.
@@ -207,10 +195,10 @@ def _mix(
         labels = [label for row in rows for label in row.period.split(" to ")]
         inside = [day >= since and any(row.start <= day <= row.end for row in rows) for day in days]
         parts.append((" to ".join(dict.fromkeys([*labels[:1], *labels[-1:]])), np.array(inside)))
-    return case_mix(scope, jury, *parts) if before else None
+    return monitoring.case_mix(scope, jury, *parts) if before else None
 
 
-def _remarks(watched: Watched, again: pd.DataFrame, scope: Scope) -> tuple[Note, ...]:
+def _remarks(watched: monitoring.Watched, again: pd.DataFrame, scope: Scope) -> tuple[Note, ...]:
     """Return what holds of all periods: scored at one time, the jury cannot have changed."""
     rows, of = watched.periods, again["response_id"].isin(scope.grid.responses)
     days = again.loc[of & again["rater"].isin(scope.jurors), "at"]
