@@ -40,7 +40,7 @@ from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.rating_matrix import mean_of_given, required_criteria
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers, RubricShape, Scores
-from calibration.shared_notes import SIMULATED
+from calibration.shared_notes import DO_REAL_RATERS, SIMULATED
 from calibration.values import NAN, NORMAL_95, MonitoringOptions
 from calibration.weighted import scorer_iccs, weighted_icc
 
@@ -247,10 +247,7 @@ def independent_se(n: int) -> float:
 
 
 def period_rows(
-    scope: Scope,
-    jury: PanelColumns,
-    rated: Mapping[str, date],
-    options: MonitoringOptions,
+    scope: Scope, jury: PanelColumns, rated: Mapping[str, date], options: MonitoringOptions
 ) -> list[PeriodRow]:
     """Return the jury's agreement in each calendar period, in the order of time.
 
@@ -521,8 +518,7 @@ def decide(watched: Watched, mix: CaseMix | None, simulated: Sequence[str] = ())
     target = note("target", words, icc=watched.target_icc, source=source)
     if simulated:
         kind, reasons = DecisionKind.SIMULATED, [note(*SIMULATED, raters=simulated), *reasons]
-        real = "import ratings by real clinicians and scores of real jurors"
-        action = note("do_real_study", real)
+        action = note(*DO_REAL_RATERS)
     return Decision(
         "monitoring",
         kind,
@@ -541,9 +537,7 @@ def _verdict(
     """Return the kind of decision, its reasons, and the next useful action."""
     row, options = watched.judged, watched.options
     if watched.below:
-        again = (
-            "score earlier responses again to see whether the jury changed, and validate it anew"
-        )
+        again = "score earlier responses again to see whether the jury changed, and validate anew"
         return DecisionKind.FALLEN, [_alarm(watched)], note("do_validate_again", again)
     quiet = "falls below the target {target:z.2f} have raised no alarm"
     watching = watched.reason or note("no_alarm", quiet, target=watched.target_icc)
@@ -654,8 +648,8 @@ def case_mix(
     rows = [flags & pair.both for _, flags in (baseline, now)]
     old, new = (responses[own] for own in rows)
     if min(len(old), len(new)) < 2:
-        few = undefined("mix_undefined", "too few responses in the baseline or now to compare")
-        return CaseMix(baseline[0], now[0], notes=(few,))
+        few = (undefined("mix_undefined", "too few responses in the baseline or now"),)
+        return CaseMix(baseline[0], now[0], notes=few)
     weights = left_out(grid.n_clusters, grid.clusters[rows[0] | rows[1]])
     before, after = (scorer_iccs(grid, [jury], method, weights, own)[:, 0] for own in rows)
     change = icc_difference(after, before)
@@ -768,8 +762,7 @@ def anchors(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.Da
     complete = _complete(readings, rubrics)
     pairs = complete.groupby(["response_id", "instance_id", "benchmark", "rater"])
     both = pairs.agg(first=("composite", "first"), latest=("composite", "last"))
-    gap = pairs["at"].last() - pairs["at"].first()
-    return both[gap >= MIN_GAP].reset_index()
+    return both[pairs["later"].last()].reset_index()
 
 
 def without_later(scores: Scores, readings: pd.DataFrame) -> Scores:
@@ -779,15 +772,14 @@ def without_later(scores: Scores, readings: pd.DataFrame) -> Scores:
     `readings` are as in `anchors`.
     """
     complete = _complete(readings, scores.rubrics)
-    first = complete.groupby(["response_id", "rater"])["at"].transform("min")
     keys = ["response_id", "rater", "pass_", "replicate"]
-    later = pd.MultiIndex.from_frame(complete.loc[complete["at"] - first >= MIN_GAP, keys])
+    later = pd.MultiIndex.from_frame(complete.loc[complete["later"], keys])
     is_later = pd.MultiIndex.from_frame(scores.ratings[keys]).isin(later)
     return replace(scores, ratings=scores.ratings[~is_later].reset_index(drop=True))
 
 
 def _complete(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.DataFrame:
-    """Return the readings with all criteria, each with its composite and time, in order."""
+    """Return the composites of readings with all criteria in order, and which are 7 days after the first."""
     required = required_criteria(rubrics, None)
     pairs = [(name, criterion) for name, own in required.items() for criterion in own]
     asked = pd.MultiIndex.from_frame(readings[["benchmark", "criterion"]]).isin(pairs)
@@ -797,4 +789,8 @@ def _complete(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.
         composite=("score", "mean"), given=("score", "size"), at=("at", "max")
     ).reset_index()
     needed = composites["benchmark"].map({name: len(own) for name, own in required.items()})
-    return composites[composites["given"] == needed].sort_values(["at", "replicate"], kind="stable")
+    found = composites[composites["given"] == needed].sort_values(
+        ["at", "replicate"], kind="stable"
+    )
+    first = found.groupby(["response_id", "rater"])["at"].transform("min")
+    return found.assign(later=found["at"] - first >= MIN_GAP)

@@ -89,7 +89,7 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.monitor\.json\.decision\.basis\[\d+\]\.(clinicians|missing|low|high) is gone",
     r"\.monitor\.json\.(decision\.reasons|target\.notes)\[\d+\]\.(periods|baseline|not_over) is gone",
     r"\.monitor\.json\.decision\.reasons\[\d+\]\.code: '(not_below_floor|below_floor_maybe)' became 'to_floor'",
-    r"\.monitor\.json\.decision\.(reasons has \d for \d|next: .*)",  # "look again" and "too few" go
+    r"\.monitor\.json\.decision\.(reasons has \d for \d|next\b.*)",  # "look again" and "too few" go
     # By one simulation of the design; a pilot's rows are those of the tables of agreement.
     r"\.plan\.json\.(rows|non_inferiority|assumed\.(icc|single_icc|pilot\.(clinicians|jury)))\b.*",
 )

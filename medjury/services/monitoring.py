@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,6 @@ from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
 from medjury.services.ledger import Looked
 from medjury.services.panels import JurorEnd, juror_ends
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
-
-WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,13 +164,9 @@ def _scope(
 ) -> Scope:
     """Return the one benchmark, or all combined, with the jury that is watched."""
     if not jurors:
-        raise BadInput(
-            "no juror has rated anything in this study: run a jury (`medjury jury run PANEL`; in the app: "
-            "Jury lab) or import scores made elsewhere (`medjury rate ratings FILE`; Study, Import)"
-        )
-    seated = scores
-    if options.analysis.jurors:
-        seated = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
+        raise BadInput("no juror has rated anything: run a jury or import scores made elsewhere")
+    silent = silent_jurors(engine, scores) if options.analysis.jurors else scores.silent
+    seated = replace(scores, silent=frozenset(silent))
     *_, scope = scopes(seated, replace(options.analysis, jurors=tuple(jurors)))
     if why := why_undefined_scope(scores, scope):
         hint = "; --benchmark NAME watches one by itself" if len(scores.benchmarks) > 1 else ""
@@ -183,10 +177,7 @@ def _scope(
 def _mix(
     scope: Scope, jury: PanelColumns, watched: monitoring.Watched, days: Sequence[date]
 ) -> monitoring.CaseMix | None:
-    """Compare the periods of the fall, or the judged one, with the baseline's (else the first).
-
-    While the judged period is itself one of the baseline, with those of it before that.
-    """
+    """Compare the periods of the fall, or the judged one, with those before of the baseline or the first."""
     fell, since = watched.fell, watched.options.since or date.min
     periods = watched.baseline or watched.periods[:1]
     before = [row for row in periods if row.end < fell[0].start]
@@ -203,11 +194,9 @@ def _remarks(watched: monitoring.Watched, again: pd.DataFrame, scope: Scope) -> 
     rows, of = watched.periods, again["response_id"].isin(scope.grid.responses)
     days = again.loc[of & again["rater"].isin(scope.jurors), "at"]
     if len(rows) == 1:
-        imported = "ratings imported without rated_at carry the day of the import"
-        words = f"all responses are of one period ({{period}}): {imported}"
+        words = "all responses are of {period}: ratings imported without rated_at are of that day"
         return (note("one_period", words, period=rows[0].period),)
-    if days.empty or days.max() - days.min() >= WEEK:
+    if days.empty or days.max() - days.min() >= monitoring.MIN_GAP:
         return ()
-    same = "a fall between them is no change of the model"
-    words = f"the jury scored all periods within a week, by {{day}}: {same}"
+    words = "the jury scored all within a week, by {day}: a fall is no change of the model"
     return (note("scored_at_once", words, day=days.max().date()),)
