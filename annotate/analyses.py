@@ -30,9 +30,9 @@ from annotate.results import (
     ShownRanking,
 )
 from annotate.vega import specification
-from calibration.drift import DRIFTS
 from calibration.json_values import json_row, json_value
 from calibration.jury_decisions import recommended_jurors
+from calibration.monitoring import DRIFTS
 from calibration.notes import simulated_in
 from calibration.report.charts import chart_periods
 from calibration.report.page import Figure, intervals, sections
@@ -231,13 +231,12 @@ def models_costs(engine: Engine, request: CostsRequest) -> dict[str, float]:
     return prices
 
 
-def monitoring(
-    engine: Engine, options: MonitoringOptions, tick: Tick | None = None
-) -> MonitoringAnswer:
+def monitoring(engine: Engine, options: MonitoringOptions) -> MonitoringAnswer:
     """Return the decision, the charts, and the table of periods."""
-    found = _monitored(engine, options, tick)
-    table = periods_table(found.periods, found.remarks, title=found.title)
-    return MonitoringAnswer(found.decision, _periods_chart(found), table, found.jury)
+    found = _monitored(engine, options)
+    return MonitoringAnswer(
+        found.decision, _periods_chart(found), periods_table(found), found.jury
+    )
 
 
 def monitoring_details(engine: Engine, options: MonitoringOptions) -> MonitoringBehind:
@@ -251,12 +250,10 @@ def monitoring_details(engine: Engine, options: MonitoringOptions) -> Monitoring
     return MonitoringBehind(sentences, shown, ends, bool(found.anchor))
 
 
-def _monitored(engine: Engine, options: MonitoringOptions, tick: Tick | None = None) -> Monitored:
+def _monitored(engine: Engine, options: MonitoringOptions) -> Monitored:
     """Return what is found over time, computed once for an unchanged study."""
     key = (engine.url, version(engine), options)
-    return cached(
-        _monitored_studies, key, lambda: monitor(engine, options, *([tick] if tick else []))
-    )
+    return cached(_monitored_studies, key, lambda: monitor(engine, options))
 
 
 def _periods_chart(found: Monitored) -> Chart:

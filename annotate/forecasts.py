@@ -24,13 +24,12 @@ from annotate.results import (
 from calibration.tables.errors import ABOUT, RULE
 from calibration.tables.numbers import PAGE
 from calibration.tables.planning import (
-    AT_MARGIN,
     means_table,
     panel_size_table,
-    plan_table,
+    plan_tables,
     single_table,
 )
-from calibration.tables.spec import Table, laid_out
+from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 from data.csv_files import csv_bytes
 from data.queries import benchmarks
@@ -59,8 +58,7 @@ def planned(engine: Engine, question: PlanQuestion) -> PlanAnswer:
         if question.icc is None
         else plan_from_assumption(options, question.icc)
     )
-    tables = [plan_table(plan.rows, options, PAGE)]
-    tables += [laid_out(AT_MARGIN, plan.non_inferiority, PAGE)] if plan.non_inferiority else []
+    tables = plan_tables(plan.rows, options, PAGE)
     return PlanAnswer((*tables, panel_size_table(plan.reliability, PAGE)), plan.told)
 
 

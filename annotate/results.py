@@ -6,12 +6,11 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.notes import Note
-from calibration.plan_values import PlanOptions
 from calibration.routing import RouteQuestion
 from calibration.tables.errors import BenchmarkErrors
 from calibration.tables.models import ModelRow
 from calibration.tables.spec import Table
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, PlanOptions
 
 MOST_JURIES = 100  # rows of a ranking that a screen shows
 Fact = tuple[str, str]

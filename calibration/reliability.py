@@ -14,7 +14,6 @@ from calibration.crossed import (
 )
 from calibration.icc import UNDEFINED, spearman_brown
 from calibration.notes import Note, Noted, note, noted
-from calibration.plan_values import PanelSizeRow
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.values import NAN, NORMAL_95, AnalysisOptions
@@ -50,6 +49,23 @@ class ReliabilityRow(Noted):
     n_clinicians: int = 0
     sem: float | None = NAN
     smallest_change: float | None = NAN
+
+
+@dataclass(frozen=True)
+class PanelSizeRow(Noted):
+    """The reliability of the mean of a number of raters: a decision study.
+
+    Attributes
+    ----------
+    raters : "clinicians" or "jurors"; jurors with one another, not with clinicians
+    number : of raters, m
+    consistency, agreement : ICC(C,m) and ICC(A,m); None where only an ICC(C) is assumed
+    """
+
+    raters: str
+    number: int
+    consistency: float = NAN
+    agreement: float | None = NAN
 
 
 def clinician_reliability(scores: Scores, options: AnalysisOptions) -> list[ReliabilityRow]:

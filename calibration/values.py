@@ -93,3 +93,30 @@ class MonitoringOptions:
         if self.baseline_report is not None:
             return f"report {self.baseline_report}"
         return "baseline" if self.target is None else "given"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What a plan is to achieve, and the resources it has.
+
+    Attributes
+    ----------
+    width : of the 95 % interval, from end to end
+    per_response : clinicians who rate each response
+    assurance : share of studies that are to obtain the width
+    clinicians, minutes : number of clinicians, and minutes to rate a response, for their load
+    responses : number of responses; None for as many as the width takes
+    seed : of the simulation
+    margin : in ICC, to show that the jury is no worse than a clinician (leave-one-clinician-out)
+    ceiling : share of scores at the top of the scale; None for what a pilot has, or else two kinds
+    """
+
+    width: float = 0.3
+    per_response: int = 2
+    assurance: float = 0.8
+    clinicians: int | None = None
+    minutes: float | None = None
+    responses: int | None = None
+    seed: int = 0
+    margin: float | None = None
+    ceiling: float | None = None

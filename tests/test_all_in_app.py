@@ -33,9 +33,8 @@ from annotate.results import (
 from annotate.screens import agreement_routing, study_files, study_import
 from annotate.screens import study as study_screen
 from annotate.uploads import Upload
-from calibration.plan_values import PlanOptions
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, PlanOptions
 from data import queries
 from data.database import open_study
 from data.errors import BadInput, Conflict, NotAllowed

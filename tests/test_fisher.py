@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.intervals import left_out
-from calibration.monitoring import finite_z, fisher_error, icc_of_fisher, independent_se
+from calibration.intervals import icc_of_fisher, jackknife_error, left_out
+from calibration.monitoring import finite_z, independent_se
 from calibration.weighted import weighted_icc
 
 
 def error(x, y, clusters):
     """Return the standard error of the ICC of two columns, leaving out each cluster in turn."""
-    return fisher_error(without_each(x, y, clusters))
+    return jackknife_error(finite_z(without_each(x, y, clusters)))
 
 
 def without_each(x, y, clusters):
@@ -95,6 +95,6 @@ def test_the_jackknife_is_as_large_as_z_really_varies(per, low, high):
     clusters = np.arange(n) // per
     iccs = [without_each(x, y, clusters) for x, y in random]
     true = np.std([finite_z(one[0]) for one in iccs])
-    found = np.mean([fisher_error(one) for one in iccs])
+    found = np.mean([jackknife_error(finite_z(one)) for one in iccs])
     assert low < found / true < high
     assert (true > 1.1 * independent_se(n)) == (per > 1)  # dependent responses vary more

@@ -85,6 +85,15 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.calibrate\.json\.details\.chance_corrected\[\d+\]\.(alpha_interval|ac2_se) is gone",
     r"\.(calibrate|published)\.json\.detection\[\d+\]\."
     r"(critical|points|confusion|(specificity|ppv|npv|read_for_90|read_for_95)_(low|high)) is gone",
+    # What other fields, the table of periods and that of the case mix say.
+    r"\.monitor\.json\.(scorer|drift\.anchored|target\.(low|high)|case_mix\.change|anchor\[\d+\]\.icc_one) is gone",
+    r"\.monitor\.json\.case_mix\.shares\[\d+\]\.n_(baseline|now) is gone",
+    r"\.monitor\.json\.decision\.basis\[\d+\]\.(clinicians|missing|low|high) is gone",
+    r"\.monitor\.json\.(decision\.reasons|target\.notes)\[\d+\]\.(periods|baseline|not_over) is gone",
+    r"\.monitor\.json\.decision\.reasons\[\d+\]\.code: '(not_below_floor|below_floor_maybe)' became 'to_floor'",
+    r"\.monitor\.json\.decision\.(reasons has \d for \d|next\b.*)",  # "look again" and "too few" go
+    # By one simulation of the design; a pilot's rows are those of the tables of agreement.
+    r"\.plan\.json\.(rows|non_inferiority|assumed\.(icc|single_icc|pilot\.(clinicians|jury)))\b.*",
 )
 
 

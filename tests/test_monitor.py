@@ -164,9 +164,8 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(
     assert verify(engine).findings == ()
     _, body = monitor(run, "--baseline-report", "1")
     assert body["target"]["icc"] == pytest.approx(first["icc"])
-    assert body["target"]["note"] == (
-        "not watched yet: no completed period since then has enough instances"
-    )
+    words = "not watched yet: 1 more completed period with enough instances needed"
+    assert body["target"]["note"] == words
     assert run("analyse", "monitor", "--baseline-report", "7")[2].startswith("medjury: no report 7")
     assert run("analyse", "monitor", "--baseline-report", "1", "--method", "published")[0] == 2
 

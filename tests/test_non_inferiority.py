@@ -9,20 +9,14 @@ from kit.verdict_studies import Design, drawn, loading, points, verdicts
 
 from calibration import planning
 from calibration.clinicians import like_for_like
-from calibration.plan_values import NonInferiorityRow, PlanOptions
-from calibration.planning import (
-    _IccsOfStudies,
-    assumed_rows,
-    latent_icc,
-    non_inferiority_rows,
-    with_power,
-)
+from calibration.planning import PlanRow, SimulatedStudies, assumed_rows, latent_icc, with_power
+from calibration.values import PlanOptions
 
 
 def planned(single, responses, margin=0.1, clinicians=2, per_response=2, ceiling=0.0):
     """Return what a study shows at a margin."""
-    row = NonInferiorityRow("assumed", single, per_response, clinicians, ceiling, margin, responses)
-    return with_power(row)
+    row = PlanRow("assumed", single, per_response, clinicians, ceiling, n=responses)
+    return with_power(row, SimulatedStudies.of(row, responses, 0), margin, 0.8)
 
 
 def closed_form_sd(rho, n):
@@ -46,8 +40,8 @@ def alike(monkeypatch):
 @pytest.mark.usefixtures("alike")
 @pytest.mark.parametrize("rho", [0.4, 0.7])
 def test_the_spread_between_studies_is_that_of_the_closed_form(rho):
-    found = planned(rho, 300)
-    assert found.sd == pytest.approx(closed_form_sd(rho, 300), rel=0.08)
+    jury, clinician = SimulatedStudies.of(PlanRow("", rho, 2, 2), 300, 0).iccs([0, 1])
+    assert (jury - clinician).std() == pytest.approx(closed_form_sd(rho, 300), rel=0.08)
 
 
 @pytest.mark.slow
@@ -69,11 +63,11 @@ def test_the_power_is_how_often_the_verdict_itself_says_no_worse(design, beside)
     random = np.random.default_rng(3)
     found = verdicts(drawn(design, loading(design, 0.0), random) for _ in range(200))
     readers, top = design.readers or design.clinicians, 0.7 if design.ceiling else 0.0
-    told = planned(0.4, 300, 0.1, design.clinicians, readers, top)
-    assert told.power == pytest.approx(found["non_inferior"] / 200, abs=beside)
+    row = planned(0.4, 300, 0.1, design.clinicians, readers, top)
+    assert row.power == pytest.approx(found["non_inferior"] / 200, abs=beside)
     if design.clinicians > 2:
         share = found["clinicians_like_these"] / 200
-        assert told.power_like_these == pytest.approx(share, abs=0.08)
+        assert row.power_like_these == pytest.approx(share, abs=0.08)
 
 
 def test_more_responses_readers_a_wider_margin_and_no_ceiling_show_more():
@@ -110,8 +104,8 @@ def test_what_is_simulated_is_the_agreement_tables_like_for_like(clinicians):
     raters = random.normal(size=(80, 1)) + random.normal(size=(80, clinicians + 1))
     read = random.random((80, clinicians)) < 0.8
     table = np.column_stack([np.where(read, raters[:, :-1], np.nan), raters[:, -1], raters[:, -1]])
-    iccs = _IccsOfStudies(raters[None, :, :-1], raters[None, :, -1], read)
-    jury, clinician = iccs.iccs(range(clinicians))
+    studies = SimulatedStudies(raters[None, :, :-1], raters[None, :, -1], read)
+    jury, clinician = studies.iccs(range(clinicians))
     expected = like_for_like(grid_of(table), TWO_JURORS, "paper").iccs
     assert (float(jury[0]), float(clinician[0])) == pytest.approx(expected, abs=1e-12)
 
@@ -125,21 +119,14 @@ def test_scores_at_a_ceiling_have_the_icc_that_is_planned_for():
 
 
 def test_a_plan_has_a_row_for_each_number_of_clinicians_and_each_kind_of_scores():
-    options = PlanOptions(per_response=2, responses=60, margin=0.1)
-    rows_for_width = assumed_rows(0.3, None, options)[:1]
-    rows = non_inferiority_rows(rows_for_width, options)
-    assert [(row.clinicians, row.ceiling) for row in rows] == [
-        (number, top) for top in (0.0, 0.7) for number in (2, 3, 4, 6)
-    ]
-    own = PlanOptions(per_response=2, responses=60, margin=0.1, clinicians=5, ceiling=0.5)
-    assert [(row.clinicians, row.ceiling) for row in non_inferiority_rows(rows_for_width, own)] == [
-        (5, 0.5)
-    ]
-    assert [row.ceiling for row in non_inferiority_rows(rows_for_width, options, 0.6)] == [0.6] * 4
-    assert [row.ceiling for row in non_inferiority_rows(rows_for_width, options, 0.1)] == [0.0] * 4
+    def designs(top=None, **options):
+        chosen = PlanOptions(responses=60, margin=0.1, **options)
+        rows = planning._rows("assumed", 0.3, chosen, top)
+        return [(row.clinicians, row.ceiling) for row in rows]
 
-
-def test_too_few_responses_have_no_power():
-    row = planned(0.4, 3)
-    assert math.isnan(row.power)
-    assert row.told("few_for_power")
+    assert designs() == [(number, top) for top in (0.0, 0.7) for number in (2, 3, 4, 6)]
+    assert designs(clinicians=5, ceiling=0.5) == [(5, 0.5)]
+    assert [ceiling for _, ceiling in designs(0.6)] == [0.6] * 4
+    assert [ceiling for _, ceiling in designs(0.1)] == [0.0] * 4
+    (without,) = assumed_rows(PlanOptions(responses=60), None, 0.3)
+    assert (without.clinicians, math.isnan(without.power)) == (2, True)

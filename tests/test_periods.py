@@ -8,11 +8,12 @@ import pytest
 from kit.scores import scope_of, study, watching, without
 
 from calibration.columns import column_icc, columns
-from calibration.monitoring import calendar, period_iccs, period_label, period_rows, watch
-from calibration.notes import note
+from calibration.intervals import left_out
+from calibration.monitoring import calendar, period_label, period_rows, watch
 from calibration.scope import scopes
 from calibration.table import agreement_table
 from calibration.values import AnalysisOptions
+from calibration.weighted import scorer_iccs
 
 TODAY = date(2026, 1, 1)
 
@@ -111,14 +112,14 @@ def test_a_periods_icc_is_that_of_its_rows_with_z_over_everything(method):
         rows[place * 40 : place * 40 + 40] = True
         x, y = pair.clinicians[rows], pair.scorer[rows]
         assert one.icc == pytest.approx(column_icc(x, y, method))
-        assert period_iccs(own, own.jury, rows)[0] == pytest.approx(one.icc)
 
 
 def test_z_over_everything_is_computed_anew_without_each_instance_of_a_period():
     own = scope(study(n=40))
     rows = np.arange(40) < 20
     grid, clusters = own.grid, own.grid.clusters
-    found = period_iccs(own, own.jury, rows)
+    weights = left_out(grid.n_clusters, clusters[rows])
+    found = scorer_iccs(grid, [own.jury], "paper", weights, rows)[:, 0]
     by_hand = []
     for instance in np.unique(clusters[rows]):
         left = replace(
@@ -157,10 +158,7 @@ def test_the_last_period_is_marked_while_it_may_still_grow():
         ("2025-02", True, False),
         ("2025-03", False, True),
     ]
-    assert found[2].notes == (
-        note("few_of_period", "few_of_period", instances=10, least=20),
-        note("not_over", "not_over"),
-    )
+    assert found[2].notes == ()
     assert (found[0].start, found[0].end) == (date(2025, 1, 1), date(2025, 1, 31))
 
 

@@ -10,8 +10,10 @@ from kit.studies import HEAD, Run
 from sqlmodel import Session, select
 
 from calibration.notes import note
-from calibration.plan_values import Pilot, PlanOptions, Reliability
-from calibration.planning import pilot_rows
+from calibration.planning import Pilot, pilot_rows, single_of
+from calibration.reliability import ReliabilityRow
+from calibration.scope import AgreementRow
+from calibration.values import PlanOptions
 from data.card import Reply
 from data.database import open_study
 from data.queries import next_task
@@ -20,12 +22,11 @@ from data.schema import Rater
 from data.store import Slot, assign, invite, submit
 
 ROW = [
-    *("per_response", "scorer", "basis", "columns", "icc_of", "icc_single"),
-    *("n_exact", "n", "readings", "per_clinician", "minutes_per_clinician"),
-    *("width_expected", "width_assured", "note", "notes"),
+    *("basis", "icc_single", "per_response", "clinicians", "ceiling", "icc", "n_for_width", "n"),
+    *("readings", "per_clinician", "width_expected", "width_assured", "power"),
+    *("power_like_these", "n_for_power", "note", "notes"),
 ]
-
-ALIKE = note("readings_alike", "readings_alike")
+FLAT = note("same_score", "same_score")
 
 
 def planned(run: Run, *arguments: str) -> dict[str, Any]:
@@ -38,37 +39,44 @@ def planned(run: Run, *arguments: str) -> dict[str, Any]:
 def test_a_plan_from_an_assumption_makes_no_study(run: Run, tmp_path: Path) -> None:
     body = planned(run, "--single-icc", "0.31", "--width", "0.3")
     (row,) = body["rows"]
-    assert (row["n_exact"], row["n"], row["readings"]) == (151, 151, 302)
+    assert 190 < row["n_for_width"] == row["n"] < 225
+    assert (row["readings"], row["per_clinician"]) == (2 * row["n"], row["n"])
     assert list(row) == ROW
-    assert list(body) == ["assumed", "rows", "non_inferiority", "reliability", "sentences"]
+    assert list(body) == ["assumed", "rows", "reliability", "sentences"]
     assert [one["number"] for one in body["reliability"]] == [1, 2, 3, 4, 5, 6]
     assert body["reliability"][1]["consistency"] == pytest.approx(0.4733, abs=1e-4)
     assert body["reliability"][1]["agreement"] is None
     assert not list(tmp_path.iterdir())
 
 
-def test_both_ways_to_state_an_icc_mean_the_same_raters_but_not_the_same_width(run: Run) -> None:
-    two = planned(run, "--icc", "0.6")["rows"][0]
-    one = planned(run, "--single-icc", str(3 / 7))["rows"][0]
-    assert two["icc_single"] == pytest.approx(one["icc_single"])
-    assert (two["icc_of"], one["icc_of"]) == (2, 1)
-    assert two["n_exact"] == 152
-    assert one["n_exact"] < two["n_exact"]
+def test_both_ways_to_state_an_icc_are_one_plan(run: Run) -> None:
+    two = planned(run, "--icc", "0.6", "--per-response", "1")["rows"][0]
+    one = planned(run, "--single-icc", str(3 / 7), "--per-response", "1")["rows"][0]
+    assert two["icc_single"] == pytest.approx(3 / 7)
+    assert (two["icc"], two["n"]) == (pytest.approx(0.6), one["n"])
+    more = planned(run, "--icc", "0.6", "--per-response", "3")["rows"][0]
+    assert more["icc"] == pytest.approx(0.6)
+    assert more["icc_single"] < two["icc_single"]
 
 
 def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Run) -> None:
-    body = planned(run, "--single-icc", "0.3", "--margin", "0.1", "--responses", "500")
-    row, *others = body["non_inferiority"]
+    options = ("--margin", "0.1", "--responses", "500")
+    body = planned(run, "--single-icc", "0.3", *options)
+    row, *others = body["rows"]
     assert [(one["clinicians"], one["ceiling"]) for one in others] == [
         *((3, 0.0), (4, 0.0), (6, 0.0), (2, 0.7), (3, 0.7), (4, 0.7), (6, 0.7))
     ]
-    assert (row["margin"], row["n"], row["per_response"], row["clinicians"]) == (0.1, 500, 2, 2)
-    assert 0.35 < row["power"] < 0.6 < 0.8
+    assert (row["n"], row["per_response"], row["clinicians"]) == (500, 2, 2)
+    assert 0.35 < row["power"] < 0.6
     assert row["n_for_power"] > 900
     assert f"80% with the former takes {row['n_for_power']} responses." in " ".join(
         body["sentences"]
     )
-    assert planned(run, "--single-icc", "0.3")["non_inferiority"] == []
+    assert planned(run, "--single-icc", "0.3")["rows"][0]["power"] is None
+    first, again, other = (
+        planned(run, "--single-icc", "0.3", *options, "--seed", seed)["rows"] for seed in "001"
+    )
+    assert first == again != other
     code, _, err = run("study", "plan", "--icc", "0.5", "--ceiling", "0.7")
     assert (code, "--margin" in err) == (2, True)
     code, _, err = run("study", "plan", "--icc", "0.5", "--margin", "0.1", "--per-response", "1")
@@ -77,10 +85,8 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Ru
 
 def test_beside_a_hopeful_assumption_stands_what_the_paper_obtained(run: Run) -> None:
     rows = planned(run, "--single-icc", "0.75", "--width", "0.35")["rows"]
-    assert [(row["basis"], row["n_exact"]) for row in rows] == [
-        ("assumed", 39),
-        ("paper obtained", 112),
-    ]
+    assert [row["basis"] for row in rows] == ["assumed", "paper obtained"]
+    assert 2 * rows[0]["n_for_width"] < rows[1]["n_for_width"]
     assert len(planned(run, "--single-icc", "0.2")["rows"]) == 1
 
 
@@ -89,27 +95,9 @@ def test_what_can_be_afforded_gives_width_and_load(run: Run) -> None:
     body = planned(run, "--icc", "0.6", *options)
     row = body["rows"][0]
     assert (row["n"], row["readings"], row["per_clinician"]) == (100, 200, 25)
-    assert row["minutes_per_clinician"] == 100
-    assert row["width_expected"] == pytest.approx(0.332, abs=0.001)
-    assert any("up to 25 for each of 8 clinicians, about 1.7 hours" in s for s in body["sentences"])
-
-
-def test_with_three_clinicians_theirs_are_three_columns_and_the_jurys_two(run: Run) -> None:
-    rows = planned(run, "--icc", "0.4", "--per-response", "3")["rows"]
-    assert [(row["scorer"], row["columns"]) for row in rows] == [("clinicians", 3), ("jury", 2)]
-    assert rows[0]["n_exact"] < rows[1]["n_exact"]
-    assert rows[0]["readings"] == 3 * rows[0]["n"]
-    alone = planned(run, "--icc", "0.4", "--per-response", "1")["rows"]
-    assert [row["scorer"] for row in alone] == ["jury"]
-
-
-def test_the_same_seed_is_the_same_plan(run: Run) -> None:
-    first, again, other = (
-        planned(run, "--icc", "0.5", "--margin", "0.2", "--seed", seed) for seed in "001"
-    )
-    assert first == again
-    assert first["non_inferiority"] != other["non_inferiority"]
-    assert first["rows"] == other["rows"]
+    assert row["width_expected"] == pytest.approx(0.33, abs=0.04)
+    load = "each rated by 2 of 8 clinicians (200 readings, up to 25 for each, about 1.7 hours"
+    assert any(load in sentence for sentence in body["sentences"])
 
 
 @pytest.mark.parametrize(
@@ -140,8 +128,10 @@ def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
     return Pilot(
         benchmark="visits",
         jurors=("gpt",),
-        clinicians=Reliability("clinicians", clinicians, low, 0.6, 40, 40, notes=(ALIKE,)),
-        jury=Reliability("jury", jury, low, 0.8, 40, 40),
+        clinicians=ReliabilityRow(
+            "visits", "composite", "ICC(C,1)", clinicians, low, 0.6, notes=(FLAT,)
+        ),
+        jury=AgreementRow("visits", "jury", jury, low, 0.8),
         minutes=3.0,
         timed=80,
         told=(),
@@ -149,30 +139,24 @@ def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
 
 
 def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
-    rows = pilot_rows(pilot_of(0.4, 0.6, 0.2), PlanOptions())
-    assert [(row.scorer, row.basis) for row in rows] == [
-        ("clinicians", "pilot"),
-        ("clinicians", "low end"),
-        ("jury", "pilot"),
-        ("jury", "low end"),
-    ]
-    assert [row.icc_single for row in rows] == pytest.approx([0.4, 0.2, 0.6 / 1.4, 0.2 / 1.8])
-    assert all(row.icc_of == 2 for row in rows)
+    rows = pilot_rows(pilot_of(0.4, 0.6, 0.2), PlanOptions(responses=40))
+    names = ["clinicians", "clinicians' low end", "jury", "jury's low end"]
+    assert [row.basis for row in rows] == names
+    singles = [0.4, 0.2, single_of(0.6, 2), single_of(0.2, 2)]
+    assert [row.icc_single for row in rows] == pytest.approx(singles)
 
 
 def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
     found = pilot_of(float("nan"), float("nan"), float("nan"))
     rows = pilot_rows(found, PlanOptions())
     assert [row.n for row in rows] == [None] * 4
-    assert ALIKE in rows[0].notes
+    assert FLAT in rows[0].notes
 
 
 def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
-    rows = pilot_rows(pilot_of(0.4, 0.6, -0.2), PlanOptions(per_response=3))
+    rows = pilot_rows(pilot_of(0.4, 0.6, -0.2), PlanOptions(per_response=3, responses=40))
     assert [row.n is None for row in rows] == [False, True, False, True]
-    assert rows[1].told("planned_below_zero") == note(
-        "planned_below_zero", "planned_below_zero", icc=-0.2
-    )
+    assert rows[1].told("planned_beyond") == note("planned_beyond", "", icc=-0.2)
     assert rows[1].icc_single == -0.2
 
 
@@ -234,10 +218,9 @@ def test_minutes_are_those_measured_on_the_page_unless_they_are_given(
         submit(engine, rater or 0, task.card.code, reply, seconds)
     body = planned(run, "--pilot", "--clinicians", "4")
     assert (body["assumed"]["pilot"]["minutes"], body["assumed"]["pilot"]["timed"]) == (3, 3)
-    row = body["rows"][0]
-    assert row["minutes_per_clinician"] == row["per_clinician"] * 3
+    assert "hours at 3.0 minutes a response" in body["sentences"][0]
     given = planned(run, "--pilot", "--clinicians", "4", "--minutes-per-response", "10")
-    assert given["rows"][0]["minutes_per_clinician"] == row["per_clinician"] * 10
+    assert "hours at 10.0 minutes a response" in given["sentences"][0]
 
 
 @pytest.mark.usefixtures("pilot")

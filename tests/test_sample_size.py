@@ -1,93 +1,92 @@
-"""Responses for a width: F intervals of simulated ratings, closed forms, and published plans."""
-
-import math
+"""Responses for a width: what is simulated is what calibrate computes, and the number keeps the width."""
 
 import numpy as np
 import pytest
-from scipy import stats
+from kit.composites import JURY
+from kit.verdict_studies import grid_of
+from pandas import DataFrame
 
-from calibration.icc import f_interval, icc_consistency, spearman_brown
-from calibration.planning import exact_n, f_width
-from data.errors import BadInput
-
-
-@pytest.mark.parametrize(("r", "width", "n"), [(0.31, 0.2, 334), (0.31, 0.3, 153)])
-def test_at_a_moderate_icc_the_number_is_about_that_of_zous_formula(r, width, n):
-    # Zou (2012), equation 5, gives these; above 0.6 his normal interval is too narrow.
-    assert exact_n(r, width) == pytest.approx(n, rel=0.015)
-
-
-@pytest.mark.parametrize(("n", "width"), [(56, 0.45), (100, 0.32), (200, 0.23), (400, 0.16)])
-def test_the_median_width_is_that_of_the_interval_at_the_assumed_icc(n, width):
-    ends = f_interval(0.6, n)
-    _, median = f_width(0.6 / 1.4, n, 2, 2, assurance=0.5)
-    assert median == pytest.approx(ends.high - ends.low, rel=1e-3)
-    assert median == pytest.approx(width, abs=0.01)
+from calibration.intervals import jackknife_interval, left_out
+from calibration.planning import (
+    PlanRow,
+    SimulatedStudies,
+    assumed_rows,
+    icc_with_mean,
+    n_for_width,
+    single_of,
+)
+from calibration.values import PlanOptions
+from calibration.weighted import scorer_iccs
 
 
-def test_the_mean_width_of_an_icc_of_two_is_known_in_closed_form():
-    n, icc = 40, 0.5
-    q = stats.f.ppf(0.975, n - 1, n - 1)
-    mean = (1 - icc) * (n - 1) / (n - 3) * (q - 1 / q)
-    assert f_width(icc / (2 - icc), n, 2, 2)[0] == pytest.approx(mean, rel=1e-3)
+def raters(single, clinicians, studies, n, seed=0):
+    """Return scores of clinicians and of a jury like them, shape (studies, n, clinicians + 1)."""
+    random = np.random.default_rng(seed)
+    worth = np.sqrt(single) * random.normal(size=(studies, n, 1))
+    return worth + np.sqrt(1 - single) * random.normal(size=(studies, n, clinicians + 1))
 
 
-@pytest.mark.parametrize("target", [(0.31, 2, 1), (0.9, 2, 1), (3 / 7, 2, 2), (0.4, 3, 2)])
-def test_the_number_is_the_least_that_keeps_the_width(target):
-    single, columns, of = target
-    n = exact_n(single, 0.3, columns, of)
-    assert f_width(single, n, columns, of)[1] <= 0.3 < f_width(single, n - 1, columns, of)[1]
+def calibrated(scores):
+    """Return the jury's ICC, then without each response, of one study as calibrate computes them."""
+    table = DataFrame(scores[:, :-1], columns=[f"dr{i}" for i in range(scores.shape[1] - 1)])
+    grid = grid_of(table.assign(**dict.fromkeys(JURY.members, scores[:, -1])))
+    return scorer_iccs(grid, [JURY], "paper", left_out(len(scores)))[:, 0]
 
 
-def simulated_widths(target, n, studies, seed=0):
-    """Return widths of F intervals of studies with ratings: response + rater + error."""
-    random, (r, k, of) = np.random.default_rng(seed), target
-    response = math.sqrt(r) * random.normal(size=(studies, n, 1))
-    error = math.sqrt(1 - r) * random.normal(size=(studies, n, k))
-    iccs = icc_consistency(response + error + random.normal(size=(1, 1, k)))
-    ends = [f_interval(float(icc), n, k) for icc in iccs]
-    return np.array(
-        [spearman_brown(end.high, of / k) - spearman_brown(end.low, of / k) for end in ends]
-    )
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_the_icc_with_the_mean_of_clinicians_is_that_of_a_large_study(k):
+    (large,) = raters(0.4, k, 1, 200_000)
+    z = (large - large.mean(axis=0)) / large.std(axis=0)
+    cov = np.cov(z[:, :-1].mean(axis=1), z[:, -1])
+    assert icc_with_mean(0.4, k) == pytest.approx(4 * cov[0, 1] / cov.sum(), abs=0.01)
+    assert single_of(icc_with_mean(0.4, k), k) == pytest.approx(0.4)
 
 
-@pytest.mark.parametrize("target", [(0.31, 2, 1), (0.5, 3, 2)])
-def test_the_widths_are_those_of_simulated_ratings(target):
-    single, columns, of = target
-    found, (mean, assured) = simulated_widths(target, 60, 2000), f_width(single, 60, columns, of)
-    assert found.mean() == pytest.approx(mean, rel=0.01)
-    assert np.quantile(found, 0.8) == pytest.approx(assured, rel=0.015)
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_widths_are_those_of_the_intervals_that_calibrate_computes(k):
+    scores = raters(0.4, k, 60, 80)
+    studies = SimulatedStudies(scores[:, :, :-1], scores[:, :, -1], np.ones((80, k), dtype=bool))
+    ends = [jackknife_interval(calibrated(one)) for one in scores]
+    widths = np.array([end.high - end.low for end in ends])
+
+    mean, assured = studies.widths(80, 0.8)
+
+    assert mean == pytest.approx(widths.mean(), rel=0.03)
+    assert assured == pytest.approx(np.quantile(widths, 0.8), rel=0.04)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "target", [(0.31, 2, 1), (0.5, 2, 1), (0.4, 3, 1), (0.43, 2, 2), (0.4, 3, 2)]
-)
+@pytest.mark.parametrize(("single", "k"), [(0.31, 1), (0.31, 2), (0.5, 2), (0.4, 3)])
 @pytest.mark.parametrize("width", [0.2, 0.3])
-def test_the_numbers_give_the_width_with_assurance(target, width):
-    single, columns, of = target
-    found = simulated_widths(target, exact_n(single, width, columns, of), 4000, seed=1)
-    assert np.mean(found <= width) >= 0.78
+def test_the_numbers_give_the_width_with_assurance_and_the_intervals_hold_the_truth(
+    single, k, width
+):
+    n = n_for_width(single, k, 0.0, width)
+    row = PlanRow("", single, k, k)
+    studies = SimulatedStudies.of(row, n, seed=1)
+    found = [jackknife_interval(calibrated(one)) for one in raters(single, k, 200, n, seed=1)]
+    widths = np.array([end.high - end.low for end in found])
+    truth = icc_with_mean(single, k)
+    assert np.mean(widths <= width) >= 0.72
+    assert studies.widths(n, 0.8)[1] == pytest.approx(width, rel=0.05)
+    assert np.mean([end.low <= truth <= end.high for end in found]) >= 0.9
 
 
-def test_a_narrower_interval_more_assurance_or_fewer_columns_take_more_responses():
-    few = exact_n(0.5, 0.3)
-    assert exact_n(0.5, 0.15) > 3 * few
-    assert exact_n(0.5, 0.3, assurance=0.95) > few
-    assert exact_n(0.5, 0.3, 4) < few
+def test_a_narrower_interval_more_assurance_or_a_ceiling_take_more_responses():
+    few = n_for_width(0.5, 2, 0.0, 0.3)
+    assert n_for_width(0.5, 2, 0.0, 0.15) > 2.5 * few
+    assert n_for_width(0.5, 2, 0.0, 0.3, assurance=0.95) > few
+    assert n_for_width(0.5, 2, 0.7, 0.3) > 1.3 * few
 
 
-def test_too_few_responses_have_no_width():
-    assert np.isnan(f_width(0.5, 3)).all()
+def test_of_very_many_responses_the_widths_fall_as_the_root_of_their_number():
+    row = PlanRow("", 0.4, 1, 1)
+    few, many = (SimulatedStudies.of(row, n, 0).widths(n, 0.8)[1] for n in (5000, 20_000))
+    assert many == pytest.approx(few / 2)
 
 
-@pytest.mark.parametrize("width", [0.0, -0.2, math.nan, math.inf])
-def test_a_width_that_is_none_is_refused(width):
-    with pytest.raises(BadInput, match="a width of"):
-        exact_n(0.5, width)
-
-
-@pytest.mark.parametrize("assurance", [0.4, 1.0])
-def test_an_assurance_that_is_none_is_refused(assurance):
-    with pytest.raises(BadInput, match="an assurance of"):
-        exact_n(0.5, 0.3, assurance=assurance)
+def test_a_plan_of_so_many_responses_has_their_widths():
+    (row,) = assumed_rows(PlanOptions(responses=100), None, 0.3)
+    assert row.n == 100
+    assert row.n_for_width > 150
+    assert 0.3 < row.width_expected < row.width_assured

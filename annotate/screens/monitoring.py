@@ -73,9 +73,7 @@ def show(engine: Engine, person: Person) -> None:
     first: Future[MonitoringAnswer] = worker.ask(person, engine, FIRST, question)
     details: Future[MonitoringBehind] = worker.ask(person, engine, THEN, question)
     with top:
-        answer = frame.computed(
-            first, "Agreement is being computed for each period, resample by resample"
-        )
+        answer = frame.computed(first, "Agreement is being computed for each period")
         if answer is not None:
             _answer(answer)
     with figures:

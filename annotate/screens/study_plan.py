@@ -9,8 +9,8 @@ from annotate import tables, worker
 from annotate.results import PlanAnswer, PlanQuestion
 from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
-from calibration.plan_values import PlanOptions
 from calibration.tables.spec import ICC_WORDS
+from calibration.values import PlanOptions
 from data import queries
 from data.person import Person
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calibration.notes import Note, Noted, note
-from calibration.tables.agreement import ICC_TO_THE_POINT
 from calibration.tables.numbers import PAGE, Typeface
 from calibration.tables.spec import (
     Column,
@@ -25,6 +24,9 @@ from calibration.tables.spec import (
 
 FALL = "Largest fall below the target over a window of the latest periods, in standard errors."
 SHIFT = "Mean of the latest scores minus mean of the first, in points."
+POINTS = "Mean of the clinicians' scores, in points; the SD is theirs too."
+RESHARED = "ICC now with the benchmarks' shares of then, where that rests on 10 responses or more."
+OPEN = "Not over: ratings may still be added. Left out: no ICC, or none with an error."
 PERIODS = TableSpec(
     "Agreement by period",
     "period",
@@ -40,9 +42,8 @@ PERIODS = TableSpec(
         icc_between("95 %", "low", "high"),
         number("Fall", "scan", help=FALL),
         number("Alarm at", "limit", wide=True, help="The fall at which an alarm is raised."),
-        Column("State", lambda row, _: _state(row), is_words=True),
+        Column("State", lambda row, _: _state(row), is_words=True, help=OPEN),
     ),
-    in_columns=frozenset({"scored_of", "few_of_period"}),
     named=str,
 )
 REPORTS = TableSpec(
@@ -70,17 +71,6 @@ JURORS = TableSpec(
 
 
 @dataclass(frozen=True)
-class MixLine(Noted):
-    """A figure in the baseline and now: a line of the table of the case mix. None: has none."""
-
-    figure: str
-    then: float | None
-    now: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
 class ComparedLine(Noted):
     """One item of two reports, as text."""
 
@@ -99,51 +89,51 @@ ANCHOR = TableSpec(
         signed("Shift", "shift", help=SHIFT),
         between("95 %", "low", "high"),
         probability("p, Holm", "p_holm", wide=True),
-        number("ICC(A,1)", "icc_one", wide=True, help=ICC_TO_THE_POINT),
+        count("Rated", "n_clinical", wide=True, help="By clinicians: what the ICCs are of."),
         number("ICC first", "icc_first"),
         number("ICC latest", "icc_latest"),
         icc_between("95 % of change", "change_low", "change_high", wide=True),
     ),
 )
+MIX = TableSpec(
+    "Case mix",
+    "now",
+    "Now",
+    (
+        number("Mean\nthen", "mean_baseline", help=POINTS),
+        number("Mean\nnow", "mean_now"),
+        number("SD\nthen", "sd_baseline"),
+        number("SD\nnow", "sd_now"),
+        number("ICC\nthen", "icc_baseline"),
+        number("ICC\nnow", "icc_now"),
+        icc_between("95 % of\nchange", "change_low", "change_high"),
+        number("Reweighted", "icc_reweighted", help=RESHARED),
+    ),
+    named=str,
+)
 
 
-def periods_table(
-    periods: Sequence[Any],
-    remarks: Iterable[Note] = (),
-    *,
-    title: str = "Agreement by period",
-    face: Typeface = PAGE,
-    narrow: bool = False,
-) -> Table:
-    """Return rows of `calibration.monitoring` as a table; `remarks` are on all."""
-    return _also(laid_out(PERIODS, periods, face, caption=title, narrow=narrow), remarks)
+def periods_table(found: Any, face: Typeface = PAGE, *, narrow: bool = False) -> Table:
+    """Return the periods of a `medjury.services.monitoring.Monitored`, with what holds of all."""
+    of = f"agreement by {found.options.every}, method {found.options.analysis.method}"
+    caption = f"{found.benchmark}: {of}"
+    return _also(
+        laid_out(PERIODS, found.periods, face, caption=caption, narrow=narrow), found.remarks
+    )
 
 
 def mix_table(mix: Any, face: Typeface = PAGE) -> Table:
-    """Return a case mix of `calibration.drift`, with the shares of several benchmarks below."""
-    columns = (
-        number(mix.baseline, "then"),
-        number(mix.now, "now"),
-        icc_between("95 % of change", "low", "high"),
-    )
-    spec = TableSpec(
-        "Case mix: were other responses rated?", "figure", "Figure", columns, named=str
-    )
+    """Return a case mix of `calibration.monitoring`, with the shares of several benchmarks below."""
     shares = (
         note(
             "share_of_benchmark",
-            "{benchmark}: {baseline:.0%} of responses then, {now:.0%} now ({n_now:response})",
-            **{name: one[name] for name in ("benchmark", "baseline", "now", "n_now")},
+            "{benchmark}: {baseline:.0%} of responses then, {now:.0%} now",
+            **one,
         )
         for one in (mix.shares if len(mix.shares) > 1 else ())
     )
-    lines = (
-        MixLine("Clinicians' mean, points", mix.mean_baseline, mix.mean_now),
-        MixLine("Clinicians' SD, points", mix.sd_baseline, mix.sd_now),
-        MixLine("ICC(C,2)", mix.icc_baseline, mix.icc_now, mix.change_low, mix.change_high),
-        MixLine("ICC with the baseline's shares", None, mix.icc_reweighted),
-    )
-    return _also(laid_out(spec, lines, face), (*shares, *mix.notes))
+    caption = f"Case mix of {mix.now} beside {mix.baseline}: were other responses rated?"
+    return _also(laid_out(MIX, [mix], face, caption=caption), shares)
 
 
 def comparison_table(lines: Sequence[ComparedLine], first: str, second: str) -> Table:
@@ -163,4 +153,6 @@ def _also(table: Table, notes: Iterable[Note]) -> Table:
 def _state(row: Any) -> str:
     if row.too_few:
         return "too few"
-    return "ALARM" if row.alarm else str(row.role).replace("watched", "")
+    if row.alarm:
+        return "ALARM"
+    return str(row.role).replace("watched", "") if row.over else "not over"

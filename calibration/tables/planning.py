@@ -5,10 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from calibration.notes import Noted, counted
-from calibration.plan_values import AIMS, EITHER, PanelSizeRow, PlanOptions, PlanRow
-from calibration.tables.numbers import TERMINAL, Typeface, fixed, interval, known
+from calibration.tables.numbers import TERMINAL, Typeface, fixed, interval
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
+from calibration.values import PlanOptions
 
+SCORES = Column(
+    "scores", lambda row, _: f"{row.ceiling * 100:.0f} % top" if row.ceiling else "normal"
+)
 PANEL_SIZES = TableSpec(
     "How reliable the mean of so many raters is, each kind among itself",
     "raters",
@@ -24,57 +27,49 @@ PANEL_SIZES = TableSpec(
 )
 
 
-def plan_table(rows: Sequence[PlanRow], options: PlanOptions, face: Typeface = TERMINAL) -> Table:
-    """Return the responses that each ICC takes."""
-    aim = AIMS[rows[0].icc_of]
+def plan_tables(
+    rows: Sequence[Any], options: PlanOptions, face: Typeface = TERMINAL
+) -> tuple[Table, ...]:
+    """Return the responses that each ICC takes, and at a margin what they show."""
+    share = f"{options.assurance * 100:g} %"
     spec = TableSpec(
-        f"Responses for a 95 % interval of the {aim}, {options.width:g} wide",
-        "scorer",
+        f"Responses for a 95 % interval of the jury's ICC(C,2), {options.width:g} wide",
+        "basis",
         "planned for",
         (
-            number("ICC(C,2)", "icc_of_two"),
+            number("ICC(C,2)", "icc"),
             number("single", "icc_single"),
-            count(f"n, {options.assurance * 100:g} %", "n_exact"),
+            SCORES,
+            count(f"n, {share}", "n_for_width"),
             count("n", "n"),
             number("width", "width_expected"),
         ),
+        named=str,
     )
-    named = [row.basis if row.scorer == EITHER else f"{row.scorer}, {row.basis}" for row in rows]
-    return laid_out(
-        spec, [replace(row, scorer=name) for row, name in zip(rows, named, strict=True)], face
-    )
+    first = {(row.basis, row.ceiling): row for row in reversed(rows)}
+    widths = laid_out(spec, [*reversed(first.values())], face)
+    return (widths, laid_out(AT_MARGIN, rows, face)) if options.margin else (widths,)
 
 
-def panel_size_table(rows: Sequence[PanelSizeRow], face: Typeface = TERMINAL) -> Table:
+def panel_size_table(rows: Sequence[Any], face: Typeface = TERMINAL) -> Table:
     """Return how reliable the mean of so many raters is."""
     named = [replace(row, raters=counted(row.number, row.raters[:-1])) for row in rows]
     return laid_out(PANEL_SIZES, named, face)
 
 
-def _percent(heading: str, field: str) -> Column:
-    def cell(row: Any, face: Typeface) -> str:
-        share = getattr(row, field)
-        return f"{share * 100:.0f} %" if known(share) else face.none
-
-    return Column(heading, cell)
-
-
 AT_MARGIN = TableSpec(
-    "How often an equal jury is shown no worse, for these clinicians and others like these",
+    "Share of studies that show an equal jury no worse, for these clinicians and others like these",
     "basis",
     "planned for",
     (
-        Column(
-            "scores",
-            lambda row, _: f"{row.ceiling * 100:.0f} % top" if row.ceiling else "normal",
-        ),
+        SCORES,
         Column(
             "read by",
             lambda row, _: f"{row.per_response} of {row.clinicians}",
         ),
         count("n", "n"),
-        _percent("these", "power"),
-        _percent("like these", "power_like_these"),
+        number("these", "power"),
+        number("like these", "power_like_these"),
         count("n for it", "n_for_power"),
     ),
     named=str,

@@ -128,28 +128,27 @@ def monitor(
         target=target,
     )
     engine = study_of(context, db)
-    with progress("resampling", 1.0) as at:
-        monitoring = monitored(engine, options, at)
+    with progress("computing", None):
+        monitoring = monitored(engine, options)
     say_unnoted(monitoring.unnoted)
     show_monitored(monitoring, STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to)
     if metrics_to is not None:
         write_openmetrics(openmetrics(monitoring), metrics_to)
     write_json(monitoring.to_json(), json_to)
-    if monitoring.has_fallen:
+    if monitoring.decision.kind == "fallen":
         raise typer.Exit(FALLEN)
 
 
 def show_monitored(monitoring: "Monitored", to: Path | None = None) -> None:
     """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
-    from calibration.drift import DRIFTS
+    from calibration.monitoring import DRIFTS
     from calibration.notes import sentence
     from calibration.tables.monitoring import ANCHOR, REPORTS, mix_table, periods_table
     from calibration.tables.numbers import TERMINAL
 
     show_decision(monitoring.decision, to)
     say(f"jury: {', '.join(monitoring.jury)}", to)
-    rows, title = (monitoring.periods, monitoring.remarks), monitoring.title
-    show_table(fitting(partial(periods_table, *rows, title=title, face=TERMINAL), to), to)
+    show_table(fitting(partial(periods_table, monitoring, TERMINAL), to), to)
     if monitoring.anchor:
         show_fitted(ANCHOR, monitoring.anchor, ANCHOR.caption, to)
     if monitoring.mix:
@@ -247,7 +246,7 @@ def _families(monitoring: "Monitored") -> Iterable[Gauge]:
             ("fall", "Largest fall below the target, in standard errors.", newest.scan),
             ("fall_limit", "Fall that raises an alarm.", newest.limit),
             ("alarm", "1 if a fall has reached its limit.", bool(monitoring.below)),
-            ("fallen", "1 if agreement has fallen.", monitoring.has_fallen),
+            ("fallen", "1 if agreement has fallen.", monitoring.decision.kind == "fallen"),
             (
                 "judged",
                 "0 if the ICC is undefined and nothing can be said.",

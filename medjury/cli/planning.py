@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibration.plan_values import PlanOptions
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, PlanOptions
 from data.errors import BadInput
 from medjury.cli.files import write_json
 from medjury.cli.options import (
@@ -143,16 +142,12 @@ def _check(options: PlanOptions) -> None:
 
 
 def _show(plan: "StudyPlan", json_to: Path | None) -> None:
-    """Print the two tables of a plan, then its sentences, which tell the tables' notes too."""
-    from calibration.tables.numbers import TERMINAL
-    from calibration.tables.planning import AT_MARGIN, panel_size_table, plan_table
-    from calibration.tables.spec import laid_out
+    """Print the tables of a plan, then its sentences, which tell the tables' notes too."""
+    from calibration.tables.planning import panel_size_table, plan_tables
 
     say_unnoted(plan.unnoted)
-    show_table(plan_table(plan.rows, plan.options), json_to, notes=False)
-    say("", json_to)
-    if plan.non_inferiority:
-        show_table(laid_out(AT_MARGIN, plan.non_inferiority, TERMINAL), json_to, notes=False)
+    for table in plan_tables(plan.rows, plan.options):
+        show_table(table, json_to, notes=False)
         say("", json_to)
     show_table(panel_size_table(plan.reliability), json_to)
     say("", json_to)

@@ -5,32 +5,29 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.crossed import clinicians_mixed_model, crossed_model
-from calibration.icc import spearman_brown
 from calibration.json_values import json_value
-from calibration.plan_values import (
-    NonInferiorityRow,
-    PanelSizeRow,
-    Pilot,
-    PlanOptions,
-    PlanRow,
-)
 from calibration.planning import (
+    Pilot,
+    PlanRow,
     assumed_rows,
-    clinicians_reliability,
-    jury_reliability,
-    non_inferiority_rows,
     pilot_rows,
     protocol,
-    share_at_top,
 )
-from calibration.reliability import assumed_panel_sizes, panel_sizes
-from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
+from calibration.reliability import (
+    PanelSizeRow,
+    assumed_panel_sizes,
+    panel_sizes,
+    reliability_rows,
+)
+from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
-from calibration.values import AnalysisOptions
+from calibration.table import scope_rows
+from calibration.values import AnalysisOptions, PlanOptions
 from data.errors import BadInput
 from data.queries.export import READINGS, reading_rows
 from data.schema import State
@@ -46,21 +43,16 @@ class StudyPlan:
     Attributes
     ----------
     options : what was asked for, with the minutes that a pilot measured
-    icc, single : what was assumed; None where a pilot tells
     pilot : what a study's ratings say, or None
-    rows : responses for a width
-    non_inferiority : what they show at a margin, where one is asked for
+    rows : designs, and what they show
     reliability : of the mean of 1 to 6 clinicians, and of as many of a pilot's jurors
     told : sentences for a protocol, those of the pilot's record last
     unnoted : why the pilot's jury is not in the ledger, or ""
     """
 
     options: PlanOptions
-    icc: float | None
-    single: float | None
     pilot: Pilot | None
     rows: list[PlanRow]
-    non_inferiority: list[NonInferiorityRow]
     reliability: list[PanelSizeRow]
     told: tuple[str, ...]
     unnoted: str = ""
@@ -70,12 +62,10 @@ def plan_from_assumption(
     options: PlanOptions, icc: float | None = None, single: float | None = None
 ) -> StudyPlan:
     """Return a plan from an assumed ICC(C,2), or that of a single rater; no study is needed."""
-    rows = assumed_rows(icc, single, options)
-    at_margin = non_inferiority_rows(rows, options)
-    one = spearman_brown(icc or 0.0, 1 / 2) if single is None else single
-    told = tuple(protocol(rows, options, at_margin=at_margin))
-    sizes = assumed_panel_sizes(one)
-    return StudyPlan(options, icc, single, None, rows, at_margin, sizes, told)
+    with threadpool_limits(1):
+        rows = assumed_rows(options, icc, single)
+    sizes = assumed_panel_sizes(rows[0].icc_single)
+    return StudyPlan(options, None, rows, sizes, tuple(protocol(rows, options)))
 
 
 def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> StudyPlan:
@@ -97,36 +87,37 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     scores = scores_of(engine)
     if analysis.jurors:
         scores = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
-    jury = tuple(analysis.jurors or all_jurors(scores))
-    scope = _scope(scores, jury, analysis)
+    jurors = tuple(analysis.jurors or all_jurors(scores))
+    scope = _scope(scores, jurors, analysis)
+    minutes, timed = _minutes(engine)
+    options = replace(options, minutes=options.minutes or minutes)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        of_clinicians, of_jury = clinicians_reliability(scope), jury_reliability(scope)
-    minutes, top = _minutes(engine), share_at_top(scope)
-    pilot = Pilot(scope.name, jury, of_clinicians, of_jury, *minutes, tuple(steered(engine)), top)
-    if options.minutes is None:
-        options = replace(options, minutes=pilot.minutes)
-    rows = pilot_rows(pilot, options)
-    at_margin = non_inferiority_rows(rows, options, pilot.top)
+        (clinicians,) = (row for row in reliability_rows(scope) if row.form == "ICC(C,1)")
+        jury = next((row for row in scope_rows(scope) if row.scorer == "jury"), None)
+        given = scope.grid.composites[:, scope.grid.of_kind("clinician")]
+        told, top = (
+            tuple(steered(engine)),
+            (given == np.nanmax(given)).sum() / np.isfinite(given).sum(),
+        )
+        pilot = Pilot(scope.name, jurors, clinicians, jury, minutes, timed, told, float(top))
+        rows = pilot_rows(pilot, options)
     sizes = panel_sizes("clinicians", clinicians_mixed_model(scope.grid))
     if len(scope.jurors) > 1:
         of_jurors = scope.grid.composites[:, scope.grid.of_kind("juror")]
         sizes += panel_sizes("jurors", crossed_model(of_jurors))
-    told = *protocol(rows, options, pilot, at_margin), *pilot.told
     unnoted = ""
-    if jury:
-        row = AgreementRow(scope.name, "jury", icc=of_jury.icc, n_responses=of_jury.n_responses)
-        looked = Looked(jury, len(jury), "", "paper", "")
-        unnoted = looked.remember(engine, [row], (), scores.ratings)
-    return StudyPlan(options, None, None, pilot, rows, at_margin, sizes, told, unnoted)
+    if jury is not None:
+        looked = Looked(jurors, len(jurors), "", "paper", "")
+        unnoted = looked.remember(engine, [jury], (), scores.ratings)
+    sentences = *protocol(rows, options, pilot), *told
+    return StudyPlan(options, pilot, rows, sizes, sentences, unnoted)
 
 
 def to_json(plan: StudyPlan) -> dict[str, Any]:
     """Return the plan as `study plan --json` has it; what is undefined becomes None."""
-    assumption = {"icc": plan.icc, "single_icc": plan.single}
     return {
-        "assumed": assumption | {"pilot": json_value(plan.pilot)} | json_value(plan.options),
+        "assumed": {"pilot": json_value(plan.pilot)} | json_value(plan.options),
         "rows": json_value(plan.rows),
-        "non_inferiority": json_value(plan.non_inferiority),
         "reliability": json_value(plan.reliability),
         "sentences": list(plan.told),
     }

@@ -149,7 +149,7 @@ def row(place, icc, n=20, *, se=NAN, boot=(NAN, NAN), **other):
         "icc": icc,
         "low": boot[0],
         "high": boot[1],
-        "fisher_z": finite_z(icc),
+        "fisher_z": float(finite_z(icc)),
         "se": independent_se(n) if np.isnan(se) else se,
         "n_responses": n,
         "n_instances": n,

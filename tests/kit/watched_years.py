@@ -8,8 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from calibration.monitoring import PeriodRow, fisher_error, period_iccs, period_rows, watch
+from calibration.intervals import jackknife_error, left_out
+from calibration.monitoring import PeriodRow, finite_z, period_rows, watch
 from calibration.values import MonitoringOptions
+from calibration.weighted import scorer_iccs
 from kit.scores import scope_of, watching
 
 MARKS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -58,8 +60,9 @@ class Plan:
             return watching(target=self.icc)
         r = np.full(self.report, latent(self.marks, self.icc))
         scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
-        whole = period_iccs(scope, scope.jury, np.ones(self.report, dtype=bool))
-        return watching(target=float(whole[0]), target_se=fisher_error(whole))
+        weights = left_out(scope.grid.n_clusters)
+        whole = scorer_iccs(scope.grid, [scope.jury], "paper", weights)[:, 0]
+        return watching(target=float(whole[0]), target_se=jackknife_error(finite_z(whole)))
 
 
 @lru_cache
