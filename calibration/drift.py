@@ -22,9 +22,9 @@ from calibration.icc import UNDEFINED, Interval
 from calibration.intervals import fisher_z, icc_difference, left_out
 from calibration.notes import Noted, note, noted, undefined
 from calibration.rating_matrix import mean_of_given, required_criteria
+from calibration.reliability import icc_one
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers, RubricShape, Scores
-from calibration.test_retest import icc_one
 from calibration.values import NAN
 from calibration.weighted import scorer_iccs, weighted_icc
 

@@ -35,6 +35,7 @@ from calibration.intervals import icc_difference, jackknife_error, jackknife_int
 from calibration.notes import Figures, Note, filled, note, noted, quoted, told, undefined
 from calibration.other_measures import spearman as spearman_of
 from calibration.protocol import Protocol
+from calibration.reliability import intra_rater_row
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
@@ -45,7 +46,6 @@ from calibration.scope import (
 )
 from calibration.scores import Array, Flags, Scores, scores_of_table
 from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE
-from calibration.test_retest import intra_rater_row
 from calibration.values import COMBINED, NAN, AnalysisOptions, Method
 from calibration.verdict import JuryClaim, decisions
 from calibration.weighted import scorer_iccs
