@@ -195,14 +195,16 @@ def reliability_intervals(
 ) -> tuple[Interval, Interval]:
     """Return approximate intervals of ICC(C,1), and of ICC(A,1) over random raters.
 
-    Those of a complete table at the mean squares that the variances make with as many of the ratings
-    (n, raters) a response, and a rater, as tell them apart: the exact F interval, and that of
-    `icc.agreement_interval`. In simulated studies with two thirds of the ratings missing they hold
-    the truth in 93 to 98 %. NaN without degrees of freedom or without error.
+    Those of a complete table, the exact F interval and that of `icc.agreement_interval`, at the
+    mean squares that the variances make with as many of the ratings (n, raters) a rater, and (as
+    their harmonic mean) a response, as tell them apart. In simulated studies of 40 to 300 responses
+    with 2, or from 1 to 6, of 3 to 12 raters each, they hold the truth in 94 to 97 %. NaN without
+    degrees of freedom or without error.
 
     References
     ----------
-    McGraw & Wong (1996), Psychological Methods 1, 30, table 7.
+    McGraw & Wong (1996), Psychological Methods 1, 30, table 7. Thomas & Hultquist (1978), Annals of
+    Statistics 6, 582: the harmonic mean.
     """
     is_rated = ~np.isnan(scores)
     ratings = int(is_rated.sum())
@@ -210,7 +212,10 @@ def reliability_intervals(
     freedom = responses - 1, raters - 1, ratings - responses - raters + 1
     if min(freedom) < 1 or not model.residual > 0:
         return UNDEFINED, UNDEFINED
-    k, n = (ratings - raters) / freedom[0], (ratings - responses) / freedom[1]
+    number = is_rated.sum(axis=1)
+    harmonic = responses / (1 / number[number > 0]).sum()
+    k = harmonic * responses * (ratings - raters) / (freedom[0] * ratings)
+    n = (ratings - responses) / freedom[1]
     error = model.residual
     squares = k * model.response + error, n * model.rater + error, error
     upper, ratio = (1 + confidence) / 2, squares[0] / error
