@@ -27,8 +27,8 @@ from calibration.columns import (
     unscaled,
     why_no_icc,
 )
-from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
+from calibration.data_quality import same_scores_given
 from calibration.decision import Decision
 from calibration.icc import UNDEFINED, Interval, f_interval
 from calibration.intervals import icc_difference, jackknife_error, jackknife_interval, left_out
