@@ -51,7 +51,7 @@ def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
     for scorer, panel in scorers_once(scope).items():
         present, own = panel.present(grid), grid.columns(panel.members)
         given, incomplete = int(present.sum()), int((~present & is_seen[:, own].all(axis=1)).sum())
-        made_up = remarks.simulated(scope.simulated & {*panel.members})
+        made_up = remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians})
         counts = n, given, n - given, n - given - incomplete, incomplete
         notes = noted(remarks.coverage(given, n, 0, n), made_up)
         rows.append(MissingRow(scope.name, scorer, *counts, notes=notes))

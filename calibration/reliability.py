@@ -189,7 +189,8 @@ def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
         single = own.unstack(READING)
         given = single.groupby(ITEM[:2]).agg(["mean", "count"]).stack(READING, future_stack=True)
         given = given[given["count"] > 0]
-        needed = given.index.get_level_values("benchmark").map(lambda one: len(required[one]))
+        benchmarks = given.index.get_level_values("benchmark").astype(str)
+        needed = benchmarks.map(lambda one: len(required[one]))
         complete = given.loc[given["count"] == needed, "mean"]
         table = complete.unstack(READING).to_numpy(dtype=np.float64)
         number = (~np.isnan(table)).sum(axis=1)
