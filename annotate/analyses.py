@@ -234,9 +234,7 @@ def models_costs(engine: Engine, request: CostsRequest) -> dict[str, float]:
 def monitoring(engine: Engine, options: MonitoringOptions) -> MonitoringAnswer:
     """Return the decision, the charts, and the table of periods."""
     found = _monitored(engine, options)
-    return MonitoringAnswer(
-        found.decision, _periods_chart(found), periods_table(found), found.jury
-    )
+    return MonitoringAnswer(found.decision, _periods_chart(found), periods_table(found), found.jury)
 
 
 def monitoring_details(engine: Engine, options: MonitoringOptions) -> MonitoringBehind:

@@ -1,23 +1,22 @@
-"""Data quality: scores over the scale, ceilings and floors, and which scores are missing."""
+"""Data quality: scores over the scale, which are missing, and who gives one score to all."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.columns import PanelColumns, column_icc, columns, why_no_icc
 from calibration.notes import Figures, Note, Noted, filled, note, noted, quoted, undefined
 from calibration.other_measures import juror_names, scorers_once
 from calibration.rating_matrix import FLAT, required_criteria
 from calibration.scope import Scope
-from calibration.scores import Array, Flags, RubricShape, Scores
+from calibration.scores import Array, RubricShape, Scores
 from calibration.shared_notes import DIFFERENT_SCALES, NOTHING_SCORED
-from calibration.values import NAN
+from calibration.values import COMBINED, NAN
 
 APART = 2.0  # points between a scorer and the clinicians' mean that count as far apart
-CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
+LEAST_ALIKE = 5  # responses: fewer may well deserve the same score
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,7 @@ class MissingRow(Noted):
 
     n_responses : the analysed set; n_scored : those with the scorer's composite; n_missing =
     n_no_rating + n_incomplete : the others. A missing response is incomplete if every juror without
-    a composite gave some score on it, else without rating. icc : as in the agreement table; NaN
-    with a note where it does not exist.
+    a composite gave some score on it, else without rating.
     """
 
     benchmark: str
@@ -37,46 +35,27 @@ class MissingRow(Noted):
     n_missing: int
     n_no_rating: int
     n_incomplete: int
-    icc: float
 
 
 def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
     """Count what each scorer of a scope did not score."""
-    grid = scope.grid
+    grid, n = scope.grid, len(scope.grid.responses)
     scored = scores.ratings.dropna(subset=["score"])
     pairs = scored[["response_id", "rater"]].drop_duplicates()
     row = pd.Index(grid.responses).get_indexer(pd.Index(pairs["response_id"]))
     column = pd.Index(grid.raters).get_indexer(pd.Index(pairs["rater"]))
     in_grid = (row >= 0) & (column >= 0)
-    is_seen = np.zeros(grid.composites.shape, dtype=np.bool_)
+    is_seen = ~np.isnan(grid.composites)
     is_seen[row[in_grid], column[in_grid]] = True
-    return [
-        _missing_row(scope, scorer, panel, is_seen) for scorer, panel in scorers_once(scope).items()
-    ]
-
-
-def _missing_row(scope: Scope, scorer: str, panel: PanelColumns, is_seen: Flags) -> MissingRow:
-    grid, method = scope.grid, scope.options.method
-    present, own = panel.present(grid), grid.columns(panel.members)
-    lacking = np.isnan(grid.composites[:, own])
-    incomplete = ~present & (is_seen[:, own] | ~lacking).all(axis=1)
-    pair = columns(grid, panel, method)
-    x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-    return MissingRow(
-        benchmark=scope.name,
-        scorer=scorer,
-        n_responses=len(present),
-        n_scored=int(present.sum()),
-        n_missing=int((~present).sum()),
-        n_no_rating=int((~present & ~incomplete).sum()),
-        n_incomplete=int(incomplete.sum()),
-        icc=column_icc(x, y, method),
-        notes=noted(
-            remarks.coverage(int(present.sum()), len(present), 0, len(present)),
-            why_no_icc(grid, panel, method, (x, y)),
-            remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
-        ),
-    )
+    rows = []
+    for scorer, panel in scorers_once(scope).items():
+        present, own = panel.present(grid), grid.columns(panel.members)
+        given, incomplete = int(present.sum()), int((~present & is_seen[:, own].all(axis=1)).sum())
+        made_up = remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians})
+        counts = n, given, n - given, n - given - incomplete, incomplete
+        notes = noted(remarks.coverage(given, n, 0, n), made_up)
+        rows.append(MissingRow(scope.name, scorer, *counts, notes=notes))
+    return rows
 
 
 @dataclass(frozen=True)
@@ -118,8 +97,7 @@ def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
         scored it. `mean` and `sd` (n - 1) in points; `at_top` is the share that is exactly the
         scale's upper end, 0 to 1; `apart` is of responses that both scored, a rater's readings of
         one averaged first. NaN where there is no score (sd: fewer than two), or the
-        criterion's scale differs between benchmarks. The note says where 80 % or more are at
-        one end, and names who gave one score only (twice or more).
+        criterion's scale differs between benchmarks.
     """
     table, required = scores.ratings, required_criteria(scores.rubrics, scope.options.criterion)
     in_scope = table["response_id"].isin(scope.grid.responses) & (
@@ -199,56 +177,82 @@ def _distribution_row(
         return DistributionRow(*about, counts={}, notes=(why,))
     low, high = scales.pop()
     counts = at_points(values, low, high)
-    at_top, at_bottom = (counts[str(end)] / len(values) for end in (high, low))
     raters = set(scope.jurors) if rater == "jury" else set(part["rater"])
-    named = {"rater": rater, "criterion": criterion}
     return DistributionRow(
         *about,
         mean=float(values.mean()),
         sd=float(values.std(ddof=1)) if len(values) > 1 else NAN,
         counts=counts,
-        at_top=at_top,
-        notes=noted(
-            note("ceiling", _ceiling, **named, share=at_top, end=high)
-            if at_top >= CEILING
-            else None,
-            note("floor", _floor, **named, share=at_bottom, end=low)
-            if at_bottom >= CEILING
-            else None,
-            _unvaried(part),
-            remarks.simulated(scope.simulated & raters),
-        ),
+        at_top=counts[str(high)] / len(values),
+        notes=noted(remarks.simulated(scope.simulated & raters)),
     )
 
 
-def _at_end(figures: Figures) -> str:
-    whose = {
-        "clinicians": "the clinicians' {criterion} scores",
-        "jury": "the jury's {criterion} means",
-    }
-    own = whose.get(figures["rater"], "{rater:scorer}'s {criterion} scores")
-    return filled(f"{{share:.0%}} of {own} are exactly {{end}}", figures)
+def same_scores_given(
+    scores: Scores, jurors: Sequence[str], criterion: str | None = None
+) -> dict[str, tuple[Note, ...]]:
+    """Return notes on who gave every response of a benchmark one and the same score.
+
+    Parameters
+    ----------
+    scores : Scores
+    jurors : who sits on the jury
+    criterion : the only one that is analysed, or None
+
+    Returns
+    -------
+    benchmark, or "combined" -> notes
+        First the jurors who tell no response from another on any criterion, then for each
+        criterion those who do not on it, "the clinicians" where all of them gave one score.
+        Of at least `LEAST_ALIKE` responses that a clinician scored.
+    """
+    criteria = [*dict.fromkeys(c for shape in scores.rubrics.values() for c in shape.criteria)]
+    known = [(name, one) for name, shape in scores.rubrics.items() for one in shape.criteria]
+    table = scores.ratings[scores.ratings["score"].notna()]
+    table = table[pd.MultiIndex.from_frame(table[["benchmark", "criterion"]]).isin(known)]
+    clinical = table["kind"] == "clinician"
+    of_jury = (table["kind"] == "juror") & table["rater"].isin([*jurors])
+    is_rated = table["response_id"].isin(table.loc[clinical, "response_id"])
+    read = table.assign(by=table["rater"].astype(object).mask(clinical, "the clinicians"))
+    read = read[(clinical | of_jury) & is_rated]
+    wanted = [name for name in criteria if criterion in (None, name)]
+    found = {name: read[read["benchmark"] == name] for name in scores.benchmarks}
+    found |= {COMBINED: read} if len(scores.benchmarks) > 1 else {}
+    return {name: tuple(_alike(own, jurors, wanted)) for name, own in found.items()}
 
 
-def _ceiling(figures: Figures) -> str:
-    return f"{_at_end(figures)}: a ceiling"
+def _alike(read: pd.DataFrame, jurors: Sequence[str], criteria: Sequence[str]) -> Iterator[Note]:
+    by = ["criterion", "by", "rater", "response_id"]
+    means = read.groupby(by, observed=True)["score"].mean().reset_index()
+    given = means.groupby(["criterion", "by"], observed=True)
+    ends = given["score"].agg(["min", "max"])
+    is_flat = ends["max"] - ends["min"] <= FLAT * ends.abs().max(axis=1)
+    is_one = (given["response_id"].nunique() >= LEAST_ALIKE) & is_flat
+    flat, scored = {*is_one[is_one].index}, {*is_one.index}
+    criteria = [name for name in criteria if (name, "the clinicians") in scored]
+    everywhere = [who for who in jurors if criteria and all((one, who) in flat for one in criteria)]
+    if everywhere:
+        yield note("same_everywhere", _same_everywhere, raters=everywhere)
+    for name in criteria:
+        left = [who for who in ("the clinicians", *jurors) if who not in everywhere]
+        if raters := [who for who in left if (name, who) in flat]:
+            yield note("same_on_criterion", _same_on_criterion, raters=raters, criterion=name)
 
 
-def _floor(figures: Figures) -> str:
-    return f"{_at_end(figures)}: a floor"
-
-
-def _unvaried(part: pd.DataFrame) -> Note | None:
-    """Note the raters who gave the same score every time, with the score and how often."""
-    by_rater = part.groupby("rater")["score"].agg(["min", "max", "count"])
-    is_flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
-    always = by_rater[is_flat & (by_rater["count"] > 1)]
-    raters = [(str(name), *own) for name, *own in always[["min", "count"]].itertuples()]
-    return note("unvaried", _unvaried_words, raters=raters) if raters else None
-
-
-def _unvaried_words(figures: Figures) -> str:
-    raters = (
-        f"{quoted(name)} (all {count} are {score:g})" for name, score, count in figures["raters"]
+def _same_everywhere(figures: Figures) -> str:
+    which = "it tells" if len(figures["raters"]) == 1 else "they tell"
+    return (
+        f"{_givers(figures)} gave every response the same scores: {which} no response from another"
     )
-    return f"no variance: {', '.join(raters)}"
+
+
+def _same_on_criterion(figures: Figures) -> str:
+    return (
+        f"{_givers(figures)} {filled('gave every response the same score on {criterion}', figures)}"
+    )
+
+
+def _givers(figures: Figures) -> str:
+    return " and ".join(
+        name if name == "the clinicians" else f"juror {quoted(name)}" for name in figures["raters"]
+    )

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from calibration.chance_corrected import chance_rows
 from calibration.data_quality import distribution_rows, missing_rows
 from calibration.differences import difference_rows
-from calibration.juror_value import value_rows
 from calibration.notes import Noted
 from calibration.other_measures import secondary_rows
-from calibration.raters import length_rows, self_preference_rows, severity_rows
-from calibration.reliability import ReliabilityRow
+from calibration.raters import length_rows, self_preference_rows, severity_rows, value_rows
+from calibration.reliability import ReliabilityRow, test_retest_rows
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
-from calibration.test_retest import test_retest_rows
 from calibration.values import AnalysisOptions
 
 Details = dict[str, list[Noted]]

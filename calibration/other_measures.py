@@ -1,7 +1,7 @@
 """Each scorer beside its ICC: rank correlation, and difference in points of the scale."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -147,40 +147,31 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
 
 
 def _row(scope: Scope, scorer: str, panel: PanelColumns, reason: Note | None) -> SecondaryRow:
-    row = SecondaryRow(scope.name, scorer, notes=noted(reason))
-    if scorer.startswith("metric:"):
-        row = replace(
-            row, bias=None, bias_low=None, bias_high=None, limits_low=None, limits_high=None
-        )
+    is_metric = scorer.startswith("metric:")
+    none: float | None = None if is_metric else NAN
+    points = none, none, none, none, none
     if reason:
-        return row
+        return SecondaryRow(scope.name, scorer, NAN, *points, notes=(reason,))
     grid, analysed = scope.grid, len(scope.grid.responses)
     raw, present = columns(grid, panel, "published"), int(panel.present(grid).sum())
-    n, notes = int(raw.both.sum()), list[Note]()
+    n, notes = int(raw.both.sum()), list[Note | None]()
     rho, of_ranks = _order(scope, panel, n)
-    if scorer.startswith("metric:"):
-        notes = [note(*ONLY_ORDER)]
+    if is_metric:
+        notes = [note(*ONLY_ORDER), *of_ranks]
     elif n >= LEAST_RESPONSES:
         bias, ends, limits = bland_altman(raw.scorer - raw.clinicians, grid.clusters)
-        row = replace(
-            row,
-            bias=bias,
-            bias_low=ends.low,
-            bias_high=ends.high,
-            limits_low=limits.low,
-            limits_high=limits.high,
-        )
-        shared = n > grid.instances(raw.both)
-        notes = [*noted(remarks.few_instances(grid.instances(raw.both)) if shared else None)]
+        points = bias, ends.low, ends.high, limits.low, limits.high
+        instances = grid.instances(raw.both)
+        notes = [remarks.few_instances(instances) if n > instances else None, *of_ranks]
     else:
-        notes = [*noted(why_undefined(raw.clinicians[raw.both], raw.scorer[raw.both]))]
-        of_ranks = []
+        notes = [why_undefined(raw.clinicians[raw.both], raw.scorer[raw.both])]
     said = noted(
         remarks.coverage(present, analysed, present, analysed),
         remarks.fewer_jurors(panel.needed, len(panel.members)),
         remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
+        *notes,
     )
-    return replace(row, spearman=rho, n=n, notes=(*said, *notes, *of_ranks))
+    return SecondaryRow(scope.name, scorer, rho, *points, n, notes=said)
 
 
 def _order(scope: Scope, panel: PanelColumns, n: int) -> tuple[float, list[Note]]:

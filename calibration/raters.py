@@ -1,24 +1,51 @@
-"""Raters one by one: leniency, points for the juror's own model family, and points for length."""
+"""Raters one by one: leniency, points for the own model family and for length, and what a juror adds."""
 
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibration import remarks
 from calibration.clustered_intervals import clustered_mean
-from calibration.icc import UNDEFINED, Interval
-from calibration.notes import Figures, Note, Noted, filled, note, noted, undefined
+from calibration.columns import PanelColumns, column_icc, columns, single_rater
+from calibration.differences import DifferenceRow, paired_rows
+from calibration.intervals import Difference
+from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.other_measures import juror_names
-from calibration.rating_matrix import FLAT, mean_of_given
+from calibration.rating_matrix import FLAT, mean_of_given, without_variance
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN
 
 LEAST_INSTANCES = 5  # of either authorship, or of a slope: the SE from fewer is a guess
 ESTIMABLE = 1e-8  # the share of a coefficient that may lie in what the data do not determine
-FLAT_RESIDUAL = 1e-12  # an SE below this share of the spread is a fit without a residual
+
+
+def least_squares(y: Array, design: Array, clusters: Integers) -> list[Difference]:
+    """Regress y (n,) on a design (n, c) with a constant, errors robust to clusters (instances).
+
+    Returns
+    -------
+    list of Difference
+        Each coefficient with its 95 % interval and two-sided p, by t with instances - 1 degrees of
+        freedom. Neither where nothing is left over.
+
+    References
+    ----------
+    Cameron & Miller (2015), Journal of Human Resources 50, 317 (cluster-robust SE).
+    """
+    from statsmodels.regression.linear_model import OLS
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of coefficients that are not clear
+        fitted = OLS(y, design, hasconst=True).fit(
+            "pinv", "cluster", {"groups": clusters}, use_t=True
+        )
+        figures = np.column_stack([fitted.params, fitted.conf_int(), fitted.pvalues])
+        is_flat = ~(fitted.bse > FLAT * max(np.abs(y).max(), 1.0))
+    figures[is_flat, 1:] = NAN
+    return [Difference(*row) for row in figures.tolist()]
 
 
 @dataclass(frozen=True)
@@ -26,7 +53,7 @@ class SeverityRow(Noted):
     """How lenient one rater is on one benchmark.
 
     `severity` is in points above the mean of the other raters, below 0 where the rater is stricter,
-    with its 95 % bootstrap interval; `n` responses that the rater and another one rated.
+    with its 95 % interval over instances; `n` responses that the rater and another one rated.
     """
 
     benchmark: str
@@ -68,16 +95,9 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
 
 
 def distances(composites: Array) -> Array:
-    """Return each composite minus the mean of the other raters of its response.
+    """Return each composite (n, raters) minus the mean of the other raters of its response.
 
-    Parameters
-    ----------
-    composites : shape (n, raters), NaN where missing
-
-    Returns
-    -------
-    shape (n, raters)
-        NaN where the rater, or every other rater, has none.
+    NaN where the rater, or every other rater, has none.
     """
     number = (~np.isnan(composites)).sum(axis=1, keepdims=True)
     total = np.nansum(composites, axis=1, keepdims=True)
@@ -112,22 +132,14 @@ class SelfPreferenceRow(Noted):
     p: float = NAN
 
 
-@dataclass(frozen=True)
-class BiasEstimate:
-    """A bias in points with its 95 % interval and p value; `reason`: why it is undefined."""
-
-    points: float = NAN
-    ends: Interval = UNDEFINED
-    p: float = NAN
-    reason: Note | None = None
-
-
 def self_preference_rows(
     scope: Scope, families: Mapping[str, str], authors: Mapping[str, str] | None
 ) -> list[SelfPreferenceRow]:
     """Return how many points each juror adds to responses by its own model family.
 
-    Of raw composites under both methods; see `preferences`.
+    Of raw composites under both methods; see `preferences`. NaN with a reason if fewer than 5
+    instances have own-family responses, or other ones, or if the data cannot tell the preferences
+    apart: two jurors, say, and every response by one of their two families.
 
     Parameters
     ----------
@@ -136,15 +148,15 @@ def self_preference_rows(
     authors : response_id to model family; absent where unknown; None while the study is blind
     """
     no_family = undefined("no_family", "imported, no family is stored: --panel names families")
+    named = [(name, families.get(name, "")) for name in scope.jurors]
     if authors is None:
         blind = undefined("after_unblinding", "known after unblinding")
         return [
             SelfPreferenceRow(scope.name, juror, family, notes=(blind if family else no_family,))
-            for juror in scope.jurors
-            for family in [families.get(juror, "")]
+            for juror, family in named
         ]
     grid = scope.grid
-    family = np.array([families.get(name, "") for name in scope.jurors], dtype=object)
+    family = np.array([one for _, one in named], dtype=object)
     author = np.array([authors.get(name, "") for name in grid.responses], dtype=object)
     jurors = grid.composites[:, grid.columns(scope.jurors)]
     clinicians = mean_of_given(grid.composites[:, grid.of_kind("clinician")])
@@ -152,34 +164,41 @@ def self_preference_rows(
     is_scored = ~np.isnan(jurors)
     compared = is_scored & ((is_scored.sum(axis=1) > 1) & ~np.isnan(clinicians))[:, None]
     used = compared & (author != "")[:, None]
-    estimates = preferences(jurors, clinicians, is_own, used, grid.clusters)
+    reasons = [
+        _too_few(used[:, place], is_own[:, place], grid.clusters) if one else no_family
+        for place, one in enumerate(family)
+    ]
+    found = [Difference()] * len(family)
+    if not all(reasons):
+        found, clear = preferences(jurors, clinicians, is_own, used, grid.clusters)
+        apart = undefined("not_estimable", "the data cannot tell the jurors' preferences apart")
+        reasons = [why or (None if one else apart) for why, one in zip(reasons, clear, strict=True)]
     rows = []
-    for place, estimate in enumerate(estimates):
-        own, unknown = is_own[:, place], int((compared & ~used)[:, place].sum())
+    for place, ((juror, own_family), reason) in enumerate(zip(named, reasons, strict=True)):
+        rated, own = used[:, place], is_own[:, place]
+        unknown, one = int((compared[:, place] & ~rated).sum()), found[place]
         notes = noted(
-            estimate.reason if family[place] else no_family,
-            note(
-                "unknown_family",
-                "{responses:response} by an unknown family left out",
-                responses=unknown,
-            )
-            if unknown
-            else None,
-            None if estimate.reason else remarks.few_instances(grid.instances(used[:, place])),
+            reason,
+            _left_out("unknown_family", "by an unknown family", unknown),
+            None if reason else remarks.few_instances(grid.instances(rated)),
             remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians}),
         )
-        counts = int((used[:, place] & own).sum()), int((used[:, place] & ~own).sum()), unknown
-        about = scope.name, scope.jurors[place], str(family[place])
-        ends = estimate.ends.low, estimate.ends.high
+        counts = int((rated & own).sum()), int((rated & ~own).sum()), unknown
+        figures = (NAN,) * 4 if reason else (one.value, one.low, one.high, one.p)
         rows.append(
-            SelfPreferenceRow(*about, *counts, estimate.points, *ends, estimate.p, notes=notes)
+            SelfPreferenceRow(scope.name, juror, own_family, *counts, *figures, notes=notes)
         )
     return rows
 
 
+def _left_out(code: str, which: str, responses: int) -> Note | None:
+    words = f"{{responses:response}} {which} left out"
+    return note(code, words, responses=responses) if responses else None
+
+
 def preferences(
     scores: Array, clinicians: Array, own: Flags, used: Flags, clusters: Integers
-) -> list[BiasEstimate]:
+) -> tuple[list[Difference], Flags]:
     """Estimate the self-preference of all jurors together, in points.
 
     y = juror minus the mean of the response's other jurors, stacked over jurors, is
@@ -198,22 +217,10 @@ def preferences(
 
     Returns
     -------
-    list of BiasEstimate
-        One a juror: least squares, SE robust to clusters (instances), t with instances - 1
-        degrees of freedom. NaN with a reason if fewer than 5 instances have own-family
-        responses, or other ones, or if the data cannot tell the preferences apart: two
-        jurors, say, and every response by one of their two families.
-
-    References
-    ----------
-    Cameron & Miller (2015), Journal of Human Resources 50, 317 (cluster-robust SE).
+    list of Difference, shape (jurors,)
+        Each juror's by `least_squares`, and whether the data determine it.
     """
-    from statsmodels.regression.linear_model import OLS
-
     is_scored, k = ~np.isnan(scores), scores.shape[1]
-    reasons = [_too_few(used[:, juror], own[:, juror], clusters) for juror in range(k)]
-    if all(reasons):
-        return [BiasEstimate(reason=reason) for reason in reasons]
     rows, jurors = np.nonzero(used)
     others = is_scored.sum(axis=1) - 1
     own_family = -(own & is_scored)[rows].astype(np.float64) / others[rows, None]
@@ -221,63 +228,24 @@ def preferences(
     member = np.equal.outer(jurors, np.arange(k)).astype(np.float64)
     middle = clinicians[rows] - clinicians[rows].mean()
     design = np.hstack([own_family, member, member * middle[:, None]])
-    y, is_clear = distances(scores)[rows, jurors], _estimable(design)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of coefficients that are not clear
-        fitted = OLS(y, design, hasconst=True).fit(
-            "pinv", "cluster", {"groups": clusters[rows]}, use_t=True
-        )
-        errors, ends = fitted.bse, fitted.conf_int()
-    estimates = []
-    for juror, reason in enumerate(reasons):
-        if not reason and not is_clear[juror]:
-            reason = undefined(
-                "not_estimable", "the data cannot tell the jurors' preferences apart"
-            )
-        elif not reason and not errors[juror] > FLAT:
-            reason = undefined("no_residual", "the scores vary only by juror and family")
-        estimates.append(
-            BiasEstimate(reason=reason)
-            if reason
-            else BiasEstimate(
-                float(fitted.params[juror]),
-                Interval(*map(float, ends[juror])),
-                float(fitted.pvalues[juror]),
-            )
-        )
-    return estimates
+    length = np.linalg.norm(design, axis=0)
+    unit = design / np.where(length > 0, length, 1.0)
+    determined = np.diag(np.linalg.pinv(unit, rcond=np.sqrt(ESTIMABLE)) @ unit)
+    found = least_squares(distances(scores)[rows, jurors], design, clusters[rows])
+    return found[:k], determined[:k] > 1 - ESTIMABLE
 
 
 def _too_few(used: Flags, own: Flags, clusters: Integers) -> Note | None:
-    if not used.any():
-        return undefined(
-            "no_known_family",
-            "no response by a known family that another juror and a clinician rated",
-        )
-    if not (used & own).any():
-        return undefined("no_own_response", "no response by its family")
-    for is_own, rows in ((True, used & own), (False, used & ~own)):
-        if (instances := len(np.unique(clusters[rows]))) < LEAST_INSTANCES:
-            figures = {"own": is_own, "instances": instances, "least": LEAST_INSTANCES}
-            return undefined("few_family_instances", _few_family_instances, **figures)
+    for is_own, name in ((True, "its family"), (False, "other families")):
+        if (instances := len(np.unique(clusters[used & (own == is_own)]))) < LEAST_INSTANCES:
+            return undefined(
+                "few_family_instances",
+                f"responses by {name} to {{instances:instance}}, and {{least}} are needed",
+                own=is_own,
+                instances=instances,
+                least=LEAST_INSTANCES,
+            )
     return None
-
-
-def _few_family_instances(figures: Figures) -> str:
-    name = "its family" if figures["own"] else "other families"
-    return filled(
-        f"responses by {name} to {{instances:instance}}, and {{least}} are needed", figures
-    )
-
-
-def _estimable(design: Array) -> Flags:
-    """Return which coefficients the design determines."""
-    length = np.linalg.norm(design, axis=0)
-    unit = design / np.where(length > 0, length, 1.0)
-    sizes, vectors = np.linalg.eigh(unit.T @ unit)
-    lost = vectors[:, sizes < ESTIMABLE]
-    is_clear: Flags = (lost**2).sum(axis=1) < ESTIMABLE
-    return is_clear
 
 
 @dataclass(frozen=True)
@@ -317,7 +285,29 @@ def length_rows(scope: Scope, words: Mapping[str, int]) -> list[LengthRow]:
     counts = np.array([words.get(name, 0) for name in scope.grid.responses], dtype=np.float64)
     lengths = np.full(len(counts), np.nan)
     lengths[counts > 0] = np.log2(counts[counts > 0])
-    return [_length_row(scope, *rater, lengths) for rater in _from_clinicians(scope)]
+    rows = []
+    for rater, kind, away in _from_clinicians(scope):
+        given, clusters = ~np.isnan(away) & ~np.isnan(lengths), scope.grid.clusters
+        reason, slope = _no_slope(lengths[given], clusters[given]), Difference()
+        if not reason:
+            own = lengths[given]
+            design = np.column_stack([np.ones_like(own), own - own.mean()])
+            slope = least_squares(away[given], design, clusters[given])[1]
+            if np.isnan(slope.low):
+                reason = note("on_a_line", "no interval: the distances lie on a line")
+        wordless = int((~np.isnan(away) & ~given).sum())
+        members = scope.jury.members if scope.jury and kind == "jury" else (rater,)
+        notes = noted(
+            reason,
+            _left_out("wordless", "without a number of words", wordless),
+            remarks.few_instances(scope.grid.instances(given)),
+            remarks.simulated(scope.simulated & {*members, *scope.clinicians}),
+        )
+        if kind == "clinician" and len(scope.clinicians) == 1:
+            notes = (remarks.only_clinician(rater),)
+        figures = slope.value, slope.low, slope.high, slope.p, int(given.sum())
+        rows.append(LengthRow(scope.name, rater, kind, *figures, notes=notes))
+    return rows
 
 
 def _from_clinicians(scope: Scope) -> Iterator[tuple[str, str, Array]]:
@@ -333,64 +323,6 @@ def _from_clinicians(scope: Scope) -> Iterator[tuple[str, str, Array]]:
     for place, name in enumerate(scope.clinicians):
         others = np.delete(clinical, place, axis=1)
         yield name, "clinician", clinical[:, place] - mean_of_given(others)
-
-
-def _length_row(scope: Scope, rater: str, kind: str, away: Array, lengths: Array) -> LengthRow:
-    rows = ~np.isnan(away) & ~np.isnan(lengths)
-    slope = slope_of(away[rows], lengths[rows], scope.grid.clusters[rows])
-    wordless = int((~np.isnan(away) & ~rows).sum())
-    members = scope.jury.members if scope.jury and kind == "jury" else (rater,)
-    notes = noted(
-        slope.reason,
-        note(
-            "wordless",
-            "{responses:response} without a number of words left out",
-            responses=wordless,
-        )
-        if wordless
-        else None,
-        remarks.few_instances(scope.grid.instances(rows)),
-        remarks.simulated(scope.simulated & {*members, *scope.clinicians}),
-    )
-    if kind == "clinician" and len(scope.clinicians) == 1:
-        notes = (remarks.only_clinician(rater),)
-    figures = slope.points, slope.ends.low, slope.ends.high, slope.p, int(rows.sum())
-    return LengthRow(scope.name, rater, kind, *figures, notes=notes)
-
-
-def slope_of(away: Array, lengths: Array, clusters: Integers) -> BiasEstimate:
-    """Regress distances (points) on log2 of words by ordinary least squares.
-
-    Parameters
-    ----------
-    away, lengths : shape (n,), no NaN
-    clusters : shape (n,)
-        The instances. Standard errors are robust to them, as t with instances - 1 degrees of freedom.
-
-    Returns
-    -------
-    BiasEstimate
-        NaN with a reason: fewer than 5 instances, all of one length, or no residual.
-
-    References
-    ----------
-    Cameron & Miller (2015), Journal of Human Resources 50, 317 (cluster-robust SE).
-    """
-    from statsmodels.regression.linear_model import OLS
-
-    if reason := _no_slope(lengths, clusters):
-        return BiasEstimate(reason=reason)
-    design = np.column_stack([np.ones_like(lengths), lengths - lengths.mean()])
-    fitted = OLS(away, design, hasconst=True).fit(
-        cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
-    )
-    points = float(fitted.params[1])
-    if not float(fitted.bse[1]) > FLAT_RESIDUAL * max(np.abs(away).max(), 1.0):
-        return BiasEstimate(
-            points, reason=note("on_a_line", "no interval: the distances lie on a line")
-        )
-    low, high = map(float, fitted.conf_int()[1])
-    return BiasEstimate(points, Interval(low, high), float(fitted.pvalues[1]))
 
 
 def _no_slope(lengths: Array, clusters: Integers) -> Note | None:
@@ -409,3 +341,79 @@ def _no_slope(lengths: Array, clusters: Integers) -> Note | None:
     if np.ptp(lengths) <= FLAT * max(np.abs(lengths).max(), 1.0):
         return undefined("one_length", "all responses have the same number of words")
     return None
+
+
+@dataclass(frozen=True)
+class ValueRow(Noted):
+    """What one juror adds to the jury on one benchmark.
+
+    Attributes
+    ----------
+    icc_alone, icc_without, icc_jury : float
+        ICC(3,2) with the clinicians of this juror, of the jury without it, and of the whole jury;
+        NaN where undefined.
+    adds, low, high : float
+        ICC of the jury minus that without this juror, on the responses of both, and its 95 %
+        interval (`jackknife.icc_difference`).
+    """
+
+    benchmark: str
+    juror: str
+    icc_alone: float = NAN
+    icc_without: float = NAN
+    icc_jury: float = NAN
+    adds: float = NAN
+    low: float = NAN
+    high: float = NAN
+
+
+def value_rows(scope: Scope) -> list[ValueRow]:
+    """Return what each juror adds to the jury's ICC with the clinicians.
+
+    A jury has a score where all its jurors gave one. A juror without variance takes no part. What a
+    juror adds is a difference of two juries that share all others, paired over instances.
+    """
+    flat = without_variance(scope.grid.composites[:, scope.grid.columns(scope.jurors)])
+    players = [name for name, is_flat in zip(scope.jurors, flat, strict=True) if not is_flat]
+    jury = PanelColumns(tuple(players), len(players))
+    without = {name: tuple(other for other in players if other != name) for name in players}
+    rest = {name: PanelColumns(names, len(names)) for name, names in without.items() if names}
+    others = [(f"jury:{', '.join(panel.members)}", panel) for panel in rest.values()]
+    pairs = dict(zip(rest, paired_rows(replace(scope, jury=jury), others), strict=True))
+    rows = {
+        name: ValueRow(
+            benchmark=scope.name,
+            juror=name,
+            icc_alone=_icc(scope, single_rater(name)),
+            icc_without=_icc(scope, rest[name]) if name in rest else NAN,
+            icc_jury=_icc(scope, jury),
+            adds=pairs[name].difference if name in pairs else NAN,
+            low=pairs[name].low if name in pairs else NAN,
+            high=pairs[name].high if name in pairs else NAN,
+            notes=noted(*_notes(scope, players, pairs.get(name))),
+        )
+        for name in players
+    }
+    why = (undefined("unvaried_or_none", "its scores do not vary, or there are none"),)
+    return [rows.get(name) or ValueRow(scope.name, name, notes=why) for name in scope.jurors]
+
+
+def _icc(scope: Scope, panel: PanelColumns) -> float:
+    pair = columns(scope.grid, panel, scope.options.method)
+    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.options.method)
+
+
+def _notes(
+    scope: Scope, players: Sequence[str], pair: DifferenceRow | None
+) -> Iterator[Note | None]:
+    if pair is None:
+        yield note("jury_of_one", "a jury of one")
+    else:
+        if not np.isfinite(pair.difference):
+            yield from pair.notes[:1]
+        yield pair.told("only_both")
+        yield pair.told("no_test")
+    yield remarks.no_variance([name for name in scope.jurors if name not in players])
+    yield scope.analysed
+    yield remarks.few_instances(scope.grid.n_clusters)
+    yield remarks.simulated(scope.simulated & {*players, *scope.clinicians})

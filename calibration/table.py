@@ -27,14 +27,15 @@ from calibration.columns import (
     unscaled,
     why_no_icc,
 )
-from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
+from calibration.data_quality import same_scores_given
 from calibration.decision import Decision
 from calibration.icc import UNDEFINED, Interval, f_interval
 from calibration.intervals import icc_difference, jackknife_error, jackknife_interval, left_out
 from calibration.notes import Figures, Note, filled, note, noted, quoted, told, undefined
 from calibration.other_measures import spearman as spearman_of
 from calibration.protocol import Protocol
+from calibration.reliability import intra_rater_row
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
@@ -45,7 +46,6 @@ from calibration.scope import (
 )
 from calibration.scores import Array, Flags, Scores, scores_of_table
 from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE
-from calibration.test_retest import intra_rater_row
 from calibration.values import COMBINED, NAN, AnalysisOptions, Method
 from calibration.verdict import JuryClaim, decisions
 from calibration.weighted import scorer_iccs

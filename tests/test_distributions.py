@@ -73,57 +73,6 @@ def test_the_share_apart_is_of_the_jury_and_not_of_the_clinicians():
     assert rows["clinicians", "clarity"].apart is None
 
 
-def ceiling_study(at_five, n=25):
-    """Return jurors whose clarity means are exactly 5 on some responses, and 14/3 on the others."""
-    scores = study(n=n)
-    table = scores.ratings.copy()
-    place = table["response_id"].str.split("-r").str[1].astype(int)
-    clear = (table["kind"] == "juror") & (table["criterion"] == "clarity")
-    table.loc[clear, "score"] = 5.0
-    table.loc[clear & (table["rater"] == "gpt") & (place >= at_five), "score"] = 4.0
-    return with_scores(scores, table)
-
-
-def test_eighty_per_cent_is_a_ceiling_and_less_is_none():
-    assert "ceiling" in note_of(rows_of(ceiling_study(20))["jury", "clarity"])
-    assert rows_of(ceiling_study(19))["jury", "clarity"].notes == ()
-
-
-def test_the_lower_end_is_a_floor():
-    scores = ceiling_study(25)
-    table = scores.ratings.copy()
-    clear = (table["kind"] == "juror") & (table["criterion"] == "clarity")
-    table.loc[clear, "score"] = 1.0
-
-    row = rows_of(with_scores(scores, table))["jury", "clarity"]
-
-    assert note_of(row).startswith("100% of the jury's clarity means are exactly 1: a floor")
-    assert row.at_top == 0
-    assert row.sd == 0
-
-
-def test_who_never_varies_is_named_with_the_score():
-    scores = study(n=20)
-    table = scores.ratings.copy()
-    flat = (table["rater"] == "dr3") & (table["criterion"] == "accuracy")
-    table.loc[flat, "score"] = 4.0
-
-    rows = rows_of(with_scores(scores, table))
-
-    assert note_of(rows["clinicians", "accuracy"]) == f"no variance: dr3 (all {flat.sum()} are 4)"
-    assert note_of(rows["clinicians", "clarity"]) == ""
-
-
-def test_one_single_score_is_no_lack_of_variance():
-    scores = study(n=20)
-    own = scores.ratings["rater"] == "dr3"
-    keep = ~own | (scores.ratings["response_id"] == scores.ratings.loc[own, "response_id"].iloc[0])
-
-    row = rows_of(with_scores(scores, scores.ratings[keep]))["clinicians", "clarity"]
-
-    assert "dr3" not in note_of(row)
-
-
 def test_the_jury_has_a_mean_where_enough_of_it_scored_the_criterion():
     scores = study(n=12)
     gone = (scores.ratings["rater"] == "gpt") & (scores.ratings["response_id"] == "aci-r4")

@@ -83,6 +83,9 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.compare\.json\.(low|high|p): .*",
     r"\.monitor\.json\.case_mix\.change_(low|high): .*",
     r"\.calibrate\.json\.details\.chance_corrected\[\d+\]\.(alpha_interval|ac2_se) is gone",
+    # One interval of the clinicians' reliability, of the variances, for both forms.
+    r"\.(calibrate|published)\.json\.(details\.)?reliability\[\d+\]\.(low|high): .*",
+    r"\.calibrate\.json\.details\.missing\[\d+\]\.icc is gone",
     r"\.(calibrate|published)\.json\.detection\[\d+\]\."
     r"(critical|points|confusion|(specificity|ppv|npv|read_for_90|read_for_95)_(low|high)) is gone",
     # What other fields, the table of periods and that of the case mix say.
@@ -101,6 +104,7 @@ NOTES_GONE = {  # notes of details that only added figures
     *("bca", "pairs_interval", "smaller_jury", "shared_instances"),
     *("from_clinicians", "limits", "shared_points", "reliability_uneven", "reliability_within"),
     *("shared_ac2", "single_scores", "kappa_of", "kappa_zero", "kappa_left_alike"),
+    *("ceiling", "floor", "unvaried", "no_f"),
     *("kappa_left_few", "single_replicates", "same_off_points", "identical_replicates"),
 }
 DETAILS_GONE = {"reliability": {"analysed"}, "severity": {"analysed"}}

@@ -6,26 +6,25 @@ import pytest
 from kit.composites import CANON, SPARSE, table
 from kit.scores import DOCTORS, JURORS, note_of, study, without
 
-from calibration.chance_corrected import chance_rows, count_ratings, gwet_ac2, quadratic_weights
+from calibration.chance_corrected import chance_rows, gwet_ac2
 from calibration.scope import scopes
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 
 POINTS = np.arange(1.0, 6)
-QUADRATIC = quadratic_weights(POINTS)
 NUMBERS = ("kappa_quadratic", "alpha_ordinal", "ac2")
 
 
-def ac2(ratings, weights=QUADRATIC):
-    return gwet_ac2(count_ratings(ratings, POINTS), weights)
+def ac2(ratings, weights=None):
+    return gwet_ac2(ratings, POINTS, weights)
 
 
 @pytest.mark.parametrize(
     ("rows", "weights", "value"),
     [
         (CANON, np.eye(5), 0.775444068127),  # AC1; printed .77544
-        (CANON, QUADRATIC, 0.914000723552),
-        (SPARSE, QUADRATIC, 0.817829847707),
+        (CANON, None, 0.914000723552),
+        (SPARSE, None, 0.817829847707),
     ],
     ids=["AC1 of raw_4raters", "AC2 of raw_4raters", "AC2 of a sparse table"],
 )
@@ -53,7 +52,7 @@ def test_of_two_raters_and_two_points_it_is_the_formula_of_the_source():
     share = (2 * a + b + c) / (2 * n)
     chance = 2 * share * (1 - share)
 
-    found = gwet_ac2(count_ratings(pairs, POINTS[:2]), quadratic_weights(POINTS[:2]))
+    found = gwet_ac2(pairs, POINTS[:2])
 
     assert found == pytest.approx(((a + d) / n - chance) / (1 - chance))
 
@@ -74,7 +73,9 @@ def test_nothing_that_says_nothing_of_agreement_changes_it(change):
 
 
 def test_a_scale_is_shifted_and_stretched_with_its_points():
-    assert quadratic_weights(10 * POINTS - 4) == pytest.approx(QUADRATIC)
+    ratings = table(SPARSE)
+
+    assert gwet_ac2(10 * ratings - 4, 10 * POINTS - 4) == pytest.approx(ac2(ratings))
 
 
 def test_agreement_throughout_is_1_and_no_shared_response_is_undefined():

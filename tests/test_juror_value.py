@@ -8,7 +8,7 @@ from kit.scores import note_of, scope_of
 
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.differences import difference_rows
-from calibration.juror_value import value_rows
+from calibration.raters import value_rows
 
 NAN = math.nan
 METHODS = ["paper", "published"]

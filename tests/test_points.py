@@ -338,8 +338,8 @@ def test_agreement_on_points_is_that_of_the_known_coefficients() -> None:
         [int(((truth == a) & (said == b)).sum()) for b in (True, False)] for a in (True, False)
     ]
     assert jury.kappa == pytest.approx(cohens_kappa(np.array(table)).kappa)
-    counts = np.stack([truth.astype(float) + said, 2 - truth.astype(float) - said], axis=1)
-    assert jury.ac1 == pytest.approx(gwet_ac2(counts, np.eye(2)))
+    both = np.column_stack([truth, said]).astype(float)
+    assert jury.ac1 == pytest.approx(gwet_ac2(both, np.arange(2.0), np.eye(2)))
     assert jury.kappa_low < jury.kappa < jury.kappa_high
     assert jury.ac1_low < jury.ac1 < jury.ac1_high
     assert (jury.n_pairs, jury.n_instances, jury.cannot_tell) == (600, 30, 0)

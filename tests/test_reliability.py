@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kit.scores import scope_of
 
-from calibration.crossed import component_interval, consistency_interval, crossed_model
+from calibration.crossed import crossed_model, reliability_intervals
 from calibration.icc import (
     agreement_interval,
     f_interval,
@@ -93,23 +93,15 @@ def of_mean_squares(table):
     return agreement_interval((float(ms.rows), float(ms.columns), float(ms.error)), freedom, (k, n))
 
 
-def test_wald_s_interval_of_a_complete_table_is_the_f_interval():
-    table = crossed(30, 4, 4)
-    exact = f_interval(float(icc_consistency(table)), 30, 4)
-
-    found = consistency_interval(table)
-
-    ends = [spearman_brown(end, 4) for end in (found.low, found.high)]
-    assert ends == pytest.approx([exact.low, exact.high], abs=1e-6)
-
-
-def test_the_interval_of_agreement_of_a_complete_table_is_mcgraw_and_wong_s():
+def test_the_intervals_of_a_complete_table_are_mcgraw_and_wong_s():
     table = crossed(30, 4, 4, seed=1)
-    exact = of_mean_squares(table)
+    exact, among = f_interval(float(icc_consistency(table)), 30, 4), of_mean_squares(table)
 
-    found = component_interval(crossed_model(table), table)
+    consistency, agreement = reliability_intervals(crossed_model(table), table)
 
-    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+    ends = [spearman_brown(end, 4) for end in (consistency.low, consistency.high)]
+    assert ends == pytest.approx([exact.low, exact.high])
+    assert (agreement.low, agreement.high) == pytest.approx((among.low, among.high))
 
 
 @pytest.mark.parametrize("per", [2, 3])

@@ -134,9 +134,9 @@ def shifted(authors, by):
             WRITERS,
             "undefined: imported, no family is stored: --panel names families",
         ),
-        (FAMILIES, ("qwen", "claude"), "no response by its family"),
+        (FAMILIES, ("qwen", "claude"), "responses by its family to 0 instances, and 5 are needed"),
         (FAMILIES, ("gpt",), "responses by other families to 0 instances, and 5 are needed"),
-        (FAMILIES, (), "no response by a known family"),
+        (FAMILIES, (), "responses by its family to 0 instances"),
         (FAMILIES, ("gpt", *["qwen"] * 60), "responses by its family to 4 instances"),
     ],
 )

@@ -9,7 +9,7 @@ from kit.composites import difference_under
 from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.clinicians import like_for_like, population_interval, without_each
 from calibration.columns import PanelColumns
-from calibration.crossed import component_interval, consistency_interval, crossed_model
+from calibration.crossed import crossed_model, reliability_intervals
 from calibration.rating_matrix import RatingMatrix
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -119,8 +119,7 @@ def test_intervals_of_reliability_with_missing_cells_hold_the_truth(n, raters, p
         model = crossed_model(table)
         if model.reason:
             continue
-        of_one = consistency_interval(table)
-        among = component_interval(model, table)
+        of_one, among = reliability_intervals(model, table)
         consistent.append(of_one.low <= consistency <= of_one.high)
         agreed.append(among.low <= agreement <= among.high)
     assert len(agreed) > 590

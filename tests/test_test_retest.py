@@ -8,7 +8,7 @@ import pingouin
 import pytest
 from kit.scores import note_of
 
-from calibration import test_retest as retest
+from calibration import reliability as retest
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions

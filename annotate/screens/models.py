@@ -81,16 +81,6 @@ def show(engine: Engine, person: Person) -> None:
     show_costs(engine, person, figures)
 
 
-
-
-
-
-
-
-
-
-
-
 def is_lifted(engine: Engine, person: Person, standing: StudyStanding) -> bool:
     """Tell whether models may be compared; if not, show why and what a coordinator can do."""
     if not is_blind(engine):

@@ -188,7 +188,6 @@ MISSING = TableSpec(
         share("Scored", "n_scored", "n_responses"),
         count("No rating", "n_no_rating", wide=True),
         count("Incomplete", "n_incomplete", wide=True),
-        icc(),
     ),
     tells=("n_missing",),
     wanted=lambda row: row.n_missing > 0,

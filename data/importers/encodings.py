@@ -22,7 +22,9 @@ LETTER = "[^\\W\\d_]"
 ODD = (  # what no word of a Western language has
     re.compile("[^\\W\\d_\x00-\x7f]{3}"),  # three letters beyond ASCII in a row
     re.compile(f"{LETTER}[^\\w\\s\x00-\x7f\u2019\u2018\u00b7\u2013\u2014\u2026\u00ad]{LETTER}"),
-    re.compile(f"{LETTER}[\u00b9\u00b2\u00b3\u00aa\u00ba]{LETTER}|[\u00bc-\u00be]{LETTER}"),  # digits, halves
+    re.compile(
+        f"{LETTER}[\u00b9\u00b2\u00b3\u00aa\u00ba]{LETTER}|[\u00bc-\u00be]{LETTER}"
+    ),  # digits, halves
     re.compile(
         "[a-z\u00df-\u00ff][\u00c0-\u00de\u0160\u017d\u0178]"
     ),  # a capital after a small letter
