@@ -146,7 +146,7 @@ MODELS = TableSpec(
             "Mean over benchmarks, each put on 0 to 1, with its interval over instances.",
         ),
         Column("Scored", _scored),
-        count("Benchmarks", "n_benchmarks"),
+        count("Benchmarks", "n_benchmarks", wide=True),
         number(
             *("SD over benchmarks", "macro_average_sd"),
             wide=True,
