@@ -41,12 +41,15 @@ class OffScale(BadInput):
 
     @staticmethod
     def hint(value: str) -> str:
-        """Return what may have gone wrong with a score that is no number."""
+        """Return what may have gone wrong with a score that is not on the scale."""
         if value.count(",") == 1 and value.replace(",", "").strip("-").isdecimal():
             return f"; write {value.replace(',', '.')} with a point"
-        if any(sign.isalpha() for sign in value) and value != "nan":
+        if value.isalpha() or not any(sign.isdecimal() for sign in value):
             return "; leave a missing score empty"
-        return ""
+        if any(sign.isalpha() for sign in value):
+            return "; give the points alone, or the points of each label under [scale] of a map"
+        code = value.replace('"', "")
+        return f'; leave a missing score empty, or say missing = ["{code}"] in a map'
 
 
 class BadRubric(BadInput):

@@ -142,10 +142,10 @@ def test_only_a_last_line_without_an_end_is_doubted(
 ) -> None:
     path = tmp_path / "r.csv"
     path.write_bytes(f"id,text\n1,{end}".encode(encoding, "replace"))
-    assert bool(TableFile(path).doubt) == doubted
+    assert bool(TableFile(path).doubts) == doubted
     if encoding == "utf-16":
         path.write_bytes(codecs.BOM_UTF16_BE + f"id,text\n1,{end}".encode("utf-16-be"))
-        assert bool(TableFile(path).doubt) == doubted
+        assert bool(TableFile(path).doubts) == doubted
 
 
 def test_a_criterion_that_first_stands_in_a_later_row_is_never_dropped(

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import BadFile
+from data.errors import BadFile, OffScale
+from data.importers.columns import map_of, mapped
+from data.importers.ratings import RatingFile
 from data.importers.source import Source
 from data.importers.table import TableFile
 
@@ -113,3 +115,27 @@ def test_an_encoding_that_is_none_or_another_is_refused(tmp_path: Path) -> None:
         table(tmp_path, "a,b\n1,2\n", "klingon")
     with pytest.raises(BadFile, match="is not in utf-8"):
         table(tmp_path, b"a,b\n\xe9,2\n", "utf-8")
+
+
+def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path: Path) -> None:
+    body = {
+        "missing": [99, "k. A."],
+        "columns": {"id": "response_id", "who": "rater", "acc": "criterion:accuracy"},
+        "constant": {"kind": "clinician"},
+        "scale": {"4 - Good": 4},
+    }
+    path = tmp_path / "g.csv"
+    path.write_text("id;who;acc\nr1;dr;4 - Good\nr2;dr;99\nr3;dr;k. A.\nr4;dr;2,0\n", "utf-8")
+    given = RatingFile(mapped(TableFile(path), map_of(body, "ratings", "--map"), "ratings"))
+    assert [(row.response_id, row.score) for row in given] == [("r1", "4"), ("r4", "2")]
+    assert given.missing == 2
+    with pytest.raises(BadFile, match="missing takes a list"):
+        map_of({"missing": 99}, "ratings", "--map")
+
+
+@pytest.mark.parametrize(
+    ("value", "to_do"),
+    [("99", 'missing = ["99"]'), ("4 - Good", "under [scale]"), ("n/a", "missing score empty")],
+)
+def test_a_score_that_is_none_is_met_with_what_to_do(value: str, to_do: str) -> None:
+    assert to_do in OffScale.hint(value)

@@ -6,8 +6,8 @@ A map is TOML. `[columns]` has theirs = "ours"; beside a name of ours, ours may 
     "criterion:NAME rater:WHO"   the same, where each rater has columns of their own
     "response:MODEL"             the response of that model, where each model has a column
 
-`[constant]` has ours = "what stands in every row", `[scale]` the points of grades in words, and
-`sheet` names the sheet of a workbook. Parts of nested JSON are named with dots: input.raw, turns.0.
+`[constant]` has ours = "what stands in every row", `[scale]` the points of grades in words,
+`missing` lists what stands for no score, and `sheet` names the sheet of a workbook. Parts of nested JSON are named with dots: input.raw, turns.0.
 """
 
 import re
@@ -35,7 +35,7 @@ OURS: dict[What, tuple[str, ...]] = {
 }
 CRITERION, RATER, RESPONSE = "criterion:", " rater:", "response:"
 OF_TOOLS = ("benchmark", "model")  # of a tool's file they tell which response is rated, too
-KEYS = {"columns", "constant", "scale", "sheet"}
+KEYS = {"columns", "constant", "scale", "sheet", "missing"}
 # Ours -> what others call it, without case and signs.
 SYNONYMS: dict[What, dict[str, str]] = {
     "responses": {
@@ -89,19 +89,25 @@ class ColumnMap:
         Ours -> what stands in every row.
     words
         A grade in words -> its points; case does not matter.
+    missing
+        What stands in a score's cell where there is none, such as 99.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     constant: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     sheet: str | None = None
+    missing: tuple[str, ...] = ()
 
     def renamed(self, values: Mapping[str, str]) -> dict[str, str]:
         """Return a row under our names, without unmapped columns."""
         row = dict(self.constant)
         for theirs, ours in self.columns.items():
-            if values.get(theirs, "").strip() or ours not in row:
-                row[ours] = values.get(theirs, "")
+            value = values.get(theirs, "")
+            if (ours == "score" or ours.startswith(CRITERION)) and value.strip() in self.missing:
+                value = ""
+            if value.strip() or ours not in row:
+                row[ours] = value
         return row
 
     def score(self, grade: str) -> str:
@@ -146,8 +152,11 @@ def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
             raise BadFile(f"{where}: {ours!r} is no column of {what}: {listed}, {wide}")
     _refuse_twice(columns, where)
     words = {str(word): str(points) for word, points in tables["scale"].items()}
-    sheet = body.get("sheet")
-    return ColumnMap(columns, constant, words, str(sheet) if sheet is not None else None)
+    sheet, missing = body.get("sheet"), body.get("missing", [])
+    if not isinstance(missing, list) or any(isinstance(one, dict | list) for one in missing):
+        raise BadFile(f'{where}: missing takes a list, such as missing = ["99", "NA"]')
+    named = str(sheet) if sheet is not None else None
+    return ColumnMap(columns, constant, words, named, tuple(str(one).strip() for one in missing))
 
 
 def _refuse_twice(columns: Mapping[str, str], where: str) -> None:

@@ -304,8 +304,7 @@ def _score(row: RatingRow, rubric: Rubric) -> float:
     try:
         return rubric.score(row.criterion, row.score, row.rater, row.response_id)
     except (Unknown, OffScale) as error:
-        missing = "leave the cell empty where no score was given"
-        raise type(error)(f"{row.origin}: {error}; {missing}; nothing was imported") from error
+        raise type(error)(f"{row.origin}: {error}; nothing was imported") from error
 
 
 def _number(row: RatingRow) -> float:

@@ -101,7 +101,12 @@ def _column_map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
     first = table.first(1)[0][1].get("data")
     data = flat(first) if isinstance(first, dict) else {}
     mapping = guessed(tuple(data), "responses")
-    return ColumnMap(mapping.columns, given.constant if given else {}, given.words if given else {})
+    return ColumnMap(
+        mapping.columns,
+        given.constant if given else {},
+        given.words if given else {},
+        missing=given.missing if given else (),
+    )
 
 
 def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
