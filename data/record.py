@@ -24,6 +24,7 @@ from sqlalchemy.orm import ORMExecuteState, UOWTransaction
 from sqlmodel import Session, desc, select
 
 from data.errors import BadFile, BadInput, NotAllowed
+from data.safe_text import refuse_nul
 from data.schema import Event, Setting, Table, now
 from data.settings import Settings
 
@@ -314,6 +315,7 @@ class Written:
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Note a new row, of which all columns are known."""
+        refuse_nul(row.values())
         sealed = columns_of_table(table)
         key = row[sealed.key]
         self.added.setdefault(table, {})[key] = sealed.lasting_leaf(row)
@@ -322,6 +324,7 @@ class Written:
 
     def change(self, table: str, row: Mapping[str, Any]) -> None:
         """Note a row of which a column that may change was changed."""
+        refuse_nul(row.values())
         sealed = columns_of_table(table)
         self.changed.setdefault(table, {})[row[sealed.key]] = sealed.changing_leaf(row)
 

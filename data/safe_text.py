@@ -1,7 +1,10 @@
 """Foreign text made safe for messages, Markdown and spreadsheets."""
 
 import re
+from collections.abc import Iterable, Mapping
 from unicodedata import category
+
+from data.errors import BadInput
 
 LONGEST_NAME = 60
 # Controls, signs of format and direction, halves of surrogate pairs, ends of lines and paragraphs.
@@ -52,3 +55,17 @@ def guarded_name(name: str) -> str:
 def unguarded(text: str) -> str:
     """Return the text that `guarded` or `guarded_name` was given."""
     return text[1:] if text.startswith("'") and COMPUTED.match(text, 1) else text
+
+
+def refuse_nul(values: Iterable[object]) -> None:
+    """Raise BadInput if a text, of lists and mappings too, holds U+0000: PostgreSQL keeps none."""
+    for value in values:
+        if isinstance(value, str):
+            if "\0" in value:
+                raise BadInput(
+                    "a text holds the sign U+0000, which no database can keep: take it out"
+                )
+        elif isinstance(value, Mapping):
+            refuse_nul(value.values())
+        elif isinstance(value, list | tuple):
+            refuse_nul(value)

@@ -11,10 +11,14 @@ from kit.study_place import StudyIn
 from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
+from data.card import Reply
 from data.database import open_study, transaction
+from data.errors import BadInput
 from data.queries.record import present_head, verify, verify_in
 from data.record import ACTS, WRITTEN, Written, columns_of_table, commitment, event_hash, log
+from data.rubric import read_rubric
 from data.schema import Authorship, Event, Rater, Rating, Response, Setting, Table, now
+from data.store.rubrics import RatingForm
 from data.store.study import lock, reopen, set_setting
 
 Forge = Callable[[Session], type[Table]]
@@ -139,4 +143,18 @@ def test_what_is_written_without_an_event_is_refused(small_study: Engine) -> Non
         session.exec(select(Response)).all()[0].response_id = "another"
     with pytest.raises(RuntimeError, match="ever deleted"), transaction(small_study) as session:
         session.delete(session.exec(select(Authorship)).all()[0])
+    assert verify(small_study).findings == ()
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\0"])
+def test_no_text_with_u_0000_is_stored_whoever_writes_it(small_study: Engine, text: str) -> None:
+    for row in (
+        Setting(key="per_response", value=text),
+        Rater(kind="juror", handle="j", profile={"settings": [text]}),
+    ):
+        with pytest.raises(BadInput, match="U\\+0000"), transaction(small_study) as session:
+            session.add(row)
+    reply = Reply({"accuracy": 3}, {"accuracy": text})
+    with pytest.raises(BadInput, match="U\\+0000"):
+        RatingForm(read_rubric("generic")).refuse_impossible(reply)
     assert verify(small_study).findings == ()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import BadFile, OffScale
+from data.errors import BadFile, BadRow, OffScale
 from data.importers.columns import map_of, mapped
 from data.importers.ratings import RatingFile
 from data.importers.source import Source
@@ -139,3 +139,8 @@ def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path: Path
 )
 def test_a_score_that_is_none_is_met_with_what_to_do(value: str, to_do: str) -> None:
     assert to_do in OffScale.hint(value)
+
+
+def test_a_text_with_u_0000_is_refused_by_its_row_before_anything_is_stored(tmp_path: Path) -> None:
+    with pytest.raises(BadRow, match="row 1, column response: holds the sign U\\+0000"):
+        rows(tmp_path, '[{"instance_id": "1", "response": "a\\u0000b"}]')

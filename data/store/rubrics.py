@@ -11,6 +11,7 @@ from data.database import transaction
 from data.errors import BadInput
 from data.record import log, refuse_locked
 from data.rubric import Rubric
+from data.safe_text import refuse_nul
 from data.schema import (
     IS_RATED_ON,
     Benchmark,
@@ -126,6 +127,7 @@ class RatingForm:
         BadInput
             If a comment or a mark cannot be; the message says what to do.
         """
+        refuse_nul((reply.comment, *reply.comments.values(), *(one.note for one in reply.spans)))
         for name, value in reply.scores.items():
             self.rubric.score(name, value, "you", "this response")
         if not set(reply.comments) <= set(self.rubric.criteria):
