@@ -59,6 +59,7 @@ def test_a_search_that_was_cut_short_goes_on_with_the_next_command(
         connection.execute(text("DELETE FROM setting"))
         connection.execute(text("UPDATE response SET shown = NULL"))
         connection.execute(text("DELETE FROM mask"))
+        connection.execute(text("DELETE FROM event WHERE action = 'authors masked'"))
     assert "masked (1 places)" in run("study", "blind")[1]
     assert verify(engine).findings == ()
 

@@ -120,7 +120,7 @@ def test_an_answer_is_in_the_record_and_changes_nothing_of_what_was_said(flagged
         session.add(one)
         session.commit()
     [found] = verify(flagged).findings
-    assert found.startswith("remark 3: changed or moved since event ")
+    assert found.startswith("remark 3: changed since event ")
 
 
 def test_the_command_lists_flags_and_answers_them(

@@ -10,7 +10,7 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.errors import BadFile
-from data.queries.record import present_head
+from data.queries.record import present_head, verify
 from data.record import Head, head_given
 from data.store.study import set_setting
 
@@ -41,11 +41,13 @@ def test_a_head_holds_study_number_and_hash_and_is_read_back(head: Path, whole: 
     assert kept.events is not None
 
 
-def test_a_study_that_went_on_is_whole_up_to_its_head(run: Run, whole: Engine, head: Path) -> None:
+def test_a_study_that_went_on_after_its_lock_is_told_apart_from_one_that_did_not(run: Run, whole: Engine, head: Path) -> None:
     assert run("study", "lock", "--reopen", "--reason", "one more")[0] == 0
     set_setting(whole, "reference", "hidden")
     code, out, err = run("study", "verify", "--head", str(head))
-    assert (code, "whole: no findings" in out) == (0, True), (out, err)
+    assert (code, "(setting changed): came after the head" in out) == (1, True), (out, err)
+    assert "since the head that was kept: 1 reopened, 1 setting changed" in out
+    assert verify(whole).findings == ()
 
 
 def test_a_record_cut_before_its_head_is_found(run: Run, whole: Engine, head: Path) -> None:

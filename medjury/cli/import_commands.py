@@ -17,7 +17,7 @@ from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
-from data.importers.source import Source
+from data.importers.source import PIPE, Source
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.frames import responses_frame
@@ -209,15 +209,14 @@ def ratings(
             raise typer.BadParameter("does not go with --guess", param_hint="--json")
         show_guess([path], "ratings", form, map_to, benchmark, encoding)
         return
-    source = Source(path, encoding=encoding)
-    kind = form or _layout(source)
+    kind = form or _layout(path, encoding)
     if incomplete and kind != "redcap":
         raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
     if jury_mean and kind != "medhelm":
         raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
     rows: RatingFile | RedcapFile | MedhelmFile
     if kind in ("redcap", "medhelm"):
-        table = TableFile(source)
+        table = TableFile(Source(path, encoding=encoding))
         engine = study_of(context, db)
         rows = _of_layout(engine, table, kind, incomplete or jury_mean)
     else:
@@ -237,11 +236,11 @@ def _of_layout(
     return medhelm_file(engine, table, more)
 
 
-def _layout(source: Source) -> str | None:
+def _layout(path: Path, encoding: str) -> str | None:
     """Return redcap or medhelm where a file has their columns, None for any other."""
-    if not source.path.is_file():
+    if str(path) == PIPE or not path.is_file():
         return None
-    opening = opening_of(source)
+    opening = opening_of(Source(path, encoding=encoding))
     if opening.has(MEDHELM) and not opening.has({"response_id"}):
         return "medhelm"
     return "redcap" if opening.has(REDCAP) else None
