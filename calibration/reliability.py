@@ -202,6 +202,13 @@ def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
     rows = []
     for name in scope.jurors:
         own = read[read["rater"] == name].set_index([*ITEM, *READING])["score"].astype(float)
+        if own.empty:  # who gave no score at all has nothing to repeat
+            nothing = np.full((0, 1), np.nan)
+            never = noted(*_retest_notes(nothing), remarks.simulated(scope.simulated & {name}))
+            rows.append(
+                RetestRow(scope.name, name, NAN, NAN, same_pairs(nothing), 0, 0, notes=never)
+            )
+            continue
         single = own.unstack(READING)
         given = single.groupby(ITEM[:2]).agg(["mean", "count"]).stack(READING, future_stack=True)
         given = given[given["count"] > 0]

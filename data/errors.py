@@ -19,6 +19,10 @@
 The command line and the app catch MedjuryError and nothing wider.
 """
 
+import re
+
+MISSING_CODE = re.compile(r"-?(9+|8+|7+)|0|-1")  # what stands for no score in many files
+
 
 class MedjuryError(Exception):
     """Base of all errors with a message meant for the user: who, what, where, what to do."""
@@ -48,8 +52,9 @@ class OffScale(BadInput):
             return "; leave a missing score empty"
         if any(sign.isalpha() for sign in value):
             return "; give the points alone, or the points of each label under [scale] of a map"
-        code = value.replace('"', "")
-        return f'; leave a missing score empty, or say missing = ["{code}"] in a map'
+        if MISSING_CODE.fullmatch(value):
+            return f'; leave a missing score empty, or say missing = ["{value}"] in a map'
+        return ""
 
 
 class BadRubric(BadInput):

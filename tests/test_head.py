@@ -41,7 +41,9 @@ def test_a_head_holds_study_number_and_hash_and_is_read_back(head: Path, whole: 
     assert kept.events is not None
 
 
-def test_a_study_that_went_on_after_its_lock_is_told_apart_from_one_that_did_not(run: Run, whole: Engine, head: Path) -> None:
+def test_a_study_that_went_on_after_its_lock_is_told_apart_from_one_that_did_not(
+    run: Run, whole: Engine, head: Path
+) -> None:
     assert run("study", "lock", "--reopen", "--reason", "one more")[0] == 0
     set_setting(whole, "reference", "hidden")
     code, out, err = run("study", "verify", "--head", str(head))

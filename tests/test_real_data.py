@@ -37,6 +37,7 @@ ROOT = Path(__file__).parents[1]
 DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
 SCRIPTS = ROOT / "docs" / "real_data"
 RUBRICS = SCRIPTS / "rubrics"
+GARBLED = ("--encoding", "utf-8")  # as some models wrote it
 GOOGLE = RougeScorer(["rougeL"], use_stemmer=True)
 Run = Callable[..., tuple[int, str, str]]
 
@@ -325,7 +326,7 @@ def test_350_000_scores_of_four_judges_agree_as_numpy_finds(
 def test_every_note_of_the_longest_dialogue_is_rated_beside_all_of_it(
     aci_bench: Converted, medjury: Run, engine: Engine
 ) -> None:
-    done(medjury, "study", "import", aci_bench.out / "responses.csv")
+    done(medjury, "study", "import", aci_bench.out / "responses.csv", *GARBLED)
     rows = aci_bench.rows("responses.csv")
     longest = max((row["context"] for row in rows), key=lambda text: len(text.split()))
     notes = {row["response"] for row in rows if row["context"] == longest}
@@ -348,7 +349,7 @@ def test_every_note_of_the_longest_dialogue_is_rated_beside_all_of_it(
 
 
 def test_all_520_notes_are_dealt_evenly(aci_bench: Converted, medjury: Run) -> None:
-    done(medjury, "study", "import", aci_bench.out / "responses.csv")
+    done(medjury, "study", "import", aci_bench.out / "responses.csv", *GARBLED)
     said = done(medjury, "rate", "assign", "--raters", 4, "--per-response", 2, "--json", "-")
     plan = json.loads(said)
     assert set(plan["load"].values()) == {260}
@@ -358,7 +359,7 @@ def test_all_520_notes_are_dealt_evenly(aci_bench: Converted, medjury: Run) -> N
 def test_rouge_of_real_notes_is_google_s(
     aci_bench: Converted, medjury: Run, engine: Engine
 ) -> None:
-    done(medjury, "study", "import", aci_bench.out / "responses.csv")
+    done(medjury, "study", "import", aci_bench.out / "responses.csv", *GARBLED)
     assert "rouge-l: scored 520 of 520 responses" in done(medjury, "analyse", "measure", "rouge-l")
     _expect_google(engine, every=17)
 

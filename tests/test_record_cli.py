@@ -27,7 +27,7 @@ def test_verify_prints_what_is_vouched_for_and_ends_with_zero(run: Run, rated: E
     code, out, _ = run("study", "verify", "--json", "-")
     body = json.loads(out)
     assert code == 0
-    assert list(body) == ["events", "head", "rows", "findings", "authors_withheld"]
+    assert list(body) == ["events", "head", "rows", "findings", "authors_withheld", "since"]
     assert body["authors_withheld"] is False
     assert {name: number for name, number in body["rows"].items() if name in ACTS} == {
         "rating": 24,
@@ -48,7 +48,7 @@ def test_verify_ends_with_one_and_a_line_for_each_finding(run: Run, rated: Engin
         connection.execute(text("UPDATE rating SET score = 5 WHERE id = 1"))
     code, out, _ = run("study", "verify")
     assert code == 1
-    assert "FINDING rating 1, 2, 3, 4, 5 and 19 more: some of them changed or moved" in out
+    assert "FINDING rating 1, 2, 3, 4, 5 and 19 more: some of them changed since event" in out
     assert run("study", "verify", "--head", "0" * 63 + "1")[1].count("FINDING") == 2
 
 
@@ -65,7 +65,10 @@ def test_a_locked_study_refuses_ratings_until_it_is_reopened_with_a_reason(
     assert run("study", "lock", "--reopen")[0] == 2
     assert run("study", "lock", "--reopen", "--reason", "late form")[0] == 0
     assert run("rate", "ratings", more)[0] == 0
-    assert run("study", "verify", "--head", head)[0] == 0
+    assert run("study", "verify")[0] == 0
+    code, out, _ = run("study", "verify", "--head", head)
+    assert (code, out.count("FINDING")) == (1, 2)
+    assert "since the head that was kept: 1 reopened, 1 ratings imported" in out
 
 
 def test_every_later_report_says_that_the_blind_was_lifted_or_the_study_reopened(

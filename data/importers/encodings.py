@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from data.errors import BadFile
 from data.importers.source import CHUNK, Source, bom_of
 
-WORD = re.compile(r"[^\s\x00-\x40\[-`{-\x7f]*[^\x00-\x7f][^\s]*")
+LONGEST = 200  # characters of a word that are looked at
 # UTF-8 that was read as Windows-1252 or Latin-1, and saved so.
 GARBLED = re.compile(
     "[\u00c3\u00c5][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2122]"
@@ -89,14 +89,14 @@ def _refuse_doubtful(source: Source, name: str) -> None:
     odd = (*ODD, GARBLED) if name == "cp1252" else (GARBLED,)
     found: dict[str, None] = {}
     for piece in _pieces(source, name):
-        for word in WORD.finditer(piece):
-            if any(pattern.search(word[0]) for pattern in odd):
-                found[word[0][:40]] = None
-                if len(found) == SHOWN:
-                    break
+        if piece.isascii() or len(found) >= SHOWN:
+            continue
+        for word in {whole[:LONGEST] for whole in piece.split() if not whole.isascii()}:
+            if any(pattern.search(word) for pattern in odd):
+                found[word[:40]] = None
     if not found:
         return
-    words = " and ".join(repr(word) for word in [*found][:SHOWN])
+    words = " and ".join(repr(word) for word in sorted(found)[:SHOWN])
     why = (
         "its text looks garbled: it was read in a wrong encoding and saved so"
         if name == "utf-8"

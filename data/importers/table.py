@@ -100,7 +100,9 @@ class TableFile:
         """Refuse an error of Excel; note cells as long as it allows, and ids that it writes anew."""
         for column, cell in cells.items():
             if "\0" in cell:
-                raise origin.wrong(column, cell, "holds the sign U+0000, which no database can keep")
+                raise origin.wrong(
+                    column, cell, "holds the sign U+0000, which no database can keep"
+                )
             if cell in EXCEL_ERRORS:
                 why = f"is an error of Excel ({cell}): correct it there, or leave the cell empty"
                 raise BadFile(f"{origin}, column {column}: {why}; nothing was imported")

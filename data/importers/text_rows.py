@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -108,18 +108,14 @@ class _Csv:
         self.source, self.encoding = source, encoding
         with _lines(source, encoding) as text:
             start = text.read(START)
-        first, _, rest = start.partition("\n")
+        first, _, _ = start.partition("\n")
         named = SEPARATOR_LINE.fullmatch(first.rstrip("\r").lstrip("\ufeff"))
         self.has_line = named is not None
         self.delimiter = named[1] if named else _separator(start)
-        names = next(
-            csv.reader(io.StringIO(rest if named else start), delimiter=self.delimiter), []
-        )
-        self.places = [place for place, name in enumerate(names) if name.strip()]
 
     def rows(self) -> Rows:
         with _lines(self.source, self.encoding) as text:
-            columns = self._header(self._reader(text))
+            columns, _ = self._header(self._reader(text))
         comma = self.delimiter in ";\t"
         return Rows("csv", columns, self._records, self.encoding, self._cut_off(), comma)
 
@@ -131,19 +127,20 @@ class _Csv:
     def _records(self) -> Iterator[Record]:
         with _lines(self.source, self.encoding) as text:
             rows = self._reader(text)
-            columns, number = self._header(rows), 1
+            (columns, places), number = self._header(rows), 1
             try:
                 for number, cells in enumerate(rows, start=2):
                     if any(cells):
-                        yield number, self._row(number, columns, cells)
+                        yield number, self._row(number, columns, places, cells)
             except csv.Error as error:
                 raise wrong(self.source, f"row {number + 1} is not CSV ({error})") from error
 
-    def _row(self, number: int, columns: tuple[str, ...], cells: list[str]) -> dict[str, str]:
-        width = len(self.places)
-        others = [cell for place, cell in enumerate(cells) if place not in self.places]
-        own = [cells[place] for place in self.places if place < len(cells)]
-        if any(others):
+    def _row(
+        self, number: int, columns: tuple[str, ...], places: Collection[int], cells: list[str]
+    ) -> dict[str, str]:
+        width = len(places)
+        own = [cell for place, cell in enumerate(cells) if place in places]
+        if any(cell for place, cell in enumerate(cells) if place not in places):
             why = f"row {number} has {len(cells)} cells, the header {width}"
             raise wrong(self.source, f"{why}; is a quotation mark or a separator missing?")
         if 2 * len(own) < width:
@@ -151,12 +148,14 @@ class _Csv:
             raise wrong(self.source, f"{why}; is a line break or a separator in the wrong place?")
         return dict(zip(columns, [*own, *[""] * (width - len(own))], strict=True))
 
-    def _header(self, rows: Iterator[list[str]]) -> tuple[str, ...]:
+    def _header(self, rows: Iterator[list[str]]) -> tuple[tuple[str, ...], Collection[int]]:
+        """Return the names of columns, and the places of those that have one."""
         try:
             names = next(rows, [])
         except csv.Error as error:
             raise wrong(self.source, f"not a CSV file ({error})") from error
-        return header(self.source, [names[place] for place in self.places] or names)
+        places = {place: name for place, name in enumerate(names) if name.strip()}
+        return header(self.source, [*places.values()] or names), places.keys()
 
     def _cut_off(self) -> bool:
         """Tell whether the last line has no end; packed files check that they are complete."""

@@ -101,7 +101,8 @@ def _make(name: str, folder: Path, tree: Path) -> None:
     scripts = tree / "docs" / "real_data"
     _run(tree, scripts / f"{script}.py", DATASETS, folder)
     rubric = "aci_bench" if name == "aci" else scripts / "rubrics" / name
-    _medjury(folder, tree, "study", "import", folder / responses, "--rubric", rubric)
+    read = ("--encoding", "utf-8") if name == "aci" else ()  # some models wrote garbled words
+    _medjury(folder, tree, "study", "import", folder / responses, "--rubric", rubric, *read)
     if name == "aci":
         _draw_ratings(folder)
     _medjury(folder, tree, "rate", "ratings", folder / "ratings.csv")
