@@ -77,7 +77,7 @@ def show(engine: Engine, person: Person) -> None:
     st.html(tables.of_table(figures.models) + caption(meaning))
     if figures.differences is not None:
         st.html(tables.folded(figures.differences.caption, tables.of_table(figures.differences)))
-    _by_category(figures.rows)
+    _by_category(figures.rows, OF_SIMULATED if standing.simulated else "")
     show_costs(engine, person, figures)
 
 
@@ -153,7 +153,7 @@ def _given() -> CostsRequest | None:
     return CostsRequest(upload.getvalue(), kind)
 
 
-def _by_category(rows: Sequence[ModelRow]) -> None:
+def _by_category(rows: Sequence[ModelRow], more: str) -> None:
     """Show each model's mean in each category, where there is more than one, by each way of scoring."""
     names = [*dict.fromkeys(name for row in rows for name in row.categories)]
     if len(names) < 2:
@@ -164,7 +164,7 @@ def _by_category(rows: Sequence[ModelRow]) -> None:
         tables.words("Scored by", "by"),
         *(tables.number(name or NO_CATEGORY, name) for name in names),
     ]
-    st.html(tables.table(shown, columns, "Means by category, on 0 to 1"))
+    st.html(tables.table(shown, columns, f"Means by category, on 0 to 1.{more}"))
 
 
 def _against_wins(rows: Sequence[ModelRow], costs: Mapping[str, float], more: str) -> None:
