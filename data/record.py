@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Float, Insert, Row, event, func, insert, inspect, text
+from sqlalchemy import Float, Insert, Row, event, insert, inspect, text
 from sqlalchemy import Table as DbTable
 from sqlalchemy import update as update_rows
 from sqlalchemy.orm import ORMExecuteState, UOWTransaction
@@ -429,20 +429,26 @@ def _refuse_unseen(state: ORMExecuteState) -> None:
 
 
 def add_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert many rows at once; only for who has the study alone, as keys are read afterwards."""
+    """Insert many rows at once."""
     if not rows:
         return
-    table = model.metadata.tables[str(model.__tablename__)]
-    name, sealed, defaults = table.name, columns_of_table(table.name), _defaults(model)
+    defaults, written = _defaults(model), session.info[WRITTEN]
     whole = [{**defaults, **row} for row in rows]
-    key = table.c[sealed.key]
-    is_numbered = sealed.key == "id" and "id" not in whole[0]
-    last = session.scalar(select(func.max(key))) or 0 if is_numbered else 0
-    session.execute(insertion(model), whole, execution_options={COPIED: True})
-    keys = session.scalars(select(key).where(key > last).order_by(key)).all() if is_numbered else ()
-    written: Written = session.info[WRITTEN]
-    for place, row in enumerate(whole):
-        written.add(name, {**row, "id": keys[place]} if is_numbered else row)
+    name, past = str(model.__tablename__), {COPIED: True}
+    if columns_of_table(name).key == "id" and "id" not in whole[0]:
+        keys = session.scalars(_returning(model), whole, execution_options=past)
+        whole = [{**row, "id": key} for row, key in zip(whole, keys, strict=True)]
+    else:
+        session.execute(insertion(model), whole, execution_options=past)
+    for row in whole:
+        written.add(name, row)
+
+
+@cache
+def _returning(model: type[Table]) -> Any:
+    """Return the statement that adds rows and gives their keys, in the order of the rows."""
+    table = model.metadata.tables[str(model.__tablename__)]
+    return insert(table).returning(table.c.id, sort_by_parameter_order=True)
 
 
 @cache

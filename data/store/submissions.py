@@ -11,7 +11,7 @@ from sqlmodel import Session, col, desc, select
 from data.card import Reply
 from data.database import shared_transaction
 from data.errors import NotAllowed, Stale, Unexplained
-from data.record import LOCKED, log, refuse_locked_since
+from data.record import LOCKED, add_rows, log, refuse_locked_since
 from data.rubric import Rubric, low_points
 from data.schema import (
     IS_RATED_ON,
@@ -346,7 +346,7 @@ def _write(
         "pass_": assignment.pass_,
         "replicate": 0,
     }
-    session.add_all(Rating(**row) for row in rating_rows(rated, form.rubric, scores, reply))
+    add_rows(session, Rating, rating_rows(rated, form.rubric, scores, reply))
     session.add_all(Remark(kind=kind, text=reply.comment, **about) for kind in reply.flags)
     session.add_all(Span(text=form.stretch(span), **about, **asdict(span)) for span in reply.spans)
     session.add(submission)
