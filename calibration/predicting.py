@@ -412,7 +412,8 @@ def means_of_both(composites: pd.DataFrame, jurors: Sequence[str], needed: int) 
         ("clinicians", composites["kind"] == "clinician", 1),
         ("jury", is_juror, needed),
     ):
-        found = composites[own].groupby("response_id")["composite"].agg(["mean", "count"])
+        rows = composites[own].astype({"response_id": "str"})  # lists of names differ by the rows
+        found = rows.groupby("response_id")["composite"].agg(["mean", "count"])
         means[who] = found["mean"].where(found["count"] >= least).astype(float)
     return pd.DataFrame(means)
 

@@ -9,6 +9,7 @@ from scipy import stats
 from calibration.json_values import json_value
 from calibration.models import model_scores
 from calibration.notes import told
+from calibration.predicting import means_of_both
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
 
@@ -193,3 +194,18 @@ def test_a_response_without_an_author_is_refused():
         compared(
             scores, {name: one for name, one in authors.items() if name != "a0"}, jurors=("gpt",)
         )
+
+
+def test_means_of_a_study_without_a_juror_are_those_of_its_clinicians():
+    ids = [f"r{n:03}" for n in range(300)]  # more than a byte numbers, as a list of names has
+    table = pd.DataFrame(
+        {
+            "response_id": pd.Categorical(ids, categories=ids),
+            "kind": "clinician",
+            "rater": "dr",
+            "composite": np.arange(300.0),
+        }
+    )
+    means = means_of_both(table, (), 1)
+    assert means["clinicians"].tolist() == [*range(300)]
+    assert means["jury"].isna().all()
