@@ -144,3 +144,13 @@ def test_a_score_that_is_none_is_met_with_what_to_do(value: str, to_do: str) -> 
 def test_a_text_with_u_0000_is_refused_by_its_row_before_anything_is_stored(tmp_path: Path) -> None:
     with pytest.raises(BadRow, match="row 1, column response: holds the sign U\\+0000"):
         rows(tmp_path, '[{"instance_id": "1", "response": "a\\u0000b"}]')
+
+
+def test_what_excel_did_is_looked_for_in_mapped_columns_too(tmp_path: Path) -> None:
+    path = tmp_path / "g.csv"
+    path.write_text(f"id,who,acc,why\nr1,dr,4,{'x' * 32_767}\nr2,dr,4,#NAME?\n", "utf-8")
+    body = {"columns": {"id": "response_id", "who": "rater", "acc": "criterion:accuracy"}}
+    table = mapped(TableFile(path), map_of(body, "ratings", "--map"), "ratings")
+    with pytest.raises(BadFile, match="g.csv row 3, column why: is an error of Excel"):
+        list(table)
+    assert "1 cells of g.csv" in " ".join(table.doubts)

@@ -7,7 +7,7 @@ changed, so that what is in doubt is refused, with two words of it, until somebo
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from data.errors import BadFile
 from data.importers.source import CHUNK, Source, bom_of
@@ -33,8 +33,15 @@ ODD = (  # what no word of a Western language has
     ),  # of the Baltic, Czech, Turkish
     re.compile("[\u00f5\u00fb].*[\u00f6\u00fc]|[\u00f6\u00fc].*[\u00f5\u00fb]"),  # Hungarian
 )
-SHOWN = 2
+SHOWN, SHORT = 2, 40  # words in a message, and characters of one
 HOW = "save it as UTF-8, or name its encoding with --encoding (such as cp1250, cp1251 or mac_roman)"
+DOUBTS = {  # an encoding that fits -> what is in doubt of its words, and what to do
+    "utf-8": (
+        "its text looks garbled: it was read in a wrong encoding and saved so",
+        "export it anew, or give --encoding utf-8 if it is meant so",
+    ),
+    "cp1252": ("it is not UTF-8, and cannot be told to be Windows-1252", HOW),
+}
 
 
 def encoding_of(source: Source) -> str:
@@ -50,57 +57,47 @@ def encoding_of(source: Source) -> str:
     if marked := bom_of(source.start()[:4]):
         return marked
     for name in ("utf-8", "cp1252"):
-        if _fits(source, name):
-            _refuse_doubtful(source, name)
+        try:
+            found = _doubtful(source, name, (*ODD, GARBLED) if name == "cp1252" else (GARBLED,))
+        except UnicodeDecodeError:
+            continue
+        if not found:
             return name
+        words = " and ".join(map(repr, found))
+        why, to_do = DOUBTS[name]
+        raise BadFile(
+            f"{source.path}: {why} (it would read {words}); {to_do}; nothing was imported"
+        )
     raise BadFile(f"{source.path}: neither UTF-8, UTF-16 nor Windows-1252; {HOW}")
 
 
 def _named(source: Source) -> str:
     try:
         name = codecs.lookup(source.encoding).name
+        _doubtful(source, name, ())
     except LookupError as error:
         raise BadFile(f"--encoding {source.encoding}: no encoding that is known here") from error
-    if not _fits(source, name):
-        raise BadFile(f"{source.path}: is not in {source.encoding}; nothing was imported")
+    except UnicodeDecodeError as error:
+        why = f"is not in {source.encoding}"
+        raise BadFile(f"{source.path}: {why}; nothing was imported") from error
     return name
 
 
-def _fits(source: Source, name: str) -> bool:
-    """Tell whether a whole file is in an encoding."""
-    try:
-        for _ in _pieces(source, name):
-            pass
-    except UnicodeDecodeError:
-        return False
-    return True
+def _doubtful(source: Source, name: str, odd: Sequence[re.Pattern[str]]) -> list[str]:
+    """Decode a whole file, piece by piece; return two of its words that are odd, if some are.
 
-
-def _pieces(source: Source, name: str) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder(name)()
+    Raises
+    ------
+    UnicodeDecodeError
+        If it is not in that encoding.
+    """
+    decoder, found = codecs.getincrementaldecoder(name)(), set[str]()
     with source.open() as file:
         while piece := file.read(CHUNK):
-            yield decoder.decode(piece)
-        yield decoder.decode(b"", final=True)
-
-
-def _refuse_doubtful(source: Source, name: str) -> None:
-    """Refuse words that were garbled, or that no text in Windows-1252 has."""
-    odd = (*ODD, GARBLED) if name == "cp1252" else (GARBLED,)
-    found: dict[str, None] = {}
-    for piece in _pieces(source, name):
-        if piece.isascii() or len(found) >= SHOWN:
-            continue
-        for word in {whole[:LONGEST] for whole in piece.split() if not whole.isascii()}:
-            if any(pattern.search(word) for pattern in odd):
-                found[word[:40]] = None
-    if not found:
-        return
-    words = " and ".join(repr(word) for word in sorted(found)[:SHOWN])
-    why = (
-        "its text looks garbled: it was read in a wrong encoding and saved so"
-        if name == "utf-8"
-        else "it is not UTF-8, and cannot be told to be Windows-1252"
-    )
-    to_do = "export it anew, or give --encoding utf-8 if it is meant so" if name == "utf-8" else HOW
-    raise BadFile(f"{source.path}: {why} (it would read {words}); {to_do}; nothing was imported")
+            text = decoder.decode(piece)
+            if text.isascii() or len(found) >= SHOWN:
+                continue
+            words = {word[:LONGEST] for word in text.split() if not word.isascii()}
+            found |= {word[:SHORT] for word in words if any(one.search(word) for one in odd)}
+        decoder.decode(b"", final=True)
+    return sorted(found)[:SHOWN]

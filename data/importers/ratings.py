@@ -60,10 +60,8 @@ class RatingFile:
         for origin, cells in self.table:
             for criterion, score in self._scores(origin, cells):
                 if text := score.strip():
-                    if self.table.decimal_comma and (whole := DECIMAL_COMMA.fullmatch(text)):
-                        is_metric = cells.get("kind", "").strip() == Kind.METRIC
-                        text = text.replace(",", ".") if is_metric else text
-                        text = text if int(whole[2]) else whole[1]
+                    if self.table.decimal_comma:
+                        text = _with_point(text, cells.get("kind", "").strip())
                     points = str(self.scale.point(text)) if self.scale else text
                     yield _row(origin, cells, self._usable(criterion), points)
                 else:
@@ -84,6 +82,14 @@ class RatingFile:
             return [(name, cells.get(name, "")) for name in self.criteria]
         criterion = unguarded(filled(origin, cells, "criterion"))
         return [(criterion, cells.get("score", ""))]
+
+
+def _with_point(score: str, kind: str) -> str:
+    """Return 4,0 as 4, and of a metric 0,45 as 0.45; half a point is left to the rubric to refuse."""
+    comma = DECIMAL_COMMA.fullmatch(score)
+    if comma and not int(comma[2]):
+        return comma[1]
+    return score.replace(",", ".") if comma and kind == Kind.METRIC else score
 
 
 def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:

@@ -8,7 +8,7 @@ from typing import Any
 
 from data.errors import BadFile
 from data.importers.binary_rows import parquet_rows, workbook_rows
-from data.importers.rows import Origin, is_name
+from data.importers.rows import UNNAMED, Origin, is_name
 from data.importers.source import Form, Source, kind_of
 from data.importers.text_rows import Rows, object_row, plain, text_rows
 from data.importers.text_rows import wrong as wrong_file
@@ -75,12 +75,10 @@ class TableFile:
         return min(self._done, self.size_bytes)
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
-        empty, name, is_text = True, self.path.name, self._rows.form == "csv"
-        self._cut, self._changed = 0, set[str]()
-        for number, row in self._rows.records():
-            empty, origin = False, Origin(name, number)
+        empty, is_text = True, self._rows.form == "csv"
+        for origin, row in self._read():
+            empty = False
             cells: Cells = row if is_text else _cells(origin, row)
-            self._look_for_excel(origin, cells)
             self._done += sum(map(len, cells.values()))
             yield origin, cells
         if empty:
@@ -88,24 +86,33 @@ class TableFile:
 
     def records(self) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
         """Yield rows as the file has them: of JSON and Parquet, values may be lists and objects."""
+        for origin, row in self._read():
+            yield origin, {key: plain(value) for key, value in row.items()}
+
+    def _read(self) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
+        """Yield rows with where they stand, as they are, looked at for what spreadsheets do to them."""
+        self._cut, self._changed = 0, set[str]()
         for number, row in self._rows.records():
-            values = {key: plain(value) for key, value in row.items()}
-            yield Origin(self.path.name, number), values
+            origin = Origin(self.path.name, number)
+            self._look_for_excel(origin, row)
+            yield origin, row
 
     def first(self, rows: int) -> list[tuple[Origin, Mapping[str, Any]]]:
         """Return the first rows."""
         return list(islice(self.records(), rows))
 
-    def _look_for_excel(self, origin: Origin, cells: Cells) -> None:
+    def _look_for_excel(self, origin: Origin, row: Mapping[str, Any]) -> None:
         """Refuse an error of Excel; note cells as long as it allows, and ids that it writes anew."""
-        for column, cell in cells.items():
+        for column, cell in row.items():
+            if not isinstance(cell, str):
+                continue
             if "\0" in cell:
-                raise origin.wrong(
-                    column, cell, "holds the sign U+0000, which no database can keep"
-                )
+                why = "holds the sign U+0000, which no database can keep"
+                raise origin.wrong(column, cell, why)
             if cell in EXCEL_ERRORS:
                 why = f"is an error of Excel ({cell}): correct it there, or leave the cell empty"
-                raise BadFile(f"{origin}, column {column}: {why}; nothing was imported")
+                named = column if is_name(column) else UNNAMED
+                raise BadFile(f"{origin}, column {named}: {why}; nothing was imported")
             self._cut += len(cell) == EXCEL_LONGEST
             if column.endswith("id") and EXCEL_ID.fullmatch(cell):
                 self._changed.add(cell)
