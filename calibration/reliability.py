@@ -1,7 +1,7 @@
 """How reliable raters are: clinicians among one another, and whoever rates the same again."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -199,41 +199,42 @@ def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
     pairs = [(name, criterion) for name, own in required.items() for criterion in own]
     read = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
     read = read[pd.MultiIndex.from_frame(read[["benchmark", "criterion"]]).isin(pairs)]
-    rows = []
-    for name in scope.jurors:
-        own = read[read["rater"] == name].set_index([*ITEM, *READING])["score"].astype(float)
-        if own.empty:  # who gave no score at all has nothing to repeat
-            nothing = np.full((0, 1), np.nan)
-            never = noted(*_retest_notes(nothing), remarks.simulated(scope.simulated & {name}))
-            rows.append(
-                RetestRow(scope.name, name, NAN, NAN, same_pairs(nothing), 0, 0, notes=never)
-            )
-            continue
-        single = own.unstack(READING)
-        given = single.groupby(ITEM[:2]).agg(["mean", "count"]).stack(READING, future_stack=True)
+    return [
+        _retest_row(scope, name, read[read["rater"] == name], required) for name in scope.jurors
+    ]
+
+
+def _retest_row(
+    scope: Scope, name: str, read: pd.DataFrame, required: Mapping[str, Sequence[str]]
+) -> RetestRow:
+    single = table = np.full((0, 1), np.nan)
+    incomplete = 0
+    if len(read):
+        scores = read.set_index([*ITEM, *READING])["score"].astype(float).unstack(READING)
+        given = scores.groupby(ITEM[:2]).agg(["mean", "count"]).stack(READING, future_stack=True)
         given = given[given["count"] > 0]
         benchmarks = given.index.get_level_values("benchmark").astype(str)
         needed = benchmarks.map(lambda one: len(required[one]))
         complete = given.loc[given["count"] == needed, "mean"]
-        table = complete.unstack(READING).to_numpy(dtype=np.float64)
-        number = (~np.isnan(table)).sum(axis=1)
-        rows.append(
-            RetestRow(
-                benchmark=scope.name,
-                juror=name,
-                icc_one=icc_one(table[number == table.shape[1]]),
-                sd_points=sd_within(table),
-                exact_agreement=same_pairs(single.to_numpy(dtype=np.float64)),
-                n_responses=int((number > 1).sum()),
-                n_replicates=int(number.max(initial=0)),
-                notes=noted(
-                    *_retest_notes(table),
-                    remarks.incomplete(len(given) - len(complete)),
-                    remarks.simulated(scope.simulated & {name}),
-                ),
-            )
+        incomplete = len(given) - len(complete)
+        single, table = (
+            one.to_numpy(dtype=np.float64) for one in (scores, complete.unstack(READING))
         )
-    return rows
+    number = (~np.isnan(table)).sum(axis=1)
+    return RetestRow(
+        benchmark=scope.name,
+        juror=name,
+        icc_one=icc_one(table[number == table.shape[1]]),
+        sd_points=sd_within(table),
+        exact_agreement=same_pairs(single),
+        n_responses=int((number > 1).sum()),
+        n_replicates=int(number.max(initial=0)),
+        notes=noted(
+            *_retest_notes(table),
+            remarks.incomplete(incomplete),
+            remarks.simulated(scope.simulated & {name}),
+        ),
+    )
 
 
 def _retest_notes(table: Array) -> Iterator[Note | None]:

@@ -15,7 +15,6 @@ from calibration.shared_notes import SIMULATED, UNDEFINED_RESAMPLES
 
 NO_AGREEMENT = ("no_agreement", "below 0: no agreement beyond chance")
 LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
-LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
 FEW_INSTANCES = 20  # below this an interval over instances covers less than it says
 MOST_LOST = 0.01  # share of undefined resamples above which an interval decides nothing
 MOST_TIMES = 50  # a study is not advised to grow by more than this factor

@@ -82,11 +82,6 @@ class Verdicts:
     rows: Sequence[AgreementRow]
     decisions: Mapping[str, Decision]
 
-    def jury_on(self, benchmark: str) -> AgreementRow:
-        """Return the jury's row of the table."""
-        key = (benchmark, "jury")
-        return next(row for row in self.rows if (row.benchmark, row.scorer) == key)
-
 
 def decisions(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM) -> dict[str, Decision]:
     """Return the decision on each benchmark by name, the last on all combined.
