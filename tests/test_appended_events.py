@@ -1,18 +1,17 @@
 """Events that are appended heal no forgery, and what came since a head is told."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kit.changed_cells import attacked
-from kit.sealed_study import fill_all
+from kit.sealed_study import made
 from kit.studies import Run
-from kit.study_place import StudyIn
 from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
 from data.card import Reply
-from data.database import open_study, transaction
+from data.database import transaction
 from data.errors import BadInput
 from data.queries.record import present_head, verify, verify_in
 from data.record import ACTS, WRITTEN, Written, columns_of_table, commitment, event_hash, log
@@ -21,16 +20,9 @@ from data.schema import Authorship, Event, Rater, Rating, Response, Setting, Tab
 from data.store.rubrics import RatingForm
 from data.store.study import lock, reopen, set_setting
 
+__all__ = ["made"]
+
 Forge = Callable[[Session], type[Table]]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
-    """Make a study that has rows in every table; each test rolls back what it does to it."""
-    engine = open_study(study_in(tmp_path_factory.mktemp("made")), create=True)
-    fill_all(engine)
-    yield engine
-    engine.dispose()
 
 
 def scores_up(session: Session) -> type[Table]:

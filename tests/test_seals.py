@@ -1,15 +1,15 @@
 """No cell of a study can be changed behind the record's back, but for those that docs/record.md argues."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.changed_cells import TABLES, attacked, change, key_of, others, rows_of
-from kit.sealed_study import fill_all
+from kit.sealed_study import made
 from kit.studies import Run
-from kit.study_place import StudyIn, copy_study
+from kit.study_place import copy_study
 from sqlalchemy import (
     Engine,
     delete,
@@ -27,19 +27,12 @@ from data.record import CHANGES, HELD, SEALED_PARTS, UNSEALED, columns_of_table
 from data.schema import Table as Model
 from data.store.access import SESSION_KEY
 
+__all__ = ["made"]
+
 CELLS = [(table.name, column.name) for table in Model.metadata.sorted_tables for column in table.c]
 LEFT_OUT = {
     (table, column): why for table, columns in UNSEALED.items() for column, why in columns.items()
 }
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
-    """Make a study that has rows in every table; each test rolls back what it does to it."""
-    engine = open_study(study_in(tmp_path_factory.mktemp("made")), create=True)
-    fill_all(engine)
-    yield engine
-    engine.dispose()
 
 
 def findings_of(engine: Engine, attack: Callable[[Session], None]) -> tuple[str, ...]:

@@ -151,6 +151,6 @@ def test_what_excel_did_is_looked_for_in_mapped_columns_too(tmp_path: Path) -> N
     path.write_text(f"id,who,acc,why\nr1,dr,4,{'x' * 32_767}\nr2,dr,4,#NAME?\n", "utf-8")
     body = {"columns": {"id": "response_id", "who": "rater", "acc": "criterion:accuracy"}}
     table = mapped(TableFile(path), map_of(body, "ratings", "--map"), "ratings")
-    with pytest.raises(BadFile, match="g.csv row 3, column why: is an error of Excel"):
+    with pytest.raises(BadFile, match=r"g\.csv row 3, column why: is an error of Excel"):
         list(table)
     assert "1 cells of g.csv" in " ".join(table.doubts)

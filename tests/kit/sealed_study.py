@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.card import Marked, Reply
+from data.database import open_study
 from data.description import Description
 from data.importers.points import PointRow
 from data.importers.ratings import ExpertRow
@@ -74,6 +76,7 @@ from data.store.reviews import change_tags, keep_note
 from data.store.steering import set_place
 from data.store.study import lock, reopen, set_protocol, set_setting
 from data.store.training import answer_drill, import_experts, let_through
+from kit.study_place import StudyIn
 
 RUBRIC = read_rubric("generic")
 
@@ -86,6 +89,15 @@ JURORS = ("j1", "j2")
 N = 10
 
 FROM = Origin("made up", 1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
+    """Make a study that has rows in every table; each test rolls back what it does to it."""
+    engine = open_study(study_in(tmp_path_factory.mktemp("made")), create=True)
+    fill_all(engine)
+    yield engine
+    engine.dispose()
 
 
 def fill_all(engine: Engine) -> None:
