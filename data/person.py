@@ -16,11 +16,11 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.errors import NotAllowed
+from data.record import REOPENED, UNBLINDED
 from data.schema import Event, Role
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
-UNBLINDED, REOPENED = "unblinded", "reopened"
 _LAST_LIFTED = (
     select(Event.action)
     .where(col(Event.action).in_((UNBLINDED, REOPENED)))

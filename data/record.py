@@ -31,13 +31,14 @@ from data.settings import Settings
 Key = int | str
 Leaves = dict[Key, bytes]
 GENESIS = "0" * 64
-LOCKED, REOPENED = "locked", "reopened"  # also the setting that says since when
+LOCKED = "locked"  # also the setting that says since when
+REOPENED, UNBLINDED = "reopened", "unblinded"
 RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
 REVIEWED = "response reviewed"
 RUN, TRAINING = "jury_run", "training:"
 SALT_BYTES = 16
 CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
-WRITTEN, COPIED = "written", "copied"
+WRITTEN, PAST_RECORD = "written", "past the record"
 SHOWN = 5  # keys named in a message
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
@@ -65,16 +66,12 @@ UNSEALED: Mapping[str, Mapping[str, str]] = {
     ),
     "jury_request": {"outcome": WORKING},
 }
-# Of these settings a part is sealed: the rest is rewritten with each draft, or each few seconds.
+# Of these settings a part is sealed. The rest is rewritten with each draft, or each few seconds: what is
+# entered in training and not answered, and which page was read last; whether the run that is on still
+# lives, and what it told last.
 SEALED_PARTS: Mapping[str, tuple[str, ...]] = {
     TRAINING: ("ended", "rounds"),
     RUN: ("token", "by", "order", "since", "started"),
-}
-UNSEALED_PARTS: Mapping[str, str] = {
-    TRAINING: "what is entered in training and not answered, and which page was read last: "
-    "it never counts; who may begin, and how each round went, is sealed",
-    RUN: "whether the run that is on still lives and what it told last: a line on a screen; "
-    "who started it, and what it asks for, is sealed",
 }
 # Held otherwise: the text by `response.commitment`, events by the chain.
 HELD = {"response": ("text", "salt"), "event": tuple(Event.model_fields)}
@@ -142,7 +139,7 @@ ACTS: Mapping[str, frozenset[str]] = {
         "key made": "setting",
         LOCKED: "setting",
         REOPENED: "setting",
-        "unblinded": "",
+        UNBLINDED: "",
         "protocol set": "",
         "study described": "study_text setting",
         "consent given": "setting",
@@ -196,7 +193,7 @@ WHILE_LOCKED = {
     *("signed in", "signed out", "code issued", "codes revoked", "key made", "reminder sent"),
     *("person added", "person let back in", "person shut out"),
     *("e-mail given", "e-mail changed", "e-mail removed"),
-    *("juries evaluated", "report frozen", "report withdrawn", "routing rule kept", "unblinded"),
+    *("juries evaluated", "report frozen", "report withdrawn", "routing rule kept", UNBLINDED),
     *(RESTORED, AUTHORS_ADDED, "findings accepted"),
 }
 
@@ -334,7 +331,11 @@ class Written:
         self.gone.setdefault(table, {})[row[sealed.key]] = sealed.lasting_leaf(row)
 
     def seals(self, tables: Iterable[str]) -> dict[str, Any]:
-        """Return what an event says of some tables, and forget it: table -> see `Seal`."""
+        """Return what an event says of some tables, and forget it.
+
+        Table -> `added`, runs of keys, with `sha256` of their rows in that order; `changed`, SHA-256 of
+        a row's changing columns -> runs of keys; `gone`, pairs of a key and SHA-256 of its row.
+        """
         said: dict[str, Any] = {}
         for table in sorted(tables):
             added = self.added.pop(table, {})
@@ -422,7 +423,7 @@ def _note_change(row: object, sealed: Columns, written: Written) -> None:
 def _refuse_unseen(state: ORMExecuteState) -> None:
     """Refuse what would go past the unit of work, and so past the record."""
     writes = state.is_insert or state.is_update or state.is_delete
-    if writes and WRITTEN in state.session.info and COPIED not in state.execution_options:
+    if writes and WRITTEN in state.session.info and PAST_RECORD not in state.execution_options:
         raise RuntimeError(
             "write rows through the session, or by `add_rows`: the record must see them"
         )
@@ -434,10 +435,11 @@ def add_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, A
         return
     defaults, written = _defaults(model), session.info[WRITTEN]
     whole = [{**defaults, **row} for row in rows]
-    name, past = str(model.__tablename__), {COPIED: True}
+    name, past = str(model.__tablename__), {PAST_RECORD: True}
     if columns_of_table(name).key == "id" and "id" not in whole[0]:
         keys = session.scalars(_returning(model), whole, execution_options=past)
-        whole = [{**row, "id": key} for row, key in zip(whole, keys, strict=True)]
+        for row, key in zip(whole, keys, strict=True):
+            row["id"] = key
     else:
         session.execute(insertion(model), whole, execution_options=past)
     for row in whole:
@@ -469,7 +471,7 @@ def update_unsealed(session: Session, model: type[Table], *where: Any, **values:
     if sealed := values.keys() - UNSEALED.get(str(model.__tablename__), {}).keys():
         raise RuntimeError(f"{model.__tablename__}: {', '.join(sorted(sealed))} is sealed")
     session.execute(
-        update_rows(model).where(*where).values(**values), execution_options={COPIED: True}
+        update_rows(model).where(*where).values(**values), execution_options={PAST_RECORD: True}
     )
 
 
@@ -485,10 +487,15 @@ def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) ->
     if session.get_bind().dialect.name == "postgresql":  # whoever rates writes beside others
         session.execute(text(f"SELECT pg_advisory_xact_lock({CHAIN})"))
     previous = session.execute(_LAST).scalar() or GENESIS
-    link = _link(at, actor, action, said, previous)
-    row = {"at": at, "actor": actor, "action": action, "detail": said}
-    row |= {"previous": previous, "sha256": link}
-    session.execute(insertion(Event), row, execution_options={COPIED: True})
+    row = {
+        "at": at,
+        "actor": actor,
+        "action": action,
+        "detail": said,
+        "previous": previous,
+        "sha256": _link(at, actor, action, said, previous),
+    }
+    session.execute(insertion(Event), row, execution_options={PAST_RECORD: True})
 
 
 def refuse_unlogged(session: Session) -> None:

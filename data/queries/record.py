@@ -330,8 +330,7 @@ def _seal_findings(
     if gone:
         yield f"{table} {_named(gone)}: gone since event {seal.event}"
         return
-    known = dict.fromkeys(seal.keys)
-    left = [seal.gone.get(key) or leaves.get(key) for key in known]
+    left = [seal.gone.get(key) or leaves.get(key) for key in seal.keys]
     if joined(leaf for leaf in left if leaf) != seal.sha256:
         some = "some of them " if len(own) > 1 else ""
         yield f"{table} {_named(own)}: {some}changed since event {seal.event}"

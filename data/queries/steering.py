@@ -8,12 +8,13 @@ from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
 from data.database import reading
-from data.person import REOPENED, UNBLINDED, Person, asking, only
+from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY, columns_of
 from data.queries.descriptions import consents, description_versions
 from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, settings, stored_rubric
 from data.queries.taxonomy import known_places
+from data.record import LOCKED, REOPENED, UNBLINDED
 from data.schema import (
     Account,
     Event,
@@ -128,7 +129,7 @@ def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def standing(_: Person, engine: Engine) -> StudyStanding:
     """Return whether a study is locked, and what was done to its blind and its lock."""
-    steering_events = acts(engine, "locked", REOPENED, UNBLINDED)
+    steering_events = acts(engine, LOCKED, REOPENED, UNBLINDED)
     with reading(engine) as session:
         events = session.exec(select(func.count(col(Event.id)))).one()
         query = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)

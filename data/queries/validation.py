@@ -13,10 +13,11 @@ from sqlmodel import col, select
 from data.card import ExportRow
 from data.database import reading
 from data.errors import BadInput
-from data.person import REOPENED, UNBLINDED, Person, asking, only
+from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY, INDEPENDENT, Columns, columns_of
 from data.queries.ledger import compositions_tried, reports
 from data.queries.record import acts
+from data.record import REOPENED, UNBLINDED
 from data.rubric import Rubric
 from data.samples import CALCULATIONS
 from data.samples import RESPONSES as DEMO

@@ -12,7 +12,7 @@ from data.card import PASS_OF, THIRD, Settling
 from data.database import shared_transaction, transaction
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import asking
-from data.record import COPIED, log, refuse_locked
+from data.record import PAST_RECORD, log, refuse_locked
 from data.schema import Assignment, Kind, Rater, Rating, Remark, Role, Setting, State, now
 from data.store.access import PSEUDONYM_KEY
 
@@ -30,7 +30,7 @@ _OPEN = (
         col(Assignment.opened_at).is_(None),
     )
     .values(opened_at=bindparam("now"))  # which no event seals
-    .execution_options(synchronize_session=False, **{COPIED: True})
+    .execution_options(synchronize_session=False, **{PAST_RECORD: True})
 )
 
 

@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from data.importers.package import WITHHELD
 from data.importers.rows import ResponseRow, made_id
 from data.person import is_blind_in
-from data.record import COPIED, new_salt
+from data.record import PAST_RECORD, new_salt
 from data.schema import Authorship, Response, Subgroup
 
 Pair = tuple[str, str]
@@ -76,7 +76,7 @@ def has_named_authors(session: Session) -> bool:
 
 def forget_withheld(session: Session) -> None:
     """Take out what stood for authors in a study that came without them."""
-    session.execute(delete(Authorship), execution_options={COPIED: True})
+    session.execute(delete(Authorship), execution_options={PAST_RECORD: True})
 
 
 def responses_without(session: Session) -> int:

@@ -18,7 +18,7 @@ from data.errors import BadFile, Conflict, NoStudy
 from data.files import part_of, publish
 from data.queries.package import ALL_TABLES, TableDigest, content, counts, has_event, head, pages
 from data.queries.record import verify
-from data.record import COPIED
+from data.record import PAST_RECORD
 from data.store.access import SESSION_KEY
 
 Step = Callable[[int], None]
@@ -93,7 +93,9 @@ def _copy_table(origin: Session, copy: Session, table: DbTable, step: Step) -> i
     read = TableDigest()
     for page in pages(origin, table):
         read.add(page)
-        copy.execute(insert(table), [dict(row) for row in page], execution_options={COPIED: True})
+        copy.execute(
+            insert(table), [dict(row) for row in page], execution_options={PAST_RECORD: True}
+        )
         step(len(page))
     if content(copy, table) != read:
         raise _differs(table.name)

@@ -22,7 +22,7 @@ from data.importers.package import (
 from data.importers.rows import batches
 from data.queries.package import kept_setting
 from data.queries.record import verify_in
-from data.record import AUTHORS_ADDED, COPIED, GENESIS, RESTORED, event_hash, log
+from data.record import AUTHORS_ADDED, GENESIS, PAST_RECORD, RESTORED, event_hash, log
 from data.rubric import Rubric
 from data.schema import Event, Kind, Rater, Response, Setting
 from data.store.access import KEY_MADE
@@ -113,14 +113,14 @@ def _study_into(
     session: Session, package: Package, added: PackageAdded, *, accept_findings: bool
 ) -> None:
     made = delete(Event).where(col(Event.action) == KEY_MADE)  # by a server that runs
-    session.execute(made, execution_options={COPIED: True})
+    session.execute(made, execution_options={PAST_RECORD: True})
     for model in (Event, Response, Rater):
         if session.exec(select(model).limit(1)).first() is not None:
             raise Conflict(
                 f"{package.path}: this study is not empty, and a package becomes a study of its "
                 "own; give another place, such as --db sqlite:///restored.db"
             )
-    session.execute(delete(Setting), execution_options={COPIED: True})
+    session.execute(delete(Setting), execution_options={PAST_RECORD: True})
     check = _CheckedRows(package, accept_findings=accept_findings)
     for table in TABLES:
         checked_rows = check.of(table, package.rows(table))
@@ -173,7 +173,7 @@ def _store_authors(session: Session, package: Package, added: PackageAdded) -> N
         raise package.wrong("its authors do not fit the responses: other texts are masked")
     for key, (text, salt) in originals.items():
         query = update(Response).where(col(Response.id) == key)
-        session.execute(query.values(text=text, salt=salt), execution_options={COPIED: True})
+        session.execute(query.values(text=text, salt=salt), execution_options={PAST_RECORD: True})
 
 
 class _CheckedRows:
@@ -257,6 +257,8 @@ def _insert(session: Session, table: str, rows: Iterator[Row]) -> int:
     stored = 0
     for batch in batches(rows):
         rows_of = insert(EVERY[table])  # the events that came with them seal them
-        session.execute(rows_of, [dict(row) for row in batch], execution_options={COPIED: True})
+        session.execute(
+            rows_of, [dict(row) for row in batch], execution_options={PAST_RECORD: True}
+        )
         stored += len(batch)
     return stored

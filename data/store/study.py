@@ -12,8 +12,7 @@ from data.card import THIRD
 from data.database import transaction
 from data.description import CONSENT_TEXT, Description, consent_key
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
-from data.person import UNBLINDED
-from data.record import LOCKED, REOPENED, log, refuse_locked
+from data.record import LOCKED, REOPENED, UNBLINDED, log, refuse_locked
 from data.schema import (
     Event,
     Expert,

@@ -21,7 +21,7 @@ from calibration.values import COMBINED, AnalysisOptions
 from data.errors import TooFew, Unrated
 from data.guidelines import EvidenceCode as Code
 from data.guidelines import guideline
-from data.person import OPERATOR, UNBLINDED, is_blind
+from data.person import OPERATOR, is_blind
 from data.queries import benchmarks, readings_by_response
 from data.queries.costs import call_dates, spending
 from data.queries.descriptions import description_versions
@@ -29,6 +29,7 @@ from data.queries.jury import by_juror, juror_profiles, missing_verdicts
 from data.queries.learning import improvements
 from data.queries.record import acts, locked_since, present_head
 from data.queries.study import Facts, facts
+from data.record import UNBLINDED
 from data.schema import now
 from medjury.services.improvement import Outcome
 from medjury.services.methods import methods_section, readings_of, unread

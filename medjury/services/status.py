@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from calibration.notes import Figures, Note, Words, counted, note
 from calibration.tables.numbers import money
 from calibration.values import COMBINED
-from data.person import OPERATOR, UNBLINDED
+from data.person import OPERATOR
 from data.queries import (
     benchmarks,
     frozen_reports,
@@ -22,6 +22,7 @@ from data.queries import (
 from data.queries.costs import calls_in_flight, spending
 from data.queries.jury import missing_verdicts
 from data.queries.record import present_head
+from data.record import UNBLINDED
 from data.schema import Report
 from medjury.services.record import protocol_of
 
