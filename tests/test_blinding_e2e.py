@@ -1,7 +1,6 @@
 """No author in any byte, and no text that does anything but stand there."""
 
 import pytest
-from kit import postgres
 from kit.browsers import sign_in, wait_for_count, wait_open, wait_settled
 from kit.rating_study import build, row, rubric
 from kit.servers import Server
@@ -25,7 +24,6 @@ HOSTILE = (
     "</div></div><style>*{display:none}</style><iframe src='http://198.51.100.7/'></iframe>\n"
     "&lt;b&gt; &amp;amp; {{response}}\n" + "x" * 200_000
 )
-NUL = "" if postgres.wanted() else "\x00"  # which PostgreSQL cannot hold
 
 # Ends after the browser has asked for a picture of ours, so after it asked for any of the texts'.
 ANOTHER_PICTURE = """() => new Promise((done) => {
@@ -39,7 +37,7 @@ ANOTHER_PICTURE = """() => new Promise((done) => {
 def codes(study: Engine) -> dict[str, str]:
     rows = [row(n, f"Note {n}: mild knee pain.", reference="Gold note.") for n in range(1, 5)]
     codes = build(study, rows, RATERS, rubric(name="rubric_hidden"))
-    hostile = row(5, HOSTILE + NUL + "end", context=HOSTILE, prompt=HOSTILE, benchmark="hostile")
+    hostile = row(5, HOSTILE + "end", context=HOSTILE, prompt=HOSTILE, benchmark="hostile")
     codes |= build(study, [hostile], ["dr-brave"], rubric("accuracy"))
     where = Origin("made up", 1)
     kind = Kind.JUROR
@@ -122,7 +120,7 @@ def test_hostile_text_is_shown_verbatim_and_reaches_no_host(
     # Control characters have no glyph: their Unicode pictures stand for them.
     shown = HOSTILE.replace("\x07", "\u2407").replace("\x1b", "\u241b")
     for name, text in (
-        ("response", shown + NUL.replace("\x00", "\u2400") + "end"),
+        ("response", shown + "end"),
         ("source", shown),
         ("task", shown),
     ):
