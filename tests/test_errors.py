@@ -27,7 +27,9 @@ from calibration.values import AnalysisOptions
 from data.card import Marked, Reply
 from data.queries.clinician_words import CommentSaid, MarkSaid
 from data.schema import Assignment, Rater, Response
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
+from data.study.people import invite
+from data.study.ratings import submit
 from medjury.services.errors import quote
 
 COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")

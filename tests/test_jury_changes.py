@@ -24,8 +24,8 @@ from data.queries.workbench_juries import (
 from data.queries.workbench_sides import JurorOn, SidesOn, jurors_on
 from data.rubric import Rubric, read_rubric
 from data.schema import Attempt, Kind, Response, Role, Status
-from data.store import import_ratings
-from data.store.calls import Step, add_jurors, record_steps
+from data.study.calls import Step, add_jurors, record_steps
+from data.study.ratings import import_ratings
 from medjury.services.jury_changes import (
     JuryChange,
     Order,

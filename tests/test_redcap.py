@@ -13,7 +13,8 @@ from sqlalchemy import Engine
 from data.importers.redcap import forms, variable
 from data.queries.frames import ratings_frame
 from data.rubric import read_rubric
-from data.store import Slot, assign, invite
+from data.study.assignments import Slot, assign
+from data.study.people import invite
 
 Rows = list[dict[str, str]]
 FORM = "rate_generic"

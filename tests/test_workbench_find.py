@@ -14,7 +14,6 @@ from calibration.values import AnalysisOptions
 from data.card import Reply
 from data.errors import NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import next_task
 from data.queries.workbench import Chosen, Compared, Side, compared, workbench_clinicians
 from data.queries.workbench_find import (
     UnsafeAt,
@@ -23,8 +22,11 @@ from data.queries.workbench_find import (
     snippets,
 )
 from data.schema import Response, Role
-from data.store import Slot, assign, invite, submit
-from data.store.masks import MaskedText, mask_responses
+from data.study.assignments import Slot, assign
+from data.study.masks import MaskedText, mask_responses
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
 from medjury.services.confusion import cell_of, confusion
 from medjury.services.scores import scores_of
 

@@ -11,10 +11,10 @@ from sqlalchemy import Engine
 from data.database import open_study
 from data.person import OPERATOR
 from data.queries import workbench
-from data.queries.study import version
 from data.queries.workbench import Chosen, compared
 from data.rubric import read_rubric
-from data.store.steering import keep_version
+from data.study.standing import version
+from data.study.steering import keep_version
 
 JURORS = ("gpt", "llama")
 CHOSEN = (

@@ -12,13 +12,15 @@ from annotate.screens.workbench_response import marked_pane, numbered
 from annotate.screens.workbench_scores import comments
 from data.card import Marked, Reply
 from data.person import OPERATOR
-from data.queries import next_task, opened_response
-from data.queries.lab import Opened, Opinion
+from data.queries.lab import Opened, Opinion, opened_response
 from data.queries.workbench import Chosen, Compared, Side, compared, simulated_among
 from data.queries.workbench_juries import JuryOn, OnBoth
 from data.queries.workbench_sides import JurorOn, SidesOn
 from data.schema import Kind
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.services.jury_changes import JuryChange, Order, changes

@@ -19,9 +19,8 @@ from annotate.screens.frame import notice, paragraph
 from annotate.screens.workbench_juries import Asked
 from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
 from calibration.protocol import thresholds
-from data import queries
 from data.person import Person
-from data.queries import BenchmarkView
+from data.queries import lab, workbench
 from data.queries.lab import Opened
 from data.queries.reviews import noted, tagged, tags_on
 from data.queries.workbench import Chosen, Compared, simulated_among, workbench_clinicians
@@ -35,6 +34,7 @@ from data.queries.workbench_find import (
     subgroup_values,
 )
 from data.schema import Kind
+from data.study.standing import BenchmarkView
 from medjury.services.confusion import Cell, Confusion, cell_of, confusion
 from medjury.services.jury_changes import JuryChange
 from medjury.services.record import protocol_of
@@ -100,7 +100,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show the list, and the response that the address names or the first, with all its scores."""
     frame.begin(person, "Workbench", ABOUT, "workbench.css")
     benchmarks = [
-        benchmark for benchmark in queries.study_benchmarks(person, engine) if benchmark.responses
+        benchmark for benchmark in lab.study_benchmarks(person, engine) if benchmark.responses
     ]
     with st.container(key="workbench-filters"):
         wanted = _filters(engine, person, benchmarks)
@@ -137,7 +137,7 @@ def _panes(engine: Engine, person: Person, wanted: Wanted, shown: LeftPane) -> N
         page = [row.response for row in workbench_list.page_of(rows, shown.at)]
         texts = snippets(person, engine, page, wanted.words)
         workbench_list.show(shown, texts, tags_on(person, engine, page))
-    opened = queries.opened_response(person, engine, rows[shown.at].response) if rows else None
+    opened = lab.opened_response(person, engine, rows[shown.at].response) if rows else None
     if opened is None:
         middle.html(paragraph("No response has this pair of scores."))
         return
@@ -205,7 +205,7 @@ def _compared_by(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkV
     """Ask for benchmark, jury, clinician and measure."""
     names = [benchmark.name for benchmark in benchmarks]
     benchmark = st.selectbox("Benchmark", [ALL, *names], key="on", bind="query-params")
-    jurors = queries.workbench_jurors(person, engine)
+    jurors = workbench.workbench_jurors(person, engine)
     jury = st.multiselect(
         "Jury",
         jurors,
@@ -249,7 +249,7 @@ def _passing(
 ) -> list[Compared]:
     """Return the compared responses that pass all filters but what changed and the matrix's pair."""
     chosen = wanted.chosen
-    rows: Sequence[Compared] = queries.compared(person, engine, chosen)
+    rows: Sequence[Compared] = workbench.compared(person, engine, chosen)
     if wanted.asked:
         rows = workbench_juries.with_changes(rows, changes, wanted.asked.order)
     rows = [row for row in rows if _passes(row, wanted.flag)]

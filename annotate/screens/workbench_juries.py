@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 from annotate.rating import text_html
 from annotate.screens import controls
 from annotate.screens.frame import NONE, notice, paragraph
-from data import queries
 from data.person import Person
+from data.queries import lab, workbench
 from data.queries.workbench import Chosen, Compared, Side, simulated_among
 from data.queries.workbench_juries import (
     JurySide,
@@ -113,7 +113,7 @@ def ask(engine: Engine, person: Person, chosen: Chosen) -> Asked | None:
 def _jurors(engine: Engine, person: Person) -> tuple[str, ...]:
     """Ask who is the second jury: panels that were heard, and jurors by name."""
     panels = {f"panel {name}": jury for name, jury in controls.panels_heard(engine, person).items()}
-    jurors = queries.workbench_jurors(person, engine)
+    jurors = workbench.workbench_jurors(person, engine)
     picked = st.multiselect(
         "Jurors of the second",
         [*panels, *jurors],
@@ -131,7 +131,7 @@ def _jurors(engine: Engine, person: Person) -> tuple[str, ...]:
 
 def _versions(engine: Engine, person: Person) -> dict[str, str]:
     """Return what a rubric's version can be: its label -> its SHA-256, "" for the present one."""
-    present = {view.name: view.rubric.sha256 for view in queries.study_benchmarks(person, engine)}
+    present = {view.name: view.rubric.sha256 for view in lab.study_benchmarks(person, engine)}
 
     def is_other(rated: RatedVersion) -> bool:
         return any(present[name] != rated.sha256 for name in rated.benchmarks)

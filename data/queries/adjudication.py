@@ -37,7 +37,7 @@ from data.schema import (
     State,
     Submission,
 )
-from data.store.access import PSEUDONYM_KEY
+from data.study.access import PSEUDONYM_KEY
 
 SHORTEST_NAME = 3  # a clinician's name of fewer signs may be any word
 NAMED = "[a clinician]"

@@ -11,7 +11,6 @@ from data.database import reading
 from data.errors import BadInput
 from data.person import asking
 from data.queries.base import FOR_STUDY, NEWEST, columns_of, rated
-from data.queries.study import BenchmarkView
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import (
@@ -27,6 +26,7 @@ from data.schema import (
     Role,
     RubricText,
 )
+from data.study.standing import BenchmarkView
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,6 @@ from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
 from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, card, columns_of, shown
-from data.queries.costs import token_costs_by_juror
-from data.queries.jury import without_texts
-from data.queries.people import person_by_access
-from data.queries.study import BenchmarkView, benchmarks
 from data.record import RUN
 from data.rubric import Rubric
 from data.schema import (
@@ -40,7 +36,11 @@ from data.schema import (
     Status,
     Submission,
 )
-from data.store.jury_runs import PANEL, RunRow, read_run
+from data.study.calls import without_texts
+from data.study.costs import token_costs_by_juror
+from data.study.people import person_by_access
+from data.study.runs import PANEL, RunRow, read_run
+from data.study.standing import BenchmarkView, benchmarks
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 MARKED = tuple(column.name for column in fields(Marked))

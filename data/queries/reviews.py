@@ -11,8 +11,8 @@ from sqlmodel import Session, col, select
 from data.database import reading
 from data.person import Person, asking, only
 from data.queries.base import columns_of
-from data.queries.people import names_of_actors
 from data.schema import Response, Review, ReviewKind, Role
+from data.study.people import names_of_actors
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 REVIEWS = ("response_id", "reviewer", "tag", "note", "at")

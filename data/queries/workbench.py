@@ -18,8 +18,8 @@ from data.card import THIRD
 from data.database import one_moment, reading
 from data.person import Person, only
 from data.queries.base import response_names
-from data.queries.study import benchmarks, version
 from data.schema import Benchmark, Expert, Kind, Rater, Rating, Role
+from data.study.standing import benchmarks, version
 
 _COMPOSITES = """
 WITH showing AS (

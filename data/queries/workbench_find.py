@@ -15,9 +15,9 @@ from sqlmodel import col, select
 from data.database import reading
 from data.person import Person, only
 from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST, NEWEST_SUBMISSION, Columns
-from data.queries.study import version
 from data.queries.workbench import STEER, Chosen, compared
 from data.schema import Assignment, Rating, Remark, Response, Span, Subgroup, Submission
+from data.study.standing import version
 
 SNIPPET = 150  # characters of a text beside its response
 BEFORE = 50  # characters shown before the words that were searched for

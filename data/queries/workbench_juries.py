@@ -19,10 +19,10 @@ from data.database import reading
 from data.person import Person, only
 from data.queries.base import FOR_STUDY, INDEPENDENT, NEWEST, newest, response_names
 from data.queries.export import rubrics_known
-from data.queries.study import BenchmarkView, benchmarks, version
 from data.queries.workbench import STEER, default_jury
 from data.rubric import Rubric
 from data.schema import Attempt, Instance, Kind, Rater, Rating, Response, Status
+from data.study.standing import BenchmarkView, benchmarks, version
 
 Pair = tuple[int, int]  # a response and a rater
 

@@ -10,7 +10,7 @@ from data.database import transaction
 from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.schema import Improvement, now
-from data.store.rubrics import keep_rubric
+from data.study.rubrics import keep_rubric
 
 BEGUN, CHOSEN, OPENED, ENDED = (
     "improvement begun",

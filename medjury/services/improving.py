@@ -25,11 +25,11 @@ from data.queries.learning import (
     learned_rubric,
     proposed_rubrics,
 )
-from data.queries.study import BenchmarkView, benchmarks
 from data.rubric import Rubric
 from data.schema import Status
 from data.store.improvements import begin_improvement, end_improvement, keep_learned, open_test
-from data.store.jury_runs import keep_panel
+from data.study.runs import keep_panel
+from data.study.standing import BenchmarkView, benchmarks
 from jury.budget import Budget
 from jury.panel import Juror, Panel, panel_toml
 from jury.proposals import ProposalRequest, ask_for_rubric

@@ -15,8 +15,8 @@ from calibration.scores import Array, Integers
 from calibration.values import NAN
 from data.errors import TooFew, Unknown
 from data.queries.learning import JurorVerdict, RatedResponse, Said, rated_responses
-from data.queries.study import BenchmarkView
 from data.rubric import Example
+from data.study.standing import BenchmarkView
 from jury.proposals import Case, Opinion
 
 MOST_CASES = 12

@@ -23,8 +23,8 @@ from calibration.tables.spec import Table, laid_out
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.points import CANNOT_TELL, MET, NOT_MET
-from data.queries import benchmarks, simulated_raters
 from data.queries.cases import GivenAnswer, given_answers
+from data.study.standing import benchmarks, simulated_raters
 
 ANSWERS = {MET: points.MET, NOT_MET: points.NOT_MET, CANNOT_TELL: points.CANNOT_TELL}
 

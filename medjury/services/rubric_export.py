@@ -16,10 +16,10 @@ from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
 from data.queries.frames import ratings_frame
 from data.queries.learning import stored_rubric
-from data.queries.ledger import compositions_tried, fingerprint
-from data.queries.record import verify as verify_record
-from data.queries.validation import RubricUse, Seat, caveats, rubric_use, validation_evidence
 from data.rubric import Rubric
+from data.study.ledger import compositions_tried, fingerprint
+from data.study.rubrics import RubricUse, Seat, caveats, rubric_use, validation_evidence
+from data.study.verify import verify as verify_record
 from jury.exports.bundle import digest, reasons
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
@@ -33,8 +33,8 @@ from importlib.util import find_spec
 from pkgutil import resolve_name
 
 from data.errors import BadInput
-from data.queries.study import study_id
-from data.queries.validation import material
+from data.study.rubrics import material
+from data.study.standing import study_id
 from jury.admission import admit
 from jury.exports.export import Export
 

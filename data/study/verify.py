@@ -1,4 +1,5 @@
-"""Verifying the record of a study against all its rows; reading past events."""
+"""Verifying the record of a study against all its rows; reading past events.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from data.record import (
     keys_of,
 )
 from data.schema import Event, Instance, Response, Setting, Table
-from data.store.access import SESSION_KEY
+from data.study.access import SESSION_KEY
 
 PAGE = 2000
 MOST_NAMED = 5

@@ -1,4 +1,5 @@
-"""What calls to jurors have cost, by juror and over the study, and what may still be billed."""
+"""What calls to jurors have cost, by juror and over the study, and what may still be billed.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from sqlmodel import col, select
 from data.calls import TokenCosts, token_costs
 from data.database import reading
 from data.queries.base import Columns, columns_of
-from data.queries.study import settings
 from data.schema import (
     Attempt,
     Instance,
@@ -25,6 +25,7 @@ from data.schema import (
 )
 from data.schema.jury import UNANSWERED, JuryRequest
 from data.schema.model_calls import ModelCall
+from data.study.standing import settings
 
 CALLS = (Attempt, ReferenceCheck, Proposal)
 TOKENS = (

@@ -1,4 +1,5 @@
-"""Storing points of the case: a list for each instance, and never another once it was rated by one."""
+"""Storing points of the case: a list for each instance, and never another once it was rated by one.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from data.schema import (
     Role,
     RubricText,
 )
-from data.store.rubrics import keep_rubric, move_to_rubric
+from data.study.rubrics import keep_rubric, move_to_rubric
 
 IMPORTED = "points imported"
 
