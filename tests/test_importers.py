@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from kit.studies import RESPONSES
 from sqlalchemy import Engine, text
+from sqlmodel import Session
 
 from data.errors import BadFile, BadRow, Conflict, MedjuryError, OffScale, Unknown
 from data.importers.ratings import RatingFile
@@ -166,6 +167,9 @@ def test_a_changed_score_is_added_and_the_newest_counts(small_study: Engine, wri
     assert second.revised == 1
     assert count(small_study, "rating") == 2
     assert list(ratings_frame(small_study)["score"]) == [4]
+    with Session(small_study) as session:  # as who reads the database with SQL of their own
+        older = session.execute(text("SELECT score FROM rating JOIN superseded ON rating = id"))
+        assert older.scalars().all() == [2]
 
 
 @pytest.mark.parametrize(

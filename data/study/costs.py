@@ -1,5 +1,4 @@
-"""What calls to jurors have cost, by juror and over the study, and what may still be billed.
-"""
+"""What calls to jurors have cost, by juror and over the study, and what may still be billed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""Storing points of the case: a list for each instance, and never another once it was rated by one.
-"""
+"""Storing points of the case: a list for each instance, and never another once it was rated by one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

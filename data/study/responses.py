@@ -1,5 +1,4 @@
-"""Importing instances, responses and their subgroups; the same file again changes nothing.
-"""
+"""Importing instances, responses and their subgroups; the same file again changes nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

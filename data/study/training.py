@@ -1,5 +1,4 @@
-"""Expert scores of training responses, and clinicians' answers in training; these are no ratings.
-"""
+"""Expert scores of training responses, and clinicians' answers in training; these are no ratings."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence

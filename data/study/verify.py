@@ -1,5 +1,4 @@
-"""Verifying the record of a study against all its rows; reading past events.
-"""
+"""Verifying the record of a study against all its rows; reading past events."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
