@@ -151,8 +151,6 @@ ACTS: Mapping[str, frozenset[str]] = {
         "juror added": "rater",
         "jurors asked": "attempt",
         "jurors rated": "attempt rating",
-        "references checked": "reference_check",
-        "rubrics proposed": "proposal",
         "calls in flight": "intent",
         "calls carried over": "intent",
         "batch prepared": "jury_batch jury_request",

@@ -6,16 +6,15 @@ call fails is asked again with the next response that has it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
 
-from data.schema import Attempt, Status
+from data.schema import Attempt, Purpose, Status
 from data.study.calls import (
     Entry,
     Step,
@@ -23,15 +22,15 @@ from data.study.calls import (
     responses_with_equal_texts,
     verdict_of_same_prompt,
 )
-from jury.asking import NO_TEXT, retry_question
-from jury.call import Answer, Call
-from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
+from jury.asking import AGAIN, NO_TEXT
+from jury.call import Call
+from jury.conversation import Conversation, Writer, request_sha256
 from jury.cost import no_cost
 from jury.expected_score import read_for
 from jury.panel import Juror
-from jury.parse import ParsedAnswer
 from jury.providers.registry import FORMS
 from jury.session import JurorSession, RunContext
+from jury.task import Task
 from jury.window import prompt_size
 from jury.worklist import Job
 
@@ -62,20 +61,18 @@ class SamePrompts:
         async with lock:
             yield
 
-    def stored(
-        self, rater: int, job: Job, call: Call, hash_of: Callable[[Call], str]
-    ) -> Entry | None:
+    def stored(self, juror: Juror, rater: int, job: Job, call: Call) -> Entry | None:
         """Return the entry that stores a verdict on the same prompt for a job, None if there is none."""
-        hashes = hashes_of(call, hash_of)
+        hashes = hashes_of(juror, call)
         verdict = verdict_of_same_prompt(self._engine, rater, job.rubric, job.replicate, hashes)
         if verdict is None:
             return None
         return _shared_attempt(rater, job, verdict), job.rubric, verdict.reply
 
 
-def hashes_of(call: Call, hash_of: Callable[[Call], str]) -> Sequence[str]:
+def hashes_of(juror: Juror, call: Call) -> Sequence[str]:
     """Return the hashes that a request has in each form it may be sent in."""
-    return [hash_of(replace(call, form=form)) for form in FORMS]
+    return [request_sha256(juror, replace(call, form=form)) for form in FORMS]
 
 
 def _shared_attempt(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
@@ -98,7 +95,23 @@ def _shared_attempt(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
         usd_out=cost.usd_out,
         price_source=cost.source,
         returned_model=verdict.returned_model,
-        distribution=None if verdict.distribution is None else dict(verdict.distribution),
+        answer=None if verdict.answer is None else dict(verdict.answer),
+    )
+
+
+def verdict_task(juror: Juror, job: Job) -> Task:
+    """Return the question for a verdict on one response."""
+    forged = job.rubric.forged(job.card)
+    return Task(
+        Purpose.VERDICT,
+        {"response": job.response},
+        job.question(juror.explanation),
+        job.rubric.json_schema(juror.explanation),
+        lambda answer: read_for(juror, answer, job.rubric),
+        AGAIN.replace("{scale}", str(job.rubric.scale)),
+        job.rubric,
+        job.replicate,
+        {"tags_broken_in": list(forged)} if forged else {},
     )
 
 
@@ -112,82 +125,18 @@ async def ask(
     Status or None
         How the verdict ended; None if the run was stopped before it was asked for.
     """
+    conversation = Conversation(writer, session, verdict_task(session.juror, job))
     if not job.has_text:
-        return await _not_asked(writer, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
-    verdict = Verdict(writer, session, job)
-    size = prompt_size(session.juror, verdict.messages[0].text)
+        return await conversation.not_asked(Status.EMPTY_RESPONSE, NO_TEXT)
+    size = prompt_size(session.juror, conversation.task.question.text)
     if size.is_too_long:
-        return await verdict.not_asked(Status.TOO_LONG, size.reason)
+        return await conversation.not_asked(Status.TOO_LONG, size.reason)
     if job.response not in same.responses:
-        return await verdict.run(context)
-    async with same.turn(session.rater, job, verdict.call()):
-        entry = same.stored(session.rater, job, verdict.call(), verdict.request_hash)
+        return await conversation.run(context)
+    async with same.turn(session.rater, job, conversation.call()):
+        entry = same.stored(session.juror, session.rater, job, conversation.call())
         if entry is None:
-            return await verdict.run(context)
+            return await conversation.run(context)
         await writer.write(Step(attempt=entry))
     context.shared()
     return Status.OK
-
-
-class Verdict(Conversation[ParsedAnswer]):
-    """One juror asked about one response."""
-
-    def __init__(self, writer: Writer, session: JurorSession, job: Job) -> None:
-        explanation = session.juror.explanation
-        question, schema = job.question(explanation), job.rubric.json_schema(explanation)
-        super().__init__(writer, session, question, schema, job.replicate)
-        self.job = job
-
-    @property
-    def subject(self) -> dict[str, int]:
-        """The response that is asked about."""
-        return {"response": self.job.response}
-
-    def call(self) -> Call:
-        """Return the next request."""
-        return replace(super().call(), probabilities=self.session.juror.expected)
-
-    def read(self, answer: Answer) -> ParsedAnswer:
-        """Return the verdict in an answer, or why there is none."""
-        return read_for(self.session.juror, answer, self.job.rubric)
-
-    def retry_question(self, reason: str) -> str:
-        """Return the question that follows an answer which cannot be used."""
-        return retry_question(reason, self.job.rubric.scale)
-
-    def request_hash(self, call: Call) -> str:
-        """Return the hash of a request, its replicate included."""
-        return request_sha256(self.session.juror, call)
-
-    def step(self, columns: dict[str, Any], reading: ParsedAnswer) -> Step:
-        """Return the attempt that is stored of a request, with its reply if there is one."""
-        job, rubric = self.job, self.job.rubric
-        if forged := rubric.forged(job.card):
-            columns["sent"]["tags_broken_in"] = list(forged)
-        columns["distribution"] = reading.distribution
-        columns_made = {"response": job.response, "replicate": job.replicate, **columns}
-        return Step(attempt=(columns_made, rubric, reading.reply))
-
-    async def not_asked(self, status: Status, reason: str) -> Status:
-        """Store why the juror was not asked about the response."""
-        return await _not_asked(self.writer, self.session, self.job, status, reason)
-
-
-async def _not_asked(
-    writer: Writer, session: JurorSession, job: Job, status: Status, reason: str
-) -> Status:
-    record = not_asked_record(session.rater, job, status, reason)
-    await writer.write(Step(attempt=(record, job.rubric, None)))
-    return status
-
-
-def not_asked_record(rater: int, job: Job, status: Status, reason: str) -> Attempt:
-    """Return the attempt of a job that was not asked, with the reason."""
-    digest = sha256(job.card.response.encode("utf-8", "replace")).hexdigest()
-    columns = not_asked_columns(rater, status, reason, digest)
-    return Attempt(response=job.response, replicate=job.replicate, **columns)
-
-
-def request_sha256(juror: Juror, call: Call) -> str:
-    """Return the hash of a request about a response, its replicate included."""
-    return hash_request(juror, call, call.replicate)

@@ -5,21 +5,20 @@ import hashlib
 import json
 import secrets
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from sqlalchemy import Engine
 
-from data.schema import Status, now
+from data.schema import Purpose, Status, now
 from data.study.calls import Intended, Step, record_steps
 from jury.asking import with_retry
 from jury.call import Answer, Call, Turn
 from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
 from jury.panel import Juror
-from jury.parse import AnswerReading, storable
+from jury.parse import ParsedAnswer, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
+from jury.task import Task
 
 
 class Writer:
@@ -73,56 +72,27 @@ def _resolve(stored: asyncio.Future[None], failure: BaseException | None) -> Non
         stored.set_exception(failure)
 
 
-R = TypeVar("R", bound=AnswerReading)
+class Conversation:
+    """One juror asked one thing, until there is an answer or none will come."""
 
-
-class Conversation(ABC, Generic[R]):
-    """One juror asked about one response or reference, until there is an answer or none will come."""
-
-    def __init__(
-        self,
-        writer: Writer,
-        session: JurorSession,
-        question: Turn,
-        schema: Mapping[str, Any],
-        replicate: int = 0,
-    ) -> None:
-        self.writer, self.session = writer, session
-        self.schema, self.replicate = schema, replicate
-        self.messages: tuple[Turn, ...] = (question,)
+    def __init__(self, writer: Writer, session: JurorSession, task: Task) -> None:
+        self.writer, self.session, self.task = writer, session, task
+        self.messages: tuple[Turn, ...] = (task.question,)
         self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
         self.status: Status | None = None
 
-    @abstractmethod
-    def read(self, answer: Answer) -> R:
-        """Return the reading of an answer."""
-
-    @abstractmethod
-    def retry_question(self, reason: str) -> str:
-        """Return the question that follows an answer which cannot be used."""
-
-    @abstractmethod
-    def request_hash(self, call: Call) -> str:
-        """Return the hash of a request: equal for equal settings, form, schema and texts."""
-
-    @property
-    @abstractmethod
-    def subject(self) -> Mapping[str, int]:
-        """Column of an intent -> primary key of the response or instance that is asked about."""
-
-    @abstractmethod
-    def step(self, columns: dict[str, Any], reading: R) -> Step:
-        """Return what is stored of one request, with the columns of its `CallRecord`."""
-
-    @abstractmethod
-    async def not_asked(self, status: Status, reason: str) -> Status:
-        """Store why nothing was asked, and return the status."""
-
     def call(self) -> Call:
         """Return the next request."""
-        return Call(self.messages, self.schema, self.form, self.replicate)
+        expected = self.session.juror.expected and self.task.purpose == Purpose.VERDICT
+        return Call(self.messages, self.task.schema, self.form, self.task.replicate, expected)
+
+    async def not_asked(self, status: Status, reason: str) -> Status:
+        """Store why nothing was asked, and return the status."""
+        columns = not_asked_columns(self.session.juror, self.session.rater, self.call(), reason)
+        await self._store(columns | {"status": status})
+        return status
 
     async def run(self, context: RunContext) -> Status | None:
         """Ask until it has ended, and return how; None if the run was stopped before."""
@@ -169,9 +139,9 @@ class Conversation(ABC, Generic[R]):
         intent = Intended(
             key=self.writer.key(),
             rater=self.session.rater,
-            response=self.subject.get("response"),
-            instance=self.subject.get("instance"),
-            replicate=self.replicate,
+            response=self.task.subject.get("response"),
+            instance=self.task.subject.get("instance"),
+            replicate=self.task.replicate,
             usd_most=worst,
         )
         await self.writer.write(Step(intent=intent))
@@ -179,7 +149,7 @@ class Conversation(ABC, Generic[R]):
 
     async def _send(
         self, context: RunContext, call: Call, worst: float | None, intent: str
-    ) -> tuple[Answer, R]:
+    ) -> tuple[Answer, ParsedAnswer]:
         """Send a request and store its answer, all within its place.
 
         A killed run so loses no more answers than there are places.
@@ -191,7 +161,7 @@ class Conversation(ABC, Generic[R]):
         session.note_sent(call, answer.usage)
         session.note_reply(answer, context.patience.in_a_row)
         cost = billed(session.juror, answer, now())
-        reading = self.read(answer)
+        reading = self.task.read(answer)
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
@@ -200,10 +170,29 @@ class Conversation(ABC, Generic[R]):
         await context.budget.settle(worst, cost.usd)
         context.called(cost, answer.usage)
         self.number, self.status = self.number + 1, reading.status
-        step = self.step(self._columns(call, answer, cost, seconds, reading), reading)
-        unknown = cost.usd is None and worst is not None
-        await self.writer.write(replace(step, settles=intent, unknown=unknown))
+        columns = answer_columns(answer, cost, seconds) | {
+            "rater": session.rater,
+            "status": reading.status,
+            "request_sha256": request_sha256(session.juror, call),
+            "number": self.number,
+            "reason": storable(reading.reason),
+            "answer": reading.answer,
+            "sent": {**answer.sent, "turns": len(call.messages), **self.task.note},
+        }
+        await self._store(columns, reading, intent, cost.usd is None and worst is not None)
         return answer, reading
+
+    async def _store(
+        self,
+        columns: dict[str, Any],
+        reading: ParsedAnswer | None = None,
+        intent: str = "",
+        unknown: bool = False,
+    ) -> None:
+        """Store a call that was made, or was not, with what came of it."""
+        entry = (self.task.columns | columns, self.task.rubric, reading.reply if reading else None)
+        made = (reading.rubric,) if reading and reading.rubric else ()
+        await self.writer.write(Step(None, entry, made, intent, unknown))
 
     def _pause(self, patience: Patience, answer: Answer) -> None:
         """Pause the juror's host where the answer asks for it, for as long as it asks."""
@@ -211,19 +200,6 @@ class Conversation(ABC, Generic[R]):
         seconds = patience.wait(self.tries + 1, answer.retry_after)
         if answer.transient and limited and seconds <= patience.bound:
             self.session.pause(seconds)
-
-    def _columns(
-        self, call: Call, answer: Answer, cost: Price, seconds: float, reading: R
-    ) -> dict[str, Any]:
-        """Return the columns of a request that was made."""
-        return answer_columns(answer, cost, seconds) | {
-            "rater": self.session.rater,
-            "status": reading.status,
-            "request_sha256": self.request_hash(call),
-            "number": self.number,
-            "reason": reading.remark,
-            "sent": {**answer.sent, "turns": len(call.messages)},
-        }
 
     async def _capped(self) -> float | None:
         """End a conversation that the cap has no room for; an earlier failure stays the reason."""
@@ -235,7 +211,7 @@ class Conversation(ABC, Generic[R]):
             self.status = await self.not_asked(Status.BUDGET_STOPPED, reason)
         return None
 
-    def _next(self, patience: Patience, answer: Answer, reading: R) -> float | None:
+    def _next(self, patience: Patience, answer: Answer, reading: ParsedAnswer) -> float | None:
         """Return the seconds until the next request, None if there is none."""
         session = self.session
         if answer.http == 200 and not answer.transient:
@@ -271,7 +247,7 @@ class Conversation(ABC, Generic[R]):
 
     def _ask_again(self, text: str, reason: str) -> None:
         """Quote the juror's answer back, and say why it cannot be used."""
-        self.messages = with_retry(self.messages, text, self.retry_question(reason))
+        self.messages = with_retry(self.messages, text, self.task.again.replace("{reason}", reason))
         self.asked_again = True
 
 
@@ -296,14 +272,11 @@ def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[st
     }
 
 
-def not_asked_columns(
-    rater: int, status: Status, reason: str, request_sha256: str
-) -> dict[str, Any]:
+def not_asked_columns(juror: Juror, rater: int, call: Call, reason: str) -> dict[str, Any]:
     """Return the columns of a call that was not made at all: number 0 and no cost."""
     return {
         "rater": rater,
-        "status": status,
-        "request_sha256": request_sha256,
+        "request_sha256": request_sha256(juror, call),
         "number": 0,
         "reason": f"not asked: {reason}",
         "usd": 0.0,
@@ -311,11 +284,11 @@ def not_asked_columns(
     }
 
 
-def hash_request(juror: Juror, call: Call, *more: object) -> str:
-    """Return the SHA-256 of a request: juror's settings, form, schema, texts and `more`."""
+def request_sha256(juror: Juror, call: Call) -> str:
+    """Return the SHA-256 of a request: juror's settings, form, replicate, schema and texts."""
     turns = [[turn.role, turn.text] for turn in call.messages]
     profile = juror.profile() | {"max_tokens": juror.max_tokens}
-    body = [profile, call.form, *more, call.schema, turns]
+    body = [profile, call.form, call.replicate, call.schema, turns]
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 

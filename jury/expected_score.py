@@ -21,10 +21,9 @@ from typing import Any
 from data.card import Reply
 from data.rubric import Rubric, Scale
 from data.schema import Status
-from jury.answer_text import TextSpan, member_spans
 from jury.call import Answer, Token
 from jury.panel import Juror
-from jury.parse import ParsedAnswer, read_answer, verdict_spans
+from jury.parse import ParsedAnswer, TextSpan, member_spans, object_start, read_answer
 
 LEAST_MASS = 0.95  # of a score's probability: what is left out moves a mean on 1-5 by 0.2 at most
 MOST_MASS = 1.001  # what servers round
@@ -91,9 +90,9 @@ def expected(parsed: ParsedAnswer, answer: Answer, rubric: Rubric) -> ParsedAnsw
     stored = {name: distribution.to_json() for name, distribution in by_criterion.items()}
     for name, distribution in by_criterion.items():
         if why := _too_little(distribution):
-            return replace(_without(parsed, f"{name}: {why}"), distribution=stored)
+            return replace(_without(parsed, f"{name}: {why}"), answer=stored)
     means = {name: distribution.mean for name, distribution in by_criterion.items()}
-    return replace(parsed, reply=replace(parsed.reply, scores=means), distribution=stored)
+    return replace(parsed, reply=replace(parsed.reply, scores=means), answer=stored)
 
 
 def distributions(answer: Answer, reply: Reply, rubric: Rubric) -> dict[str, Distribution]:
@@ -126,13 +125,13 @@ def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, TextSpan]
     NoDistribution
         If a score stands at several places, or is not written as the point it is.
     """
-    verdicts = verdict_spans(text, rubric)
-    if len(verdicts) != 1:
+    start = object_start(text)
+    if start is None:
         raise NoDistribution("the verdict is given more than once")
-    own = _once(member_spans(text, text.index("{", verdicts[0].start)))
+    own = dict(member_spans(text, start))
     places = {}
     for name in rubric.criteria:
-        value = _once(member_spans(text, own[name].start))["score"]
+        value = dict(member_spans(text, own[name].start))["score"]
         literal = text[value.start : value.end]
         digits = literal.strip('"').strip()
         if digits != str(int(reply.scores[name])):
@@ -142,14 +141,6 @@ def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, TextSpan]
         at = value.start + literal.index(digits)
         places[name] = TextSpan(at, at + len(digits))
     return places
-
-
-def _once(pairs: Sequence[tuple[str, TextSpan]]) -> dict[str, TextSpan]:
-    """Return the members of an object; raise NoDistribution if a key is there twice."""
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        raise NoDistribution("a key is given more than once")
-    return dict(pairs)
 
 
 class _AlignedAnswer:

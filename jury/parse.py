@@ -1,79 +1,96 @@
-"""Reading a juror's answer: one verdict, or the reason why there is none.
+"""Reading a juror's answer strictly: one JSON object of the asked form, or the reason why there is none.
 
-Reasoning at the beginning of the answer is set aside. Then exactly one verdict may be there: a JSON
-object with every criterion of the rubric, alone or in a longer text, fenced or not. Two equal ones
-count as one. There is no verdict, and none is chosen, where two differ, where another one breaks
-off, and where words or keys beside it give other scores, name another scale or call the object a
-quotation (`jury/contradiction.py`). Every criterion has an object with a `score`, a whole number on
-the scale: 4, 4.0 and the string "4" are that number; true, 4.5, "4/5" and 7 on a scale of 1-5 are
-not, and are never rounded, clamped or guessed at. Other keys are named and otherwise ignored. A key
-that stands twice with different values has no value.
+Reasoning at the beginning is set aside, and one fence or tag around the rest. What is left is the
+object: once, or repeated word for word, and nothing beside it. Each criterion of the rubric has an
+object with its `score`, a whole number on the scale (4, 4.0 and the string "4" are that number; true,
+4.5, "4/5" and 7 on a scale of 1-5 are not), and at most the text that was asked for beside it. Nothing
+is rounded, clamped or guessed at, and no words are weighed: an answer that is anything else is asked
+for once more, with the reason.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from data.calls import Status
 from data.card import Reply
 from data.question import RubricLike as Rubric
-from jury.answer_text import Conflicting, FoundObject, TextSpan, after_reasoning, find_objects
 from jury.call import Answer
-from jury.contradiction import objection_in_object, objection_in_text
 
 LONGEST = 200_000
-MOST = 1_000_000
 QUOTED = 40
-INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
-BREAKS_OFF = "the last verdict breaks off"
-TOO_LONG = f"the answer is longer than {LONGEST:,} characters"
+NAMES = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
+# What opens a model's reasoning, and what closes it: tags of Qwen, DeepSeek, Magistral, Kimi, gpt-oss,
+# Cohere, Gemma and Granite, which a server without the right parser leaves in the answer.
+BLOCKS = (
+    (rf"<{NAMES}(?:\s[^<>]*)?>", rf"</{NAMES}\s*>"),
+    (r"\[THINK(?:ING)?\]", r"\[/THINK(?:ING)?\]"),
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+    (
+        r"(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)<\|message\|>",
+        r"<\|channel\|>final<\|message\|>",
+    ),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+    (r"<\|channel>thought\b", r"<channel\|>"),
+    (r"Here is my thought process:", r"Here is my response:"),
+)
+OPENS = [re.compile(rf"\s*{opening}", re.IGNORECASE) for opening, _ in BLOCKS]
+CLOSES = [re.compile(closing, re.IGNORECASE) for _, closing in BLOCKS]
+# A template may open the block in the prompt, so that only its end, on a line of its own, is written.
+UNOPENED = re.compile(rf"[^{{}}]*?^\s*(?:</{NAMES}\s*>|\[/THINK\])", re.MULTILINE | re.IGNORECASE)
+LABEL = re.compile(r"\s*thought[ \t]*\n(?=\s*[{`])")  # of Gemini's summaries
+FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`{]*\n(?P<inner>.*)\n[ \t]*\1\s*", re.DOTALL)
+TAG = re.compile(r"\s*<(answer)>(?P<inner>.*)</\1>\s*", re.DOTALL | re.IGNORECASE)
+COHERE = re.compile(r"\s*<\|START_RESPONSE\|>(?P<inner>.*?)(?:<\|END_RESPONSE\|>)?\s*", re.DOTALL)
+TURN_END = re.compile(r"(?:<\|(?:im_end|eot_id|end|return|endoftext)\|>|</s>|<end_of_turn>)\s*\Z")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 NO_OBJECT = "the answer holds no JSON object"
+BREAKS_OFF = "the JSON object breaks off or is not valid"
+BESIDE = "something else stands beside the JSON object"
 TWO = "the answer holds two verdicts that differ"
+TOO_LONG = f"the answer is longer than {LONGEST:,} characters"
+NO_END = (
+    "the answer is reasoning that never ends; give it more max_tokens, or start the server with its "
+    "parser for this model's reasoning"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerReading:
-    """How an answer could be read: `reason` says why not, unless the status is OK."""
-
-    status: Status
-    reason: str = ""
-
-    @property
-    def remark(self) -> str:
-        """The reason as a study stores it."""
-        return storable(self.reason)
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedAnswer(AnswerReading):
-    """The reading of an answer on a rubric.
+class ParsedAnswer:
+    """How an answer could be read.
 
     Attributes
     ----------
+    reason
+        Why it could not be used, empty if the status is OK.
     reply
-        Scores and explanations; None where the answer is no usable verdict.
-    extra
-        Keys of the verdict that are not in the requested form.
-    distribution
-        The distributions of expected scores as they are stored (`jury/expected_score.py`).
+        Scores and explanations of a usable verdict; None for all else.
+    answer
+        What else was read, as it is stored (`data.schema.Attempt`); None where there is nothing.
+    rubric
+        The rubric that an answer proposes; None for all else.
     """
 
+    status: Status
+    reason: str = ""
     reply: Reply | None = None
-    extra: tuple[str, ...] = ()
-    distribution: dict[str, Any] | None = None
-
-    @property
-    def remark(self) -> str:
-        """Why there is no reply, or what was ignored."""
-        ignored = f"ignored: {', '.join(self.extra)}" if self.extra else ""
-        return storable(self.reason or ignored)
+    answer: Mapping[str, Any] | None = None
+    rubric: Any = None
 
 
-class _Unreadable(ValueError):
-    """A part of the answer that gives no score, with the status that says why."""
+@dataclass(frozen=True, slots=True)
+class TextSpan:
+    """A stretch of a text, in characters."""
+
+    start: int
+    end: int
+
+
+class Unreadable(ValueError):
+    """An answer that is not what was asked for, with the status that says so."""
 
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
@@ -88,128 +105,140 @@ def read_answer(answer: Answer, rubric: Rubric) -> ParsedAnswer:
 
 
 def parse(text: str, rubric: Rubric) -> ParsedAnswer:
-    """Return the verdict in an answer's text, or why there is none; never raises, never guesses a score."""
-    if len(text) > LONGEST:
-        return ParsedAnswer(Status.INVALID_JSON, TOO_LONG)
+    """Return the verdict in an answer's text, or why there is none; never raises, never guesses."""
     try:
-        verdict, scores = _verdict(after_reasoning(text), rubric)
-    except _Unreadable as error:
+        verdict = one_object(text)
+        if unasked := next((name for name in verdict if name not in rubric.criteria), None):
+            raise Unreadable(Status.INVALID_JSON, f"{_quote(unasked)} is not asked for")
+        scores = {name: _score(verdict.get(name), name, rubric) for name in rubric.criteria}
+    except Unreadable as error:
         return ParsedAnswer(error.status, str(error))
-    explanations = {name: storable(_said(verdict[name], rubric.word)) for name in rubric.criteria}
-    extra = tuple(storable(key)[:QUOTED] for key in verdict if key not in rubric.criteria)
-    return ParsedAnswer(Status.OK, "", Reply(scores, explanations), extra)
+    said = {name: storable(verdict[name].get(rubric.word) or "") for name in rubric.criteria}
+    return ParsedAnswer(Status.OK, "", Reply(scores, said))
 
 
-def verdict_spans(text: str, rubric: Rubric) -> list[TextSpan]:
-    """Return the spans of the objects in an answer that hold its verdict, one each where it is repeated."""
-    head = text[:LONGEST]
-    answer = after_reasoning(head)
-    first = len(head) - len(answer)
-    verdicts = [
-        located for located in find_objects(answer) if _whole_verdict(located.value, rubric)
-    ]
-    return [TextSpan(first + located.start, first + located.end) for located in verdicts]
+def one_object(text: str) -> dict[str, Any]:
+    """Return the one object that an answer is; numbers with a point as Decimal.
+
+    Raises
+    ------
+    Unreadable
+        If it is none, breaks off, has a key twice, or anything stands beside it but itself.
+    """
+    return _objects(text)[0][1]
+
+
+def object_start(text: str) -> int | None:
+    """Return where the object of an answer begins that `one_object` takes; None if it is repeated."""
+    found = _objects(text)
+    return found[0][0] if len(found) == 1 else None
+
+
+def _objects(text: str) -> list[tuple[int, dict[str, Any]]]:
+    """Return the objects of an answer, all equal, with the positions where they begin."""
+    if len(text) > LONGEST:
+        raise Unreadable(Status.INVALID_JSON, TOO_LONG)
+    at, end = _answer(text)
+    if text[at : at + 1] == "[" and text[end - 1] == "]":  # a list of the one object
+        at, end = _skip(text, at + 1), end - 1
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_once, parse_float=_decimal)
+    found: list[tuple[int, dict[str, Any]]] = []
+    while at < end and text[at] == "{":
+        try:
+            value, after = decoder.raw_decode(text[:end], at)
+        except Unreadable:
+            raise
+        except (ValueError, RecursionError):
+            raise Unreadable(Status.INVALID_JSON, BREAKS_OFF) from None
+        found.append((at, value))
+        at = _skip(text, after)
+    if any(value != found[0][1] for _, value in found):
+        raise Unreadable(Status.TWO_VERDICTS, TWO)
+    if at < end:
+        raise Unreadable(Status.INVALID_JSON, BESIDE if "{" in text else NO_OBJECT)
+    if not found:
+        raise Unreadable(Status.INVALID_JSON, NO_OBJECT)
+    return found
+
+
+def _answer(text: str) -> tuple[int, int]:
+    """Return from where to where an answer stands, without reasoning and one fence or tag around it."""
+    at = len(text) - len(text.lstrip("\ufeff \t\r\n"))
+    while (
+        kind := next((k for k, opens in enumerate(OPENS) if opens.match(text, at)), None)
+    ) is not None:
+        closing = CLOSES[kind].search(text, at)
+        if closing is None:
+            raise Unreadable(Status.INVALID_JSON, NO_END)
+        at = closing.end()
+    for leftover in (UNOPENED, LABEL):
+        if at == 0 and (match := leftover.match(text)):
+            at = match.end()
+    end = match.start() if (match := TURN_END.search(text, at)) else len(text)
+    for around in (COHERE, TAG, FENCE):
+        if match := around.fullmatch(text, at, end):
+            at, end = match.span("inner")
+    at = _skip(text, at)
+    return at, at + len(text[at:end].rstrip(" \t\r\n"))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object from its pairs; a key that stands twice has no value."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Unreadable(Status.INVALID_JSON, f"{_quote(twice)} is given twice")
+    return members
+
+
+def _decimal(text: str) -> Decimal:
+    """Return a number exactly as it is written; NaN for one that a Decimal cannot hold."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("NaN")
+
+
+def _score(entry: object, name: str, rubric: Rubric) -> float:
+    """Return the score of one criterion, or raise with the reason there is none."""
+    value = entry.get("score") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or value is None:
+        raise Unreadable(Status.MISSING_CRITERION, f"{name}: no score is given")
+    if unasked := next((key for key in entry if key not in ("score", rubric.word)), None):
+        raise Unreadable(Status.INVALID_JSON, f"{name}: {_quote(unasked)} is not asked for")
+    if not isinstance(entry.get(rubric.word, ""), str | None):
+        raise Unreadable(Status.INVALID_JSON, f"{name}: its {rubric.word} is no text")
+    for point in rubric.scale.points:
+        is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+        if value == (point if is_number else str(point)):
+            return float(point)
+    allowed = f"is not a whole number on the scale {rubric.scale}"
+    raise Unreadable(Status.OUT_OF_RANGE, f"{name}: score {_quote(value)} {allowed}")
+
+
+def member_spans(text: str, at: int) -> list[tuple[str, TextSpan]]:
+    """Return the keys of the object that begins at `at` and can be read, and where their values stand."""
+    decoder = json.JSONDecoder(strict=False, parse_float=_decimal)
+    spans, at = [], _skip(text, at + 1)
+    while key := STRING.match(text, at):
+        start = _skip(text, _skip(text, key.end()) + 1)
+        end = decoder.raw_decode(text, start)[1]
+        spans.append((json.loads(key[0], strict=False), TextSpan(start, end)))
+        at = _skip(text, _skip(text, end) + 1)
+    return spans
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the position of the next character that is not JSON white space."""
+    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
+        at += 1
+    return at
 
 
 def storable(text: str) -> str:
     """Return the text without what a database cannot hold: NUL and lone surrogates."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-
-
-def _verdict(text: str, rubric: Rubric) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return the object that holds the one verdict of an answer, and its scores."""
-    objects = list(find_objects(text))
-    readings = [(located, _whole_verdict(located.value, rubric)) for located in objects]
-    verdicts = [(located, scores) for located, scores in readings if scores]
-    if not verdicts:
-        raise _no_verdict(objects, rubric)
-    complete = [located.value for located in objects if isinstance(located.value, dict)]
-    if len(complete) < len(objects):
-        raise _Unreadable(Status.INVALID_JSON, BREAKS_OFF)
-    last, scores = verdicts[-1]
-    if any(others != scores for _, others in verdicts):
-        raise _Unreadable(Status.TWO_VERDICTS, TWO)
-    objections = (objection_in_object(members, scores, rubric) for members in complete)
-    objection = next(filter(None, objections), None)
-    places = [(located.start, located.end) for located, _ in verdicts]
-    if objection is None and places != [(0, len(text))]:
-        objection = objection_in_text(_blanked(text, objects), places, scores, rubric)
-    if objection is not None:
-        raise _Unreadable(*objection)
-    return complete[objects.index(last)], scores
-
-
-def _blanked(text: str, objects: Sequence[FoundObject]) -> str:
-    """Return the text with its objects overwritten by blanks, so that positions stay the same."""
-    for located in objects:
-        text = text[: located.start] + " " * (located.end - located.start) + text[located.end :]
-    return text
-
-
-def _whole_verdict(value: dict[str, Any] | str, rubric: Rubric) -> dict[str, float]:
-    """Return the scores of an object that has every one, else an empty dict."""
-    if isinstance(value, str):
-        return {}
-    try:
-        return {name: _score(value, name, rubric) for name in rubric.criteria}
-    except _Unreadable:
-        return {}
-
-
-def _no_verdict(objects: Sequence[FoundObject], rubric: Rubric) -> _Unreadable:
-    """Return why no object of an answer is a verdict: what its last attempt at one lacks."""
-    naming = [located.value for located in objects if _names(located.value, rubric)]
-    complete = [located.value for located in objects if isinstance(located.value, dict)]
-    last = (naming or complete or [""])[-1]
-    if isinstance(last, str):
-        return _Unreadable(Status.INVALID_JSON, BREAKS_OFF if naming else NO_OBJECT)
-    try:
-        for name in rubric.criteria:
-            _score(last, name, rubric)
-    except _Unreadable as error:
-        return error
-    return _Unreadable(Status.INVALID_JSON, NO_OBJECT)
-
-
-def _names(value: dict[str, Any] | str, rubric: Rubric) -> bool:
-    """Return whether an object, or the first key of one that breaks off, names a criterion."""
-    return any(
-        value == name if isinstance(value, str) else name in value for name in rubric.criteria
-    )
-
-
-def _score(verdict: dict[str, Any], name: str, rubric: Rubric) -> float:
-    """Return the score of one criterion, or raise with the reason there is none."""
-    entry = verdict.get(name)
-    value = entry.get("score") if isinstance(entry, dict) else None
-    if isinstance(entry, Conflicting) or isinstance(value, Conflicting):
-        raise _Unreadable(Status.INVALID_JSON, f"{name}: given twice, and differs")
-    if value is None:
-        raise _Unreadable(Status.MISSING_CRITERION, f"{name}: no score is given")
-    number = _whole(value)
-    if number is None or number not in rubric.scale.points:
-        allowed = f"is not a whole number on the scale {rubric.scale}"
-        raise _Unreadable(Status.OUT_OF_RANGE, f"{name}: score {_quote(value)} {allowed}")
-    return float(number)
-
-
-def _whole(value: object) -> int | None:
-    """Return the whole number a JSON value is, or None."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, Decimal):
-        small = value.is_finite() and value.copy_abs() < MOST  # abs() overflows
-        return int(value) if small and value == value.to_integral_value() else None
-    if isinstance(value, str):
-        digits = value.strip()  # strips more kinds of white space than int() does
-        return int(digits) if INTEGER.fullmatch(digits) else None
-    return value if isinstance(value, int) else None
-
-
-def _said(entry: dict[str, Any], word: str) -> str:
-    """Return what the juror wrote beside a score, empty where it gave nothing as text."""
-    said = entry.get(word)
-    return said if isinstance(said, str) else ""
 
 
 def _quote(value: object) -> str:

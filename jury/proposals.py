@@ -8,40 +8,35 @@ an unusable answer, and changes nothing.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from sqlalchemy import Engine
 
 from data.card import Card
 from data.question import PLACEHOLDER
 from data.rubric import Criterion, Rubric, first_complaint
 from data.rubrics.injection import disarm
-from data.safe_text import one_line
-from data.schema import Proposal, Status, now
-from data.study.calls import Step
-from jury.admission import admit, api_keys
-from jury.answer_text import objects
+from data.schema import Purpose, Status
 from jury.budget import Budget
-from jury.call import Answer, Call, Provider, Turn, Usage
-from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
-from jury.panel import Juror, Panel, refuse_ended
-from jury.parse import LONGEST, AnswerReading, storable
-from jury.providers.registry import open_provider
-from jury.run import RunLimits, known_sessions, run_all, run_lock, run_loop
-from jury.run_result import RunResult, RunTally, with_study_spending
+from jury.call import Answer, Turn
+from jury.conversation import Conversation, Writer
+from jury.panel import Juror, Panel
+from jury.parse import ParsedAnswer, storable
+from jury.run import RunLimits, run_tasks
+from jury.run_result import RunResult, RunTally
 from jury.session import JurorSession, Patience, RunContext
+from jury.task import Task, reader
 
 LONGEST_TEXT = 3_000  # characters of a case's text that the model is shown
 LONGEST_GUIDANCE = 2_000
 ANSWER_TOKENS = 4_000
 AGAIN = "This answer cannot be used: {reason}. Answer with one JSON object only, in the form given above."
 QUESTION = Path(__file__).with_name("proposal_question.txt").read_text("utf-8").rstrip("\n")
-SIMULATED_GUIDANCE = "simulated; learned from nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +72,6 @@ class ProposalRequest:
     tried: tuple[Rubric, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalReading(AnswerReading):
-    """The reading of a proposal: the rubric that it makes, None where it makes none."""
-
-    rubric: Rubric | None = None
-
-
-@dataclass
-class _Heard:
-    """What came of the one question."""
-
-    reading: ProposalReading | None = None
-
-
 def ask_for_rubric(
     engine: Engine,
     proposer: Juror,
@@ -98,13 +79,14 @@ def ask_for_rubric(
     *,
     budget: Budget | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
-) -> tuple[ProposalReading | None, RunResult]:
+) -> tuple[ParsedAnswer | None, RunResult]:
     """Ask a model for a better rubric; its call is stored with what it cost, whatever came of it.
 
     Returns
     -------
     reading
-        None where nothing was asked, as the next call could pass the cap.
+        With the `rubric` that the model makes, if it makes one; None where nothing was asked, as the
+        next call could pass the cap.
     result
         What was spent; see `run_panel`.
 
@@ -114,90 +96,42 @@ def ask_for_rubric(
         Before anything is sent: the model is not allowed, its key is missing, or it has ended.
     """
     asked = proposer.model_copy(update={"max_tokens": max(proposer.max_tokens, ANSWER_TOKENS)})
-    panel, budget = admit(Panel(name="proposer", juror=(asked,))), budget or Budget()
-    refuse_ended(panel, now().date())
-    secrets = api_keys(panel)
-    tally, heard = RunTally(1, None), _Heard()
-    with run_lock(engine):
-        [juror] = panel.juror
-        line: Provider = (
-            SimulatedProposer(juror, request.rubric)
-            if juror.simulated
-            else open_provider(juror, secrets[juror.name])
-        )
-        sessions = known_sessions(engine, panel, {juror.name: line})
-        budget.begin(engine, panel)
-        asking = partial(_ask, Writer(engine), heard)
-        queue: Iterator[Sequence[ProposalRequest]] = iter([(request,)])
-        run_loop(run_all(sessions, [queue], asking, tally, RunLimits(1, budget, patience)))
-        result = with_study_spending(tally.result(panel.name, 1, sessions), engine, budget)
-    return heard.reading, result
+    read: list[ParsedAnswer] = []
+    task = proposal_task(request, read)
+
+    async def ask(
+        writer: Writer, context: RunContext, session: JurorSession, _: Task
+    ) -> Status | None:
+        return await Conversation(writer, session, task).run(context)
+
+    result = run_tasks(
+        engine,
+        Panel(name="proposer", juror=(asked,)),
+        lambda _: iter([(task,)]),
+        ask,
+        RunTally(1, None),
+        1,
+        limits=RunLimits(1, budget or Budget(), patience),
+    )
+    return (read[-1] if read else None), result
 
 
-async def _ask(
-    writer: Writer,
-    heard: _Heard,
-    context: RunContext,
-    session: JurorSession,
-    request: ProposalRequest,
-) -> Status | None:
-    return await _ProposalConversation(writer, session, request, heard).run(context)
+def proposal_task(request: ProposalRequest, read: list[ParsedAnswer]) -> Task:
+    """Return the question for a better rubric; what its answers come to is added to `read`."""
 
+    def keep(answer: Answer) -> ParsedAnswer:
+        read.append(read_proposal(answer, request))
+        return read[-1]
 
-class _ProposalConversation(Conversation[ProposalReading]):
-    """One model asked for one rubric."""
-
-    def __init__(
-        self, writer: Writer, session: JurorSession, request: ProposalRequest, heard: _Heard
-    ) -> None:
-        question = Turn("user", question_for(request))
-        super().__init__(writer, session, question, schema_for(request.rubric))
-        self.request, self.heard = request, heard
-
-    @property
-    def subject(self) -> dict[str, int]:
-        """Neither a response nor an instance."""
-        return {}
-
-    def read(self, answer: Answer) -> ProposalReading:
-        """Return the reading of an answer, and keep it."""
-        if answer.status != Status.OK:
-            reading = ProposalReading(answer.status, answer.reason)
-        else:
-            reading = read_proposal(answer.text, self.request)
-        self.heard.reading = reading
-        return reading
-
-    def retry_question(self, reason: str) -> str:
-        """Return the question that follows an answer which cannot be used."""
-        return AGAIN.replace("{reason}", reason)
-
-    def request_hash(self, call: Call) -> str:
-        """Return the hash of a request."""
-        return hash_request(self.session.juror, call)
-
-    def step(self, columns: dict[str, Any], reading: ProposalReading) -> Step:
-        """Return the proposal that is stored of a request."""
-        return self._kept(columns, reading.rubric)
-
-    async def not_asked(self, status: Status, reason: str) -> Status:
-        """Store why the model was not asked."""
-        digest = self.request_hash(self.call())
-        await self.writer.write(
-            self._kept(not_asked_columns(self.session.rater, status, reason, digest), None)
-        )
-        return status
-
-    def _kept(self, columns: dict[str, Any], rubric: Rubric | None) -> Step:
-        request = self.request
-        made = Proposal(
-            improvement=request.improvement,
-            round=request.round,
-            parent=request.rubric.sha256,
-            rubric_sha256=rubric.sha256 if rubric else None,
-            **columns,
-        )
-        return Step(proposal=made, rubrics=tuple(filter(None, (request.rubric, rubric))))
+    return Task(
+        Purpose.RUBRIC,
+        {"improvement": request.improvement, "round": request.round},
+        Turn("user", question_for(request)),
+        schema_for(request.rubric),
+        keep,
+        AGAIN,
+        request.rubric,
+    )
 
 
 def question_for(request: ProposalRequest) -> str:
@@ -219,20 +153,26 @@ def schema_for(rubric: Rubric) -> dict[str, Any]:
     return _closed(_form(rubric))
 
 
-def read_proposal(text: str, request: ProposalRequest) -> ProposalReading:
-    """Return the reading of an answer's text; never raises, never guesses."""
-    found = [value for value in objects(text[:LONGEST]) if isinstance(value, dict)]
-    chosen = [value for value in found if "guidance" in value] or found
-    if not chosen:
-        return ProposalReading(Status.INVALID_JSON, "the answer holds no JSON object")
-    if why := _fault(chosen[-1], _form(request.rubric), ""):
-        return ProposalReading(Status.INVALID_JSON, storable(why))
-    return _made(chosen[-1], request)
+def read_proposal(answer: Answer, request: ProposalRequest) -> ParsedAnswer:
+    """Return the reading of an answer, with the rubric that it makes; never raises, never guesses."""
+    return reader(_model(_form(request.rubric)), partial(_made, request))(answer)
 
 
-def _made(proposed: Mapping[str, Any], request: ProposalRequest) -> ProposalReading:
+def _model(form: Mapping[str, Any]) -> type[BaseModel]:
+    """Return a form of texts, and of forms of texts, as a strict model."""
+    text = Annotated[str, Field(max_length=LONGEST_GUIDANCE)]
+    kinds: Any = {
+        f"part{at}": (_model(part) if part else dict[str, str], Field(alias=name))
+        if isinstance(part, dict)
+        else (text, Field(alias=name))
+        for at, (name, part) in enumerate(form.items())
+    }
+    return create_model("Form", __config__=ConfigDict(extra="forbid", strict=True), **kinds)
+
+
+def _made(request: ProposalRequest, found: BaseModel) -> ParsedAnswer:
     """Return the rubric that a proposal makes, or why it makes none."""
-    rubric = request.rubric
+    rubric, proposed = request.rubric, found.model_dump(by_alias=True)
     changes = {
         "criterion": tuple(_changed(criterion, proposed) for criterion in rubric.criterion),
         "version": f"{request.base.version}+{request.improvement}.{request.round}",
@@ -242,10 +182,10 @@ def _made(proposed: Mapping[str, Any], request: ProposalRequest) -> ProposalRead
     try:
         new = Rubric(**(plain | changes))
     except ValidationError as error:
-        return ProposalReading(Status.INVALID_JSON, first_complaint(error.errors()))
+        return ParsedAnswer(Status.INVALID_JSON, first_complaint(error.errors()))
     if new.criteria_text() == rubric.criteria_text():
-        return ProposalReading(Status.INVALID_JSON, "it changes nothing")
-    return ProposalReading(Status.OK, "", new)
+        return ParsedAnswer(Status.INVALID_JSON, "it changes nothing")
+    return ParsedAnswer(Status.OK, answer={"rubric": new.sha256}, rubric=new)
 
 
 def _changed(criterion: Criterion, proposed: Mapping[str, Any]) -> Criterion:
@@ -282,25 +222,6 @@ def _closed(form: object) -> dict[str, Any]:
     }
 
 
-def _fault(value: object, form: object, where: str) -> str:
-    """Return what of an answer is not in the form, or ""."""
-    if not isinstance(form, dict):
-        if not isinstance(value, str):
-            return f"{where} is not a text"
-        return f"{where} is too long" if len(value) > LONGEST_GUIDANCE else ""
-    if not isinstance(value, dict):
-        return f"{where or 'the answer'} is not an object"
-    for name in (*form, *value):
-        place = f"{where}.{one_line(str(name), 40)}".lstrip(".")
-        if name not in value:
-            return f"{place} is not given"
-        if name not in form:
-            return f"{place} is not asked for"
-        if why := _fault(value[name], form[name], place):
-            return why
-    return ""
-
-
 def _case_text(case: Case) -> str:
     texts = {"Source": case.card.context, "Task": case.card.prompt, "Response": case.card.response}
     lines = [f"{name}: {_cut(text)}" for name, text in texts.items() if text]
@@ -320,29 +241,3 @@ def _cut(text: str) -> str:
 def _words_of(rubric: Rubric) -> str:
     told = [f"{one.name}: {one.guidance}" for one in rubric.criterion if one.guidance]
     return "\n".join(told) or "other words for the anchors"
-
-
-@dataclass
-class SimulatedProposer:
-    """A simulated model: what it proposes says that it is simulated, and helps nobody."""
-
-    juror: Juror
-    rubric: Rubric
-
-    async def complete(self, call: Call) -> Answer:
-        """Return a proposal in the form that a real model gives it."""
-        form = _form(self.rubric)
-        form["guidance"] = dict.fromkeys(
-            self.rubric.criteria, f"{SIMULATED_GUIDANCE} ({len(call.messages[0].text)})"
-        )
-        return Answer(
-            Status.OK,
-            text=json.dumps(form),
-            sent={"simulated": self.juror.model},
-            usage=Usage(tokens_in=0, tokens_out=0),
-            http=200,
-            returned_model=self.juror.model,
-        )
-
-    async def close(self) -> None:
-        """Do nothing: there is no connection."""

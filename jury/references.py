@@ -3,37 +3,31 @@
 The MedHELM paper's Appendix D: some references use facts that are absent from the source, so that a
 response which keeps to the source is marked down for it. The question is about an instance, not a
 response, and holds no rubric. Budget, retries, forms of answer and rate limits are those of a jury
-run. An answer is read as strictly as a rating (`jury/parse.py`): one object, or the last one that has
-`absent`; `absent` is true or false; `facts` is a list of texts, at least one where `absent` is true
-and none where it is false. All else is an unusable answer.
+run. An answer is read as strictly as a verdict (`jury/parse.py`): `absent` is true or false; `facts` is a
+list of texts, at least one where `absent` is true and none where it is false.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Engine
 
 from data.rubric import PLACEHOLDER
 from data.rubrics.injection import disarm
-from data.schema import ReferenceCheck, Status, now
-from data.study.calls import Step, known_jurors
+from data.schema import Purpose, Status
+from data.study.calls import known_jurors
 from data.study.references import ReferenceCard, answered_references, reference_cards
-from jury.admission import admit, api_keys
-from jury.answer_text import objects
 from jury.budget import Budget
-from jury.call import Answer, Call, Provider, Turn, Usage
-from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
-from jury.panel import Juror, Panel, refuse_ended
-from jury.parse import LONGEST, AnswerReading, storable
-from jury.providers.registry import open_provider
-from jury.run import RunLimits, Watch, known_sessions, refuse_numbers, run_all, run_lock, run_loop
-from jury.run_result import RunResult, RunTally, with_study_spending
+from jury.call import Turn
+from jury.conversation import Conversation, Writer
+from jury.panel import Panel
+from jury.parse import ParsedAnswer, storable
+from jury.run import RunLimits, Watch, run_tasks
+from jury.run_result import RunResult, RunTally
 from jury.session import JurorSession, Patience, RunContext
+from jury.task import Task, reader
 from jury.window import WindowUse, prompt_size, window_use
 from jury.worklist import juror_record, known_benchmarks
 
@@ -54,20 +48,12 @@ AGAIN = (
 QUESTION = Path(__file__).with_name("reference_question.txt").read_text("utf-8").rstrip("\n")
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceReading(AnswerReading):
-    """The reading of an answer about a reference.
+class ReferenceForm(BaseModel):
+    """The form of an answer about a reference."""
 
-    Attributes
-    ----------
-    absent
-        Whether the reference has facts that its source has not; None where that was not answered.
-    facts
-        Those facts, in the juror's words.
-    """
-
-    absent: bool | None = None
-    facts: tuple[str, ...] = ()
+    model_config = ConfigDict(extra="forbid", strict=True)
+    absent: bool
+    facts: list[str]
 
 
 def check_references(
@@ -96,26 +82,19 @@ def check_references(
     Conflict
         The study knows a juror of the same name with other settings.
     """
-    panel, budget = admit(panel), budget or Budget()
-    refuse_numbers(panel, budget, concurrency=concurrency)
     known_benchmarks(engine, benchmarks)
-    refuse_ended(panel, now().date())
-    secrets = api_keys(panel)
     instances = sum(1 for _ in reference_cards(engine, benchmarks))
     tally = RunTally(instances * len(panel.juror), progress)
-    with run_lock(engine, waiting):
-        lines: dict[str, Provider] = {
-            juror.name: SimulatedReader(juror)
-            if juror.simulated
-            else open_provider(juror, secrets[juror.name])
-            for juror in panel.juror
-        }
-        sessions = known_sessions(engine, panel, lines)
-        queues = [_unanswered(engine, session, benchmarks, tally) for session in sessions]
-        budget.begin(engine, panel)
-        limits = RunLimits(concurrency, budget, patience)
-        run_loop(run_all(sessions, queues, partial(_ask, Writer(engine)), tally, limits))
-        return with_study_spending(tally.result(panel.name, instances, sessions), engine, budget)
+    return run_tasks(
+        engine,
+        panel,
+        lambda session: _unanswered(engine, session, benchmarks, tally),
+        _ask,
+        tally,
+        instances,
+        limits=RunLimits(concurrency, budget or Budget(), patience),
+        waiting=waiting,
+    )
 
 
 def reference_windows(
@@ -154,48 +133,15 @@ def _unanswered(
 async def _ask(
     writer: Writer, context: RunContext, session: JurorSession, card: ReferenceCard
 ) -> Status | None:
-    return await _ReferenceConversation(writer, session, card).run(context)
-
-
-class _ReferenceConversation(Conversation[ReferenceReading]):
-    """One juror asked about one reference."""
-
-    def __init__(self, writer: Writer, session: JurorSession, card: ReferenceCard) -> None:
-        super().__init__(writer, session, Turn("user", prompt_for(card)), SCHEMA)
-        self.card = card
-
-    @property
-    def subject(self) -> dict[str, int]:
-        """The instance that is asked about."""
-        return {"instance": self.card.instance}
-
-    def read(self, answer: Answer) -> ReferenceReading:
-        """Return the reading of an answer."""
-        if answer.status != Status.OK:
-            return ReferenceReading(answer.status, answer.reason)
-        return read_reference(answer.text)
-
-    def retry_question(self, reason: str) -> str:
-        """Return the question that follows an answer which cannot be used."""
-        return AGAIN.replace("{reason}", reason)
-
-    def request_hash(self, call: Call) -> str:
-        """Return the hash of a request."""
-        return hash_request(self.session.juror, call)
-
-    def step(self, columns: dict[str, Any], reading: ReferenceReading) -> Step:
-        """Return the reference check that is stored of a request."""
-        return self._check(absent=reading.absent, facts=reading.facts, **columns)
-
-    async def not_asked(self, status: Status, reason: str) -> Status:
-        """Store why the juror was not asked about the reference."""
-        digest = self.request_hash(self.call())
-        columns = not_asked_columns(self.session.rater, status, reason, digest)
-        await self.writer.write(self._check(**columns))
-        return status
-
-    def _check(self, **columns: Any) -> Step:
-        return Step(check=ReferenceCheck(instance=self.card.instance, **columns))
+    task = Task(
+        Purpose.REFERENCE,
+        {"instance": card.instance},
+        Turn("user", prompt_for(card)),
+        SCHEMA,
+        read_reference,
+        AGAIN,
+    )
+    return await Conversation(writer, session, task).run(context)
 
 
 def prompt_for(card: ReferenceCard) -> str:
@@ -205,60 +151,13 @@ def prompt_for(card: ReferenceCard) -> str:
     return PLACEHOLDER.sub(lambda tag: parts[tag[1]], QUESTION)
 
 
-def read_reference(text: str) -> ReferenceReading:
-    """Return the reading of an answer's text; never raises, never guesses."""
-    verdict: dict[str, Any] | None = None
-    for candidate in objects(text[:LONGEST]):
-        if isinstance(candidate, dict) and (verdict is None or "absent" in candidate):
-            verdict = candidate
-    if verdict is None:
-        return ReferenceReading(Status.INVALID_JSON, "the answer holds no JSON object")
-    for key in ("absent", "facts"):
-        if verdict.get(key) is None:
-            return ReferenceReading(Status.MISSING_CRITERION, f"{key} is not given")
-    return _checked(verdict["absent"], verdict["facts"])
+def _checked(found: ReferenceForm) -> ParsedAnswer:
+    """Return the reading of an answer in the form, or why its two values contradict each other."""
+    facts = [storable(fact).strip() for fact in found.facts if fact.strip()]
+    if found.absent != bool(facts):
+        why = "true, but facts names none" if found.absent else "false, but facts names some"
+        return ParsedAnswer(Status.INVALID_JSON, f"absent is {why}")
+    return ParsedAnswer(Status.OK, answer={"absent": found.absent, "facts": facts})
 
 
-def _checked(absent: object, facts: object) -> ReferenceReading:
-    """Return the reading of the two values, or why they contradict each other."""
-    if not isinstance(absent, bool):
-        return ReferenceReading(
-            Status.INVALID_JSON, "absent is neither true nor false, or given twice"
-        )
-    if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
-        return ReferenceReading(Status.INVALID_JSON, "facts is not a list of texts")
-    stated = tuple(storable(fact).strip() for fact in facts if fact.strip())
-    if absent != bool(stated):
-        why = "true, but facts names none" if absent else "false, but facts names some"
-        return ReferenceReading(Status.INVALID_JSON, f"absent is {why}")
-    return ReferenceReading(Status.OK, "", absent, stated)
-
-
-class SimulatedReader:
-    """A simulated juror: its answer is drawn from the hash of the texts, and says so."""
-
-    def __init__(self, juror: Juror) -> None:
-        self._juror = juror
-
-    async def complete(self, call: Call) -> Answer:
-        """Return an answer in the form a real juror gives it; one reference in five is marked."""
-        text = call.messages[0].text
-        shared = _share(text)
-        absent = shared < 0.2 if _share(self._juror.name + text) < 0.9 else shared >= 0.2
-        facts = [f"simulated by {self._juror.model}; not a judgement"] if absent else []
-        return Answer(
-            Status.OK,
-            text=json.dumps({"absent": absent, "facts": facts}),
-            sent={"simulated": self._juror.model},
-            usage=Usage(tokens_in=0, tokens_out=0),
-            http=200,
-            returned_model=self._juror.model,
-        )
-
-    async def close(self) -> None:
-        """Do nothing: there is no connection."""
-
-
-def _share(text: str) -> float:
-    """Return a number from 0 to 1 drawn from the hash of a text."""
-    return int(sha256(text.encode("utf-8", "replace")).hexdigest()[:8], 16) / 16**8
+read_reference = reader(ReferenceForm, _checked)

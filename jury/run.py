@@ -37,6 +37,7 @@ from jury.providers.registry import open_provider
 from jury.run_result import RunProgress, RunResult, RunTally, with_study_spending
 from jury.session import JurorSession, Patience, RunContext, rate_limiters
 from jury.worklist import (
+    Job,
     Worklist,
     benchmarks_to_rate,
     juror_record,
@@ -101,38 +102,77 @@ def run_panel(
     Conflict
         The study knows a juror of the same name with other settings.
     """
-    panel, connections, budget = admit(panel), providers or {}, budget or Budget()
-    refuse_numbers(panel, budget, concurrency=concurrency, replicates=replicates)
-    all_given = {juror.name for juror in panel.juror} <= connections.keys()
-    if not all_given:
-        refuse_ended(panel, now().date())
+    panel = admit(panel)
     rated = tuple(tasks) or benchmarks_to_rate(engine, panel, benchmarks)
     worklist = Worklist(rated, replicates, only)
-    learned = [learned_by(engine, juror, worklist) for juror in panel.juror]
-    tally = RunTally(worklist.verdicts(engine, learned), progress)
+    learned = {juror.name: learned_by(engine, juror, worklist) for juror in panel.juror}
+    tally = RunTally(worklist.verdicts(engine, list(learned.values())), progress)
+
+    def queue(session: JurorSession) -> Iterator[Sequence[Job]]:
+        name = session.juror.name
+        counter = tally.counter_of(name)
+        return pending_jobs(engine, worklist, session.rater, counter, learned[name])
+
+    same = SamePrompts(engine)
+    return run_tasks(
+        engine,
+        panel,
+        queue,
+        lambda writer, *about: ask(writer, same, *about),
+        tally,
+        worklist.responses,
+        limits=RunLimits(concurrency, budget or Budget(), patience, replicates),
+        providers=providers or {},
+        waiting=waiting,
+    )
+
+
+def run_tasks(
+    engine: Engine,
+    panel: Panel,
+    queue: Callable[[JurorSession], Iterator[Sequence[T]]],
+    ask: Callable[[Writer, RunContext, JurorSession, T], Awaitable[Status | None]],
+    tally: RunTally,
+    subjects: int,
+    *,
+    limits: "RunLimits",
+    providers: Mapping[str, Provider] = {},
+    waiting: Callable[[], None] = lambda: None,
+) -> RunResult:
+    """Ask every juror of a panel all that its queue holds, whatever the question is.
+
+    Parameters
+    ----------
+    queue
+        Returns a juror's jobs in groups whose prompts share their beginning; read as it is needed,
+        once the run has the study to itself.
+    ask
+        Asks about one job.
+    subjects
+        How many responses or instances there are, as the result tells it.
+
+    Raises
+    ------
+    BadPanel, BadInput, Conflict
+        As `run_panel`, before anything is sent or stored.
+    """
+    panel, budget = admit(panel), limits.budget
+    refuse_numbers(panel, budget, concurrency=limits.concurrency, replicates=limits.replicates)
+    all_given = {juror.name for juror in panel.juror} <= providers.keys()
+    if not all_given:
+        refuse_ended(panel, now().date())
     secrets = {} if all_given else api_keys(panel)
     with run_lock(engine, waiting):
-        sessions = known_sessions(engine, panel, _lines(panel, connections, secrets))
-        queues = [
-            pending_jobs(engine, worklist, one.rater, tally.counter_of(one.juror.name), known)
-            for one, known in zip(sessions, learned, strict=True)
-        ]
-        asking = partial(ask, Writer(engine), SamePrompts(engine))
+        lines = {
+            juror.name: providers.get(juror.name) or open_provider(juror, secrets[juror.name])
+            for juror in panel.juror
+        }
+        sessions = known_sessions(engine, panel, lines)
+        queues = [queue(session) for session in sessions]
         budget.begin(engine, panel)
-        limits = RunLimits(concurrency, budget, patience)
-        run_loop(run_all(sessions, queues, asking, tally, limits))
-        result = tally.result(panel.name, worklist.responses, sessions)
+        run_loop(run_all(sessions, queues, partial(ask, Writer(engine)), tally, limits))
+        result = tally.result(panel.name, subjects, sessions)
         return with_study_spending(result, engine, budget)
-
-
-def _lines(
-    panel: Panel, given: Mapping[str, Provider], secrets: Mapping[str, str]
-) -> dict[str, Provider]:
-    """Return the connection to each juror: the one that is given, else its own."""
-    return {
-        juror.name: given.get(juror.name) or open_provider(juror, secrets[juror.name])
-        for juror in panel.juror
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +182,7 @@ class RunLimits:
     concurrency: int
     budget: Budget
     patience: Patience
+    replicates: int = 1
 
 
 def refuse_numbers(panel: Panel, budget: Budget, **counts: int) -> None:
@@ -284,9 +325,8 @@ class _JobQueue(Generic[T]):
 WAIT_SECONDS = 0.2
 KEY = {"key": 0x6D65646A}
 NEWEST = text(  # of what only jury runs write
-    "SELECT (SELECT MAX(id) FROM attempt), (SELECT MAX(id) FROM reference_check), "
-    "(SELECT MAX(id) FROM proposal), "
-    "(SELECT MAX(id) FROM jury_batch), (SELECT MAX(at) FROM intent)"
+    "SELECT (SELECT MAX(id) FROM attempt), (SELECT MAX(id) FROM jury_batch), "
+    "(SELECT MAX(at) FROM intent)"
 )
 
 

@@ -47,8 +47,8 @@ def test_the_mean_is_rated_and_the_stated_verdict_and_its_distribution_are_kept(
     assert all(row.score == MEAN for row in ratings(small_study))
     assert {row.comment for row in ratings(small_study)} == {"38,5 °C 🩺; 2 of 5"}
     one = attempts(small_study)[0]
-    assert one.distribution is not None
-    assert one.distribution["clarity"] == {
+    assert one.answer is not None
+    assert one.answer["clarity"] == {
         "stated": 4,
         "probabilities": pytest.approx({"3": 0.1, "4": 0.6, "5": 0.3}),
         "mass": pytest.approx(1.0),
@@ -90,8 +90,8 @@ def test_a_distribution_that_says_too_little_is_missing_with_its_figures_and_not
     assert ratings(small_study) == []
     one = attempts(small_study)[0]
     assert "0.700 of the probability lies on points of the scale" in one.reason
-    assert one.distribution is not None
-    assert one.distribution["clarity"]["mass"] == pytest.approx(0.7)
+    assert one.answer is not None
+    assert one.answer["clarity"]["mass"] == pytest.approx(0.7)
     code, out, _ = run_command("jury", "missing", "--json", "-")
     assert code == 0
     assert {row["status"] for row in json.loads(out)["missing"]} == {"no_probabilities"}
@@ -158,7 +158,7 @@ def test_a_batch_asks_for_them_and_reads_them_as_a_live_run_does(small_study: En
         result = run_in_batches(small_study, panel)
     assert result.rated == 4
     assert all(row.score == MEAN for row in ratings(small_study))
-    assert {one.distribution["clarity"]["stated"] for one in attempts(small_study)} == {4}  # type: ignore[index]
+    assert {one.answer["clarity"]["stated"] for one in attempts(small_study)} == {4}  # type: ignore[index]
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock", "vertex", "foundry"])
@@ -286,7 +286,7 @@ def test_a_simulated_juror_has_distributions_that_say_so(small_study: Engine) ->
     assert len(means) > 8
     assert all("simulated" in row.comment for row in means)
     for one in attempts(small_study):
-        for kept in (one.distribution or {}).values():
+        for kept in (one.answer or {}).values():
             likeliest = max(kept["probabilities"], key=lambda p: kept["probabilities"][p])
             assert kept["mass"] == pytest.approx(0.999)
             assert kept["stated"] == int(likeliest)

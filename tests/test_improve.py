@@ -19,7 +19,7 @@ from data.errors import BadInput, TooFew
 from data.person import OPERATOR
 from data.queries.lab import opened_response, own_panels
 from data.queries.learning import improvements, learned_rubric, stored_rubric
-from data.schema import Proposal
+from data.schema import Attempt, Purpose
 from data.study.costs import study_spending
 from data.study.standing import benchmarks
 from data.study.verify import verify
@@ -176,9 +176,9 @@ def test_a_proposer_that_fails_leaves_rubric_and_panel_and_its_money_is_stored_a
     assert verify(engine).findings == ()
 
 
-def proposal_rows(engine: Engine) -> list[Proposal]:
+def proposal_rows(engine: Engine) -> list[Attempt]:
     with reading(engine) as session:
-        return list(session.exec(select(Proposal)).all())
+        return list(session.exec(select(Attempt).where(Attempt.purpose == Purpose.RUBRIC)).all())
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.schema import ReferenceCheck, Status
+from data.schema import Attempt, Status
 from data.study.calls import CarriedOver, Intended, Step, carry_over, record_steps
 from data.study.costs import calls_in_flight, study_spending
 from data.study.settings import set_setting
@@ -245,7 +245,7 @@ def test_checks_of_references_are_accounted_for_as_ratings_are(small_study: Engi
     assert open_then == [1]
     assert result.usd_study == pytest.approx(result.usd) == cost(1000, 100)
     with reading(small_study) as session:
-        assert len(session.exec(select(ReferenceCheck)).all()) == 1
+        assert len(session.exec(select(Attempt)).all()) == 1
 
 
 def test_estimate_and_run_refuse_what_the_budget_does_not_bear_in_one_message(

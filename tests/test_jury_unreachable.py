@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.schema import ReferenceCheck, Status
+from data.schema import Attempt, Status
 from jury.panel import Panel
 from jury.probe import probe
 from jury.references import check_references
@@ -98,7 +98,7 @@ def test_a_check_of_references_pays_nothing_for_a_refused_connection(
     result = check_references(small_study, panel_at(gone), patience=HASTY)
     assert (result.usd_unknown, result.by_status) == (0, {"request_failed": 1})
     with reading(small_study) as session:
-        assert {one.usd for one in session.exec(select(ReferenceCheck))} == {0.0}
+        assert {one.usd for one in session.exec(select(Attempt))} == {0.0}
 
 
 def test_a_probe_of_nobody_costs_nothing(gone: Stub) -> None:

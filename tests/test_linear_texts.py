@@ -15,7 +15,6 @@ from annotate.authors import SAME_LETTER
 from annotate.blind import find_self_naming, mask
 from annotate.searched_text import HUMAN, LIVER, MACHINE, PEOPLE, USED, Places, Surroundings
 from data.rubric import read_rubric
-from jury.answer_text import find_objects
 from jury.parse import LONGEST, parse
 
 STUDY = ("nova", "house-mistral-x", "gpt-4o", "MyHospital-LM v2")
@@ -148,7 +147,18 @@ def test_letters_that_ignore_case_are_those_that_patterns_know() -> None:
         assert alike == {letter, letter.upper(), *SAME_LETTER.get(letter, "")}
 
 
-ROWS = ["1-5 ", "4,4,", "1,", "1 to 5 ", "step 1 ", "4 accuracy ", "<think></think>"]
+ROWS = [
+    "1-5 ",
+    "<think></think>",
+    "<think>",
+    "</think>\n",
+    "```\n",
+    "{",
+    '{"a": ',
+    "[",
+    "\n\n",
+    "<|im_end|>",
+]
 
 
 @pytest.mark.not_quick
@@ -158,22 +168,3 @@ def test_answers_at_the_limit_of_length_are_read_within_the_time_of_a_test() -> 
         hostile = (unit * LONGEST)[: LONGEST - len(VERDICT)]
         for text in (hostile + VERDICT, VERDICT + hostile):
             assert parse(text, RUBRIC).status is not None
-
-
-def test_a_run_of_blanks_of_any_length_changes_nothing_of_what_an_answer_says() -> None:
-    for said, status in (
-        ("My scores, on 1-5:{}4 each", "ok"),
-        ("My score:{}2 for all", "two_verdicts"),
-    ):
-        for blanks in (1, 299, 300, 301, 5000):
-            text = said.format(" " * blanks) + "\n" + VERDICT
-            assert parse(text, RUBRIC).status == status
-
-
-def test_objects_that_break_off_inside_one_another_are_told_each_and_read_once() -> None:
-    text = '{"a": ' * 400 + "[" + '{"b": 1}, ' * 200
-    found = list(find_objects(text))
-    assert [one.value for one in found[:400]] == ["a"] * 400
-    assert [one.value for one in found[400:]] == [{"b": 1}] * 200
-    assert counted(lambda given: list(find_objects(given)), text, "raw_decode") <= 202
-    assert counted(lambda given: list(find_objects(given)), text) < 10_000

@@ -23,13 +23,19 @@ def with_score(value: object) -> str:
     [
         json.dumps(GOOD),
         f"\n {json.dumps(GOOD, indent=2)}\n",
-        f"Here it is:\n```json\n{json.dumps(GOOD)}\n```\nI hope this helps.",
         f"```\n{json.dumps(GOOD)}\n```",
-        f"<think>is {{this}} fine?</think> {json.dumps(GOOD)} done",
+        f"<think>is {{this}} fine?</think> {json.dumps(GOOD)}",
         f"[{json.dumps(GOOD)}]",
         json.dumps(GOOD).replace("why", "tab\there and\nnewline \x01"),
-        f"<think>draft {with_score(1)}</think> final {json.dumps(GOOD)}",
-        f"{json.dumps(GOOD)} {{}}",
+        f"<think>draft {with_score(1)}</think>{json.dumps(GOOD)}",
+        f"It lacks the rash.\n</think>\n\n{json.dumps(GOOD)}",
+        f"[THINK]draft {with_score(1)}[/THINK]{json.dumps(GOOD)}",
+        f"<|START_THINKING|>{with_score(1)}<|END_THINKING|>"
+        f"<|START_RESPONSE|>{json.dumps(GOOD)}<|END_RESPONSE|>",
+        f"<|channel>thought\n{with_score(1)}<channel|>{json.dumps(GOOD)}",
+        f"Here is my thought process:\nIt is fine.\n\nHere is my response:\n{json.dumps(GOOD)}",
+        f"thought\n{json.dumps(GOOD)}",
+        f"<think>a</think><answer>\n{json.dumps(GOOD)}\n</answer>",
     ],
 )
 def test_a_whole_verdict_is_read_alone_fenced_or_balanced(text: str) -> None:
@@ -39,7 +45,7 @@ def test_a_whole_verdict_is_read_alone_fenced_or_balanced(text: str) -> None:
     assert parsed.reply.scores == dict.fromkeys(RUBRIC.criteria, 4.0)
 
 
-@pytest.mark.parametrize("value", [4, 4.0, "4", " 4 ", "+4"])
+@pytest.mark.parametrize("value", [4, 4.0, "4"])
 def test_a_whole_number_on_the_scale_is_a_score(value: object) -> None:
     parsed = parse(with_score(value), RUBRIC)
     assert parsed.reply is not None
@@ -104,10 +110,22 @@ def test_a_criterion_given_twice_with_two_scores_says_nothing() -> None:
     assert parse(inside, RUBRIC).status == Status.INVALID_JSON
 
 
-def test_extra_keys_are_named_and_ignored() -> None:
-    parsed = parse(json.dumps(GOOD | {"overall": {"score": 1}}), RUBRIC)
-    assert parsed.status == Status.OK
-    assert parsed.extra == ("overall",)
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"Here it is:\n{json.dumps(GOOD)}", "something else stands beside the JSON object"),
+        (f"{json.dumps(GOOD)}\nI hope this helps.", "something else stands beside"),
+        (json.dumps(GOOD | {"overall": {"score": 1}}), '"overall" is not asked for'),
+        (with_score(4).replace('"score": 4', '"score": 4, "of": 5', 1), '"of" is not asked for'),
+        (f"{json.dumps(GOOD)}\n{with_score(1)}", "two verdicts that differ"),
+        (f"<think>{json.dumps(GOOD)}", "reasoning that never ends"),
+        (f"{json.dumps(GOOD)}\n</think>\n{with_score(1)}", "something else stands beside"),
+    ],
+)
+def test_anything_beside_the_one_object_is_named_and_gives_no_verdict(text: str, why: str) -> None:
+    parsed = parse(text, RUBRIC)
+    assert parsed.reply is None
+    assert why in parsed.reason
 
 
 def test_explanations_become_comments_a_database_can_hold() -> None:

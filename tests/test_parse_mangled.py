@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kit.hostile_answers import KINDS
-from kit.hostile_variants import RUBRICS, VARIANTS, Kind
+from kit.hostile_variants import VARIANTS, Kind
 
 from data.rubric import read_rubric
 from data.schema import Status
@@ -26,11 +26,24 @@ UNREAD = (
     *(Status.MISSING_CRITERION, Status.OUT_OF_RANGE),
 )
 GIVEN = {f"{point}": point for point in RUBRIC.scale.points}
-GIVEN |= {"4.0": 4, "4e0": 4, "0.4E1": 4, '"4"': 4, '" 4 "': 4, '"+4"': 4, "5.000": 5, '"05"': 5}
+GIVEN |= {"4.0": 4, "4e0": 4, "0.4E1": 4, '"4"': 4, "5.000": 5}
 NOT_GIVEN = [
     *("0", "6", "-1", "-4", "4.5", "4.999", "1e400", "-1e400", "10" * 200, "9" * 5000),
     *("NaN", "Infinity", "-Infinity", '"NaN"', '"Infinity"', "true", "false", "null"),
-    *('"four"', '"4/5"', '"4.0"', '"4 of 5"', '"0x4"', '"1_0"', '""', '"true"', '"4\\u0000"'),
+    *(
+        '" 4 "',
+        '"+4"',
+        '"05"',
+        '"four"',
+        '"4/5"',
+        '"4.0"',
+        '"4 of 5"',
+        '"0x4"',
+        '"1_0"',
+        '""',
+        '"true"',
+        '"4\\u0000"',
+    ),
     *(
         '"\\u0664"',
         '"\\uff14"',
@@ -54,8 +67,6 @@ SAID = st.one_of(
             '"half a pair: \\ud83d"',
             '"raw \x01 control \t signs"',
             "null",
-            "17",
-            "[" * 200 + "]" * 200,
         ]
     ),
 )
@@ -64,13 +75,15 @@ WRAPPED: list[Callable[[str], str]] = [
     lambda body: "\ufeff" + body,
     lambda body: f"\n\t {body}\r\n",
     lambda body: f"```json\n{body}\n```",
-    lambda body: f"````\n```json\n{body}\n```\n````",
-    lambda body: f"```\n```json\n{body}\n```\n```",
-    lambda body: f"\ufeff```JSON\r\n{body}\r\n```\r\nI hope this helps.",
     lambda body: f"<think>a {{brace}} and [one] more</think>{body}",
-    lambda body: f"Here it is: {body} \ud800",
+    lambda body: f"<think>a</think>\n```\n{body}\n```\n<|im_end|>",
     lambda body: f"[{body}]",
     lambda body: f"{body}\n{body}",
+]
+BESIDE: list[Callable[[str], str]] = [
+    lambda body: f"````\n```json\n{body}\n```\n````",
+    lambda body: f"\ufeff```JSON\r\n{body}\r\n```\r\nI hope this helps.",
+    lambda body: f"Here it is: {body} \ud800",
 ]
 
 
@@ -98,9 +111,11 @@ def answers(draw: st.DrawFn) -> tuple[str, dict[str, int] | None]:
     if draw(seldom):
         rows.append(f'"overall": {{"score": {draw(st.sampled_from(list(GIVEN)))}}}')
     body = "{" + ", ".join(draw(st.permutations(rows))) + "}"
-    text = draw(st.sampled_from(WRAPPED))(body)
+    is_alone = not draw(seldom)
+    text = draw(st.sampled_from(WRAPPED if is_alone else BESIDE))(body)
     given = {name: score_of(token) for name, token in tokens.items()}
     whole = set(given) == set(CRITERIA) and None not in given.values()
+    whole = whole and is_alone and not any(row.startswith('"overall"') for row in rows)
     return text, {name: score for name, score in given.items() if score} if whole else None
 
 
@@ -236,31 +251,14 @@ def test_a_quoted_verdict_does_not_stand_in_for_one_that_breaks_off() -> None:
     assert read(f"The response holds {_all('5')}. My verdict: {_all('1')[:-3]}").reply is None
 
 
-@pytest.mark.parametrize("kind", [one for one in KINDS if one.statuses], ids=lambda one: one.name)
-def test_an_answer_without_one_clear_verdict_is_refused_with_the_reason(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.name)
+def test_an_answer_is_read_as_the_one_verdict_that_it_is_or_not_at_all(kind: Kind) -> None:
     for variant in VARIANTS:
         text = kind.make(variant)
         parsed = parse(text, variant.rubric)
-        assert parsed.reply is None, text
-        assert parsed.reason, text
-        assert parsed.status in kind.statuses, (parsed, text)
-
-
-@pytest.mark.parametrize(
-    "kind", [one for one in KINDS if not one.statuses], ids=lambda one: one.name
-)
-def test_an_answer_with_one_clear_verdict_is_read(kind: Kind) -> None:
-    for variant in VARIANTS:
-        text = kind.make(variant)
-        parsed = parse(text, variant.rubric)
-        assert parsed.reply is not None, (parsed.reason, text)
-        assert parsed.reply.scores == variant.own, text
-
-
-def test_an_answer_of_4_kb_is_read_as_a_short_one_is() -> None:
-    said = (
-        "The response names the drug and its dose of 500 mg, twice daily, and omits the rash. " * 40
-    )
-    variant = VARIANTS[0]
-    for text in (f"{said}\n{variant.verdict}", f"{variant.verdict}\n{said}"):
-        assert parse(text, RUBRICS[0]).status == Status.OK
+        if kind.is_read:
+            assert parsed.reply is not None, (parsed.reason, text)
+            assert parsed.reply.scores == variant.own, text
+        else:
+            assert parsed.reply is None, text
+            assert parsed.reason, text

@@ -15,6 +15,7 @@ from data.schema import Status
 from data.study.references import ReferenceCard
 from data.study.settings import lock
 from data.study.verify import verify
+from jury.call import Answer
 from jury.references import SCHEMA, prompt_for, read_reference
 
 
@@ -34,8 +35,8 @@ def test_every_juror_is_asked_once_an_instance_and_each_answer_is_stored(
     assert result.usd == pytest.approx(12 * 0.003)
     found = rows(engine)
     assert len(found) == 12
-    one = next(row for row in found if row.absent)
-    assert (one.status, one.facts, one.number) == (Status.OK, ["aspirin 81 mg"], 1)
+    one = next(row for row in found if row.answer["absent"])
+    assert (one.status, one.answer["facts"], one.number) == (Status.OK, ["aspirin 81 mg"], 1)
     assert (one.tokens_in, one.tokens_out, one.usd) == (1000, 100, pytest.approx(0.003))
     assert (one.raw, one.returned_model, one.request_id) == (YES, one.returned_model, "req-1")
     assert one.sent["base_url"] == stub.openai_url
@@ -84,26 +85,26 @@ def test_an_unusable_answer_is_asked_again_once_and_then_missing(
     result = check(fill(engine, write, 1), panel_at(stub, "a"))
     assert (result.by_status, result.calls) == ({status: 1}, 2)
     found = rows(engine)
-    assert [(row.number, row.absent, row.facts, row.raw) for row in found] == [
-        (1, None, [], bad),
-        (2, None, [], bad),
-    ]
+    assert [(row.number, row.answer, row.raw) for row in found] == [(1, None, bad), (2, None, bad)]
     assert "cannot be used" in stub.seen[1].body["messages"][2]["content"]
 
 
 @pytest.mark.parametrize(
     "said",
-    [YES, f"Thinking {{so}}.\n```json\n{YES}\n```", f"{NO} no wait: {YES} done", f" {YES}\n"],
+    [YES, f"<think>{{so}} {NO}</think>\n```json\n{YES}\n```", f" {YES}\n"],
 )
-def test_the_last_object_that_names_a_verdict_counts(said: str) -> None:
-    found = read_reference(said)
-    assert (found.status, found.absent, found.facts) == (Status.OK, True, ("aspirin 81 mg",))
+def test_the_one_object_of_an_answer_counts(said: str) -> None:
+    found = read_reference(Answer(Status.OK, text=said))
+    assert (found.status, found.answer) == (
+        Status.OK,
+        {"absent": True, "facts": ["aspirin 81 mg"]},
+    )
 
 
 @given(st.text())
 def test_no_answer_whatever_is_guessed_at(said: str) -> None:
-    found = read_reference(said)
-    assert found.status == Status.OK or (found.absent, found.facts) == (None, ())
+    found = read_reference(Answer(Status.OK, text=said))
+    assert found.status == Status.OK or found.answer is None
 
 
 def test_texts_are_put_in_once_and_cannot_forge_the_questions_tags() -> None:

@@ -80,7 +80,9 @@ def test_simulated_answers_never_count_beside_real_ones(
     assert "simulated jurors: simulated-lenient" in out
     assert "these answers are simulated" in out
     assert references(engine).simulated
-    assert all("simulated" in "".join(row.facts) for row in rows(engine) if row.absent)
+    assert all(
+        "simulated" in "".join(row.answer["facts"]) for row in rows(engine) if row.answer["absent"]
+    )
     check(engine, panel_at(stub))
     found = references(engine)
     assert (found.jurors, found.simulated) == (("a", "b", "c"), False)

@@ -17,7 +17,7 @@ from sqlmodel import select
 
 from annotate.screens import lab_run
 from data.database import reading
-from data.schema import ReferenceCheck, Status
+from data.schema import Attempt, Status
 from data.study.runs import RunOrder
 from jury.call import TOO_LONG
 from jury.estimate import estimate
@@ -50,7 +50,7 @@ def toml(server: Stub, window: str = f"context_window = {WINDOW}") -> str:
 
 def count_checks(engine: Engine) -> int:
     with reading(engine) as session:
-        return len(session.exec(select(ReferenceCheck)).all())
+        return len(session.exec(select(Attempt)).all())
 
 
 def test_a_window_is_the_panels_own_or_else_the_price_lists() -> None:

@@ -16,9 +16,9 @@ from data.card import ERRORS, Card, Marked, Side
 from data.queries.lab import CallView, Opened, Opinion
 from data.question import Explanation
 from data.rubrics.injection import holds_verdict
-from jury.ask import request_sha256
 from jury.asking import first_question, retry_question, with_retry
 from jury.call import Call, Turn
+from jury.conversation import request_sha256
 from jury.panel import Juror
 from jury.providers.registry import FORMS
 

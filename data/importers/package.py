@@ -52,7 +52,6 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "expert": schema.Expert,
     "drill": schema.Drill,
     "attempt": schema.Attempt,
-    "reference_check": schema.ReferenceCheck,
     "composition": schema.Composition,
     "report": schema.Report,
     "setting": schema.Setting,

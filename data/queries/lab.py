@@ -25,6 +25,7 @@ from data.schema import (
     Instance,
     Kind,
     PointSet,
+    Purpose,
     Rater,
     Rating,
     Remark,
@@ -179,6 +180,7 @@ def _costs_of_run(session: Session, keys: Sequence[int], since: int) -> dict[int
     query = (
         select(Attempt.rater, func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)))
         .where(col(Attempt.id) > since, col(Attempt.rater).in_(keys), Attempt.number > 0)
+        .where(Attempt.purpose == Purpose.VERDICT)
         .group_by(col(Attempt.rater))
     )
     return {rater: tuple(totals) for rater, *totals in session.exec(query)}
@@ -191,6 +193,7 @@ def _failures_of_run(
     last = (
         select(func.max(Attempt.id))
         .where(col(Attempt.id) > since, col(Attempt.rater).in_(keys))
+        .where(Attempt.purpose == Purpose.VERDICT)
         .group_by(col(Attempt.rater), col(Attempt.response), col(Attempt.replicate))
     )
     query = (

@@ -27,10 +27,11 @@ from data.queries.base import (
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
+    Attempt,
     Improvement,
     Instance,
     Kind,
-    Proposal,
+    Purpose,
     Rater,
     Rating,
     Response,
@@ -256,18 +257,17 @@ class ProposedRubric:
 def proposed_rubrics(engine: Engine, improvement: int) -> dict[int, ProposedRubric]:
     """Return round -> what came of the last question in it, of one improvement."""
     query = (
-        select(Proposal, RubricText.body)
-        .outerjoin(RubricText, col(Proposal.rubric_sha256) == col(RubricText.sha256))
-        .where(Proposal.improvement == improvement)
-        .order_by(col(Proposal.id))
+        select(Attempt)
+        .where(Attempt.purpose == Purpose.RUBRIC, Attempt.improvement == improvement)
+        .order_by(col(Attempt.id))
     )
+    rounds = {}
     with reading(engine) as session:
-        return {
-            row.round: ProposedRubric(
-                row.round, row.status, row.reason, Rubric.from_json(body) if body else None
-            )
-            for row, body in session.exec(query)
-        }
+        for row in session.exec(query):
+            body = session.get_one(RubricText, row.answer["rubric"]).body if row.answer else None
+            rubric = Rubric.from_json(body) if body else None
+            rounds[row.round or 0] = ProposedRubric(row.round or 0, row.status, row.reason, rubric)
+    return rounds
 
 
 @dataclass(frozen=True, slots=True)

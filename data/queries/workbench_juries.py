@@ -21,7 +21,7 @@ from data.queries.base import FOR_STUDY, INDEPENDENT, NEWEST, newest, response_n
 from data.queries.export import rubrics_known
 from data.queries.workbench import STEER, default_jury
 from data.rubric import Rubric
-from data.schema import Attempt, Instance, Kind, Rater, Rating, Response, Status
+from data.schema import Attempt, Instance, Kind, Purpose, Rater, Rating, Response, Status
 from data.study.standing import BenchmarkView, benchmarks, version
 
 Pair = tuple[int, int]  # a response and a rater
@@ -315,6 +315,7 @@ def _failures(session: Session, part: Part, side: JurySide, place: int) -> set[P
     last = (
         select(func.max(Attempt.id))
         .where(
+            Attempt.purpose == Purpose.VERDICT,
             Attempt.rubric_sha256 == part.rubrics[place],
             col(Attempt.rater).in_(part.raters[place]),
         )
@@ -329,7 +330,7 @@ def _failures(session: Session, part: Part, side: JurySide, place: int) -> set[P
         .where(Instance.benchmark == part.benchmark.name, FOR_STUDY)
         .where(col(Attempt.id).in_(last), Attempt.status != Status.OK)
     )
-    return {(response, rater) for response, rater in session.exec(query)}
+    return {(response or 0, rater) for response, rater in session.exec(query)}
 
 
 def _explained_otherwise(session: Session, part: Part, asked: TwoJuries) -> frozenset[int]:

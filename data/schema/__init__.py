@@ -6,8 +6,8 @@ raters ever reads.
 """
 
 from data.calls import Status
-from data.schema.jury import Attempt, Intent, ReferenceCheck
-from data.schema.learning import Improvement, Proposal
+from data.schema.jury import Attempt, Intent, Purpose
+from data.schema.learning import Improvement
 from data.schema.points import IS_RATED_ON, RATED_ON, PointSet
 from data.schema.study import (
     ANSWER,

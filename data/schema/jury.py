@@ -1,4 +1,4 @@
-"""Tables of calls to jurors, about responses and about references."""
+"""Tables of calls to jurors: what was asked, what came back and what it cost."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -7,27 +7,75 @@ from typing import Any
 from sqlalchemy import JSON, Column, Index
 from sqlmodel import AutoString, Field
 
-from data.schema.model_calls import ModelCall
+from data.calls import Status
 from data.schema.study import Table, now
 
 
-class Attempt(ModelCall, table=True):
-    """One call to a juror for a verdict on a response.
+class Purpose(StrEnum):
+    """What a call asks a model for."""
 
-    `usd_cached`, `usd_cache_write` and `usd_out` say what of `usd` was for input read from a cache,
-    written to one, and for output. `distribution` is None but for a juror whose scores are means of
-    distributions: criterion -> `stated` (the point in the answer), `probabilities` (point -> 0 to 1,
-    as served) and `mass` (their sum).
+    VERDICT = "verdict"
+    REFERENCE = "reference"
+    RUBRIC = "rubric"
+
+
+class Attempt(Table, table=True):
+    """One call to a juror, whatever it asks for.
+
+    Append-only; a failure is a row too, with its reason. `tokens_in` counts all input, that read
+    from a cache and written to one included, and `tokens_out` all output, reasoning included. `usd`
+    is None where no price is known: unknown is not free. `usd_cached`, `usd_cache_write` and
+    `usd_out` say what of it was for input read from a cache, written to one, and for output.
+
+    Attributes
+    ----------
+    response, instance, improvement
+        What it is about: the first for a verdict, the second for a reference, the third, with its
+        round from 1, for a better rubric.
+    rubric_sha256
+        The rubric of the verdict, or the one to better.
+    answer
+        What was read but no rating: of a verdict whose scores are means, criterion -> `stated` (the
+        point in the answer), `probabilities` (point -> 0 to 1, as served) and `mass` (their sum); of a
+        reference `absent` and `facts`; of a better rubric its hash, `rubric`. None unless there is such.
     """
 
-    __table_args__ = (Index("ix_attempt_key", "rater", "response", "replicate"),)
-    response: int = Field(foreign_key="response.id", index=True)
-    rubric_sha256: str = Field(foreign_key="rubric.sha256")
+    __table_args__ = (
+        Index("ix_attempt_key", "rater", "response", "replicate"),
+        Index("ix_attempt_reference", "rater", "instance"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    purpose: Purpose = Field(default=Purpose.VERDICT, sa_type=AutoString)
+    rater: int = Field(foreign_key="rater.id")
+    response: int | None = Field(default=None, foreign_key="response.id", index=True)
+    instance: int | None = Field(default=None, foreign_key="instance.id", index=True)
+    improvement: int | None = Field(default=None, foreign_key="improvement.id", index=True)
+    round: int | None = None
     replicate: int = 0
+    rubric_sha256: str | None = Field(default=None, foreign_key="rubric.sha256")
+    status: Status = Field(sa_type=AutoString)
+    reason: str = ""
+    number: int = 1
     request_sha256: str = Field(max_length=64, index=True)
-    distribution: dict[str, Any] | None = Field(
+    sent: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    raw: str = ""
+    answer: dict[str, Any] | None = Field(
         default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
     )
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_cache_write: int | None = None
+    tokens_reasoning: int | None = None
+    usd: float | None = None
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
+    usd_out: float | None = None
+    price_source: str = ""
+    latency_seconds: float = 0.0
+    request_id: str = ""
+    returned_model: str = ""
+    at: datetime = Field(default_factory=now)
 
 
 class Intent(Table, table=True):
@@ -117,17 +165,3 @@ class JuryRequest(Table, table=True):
     request_sha256: str = Field(max_length=64)
     usd_most: float | None = None
     outcome: str = ""
-
-
-class ReferenceCheck(ModelCall, table=True):
-    """One call that asked a juror whether a reference states facts its source does not hold.
-
-    Append-only; a failure is a row too, with its reason. `absent` is None unless the status is
-    OK, and `facts` are then those the juror names. `usd` is None where no price is known.
-    """
-
-    __tablename__ = "reference_check"
-    __table_args__ = (Index("ix_reference_check_key", "rater", "instance"),)
-    instance: int = Field(foreign_key="instance.id", index=True)
-    absent: bool | None = None
-    facts: list[Any] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))

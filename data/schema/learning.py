@@ -1,4 +1,4 @@
-"""Tables of what juries learn from clinicians: the split that is kept, and what a model proposed."""
+"""The table of what juries learn from clinicians, with the split that is kept."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import JSON, Column
 from sqlmodel import Field
 
-from data.schema.model_calls import ModelCall
 from data.schema.study import Table, now
 
 
@@ -28,17 +27,3 @@ class Improvement(Table, table=True):
     opened: datetime | None = None
     learned: str | None = Field(default=None, foreign_key="rubric.sha256")
     result: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-
-
-class Proposal(ModelCall, table=True):
-    """One call that asked a model for a better rubric; a failure is a row too, with its reason.
-
-    Append-only. `round` counts from 1 within an improvement. `parent` is the rubric that the model was
-    to better, `rubric_sha256` the one it proposed, None unless the status is OK. `usd` is None where no
-    price is known.
-    """
-
-    improvement: int = Field(foreign_key="improvement.id", index=True)
-    round: int
-    parent: str = Field(foreign_key="rubric.sha256")
-    rubric_sha256: str | None = Field(default=None, foreign_key="rubric.sha256")

@@ -29,10 +29,9 @@ from data.schema import (
     Intent,
     Kind,
     PointSet,
-    Proposal,
+    Purpose,
     Rater,
     Rating,
-    ReferenceCheck,
     Response,
     RubricText,
     Status,
@@ -45,7 +44,7 @@ from data.study.standing import BenchmarkView, benchmarks
 CallRow = (
     Attempt | Mapping[str, Any]
 )  # a call or its columns; to make the object takes ten times as long
-Entry = tuple[CallRow, Rubric, Reply | None]
+Entry = tuple[CallRow, Rubric | None, Reply | None]
 
 
 def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
@@ -89,36 +88,24 @@ def record_attempts(engine: Engine, attempts: Iterable[Entry]) -> None:
 
 def keep_attempts(session: Session, entries: Sequence[Entry]) -> None:
     """Store calls with their rubrics inside the caller's transaction."""
-    for rubric in {rubric.sha256: rubric for _, rubric, _ in entries}.values():
-        keep_rubric(session, rubric)
+    _keep_rubrics(session, (rubric for _, rubric, _ in entries))
     write_attempts(session, entries)
 
 
-def write_references(session: Session, checks: Sequence[ReferenceCheck]) -> None:
-    """Store calls about references; a verdict stands only with the status OK."""
-    rows = [_row(check) for check in checks]
-    for row in rows:
-        if row["status"] != Status.OK:
-            row |= {"absent": None, "facts": []}
-    if not rows:
-        return
-    add_rows(session, ReferenceCheck, rows)
-    log(session, "jury", "references checked", {"calls": len(rows)})
-
-
-def write_proposals(session: Session, proposals: Sequence[Proposal]) -> None:
-    """Store calls that asked for a better rubric."""
-    if not proposals:
-        return
-    add_rows(session, Proposal, [_row(proposal) for proposal in proposals])
-    log(session, "jury", "rubrics proposed", {"calls": len(proposals)})
+def _keep_rubrics(session: Session, rubrics: Iterable[Rubric | None]) -> None:
+    """Store rubrics that are new; None is of a call that has none."""
+    for rubric in {rubric.sha256: rubric for rubric in rubrics if rubric is not None}.values():
+        keep_rubric(session, rubric)
 
 
 def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     """Store calls inside the caller's transaction, and the ratings they gave with their event."""
     if not entries:
         return
-    rows = [_row(call) | {"rubric_sha256": rubric.sha256} for call, rubric, _ in entries]
+    rows = [
+        _row(call) | {"rubric_sha256": rubric.sha256 if rubric else None}
+        for call, rubric, _ in entries
+    ]
     add_rows(session, Attempt, rows)
     calls = zip(rows, entries, strict=True)
     scores = [row for call, (_, rubric, reply) in calls for row in _ratings(call, rubric, reply)]
@@ -126,7 +113,7 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     log(session, "jury", "jurors rated" if scores else "jurors asked", {"calls": len(rows)})
 
 
-def _row(call: CallRow | ReferenceCheck | Proposal) -> dict[str, Any]:
+def _row(call: CallRow) -> dict[str, Any]:
     """Return the columns of a call as it is stored now; those not given are as the table has them."""
     if isinstance(call, Mapping):
         return {**call, "at": now()}
@@ -135,10 +122,10 @@ def _row(call: CallRow | ReferenceCheck | Proposal) -> dict[str, Any]:
 
 
 def _ratings(
-    attempt: Mapping[str, Any], rubric: Rubric, reply: Reply | None
+    attempt: Mapping[str, Any], rubric: Rubric | None, reply: Reply | None
 ) -> list[dict[str, Any]]:
     """Return the columns of the ratings that a call gave: none unless it is OK."""
-    if reply is None or attempt["status"] != Status.OK:
+    if rubric is None or reply is None or attempt["status"] != Status.OK:
         return []
     scores = {
         name: rubric.score(name, reply.scores[name], "juror", "response")
@@ -224,10 +211,10 @@ class Step:
     ----------
     intent
         The call that is about to be made.
-    attempt, check, proposal
-        What came of a call about a response, a reference, or a better rubric.
+    attempt
+        What came of a call.
     rubrics
-        Those that a proposal names.
+        Those that its answer makes.
     settles
         Key of the intent that this ends, empty if none.
     unknown
@@ -237,8 +224,6 @@ class Step:
 
     intent: Intended | None = None
     attempt: Entry | None = None
-    check: ReferenceCheck | None = None
-    proposal: Proposal | None = None
     rubrics: tuple[Rubric, ...] = ()
     settles: str = ""
     unknown: bool = False
@@ -267,10 +252,7 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
         refuse_locked(session)
         keep_intents(session, [step.intent for step in steps if step.intent is not None])
         keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
-        write_references(session, [step.check for step in steps if step.check is not None])
-        for rubric in {one.sha256: one for step in steps for one in step.rubrics}.values():
-            keep_rubric(session, rubric)
-        write_proposals(session, [step.proposal for step in steps if step.proposal is not None])
+        _keep_rubrics(session, (rubric for step in steps for rubric in step.rubrics))
         settled = {step.settles: step.unknown for step in steps if step.settles}
         for intent in session.exec(select(Intent).where(col(Intent.key).in_(settled))).all():
             if settled[intent.key]:
@@ -310,7 +292,7 @@ SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
 NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
 _CALL = (
     *(Attempt.id, Attempt.response, Attempt.status, Attempt.request_sha256, Attempt.sent),
-    *(Attempt.raw, Attempt.returned_model, Attempt.distribution),
+    *(Attempt.raw, Attempt.returned_model, Attempt.answer),
 )
 
 
@@ -570,7 +552,7 @@ def _last_calls(
     here: Any = is_on(Attempt.rubric_sha256, benchmark.rubric)
     calls = (
         columns_of(Attempt.number, *verdict, *outcome)
-        .where(Attempt.rater == rater, here)
+        .where(Attempt.rater == rater, Attempt.purpose == Purpose.VERDICT, here)
         .order_by(col(Attempt.id))
     )
     waiting = (
@@ -619,7 +601,7 @@ class StoredVerdict:
     request_sha256: str
     raw: str
     returned_model: str
-    distribution: Mapping[str, Any] | None
+    answer: Mapping[str, Any] | None
     reply: Reply
 
 
@@ -653,7 +635,7 @@ def verdict_of_same_prompt(
         for call in _calls_to_prompt(rows, hashes):
             reply = _stored_reply(session, rater, call.response, rubric, replicate)
             if reply is not None:
-                call_facts = (call.request_sha256, call.raw, call.returned_model, call.distribution)
+                call_facts = (call.request_sha256, call.raw, call.returned_model, call.answer)
                 return StoredVerdict(call.id, call.response, *call_facts, reply)
     return None
 
@@ -712,8 +694,7 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        for rubric in {request.rubric.sha256: request.rubric for request in requests}.values():
-            keep_rubric(session, rubric)
+        _keep_rubrics(session, (request.rubric for request in requests))
         session.add(batch)
         session.flush()
         key = batch.id

@@ -16,17 +16,14 @@ from data.schema import (
     Instance,
     Intent,
     Kind,
-    Proposal,
+    Purpose,
     Rater,
-    ReferenceCheck,
     Response,
     Status,
 )
 from data.schema.jury import UNANSWERED, JuryRequest
-from data.schema.model_calls import ModelCall
 from data.study.standing import settings
 
-CALLS = (Attempt, ReferenceCheck, Proposal)
 TOKENS = (
     *(Attempt.tokens_in, Attempt.tokens_cached, Attempt.tokens_cache_write),
     *(Attempt.tokens_out, Attempt.tokens_reasoning),
@@ -168,26 +165,21 @@ class JurorCost:
 
 def spending(engine: Engine) -> Spending:
     """Return what all calls have cost, whatever was asked; probes store none."""
-    usd, unknown, calls = 0.0, 0, 0
+    spent = func.sum(case((col(Attempt.usd) > 0, Attempt.usd), else_=0.0))  # no call has earned any
+    query = columns_of(func.count(), func.count(col(Attempt.usd)), spent)
     with reading(engine) as session:
-        for table in CALLS:
-            query = columns_of(func.count(), func.count(col(table.usd)), spent(table))
-            number, priced, total = session.exec(query.where(table.number > 0)).one()
-            usd, unknown, calls = usd + (total or 0.0), unknown + number - priced, calls + number
-    return Spending(usd, unknown, calls)
+        calls, priced, usd = session.exec(query.where(Attempt.number > 0)).one()
+    return Spending(usd or 0.0, calls - priced, calls)
 
 
 def call_dates(engine: Engine) -> tuple[datetime, datetime] | None:
     """Return when the first and the last juror's answer came, None where none was asked here."""
-    query = select(func.min(Attempt.at), func.max(Attempt.at)).where(Attempt.status == Status.OK)
+    query = select(func.min(Attempt.at), func.max(Attempt.at)).where(
+        Attempt.status == Status.OK, Attempt.purpose == Purpose.VERDICT
+    )
     with reading(engine) as session:
         first, last = session.exec(query).one()
     return (first, last) if first and last else None
-
-
-def spent(table: type[ModelCall]) -> Any:
-    """Return the column for what the calls of a table have cost: no call has earned anything."""
-    return func.sum(case((col(table.usd) > 0, table.usd), else_=0.0))
 
 
 def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, JurorCost]:
@@ -212,6 +204,7 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
 
 
 def _calls_by_juror(*totals: Any) -> Columns:
-    """Select totals of the calls that were sent to each juror, by its name."""
+    """Select totals of the calls for verdicts that were sent to each juror, by its name."""
     query = columns_of(Rater.handle, *totals).select_from(Attempt).join(Rater)
-    return query.where(Attempt.number > 0).group_by(col(Rater.handle)).order_by(col(Rater.handle))
+    sent = Attempt.number > 0, Attempt.purpose == Purpose.VERDICT
+    return query.where(*sent).group_by(col(Rater.handle)).order_by(col(Rater.handle))

@@ -17,7 +17,7 @@ from sqlmodel import col, select
 from data.database import reading
 from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY, Columns, columns_of
-from data.schema import Instance, Rater, ReferenceCheck, Response, Role, Status
+from data.schema import Attempt, Instance, Purpose, Rater, Response, Role, Status
 
 PAGE = 200
 LEAST_ANSWERS = 2
@@ -28,6 +28,7 @@ CHECKABLE = and_(
         for text in (Instance.reference, Instance.context)
     )
 )
+_ANSWERED = and_(col(Attempt.purpose) == Purpose.REFERENCE, col(Attempt.status) == Status.OK)
 Verdict = Literal["marked", "sound", "not known"]
 
 
@@ -110,11 +111,9 @@ def reference_cards(
 
 def answered_references(engine: Engine, rater: int) -> set[int]:
     """Return the instances (primary keys) about which a juror has answered."""
-    query = select(ReferenceCheck.instance).where(
-        ReferenceCheck.rater == rater, ReferenceCheck.status == Status.OK
-    )
+    query = select(Attempt.instance).where(Attempt.rater == rater, _ANSWERED)
     with reading(engine) as session:
-        return set(session.exec(query))
+        return {instance or 0 for instance in session.exec(query)}
 
 
 def references(
@@ -163,15 +162,15 @@ def opened_reference(_: Person, engine: Engine, name: str) -> CheckedReference |
             return None
         key, context, prompt, reference = found
         said = session.exec(
-            columns_of(Rater.handle, ReferenceCheck.absent, ReferenceCheck.facts, Rater.simulated)
-            .select_from(ReferenceCheck)
+            columns_of(Rater.handle, Attempt.answer, Rater.simulated)
+            .select_from(Attempt)
             .join(Rater)
-            .where(ReferenceCheck.instance == key, ReferenceCheck.status == Status.OK)
-            .order_by(col(ReferenceCheck.id))
+            .where(Attempt.instance == key, _ANSWERED)
+            .order_by(col(Attempt.id))
         ).all()
     newest = {
-        juror: ReferenceAnswer(juror, bool(absent), tuple(map(str, facts)), bool(simulated))
-        for juror, absent, facts, simulated in said
+        juror: ReferenceAnswer(juror, answer["absent"], tuple(answer["facts"]), bool(simulated))
+        for juror, answer, simulated in said
     }
     answers = tuple(newest[juror] for juror in sorted(newest))
     return CheckedReference(name, context, prompt, reference, answers)
@@ -190,17 +189,17 @@ def _counting_jurors(
 def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]]:
     """Return instance -> juror -> newest answer, and which jurors are simulated."""
     query = (
-        columns_of(ReferenceCheck.instance, Rater.handle, Rater.simulated, ReferenceCheck.absent)
-        .select_from(ReferenceCheck)
+        columns_of(Attempt.instance, Rater.handle, Rater.simulated, Attempt.answer)
+        .select_from(Attempt)
         .join(Rater)
-        .where(ReferenceCheck.status == Status.OK)
-        .order_by(col(ReferenceCheck.id))
+        .where(_ANSWERED)
+        .order_by(col(Attempt.id))
     )
     answers: dict[int, dict[str, bool]] = {}
     simulated: set[str] = set()
     with reading(engine) as session:
-        for instance, juror, is_simulated, absent in session.exec(query):
-            answers.setdefault(instance, {})[juror] = bool(absent)
+        for instance, juror, is_simulated, answer in session.exec(query):
+            answers.setdefault(instance, {})[juror] = bool(answer["absent"])
             if is_simulated:
                 simulated.add(juror)
     return answers, frozenset(simulated)

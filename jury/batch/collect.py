@@ -24,6 +24,7 @@ from jury.conversation import answer_columns
 from jury.cost import Price, above_worst, batch_price, unbilled
 from jury.expected_score import read_for
 from jury.panel import Juror
+from jury.parse import storable
 
 CHUNK = 500  # results in one transaction
 KEPT = timedelta(days=30)  # neither provider keeps results for longer
@@ -242,9 +243,9 @@ def _collected(
         replicate=request.replicate,
         status=parsed.status,
         request_sha256=request.request_sha256,
-        reason=parsed.remark,
+        reason=storable(parsed.reason),
         sent={**batch.sent, **where},
-        distribution=parsed.distribution,
+        answer=dict(parsed.answer) if parsed.answer else None,
         **answer_columns(answer, cost),
     )
     return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)

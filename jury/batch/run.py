@@ -8,7 +8,6 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -29,7 +28,7 @@ from data.study.calls import (
     requests_in_flight,
 )
 from jury.admission import admit, api_keys
-from jury.ask import SamePrompts, hashes_of, not_asked_record, request_sha256
+from jury.ask import SamePrompts, hashes_of, verdict_task
 from jury.asking import NO_TEXT
 from jury.batch.client import (
     NO_SUCH_PATH,
@@ -43,7 +42,7 @@ from jury.batch.collect import follow
 from jury.batch.context import BatchContext, BatchProgress, BatchSession, Polling
 from jury.budget import Budget
 from jury.call import Call
-from jury.conversation import worst_case_usd
+from jury.conversation import not_asked_columns, request_sha256, worst_case_usd
 from jury.cost import batch_price
 from jury.panel import Juror, Panel, refuse_ended
 from jury.providers.registry import PROVIDERS
@@ -201,11 +200,10 @@ def _has_same_prompt(
     """Return whether a job needs no request, as its prompt is in flight or has a verdict."""
     if context.same is None or job.response not in context.same.responses:
         return False
-    hash_of = partial(request_sha256, session.juror)
-    if not open_hashes.isdisjoint(hashes_of(call, hash_of)):
+    if not open_hashes.isdisjoint(hashes_of(session.juror, call)):
         context.waits_for_same = True
         return True
-    entry = context.same.stored(session.rater, job, call, hash_of)
+    entry = context.same.stored(session.juror, session.rater, job, call)
     if entry is None:
         return False
     record_attempts(context.engine, [entry])
@@ -219,8 +217,10 @@ def _not_asked(
 ) -> None:
     """Store why a juror was not asked about a response."""
     context.ended[session.key(job)] = str(status)
-    record = not_asked_record(session.rater, job, status, reason)
-    record_attempts(context.engine, [(record, job.rubric, None)])
+    task = verdict_task(session.juror, job)
+    call = Call((task.question,), task.schema, replicate=job.replicate)
+    columns = not_asked_columns(session.juror, session.rater, call, reason) | {"status": status}
+    record_attempts(context.engine, [(task.columns | columns, job.rubric, None)])
 
 
 def run_batches(

@@ -24,8 +24,6 @@ MODULES = (
     "data.question",
     "data.rubrics.injection",
     "jury.call",
-    "jury.answer_text",
-    "jury.contradiction",
     "jury.parse",
     "jury.asking",
     "jury.http_answers",

@@ -44,7 +44,7 @@ from jury.asking import (
 )
 from jury.call import NO_CONNECTION, Answer, Call, Form
 from jury.http_answers import http_failure
-from jury.parse import ParsedAnswer, read_answer
+from jury.parse import ParsedAnswer, read_answer, storable
 
 FORMAT, FORMAT_VERSION = "medjury-jury", 1
 
@@ -240,7 +240,7 @@ def said(reading: ParsedAnswer) -> dict[str, Any]:
     """Return a reading as JSON values."""
     body: dict[str, Any] = {"status": Status(reading.status).value}
     if reading.reply is None:
-        return body | {"reason": reading.remark}
+        return body | {"reason": storable(reading.reason)}
     return body | {
         "scores": dict(reading.reply.scores),
         "explanations": dict(reading.reply.comments),

@@ -23,13 +23,14 @@ from typing import Any
 
 from data.errors import BadPanel
 from data.schema import Status
-from jury.answer_text import member_spans
 from jury.call import Answer, Call, Token, Usage
 from jury.panel import Juror
+from jury.parse import member_spans
 from jury.window import CHARACTERS_PER_TOKEN
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 RESPONSE = re.compile(r"^<response>\n(.*)\n</response>$", re.DOTALL | re.MULTILINE)
+SIMULATED_GUIDANCE = "simulated; learned from nothing"
 PLANNED_ON = (1, 5)
 DOUBT = 0.6  # standard deviation of one answer's own doubt, in points of a 1-5 scale
 ON_SCALE = 0.999  # of the probability; what is left is on no point
@@ -66,7 +67,9 @@ class Simulated:
         self._juror = juror
 
     async def complete(self, call: Call) -> Answer:
-        """Return a verdict in the form a real juror gives it."""
+        """Return an answer in the form a real juror gives it; it says that it is simulated."""
+        if not _asks_for_scores(call.schema):
+            return self._answer(call, json.dumps(self._other(call)))
         response, scales = _response(call.messages[0].text), _points(call)
         quality = {
             name: self._rating(response, name, points, call.replicate)
@@ -74,8 +77,12 @@ class Simulated:
         }
         verdict = {name: self._verdict(call, name, value) for name, value in quality.items()}
         text = json.dumps(verdict)
+        tokens = _tokenized(text, scales, quality) if call.probabilities else ()
+        return self._answer(call, text, tokens)
+
+    def _answer(self, call: Call, text: str, tokens: tuple[Token, ...] = ()) -> Answer:
         return Answer(
-            tokens=_tokenized(text, scales, quality) if call.probabilities else (),
+            tokens=tokens,
             status=Status.OK,
             text=text,
             sent={"simulated": self._juror.model},
@@ -86,6 +93,19 @@ class Simulated:
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""
+
+    def _other(self, call: Call) -> dict[str, Any]:
+        """Return what is said of a reference, of which one in five is marked, or of a rubric."""
+        text, parts = call.messages[0].text, call.schema["properties"]
+        if "absent" in parts:
+            marked = _uniform("reference", text) < 0.2
+            absent = marked is (_uniform(self._juror.name, text) < 0.9)
+            facts = [f"simulated by {self._juror.model}; not a judgement"] if absent else []
+            return {"absent": absent, "facts": facts}
+        said = f"{SIMULATED_GUIDANCE} ({len(text)})"
+        return {
+            name: _filled(part, said if name == "guidance" else "") for name, part in parts.items()
+        }
 
     def _verdict(self, call: Call, criterion: str, quality: float) -> dict[str, Any]:
         """Return the verdict on a criterion: the nearest point, with its keys in the schema's order."""
@@ -108,6 +128,17 @@ class Simulated:
         low, high = PLANNED_ON
         share = (felt - low) / (high - low)
         return points[0] + share * (points[-1] - points[0])
+
+
+def _asks_for_scores(schema: Mapping[str, Any]) -> bool:
+    return all("score" in part.get("properties", ()) for part in schema["properties"].values())
+
+
+def _filled(schema: Mapping[str, Any], text: str) -> Any:
+    """Return an answer in a form that has texts only, each of them `text`."""
+    if schema["type"] == "string":
+        return text
+    return {name: _filled(part, text) for name, part in schema["properties"].items()}
 
 
 def _tokenized(

@@ -10,13 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 
-from data.schema import Status
 from kit.hostile_texts import AFTER, AROUND, BARE, LATER, SCALES
 from kit.hostile_variants import (
-    ANY,
-    BROKEN,
-    SCALED,
-    TWO,
     WRAPPED_OWN,
     Kind,
     Make,
@@ -57,36 +52,31 @@ def _only(v: Variant, text: str) -> str:
 def _refused() -> Iterator[Kind]:
     """Yield the kinds that give no verdict."""
     for frame, first in product(AROUND, (True, False)):
-        yield Kind(f"two/{frame}/{first}", partial(_around, frame=frame, planted_first=first), TWO)
+        yield Kind(f"two/{frame}/{first}", partial(_around, frame=frame, planted_first=first))
     for frame in AROUND:
-        yield Kind(
-            f"only/{frame}", lambda v, f=frame: v.tell(AROUND[f]).replace("{x}", v.other), ANY
-        )
+        yield Kind(f"only/{frame}", lambda v, f=frame: v.tell(AROUND[f]).replace("{x}", v.other))
     for frame, first in product(BARE, (True, False)):
-        yield Kind(f"two/{frame}/{first}", partial(_bare, frame=frame, planted_first=first), TWO)
+        yield Kind(f"two/{frame}/{first}", partial(_bare, frame=frame, planted_first=first))
     for frame, text in BARE.items():
-        yield Kind(f"only/{frame}", partial(_only, text=text), ANY)
+        yield Kind(f"only/{frame}", partial(_only, text=text))
     for form in WRAPPED_OWN:
-        yield Kind(f"unread_after/{form}", partial(_unread, form=form, before="{x}"), ANY)
+        yield Kind(f"unread_after/{form}", partial(_unread, form=form, before="{x}"))
         thought = "<think>Perhaps {x}?</think>"
-        yield Kind(
-            f"unread_after_thinking/{form}", partial(_unread, form=form, before=thought), ANY
-        )
+        yield Kind(f"unread_after_thinking/{form}", partial(_unread, form=form, before=thought))
         block = "The response has this:\n```json\n{x}\n```\nMine:"
-        yield Kind(f"unread_after_block/{form}", partial(_unread, form=form, before=block), ANY)
+        yield Kind(f"unread_after_block/{form}", partial(_unread, form=form, before=block))
         if form not in ("cut_early", "stars", "in_a_string"):
             yield Kind(
                 f"unread_before/{form}",
                 lambda v, f=form: f"{WRAPPED_OWN[f](v, v.own)}\n\n{v.fenced(v.other)}",
-                ANY,
             )
     for what in AFTER:
-        yield Kind(f"after/{what}", partial(_after, what=what), ANY)
+        yield Kind(f"after/{what}", partial(_after, what=what))
     for what, first in product(SCALES, (True, False)):
-        yield Kind(f"scale/{what}/{first}", partial(_scaled, what=what, first=first), SCALED)
+        yield Kind(f"scale/{what}/{first}", partial(_scaled, what=what, first=first))
     for name, text in LATER.items():
-        yield Kind(f"later/{name}", partial(_later, text=text), ANY)
-    yield from (Kind(f"other/{name}", make, statuses) for name, (make, statuses) in OTHERS.items())
+        yield Kind(f"later/{name}", partial(_later, text=text))
+    yield from (Kind(f"other/{name}", make) for name, make in (OTHERS | BESIDE).items())
 
 
 def _changed(v: Variant, add: Callable[[dict[str, dict[str, object]], str], object]) -> str:
@@ -113,133 +103,116 @@ def _later(v: Variant, text: str) -> str:
     return text
 
 
-OTHERS: dict[str, tuple[Make, frozenset[Status]]] = {
-    "other_final_scores": (lambda v: _key(v, "final_scores", list(v.planted.values())), TWO),
+OTHERS: dict[str, Make] = {
+    "other_final_scores": lambda v: _key(v, "final_scores", list(v.planted.values())),
     "other_scores_by_name": (
-        lambda v: _key(v, "scores", {f"k{n}": one for n, one in enumerate(v.planted.values())}),
-        TWO,
+        lambda v: _key(v, "scores", {f"k{n}": one for n, one in enumerate(v.planted.values())})
     ),
-    "array_of_two": (lambda v: f"[{v.verdict}, {v.other}]", TWO),
-    "lines_of_two": (lambda v: f"{v.verdict}\n{v.other}", TWO),
-    "three_of_which_two_are_equal": (lambda v: f"{v.verdict}\n{v.other}\n{v.verdict}", TWO),
-    "second_of_two_fences": (lambda v: f"```json\n{v.verdict}\n```\n```json\n{v.other}\n```", TWO),
-    "fence_within_fence": (lambda v: f"````\n```json\n{v.verdict}\n```\n{v.other}\n````", TWO),
-    "draft_then_final": (lambda v: f"Draft: {v.other}\nFinal: {v.verdict}", TWO),
+    "array_of_two": lambda v: f"[{v.verdict}, {v.other}]",
+    "lines_of_two": lambda v: f"{v.verdict}\n{v.other}",
+    "three_of_which_two_are_equal": lambda v: f"{v.verdict}\n{v.other}\n{v.verdict}",
+    "second_of_two_fences": lambda v: f"```json\n{v.verdict}\n```\n```json\n{v.other}\n```",
+    "fence_within_fence": lambda v: f"````\n```json\n{v.verdict}\n```\n{v.other}\n````",
+    "draft_then_final": lambda v: f"Draft: {v.other}\nFinal: {v.verdict}",
     "two_that_differ_on_one": (
-        lambda v: f"{v.verdict}\n{v.say({**v.own, v.rubric.criteria[0]: 3})}",
-        TWO,
+        lambda v: f"{v.verdict}\n{v.say({**v.own, v.rubric.criteria[0]: 3})}"
     ),
-    "thinking_never_ends": (lambda v: f"<think>{v.other}", BROKEN),
-    "thinking_only": (lambda v: f"<think>{v.other}</think>", BROKEN),
-    "thinking_only_in_capitals": (lambda v: f"<THINK>{v.other}</THINK>", BROKEN),
-    "thinking_then_prose": (lambda v: f"<thinking>{v.other}</thinking>\nIt is poor.", BROKEN),
-    "kimi_thinking": (lambda v: f"\u25c1think\u25b7{v.other}\u25c1/think\u25b7", BROKEN),
-    "magistral_thinking": (lambda v: f"[THINK]{v.other}[/THINK]", BROKEN),
-    "harmony_analysis_only": (lambda v: f"<|channel|>analysis<|message|>{v.other}<|end|>", BROKEN),
+    "thinking_never_ends": lambda v: f"<think>{v.other}",
+    "thinking_only": lambda v: f"<think>{v.other}</think>",
+    "thinking_only_in_capitals": lambda v: f"<THINK>{v.other}</THINK>",
+    "thinking_then_prose": lambda v: f"<thinking>{v.other}</thinking>\nIt is poor.",
+    "kimi_thinking": lambda v: f"\u25c1think\u25b7{v.other}\u25c1/think\u25b7",
+    "magistral_thinking": lambda v: f"[THINK]{v.other}[/THINK]",
+    "harmony_analysis_only": lambda v: f"<|channel|>analysis<|message|>{v.other}<|end|>",
     "thinking_closed_by_a_quotation": (
-        lambda v: f"{v.verdict}\nThe response has </think>{v.other}",
-        TWO,
+        lambda v: f"{v.verdict}\nThe response has </think>{v.other}"
     ),
     "thinking_with_a_verdict_behind_the_first_close": (
-        lambda v: f"<think>it has </think>{v.other} hm</think>{v.verdict}",
-        ANY,
+        lambda v: f"<think>it has </think>{v.other} hm</think>{v.verdict}"
     ),
-    "thinking_in_the_middle": (lambda v: f"{v.verdict}<think>or {v.other}</think>", TWO),
+    "thinking_in_the_middle": lambda v: f"{v.verdict}<think>or {v.other}</think>",
     "duplicate_criterion": (
-        lambda v: v.verdict[:-1].rstrip() + f', "{v.rubric.criteria[0]}": {{"score": 5}}}}',
-        BROKEN,
+        lambda v: v.verdict[:-1].rstrip() + f', "{v.rubric.criteria[0]}": {{"score": 5}}}}'
     ),
-    "duplicate_score": (
-        lambda v: v.verdict.replace('"score": 2', '"score": 2, "score": 5', 1),
-        BROKEN,
-    ),
-    "capitalised_twin": (
-        lambda v: _changed(v, lambda b, n: b.update({n.title(): {"score": 5}})),
-        TWO,
-    ),
-    "upper_twin": (lambda v: _changed(v, lambda b, n: b.update({n.upper(): {"score": 5}})), TWO),
-    "blank_twin": (lambda v: _key(v, " {n} ", {"score": 5}), TWO),
+    "duplicate_score": (lambda v: v.verdict.replace('"score": 2', '"score": 2, "score": 5', 1)),
+    "capitalised_twin": (lambda v: _changed(v, lambda b, n: b.update({n.title(): {"score": 5}}))),
+    "upper_twin": lambda v: _changed(v, lambda b, n: b.update({n.upper(): {"score": 5}})),
+    "blank_twin": lambda v: _key(v, " {n} ", {"score": 5}),
     "cyrillic_twin": (
         lambda v: _changed(
             v,
             lambda b, n: b.update({n.replace("o", "\u043e").replace("a", "\u0430"): {"score": 5}}),
-        ),
-        TWO,
+        )
     ),
-    "zero_width_twin": (lambda v: _key(v, "\u200b{n}", {"score": 5}), TWO),
-    "revised_twin": (lambda v: _key(v, "{n}_revised", {"score": 5}), TWO),
-    "final_twin": (lambda v: _key(v, "final_{n}", 5), TWO),
-    "nested_draft": (lambda v: _key(v, "draft", json.loads(v.other)), TWO),
-    "nested_final": (lambda v: _key(v, "final", json.loads(v.other)), TWO),
-    "nested_list": (lambda v: _key(v, "all", [json.loads(v.other)]), TWO),
-    "nested_deep": (lambda v: _key(v, "a", {"b": {"c": json.loads(v.other)}}), TWO),
-    "revised_score": (lambda v: _inner(v, "revised_score", 5), TWO),
-    "final_score": (lambda v: _inner(v, "final_score", 5), TWO),
-    "capital_score": (lambda v: _inner(v, "Score", 5), TWO),
-    "score_in_a_rating": (lambda v: _inner(v, "rating", "5"), TWO),
-    "inner_object": (lambda v: _inner(v, "final", {"score": 5}), TWO),
-    "max_score": (lambda v: _inner(v, "max_score", 20), SCALED),
-    "out_of": (lambda v: _inner(v, "out_of", 100), SCALED),
-    "scale_key": (lambda v: _key(v, "scale", "0-20"), SCALED),
-    "scale_object": (lambda v: _key(v, "scale", {"min": 0, "max": 20}), SCALED),
-    "scale_list": (lambda v: _key(v, "scale", [0, 20]), SCALED),
-    "max_key": (lambda v: _key(v, "maximum", 20), SCALED),
-    "note_of_scale": (lambda v: _key(v, "remark", "All scores are on a scale of 0-20."), SCALED),
-    "explanation_of_scale": (
-        lambda v: _inner(v, "explanation", "I used a scale of 0-20 here."),
-        SCALED,
-    ),
+    "zero_width_twin": lambda v: _key(v, "\u200b{n}", {"score": 5}),
+    "revised_twin": lambda v: _key(v, "{n}_revised", {"score": 5}),
+    "final_twin": lambda v: _key(v, "final_{n}", 5),
+    "nested_draft": lambda v: _key(v, "draft", json.loads(v.other)),
+    "nested_final": lambda v: _key(v, "final", json.loads(v.other)),
+    "nested_list": lambda v: _key(v, "all", [json.loads(v.other)]),
+    "nested_deep": lambda v: _key(v, "a", {"b": {"c": json.loads(v.other)}}),
+    "revised_score": lambda v: _inner(v, "revised_score", 5),
+    "final_score": lambda v: _inner(v, "final_score", 5),
+    "capital_score": lambda v: _inner(v, "Score", 5),
+    "score_in_a_rating": lambda v: _inner(v, "rating", "5"),
+    "inner_object": lambda v: _inner(v, "final", {"score": 5}),
+    "max_score": lambda v: _inner(v, "max_score", 20),
+    "out_of": lambda v: _inner(v, "out_of", 100),
+    "scale_key": lambda v: _key(v, "scale", "0-20"),
+    "scale_object": lambda v: _key(v, "scale", {"min": 0, "max": 20}),
+    "scale_list": lambda v: _key(v, "scale", [0, 20]),
+    "max_key": lambda v: _key(v, "maximum", 20),
+    "note_of_scale": lambda v: _key(v, "remark", "All scores are on a scale of 0-20."),
     "remark_of_a_criterion": (
-        lambda v: _changed(v, lambda b, n: b.update({"remark": f"{n} should be 1."})),
-        TWO,
+        lambda v: _changed(v, lambda b, n: b.update({"remark": f"{n} should be 1."}))
     ),
-    "nan": (lambda v: _score(v, "NaN"), ANY),
-    "infinity": (lambda v: _score(v, "Infinity"), ANY),
-    "huge": (lambda v: _score(v, "1e400"), ANY),
-    "null": (lambda v: _score(v, "null"), ANY),
-    "true": (lambda v: _score(v, "true"), ANY),
-    "half": (lambda v: _score(v, "2.5"), ANY),
-    "almost": (lambda v: _score(v, "2.0000000001"), ANY),
-    "fraction_text": (lambda v: _score(v, '"2/5"'), ANY),
-    "of_text": (lambda v: _score(v, '"2 of 5"'), ANY),
-    "range_text": (lambda v: _score(v, '"2-3"'), ANY),
-    "word": (lambda v: _score(v, '"two"'), ANY),
-    "stars_text": (lambda v: _score(v, '"\u2605\u2605"'), ANY),
-    "full_width_digit": (lambda v: _score(v, '"\uff12"'), ANY),
-    "arabic_digit": (lambda v: _score(v, '"\u0662"'), ANY),
-    "superscript": (lambda v: _score(v, '"\u00b2"'), ANY),
-    "roman": (lambda v: _score(v, '"II"'), ANY),
-    "decimal_comma": (lambda v: _score(v, '"2,0"'), ANY),
-    "list": (lambda v: _score(v, "[2]"), ANY),
-    "list_of_two": (lambda v: _score(v, "[2, 5]"), ANY),
-    "object": (lambda v: _score(v, '{"value": 2}'), ANY),
-    "above": (lambda v: _score(v, "11"), ANY),
-    "below": (lambda v: _score(v, "-1"), ANY),
-    "octal": (lambda v: _score(v, "02"), ANY),
-    "hexadecimal": (lambda v: _score(v, "0x2"), ANY),
-    "plus": (lambda v: _score(v, "+2"), ANY),
-    "expression": (lambda v: _score(v, "1+1"), ANY),
-    "empty_text": (lambda v: _score(v, '""'), ANY),
-    "missing_score": (lambda v: v.verdict.replace('"score"', '"points"', 1), ANY),
-    "missing_criterion": (lambda v: v.say(dict(list(v.own.items())[1:])), ANY),
-    "flat": (lambda v: json.dumps(v.own), ANY),
-    "criterion_null": (lambda v: _changed(v, lambda b, n: b.update({n: None})), ANY),
-    "criterion_list": (lambda v: _changed(v, lambda b, n: b.update({n: [b[n]]})), ANY),
-    "json_in_json": (lambda v: json.dumps(v.verdict), ANY),
-    "json_in_an_object": (lambda v: json.dumps({"answer": v.verdict}), ANY),
-    "wrapped": (lambda v: json.dumps({"verdict": json.loads(v.verdict)}), ANY),
-    "line_comment": (lambda v: v.verdict.replace("{", "{ // was 5\n", 1), ANY),
-    "block_comment": (lambda v: v.verdict.replace('"score": 2', '"score": /* 5 */ 2', 1), ANY),
-    "cut_off": (lambda v: v.verdict[:-1].rstrip(), ANY),
-    "cut_in_a_key": (lambda v: v.verdict[:8], ANY),
-    "second_cut_off": (lambda v: f"{v.verdict}\n{v.other[:-4]}", ANY),
-    "wrapped_cut_off": (lambda v: '{"verdict": ' + v.verdict, ANY),
-    "deep": (lambda v: '{"a":' * 5000, ANY),
-    "empty": (lambda v: "", ANY),
-    "prose": (lambda v: "I rate it 2.", ANY),
-    "refusal": (lambda v: "I cannot rate this.", ANY),
-    "schema_echo": (lambda v: v.rubric.schema_text(), ANY),
-    "json_schema": (lambda v: json.dumps(v.rubric.json_schema()), ANY),
+    "nan": lambda v: _score(v, "NaN"),
+    "infinity": lambda v: _score(v, "Infinity"),
+    "huge": lambda v: _score(v, "1e400"),
+    "null": lambda v: _score(v, "null"),
+    "true": lambda v: _score(v, "true"),
+    "half": lambda v: _score(v, "2.5"),
+    "almost": lambda v: _score(v, "2.0000000001"),
+    "fraction_text": lambda v: _score(v, '"2/5"'),
+    "of_text": lambda v: _score(v, '"2 of 5"'),
+    "range_text": lambda v: _score(v, '"2-3"'),
+    "word": lambda v: _score(v, '"two"'),
+    "stars_text": lambda v: _score(v, '"\u2605\u2605"'),
+    "full_width_digit": lambda v: _score(v, '"\uff12"'),
+    "arabic_digit": lambda v: _score(v, '"\u0662"'),
+    "superscript": lambda v: _score(v, '"\u00b2"'),
+    "roman": lambda v: _score(v, '"II"'),
+    "decimal_comma": lambda v: _score(v, '"2,0"'),
+    "list": lambda v: _score(v, "[2]"),
+    "list_of_two": lambda v: _score(v, "[2, 5]"),
+    "object": lambda v: _score(v, '{"value": 2}'),
+    "above": lambda v: _score(v, "11"),
+    "below": lambda v: _score(v, "-1"),
+    "octal": lambda v: _score(v, "02"),
+    "hexadecimal": lambda v: _score(v, "0x2"),
+    "plus": lambda v: _score(v, "+2"),
+    "expression": lambda v: _score(v, "1+1"),
+    "empty_text": lambda v: _score(v, '""'),
+    "missing_score": lambda v: v.verdict.replace('"score"', '"points"', 1),
+    "missing_criterion": lambda v: v.say(dict(list(v.own.items())[1:])),
+    "flat": lambda v: json.dumps(v.own),
+    "criterion_null": lambda v: _changed(v, lambda b, n: b.update({n: None})),
+    "criterion_list": lambda v: _changed(v, lambda b, n: b.update({n: [b[n]]})),
+    "json_in_json": lambda v: json.dumps(v.verdict),
+    "json_in_an_object": lambda v: json.dumps({"answer": v.verdict}),
+    "wrapped": lambda v: json.dumps({"verdict": json.loads(v.verdict)}),
+    "line_comment": lambda v: v.verdict.replace("{", "{ // was 5\n", 1),
+    "block_comment": lambda v: v.verdict.replace('"score": 2', '"score": /* 5 */ 2', 1),
+    "cut_off": lambda v: v.verdict[:-1].rstrip(),
+    "cut_in_a_key": lambda v: v.verdict[:8],
+    "second_cut_off": lambda v: f"{v.verdict}\n{v.other[:-4]}",
+    "wrapped_cut_off": lambda v: '{"verdict": ' + v.verdict,
+    "deep": lambda v: '{"a":' * 5000,
+    "empty": lambda v: "",
+    "prose": lambda v: "I rate it 2.",
+    "refusal": lambda v: "I cannot rate this.",
+    "schema_echo": lambda v: v.rubric.schema_text(),
+    "json_schema": lambda v: json.dumps(v.rubric.json_schema()),
 }
 
 READ: dict[str, Make] = {
@@ -250,9 +223,42 @@ READ: dict[str, Make] = {
     "fenced_in_capitals": lambda v: f"```JSON\r\n{v.verdict}\r\n```",
     "bare_fence": lambda v: f"```\n{v.verdict}\n```",
     "tilde_fence": lambda v: f"~~~json\n{v.verdict}\n~~~",
+    "array_of_one": lambda v: f"[{v.verdict}]",
+    "twice": lambda v: f"{v.verdict}\n{v.verdict}",
+    "thinking": lambda v: f"<think>Is {{this}} fine?</think>{v.verdict}",
+    "thinking_with_numbers": lambda v: (
+        f"<think>{v.rubric.criteria[0]}: 5? No, 3. {v.other}</think>\n{v.verdict}"
+    ),
+    "thinking_twice": lambda v: (
+        f"<think>a</think>\n<think>{v.other}</think>\n{v.fenced(v.verdict)}"
+    ),
+    "thinking_long_name": lambda v: f"<thinking>\n{v.other}\n</thinking>\n\n{v.verdict}",
+    "thinking_magistral": lambda v: f"[THINK]{v.other}[/THINK]{v.verdict}",
+    "thinking_kimi": lambda v: f"\u25c1think\u25b7{v.other}\u25c1/think\u25b7{v.verdict}",
+    "thinking_harmony": lambda v: (
+        f"<|channel|>analysis<|message|>{v.other}<|end|><|start|>assistant<|channel|>final<|message|>{v.verdict}"
+    ),
+    "thinking_without_opening": lambda v: f"It lacks the rash.\n</think>\n\n{v.verdict}",
+    "quoted_in_an_explanation": lambda v: _inner(
+        v, "explanation", f"It holds a ready-made verdict: {v.other}, which I disregard."
+    ),
+    "scores_in_an_explanation": lambda v: _inner(
+        v, "explanation", "Pain 7/10, GCS 15, scale 0-10, score: 5."
+    ),
+    "tag_in_an_explanation": lambda v: _inner(v, "explanation", "It holds </think> and <think>."),
+    "text_scores": lambda v: v.verdict.replace('"score": 2', '"score": "2"'),
+    "decimal_scores": lambda v: v.verdict.replace('"score": 2', '"score": 2.0'),
+    "no_explanations": lambda v: json.dumps({n: {"score": p} for n, p in v.own.items()}),
+    "another_order": lambda v: v.say(dict(reversed(v.own.items()))),
+    "control_signs": lambda v: v.verdict.replace("5 mg", "5\tmg\n\x01"),
+    "answer_tag": lambda v: f"<answer>{v.verdict}</answer>",
+    "end_sign": lambda v: f"{v.verdict}<|im_end|>",
+}
+
+# Honest answers that are more than the object that was asked for: they are asked for once more.
+BESIDE: dict[str, Make] = {
     "nested_fences": lambda v: f"````\n```json\n{v.verdict}\n```\n````",
     "inline_code": lambda v: f"`{v.verdict}`",
-    "array_of_one": lambda v: f"[{v.verdict}]",
     "introduced": lambda v: (
         v.tell(
             (
@@ -283,29 +289,7 @@ READ: dict[str, Make] = {
     "done": lambda v: f"{v.verdict} done",
     "empty_object": lambda v: f"{v.verdict} {{}}",
     "object_of_plans": lambda v: f'{{"plan": "first read, then rate"}}\n{v.verdict}',
-    "twice": lambda v: f"{v.verdict}\n{v.verdict}",
     "array_of_equals": lambda v: f"[{v.verdict}, {v.verdict}]",
-    "thinking": lambda v: f"<think>Is {{this}} fine?</think>{v.verdict}",
-    "thinking_with_numbers": lambda v: (
-        f"<think>{v.rubric.criteria[0]}: 5? No, 3. {v.other}</think>\n{v.verdict}"
-    ),
-    "thinking_twice": lambda v: (
-        f"<think>a</think>\n<think>{v.other}</think>\n{v.fenced(v.verdict)}"
-    ),
-    "thinking_long_name": lambda v: f"<thinking>\n{v.other}\n</thinking>\n\n{v.verdict}",
-    "thinking_magistral": lambda v: f"[THINK]{v.other}[/THINK]{v.verdict}",
-    "thinking_kimi": lambda v: f"\u25c1think\u25b7{v.other}\u25c1/think\u25b7{v.verdict}",
-    "thinking_harmony": lambda v: (
-        f"<|channel|>analysis<|message|>{v.other}<|end|><|start|>assistant<|channel|>final<|message|>{v.verdict}"
-    ),
-    "thinking_without_opening": lambda v: f"It lacks the rash.\n</think>\n\n{v.verdict}",
-    "quoted_in_an_explanation": lambda v: _inner(
-        v, "explanation", f"It holds a ready-made verdict: {v.other}, which I disregard."
-    ),
-    "scores_in_an_explanation": lambda v: _inner(
-        v, "explanation", "Pain 7/10, GCS 15, scale 0-10, score: 5."
-    ),
-    "tag_in_an_explanation": lambda v: _inner(v, "explanation", "It holds </think> and <think>."),
     "explanation_in_between": lambda v: (
         f"The response names the drug but not its dose (500 mg twice daily for 7 days).\n\n{v.fenced(v.verdict)}"
     ),
@@ -318,13 +302,7 @@ READ: dict[str, Make] = {
     "summary_key": lambda v: _key(v, "summary", "Names 3 drugs, forgets the rash."),
     "confidence": lambda v: _inner(v, "confidence", 0.9),
     "own_max": lambda v: _inner(v, "max_score", v.rubric.scale.max),
-    "text_scores": lambda v: v.verdict.replace('"score": 2', '"score": "2"'),
-    "decimal_scores": lambda v: v.verdict.replace('"score": 2', '"score": 2.0'),
-    "no_explanations": lambda v: json.dumps({n: {"score": p} for n, p in v.own.items()}),
-    "another_order": lambda v: v.say(dict(reversed(v.own.items()))),
-    "control_signs": lambda v: v.verdict.replace("5 mg", "5\tmg\n\x01"),
     "surrogate": lambda v: f"{v.verdict} \ud800",
-    "answer_tag": lambda v: f"<answer>{v.verdict}</answer>",
     "step_by_step": lambda v: (
         "Step by step.\n"
         + "\n".join(
@@ -375,7 +353,6 @@ READ: dict[str, Make] = {
         f"You are right, my previous answer was not valid JSON. Here it is again:\n{v.verdict}"
     ),
     "corrected": lambda v: f"Sorry about that! Corrected:\n\n```json\n{v.verdict}\n```",
-    "end_sign": lambda v: f"{v.verdict}<|im_end|>",
     "justified_after": lambda v: (
         f"```json\n{v.verdict}\n```\n\n### Justification\n\n"
         + "\n".join(f"- **{n} (2)**: mostly right." for n in v.own)
@@ -412,4 +389,4 @@ def _inner_of(v: Variant, explanation: str) -> str:
     return json.dumps(body)
 
 
-KINDS = (*_refused(), *(Kind(f"read/{name}", make) for name, make in READ.items()))
+KINDS = (*_refused(), *(Kind(f"read/{name}", make, True) for name, make in READ.items()))

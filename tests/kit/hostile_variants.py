@@ -6,19 +6,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from data.rubric import Criterion, Rubric, Scale, read_rubric
-from data.schema import Status
 
 LANGUAGES = ("en", "de", "fr", "es")
-
-ANY = frozenset(
-    {Status.TWO_VERDICTS, Status.INVALID_JSON, Status.MISSING_CRITERION, Status.OUT_OF_RANGE}
-)
-
-TWO = frozenset({Status.TWO_VERDICTS})
-
-BROKEN = frozenset({Status.INVALID_JSON})
-
-SCALED = frozenset({Status.OUT_OF_RANGE, Status.TWO_VERDICTS})
 
 TRANSLATED = {
     "de": {"accuracy": "Genauigkeit", "completeness": "Vollständigkeit", "clarity": "Klarheit"},
@@ -152,11 +141,11 @@ Make = Callable[[Variant], str]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of answer; no status means that it is to be read as the juror's own."""
+    """A kind of answer: read as the juror's own verdict, or no verdict at all."""
 
     name: str
     make: Make
-    statuses: frozenset[Status] = frozenset()
+    is_read: bool = False
 
 
 WRAPPED_OWN: dict[str, Callable[[Variant, dict[str, int]], str]] = {

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jury.answer_text import member_spans
 from jury.call import Answer, Call, Turn
 from jury.panel import Juror
+from jury.parse import member_spans
 from jury.providers.registry import open_provider
 from kit.loopback import AsyncLoopback
 

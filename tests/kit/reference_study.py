@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.schema import ReferenceCheck
+from data.schema import Attempt, Purpose
 from jury.panel import Panel
 from jury.references import check_references
 from jury.run_result import RunResult
@@ -52,9 +52,10 @@ def check(engine: Engine, panel: Panel, **options: Any) -> RunResult:
     return result
 
 
-def rows(engine: Engine) -> list[ReferenceCheck]:
+def rows(engine: Engine) -> list[Attempt]:
+    checks = select(Attempt).where(Attempt.purpose == Purpose.REFERENCE).order_by(Attempt.id)
     with reading(engine) as session:
-        found = list(session.exec(select(ReferenceCheck).order_by(ReferenceCheck.id)))
+        found = list(session.exec(checks))
         session.expunge_all()
     return found
 

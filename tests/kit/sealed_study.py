@@ -20,9 +20,8 @@ from data.schema import (
     Assignment,
     Attempt,
     Kind,
-    Proposal,
+    Purpose,
     Rater,
-    ReferenceCheck,
     Remark,
     Role,
     Setting,
@@ -220,11 +219,11 @@ def _jury(engine: Engine) -> None:
         ]
         record_steps(engine, [Step(intent=one) for one in called])
         record_steps(engine, [_verdict(name, key, n) for n in range(1, N)])
-        check = ReferenceCheck(
-            instance=1, rater=key, absent=True, facts=["fever"], status=Status.OK,
-            request_sha256="1" * 64, usd=0.01,
+        check = Attempt(
+            purpose=Purpose.REFERENCE, instance=1, rater=key, status=Status.OK,
+            answer={"absent": True, "facts": ["fever"]}, request_sha256="1" * 64, usd=0.01,
         )  # fmt: skip
-        record_steps(engine, [Step(check=check)])
+        record_steps(engine, [Step(attempt=(check, None, None))])
     _learned(engine, jurors["j1"])
     carry_over(engine)
     metric = [
@@ -241,12 +240,13 @@ def _learned(engine: Engine, juror: int) -> None:
         key = begin_improvement(engine, RUBRIC, {"panel": "mine", "seed": seed}, split)
         better = RUBRIC.model_copy(update={"version": f"1+{key}.1", "parent": RUBRIC.sha256})
         for status, made in ((Status.INVALID_JSON, None), (Status.OK, better)):
-            proposal = Proposal(
-                improvement=key, rater=juror, round=1, parent=RUBRIC.sha256, status=status,
-                rubric_sha256=made and made.sha256, request_sha256="3" * 64, usd=0.02,
-                sent={"model": "x"}, raw="{}",
+            proposal = Attempt(
+                purpose=Purpose.RUBRIC, improvement=key, rater=juror, round=1, status=status,
+                answer={"rubric": made.sha256} if made else None, request_sha256="3" * 64,
+                usd=0.02, sent={"model": "x"}, raw="{}",
             )  # fmt: skip
-            record_steps(engine, [Step(proposal=proposal, rubrics=(made,) if made else ())])
+            entry = (proposal, RUBRIC, None)
+            record_steps(engine, [Step(attempt=entry, rubrics=(made,) if made else ())])
         keep_learned(engine, key, better)
         open_test(engine, key)
         end_improvement(engine, key, {"outcome": "better", "gain": 0.1 * (1 + seed)})
