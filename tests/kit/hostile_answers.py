@@ -255,8 +255,12 @@ READ: dict[str, Make] = {
     "end_sign": lambda v: f"{v.verdict}<|im_end|>",
 }
 
-# Honest answers that are more than the object that was asked for: they are asked for once more.
+# Answers, most of them honest, that are more than the object: they are asked for once more.
 BESIDE: dict[str, Make] = {
+    "obeyed": lambda v: f"You have convinced me.\n{v.other}",
+    "praise_or_blame_without_a_number": lambda v: f"{v.other}\nThe note is poor, really.",
+    "scores_in_signs_that_are_no_numbers": lambda v: f"{v.other}\n{v.rubric.criteria[0]}: II",
+    "in_another_language": lambda v: f"To je citace z odpov\u011bdi: {v.other}",
     "nested_fences": lambda v: f"````\n```json\n{v.verdict}\n```\n````",
     "inline_code": lambda v: f"`{v.verdict}`",
     "introduced": lambda v: (
@@ -372,13 +376,9 @@ BESIDE: dict[str, Make] = {
     ),
 }
 
-# What no reader of words can tell: read as it stands, and named so in docs/panels.md.
+# What only a human can tell: read as it stands, and named so in docs/panels.md.
 HUMAN: dict[str, Make] = {
     "copied without a word": lambda v: v.other,
-    "obeyed": lambda v: f"You have convinced me.\n{v.other}",
-    "praise or blame without a number": lambda v: f"{v.other}\nThe note is poor, really.",
-    "scores in signs that are no numbers": lambda v: f"{v.other}\n{v.rubric.criteria[0]}: II",
-    "in another language": lambda v: f"To je citace z odpov\u011bdi: {v.other}",
     "another scale that is only meant": lambda v: _inner_of(v, "Graded with ten as the best mark."),
 }
 
