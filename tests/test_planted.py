@@ -93,16 +93,16 @@ def test_such_a_response_is_flagged_in_what_is_missing_with_no_word_of_it(
         asked = len(stub.seen)
     assert (code, asked) == (1, 5)  # four responses, and the attacked one once more
     found = json.loads(told)
-    assert found["by_status"] == {"ok": 3, "two_verdicts": 1}
+    assert found["by_status"] == {"ok": 3, "invalid_json": 1}
     _, out, err = run("jury", "missing", "--json", "-")
     missing = json.loads(out)
     (row,) = missing["missing"]
     assert (row["response_id"], row["status"], row["verdict_in_response"]) == (
         "r12",
-        "two_verdicts",
+        "invalid_json",
         True,
     )
-    assert row["reason"] == "the answer holds two verdicts that differ"
+    assert row["reason"] == "something else stands beside the JSON object"
     assert missing["verdicts_in_responses"] == [{"benchmark": "visits", "response_id": "r12"}]
     assert "1 response with a ready-made verdict in the text: r12" in err
     assert "accuracy" not in out + err

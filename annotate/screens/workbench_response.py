@@ -134,7 +134,7 @@ def _calls(opened: Opened) -> None:
 def _call(call: CallView, before: Sequence[CallView]) -> None:
     """Show one call."""
     st.html(_call_line(call))
-    for line in distribution_lines(call.distribution or {}):
+    for line in distribution_lines(call.answer or {}):
         st.html(paragraph(line))
     if not call.number:
         st.html(paragraph(SAME_PROMPT if "same_prompt_as" in call.sent else NOTHING_SENT))
