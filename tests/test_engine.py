@@ -1,4 +1,4 @@
-"""The engine in an export: a run's own modules, which ask and read in a Python that has nothing else."""
+"""The engine in an export: it asks and reads as a run does, in a Python that has nothing else."""
 
 import json
 import os
@@ -23,7 +23,8 @@ from data.database import reading
 from data.rubric import Rubric, read_rubric, shipped
 from data.schema import Attempt, Rater, Rating, Response
 from jury.asking import Patience
-from jury.exports.engine import MODULES, PACKAGE, carried, engine_files
+from jury.exports.bundle import PAGE
+from jury.exports.engine import PROGRAM, SETTINGS_FILE, form
 from jury.exports.engine import engine as engine_of
 from jury.exports.export import Export, write_folder
 from jury.panel import Panel, read_panel
@@ -33,35 +34,26 @@ from jury.run import run_panel
 Write = Callable[[str, str], Path]
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 
-READ = f"""
+READ = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.jury.exports.exported_jury import rubric_of
-from {PACKAGE}.jury.exports.exported_jury import said
-from {PACKAGE}.jury.parse import parse
+from medjury_jury import read
 told = json.load(sys.stdin)
-rubrics = [rubric_of(one, "") for one in told["rubrics"]]
-print(json.dumps([said(parse(text, rubrics[at])) for at, text in told["answers"]]))
+print(json.dumps([read(text, told["forms"][at]).told() for at, text in told["answers"]]))
 """
-ASK = f"""
+ASK = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.data.card import Card
-from {PACKAGE}.jury.exports.exported_jury import Jury
-from {PACKAGE}.jury.asking import Patience
-from {PACKAGE}.jury.exports.exported_jury import read_settings
-from pathlib import Path
-jury = Jury(read_settings(Path(sys.argv[1]) / "medjury_jury.json"), Patience(first_wait=0.01))
-cards = [Card("", **one) for one in json.load(sys.stdin)]
-print(json.dumps([jury.rate(one).told()["jurors"] for one in cards]))
+from medjury_jury import Jury
+jury = Jury(first_wait=0.01)
+print(json.dumps([jury.rate(one).told()["jurors"] for one in json.load(sys.stdin)]))
 """
-QUESTION = f"""
+QUESTION = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.data.card import Card
-from {PACKAGE}.jury.exports.exported_jury import Jury
-jury = Jury.beside(sys.argv[1] + "/any")
-print(json.dumps([jury.question(Card("", **one)) for one in json.load(sys.stdin)]))
+from medjury_jury import Jury
+jury = Jury()
+print(json.dumps([jury.render(one) for one in json.load(sys.stdin)]))
 """
 
 
@@ -86,25 +78,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_is_carried_as_it_is_but_for_the_names_it_imports_by(name: str) -> None:
-    package, _, module = name.rpartition(".")
-    own = (files(package) / f"{module}.py").read_text("utf-8").splitlines()
-    there = engine_files()[f"{PACKAGE}/{name.replace('.', '/')}.py"].splitlines()
-    assert len(own) == len(there)
-    for mine, theirs in zip(own, there, strict=True):
-        assert theirs in (mine, carried(mine))
-        assert mine == theirs or mine.startswith(("from data", "from jury"))
-
-
-def test_every_module_that_the_engine_imports_is_carried() -> None:
-    texts = engine_files()
-    for text in texts.values():
-        for line in text.splitlines():
-            if line.startswith(f"from {PACKAGE}."):
-                module, _, names = line.removeprefix("from ").partition(" import ")
-                wanted = [module] + [f"{module}.{one.split()[0]}" for one in names.split(", ")]
-                assert any(f"{one.replace('.', '/')}.py" in texts for one in wanted), line
+def test_the_engine_is_one_file_as_it_stands_here_and_its_settings(folder: Path) -> None:
+    own = (files("jury.exports") / PROGRAM).read_text("utf-8")
+    assert (folder / PROGRAM).read_text("utf-8") == own
+    assert {path.name for path in folder.iterdir()} == {PROGRAM, SETTINGS_FILE, PAGE}
 
 
 def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
@@ -114,13 +91,13 @@ def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
         (rubrics.index(variant.rubric), make(variant)) for make in makers for variant in VARIANTS
     ]
     assert len(answers) > 5000
-    bodies = [one.model_dump(mode="json") for one in rubrics]
-    found = outside(READ, folder, {"rubrics": bodies, "answers": answers})
+    forms = [form(one) for one in rubrics]
+    found = outside(READ, folder, {"forms": forms, "answers": answers})
     for (at, text), told in zip(answers, found, strict=True):
         own = parse(text, rubrics[at])
         assert told["status"] == own.status.value, text
         if own.reply is None:
-            assert told["reason"] == own.remark
+            assert told["reason"] == own.reason
         else:
             assert told["scores"] == dict(own.reply.scores)
             assert told["explanations"] == dict(own.reply.comments)
@@ -261,7 +238,7 @@ def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path: Path
     told = json.loads(
         engine_of(Export(rubric, jurors, ROWS, RECORD, "f" * 64))["medjury_jury.json"]
     )
-    assert (told["study"], told["rubric_sha256"]) == ("f" * 64, rubric.sha256)
+    assert (told["origin"]["study"], told["origin"]["rubric_sha256"]) == ("f" * 64, rubric.sha256)
     assert Rubric(**told["rubric"]).sha256 == rubric.sha256
     assert {one["name"]: one["profile"] for one in told["jurors"]} == {
         one.name: one.profile() for one in jurors.juror

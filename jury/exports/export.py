@@ -10,7 +10,7 @@ from typing import Any
 
 from data.card import ExportRow
 from data.errors import BadFile, BadInput
-from data.rubric import Rubric
+from data.rubric import PLACEHOLDER, Rubric
 from data.safe_text import short
 from jury.panel import Panel
 from jury.providers.registry import PROVIDERS
@@ -48,6 +48,17 @@ def texts_of(row: ExportRow) -> dict[str, str]:
 def place_of(row: ExportRow) -> dict[str, str]:
     """Return where an instance stands in its study; nothing where there is none."""
     return {"benchmark": row.benchmark, "instance_id": row.own_id} if row.benchmark else {}
+
+
+def pieces(prompt: str, fixed: Mapping[str, str]) -> list[str]:
+    """Return a prompt in pieces, words and names of texts by turns; `fixed` texts are among the words."""
+    found = [""]
+    for place, piece in enumerate(PLACEHOLDER.split(prompt)):
+        if place % 2 and piece not in fixed:
+            found += [piece, ""]
+        else:
+            found[-1] += fixed[piece] if place % 2 else piece
+    return found
 
 
 def refuse_untold(panel: Panel) -> None:
