@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,14 @@ from data.card import Card
 from data.database import reading
 from data.rubric import Rubric, read_rubric, shipped
 from data.schema import Attempt, Rater, Rating, Response
+from jury.api_protocols import read_chat, read_message
 from jury.asking import Patience
 from jury.exports.bundle import PAGE
 from jury.exports.engine import PROGRAM, SETTINGS_FILE, form
 from jury.exports.engine import engine as engine_of
 from jury.exports.export import Export, write_folder
+from jury.exports.medjury_jury import Jury
+from jury.http_answers import FILTER_CODES, OVERFLOWS, QUOTA_CODES, http_failure
 from jury.panel import Panel, read_panel
 from jury.parse import parse
 from jury.run import run_panel
@@ -231,6 +235,83 @@ def test_plain_text_goes_through_no_proxy_and_to_no_other_address(tmp_path: Path
             asked = len(stub.seen)
         assert (asked, len(proxy.seen), len(elsewhere.seen)) == (2, 0, 0)
     assert {one["reason"] for one in found.values()} == {"HTTP 307 some_error"}
+
+
+def chat(**message: Any) -> str:
+    return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+
+def error(**told: Any) -> str:
+    return json.dumps({"error": told})
+
+
+BODIES = (
+    *("", "not JSON", "[" * 100_000, '{"error": 7}', '{"choices": [{"message": 7}]}', "9" * 9_000),
+    *(error(code=code) for code in (*QUOTA_CODES, *FILTER_CODES, *OVERFLOWS, "429", "two words")),
+    *(
+        error(type="invalid_request_error", message=f"{text}: 9 > 8")
+        for text in ("prompt is too long", "x")
+    ),
+    error(message="litellm.ContextWindowExceededError: x", type="x", code="400"),
+    error(message="Your credit balance is too low", type="invalid_request_error"),
+    "[" + error(status="INVALID_ARGUMENT", message="The input token count exceeds 8") + "]",
+    *(chat(content=text) for text in ("Four.", "", None)),
+    chat(content=None, refusal="I will not."),
+    json.dumps({"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]}),
+    json.dumps({"content": [{"type": "text", "text": "x"}], "stop_reason": "max_tokens"}),
+    json.dumps({"content": [{"type": "thinking", "thinking": "h"}, {"type": "text", "text": "x"}]}),
+)
+
+
+@pytest.mark.parametrize(
+    "http", [200, 307, 400, 401, 402, 403, 408, 413, 422, 429, 500, 503, 504, 529]
+)
+def test_replies_of_servers_are_taken_as_a_run_takes_them(http: int, folder: Path) -> None:
+    heads = ({}, {"retry-after": "3"}, {"retry-after-ms": "1500"}, {"retry-after": "-1"})
+    jurors = {juror.is_chat: juror for juror in Jury(folder / SETTINGS_FILE).jurors.values()}
+    for is_chat, read in ((True, read_chat), (False, read_message)):
+        for body, headers in product(BODIES, heads):
+            ours = read(body, headers) if http == 200 else http_failure(http, headers, body)
+            theirs = jurors[is_chat].answer(http, headers, body)
+            assert (theirs.status, theirs.transient) == (ours.status, ours.transient), body
+            assert (theirs.reason.strip(), theirs.retry_after) == (
+                ours.reason.strip(),
+                ours.retry_after,
+            )
+            assert ours.status != "ok" or theirs.text == ours.text
+
+
+def test_a_setting_that_a_server_does_not_know_is_renamed_or_left_out(tmp_path: Path) -> None:
+    def answer(seen: Seen) -> Do:
+        refused = {"code": "unsupported_parameter", "param": "max_tokens", "message": "x"}
+        if seen.model == "m-one" and "max_tokens" in seen.body:
+            return Do(status=400, body=json.dumps({"error": refused}))
+        if "store" in seen.body:
+            extra = {"type": "extra_forbidden", "loc": ["body", "store"]}
+            return Do(status=422, body=json.dumps({"detail": [extra]}))
+        return Do()
+
+    with Stub(answer) as stub:
+        files = engine_of(export(panel(stub)))
+        told = json.loads(files[SETTINGS_FILE])
+        told["jurors"][0]["settings"]["store"] = False
+        write_folder(tmp_path / "out", files | {SETTINGS_FILE: json.dumps(told)})
+        found = outside(ASK, tmp_path / "out", CARDS[:2])
+        sent = [seen.body for seen in stub.seen if seen.model == "m-one"]
+    assert {one["status"] for jury in found for one in jury.values()} == {"ok"}
+    names = [[key for key in body if key.startswith(("max", "store"))] for body in sent]
+    both = ["max_completion_tokens", "store"]
+    assert names == [["max_tokens", "store"], both, both[:1], both[:1]]
+
+
+def test_a_key_that_no_header_takes_is_named_and_not_told(tmp_path: Path) -> None:
+    with Stub() as stub:
+        told = panel(stub).model_dump(by_alias=True)
+        told["juror"][0]["api_key_env"] = "ODD_KEY"
+        write_folder(tmp_path / "out", engine_of(export(Panel.model_validate(told))))
+        (found,) = outside(ASK, tmp_path / "out", CARDS[:1], ODD_KEY="a\nsecret")
+    status, reason = found["one"]["status"], found["one"]["reason"]
+    assert (status, reason) == ("auth", "what ODD_KEY holds is no key")
 
 
 def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path: Path) -> None:

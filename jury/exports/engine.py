@@ -9,7 +9,6 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.injection import tag_pattern
 from jury import parse
@@ -43,15 +42,9 @@ def engine(export: Export) -> dict[str, str]:
     Raises
     ------
     BadInput
-        If a juror is simulated: there is no model that another tool could ask; or if it is asked
-        at a cloud's own address.
+        If other tools cannot ask a juror as it was validated.
     """
     refuse_untold(export.panel)
-    if names := [juror.name for juror in export.panel.juror if juror.simulated]:
-        raise BadInput(
-            f"panel {export.panel.name}: {', '.join(names)} simulated, and no other tool can ask "
-            "them; give --panel with jurors that are models"
-        )
     program = (files("jury.exports") / PROGRAM).read_text("utf-8")
     told = json.dumps(settings(export), indent=2, ensure_ascii=False) + "\n"
     return {PROGRAM: program, SETTINGS_FILE: told, PAGE: derived(bundle(export))[PAGE]}
@@ -115,7 +108,8 @@ def servers() -> dict[str, Any]:
         "codes": {code: http_failure(400, {}, body).status for code, body in bodies.items()},
         "no_credit": NO_CREDIT,
         "too_large": TOO_LARGE,
-        "too_long": f"{with_flags(SAYS_TOO_LONG)}|.*{IN_LITELLM}",
+        "too_long": with_flags(SAYS_TOO_LONG),
+        "in_litellm": IN_LITELLM,
         "refused_form": REFUSED_FORM,
         "unknown": with_flags(SAYS_SO),
         "unknown_codes": UNSUPPORTED,

@@ -277,13 +277,12 @@ class Juror:
             return Answer("request_failed", reason, transient=True)
         except ValueError:  # its words would tell the key
             return Answer("auth", f"what {self.own['api_key_env']} holds is no key")
-        is_failure = reply.status >= 300
-        return (
-            self._failure(reply.status, reply.headers, text) if is_failure else self._answer(text)
-        )
+        return self.answer(reply.status, reply.headers, text)
 
-    def _answer(self, text: str) -> Answer:
-        """Return the answer in a body; servers that speak the protocols loosely are many."""
+    def answer(self, http: int, headers: Mapping[str, str], text: str) -> Answer:
+        """Return what an HTTP reply comes to; servers that speak the protocols loosely are many."""
+        if http >= 300:
+            return self._failure(http, headers, text)
         body = _object(text)
         choices = body.get("choices")
         choice = _dict(choices[0] if isinstance(choices, list) and choices else None)
@@ -301,15 +300,17 @@ class Juror:
     def _failure(self, http: int, headers: Mapping[str, str], text: str) -> Answer:
         """Return the answer for an HTTP error; its reason holds only the error's own code."""
         error, servers = next(iter(_errors(text)), {}), self.jury.servers
-        words = (_text(error.get(name)) for name in ("code", "type", "status"))
+        message, by_litellm = _text(error.get("message")), servers["in_litellm"]
+        words = [_text(error.get(name)) for name in ("code", "type", "status")]
+        words = [by_litellm, *words] if by_litellm in message else words
         code = next((word for word in words if re.fullmatch(r"(?!\d+$)\w{1,59}", word)), "")
-        how = servers["codes"].get(code) or servers["statuses"].get(str(http), "request_failed")
-        how = "quota" if servers["no_credit"] in text else how
-        message, reason = _text(error.get("message")), f"HTTP {http} {code}".strip()
-        if http in servers["too_large"] and re.match(servers["too_long"], message):
-            how = "too_long"
-        reason += ": the prompt is longer than the model takes" if how == "too_long" else ""
-        passes = how != "quota" and http in servers["passing"]
+        known, reason = servers["codes"].get(code, ""), f"HTTP {http} {code}".strip()
+        how = known or servers["statuses"].get(str(http), "request_failed")
+        how = "quota" if http == 402 or servers["no_credit"] in text else how
+        is_too_large = http in servers["too_large"] and re.match(servers["too_long"], message)
+        if known == "too_long" or is_too_large:
+            how, reason = "too_long", f"{reason}: the prompt is longer than the model takes"
+        passes = known != "quota" and http in servers["passing"]
         return Answer(how, reason, text, http, passes, _seconds(headers))
 
     def _leave_out(self, answer: Answer) -> bool:
@@ -317,8 +318,9 @@ class Juror:
         servers, name = self.jury.servers, ""
         for error in _errors(answer.text) if self.is_chat and answer.http in (400, 422) else ():
             words = re.match(servers["unknown"], _text(error.get("message")))
-            loc, is_code = error.get("loc"), error.get("code") in servers["unknown_codes"]
-            found = error.get("param") if is_code else loc[-1] if isinstance(loc, list) else None
+            found = error.get("param") if error.get("code") in servers["unknown_codes"] else ""
+            if error.get("type") == "extra_forbidden" and isinstance(error.get("loc"), list):
+                found = (error["loc"] or [""])[-1]
             name = name or _text(found) or (words[1] if words else "")
         other = LIMITS.get(name, "")
         if name not in self.settings or name not in (*LIMITS, "store") or other in self.refused:
