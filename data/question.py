@@ -7,7 +7,6 @@ HELM's own, writes the form out and is never changed.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,11 +45,6 @@ OVERRIDING_SENTENCES: dict[Explanation, str] = {
     "after": "Give each score before its explanation, even where another order is named above.",
     "none": "Give scores alone, even where explanations are asked for above.",
 }
-
-
-def scale_text(low: int, high: int) -> str:
-    """Return a scale as text, such as 1-5."""
-    return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +137,34 @@ def _example_text(number: int, example: "Example") -> str:
 
 
 def schema_text(rubric: "Rubric", explanation: Explanation | None = None) -> str:
-    """Return the form of the answer as text for the prompt."""
-    return form_text(rubric.criteria, rubric.scale, rubric.prompt, explanation, rubric.word)
+    """Return the form of the answer for a prompt; None keeps the rubric's own order."""
+    form = ", ".join(PARTS[key] for key in answer_keys(explanation, rubric.word))
+    rows = ",\n".join(f'  "{name}": {{{form}}}' for name in rubric.criteria)
+    text = f"{{\n{rows}\n}}\nEach score is a whole number on the scale {rubric.scale}."
+    if explanation is None or ORDER_SENTENCES["before"] in rubric.prompt:
+        return text
+    return f"{text}\n{OVERRIDING_SENTENCES[explanation]}"
 
 
 def json_schema(rubric: "Rubric", explanation: Explanation | None = None) -> dict[str, Any]:
     """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-    return form_schema(rubric.criteria, rubric.scale.points, explanation, rubric.word)
+    kinds: dict[str, dict[str, Any]] = {
+        rubric.word: {"type": "string"},
+        "score": {"type": "integer", "enum": list(rubric.scale.points)},
+    }
+    keys = answer_keys(explanation, rubric.word)
+    verdict = {
+        "type": "object",
+        "properties": {key: kinds[key] for key in keys},
+        "required": list(keys),
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(rubric.criteria, verdict),
+        "required": list(rubric.criteria),
+        "additionalProperties": False,
+    }
 
 
 def _card_texts(card: Card) -> dict[str, str]:
@@ -167,49 +182,7 @@ def prompt_in_order(prompt: str, explanation: Explanation | None) -> str:
     )
 
 
-def answer_keys(explanation: Explanation | None, word: Word = "explanation") -> tuple[str, ...]:
+def answer_keys(explanation: Explanation | None, word: Word) -> tuple[str, ...]:
     """Return what an answer has for each criterion, in its order; None is the rubrics' own."""
     orders = {"before": (word, "score"), "after": ("score", word), "none": ("score",)}
     return orders[explanation or "before"]
-
-
-def form_text(
-    criteria: Sequence[str],
-    scale: object,
-    prompt: str,
-    explanation: Explanation | None,
-    word: Word = "explanation",
-) -> str:
-    """Return the form of the answer for a prompt; None keeps the rubric's own order."""
-    form = ", ".join(PARTS[key] for key in answer_keys(explanation, word))
-    rows = ",\n".join(f'  "{name}": {{{form}}}' for name in criteria)
-    text = f"{{\n{rows}\n}}\nEach score is a whole number on the scale {scale}."
-    if explanation is None or ORDER_SENTENCES["before"] in prompt:
-        return text
-    return f"{text}\n{OVERRIDING_SENTENCES[explanation]}"
-
-
-def form_schema(
-    criteria: Sequence[str],
-    points: Sequence[int],
-    explanation: Explanation | None,
-    word: Word = "explanation",
-) -> dict[str, Any]:
-    """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-    kinds: dict[str, dict[str, Any]] = {
-        word: {"type": "string"},
-        "score": {"type": "integer", "enum": list(points)},
-    }
-    keys = answer_keys(explanation, word)
-    verdict = {
-        "type": "object",
-        "properties": {key: kinds[key] for key in keys},
-        "required": list(keys),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": dict.fromkeys(criteria, verdict),
-        "required": list(criteria),
-        "additionalProperties": False,
-    }
