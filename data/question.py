@@ -4,17 +4,17 @@ A rubric's prompt says in its own words whether an explanation comes before its 
 asked otherwise: then the sentence that the shipped rubrics share is replaced, and a prompt with a
 sentence of its own is followed by one that overrides it. A prompt without `{{schema}}`, such as
 HELM's own, writes the form out and is never changed.
-
-Pure: medjury asks with it, and the exports carry it along to ask the same elsewhere.
 """
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from data.card import Card
 from data.rubrics.injection import disarm, holds_tag
+
+if TYPE_CHECKING:
+    from data.rubric import Criterion, Example, Rubric
 
 RESPONSE = "{{response}}"
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -47,67 +47,6 @@ OVERRIDING_SENTENCES: dict[Explanation, str] = {
 }
 
 
-class ScaleLike(Protocol):
-    """Whole-number points; as text, how a juror reads them."""
-
-    @property
-    def min(self) -> int: ...  # noqa: D102 - what a rubric's own scale says
-    @property
-    def max(self) -> int: ...  # noqa: D102
-    @property
-    def points(self) -> range: ...  # noqa: D102
-
-
-class CriterionLike(Protocol):
-    """One thing to rate."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102 - what a rubric's own criterion says
-    @property
-    def question(self) -> str: ...  # noqa: D102
-    @property
-    def anchors(self) -> Mapping[int, str]: ...  # noqa: D102
-    @property
-    def guidance(self) -> str: ...  # noqa: D102
-
-
-class ExampleLike(Protocol):
-    """A response that clinicians have rated."""
-
-    @property
-    def context(self) -> str: ...  # noqa: D102 - what a rubric's own example says
-    @property
-    def prompt(self) -> str: ...  # noqa: D102
-    @property
-    def response(self) -> str: ...  # noqa: D102
-    @property
-    def scores(self) -> Mapping[str, Sequence[float]]: ...  # noqa: D102
-    @property
-    def why(self) -> str: ...  # noqa: D102
-
-
-class RubricLike(Protocol):
-    """The parts of a rubric that a prompt and its answer need."""
-
-    @property
-    def prompt(self) -> str: ...  # noqa: D102 - what a rubric itself says
-    @property
-    def scale(self) -> ScaleLike: ...  # noqa: D102
-    @property
-    def criterion(self) -> Sequence[CriterionLike]: ...  # noqa: D102
-    @property
-    def criteria(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def example(self) -> Sequence[ExampleLike]: ...  # noqa: D102
-    @property
-    def word(self) -> Word: ...  # noqa: D102
-
-
-def scale_text(low: int, high: int) -> str:
-    """Return a scale as text, such as 1-5."""
-    return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
-
-
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
     """A prompt in two pieces: what all responses of an instance share, then the rest."""
@@ -121,12 +60,12 @@ class RenderedPrompt:
         return self.shared + self.own
 
 
-def render(rubric: RubricLike, card: Card, explanation: Explanation | None = None) -> str:
+def render(rubric: "Rubric", card: Card, explanation: Explanation | None = None) -> str:
     """Return the prompt for one card; see `parts`."""
     return parts(rubric, card, explanation).text
 
 
-def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
+def parts(rubric: "Rubric", card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
     """Return the prompt for one card, every placeholder filled in a single pass.
 
     It is cut where the response begins: what stands before it is the same for all responses
@@ -153,7 +92,7 @@ def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None
     return RenderedPrompt(shared, own)
 
 
-def forged(rubric: RubricLike, card: Card) -> tuple[str, ...]:
+def forged(rubric: "Rubric", card: Card) -> tuple[str, ...]:
     """Return the names of a card's texts that hold a tag of this prompt; `render` breaks the tag.
 
     Such a text may be innocent, or may try to end its part and to speak to the juror.
@@ -163,7 +102,7 @@ def forged(rubric: RubricLike, card: Card) -> tuple[str, ...]:
     return tuple(name for name, text in texts if name in shown and holds_tag(text, rubric.prompt))
 
 
-def criteria_text(rubric: RubricLike) -> str:
+def criteria_text(rubric: "Rubric") -> str:
     """Return the criteria as a juror reads them: name, question, a line for each anchor, guidance.
 
     Then the examples, in texts whose tags are broken as those of what is rated.
@@ -177,11 +116,11 @@ def criteria_text(rubric: RubricLike) -> str:
     return "\n\n".join(blocks)
 
 
-def _guidance(criterion: CriterionLike) -> list[str]:
+def _guidance(criterion: "Criterion") -> list[str]:
     return [f"Mind: {criterion.guidance}"] if criterion.guidance else []
 
 
-def _example_text(number: int, example: ExampleLike) -> str:
+def _example_text(number: int, example: "Example") -> str:
     scores = "; ".join(
         f"{name} {', '.join(f'{score:g}' for score in given)}"
         for name, given in example.scores.items()
@@ -197,14 +136,35 @@ def _example_text(number: int, example: ExampleLike) -> str:
     return "\n".join([f"Example {number}, rated by clinicians; it is not what you rate.", *told])
 
 
-def schema_text(rubric: RubricLike, explanation: Explanation | None = None) -> str:
-    """Return the form of the answer as text for the prompt."""
-    return form_text(rubric.criteria, rubric.scale, rubric.prompt, explanation, rubric.word)
+def schema_text(rubric: "Rubric", explanation: Explanation | None = None) -> str:
+    """Return the form of the answer for a prompt; None keeps the rubric's own order."""
+    form = ", ".join(PARTS[key] for key in answer_keys(explanation, rubric.word))
+    rows = ",\n".join(f'  "{name}": {{{form}}}' for name in rubric.criteria)
+    text = f"{{\n{rows}\n}}\nEach score is a whole number on the scale {rubric.scale}."
+    if explanation is None or ORDER_SENTENCES["before"] in rubric.prompt:
+        return text
+    return f"{text}\n{OVERRIDING_SENTENCES[explanation]}"
 
 
-def json_schema(rubric: RubricLike, explanation: Explanation | None = None) -> dict[str, Any]:
+def json_schema(rubric: "Rubric", explanation: Explanation | None = None) -> dict[str, Any]:
     """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-    return form_schema(rubric.criteria, rubric.scale.points, explanation, rubric.word)
+    kinds: dict[str, dict[str, Any]] = {
+        rubric.word: {"type": "string"},
+        "score": {"type": "integer", "enum": list(rubric.scale.points)},
+    }
+    keys = answer_keys(explanation, rubric.word)
+    verdict = {
+        "type": "object",
+        "properties": {key: kinds[key] for key in keys},
+        "required": list(keys),
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(rubric.criteria, verdict),
+        "required": list(rubric.criteria),
+        "additionalProperties": False,
+    }
 
 
 def _card_texts(card: Card) -> dict[str, str]:
@@ -222,49 +182,7 @@ def prompt_in_order(prompt: str, explanation: Explanation | None) -> str:
     )
 
 
-def answer_keys(explanation: Explanation | None, word: Word = "explanation") -> tuple[str, ...]:
+def answer_keys(explanation: Explanation | None, word: Word) -> tuple[str, ...]:
     """Return what an answer has for each criterion, in its order; None is the rubrics' own."""
     orders = {"before": (word, "score"), "after": ("score", word), "none": ("score",)}
     return orders[explanation or "before"]
-
-
-def form_text(
-    criteria: Sequence[str],
-    scale: object,
-    prompt: str,
-    explanation: Explanation | None,
-    word: Word = "explanation",
-) -> str:
-    """Return the form of the answer for a prompt; None keeps the rubric's own order."""
-    form = ", ".join(PARTS[key] for key in answer_keys(explanation, word))
-    rows = ",\n".join(f'  "{name}": {{{form}}}' for name in criteria)
-    text = f"{{\n{rows}\n}}\nEach score is a whole number on the scale {scale}."
-    if explanation is None or ORDER_SENTENCES["before"] in prompt:
-        return text
-    return f"{text}\n{OVERRIDING_SENTENCES[explanation]}"
-
-
-def form_schema(
-    criteria: Sequence[str],
-    points: Sequence[int],
-    explanation: Explanation | None,
-    word: Word = "explanation",
-) -> dict[str, Any]:
-    """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-    kinds: dict[str, dict[str, Any]] = {
-        word: {"type": "string"},
-        "score": {"type": "integer", "enum": list(points)},
-    }
-    keys = answer_keys(explanation, word)
-    verdict = {
-        "type": "object",
-        "properties": {key: kinds[key] for key in keys},
-        "required": list(keys),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": dict.fromkeys(criteria, verdict),
-        "required": list(criteria),
-        "additionalProperties": False,
-    }

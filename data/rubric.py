@@ -28,7 +28,7 @@ from data.files import NotToml, read_toml
 from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
-from data.question import SLOT, Explanation, scale_text
+from data.question import SLOT, Explanation
 from data.question import RenderedPrompt as RenderedPrompt
 from data.rubric_parts import Case as Case
 from data.rubric_parts import Name as Name
@@ -79,7 +79,7 @@ class Scale(RubricPart):
         return range(self.min, self.max + 1)
 
     def __str__(self) -> str:
-        return scale_text(self.min, self.max)
+        return f"{self.min}-{self.max}" if self.min >= 0 else f"{self.min} to {self.max}"
 
 
 class Criterion(RubricPart):

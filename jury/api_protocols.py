@@ -1,7 +1,6 @@
 """The protocols that jurors speak: OpenAI's chat completions and Anthropic's Messages API.
 
-Pure: what medjury asks with, and what the exports carry along. Many servers speak the first, some of
-them loosely.
+Many servers speak the first, some of them loosely.
 """
 
 from collections.abc import Collection, Mapping

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data.calls import Status
-from data.question import ScaleLike
+from data.rubric import Scale
 from jury.call import Answer, Form, Turn
 from jury.parse import storable
 
@@ -23,7 +23,7 @@ def first_question(prompt: str) -> Turns:
     return (Turn("user", prompt),)
 
 
-def retry_question(reason: str, scale: ScaleLike) -> str:
+def retry_question(reason: str, scale: Scale) -> str:
     """Return the question that follows an answer which cannot be used, with the reason."""
     return AGAIN.format(reason=reason, scale=scale)
 

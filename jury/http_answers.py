@@ -1,7 +1,4 @@
-"""Read the HTTP replies of endpoints: failures, usage, and what an error says of the request.
-
-Pure: what medjury reads with, and what the exports carry along.
-"""
+"""Read the HTTP replies of endpoints: failures, usage, and what an error says of the request."""
 
 import json
 import math

@@ -17,7 +17,7 @@ from typing import Any
 
 from data.calls import Status
 from data.card import Reply
-from data.question import RubricLike as Rubric
+from data.rubric import Rubric
 from jury.call import Answer
 
 LONGEST = 200_000

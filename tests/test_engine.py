@@ -1,4 +1,4 @@
-"""The engine in an export: a run's own modules, which ask and read in a Python that has nothing else."""
+"""The engine in an export: it asks and reads as a run does, in a Python that has nothing else."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,14 @@ from data.card import Card
 from data.database import reading
 from data.rubric import Rubric, read_rubric, shipped
 from data.schema import Attempt, Rater, Rating, Response
+from jury.api_protocols import read_chat, read_message
 from jury.asking import Patience
-from jury.exports.engine import MODULES, PACKAGE, carried, engine_files
+from jury.exports.bundle import PAGE
+from jury.exports.engine import PROGRAM, SETTINGS_FILE, form
 from jury.exports.engine import engine as engine_of
 from jury.exports.export import Export, write_folder
+from jury.exports.medjury_jury import Jury
+from jury.http_answers import FILTER_CODES, OVERFLOWS, QUOTA_CODES, http_failure
 from jury.panel import Panel, read_panel
 from jury.parse import parse
 from jury.run import run_panel
@@ -33,35 +38,26 @@ from jury.run import run_panel
 Write = Callable[[str, str], Path]
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 
-READ = f"""
+READ = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.jury.exports.exported_jury import rubric_of
-from {PACKAGE}.jury.exports.exported_jury import said
-from {PACKAGE}.jury.parse import parse
+from medjury_jury import read
 told = json.load(sys.stdin)
-rubrics = [rubric_of(one, "") for one in told["rubrics"]]
-print(json.dumps([said(parse(text, rubrics[at])) for at, text in told["answers"]]))
+print(json.dumps([read(text, told["forms"][at]).told() for at, text in told["answers"]]))
 """
-ASK = f"""
+ASK = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.data.card import Card
-from {PACKAGE}.jury.exports.exported_jury import Jury
-from {PACKAGE}.jury.asking import Patience
-from {PACKAGE}.jury.exports.exported_jury import read_settings
-from pathlib import Path
-jury = Jury(read_settings(Path(sys.argv[1]) / "medjury_jury.json"), Patience(first_wait=0.01))
-cards = [Card("", **one) for one in json.load(sys.stdin)]
-print(json.dumps([jury.rate(one).told()["jurors"] for one in cards]))
+from medjury_jury import Jury
+jury = Jury(first_wait=0.01)
+print(json.dumps([jury.rate(one).told()["jurors"] for one in json.load(sys.stdin)]))
 """
-QUESTION = f"""
+QUESTION = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.data.card import Card
-from {PACKAGE}.jury.exports.exported_jury import Jury
-jury = Jury.beside(sys.argv[1] + "/any")
-print(json.dumps([jury.question(Card("", **one)) for one in json.load(sys.stdin)]))
+from medjury_jury import Jury
+jury = Jury()
+print(json.dumps([jury.render(one) for one in json.load(sys.stdin)]))
 """
 
 
@@ -86,25 +82,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_is_carried_as_it_is_but_for_the_names_it_imports_by(name: str) -> None:
-    package, _, module = name.rpartition(".")
-    own = (files(package) / f"{module}.py").read_text("utf-8").splitlines()
-    there = engine_files()[f"{PACKAGE}/{name.replace('.', '/')}.py"].splitlines()
-    assert len(own) == len(there)
-    for mine, theirs in zip(own, there, strict=True):
-        assert theirs in (mine, carried(mine))
-        assert mine == theirs or mine.startswith(("from data", "from jury"))
-
-
-def test_every_module_that_the_engine_imports_is_carried() -> None:
-    texts = engine_files()
-    for text in texts.values():
-        for line in text.splitlines():
-            if line.startswith(f"from {PACKAGE}."):
-                module, _, names = line.removeprefix("from ").partition(" import ")
-                wanted = [module] + [f"{module}.{one.split()[0]}" for one in names.split(", ")]
-                assert any(f"{one.replace('.', '/')}.py" in texts for one in wanted), line
+def test_the_engine_is_one_file_as_it_stands_here_and_its_settings(folder: Path) -> None:
+    own = (files("jury.exports") / PROGRAM).read_text("utf-8")
+    assert (folder / PROGRAM).read_text("utf-8") == own
+    assert {path.name for path in folder.iterdir()} == {PROGRAM, SETTINGS_FILE, PAGE}
 
 
 def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
@@ -114,13 +95,13 @@ def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
         (rubrics.index(variant.rubric), make(variant)) for make in makers for variant in VARIANTS
     ]
     assert len(answers) > 5000
-    bodies = [one.model_dump(mode="json") for one in rubrics]
-    found = outside(READ, folder, {"rubrics": bodies, "answers": answers})
+    forms = [form(one) for one in rubrics]
+    found = outside(READ, folder, {"forms": forms, "answers": answers})
     for (at, text), told in zip(answers, found, strict=True):
         own = parse(text, rubrics[at])
         assert told["status"] == own.status.value, text
         if own.reply is None:
-            assert told["reason"] == own.remark
+            assert told["reason"] == own.reason
         else:
             assert told["scores"] == dict(own.reply.scores)
             assert told["explanations"] == dict(own.reply.comments)
@@ -256,12 +237,89 @@ def test_plain_text_goes_through_no_proxy_and_to_no_other_address(tmp_path: Path
     assert {one["reason"] for one in found.values()} == {"HTTP 307 some_error"}
 
 
+def chat(**message: Any) -> str:
+    return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+
+def error(**told: Any) -> str:
+    return json.dumps({"error": told})
+
+
+BODIES = (
+    *("", "not JSON", "[" * 100_000, '{"error": 7}', '{"choices": [{"message": 7}]}', "9" * 9_000),
+    *(error(code=code) for code in (*QUOTA_CODES, *FILTER_CODES, *OVERFLOWS, "429", "two words")),
+    *(
+        error(type="invalid_request_error", message=f"{text}: 9 > 8")
+        for text in ("prompt is too long", "x")
+    ),
+    error(message="litellm.ContextWindowExceededError: x", type="x", code="400"),
+    error(message="Your credit balance is too low", type="invalid_request_error"),
+    "[" + error(status="INVALID_ARGUMENT", message="The input token count exceeds 8") + "]",
+    *(chat(content=text) for text in ("Four.", "", None)),
+    chat(content=None, refusal="I will not."),
+    json.dumps({"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]}),
+    json.dumps({"content": [{"type": "text", "text": "x"}], "stop_reason": "max_tokens"}),
+    json.dumps({"content": [{"type": "thinking", "thinking": "h"}, {"type": "text", "text": "x"}]}),
+)
+
+
+@pytest.mark.parametrize(
+    "http", [200, 307, 400, 401, 402, 403, 408, 413, 422, 429, 500, 503, 504, 529]
+)
+def test_replies_of_servers_are_taken_as_a_run_takes_them(http: int, folder: Path) -> None:
+    heads = ({}, {"retry-after": "3"}, {"retry-after-ms": "1500"}, {"retry-after": "-1"})
+    jurors = {juror.is_chat: juror for juror in Jury(folder / SETTINGS_FILE).jurors.values()}
+    for is_chat, read in ((True, read_chat), (False, read_message)):
+        for body, headers in product(BODIES, heads):
+            ours = read(body, headers) if http == 200 else http_failure(http, headers, body)
+            theirs = jurors[is_chat].answer(http, headers, body)
+            assert (theirs.status, theirs.transient) == (ours.status, ours.transient), body
+            assert (theirs.reason.strip(), theirs.retry_after) == (
+                ours.reason.strip(),
+                ours.retry_after,
+            )
+            assert ours.status != "ok" or theirs.text == ours.text
+
+
+def test_a_setting_that_a_server_does_not_know_is_renamed_or_left_out(tmp_path: Path) -> None:
+    def answer(seen: Seen) -> Do:
+        refused = {"code": "unsupported_parameter", "param": "max_tokens", "message": "x"}
+        if seen.model == "m-one" and "max_tokens" in seen.body:
+            return Do(status=400, body=json.dumps({"error": refused}))
+        if "store" in seen.body:
+            extra = {"type": "extra_forbidden", "loc": ["body", "store"]}
+            return Do(status=422, body=json.dumps({"detail": [extra]}))
+        return Do()
+
+    with Stub(answer) as stub:
+        files = engine_of(export(panel(stub)))
+        told = json.loads(files[SETTINGS_FILE])
+        told["jurors"][0]["settings"]["store"] = False
+        write_folder(tmp_path / "out", files | {SETTINGS_FILE: json.dumps(told)})
+        found = outside(ASK, tmp_path / "out", CARDS[:2])
+        sent = [seen.body for seen in stub.seen if seen.model == "m-one"]
+    assert {one["status"] for jury in found for one in jury.values()} == {"ok"}
+    names = [[key for key in body if key.startswith(("max", "store"))] for body in sent]
+    both = ["max_completion_tokens", "store"]
+    assert names == [["max_tokens", "store"], both, both[:1], both[:1]]
+
+
+def test_a_key_that_no_header_takes_is_named_and_not_told(tmp_path: Path) -> None:
+    with Stub() as stub:
+        told = panel(stub).model_dump(by_alias=True)
+        told["juror"][0]["api_key_env"] = "ODD_KEY"
+        write_folder(tmp_path / "out", engine_of(export(Panel.model_validate(told))))
+        (found,) = outside(ASK, tmp_path / "out", CARDS[:1], ODD_KEY="a\nsecret")
+    status, reason = found["one"]["status"], found["one"]["reason"]
+    assert (status, reason) == ("auth", "what ODD_KEY holds is no key")
+
+
 def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path: Path) -> None:
     jurors, rubric = read_panel("current"), read_rubric("generic")
     told = json.loads(
         engine_of(Export(rubric, jurors, ROWS, RECORD, "f" * 64))["medjury_jury.json"]
     )
-    assert (told["study"], told["rubric_sha256"]) == ("f" * 64, rubric.sha256)
+    assert (told["origin"]["study"], told["origin"]["rubric_sha256"]) == ("f" * 64, rubric.sha256)
     assert Rubric(**told["rubric"]).sha256 == rubric.sha256
     assert {one["name"]: one["profile"] for one in told["jurors"]} == {
         one.name: one.profile() for one in jurors.juror

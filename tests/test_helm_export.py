@@ -210,7 +210,7 @@ def test_a_prompt_that_helm_cannot_ask_to_the_letter_is_refused(prompt: str, wor
 
 
 def test_jurors_that_helm_cannot_ask_are_refused() -> None:
-    with pytest.raises(BadInput, match="simulated, and HELM cannot ask"):
+    with pytest.raises(BadInput, match="simulated, and no other tool can ask it"):
         write(Export(read_rubric("generic"), read_panel("simulated"), HELM_ROWS, RECORD))
     with pytest.raises(BadInput, match='claude-vertex is asked at provider "vertex"'):
         write(Export(read_rubric("generic"), read_panel("vertex"), HELM_ROWS, RECORD))

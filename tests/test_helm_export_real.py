@@ -43,7 +43,7 @@ def answer(seen: Seen) -> Do:
     if seen.model == "m-two" and "Plain." in seen.prompt:
         points["clarity"] = 7
     told = {name: {"explanation": "so", "score": value} for name, value in points.items()}
-    return Do(text="Here:\n" + json.dumps(told))
+    return Do(text=json.dumps(told))
 
 
 @pytest.fixture

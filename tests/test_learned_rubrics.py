@@ -1,13 +1,18 @@
 """Rubrics that jurors read with guidance and examples: their hash, their files, their prompt."""
 
-import pytest
+from dataclasses import asdict
 
-from data import question
+import pytest
+from kit.exported_panels import RECORD
+
 from data.card import Card
 from data.errors import BadRubric
 from data.rubric import Example, Rubric, read_rubric
 from data.rubric_files import write_rubrics
-from jury.exports.exported_jury import rubric_of
+from jury.exports.engine import engine
+from jury.exports.export import Export
+from jury.exports.medjury_jury import Jury
+from jury.panel import read_panel
 
 CARD = Card("c", "Source.", "Write.", "The response.", None, None)
 SCORES = {"accuracy": (2.0, 3.0), "completeness": (4.0,), "clarity": (5.0,)}
@@ -53,8 +58,9 @@ def test_it_is_read_back_from_its_files_and_from_an_export(tmp_path) -> None:
     rubric = learned()
     write_rubrics(tmp_path / "out", {"learned": rubric})
     assert read_rubric(tmp_path / "out" / "learned") == rubric
-    exported = rubric_of(rubric.model_dump(mode="json"), rubric.sha256)
-    assert question.render(exported, CARD) == rubric.render(CARD)
+    told = tmp_path / "medjury_jury.json"
+    told.write_text(engine(Export(rubric, read_panel("current"), (), RECORD))[told.name], "utf-8")
+    assert Jury(told).render(asdict(CARD)) == rubric.render(CARD)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_the_configuration_names_files_that_are_there_and_no_key(tmp_path: Path)
     assert [one["instance_id"] for one in instances] == ["visits/i1", "visits/i2"]
     assert found["nunjucksFilters"]["medjury_ask"] in files
     assert "not validated" in files["promptfooconfig.yaml"]
-    assert "medjury_engine/jury/parse.py" in files
+    assert "medjury_jury.py" in files
     told = json.loads(files["medjury_jury.json"])["jurors"][0]
     assert told["api_key_env"] == "OPENAI_API_KEY"
 

@@ -1,7 +1,7 @@
-"""The engine of a jury as a package: the modules that a run itself asks and reads with.
+"""The exported jury: `medjury_jury.py` as it is, and beside it what it is told, `medjury_jury.json`.
 
-They are copied as they are; only the names they import each other by get the package's name in
-front. They need Python 3.11 and its standard library, and nothing of medjury.
+All that a run knows of servers and of their ways to write an answer is told to it, and the question as
+far as it is the same for every response; so a run's tables are the only ones.
 """
 
 import json
@@ -9,47 +9,31 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from data.errors import BadInput
+from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
+from data.rubrics.injection import tag_pattern
+from jury import parse
+from jury.api_protocols import CHAT_STATUS, MESSAGES_STATUS, chat_settings, limit_name
+from jury.asking import AGAIN, REFUSED_FORM
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, refuse_untold
-from jury.exports.exported_jury import FORMAT, FORMAT_VERSION
+from jury.exports.export import Export, pieces, refuse_untold
+from jury.http_answers import (
+    FILTER_CODES,
+    IN_LITELLM,
+    NO_CREDIT,
+    OVERFLOWS,
+    QUOTA_CODES,
+    SAYS_SO,
+    SAYS_TOO_LONG,
+    TOO_LARGE,
+    UNSUPPORTED,
+    http_failure,
+)
 from jury.panel import Juror
 from jury.providers.registry import PROVIDERS, forms_of
 
-PACKAGE = "medjury_engine"
-SETTINGS_FILE = "medjury_jury.json"
-MODULES = (
-    "data.calls",
-    "data.card",
-    "data.question",
-    "data.rubrics.injection",
-    "jury.call",
-    "jury.parse",
-    "jury.asking",
-    "jury.http_answers",
-    "jury.api_protocols",
-    "jury.exports.exported_jury",
-)
-OWN_IMPORT = re.compile(r"^(from|import) (?=(?:data|jury)[. ])", re.MULTILINE)
-FACE = '"""Part of medjury: its own modules, written by `medjury share rubric`."""\n'
-
-
-def engine_files() -> dict[str, str]:
-    """Return the files of the package, by path."""
-    texts = {f"{PACKAGE}/{name.replace('.', '/')}.py": _source(name) for name in MODULES}
-    folders = {path.rpartition("/")[0] for path in texts}
-    folders |= {parent.rpartition("/")[0] for parent in folders} - {""}
-    return {f"{folder}/__init__.py": FACE for folder in sorted(folders)} | texts
-
-
-def carried(text: str) -> str:
-    """Return a module's text with its imports of other modules pointed into the package."""
-    return OWN_IMPORT.sub(rf"\1 {PACKAGE}.", text)
-
-
-def _source(name: str) -> str:
-    package, _, module = name.rpartition(".")
-    return carried((files(package) / f"{module}.py").read_text("utf-8"))
+FORMAT, FORMAT_VERSION = "medjury-jury", 1
+PROGRAM, SETTINGS_FILE = "medjury_jury.py", "medjury_jury.json"
+FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 
 
 def engine(export: Export) -> dict[str, str]:
@@ -58,38 +42,96 @@ def engine(export: Export) -> dict[str, str]:
     Raises
     ------
     BadInput
-        If a juror is simulated: there is no model that another tool could ask; or if it is asked
-        at a cloud's own address.
+        If other tools cannot ask a juror as it was validated.
     """
     refuse_untold(export.panel)
-    if names := [juror.name for juror in export.panel.juror if juror.simulated]:
-        raise BadInput(
-            f"panel {export.panel.name}: {', '.join(names)} simulated, and no other tool can ask "
-            "them; give --panel with jurors that are models"
-        )
-    settings = json.dumps(_settings(export), indent=2, ensure_ascii=False) + "\n"
-    return engine_files() | {SETTINGS_FILE: settings, PAGE: derived(bundle(export))[PAGE]}
+    program = (files("jury.exports") / PROGRAM).read_text("utf-8")
+    told = json.dumps(settings(export), indent=2, ensure_ascii=False) + "\n"
+    return {PROGRAM: program, SETTINGS_FILE: told, PAGE: derived(bundle(export))[PAGE]}
 
 
-def _settings(export: Export) -> dict[str, Any]:
-    """Return what `jury/exports/exported_jury.py` reads."""
+def settings(export: Export) -> dict[str, Any]:
+    """Return what the exported program reads; `origin` goes along with every verdict."""
+    rubric = export.rubric
+    known_by = {"study": export.study, "rubric": rubric.name, "rubric_sha256": rubric.sha256}
     return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "study": export.study,
+        "origin": {"format": FORMAT, "format_version": FORMAT_VERSION} | known_by,
         "status": export.record["status"],
-        "rubric_sha256": export.rubric.sha256,
-        "rubric": export.rubric.model_dump(mode="json"),
+        "rubric": rubric.model_dump(mode="json"),
+        "question": question(rubric),
+        "form": form(rubric),
+        "servers": servers(),
         "jurors": [exported_juror(juror) for juror in export.panel.juror],
     }
 
 
+def question(rubric: Rubric) -> dict[str, Any]:
+    """Return both questions about a response, with all filled in that is the same for every one."""
+    fixed = {"criteria": rubric.criteria_text(), "schema": rubric.schema_text()}
+    tags = tag_pattern(rubric.prompt)
+    return {
+        "pieces": pieces(rubric.prompt, fixed),
+        "missing": {"reference": NO_REFERENCE, "checklist": NO_CHECKLIST},
+        "tags": tags and with_flags(tags),
+        "again": AGAIN.format(reason="{reason}", scale=rubric.scale),
+    }
+
+
+def form(rubric: Rubric) -> dict[str, Any]:
+    """Return which answer is asked for, and what models and servers write around it."""
+    scale = rubric.scale
+    return {
+        "criteria": list(rubric.criteria),
+        "word": rubric.word,
+        "scale": str(scale),
+        "min": scale.min,
+        "max": scale.max,
+        "schema": rubric.json_schema(),
+        "reasoning": [
+            [with_flags(pattern) for pattern in block]
+            for block in zip(parse.OPENS, parse.CLOSES, strict=True)
+        ],
+        "leftovers": [with_flags(pattern) for pattern in (parse.UNOPENED, parse.LABEL)],
+        "around": [with_flags(pattern) for pattern in (parse.COHERE, parse.TAG, parse.FENCE)],
+        "turn_end": with_flags(parse.TURN_END),
+    }
+
+
+def servers() -> dict[str, Any]:
+    """Return what servers call the ends of their answers, and what they say of a failure."""
+    failures = {status: http_failure(status, {}, "") for status in range(400, 600)}
+    codes = (*QUOTA_CODES, *FILTER_CODES, *OVERFLOWS)
+    bodies = {code: json.dumps({"error": {"code": code}}) for code in codes}
+    return {
+        "statuses": {str(status): failure.status for status, failure in failures.items()},
+        "passing": [status for status, failure in failures.items() if failure.transient],
+        "codes": {code: http_failure(400, {}, body).status for code, body in bodies.items()},
+        "no_credit": NO_CREDIT,
+        "too_large": TOO_LARGE,
+        "too_long": with_flags(SAYS_TOO_LONG),
+        "in_litellm": IN_LITELLM,
+        "refused_form": REFUSED_FORM,
+        "unknown": with_flags(SAYS_SO),
+        "unknown_codes": UNSUPPORTED,
+        "ends": {"finish_reason": CHAT_STATUS, "stop_reason": MESSAGES_STATUS},
+    }
+
+
+def with_flags(pattern: re.Pattern[str]) -> str:
+    """Return a regular expression with its flags in it."""
+    letters = "".join(letter for letter, flag in FLAGS.items() if pattern.flags & flag)
+    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
+
+
 def exported_juror(juror: Juror) -> dict[str, Any]:
     """Return how a juror is asked; the name of its key's variable, never the key."""
-    names = ("name", "family", "provider", "model", "base_url", "api_key_env")
-    settings = ("temperature", "max_tokens", "effort")
-    return {name: getattr(juror, name) for name in (*names, *settings)} | {
+    names = ("name", "family", "provider", "base_url", "api_key_env", "temperature", "effort")
+    sent: dict[str, Any] = {"model": juror.model, "max_tokens": juror.max_tokens}
+    if juror.provider != "anthropic":
+        own = juror.host == PROVIDERS["openai"].own_host  # which is told to keep no text
+        sent = chat_settings(juror, model=juror.model, limit=limit_name(newest=own), store=not own)
+    return {name: getattr(juror, name) for name in names} | {
         "forms": list(forms_of(juror)),
-        "own": juror.host == PROVIDERS["openai"].own_host,
+        "settings": sent,
         "profile": juror.profile(),
     }

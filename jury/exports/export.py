@@ -10,9 +10,9 @@ from typing import Any
 
 from data.card import ExportRow
 from data.errors import BadFile, BadInput
-from data.rubric import Rubric
+from data.rubric import PLACEHOLDER, Rubric
 from data.safe_text import short
-from jury.panel import Panel
+from jury.panel import Juror, Panel
 from jury.providers.registry import PROVIDERS
 
 
@@ -50,41 +50,47 @@ def place_of(row: ExportRow) -> dict[str, str]:
     return {"benchmark": row.benchmark, "instance_id": row.own_id} if row.benchmark else {}
 
 
+def pieces(prompt: str, fixed: Mapping[str, str]) -> list[str]:
+    """Return a prompt in pieces, words and names of texts by turns; `fixed` texts are among the words."""
+    found = [""]
+    for place, piece in enumerate(PLACEHOLDER.split(prompt)):
+        if place % 2 and piece not in fixed:
+            found += [piece, ""]
+        else:
+            found[-1] += fixed[piece] if place % 2 else piece
+    return found
+
+
 def refuse_untold(panel: Panel) -> None:
-    """Refuse a juror that signs in, is addressed or is asked in a way other tools are not told of.
+    """Refuse a juror that other tools cannot ask as it was validated.
 
     Raises
     ------
     BadInput
-        Names the juror, its provider, and what to give instead.
+        Names the juror, what is in the way, and what to give instead.
     """
     for juror in panel.juror:
-        if not PROVIDERS[juror.provider].exported:
-            raise BadInput(
-                f'panel {panel.name}: {juror.name} is asked at provider "{juror.provider}", which is '
-                "not written for other tools; give --panel with jurors at an OpenAI-compatible "
-                "address"
-            )
-    refuse_order(panel)
+        if why := _untold(juror):
+            raise BadInput(f"panel {panel.name}: {juror.name} {why}")
 
 
-def refuse_order(panel: Panel) -> None:
-    """Refuse a juror whose question or scores are not those of the rubric as other tools know it.
-
-    Raises
-    ------
-    BadInput
-        Names the juror, its setting, and what to do instead.
-    """
-    for juror in panel.juror:
-        setting = f'explanation = "{juror.explanation}"' if juror.explanation else ""
-        setting = 'scores = "expected"' if juror.expected else setting
-        if setting:
-            raise BadInput(
-                f"panel {panel.name}: {juror.name} rates with {setting}, which is not written for "
-                "other tools; give --panel with jurors that are validated without it, or take the "
-                "bundle (--to medjury), which holds it"
-            )
+def _untold(juror: Juror) -> str:
+    if juror.simulated:
+        return (
+            "is simulated, and no other tool can ask it; give --panel with jurors that are models"
+        )
+    if not PROVIDERS[juror.provider].exported:
+        return (
+            f'is asked at provider "{juror.provider}", which is not written for other tools; give '
+            "--panel with jurors at an OpenAI-compatible address"
+        )
+    setting = f'explanation = "{juror.explanation}"' if juror.explanation else ""
+    if setting := 'scores = "expected"' if juror.expected else setting:
+        return (
+            f"rates with {setting}, which is not written for other tools; give --panel with jurors "
+            "that are validated without it, or take the bundle (--to medjury), which holds it"
+        )
+    return ""
 
 
 def program(name: str) -> str:

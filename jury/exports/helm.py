@@ -165,11 +165,17 @@ def deployments(panel: Panel) -> dict[str, str]:
     Raises
     ------
     BadInput
-        If HELM cannot ask a juror: it is simulated, or an Anthropic model served elsewhere.
+        If HELM cannot ask a juror: as other tools, or it is an Anthropic model served elsewhere.
     """
+    refuse_untold(panel)
     names: dict[str, str] = {}
     for number, juror in enumerate(panel.juror, 1):
-        _refuse(panel, juror)
+        if juror.provider == "anthropic" and juror.host != VENDOR:
+            raise BadInput(
+                f"panel {panel.name}: {juror.name} is asked in Anthropic's protocol at "
+                f"{juror.place}; HELM does so at {VENDOR} only: give its OpenAI-compatible address, "
+                "or another juror"
+            )
         folder = f"medjury-{ODD.sub('-', juror.name)}"
         if any(name.split("/")[0] == folder for name in names.values()):
             folder += f"-{number}"
@@ -213,20 +219,6 @@ def differences(panel: Panel) -> list[str]:
         if other := [words for words, same in settings.items() if not same]:
             lines.append(f"{juror.name} is asked with {', '.join(other)}")
     return lines
-
-
-def _refuse(panel: Panel, juror: Juror) -> None:
-    refuse_untold(panel)
-    if juror.simulated:
-        raise BadInput(
-            f"panel {panel.name}: {juror.name} is simulated, and HELM cannot ask it; give --panel "
-            "with jurors that are models"
-        )
-    if juror.provider == "anthropic" and juror.host != VENDOR:
-        raise BadInput(
-            f"panel {panel.name}: {juror.name} is asked in Anthropic's protocol at {juror.place}; "
-            f"HELM does so at {VENDOR} only: give its OpenAI-compatible address, or another juror"
-        )
 
 
 def _deployment(juror: Juror, name: str) -> str:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from data.card import ExportRow
 from data.errors import BadInput
-from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Rubric
+from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.injection import disarm
+from jury.exports.export import pieces
 
 ASKED = ("context", "prompt")
 QUESTION = "{QUESTION}"
@@ -90,13 +91,10 @@ def _parts(rubric: Rubric) -> list[PromptPart]:
         "schema": rubric.schema_text(),
         "checklist": NO_CHECKLIST,
     }
-    parts = [PromptPart("")]
-    for index, text in enumerate(PLACEHOLDER.split(rubric.prompt)):
-        if index % 2 and text not in fixed:
-            parts += [PromptPart(text, True), PromptPart("")]
-        else:
-            parts[-1] = PromptPart(parts[-1].text + (fixed[text] if index % 2 else text))
-    return parts
+    return [
+        PromptPart(piece, is_slot=place % 2 == 1)
+        for place, piece in enumerate(pieces(rubric.prompt, fixed))
+    ]
 
 
 def _taken_out(
