@@ -24,6 +24,7 @@ class Status(StrEnum):
     BUDGET_STOPPED = "budget_stopped"
     EMPTY_RESPONSE = "empty_response"
     TOO_LONG = "too_long"
+    CUT = "cut"
     REQUEST_FAILED = "request_failed"
     OFF_CONTRACT = "off_contract"
     NO_PROBABILITIES = "no_probabilities"

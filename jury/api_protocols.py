@@ -9,10 +9,22 @@ from typing import Any
 
 from data.calls import Status
 from jury.call import Answer, Call, JurorSettings, Usage
-from jury.http_answers import believed, body_of, count, text_of, unreadable, unsupported_parameter
+from jury.http_answers import (
+    LONGEST_BODY,
+    believed,
+    body_of,
+    count,
+    text_of,
+    unreadable,
+    unsupported_parameter,
+)
 
 CHAT_PATH = "/chat/completions"
 LIMIT_NAMES = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
+TEXT_PARTS = ("text", "output_text")
+NOTHING_WRITTEN = "not one token was written: the prompt may fill the host's context window"
+# Kept as they came: why is said in other places at each host.
+WHOLE_REPLY = (Status.REFUSED, Status.CONTENT_FILTER)
 CHAT_STATUS = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 
 
@@ -63,16 +75,28 @@ def read_chat(text: str, headers: Mapping[str, str]) -> Answer:
     finish = text_of(choice.get("finish_reason"))
     refusal = text_of(message.get("refusal"))
     status = Status.REFUSED if refusal else CHAT_STATUS.get(finish, Status.OK)
-    words = text_of(message.get("content")) or refusal
+    words = _words(message.get("content"))
+    usage = believed(_chat_usage, content.get("usage"), words)
+    reason = "" if status == Status.OK else f"finish_reason {finish}"
+    if status == Status.OK and not words and usage.tokens_out == 0:
+        status, reason = Status.TRUNCATED, NOTHING_WRITTEN
     return Answer(
         status,
-        "" if status == Status.OK else f"finish_reason {finish}",
-        text=words,
-        usage=believed(_chat_usage, content.get("usage"), words),
+        reason,
+        text=text[:LONGEST_BODY] if status in WHOLE_REPLY else words,
+        usage=usage,
         http=200,
         request_id=headers.get("x-request-id") or text_of(content.get("id")),
         returned_model=text_of(content.get("model")),
     )
+
+
+def _words(content: Any) -> str:
+    """Return the text of a message; of a list of parts those of the answer, not of the reasoning."""
+    if not isinstance(content, list):
+        return text_of(content)
+    parts = [part for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
+    return "".join(text_of(part.get("text")) for part in parts)
 
 
 def refused_parameter(answer: Answer, sent: Collection[str]) -> str:
@@ -145,7 +169,7 @@ def read_message(text: str, headers: Mapping[str, str]) -> Answer:
     return Answer(
         status,
         "" if status == Status.OK else f"stop_reason {finish} {_category(reply)}".strip(),
-        text=words,
+        text=text[:LONGEST_BODY] if status in WHOLE_REPLY else words,
         usage=believed(_messages_usage, reply.get("usage"), words),
         http=200,
         request_id=headers.get("request-id") or text_of(reply.get("id")),

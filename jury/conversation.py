@@ -19,6 +19,7 @@ from jury.panel import Juror
 from jury.parse import ParsedAnswer, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
 from jury.task import Task
+from jury.window import why_cut
 
 
 class Writer:
@@ -161,7 +162,7 @@ class Conversation:
         session.note_sent(call, answer.usage)
         session.note_reply(answer, context.patience.in_a_row)
         cost = billed(session.juror, answer, now())
-        reading = self.task.read(answer)
+        reading = self._whole(context, call, answer, self.task.read(answer))
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
@@ -181,6 +182,23 @@ class Conversation:
         }
         await self._store(columns, reading, intent, cost.usd is None and worst is not None)
         return answer, reading
+
+    @staticmethod
+    def _whole(
+        context: RunContext, call: Call, answer: Answer, reading: ParsedAnswer
+    ) -> ParsedAnswer:
+        """Return a reading, or that the host has read a part of the prompt only."""
+        prompt = "\n".join(turn.text for turn in call.messages)
+        key, read = (
+            hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),
+            answer.usage.tokens_in,
+        )
+        if answer.status != Status.OK:
+            return reading
+        others = context.most_read.get(key, 0)
+        context.most_read[key] = max(others, read or 0)
+        why = why_cut(prompt, read, others)
+        return ParsedAnswer(Status.CUT, why) if why else reading
 
     async def _store(
         self,
@@ -217,7 +235,7 @@ class Conversation:
         if answer.http == 200 and not answer.transient:
             session.note_success()
             session.fallback.works(self.form)
-            ended = reading.status in (Status.OK, Status.NO_PROBABILITIES)
+            ended = reading.status in (Status.OK, Status.NO_PROBABILITIES, Status.CUT)
             if answer.status != Status.OK or ended or self.asked_again:
                 return None
             self._ask_again(answer.text, reading.reason)

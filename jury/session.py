@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from data.schema import Status
 from jury.asking import FormFallback
@@ -356,6 +356,8 @@ class RunContext:
         Called after each request with its cost and tokens.
     shared
         Called for each verdict that was taken over from the same prompt, without a request.
+    most_read
+        A prompt -> the most tokens of it that a host reported.
     """
 
     budget: Budget
@@ -365,3 +367,4 @@ class RunContext:
     patience: Patience
     called: Callable[[Price, Usage], None]
     shared: Callable[[], None] = lambda: None
+    most_read: dict[str, int] = field(default_factory=dict)

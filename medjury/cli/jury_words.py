@@ -43,6 +43,8 @@ BY_STATUS: dict[str, str] = {
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
     Status.TOO_LONG: "the text is longer than the juror's context window: asking again does not help; "
     "take a juror with a larger one",
+    Status.CUT: "the host read a part of the text only, and judged that: start it with a larger context "
+    "(Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: -c) and name it as context_window in the panel",
     Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
     Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
     "ask the provider to loosen it, or take another model",
