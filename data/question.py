@@ -25,6 +25,7 @@ Explanation = Literal["before", "after", "none"]
 
 SLOT = "{{schema}}"
 Word = Literal["explanation", "evidence"]
+LONGEST_EXPLANATION = 400  # characters: the two sentences that the form asks for, and no runaway
 PARTS: dict[str, str] = {
     "explanation": '"explanation": "<one or two sentences>"',
     "evidence": '"evidence": "<words of the response>"',
@@ -242,6 +243,25 @@ def form_text(
     if explanation is None or ORDER_SENTENCES["before"] in prompt:
         return text
     return f"{text}\n{OVERRIDING_SENTENCES[explanation]}"
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether an explanation repeats what stands in its place in the form, and so says nothing."""
+    return any(f'"{text.strip()}"' in part for part in PARTS.values()) and text.strip() != ""
+
+
+def with_lengths(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema whose explanations are bounded, for servers that keep to `maxLength`.
+
+    A small model in an unbounded string writes until `max_tokens` ends it.
+    """
+    bounded = {}
+    for name, part in schema.items():
+        if name in ("explanation", "evidence") and isinstance(part, Mapping):
+            bounded[name] = {**part, "maxLength": LONGEST_EXPLANATION}
+        else:
+            bounded[name] = with_lengths(part) if isinstance(part, Mapping) else part
+    return bounded
 
 
 def form_schema(

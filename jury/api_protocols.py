@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from data.calls import Status
+from data.question import with_lengths
 from jury.call import Answer, Call, JurorSettings, Usage
 from jury.http_answers import (
     LONGEST_BODY,
@@ -46,20 +47,24 @@ def chat_settings(juror: JurorSettings, *, model: str, limit: str, store: bool) 
     return {name: value for name, value in settings_sent.items() if value is not None}
 
 
-def chat_body(call: Call, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a request with settings that `chat_settings` has named."""
+def chat_body(call: Call, settings: Mapping[str, Any], *, lengths: bool = True) -> dict[str, Any]:
+    """Return the body of a request with settings that `chat_settings` has named.
+
+    `lengths`: whether explanations are bounded in the schema; OpenAI's own dialect knows no lengths.
+    """
     turns = [{"role": turn.role, "content": turn.text} for turn in call.messages]
-    return {"messages": turns} | dict(settings) | answer_form(call)
+    form = answer_form(call, lengths=lengths and LIMIT_NAMES[0] not in settings)
+    return {"messages": turns} | dict(settings) | form
 
 
-def answer_form(call: Call) -> dict[str, Any]:
+def answer_form(call: Call, *, lengths: bool = False) -> dict[str, Any]:
     """Return the part of a request that sets the form of the answer."""
     response_format: dict[str, Any] = {"type": call.form}
     if call.form == "json_schema":
         response_format["json_schema"] = {
             "name": "verdict",
             "strict": True,
-            "schema": dict(call.schema),
+            "schema": with_lengths(call.schema) if lengths else dict(call.schema),
         }
     return {} if call.form == "text" else {"response_format": response_format}
 
