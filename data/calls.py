@@ -1,5 +1,6 @@
 """Calls to jurors: how each ended, and which tokens they took at which cost."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -24,9 +25,25 @@ class Status(StrEnum):
     BUDGET_STOPPED = "budget_stopped"
     EMPTY_RESPONSE = "empty_response"
     TOO_LONG = "too_long"
+    CUT = "cut"
     REQUEST_FAILED = "request_failed"
     OFF_CONTRACT = "off_contract"
     NO_PROBABILITIES = "no_probabilities"
+
+
+PLACE = re.compile(r"^.*/|^(?:[a-z]+\.)+(?=[a-z])|\.gguf$")  # a folder, a cloud's prefix
+SNAPSHOT = re.compile(r"(?:[-@:](?:latest|\d{4}-\d\d-\d\d|\d{3,8}|v\d+(?::\d+)?))+$")
+
+
+def is_other_model(asked: str, returned: str) -> bool:
+    """Return whether a host answers with another model than was asked for.
+
+    A snapshot of the same model, and its name with a cloud's prefix or a file's path, are no other.
+    """
+    names = [
+        SNAPSHOT.sub("", PLACE.sub("", PLACE.sub("", name.lower()))) for name in (asked, returned)
+    ]
+    return bool(returned) and names[0] != names[1]
 
 
 @dataclass(frozen=True, slots=True)

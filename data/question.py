@@ -7,6 +7,7 @@ HELM's own, writes the form out and is never changed.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +26,7 @@ Explanation = Literal["before", "after", "none"]
 
 SLOT = "{{schema}}"
 Word = Literal["explanation", "evidence"]
+LONGEST_EXPLANATION = 400  # characters: the two sentences that the form asks for, and no runaway
 PARTS: dict[str, str] = {
     "explanation": '"explanation": "<one or two sentences>"',
     "evidence": '"evidence": "<words of the response>"',
@@ -186,3 +188,22 @@ def answer_keys(explanation: Explanation | None, word: Word) -> tuple[str, ...]:
     """Return what an answer has for each criterion, in its order; None is the rubrics' own."""
     orders = {"before": (word, "score"), "after": ("score", word), "none": ("score",)}
     return orders[explanation or "before"]
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether an explanation repeats what stands in its place in the form, and so says nothing."""
+    return any(f'"{text.strip()}"' in part for part in PARTS.values()) and text.strip() != ""
+
+
+def with_lengths(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema whose explanations are bounded, for servers that keep to `maxLength`.
+
+    A small model in an unbounded string writes until `max_tokens` ends it.
+    """
+    bounded = {}
+    for name, part in schema.items():
+        if name in ("explanation", "evidence") and isinstance(part, Mapping):
+            bounded[name] = {**part, "maxLength": LONGEST_EXPLANATION}
+        else:
+            bounded[name] = with_lengths(part) if isinstance(part, Mapping) else part
+    return bounded

@@ -7,11 +7,24 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from data.calls import Status
+from data.question import with_lengths
 from jury.call import Answer, Call, JurorSettings, Usage
-from jury.http_answers import believed, body_of, count, text_of, unreadable, unsupported_parameter
+from jury.http_answers import (
+    LONGEST_BODY,
+    believed,
+    body_of,
+    count,
+    text_of,
+    unreadable,
+    unsupported_parameter,
+)
 
 CHAT_PATH = "/chat/completions"
 LIMIT_NAMES = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
+TEXT_PARTS = ("text", "output_text")
+NOTHING_WRITTEN = "not one token was written: the prompt may fill the host's context window"
+# Kept as they came: why is said in other places at each host.
+WHOLE_REPLY = (Status.REFUSED, Status.CONTENT_FILTER)
 CHAT_STATUS = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 
 
@@ -33,20 +46,24 @@ def chat_settings(juror: JurorSettings, *, model: str, limit: str, store: bool) 
     return {name: value for name, value in settings_sent.items() if value is not None}
 
 
-def chat_body(call: Call, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a request with settings that `chat_settings` has named."""
+def chat_body(call: Call, settings: Mapping[str, Any], *, lengths: bool = True) -> dict[str, Any]:
+    """Return the body of a request with settings that `chat_settings` has named.
+
+    `lengths`: whether explanations are bounded in the schema; OpenAI's own dialect knows no lengths.
+    """
     turns = [{"role": turn.role, "content": turn.text} for turn in call.messages]
-    return {"messages": turns} | dict(settings) | answer_form(call)
+    form = answer_form(call, lengths=lengths and LIMIT_NAMES[0] not in settings)
+    return {"messages": turns} | dict(settings) | form
 
 
-def answer_form(call: Call) -> dict[str, Any]:
+def answer_form(call: Call, *, lengths: bool = False) -> dict[str, Any]:
     """Return the part of a request that sets the form of the answer."""
     response_format: dict[str, Any] = {"type": call.form}
     if call.form == "json_schema":
         response_format["json_schema"] = {
             "name": "verdict",
             "strict": True,
-            "schema": dict(call.schema),
+            "schema": with_lengths(call.schema) if lengths else dict(call.schema),
         }
     return {} if call.form == "text" else {"response_format": response_format}
 
@@ -62,16 +79,28 @@ def read_chat(text: str, headers: Mapping[str, str]) -> Answer:
     finish = text_of(choice.get("finish_reason"))
     refusal = text_of(message.get("refusal"))
     status = Status.REFUSED if refusal else CHAT_STATUS.get(finish, Status.OK)
-    words = text_of(message.get("content")) or refusal
+    words = _words(message.get("content"))
+    usage = believed(_chat_usage, content.get("usage"), words)
+    reason = "" if status == Status.OK else f"finish_reason {finish}"
+    if status == Status.OK and not words and usage.tokens_out == 0:
+        status, reason = Status.TRUNCATED, NOTHING_WRITTEN
     return Answer(
         status,
-        "" if status == Status.OK else f"finish_reason {finish}",
-        text=words,
-        usage=believed(_chat_usage, content.get("usage"), words),
+        reason,
+        text=text[:LONGEST_BODY] if status in WHOLE_REPLY else words,
+        usage=usage,
         http=200,
         request_id=headers.get("x-request-id") or text_of(content.get("id")),
         returned_model=text_of(content.get("model")),
     )
+
+
+def _words(content: Any) -> str:
+    """Return the text of a message; of a list of parts those of the answer, not of the reasoning."""
+    if not isinstance(content, list):
+        return text_of(content)
+    parts = [part for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
+    return "".join(text_of(part.get("text")) for part in parts)
 
 
 def refused_parameter(answer: Answer, sent: Collection[str]) -> str:
@@ -144,7 +173,7 @@ def read_message(text: str, headers: Mapping[str, str]) -> Answer:
     return Answer(
         status,
         "" if status == Status.OK else f"stop_reason {finish} {_category(reply)}".strip(),
-        text=words,
+        text=text[:LONGEST_BODY] if status in WHOLE_REPLY else words,
         usage=believed(_messages_usage, reply.get("usage"), words),
         http=200,
         request_id=headers.get("request-id") or text_of(reply.get("id")),

@@ -6,14 +6,16 @@ call fails is asked again with the next response that has it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
 
+from data.question import SLOT
 from data.schema import Attempt, Purpose, Status
 from data.study.calls import (
     Entry,
@@ -23,7 +25,7 @@ from data.study.calls import (
     verdict_of_same_prompt,
 )
 from jury.asking import AGAIN, NO_TEXT
-from jury.call import Call
+from jury.call import Call, Turn
 from jury.conversation import Conversation, Writer, request_sha256
 from jury.cost import no_cost
 from jury.expected_score import read_for
@@ -111,8 +113,16 @@ def verdict_task(juror: Juror, job: Job) -> Task:
         AGAIN.replace("{scale}", str(job.rubric.scale)),
         job.rubric,
         job.replicate,
+        _shorter(juror, job),
         {"tags_broken_in": list(forged)} if forged else {},
     )
+
+
+def _shorter(juror: Juror, job: Job) -> tuple[Turn, Mapping[str, Any]] | None:
+    """Return the question and the schema without explanations, None where that is how it is asked."""
+    if juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt:
+        return None
+    return job.question("none"), job.rubric.json_schema("none")
 
 
 async def ask(

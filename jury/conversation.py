@@ -19,6 +19,7 @@ from jury.panel import Juror
 from jury.parse import ParsedAnswer, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
 from jury.task import Task
+from jury.window import why_cut
 
 
 class Writer:
@@ -78,6 +79,7 @@ class Conversation:
     def __init__(self, writer: Writer, session: JurorSession, task: Task) -> None:
         self.writer, self.session, self.task = writer, session, task
         self.messages: tuple[Turn, ...] = (task.question,)
+        self.schema = task.schema
         self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
@@ -86,7 +88,7 @@ class Conversation:
     def call(self) -> Call:
         """Return the next request."""
         expected = self.session.juror.expected and self.task.purpose == Purpose.VERDICT
-        return Call(self.messages, self.task.schema, self.form, self.task.replicate, expected)
+        return Call(self.messages, self.schema, self.form, self.task.replicate, expected)
 
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why nothing was asked, and return the status."""
@@ -161,7 +163,7 @@ class Conversation:
         session.note_sent(call, answer.usage)
         session.note_reply(answer, context.patience.in_a_row)
         cost = billed(session.juror, answer, now())
-        reading = self.task.read(answer)
+        reading = self._whole(context, call, answer, self.task.read(answer))
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
@@ -169,6 +171,7 @@ class Conversation:
         self._pause(context.patience, answer)
         await context.budget.settle(worst, cost.usd)
         context.called(cost, answer.usage)
+        context.answered(session.juror, answer, reading)
         self.number, self.status = self.number + 1, reading.status
         columns = answer_columns(answer, cost, seconds) | {
             "rater": session.rater,
@@ -181,6 +184,23 @@ class Conversation:
         }
         await self._store(columns, reading, intent, cost.usd is None and worst is not None)
         return answer, reading
+
+    @staticmethod
+    def _whole(
+        context: RunContext, call: Call, answer: Answer, reading: ParsedAnswer
+    ) -> ParsedAnswer:
+        """Return a reading, or that the host has read a part of the prompt only."""
+        prompt = "\n".join(turn.text for turn in call.messages)
+        key, read = (
+            hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),
+            answer.usage.tokens_in,
+        )
+        if answer.status != Status.OK:
+            return reading
+        others = context.most_read.get(key, 0)
+        context.most_read[key] = max(others, read or 0)
+        why = why_cut(prompt, read, others)
+        return ParsedAnswer(Status.CUT, why) if why else reading
 
     async def _store(
         self,
@@ -217,11 +237,10 @@ class Conversation:
         if answer.http == 200 and not answer.transient:
             session.note_success()
             session.fallback.works(self.form)
-            ended = reading.status in (Status.OK, Status.NO_PROBABILITIES)
-            if answer.status != Status.OK or ended or self.asked_again:
+            ended = reading.status in (Status.OK, Status.NO_PROBABILITIES, Status.CUT)
+            if ended or self.asked_again:
                 return None
-            self._ask_again(answer.text, reading.reason)
-            return 0.0
+            return 0.0 if self._ask_again(answer, reading.reason) else None
         if why := fatal(answer):
             session.stop(answer.status, why)
             return None
@@ -245,10 +264,23 @@ class Conversation:
             return None
         return seconds
 
-    def _ask_again(self, text: str, reason: str) -> None:
-        """Quote the juror's answer back, and say why it cannot be used."""
-        self.messages = with_retry(self.messages, text, self.task.again.replace("{reason}", reason))
+    def _ask_again(self, answer: Answer, reason: str) -> bool:
+        """Return whether an unusable answer is asked for once more: how, the next `call` has.
+
+        The juror's answer is quoted back with why it cannot be used. One that was cut off while it
+        explained is asked for without explanations; one that is cut off in its reasoning would be
+        again.
+        """
+        if answer.status == Status.OK:
+            again = self.task.again.replace("{reason}", reason)
+            self.messages = with_retry(self.messages, answer.text, again)
+        elif answer.status == Status.TRUNCATED and answer.text.strip() and self.task.shorter:
+            question, self.schema = self.task.shorter
+            self.messages = (question,)
+        else:
+            return False
         self.asked_again = True
+        return True
 
 
 def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:

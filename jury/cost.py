@@ -120,6 +120,8 @@ def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
     """Return the panel's own price, or the listed one where it gives none."""
     if juror.simulated:
         return no_cost("simulated")
+    if juror.usd_per_million_in == 0 == juror.usd_per_million_out:
+        return no_cost("panel: 0, however many tokens")
     if usage.tokens_in is None or usage.tokens_out is None:
         return Price(None, "unknown: the endpoint gave no count of tokens that can be believed")
     return _by_panel(juror, usage) or listed()

@@ -25,7 +25,13 @@ from jury.call import Answer, Token
 from jury.panel import Juror
 from jury.parse import ParsedAnswer, TextSpan, member_spans, object_start, read_answer
 
-LEAST_MASS = 0.95  # of a score's probability: what is left out moves a mean on 1-5 by 0.2 at most
+# Of a score's probability. A server that keeps to the form by a grammar, as llama.cpp, tells what the
+# model would have written without it: what it then writes is drawn from the points' shares among
+# themselves. Below a half, most of what the model means is no point, and the shares say little of it.
+LEAST_MASS = 0.5
+LEAST_KNOWN = (
+    0.95  # of what may lie on points: what is not known moves a mean on 1-5 by 0.2 at most
+)
 MOST_MASS = 1.001  # what servers round
 NOT_SERVED = "the endpoint sends no log-probabilities that can be read"
 OTHER_TEXT = "the tokens with log-probabilities do not spell the answer"
@@ -49,10 +55,13 @@ class Distribution:
         The point that stands in the answer.
     probabilities
         Point -> probability as the endpoint tells it, 0 to 1; points of none are left out.
+    hidden
+        The most that may lie on points besides, as alternatives that are not listed or not told apart.
     """
 
     stated: int
     probabilities: Mapping[int, float]
+    hidden: float = 0.0
 
     @property
     def mass(self) -> float:
@@ -111,7 +120,7 @@ def distributions(answer: Answer, reply: Reply, rubric: Rubric) -> dict[str, Dis
     for name, span in places.items():
         stated = int(reply.scores[name])
         try:
-            by_criterion[name] = Distribution(stated, tokenized.distribution(span, rubric.scale))
+            by_criterion[name] = Distribution(stated, *tokenized.distribution(span, rubric.scale))
         except NoDistribution as error:
             raise NoDistribution(f"{name}: {error}") from error
     return by_criterion
@@ -157,24 +166,26 @@ class _AlignedAnswer:
         for part in spelt:
             self._starts.append(self._starts[-1] + len(part))
 
-    def distribution(self, span: TextSpan, scale: Scale) -> dict[int, float]:
-        """Return the probability of each point at the place of a score."""
+    def distribution(self, span: TextSpan, scale: Scale) -> tuple[dict[int, float], float]:
+        """Return the probability of each point at the place of a score, and the most that is hidden."""
         at = self._first + len(_seen(self._text[: span.start].encode("utf-8", "replace")))
         index = next(i for i, end in enumerate(self._starts[1:]) if end > at)
         before = _seen(self._tokens[index].text)[: at - self._starts[index]]
-        shares: dict[int, float] = {}
+        shares: dict[int | None, float] = {}
         for point, share in _points(self._tokens[index:], before, "", scale):
             shares[point] = shares.get(point, 0.0) + share
+        hidden = shares.pop(None, 0.0)
         if not shares:
             raise NoDistribution("none of the probability lies on points of the scale")
-        return shares
+        return {point: share for point, share in shares.items() if point is not None}, hidden
 
 
 def _points(
     tokens: Sequence[Token], before: bytes, begun: str, scale: Scale
-) -> list[tuple[int, float]]:
+) -> list[tuple[int | None, float]]:
     """Return points with their probabilities, given the digits that are already written.
 
+    None stands for points that cannot be told, with the most that may lie on them.
     `before` is what the first token holds in front of the number.
     """
     if not tokens:
@@ -183,7 +194,7 @@ def _points(
     _refuse_impossible(token)
     options = [(text, share, _read(text, before, begun)) for text, share in token.options]
     several_digits = any(len(number.lstrip("-")) > 1 and not begun for _, _, (number, _) in options)
-    shares: list[tuple[int, float]] = []
+    shares: list[tuple[int | None, float]] = [(None, _unlisted(token, options, begun, scale))]
     for text, share, (number, after) in options:
         possible = [point for point in scale.points if str(point).startswith(number)]
         is_point = number in map(str, possible)
@@ -195,9 +206,29 @@ def _points(
             shares.append((int(number), share))
         elif text == token.text:
             shares += [(point, share * p) for point, p in _points(rest, b"", number, scale)]
-        elif is_point and several_digits:
-            shares.append((int(number), share))
+        else:
+            shares.append((int(number) if is_point and several_digits else None, share))
     return shares
+
+
+def _unlisted(
+    token: Token,
+    options: Sequence[tuple[bytes, float, tuple[str, bytes]]],
+    begun: str,
+    scale: Scale,
+) -> float:
+    """Return the most that may lie on points which are not among a token's alternatives.
+
+    The likeliest are listed, so that none of the others is likelier than the last of them.
+    """
+    listed = [number for _, _, (number, _) in options if number]
+    missing = [
+        point
+        for point in map(str, scale.points)
+        if point.startswith(begun) and not any(point.startswith(number) for number in listed)
+    ]
+    least = min((share for text, share, _ in options if text != token.text), default=1.0)
+    return max(0.0, min(1.0 - sum(share for _, share, _ in options), len(missing) * least))
 
 
 def _read(text: bytes, before: bytes, begun: str) -> tuple[str, bytes]:
@@ -232,8 +263,14 @@ def _refuse_impossible(token: Token) -> None:
 
 def _too_little(distribution: Distribution) -> str:
     """Return why too little of the probability is on the scale's points, empty if enough is."""
-    if distribution.mass >= LEAST_MASS:
+    known = distribution.mass / (distribution.mass + distribution.hidden)
+    if distribution.mass >= LEAST_MASS and known >= LEAST_KNOWN:
         return ""
+    if known < LEAST_KNOWN:
+        return (
+            f"{distribution.mass:.3f} of the probability lies on points of the scale, and up to "
+            f"{distribution.hidden:.3f} on points that the endpoint does not tell"
+        )
     return (
         f"{distribution.mass:.3f} of the probability lies on points of the scale, and {LEAST_MASS:g} is "
         "needed for a mean"

@@ -20,12 +20,20 @@ OVERFLOWS = (
     *("context_length_exceeded", "exceed_context_size_error", "request_too_large"),
     IN_LITELLM,
 )
-TOO_LARGE = (400, 413, 422)
-SAYS_TOO_LONG = re.compile(  # as Anthropic, Amazon, OpenAI, vLLM and Google begin such a message
+TOO_LARGE = (200, 400, 413, 422, 500)  # LM Studio says it with 200, Ollama with 500
+# As Anthropic, Amazon, OpenAI, vLLM, Google, LM Studio, Ollama, TGI, SGLang and llama.cpp begin it.
+SAYS_TOO_LONG = re.compile(
     r"prompt is too long|input length and `max_tokens` exceed|input is too long for requested model"
     r"|(?:[`'\"]?max_(?:completion_)?tokens\b.{0,60} is too large: \d+\. )?this model's maximum context length"
     r"|the (?:decoder )?prompt \([\w ]{0,40}\) is (?:too long|longer than the maximum model length)"
-    r"|the input token count",
+    r"|the input token count"
+    r"|context size has been exceeded|trying to keep the first \d+ tokens when context"
+    r"|the number of tokens to keep from the initial prompt is greater than the context length"
+    r"|input (?:length )?exceeds (?:the )?context length"
+    r"|input validation error: `inputs` (?:tokens \+ `max_new_tokens` must be|must have less than)"
+    r"|the input \(\d+ tokens\) is longer than the model's context length"
+    r"|requested token count exceeds the model's maximum context length"
+    r"|the request exceeds the available context size",
     re.IGNORECASE,
 )
 NO_CREDIT = "credit balance is too low"
@@ -60,20 +68,22 @@ BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
 def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
     """Return the answer for an HTTP error; its reason holds only the error's own code."""
     code = _code(body)
-    is_too_long = code in OVERFLOWS or (status in TOO_LARGE and _says_too_long(body))
+    is_too_long = _says_too_long(status, code, body)
     more = f": {TOO_LONG}" if is_too_long else ""
     return Answer(
         Status.TOO_LONG if is_too_long else _status(status, code, body),
         f"HTTP {status} {code}".strip() + more,
         text=body[:LONGEST_BODY],
         http=status,
-        transient=_passes(status, code),
+        transient=not is_too_long and _passes(status, code),
         retry_after=_seconds(headers),
     )
 
 
 def unreadable(body: str) -> Answer:
-    """Return the answer for a success whose body cannot be read."""
+    """Return the answer for a success whose body cannot be read; it may be an error by its words."""
+    if _says_too_long(200, _code(body), body):
+        return Answer(Status.TOO_LONG, f"HTTP 200: {TOO_LONG}", body[:LONGEST_BODY], http=200)
     return Answer(
         Status.REQUEST_FAILED,
         "HTTP 200 with a body that is not an answer",
@@ -164,16 +174,17 @@ def _code(body: str) -> str:
     return next((word for word in words if _is_bare(word)), "")
 
 
-def _says_too_long(body: str) -> bool:
-    """Return whether an error's message begins with words that no text of a patient has."""
-    return SAYS_TOO_LONG.match(text_of(_error(body).get("message"))) is not None
+def _says_too_long(status: int, code: str, body: str) -> bool:
+    """Return whether an error says so by its code, or begins with words that no patient's text has."""
+    message = text_of(_error(body).get("message"))
+    return code in OVERFLOWS or (status in TOO_LARGE and SAYS_TOO_LONG.match(message) is not None)
 
 
 def _error(body: str) -> dict[str, Any]:
-    """Return the error in a body, empty if there is none; Google's stands in a list."""
+    """Return the error in a body, empty if there is none; Google's stands in a list, TGI's is a text."""
     content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}
     error = content.get("error", content)
-    return error if isinstance(error, dict) else {}
+    return error if isinstance(error, dict) else {"message": error}
 
 
 def _is_bare(word: str) -> bool:

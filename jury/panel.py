@@ -19,7 +19,7 @@ from data.errors import BadPanel
 from data.files import NotToml, read_toml
 from data.question import Explanation
 from data.rubric import Rubric
-from jury.address import fault
+from jury.address import fault, in_house, kind_of
 from jury.panel_parts import Name, Part
 from jury.providers.registry import (
     PROVIDERS,
@@ -32,6 +32,7 @@ from jury.providers.registry import (
 
 FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90
+VENDOR_SECONDS, HOUSE_SECONDS = 120.0, 600.0  # 1,500 tokens on a processor alone take 300 and more
 PORTS = {"http": 80, "https": 443}
 NO_PROBABILITIES = (
     'scores: provider "{}" serves no log-probabilities, which "expected" is computed from; leave '
@@ -65,7 +66,8 @@ class Juror(Part):
     made from theirs by `medjury jury improve`. `scores` = "expected" takes the mean of each score's distribution for the
     score (`jury/expected_score.py`). `context_window` is how many tokens question and answer may have
     together; unset, the price list says (`jury/window.py`).
-    `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
+    `timeout` is how many seconds an answer may take: 120, and 600 from an address in the house, where it
+    is unset. `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
     two limits a minute are the host's (`jury/session.py`).
     """
 
@@ -91,6 +93,7 @@ class Juror(Part):
     reads: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     usd_per_million_in: Price | None = None
     usd_per_million_out: Price | None = None
+    timeout: Annotated[float, Field(gt=0, le=7200)] | None = None
     concurrency: Limit | None = None
     requests_per_minute: Limit | None = None
     tokens_per_minute: Limit | None = None
@@ -156,6 +159,12 @@ class Juror(Part):
         parts = urlsplit(self.base_url)
         own = PORTS.get(parts.scheme)
         return self.host if parts.port in (None, own) else f"{self.host}:{parts.port}"
+
+    @property
+    def seconds(self) -> float:
+        """Seconds within which a request must be answered."""
+        in_the_house = not self.simulated and in_house(kind_of(self.host))
+        return self.timeout or (HOUSE_SECONDS if in_the_house else VENDOR_SECONDS)
 
     def profile(self) -> dict[str, Any]:
         """Return what decides the scores of this juror; never its key, price, limits or port.

@@ -5,12 +5,14 @@ good and dangerous answers.
 """
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 from data.card import Card
+from data.question import answer_keys
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
@@ -34,7 +36,6 @@ from jury.session import (
     tokens_used,
 )
 
-QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
 WRONG_FORM = (400, 422, 500, 501)
 PATIENCE = Patience(tries=3)
 TINY = Rubric(
@@ -288,8 +289,11 @@ async def _ask_juror(session: _ProbeSession, trials: _Trials) -> _Replies:
 
 
 def _tiny_question(juror: Juror, form: Form) -> Call:
-    """Return the tiny question, with token probabilities where the juror's scores need them."""
-    return Call(first_question(QUESTION), TINY.json_schema(), form, probabilities=juror.expected)
+    """Return the tiny question, with explanation and token probabilities as in a run."""
+    body = dict.fromkeys(answer_keys(juror.explanation), "<one word>") | {"score": 3}
+    question = f"Answer with JSON only: {json.dumps({'test': body})}"
+    schema = TINY.json_schema(juror.explanation)
+    return Call(first_question(question), schema, form, probabilities=juror.expected)
 
 
 async def _self_test(

@@ -66,6 +66,7 @@ def run_panel(
     providers: Mapping[str, Provider] | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
     waiting: Callable[[], None] = lambda: None,
+    interrupted: Callable[[], None] = lambda: None,
 ) -> RunResult:
     """Ask every juror of a panel about every response that it has not rated yet.
 
@@ -92,6 +93,8 @@ def run_panel(
         Connections to use instead of the panel's, by juror.
     waiting
         Called once if another run on this study has to end first.
+    interrupted
+        Called at a first Ctrl-C, before what is in flight is waited for.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def run_panel(
         lambda writer, *about: ask(writer, same, *about),
         tally,
         worklist.responses,
-        limits=RunLimits(concurrency, budget or Budget(), patience, replicates),
+        limits=RunLimits(concurrency, budget or Budget(), patience, replicates, interrupted),
         providers=providers or {},
         waiting=waiting,
     )
@@ -183,6 +186,7 @@ class RunLimits:
     budget: Budget
     patience: Patience
     replicates: int = 1
+    interrupted: Callable[[], None] = lambda: None
 
 
 def refuse_numbers(panel: Panel, budget: Budget, **counts: int) -> None:
@@ -222,7 +226,14 @@ async def run_all(
     ahead = limits.concurrency // AHEAD
     ready = asyncio.Semaphore(limits.concurrency + ahead)
     context = RunContext(
-        limits.budget, ready, places, stopping, limits.patience, tally.called, tally.shared
+        limits.budget,
+        ready,
+        places,
+        stopping,
+        limits.patience,
+        tally.called,
+        tally.shared,
+        tally.answered,
     )
     job_queues = [_JobQueue(queue) for queue in queues]
 
@@ -232,7 +243,7 @@ async def run_all(
             job_queue.ended(job)
             tally.ended(session.juror.name, status)
 
-    with stopped_by_interrupt(stopping):
+    with stopped_by_interrupt(stopping, limits.interrupted):
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(_open_places(places, limits.concurrency))
@@ -265,12 +276,15 @@ def run_loop(work: Coroutine[Any, Any, None]) -> None:
 
 
 @contextmanager
-def stopped_by_interrupt(stopping: asyncio.Event) -> Iterator[None]:
-    """Let a first Ctrl-C set an event; a second one interrupts as usual."""
+def stopped_by_interrupt(
+    stopping: asyncio.Event, told: Callable[[], None] = lambda: None
+) -> Iterator[None]:
+    """Let a first Ctrl-C set an event and say so; a second one interrupts as usual."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         stopping.set()
+        told()
         loop.remove_signal_handler(signal.SIGINT)
 
     try:

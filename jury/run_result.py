@@ -7,12 +7,15 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts
+from data.calls import TokenCosts, is_other_model
+from data.question import is_placeholder
 from data.schema import Status
 from data.study.costs import StudySpending, study_spending
 from jury.budget import Budget
-from jury.call import Usage
+from jury.call import Answer, Usage
 from jury.cost import Price
+from jury.panel import Juror
+from jury.parse import ParsedAnswer, storable
 from jury.session import JurorSession
 
 INTERRUPTED = "interrupted"
@@ -50,6 +53,10 @@ class RunResult:
         Tokens of this run's calls by kind, and what each kind cost.
     shared_prompts
         Verdicts of this run that needed no call, as the juror had rated the very same prompt.
+    placeholders
+        Juror -> explanations of this run that repeat the form's own words and say nothing.
+    other_models
+        Juror -> models that answered in this run instead of the one that was asked for.
     """
 
     panel: str
@@ -71,6 +78,8 @@ class RunResult:
     calls_carried: int = 0
     tokens: TokenCosts = field(default_factory=TokenCosts)
     shared_prompts: int = 0
+    placeholders: Mapping[str, int] = field(default_factory=dict)
+    other_models: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:
@@ -85,7 +94,16 @@ class RunResult:
         money = ("calls", "usd", "usd_unknown", "usd_in_flight", "usd_study")
         body |= {name: getattr(self, name) for name in money}
         cached = {"cached_tokens": self.tokens.cached, "tokens": self.tokens.to_json()}
-        return body | cached | {"shared_prompts": self.shared_prompts}
+        models = {juror: list(models) for juror, models in self.other_models.items()}
+        return (
+            body
+            | cached
+            | {
+                "shared_prompts": self.shared_prompts,
+                "placeholders": dict(self.placeholders),
+                "other_models": models,
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +128,8 @@ class RunTally:
         self._status: Counter[str] = Counter()
         self._tokens = TokenCosts()
         self._shared = 0
+        self._placeholders: Counter[str] = Counter()
+        self._other_models: dict[str, set[str]] = {}
         self.calls = 0
         self.usd = 0.0
         self.usd_unknown = 0
@@ -120,6 +140,14 @@ class RunTally:
         self.usd += cost.usd or 0.0
         self.usd_unknown += cost.usd is None
         self._tokens = self._tokens.plus(cost.of(usage))
+
+    def answered(self, juror: Juror, answer: Answer, reading: ParsedAnswer) -> None:
+        """Count explanations without words of their own, and note another model than was asked for."""
+        comments = reading.reply.comments.values() if reading.reply else ()
+        if empty := sum(map(is_placeholder, comments)):
+            self._placeholders[juror.name] += empty
+        if is_other_model(juror.model, answer.returned_model):
+            self._other_models.setdefault(juror.name, set()).add(storable(answer.returned_model))
 
     def shared(self) -> None:
         """Count one verdict that was taken over from the same prompt."""
@@ -162,6 +190,8 @@ class RunTally:
             },
             tokens=self._tokens,
             shared_prompts=self._shared,
+            placeholders=dict(self._placeholders),
+            other_models={name: sorted(models) for name, models in self._other_models.items()},
         )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from data.schema import Status
 from jury.asking import FormFallback
@@ -14,6 +14,7 @@ from jury.call import Answer, Call, Provider, Usage
 from jury.cost import Price
 from jury.http_answers import refused_setting, value_sent
 from jury.panel import Juror, Panel
+from jury.parse import ParsedAnswer
 from jury.providers.registry import forms_of
 from jury.window import CHARACTERS_PER_TOKEN
 
@@ -356,6 +357,10 @@ class RunContext:
         Called after each request with its cost and tokens.
     shared
         Called for each verdict that was taken over from the same prompt, without a request.
+    answered
+        Called after each request with what the host answered and how it was read.
+    most_read
+        A prompt -> the most tokens of it that a host reported.
     """
 
     budget: Budget
@@ -365,3 +370,5 @@ class RunContext:
     patience: Patience
     called: Callable[[Price, Usage], None]
     shared: Callable[[], None] = lambda: None
+    answered: Callable[[Juror, Answer, ParsedAnswer], None] = lambda juror, answer, reading: None
+    most_read: dict[str, int] = field(default_factory=dict)

@@ -4,6 +4,7 @@ Tokens are estimated from the length of a text: each model has a tokenizer of it
 not published.
 """
 
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -21,6 +22,14 @@ CHARACTERS_PER_TOKEN = 3.5
 # 1.6 and tables of laboratory values up to 2.3 times as many; what is let through and does not fit
 # is refused by the vendor unbilled, while what is held back for nothing loses a judgement.
 WINDOW_MARGIN = 1.1
+WORD = re.compile(r"\w+")
+# No tokenizer in use puts two words into one token, so that a prompt has more tokens than words (1.3 to
+# 1.6 times as many in English). A host that reports fewer has read a part of it. No window is as small
+# as `SMALLEST_WINDOW`: a host that reports less counts wrongly, and that says nothing of what it read.
+WORDS_READ = 0.8
+SMALLEST_WINDOW = 512
+# Tokenizers differ by a factor of 1.6 at most on texts in ASCII, on other scripts by up to three.
+OF_OTHERS, OF_OTHERS_ABROAD = 0.5, 0.3
 
 
 class WindowSource(StrEnum):
@@ -122,6 +131,26 @@ def prompt_size(juror: "Juror", prompt: str) -> PromptSize:
     """
     tokens = ceil(len(prompt.encode("utf-8", "replace")) / CHARACTERS_PER_TOKEN)
     return PromptSize(tokens, window_use(juror).tokens, juror.max_tokens)
+
+
+def why_cut(prompt: str, tokens_in: int | None, others: int = 0) -> str:
+    """Return why a reported input is far below what was sent, empty if it is not.
+
+    `others` is the most that another juror's host reported for the same prompt, 0 if none did.
+    """
+    if tokens_in is None or tokens_in < SMALLEST_WINDOW:
+        return ""
+    words, share = len(WORD.findall(prompt)), OF_OTHERS if prompt.isascii() else OF_OTHERS_ABROAD
+    if tokens_in < WORDS_READ * words:
+        sent = f"the prompt has {words} words"
+    elif tokens_in < share * others:
+        sent = f"another juror's host read {others} for the same prompt"
+    else:
+        return ""
+    return (
+        f"the host reports {tokens_in} tokens of input where {sent}: it has read a part of the text; "
+        "start it with a larger context"
+    )
 
 
 @cache

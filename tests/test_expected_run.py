@@ -84,14 +84,14 @@ def test_one_answer_without_them_among_others_is_missing_alone(
 def test_a_distribution_that_says_too_little_is_missing_with_its_figures_and_not_asked_again(
     small_study: Engine, stub: Stub, run_command: Run
 ) -> None:
-    stub.script = lambda seen: served(seen, shares={"4": 0.5, "5": 0.2, "N": 0.3})
+    stub.script = lambda seen: served(seen, shares={"4": 0.3, "5": 0.1, "N": 0.6})
     result = run(small_study, panel_at(stub, **EXPECTED))
     assert (result.by_status, len(stub.seen)) == ({"no_probabilities": 4}, 4)
     assert ratings(small_study) == []
     one = attempts(small_study)[0]
-    assert "0.700 of the probability lies on points of the scale" in one.reason
+    assert "0.400 of the probability lies on points of the scale" in one.reason
     assert one.answer is not None
-    assert one.answer["clarity"]["mass"] == pytest.approx(0.7)
+    assert one.answer["clarity"]["mass"] == pytest.approx(0.4)
     code, out, _ = run_command("jury", "missing", "--json", "-")
     assert code == 0
     assert {row["status"] for row in json.loads(out)["missing"]} == {"no_probabilities"}

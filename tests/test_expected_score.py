@@ -127,7 +127,7 @@ def test_the_order_in_which_a_server_lists_alternatives_is_no_part_of_the_score(
     assert len(means) == 1
 
 
-@given(st.floats(0.0, 0.2), st.floats(0.0, 1.0))
+@given(st.floats(0.0, 0.8), st.floats(0.0, 1.0))
 def test_what_is_off_the_scale_is_in_no_mean_and_too_much_of_it_leaves_none(
     off: float, split: float
 ) -> None:

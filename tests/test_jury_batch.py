@@ -47,6 +47,8 @@ def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results
         "cached_tokens": 80,
         "tokens": result.tokens.to_json(),
         "shared_prompts": 0,
+        "placeholders": {},
+        "other_models": {},
     }
     assert stub.creations() == 2
     with reading(small_study) as session:

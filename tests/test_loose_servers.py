@@ -116,7 +116,7 @@ def test_a_refusal_is_told_by_its_kind_where_its_code_is_the_status_once_again(
 
 def test_a_server_that_ignores_the_form_is_read_all_the_same(study: Study) -> None:
     engine = study(4)
-    result = ran(engine, lambda seen: Do(f"Sure!\n```json\n{verdict(seen)}\n```\nGood luck."))
+    result = ran(engine, lambda seen: Do(f"```json\n{verdict(seen)}\n```"))
     assert (result.rated, result.calls) == (4, 4)
     assert {row.sent["schema"] for row in attempts(engine)} == {"json_schema"}
 

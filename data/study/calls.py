@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Engine, and_, func, or_
 from sqlmodel import Session, col, select
 
+from data.calls import is_other_model
 from data.card import Card, Reply
 from data.database import reading, transaction
 from data.errors import Conflict
@@ -498,6 +499,23 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
     return sorted(
         missing, key=lambda verdict: (verdict.juror, verdict.benchmark, verdict.response_id)
     )
+
+
+def other_models(engine: Engine) -> dict[str, list[str]]:
+    """Return juror -> the models that answered instead of the one that it was asked for."""
+    query = (
+        select(Rater.handle, Rater.profile, Attempt.returned_model)
+        .join(Attempt, col(Attempt.rater) == col(Rater.id))
+        .where(col(Attempt.returned_model) != "")
+        .group_by(col(Rater.id), col(Attempt.returned_model))
+        .order_by(col(Rater.handle), col(Attempt.returned_model))
+    )
+    others: dict[str, list[str]] = {}
+    with reading(engine) as session:
+        for name, profile, returned in session.exec(query):
+            if is_other_model(str((profile or {}).get("model", "")), returned):
+                others.setdefault(name, []).append(returned)
+    return others
 
 
 def by_juror(rows: Sequence[MissingVerdict]) -> dict[str, dict[str, int]]:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any, ClassVar, Generic, TypeVar
@@ -133,6 +133,45 @@ LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
 
 
+LARGEST_REPLY = 2_000_000  # bytes; an answer with its reasoning has thousands
+BYTES_OF_TOKEN = 4_000  # of one token with 20 alternatives and their probabilities
+COMPRESSED = 20  # times less of a compressed reply, which may hold a thousand times as much
+
+
+class TooLarge(Exception):
+    """A reply does not end."""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The bytes of a reply, up to a limit."""
+
+    def __init__(self, stream: Any, limit: float) -> None:
+        self._stream, self._limit = stream, limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > self._limit:
+                raise TooLarge
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def bound(http: httpx2.AsyncClient, limit: float) -> None:
+    """Let a client read no more than so many bytes of a reply, and less of one that is compressed."""
+
+    async def bounded(response: httpx2.Response) -> None:
+        share = (
+            COMPRESSED if response.headers.get("content-encoding", "identity") != "identity" else 1
+        )
+        response.stream = _Bounded(response.stream, limit / share)
+
+    http.event_hooks = {"response": [bounded]}
+
+
 class Endpoint(ABC):
     """A juror behind an SDK that neither retries nor follows redirects.
 
@@ -163,6 +202,7 @@ class Endpoint(ABC):
         self.juror, self.timeout = juror, timeout
         self.credential: Renewed[Any] | None = None
         http = client(transport or self.sdk.DefaultAioHttpClient, juror.base_url, timeout)
+        bound(http, LARGEST_REPLY + juror.max_tokens * BYTES_OF_TOKEN * juror.expected)
         opened = self.open(key, {"max_retries": 0, "timeout": timeout, "http_client": http})
         self.client = without_environment(opened)
         # As the client has them; what is left out is copied for each request, which takes as long
@@ -236,6 +276,8 @@ class Endpoint(ABC):
                 )
         except NoCredentials as error:
             return without_credentials(error)
+        except TooLarge:
+            return Answer(Status.REQUEST_FAILED, "the reply does not end within 2 MB")
         except (TimeoutError, self.sdk.APIConnectionError) as error:
             return unanswered(error, self.timeout)
         except self.sdk.APIStatusError as error:

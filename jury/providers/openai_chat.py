@@ -21,7 +21,7 @@ from jury.api_protocols import (
 )
 from jury.call import Answer, Call, Token, Turn
 from jury.cost import cache_writes_cost
-from jury.http_answers import body_of, refuses_so_many, unsupported_parameter
+from jury.http_answers import REFUSED, body_of, refuses_so_many, unsupported_parameter
 from jury.panel import Juror
 from jury.providers.http_client import (
     AZURE_OPENAI_SCOPE,
@@ -36,6 +36,7 @@ CACHING = ("prompt_cache_key", "prompt_cache_options")
 BREAKPOINT = "prompt_cache_breakpoint"
 KEY_LENGTH = 32
 TOP = "top_logprobs"
+LENGTH = "maxLength"
 
 
 class OpenAIChat(Endpoint):
@@ -51,7 +52,7 @@ class OpenAIChat(Endpoint):
     def body(self, call: Call) -> dict[str, Any]:
         """Return the body of a request."""
         settings = self._settings() | self._caching(call) | self._probabilities(call)
-        body = chat_body(call, settings)
+        body = chat_body(call, settings, lengths=LENGTH not in self.unsupported)
         if "prompt_cache_options" in settings:
             body["messages"] = [
                 {"role": turn.role, "content": _marked(turn)} for turn in call.messages
@@ -77,11 +78,18 @@ class OpenAIChat(Endpoint):
         """Return whether a refused request can be sent with other parameters, and remember which.
 
         Only what does not change the answers is sent otherwise: the name of the limit, `store`,
-        what is about caching, and how many alternatives are told of each token. Another call may
+        the length of explanations, what is about caching, and how many alternatives are told of each token. Another call may
         have learnt it meanwhile.
         """
         if body.get(TOP) == MOST and refuses_so_many(answer):
             self.without(TOP)
+            return True
+        if (
+            answer.http in REFUSED
+            and LENGTH in answer.text
+            and LENGTH in f"{body.get('response_format')}"
+        ):
+            self.without(LENGTH)
             return True
         name = unsupported_parameter(answer)
         if name.endswith(BREAKPOINT):  # inside a message

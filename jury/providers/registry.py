@@ -24,7 +24,6 @@ LIBRARIES = {
     "google": ("google.auth", "vertex"),
 }
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
-TIMEOUT_SECONDS = 120.0
 
 
 class JurorAddress(Protocol):
@@ -49,6 +48,10 @@ class JurorAddress(Protocol):
     @property
     def api_key_env(self) -> str:
         """The variable that holds its key, or nothing."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds within which a request must be answered."""
 
     @property
     def aws_profile(self) -> str:
@@ -185,9 +188,10 @@ def forms_of(juror: JurorAddress) -> tuple[Form, ...]:
     return PROVIDERS[juror.provider].forms if juror.form == "auto" else (juror.form,)
 
 
-def open_provider(juror: JurorAddress, key: str, timeout: float = TIMEOUT_SECONDS) -> Provider:
-    """Return the connection to a juror; `timeout` bounds each request as a whole, in seconds."""
-    opened: Provider = resolve_name(PROVIDERS[juror.provider].client)(juror, key, timeout)
+def open_provider(juror: JurorAddress, key: str, timeout: float | None = None) -> Provider:
+    """Return the connection to a juror; `timeout`, or the juror's own, bounds each request in seconds."""
+    client = resolve_name(PROVIDERS[juror.provider].client)
+    opened: Provider = client(juror, key, timeout or juror.seconds)
     return opened
 
 

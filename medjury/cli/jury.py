@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from data.calls import TokenCosts
 from data.errors import BadInput
-from data.study.calls import MissingVerdict, missing_verdicts
+from data.study.calls import MissingVerdict, missing_verdicts, other_models
 from data.study.calls import by_juror as verdicts_by_juror
 from data.study.costs import (
     InFlight,
@@ -36,6 +36,7 @@ from medjury.cli.jury_words import (
     RunRequest,
     advice,
     announcement,
+    answer_notes,
     batch_progress_words,
     batch_warnings,
     cost_words,
@@ -45,6 +46,7 @@ from medjury.cli.jury_words import (
     left_out_notes,
     longest_note,
     missing_by_juror,
+    other_model_words,
     own_price_notes,
     paper_bound_note,
     planted_words,
@@ -70,6 +72,7 @@ MaxUsd = Annotated[
 ]
 Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
+STOPPING = "stopping: what is in flight is waited for and stored; Ctrl-C again drops it"
 MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 
 
@@ -153,6 +156,7 @@ def _rated(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | No
             panel,
             progress=lambda now: at(now.done, now.total, progress_words(now)),
             concurrency=request.concurrency,
+            interrupted=lambda: say(STOPPING, json_to),
             **options,
         )
 
@@ -184,7 +188,13 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
         json_to,
     )
     stopped = [f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()]
-    ends = (*missing_by_juror(result), *stopped, *spending_notes(result), *advice(result))
+    ends = (
+        *missing_by_juror(result),
+        *stopped,
+        *answer_notes(result),
+        *spending_notes(result),
+        *advice(result),
+    )
     for line in (*token_notes(result), *ends):
         say(line, json_to)
 
@@ -235,6 +245,9 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         say("no verdict is missing of what jurors were asked for", json_to)
     for line in planted_words(planted):
         say(line, json_to)
+    others = other_models(engine)
+    for juror, models in others.items():
+        say(f"{juror}: {other_model_words(models)}", json_to)
     _say_spent(spent, open_, json_to)
     costs = token_costs_by_juror(engine)
     for line in token_cost_lines(costs):
@@ -250,6 +263,7 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
             for juror, counts in totals.items()
         ],
         "tokens": {juror: cost.to_json() for juror, cost in costs.items()},
+        "other_models": others,
     }
     write_json(body | _money(spent, open_), json_to)
 

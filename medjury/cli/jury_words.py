@@ -43,6 +43,10 @@ BY_STATUS: dict[str, str] = {
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
     Status.TOO_LONG: "the text is longer than the juror's context window: asking again does not help; "
     "take a juror with a larger one",
+    Status.TRUNCATED: "the answers did not end within max_tokens: give a juror that explains at length "
+    'explanation = "none" and another name; a larger max_tokens helps one that reasons',
+    Status.CUT: "the host read a part of the text only, and judged that: start it with a larger context "
+    "(Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: -c) and name it as context_window in the panel",
     Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
     Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
     "ask the provider to loosen it, or take another model",
@@ -61,11 +65,10 @@ ANSWERED = (
     Status.TWO_VERDICTS,
     Status.MISSING_CRITERION,
     Status.OUT_OF_RANGE,
-    Status.TRUNCATED,
 )
 FORM = (
     "the jurors answered, but not in the form asked for: asking again costs as much and is "
-    "unlikely to help. Try a larger max_tokens, another schema, or another model"
+    'unlikely to help. Try another schema, explanation = "none", or another model'
 )
 
 
@@ -229,6 +232,19 @@ def token_notes(result: RunResult) -> Iterator[str]:
         yield f"{verdicts} without a call: the very same prompt was rated before, and asked once"
     if words := token_words(result.tokens):
         yield f"tokens: {words}"
+
+
+def answer_notes(result: RunResult) -> Iterator[str]:
+    """Yield which jurors answered as another model, and whose explanations say nothing."""
+    for juror, models in result.other_models.items():
+        yield f"juror {juror}: {other_model_words(models)}"
+    for juror, number in result.placeholders.items():
+        yield f"juror {juror}: {counted(number, 'explanation')} that repeat the form and say nothing"
+
+
+def other_model_words(models: Sequence[str]) -> str:
+    """Return that a host answers with another model than it is asked for."""
+    return f"the host answers as {', '.join(models)}, another model than it is asked for"
 
 
 def spending_notes(result: RunResult) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """How commands speak: words and tables to the screen, progress to stderr."""
 
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -150,9 +151,15 @@ class At(Protocol):
         """Move the bar."""
 
 
+MINUTE = 60.0  # seconds
+
+
 @contextmanager
 def progress(task_name: str, total: float | None) -> Iterator[At]:
-    """Show a bar while the block runs if stderr is a terminal; yields what moves it."""
+    """Show a bar while the block runs; yields what moves it.
+
+    Where stderr is no terminal, a line a minute takes its place.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -163,8 +170,14 @@ def progress(task_name: str, total: float | None) -> Iterator[At]:
     nobody_looks = is_quiet() or not progress_console.is_terminal
     with Progress(*columns, console=progress_console, transient=True, disable=nobody_looks) as bar:
         task = bar.add_task(task_name, total=total, words="")
+        written = time.monotonic()
 
         def at(done: float, total: float | None = total, words: str = "") -> None:
+            nonlocal written
             bar.update(task, completed=done, total=total, words=words)
+            if nobody_looks and not is_quiet() and time.monotonic() - written >= MINUTE:
+                written = time.monotonic()
+                of = "" if total is None else f" of {total:g}"
+                progress_console.print(f"{task_name}: {done:g}{of} {words}".rstrip(), markup=False)
 
         yield at
