@@ -56,6 +56,10 @@ def newest(rating: Any) -> ColumnElement[bool]:
 
 
 NEWEST = newest(Rating)
+# What was made on the benchmark's present rubric; a metric has none.
+ON_PRESENT_RUBRIC = (col(Rater.kind) == Kind.METRIC) | (
+    col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
+)
 
 
 def rated(*columns: Any) -> Columns:
@@ -75,9 +79,7 @@ def counting_ratings(*columns: Any) -> Columns:
 
 def every_reading(*columns: Any) -> Columns:
     """Select as `counting_ratings` does, with the readings that settle a difference among them."""
-    on_present_rubric = col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
-    counts = (col(Rater.kind) == Kind.METRIC) | on_present_rubric
-    return rated(*columns).where(counts, NEWEST).order_by(col(Rating.id))
+    return rated(*columns).where(ON_PRESENT_RUBRIC, NEWEST).order_by(col(Rating.id))
 
 
 def response_names(
