@@ -17,9 +17,10 @@ from sqlalchemy import Engine
 from annotate.balance import Deal, Showing, arrange, connect, deal, gaps, improve, level
 from annotate.plan import Assigned, Design, Item, Plan, plan_of
 from data.errors import BadInput
-from data.queries import assigned, benchmarks, design_items, refuse_without_points
+from data.queries import assigned, benchmarks, design_items
 from data.queries.pace import pace_of, work_of_responses
 from data.store.assignments import Slot
+from data.study.cases import refuse_without_points
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -12,10 +12,11 @@ from data.card import Card
 from data.errors import BadPanel, Conflict, Unknown
 from data.importers.rows import JurorRecord
 from data.queries.jury import JurorCard, juror_profiles
-from data.queries.learning import UNLEARNED, Learned, learned_rubric, responses_among
 from data.question import Explanation, RenderedPrompt
 from data.rubric import Rubric
 from data.schema import Status
+from data.study.cases import case_rubrics, refuse_without_points
+from data.study.improving import UNLEARNED, Learned, learned_rubric, responses_among
 from jury.call import Turn
 from jury.panel import Juror, Panel, refuse_form
 
@@ -104,7 +105,7 @@ def pending_jobs(
     """
     for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
-        cases = {case.key: case.rubric for case in queries.case_rubrics(engine, task.name)}
+        cases = {case.key: case.rubric for case in case_rubrics(engine, task.name)}
         cards = _meant(queries.juror_cards(engine, task.name, task.rubric), worklist, learned)
         for key, instance in groupby(cards, key=lambda shown: shown.instance):
             rubric = cases.get(key, task.rubric)
@@ -189,7 +190,7 @@ def benchmarks_to_rate(
                 f"on {benchmark.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
         refuse_form(panel, benchmark.rubric)
-        queries.refuse_without_points(engine, [benchmark])
+        refuse_without_points(engine, [benchmark])
     return chosen
 
 

@@ -23,6 +23,7 @@ from data.queries import CodeOutcome, check_code, people
 from data.queries.record import acts, verify
 from data.schema import Access, Role
 from data.store import Way, add_people, end_access, enter, invite, renew_access
+from data.study import compare, reviews
 
 CONTROLS = Path(navigation.__file__).parent / "screens" / "controls.py"  # of several screens
 ONCE = Way(once=True, days=14)
@@ -279,6 +280,6 @@ def used(path: Path) -> list[object]:
         node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)
     ]
     names = [(node.value.id, node.attr) for node in nodes if isinstance(node.value, ast.Name)]
-    where = {"queries": queries, "store": store}
+    where = {"queries": queries, "store": store, "compare": compare, "reviews": reviews}
     found = [getattr(where[place], name) for place, name in names if place in where]
     return [one for one in found if inspect.isfunction(one)]

@@ -15,11 +15,11 @@ from sqlalchemy import Engine
 from data.card import Reply
 from data.person import OPERATOR
 from data.queries import answers_for, flags, next_task
-from data.queries.adjudication import differences
 from data.queries.record import verify
 from data.schema import Role
 from data.store import Slot, add_people, assign, invite, submit
 from data.store.study import set_setting
+from data.study.adjudication import differences
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe
@@ -64,7 +64,7 @@ def test_a_coordinator_assigns_a_third_reading_and_answers_a_flag(
     boss.get_by_role("button", name="Assign 1 third reading").click()
     done = boss.get_by_text("1 reading assigned, after each clinician's other work.")
     expect(done).to_be_visible(timeout=PATIENCE_MS)
-    [found] = differences(study, 2)
+    [found] = differences(OPERATOR, study, 2)
     assert found.reading == "third"
     wait_settled(boss)
     boss.get_by_label("Answer", exact=True).fill("Ask model-one.")

@@ -13,7 +13,7 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.queries import benchmarks
-from data.queries.frames import ratings_frame
+from data.study.frames import ratings_frame
 
 Texts = set[tuple[str, str, str, str]]
 QUERY = """select i.context, i.reference, r.text, a.model from response r

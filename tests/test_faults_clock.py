@@ -19,12 +19,12 @@ from data.database import reading
 from data.errors import Conflict
 from data.person import OPERATOR
 from data.queries import check_code, rated_codes
-from data.queries.frames import clinician_dates, ratings_frame
-from data.queries.lab import last_run
 from data.queries.record import verify
 from data.schema import Assignment, Event, Rating, now
 from data.store import submit
 from data.store.jury_runs import RunOrder, beat_run, begin_run
+from data.study.frames import clinician_dates, ratings_frame
+from data.study.lab import last_run
 
 FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

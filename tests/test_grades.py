@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.importers.grades import grades_named, grades_of, rubric_of_grades, usable_name
 from data.queries import benchmarks
-from data.queries.frames import ratings_frame
+from data.study.frames import ratings_frame
 
 GRADED = Path(__file__).parent / "fixtures" / "inspect" / "graded_qa.eval"
 

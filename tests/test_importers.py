@@ -13,11 +13,11 @@ from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.queries import benchmarks, juror_cards
-from data.queries.frames import ratings_frame, responses_frame
 from data.queries.record import verify
 from data.rubric import read_rubric
 from data.store import import_ratings, import_responses
 from data.store.ratings import AT_ONCE
+from data.study.frames import ratings_frame, responses_frame
 
 Write = Callable[[str, str], Path]
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"

@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.card import Marked, Reply
-from data.queries.frames import marks_frame, readers
 from data.schema import Assignment, Rater, Response
 from data.store import Slot, assign, invite, submit
+from data.study.frames import marks_frame, readers
 
 TEXT = "Give insulin 10 units at night and call again."
 PEOPLE = ("dr_a", "dr_b")

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, text
 
 from data.importers.medhelm_ratings import plain_name, pseudonym
 from data.queries import benchmarks
-from data.queries.frames import ratings_frame
+from data.study.frames import ratings_frame
 
 RESPONSES = """instance_id,benchmark,context,prompt,model,response
 id1,aci_bench,Any fever? No.,Write the note.,openai/gpt-4o-2024-05-13,No fever.

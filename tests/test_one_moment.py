@@ -10,9 +10,9 @@ from sqlalchemy import Engine, event
 
 from data.database import one_moment, open_study, reading
 from data.importers.rows import Origin, RatingRow
-from data.queries.frames import ratings_frame
 from data.schema import Kind
 from data.store import import_ratings
+from data.study.frames import ratings_frame
 from medjury.services.scores import scores_of
 
 RESPONSES = 60

@@ -48,7 +48,7 @@ from data.points import (
     points_of,
     points_rubric,
 )
-from data.queries import next_task, opened_response
+from data.queries import next_task
 from data.queries.jury import missing_verdicts
 from data.queries.record import verify
 from data.rubric import Rubric, read_rubric
@@ -57,6 +57,7 @@ from data.schema import Kind, Rater, Rating, Response
 from data.store import assign, invite, submit
 from data.store.assignments import Slot
 from data.store.study import set_setting
+from data.study.compare import opened_response
 from medjury.cli.commands import BY_NAME
 
 HEAD = "instance_id,point,weight,kind,critical"
@@ -480,9 +481,9 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
         assert task is not None
         good = {"point_1": answer, "point_2": NOT_MET, "point_3": answer}
         submit(pointed, keys[name], task.card.code, Reply(good))
-    refused = planned_settlement(pointed, "consensus")
+    refused = planned_settlement(OPERATOR, pointed, "consensus")
     assert (refused.places, refused.of_points) == ({}, ("r11",))
-    third = planned_settlement(pointed, "third")
+    third = planned_settlement(OPERATOR, pointed, "third")
     assert (third.places, third.of_points) == ({1: "dr-c"}, ())
     assert settle(OPERATOR, pointed, third) == 1
     task = next_task(pointed, keys["dr-c"]).task

@@ -9,10 +9,10 @@ from sqlmodel import Session, select
 from data.card import Reply
 from data.errors import BadInput, Unknown
 from data.queries import Progress, check_code, next_task, person
-from data.queries.frames import ratings_frame
 from data.record import GENESIS, event_hash
 from data.schema import Event
 from data.store import FormState, Slot, assign, invite, renew, submit
+from data.study.frames import ratings_frame
 
 FULL = Reply({"accuracy": 4, "completeness": 3, "clarity": 5}, comment="fine")
 

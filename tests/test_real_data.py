@@ -23,11 +23,11 @@ from sqlalchemy import Engine
 
 from data.card import Reply
 from data.queries import check_code, pairs
-from data.queries.frames import ratings_frame
 from data.queries.rating_room import next_task
 from data.rubric import read_rubric
 from data.schema import Status
 from data.store import Slot, assign, invite, submit
+from data.study.frames import ratings_frame
 from jury.parse import parse
 from medjury import main
 

@@ -11,7 +11,6 @@ from data import training
 from data.card import Card, Reply
 from data.errors import BadInput, Conflict, Unknown
 from data.queries import design_items, next_task
-from data.queries.frames import responses_frame
 from data.queries.rating_room import (
     Exercise,
     Feedback,
@@ -24,6 +23,7 @@ from data.schema import Drill
 from data.store import submit
 from data.store.study import set_setting
 from data.store.training import answer_drill, leave_outcome, let_through
+from data.study.frames import responses_frame
 
 __all__ = ["made", "put", "study"]
 

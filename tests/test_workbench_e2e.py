@@ -15,10 +15,9 @@ from sqlalchemy import Engine
 from annotate.screens import workbench_response
 from data.card import Marked, Reply
 from data.person import OPERATOR
-from data.queries import opened_response
-from data.queries.workbench import Chosen, compared
 from data.schema import Role
 from data.store import add_people, submit
+from data.study.compare import Chosen, compared, opened_response
 from jury.panel import Panel
 from jury.run import run_panel
 from jury.session import Patience

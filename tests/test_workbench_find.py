@@ -15,16 +15,20 @@ from data.card import Reply
 from data.errors import NotAllowed
 from data.person import OPERATOR, Person
 from data.queries import next_task
-from data.queries.workbench import Chosen, Compared, Side, compared, workbench_clinicians
-from data.queries.workbench_find import (
-    UnsafeAt,
-    missed_unsafe,
-    responses_with,
-    snippets,
-)
 from data.schema import Response, Role
 from data.store import Slot, assign, invite, submit
 from data.store.masks import MaskedText, mask_responses
+from data.study.compare import (
+    Chosen,
+    Compared,
+    Side,
+    UnsafeAt,
+    compared,
+    missed_unsafe,
+    responses_with,
+    snippets,
+    workbench_clinicians,
+)
 from medjury.services.confusion import cell_of, confusion
 from medjury.services.scores import scores_of
 

@@ -10,11 +10,9 @@ from sqlalchemy import Engine
 
 from data.database import open_study
 from data.person import OPERATOR
-from data.queries import workbench
-from data.queries.study import version
-from data.queries.workbench import Chosen, compared
 from data.rubric import read_rubric
 from data.store.steering import keep_version
+from data.study.compare import Chosen, compared
 
 JURORS = ("gpt", "llama")
 CHOSEN = (
@@ -58,9 +56,8 @@ WRITES: dict[str, Write] = {
 
 @pytest.mark.parametrize("write", WRITES)
 def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(
-    engine: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+    engine: Engine, run: Run, tmp_path: Path, write: str
 ) -> None:
-    monkeypatch.setattr(workbench, "LOOK_BACK", 2)  # so that not all of this small study is read
     rated(run, tmp_path, JURORS, n=9)
     before = [compared(OPERATOR, engine, chosen) for chosen in CHOSEN]
 
@@ -71,21 +68,6 @@ def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(
         assert compared(OPERATOR, engine, chosen) == compared(OPERATOR, fresh, chosen), chosen
     assert all(before)
     fresh.dispose()
-
-
-def test_only_what_was_rated_since_is_read(
-    engine: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workbench, "LOOK_BACK", 0)
-    rated(run, tmp_path, JURORS, n=9)
-    rows = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
-    at = version(engine)
-
-    assert run("rate", "ratings", scored(tmp_path, "clinician", "dr-a", "r1"))[0] == 0
-
-    assert version(engine) != at
-    after = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
-    assert [name for name, row in after.items() if row is not rows[name]] == ["r1"]
 
 
 @pytest.mark.parametrize("chosen", CHOSEN)

@@ -13,6 +13,8 @@ from annotate.results import AgreementQuestion
 from calibration.values import AnalysisOptions, Method, MonitoringOptions, PeriodLength
 from data import queries
 from data.person import Person
+from data.study.adjudication import has_adjudications
+from data.study.lab import own_panels
 from jury.panel import read_panel
 from medjury.services.models import ModelsRequest
 
@@ -50,7 +52,7 @@ class Jury:
 
 def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
     """Ask for benchmark, jury, criterion, method, references, and the reading where there are two."""
-    settled = queries.has_adjudications(person, engine)
+    settled = has_adjudications(person, engine)
     places = st.container(key="controls").columns(
         (3, 3, 3, 2, 2, 2) if settled else (3, 3, 3, 2, 2)
     )
@@ -158,7 +160,7 @@ def chosen(
 def panels_heard(engine: Engine, person: Person) -> dict[str, Jury]:
     """Return the panels, the study's own and those that ship, of which every juror was heard."""
     jurors_heard = {*queries.jurors_with_ratings(person, engine)}
-    places = jury_panels.places(queries.own_panels(person, engine))
+    places = jury_panels.places(own_panels(person, engine))
     read = {name: (source, read_panel(source)) for name, source in places.items()}
     panels = {name: (source, panel.juror) for name, (source, panel) in read.items()}
     return {

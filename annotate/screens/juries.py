@@ -26,6 +26,7 @@ from data.person import Person
 from data.queries.jury import juror_profiles
 from data.schema import Composition
 from data.store.jury_runs import keep_panel
+from data.study.lab import own_panels
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
 RANK, COMPARE = "annotate.analyses:jury_ranking", "annotate.analyses:jury_comparison"
@@ -125,7 +126,7 @@ def _meanings() -> str:
 def _use(engine: Engine, person: Person, jurors: Sequence[str]) -> None:
     """Offer to make the recommended jury a panel of the study, and lead to it in the lab."""
     if st.button("Make a panel of this jury", key="use-jury"):
-        texts = queries.own_panels(person, engine) | jury_panels.shipped_texts()
+        texts = own_panels(person, engine) | jury_panels.shipped_texts()
         with frame.refusals():
             profiles = juror_profiles(engine, jurors)
             name, text = jury_panels.panel_of(jurors, profiles, texts)

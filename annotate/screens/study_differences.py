@@ -3,16 +3,16 @@
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.adjudicate import Settlement, answer, planned_settlement, settle
+from annotate.adjudicate import Settlement, answer, found_differences, planned_settlement, settle
 from annotate.screens import frame
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from data import queries
 from data.card import Settling
 from data.person import Person
-from data.queries import Disagreement, Flagged
-from data.queries.adjudication import differences_of
+from data.queries import Flagged
 from data.queries.study import settings
 from data.schema import Role
+from data.study.adjudication import Disagreement
 
 ABOUT = (
     "Responses on which two clinicians are at least {points:g} points apart on a criterion. A "
@@ -50,7 +50,7 @@ def _show_differences(engine: Engine, person: Person) -> None:
     if not chosen.adjudicates:
         st.html(paragraph(OFF.replace("`", "")))
         return
-    differences = differences_of(person, engine, chosen.adjudicate_from)
+    differences = found_differences(person, engine)
     st.html(paragraph(ABOUT.format(points=chosen.adjudicate_from)))
     if not differences:
         st.html(paragraph("No two clinicians differ by that much."))
@@ -89,7 +89,7 @@ def state(difference: Disagreement) -> str:
 def _assign(engine: Engine, person: Person, by: Settling) -> None:
     """Show who would settle what is ready, in counts, and give it out when asked."""
     with frame.refusals():
-        plan = planned_settlement(engine, by)
+        plan = planned_settlement(person, engine, by)
         st.html("".join(_planned(plan)))
         number = len(plan.places)
         label = f"Assign {number} {NAMES[by]}{'s' if number != 1 and by == 'third' else ''}"

@@ -16,9 +16,9 @@ from calibration.notes import counted
 from data import queries
 from data.csv_files import cells, csv_bytes
 from data.person import Person, only
-from data.queries.reviews import REVIEWS, standing_reviews
 from data.schema import Role, now
 from data.store.moving import BackedUp
+from data.study.reviews import REVIEWS, standing_reviews
 
 RESPONSES = {
     "instance_id": "visit-1",

@@ -17,10 +17,10 @@ from data.importers.rows import Origin
 from data.importers.table import TableFile
 from data.person import Person
 from data.points import points_of, points_rubric
-from data.queries.cases import CaseRubric, bare_of, cases_of
 from data.rubric import Rubric
 from data.schema import Role
 from data.store.points import PointsAdded, bring_points
+from data.study.cases import CaseRubric, bare_of, cases_of
 
 ABOUT = (
     "A benchmark can be rated by points of the case instead of scales: each instance has a list of what a "

@@ -1,19 +1,9 @@
 """The only package that reads a study's database. What serves raters never reads Authorship."""
 
 from data.person import Person
-from data.queries.adjudication import (
-    Disagreement,
-    OtherReading,
-    differences_of,
-    has_adjudications,
-    other_readings,
-)
-from data.queries.cases import case_rubrics as case_rubrics
-from data.queries.cases import refuse_without_points as refuse_without_points
 from data.queries.descriptions import Consent, DescriptionVersion, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
-from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
 from data.queries.ledger import juries_tried, withdrawn_reports
 from data.queries.people import (
     CodeCheck,
@@ -80,4 +70,3 @@ from data.queries.validation import (
     study_rubrics,
     validations,
 )
-from data.queries.workbench import compared, workbench_jurors

@@ -11,7 +11,6 @@ from data.errors import BadInput, Conflict, Unknown
 from data.importers.points import PointRow
 from data.person import Person, only
 from data.points import case_rubric
-from data.queries.cases import newest_points
 from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
@@ -25,6 +24,7 @@ from data.schema import (
     RubricText,
 )
 from data.store.rubrics import keep_rubric, move_to_rubric
+from data.study.cases import newest_points
 
 IMPORTED = "points imported"
 

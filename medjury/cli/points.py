@@ -11,9 +11,9 @@ from data.importers.points import PointFile
 from data.importers.table import TableFile
 from data.person import OPERATOR
 from data.points import points_of, points_rubric
-from data.queries import benchmarks, case_rubrics
-from data.queries.cases import CaseRubric, without_points
+from data.queries import benchmarks
 from data.store.points import add_points
+from data.study.cases import CaseRubric, case_rubrics, without_points
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     BenchmarkOption,

@@ -35,8 +35,8 @@ from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
 from data.queries.families import evidence
-from data.queries.frames import adjudicated_frame
 from data.queries.validation import ADJUDICATED
+from data.study.frames import adjudicated_frame
 from medjury.services.ledger import Looked
 from medjury.services.record import protocol_json, protocol_of, steered
 from medjury.services.scores import (

@@ -26,11 +26,11 @@ from data.queries import benchmarks, readings_by_response
 from data.queries.costs import call_dates, spending
 from data.queries.descriptions import description_versions
 from data.queries.jury import by_juror, juror_profiles, missing_verdicts
-from data.queries.learning import improvements
 from data.queries.record import acts, locked_since, present_head
 from data.queries.study import Facts, facts
 from data.record import UNBLINDED
 from data.schema import now
+from data.study.improving import improvements
 from medjury.services.improvement import Outcome
 from medjury.services.methods import methods_section, readings_of, unread
 from medjury.services.record import protocol_of

@@ -14,12 +14,12 @@ from calibration.decision import DecisionKind
 from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
-from data.queries.frames import ratings_frame
-from data.queries.learning import stored_rubric
 from data.queries.ledger import compositions_tried, fingerprint
 from data.queries.record import verify as verify_record
 from data.queries.validation import RubricUse, Seat, caveats, rubric_use, validation_evidence
 from data.rubric import Rubric
+from data.study.frames import ratings_frame
+from data.study.improving import stored_rubric
 from jury.exports.bundle import digest, reasons
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked

@@ -10,15 +10,15 @@ from calibration.notes import counted
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.queries import benchmarks, simulated_raters
-from data.queries.frames import (
+from data.queries.jury import missing_verdicts
+from data.queries.references import References, references
+from data.study.frames import (
     assigned_benchmarks,
     ratings_frame,
     responses_frame,
     specialties,
     subgroups,
 )
-from data.queries.jury import missing_verdicts
-from data.queries.references import References, references
 
 if TYPE_CHECKING:
     import pandas as pd

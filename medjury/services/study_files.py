@@ -18,11 +18,12 @@ from data.csv_files import FOR_SPREADSHEETS, cells, write_csv
 from data.errors import BadFile, Conflict
 from data.files import whole_file
 from data.importers.package import MANIFEST, PARTS, columns, part
+from data.person import OPERATOR
 from data.queries import export as rows_of
 from data.queries.descriptions import CONSENTS, DESCRIPTIONS, consent_rows, described_rows
 from data.queries.export import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
-from data.queries.reviews import REVIEWS, review_rows
+from data.study.reviews import REVIEWS, standing_reviews
 
 AUTHORS = ("response_id", "model")
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the same study gives the same package
@@ -57,7 +58,7 @@ def _for_analysis(engine: Engine) -> list[File]:
         "readings.csv": (rows_of.READINGS, rows_of.reading_rows(engine)),
         "spans.csv": (rows_of.SPANS, rows_of.span_rows(engine)),
         "submissions.csv": (rows_of.SUBMISSIONS, rows_of.submission_rows(engine)),
-        "reviews.csv": (REVIEWS, review_rows(engine)),
+        "reviews.csv": (REVIEWS, standing_reviews(OPERATOR, engine)),
         "events.csv": (rows_of.EVENTS, rows_of.event_rows(engine)),
         "descriptions.csv": (DESCRIPTIONS, described_rows(engine)),
         "consents.csv": (CONSENTS, consent_rows(engine)),

@@ -60,22 +60,22 @@ from data.store import (
 from data.store.access import pseudonym_key, signing_key
 from data.store.batches import prepare
 from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
-from data.store.improvements import (
-    begin_improvement,
-    end_improvement,
-    keep_learned,
-    open_test,
-)
 from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
 from data.store.ledger import Evaluation, freeze, record_evaluations
 from data.store.masks import MaskedText, mask_responses
 from data.store.people import set_email, set_specialty
 from data.store.points import add_points
 from data.store.responses import TaxonomyPlace
-from data.store.reviews import change_tags, keep_note
 from data.store.steering import set_place
 from data.store.study import lock, reopen, set_protocol, set_setting
 from data.store.training import answer_drill, import_experts, let_through
+from data.study.improving import (
+    begin_improvement,
+    end_improvement,
+    keep_learned,
+    open_test,
+)
+from data.study.reviews import change_tags, keep_note
 from kit.study_place import StudyIn
 
 RUBRIC = read_rubric("generic")

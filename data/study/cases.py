@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from data.card import FIRST
 from data.database import reading
 from data.errors import BadInput
 from data.person import asking
-from data.queries.base import FOR_STUDY, NEWEST, columns_of, rated
+from data.queries.base import columns_of
 from data.queries.study import BenchmarkView
 from data.rubric import Rubric
 from data.safe_text import short
@@ -19,14 +18,12 @@ from data.schema import (
     RATED_ON,
     Benchmark,
     Instance,
-    Kind,
     PointSet,
-    Rater,
-    Rating,
     Response,
     Role,
     RubricText,
 )
+from data.study.readings import On, Reading, readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,46 +82,28 @@ def newest_points(session: Session, instance: int) -> PointSet | None:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenAnswer:
-    """One rater's answer to a point of a response; `criterion` is the point's name in `rubric`."""
+class GivenAnswers:
+    """What one rater answered to the points of a case, `said.scores`; `instance` is a primary key."""
 
-    response: int
+    said: Reading
     instance: int
     instance_id: str
-    rater: str
-    is_juror: bool
-    criterion: str
-    answer: float
-    evidence: str
     rubric: Rubric
 
 
-def given_answers(engine: Engine, benchmark: str) -> list[GivenAnswer]:
-    """Return the answers to points that count, of first readings and first replicates, in order of storing."""
-    own = (
-        *(Rating.response, Instance.id, Instance.instance_id, Rater.handle, Rater.kind),
-        *(Rating.criterion, Rating.score, Rating.comment, Rating.rubric_sha256),
-    )
-    on_points = select(PointSet.rubric_sha256).where(
-        PointSet.benchmark_rubric == Benchmark.rubric_sha256
-    )
-    query = (
-        rated(*own)
-        .where(Instance.benchmark == benchmark, col(Rating.rubric_sha256).in_(on_points))
-        .where(NEWEST, FOR_STUDY, Rating.pass_ == FIRST, Rating.replicate == 0)
-        .order_by(col(Rating.id))
-    )
+def given_answers(engine: Engine, benchmark: str) -> list[GivenAnswers]:
+    """Return the answers to points that count, of first readings and first verdicts, the oldest first."""
+    of_response = columns_of(Response.id, Instance.id, Instance.instance_id).select_from(Response)
+    of_response = of_response.join(Instance).where(Instance.benchmark == benchmark)
     with reading(engine) as session:
-        rows = session.execute(query).all()
-        bodies = select(RubricText.sha256, RubricText.body).where(
-            col(RubricText.sha256).in_({row[-1] for row in rows})
-        )
-        rubrics = {sha: Rubric.from_json(body) for sha, body in session.exec(bodies)}
+        instances = {key: (own, name) for key, own, name in session.execute(of_response)}
+        said = readings(session, benchmarks=[benchmark], rubric=On.POINTS, first=True)
+        bodies = select(RubricText).where(col(RubricText.sha256).in_({one.rubric for one in said}))
+        rubrics = {row.sha256: Rubric.from_json(row.body) for row in session.exec(bodies)}
     return [
-        GivenAnswer(
-            response, key, name, rater, kind == Kind.JUROR, point, score, said, rubrics[sha]
-        )
-        for response, key, name, rater, kind, point, score, said, sha in rows
+        GivenAnswers(one, *instances[one.response], rubrics[one.rubric or ""])
+        for one in said
+        if not one.replicate
     ]
 
 
