@@ -11,18 +11,11 @@ from annotate.blind import find_self_naming, mask
 from data.card import Reply, Settling
 from data.errors import BadInput
 from data.person import Person
-from data.queries.authors import author_names
-from data.queries.study import benchmarks, settings
-from data.queries.text_search import names_to_mask
-from data.store.assignments import give_adjudication
-from data.store.flags import answer_flag_as
-from data.study.adjudication import (
-    Disagreement,
-    comments_on,
-    differences,
-    other_readings,
-    pool,
-)
+from data.study.adjudication import Disagreement, comments_on, differences, other_readings, pool
+from data.study.assignments import answer_flag_as, give_adjudication
+from data.study.authors import author_names
+from data.study.masks import names_to_mask
+from data.study.standing import benchmarks, settings
 
 OFF = (
     "differences are not settled in this study: set how many points apart clinicians must be, such "

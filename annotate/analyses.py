@@ -46,8 +46,8 @@ from calibration.tables.spec import Table, laid_out
 from calibration.values import NAN, MonitoringOptions
 from data.errors import BadInput, NotAllowed, Unrated
 from data.person import is_blind
-from data.queries.authors import author_names
-from data.queries.study import version
+from data.study.authors import author_names
+from data.study.standing import version
 from medjury.services import models
 from medjury.services.calibrate import Tick
 from medjury.services.juries import (

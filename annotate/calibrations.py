@@ -18,7 +18,7 @@ from calibration.notes import Figures, Kind, Note, filled, note
 from calibration.tables.numbers import TERMINAL, icc_interval
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, TooFew
-from data.queries.study import version
+from data.study.standing import version
 from medjury.services.calibrate import Calibration, CalibrationQuestion, Tick, calibrate, more
 from medjury.services.record import protocol_of
 

@@ -32,8 +32,8 @@ from calibration.tables.planning import (
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 from data.csv_files import csv_bytes
-from data.queries import benchmarks
 from data.store.moving import BackedUp, back_up
+from data.study.standing import benchmarks
 from medjury.services.calibrate import Tick
 from medjury.services.errors import ErrorsQuestion, study_errors
 from medjury.services.errors import csv_of as csv_of_examples

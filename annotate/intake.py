@@ -4,11 +4,10 @@ from sqlalchemy import Engine
 
 from annotate.blind import mask
 from data.person import Person
-from data.queries.text_search import names_to_mask, unsearched_texts
 from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as
-from data.store.masks import MaskedText
-from data.store.steering import mask_found
+from data.study.masks import MaskedText, names_to_mask, unsearched_texts
+from data.study.steering import mask_found
 
 GENERIC = "generic"
 

@@ -29,7 +29,7 @@ from data.database import open_study
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
 from data.schema import Role
-from data.store.jury_runs import RunOrder, beat_run, begin_run, end_run
+from data.study.runs import RunOrder, beat_run, begin_run, end_run
 from medjury import own_packages
 
 BEAT_SECONDS = 1.0

@@ -18,7 +18,7 @@ from annotate.sessions import session_of_page
 from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.database import open_study
 from data.errors import MedjuryError, NoStudy
-from data.queries import Person
+from data.person import Person
 from data.schema import Role
 
 UNREACHABLE = (

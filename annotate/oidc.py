@@ -19,10 +19,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from annotate.sessions import HOSPITAL_COOKIE, cookie_of, give_cookie
-from data import queries
 from data.errors import BadFile, BadInput
-from data.queries import Person
-from data.store.access import Entered, enter_by_email
+from data.person import Person
+from data.study import people
+from data.study.access import Entered, enter_by_email
 
 WAY_BACK = "/oauth2callback"
 FRESH_SECONDS = 600
@@ -169,7 +169,7 @@ def person_of(engine: Engine, claims: Mapping[str, Any]) -> Person | str:
     email = claims.get("email")
     if claims.get("email_verified") is not True or not isinstance(email, str):
         return UNVERIFIED
-    return queries.person_by_email(engine, email) or UNKNOWN
+    return people.person_by_email(engine, email) or UNKNOWN
 
 
 def enter(engine: Engine, claims: Mapping[str, Any]) -> Entered | str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from annotate.balance import GAP, Showing, adjacent, groups
 from data.pace import Pace, PaceSource, Work
-from data.store.assignments import Slot
+from data.study.assignments import Slot
 
 ASSUMED_ICC = (
     0.45  # about what clinicians of published studies reach; an assumption, not a forecast

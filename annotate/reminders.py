@@ -16,12 +16,10 @@ from data.errors import BadInput
 from data.files import NotToml, read_toml
 from data.pace import Pace, PaceSource, Work, measured
 from data.person import Person
-from data.queries import Workload, people, workloads
-from data.queries.pace import words_left_of
-from data.queries.people import last_reminded
-from data.queries.study import settings
 from data.schema import Role
-from data.store.people import reminded
+from data.study.assignments import words_left_of
+from data.study.people import Workload, last_reminded, people, reminded, workloads
+from data.study.standing import settings
 
 FILE, PREFIX = "MEDJURY_SMTP", "MEDJURY_SMTP_"
 PASSWORD = "MEDJURY_SMTP_PASSWORD"  # noqa: S105 # of the variable

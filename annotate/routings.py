@@ -28,7 +28,7 @@ from calibration.routing import (
 from calibration.tables.numbers import PAGE
 from data.csv_files import csv_bytes, frame_cells
 from data.errors import Conflict
-from data.queries.ledger import fingerprint
+from data.study.ledger import fingerprint
 from medjury.services.routing import (
     changed_since,
     csv_of,

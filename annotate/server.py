@@ -21,7 +21,7 @@ from annotate.navigation import serve_study
 from annotate.rating import requests
 from data.database import close_studies
 from data.errors import BadInput
-from data.queries import has_coordinator
+from data.study.people import has_coordinator
 
 HERE = Path(__file__).parent
 SECRETS = Path(".streamlit/secrets.toml")

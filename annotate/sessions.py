@@ -16,11 +16,11 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from data import queries
-from data.queries import Person
-from data.queries.people import SessionState
+from data.person import Person
 from data.schema import now
-from data.store.access import leave, signing_key
+from data.study import people
+from data.study.access import leave, signing_key
+from data.study.people import SessionState
 
 MAX_AGE_SECONDS = 12 * 3600
 MAX_AGE = timedelta(seconds=MAX_AGE_SECONDS)
@@ -87,7 +87,7 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     # First: what a page asks while the study cannot be reached is use of the session too.
     if not sightings.alive(session[1]):
         return None
-    sighting = queries.session_state(engine, session[0], sightings.heard.get(engine, 0))
+    sighting = people.session_state(engine, session[0], sightings.heard.get(engine, 0))
     sightings.hear(engine, sighting)
     return sighting.person if sightings.alive(session[1]) else None
 

@@ -29,12 +29,12 @@ from annotate.sessions import (
     session_token,
     take_cookie,
 )
-from data import queries, store
 from data.errors import MedjuryError, NotAllowed
 from data.person import Person
-from data.queries import CodeCheck, CodeOutcome
 from data.schema import Role
-from data.store import Entered
+from data.study import access, people
+from data.study.access import Entered
+from data.study.people import CodeCheck, CodeOutcome
 
 LONGEST_BODY = 2048
 LONGEST_FIELD = 512
@@ -140,10 +140,10 @@ class Desk:
         wait who have a code.
         """
         guesser = await run_in_threadpool(self._guesser, request)
-        opening = queries.opening_of(code)
+        opening = people.opening_of(code)
         if not self.throttle.allows(guesser):
             return self._form(SLOWER, 429)
-        if not await run_in_threadpool(queries.is_opening, self.engine, opening):
+        if not await run_in_threadpool(people.is_opening, self.engine, opening):
             takes = self.throttle.takes(guesser)
             return self._form(WRONG, 401) if takes else self._form(SLOWER, 429)
         is_known_device = guesser.startswith(KNOWN_DEVICE)
@@ -166,7 +166,7 @@ class Desk:
             return None
         for guesser in guessers:
             self.throttle.takes(guesser)
-        checked = await run_in_threadpool(queries.check_code, self.engine, code)
+        checked = await run_in_threadpool(people.check_code, self.engine, code)
         for guesser in guessers if checked.person else ():
             self.throttle.succeeded(guesser)
         return checked
@@ -207,7 +207,7 @@ class Desk:
     def _enter(self, person: Person) -> Entered | None:
         """Record a sign-in; None if somebody else used the way in a moment before."""
         try:
-            return store.enter(self.engine, person)
+            return access.enter(self.engine, person)
         except NotAllowed:
             return None
 

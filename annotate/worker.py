@@ -31,8 +31,8 @@ from sqlalchemy import Engine
 from annotate.worker_process import SHARE
 from data.errors import MedjuryError
 from data.person import Person, only
-from data.queries.study import version
 from data.schema import Role
+from data.study.standing import version
 from medjury import own_packages
 
 Lane = Literal["figures", "details", "drawings", "probes"]

@@ -589,7 +589,7 @@ def decide(rows: Sequence[ModelRow], differences: Sequence[DifferenceRow]) -> De
     in_order = [to[row.model] for row in ranked[1:] if row.model in to]
     not_ahead = [row for row in in_order if row.second in leader.not_told_apart]
     deciding = next(iter(not_ahead or in_order), None)
-    kind, reasons, todo = _conclusion(ranked, deciding, doubt)
+    kind, reasons, todo = _conclusion(ranked, deciding, _doubt(ranked))
     compared = note(
         "models_compared",
         "{models:model} on {benchmarks:benchmark}, {responses:response} " + COMPARED_BY[by],

@@ -2,7 +2,7 @@
 
 Every read and act that is not for everybody is checked here. While a study is blind, nothing that
 depends on who wrote a response is shown. Authors are read in two modules alone,
-`data/queries/authors.py` and `data/store/authors.py`, and both ask `is_blind`; docs/blinding.md says
+`data/study/authors.py`, which asks `is_blind`; docs/blinding.md says
 what that means for each command and screen.
 """
 

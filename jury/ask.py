@@ -15,13 +15,14 @@ from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
 
-from data.queries.jury import (
+from data.schema import Attempt, Status
+from data.study.calls import (
+    Entry,
+    Step,
     StoredVerdict,
     responses_with_equal_texts,
     verdict_of_same_prompt,
 )
-from data.schema import Attempt, Status
-from data.store.calls import Entry, Step
 from jury.asking import NO_TEXT, retry_question
 from jury.call import Answer, Call
 from jury.conversation import Conversation, Writer, hash_request, not_asked_columns

@@ -5,9 +5,9 @@ import asyncio
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.queries.costs import study_spending
 from data.schema import now
-from data.store.calls import CarriedOver, carry_over
+from data.study.calls import CarriedOver, carry_over
+from data.study.costs import study_spending
 from jury.cost import refuse_unpriced
 from jury.panel import Panel
 

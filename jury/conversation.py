@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Engine
 
 from data.schema import Status, now
-from data.store.calls import Intended, Step, record_steps
+from data.study.calls import Intended, Step, record_steps
 from jury.asking import with_retry
 from jury.call import Answer, Call, Turn
 from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written

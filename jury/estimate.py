@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
-from data.queries.jury import response_ids
-from data.queries.study import BenchmarkView
 from data.schema import now
-from data.store.calls import known_jurors
+from data.study.calls import known_jurors, response_ids
+from data.study.standing import BenchmarkView
 from jury.cost import JurorEstimate
 from jury.panel import Juror, Panel
 from jury.window import prompt_size, window_use

@@ -11,10 +11,10 @@ from datetime import date
 from typing import Any
 
 from data.card import Card
-from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
+from data.study.calls import without_texts
 from jury.admission import admit, api_keys
 from jury.asking import first_question, retry_question, with_retry
 from jury.call import Answer, Call, Form, Provider

@@ -23,7 +23,7 @@ from data.rubric import Criterion, Rubric, first_complaint
 from data.rubrics.injection import disarm
 from data.safe_text import one_line
 from data.schema import Proposal, Status, now
-from data.store.calls import Step
+from data.study.calls import Step
 from jury.admission import admit, api_keys
 from jury.answer_text import objects
 from jury.budget import Budget

@@ -18,11 +18,11 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.queries.references import ReferenceCard, answered_references, reference_cards
 from data.rubric import PLACEHOLDER
 from data.rubrics.injection import disarm
 from data.schema import ReferenceCheck, Status, now
-from data.store.calls import Step, known_jurors
+from data.study.calls import Step, known_jurors
+from data.study.references import ReferenceCard, answered_references, reference_cards
 from jury.admission import admit, api_keys
 from jury.answer_text import objects
 from jury.budget import Budget

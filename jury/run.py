@@ -23,9 +23,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from data.database import database_errors, shown
 from data.errors import BadInput, Conflict
-from data.queries.study import BenchmarkView
 from data.schema import Status, now
-from data.store.calls import add_jurors
+from data.study.calls import add_jurors
+from data.study.standing import BenchmarkView
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, ask
 from jury.budget import Budget

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.calls import TokenCosts
-from data.queries.costs import StudySpending, study_spending
 from data.schema import Status
+from data.study.costs import StudySpending, study_spending
 from jury.budget import Budget
 from jury.call import Usage
 from jury.cost import Price

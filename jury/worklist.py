@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data import queries
 from data.card import Card
 from data.errors import BadPanel, Conflict, Unknown
 from data.importers.rows import JurorRecord
-from data.queries.jury import JurorCard, juror_profiles
 from data.question import Explanation, RenderedPrompt
 from data.rubric import Rubric
 from data.schema import Status
-from data.study.cases import case_rubrics, refuse_without_points
+from data.study import calls, standing
+from data.study import cases as study_cases
+from data.study.calls import JurorCard, juror_profiles
 from data.study.improving import UNLEARNED, Learned, learned_rubric, responses_among
 from jury.call import Turn
 from jury.panel import Juror, Panel, refuse_form
@@ -68,7 +68,7 @@ class Worklist:
     `only`: the responses that are meant, primary keys; None for all.
     """
 
-    tasks: tuple[queries.BenchmarkView, ...]
+    tasks: tuple[standing.BenchmarkView, ...]
     replicates: int
     only: frozenset[int] | None = None
 
@@ -104,9 +104,9 @@ def pending_jobs(
     that the juror's rubric was learned from are left out.
     """
     for task in worklist.tasks:
-        done = queries.complete_ratings(engine, rater, task.rubric)
-        cases = {case.key: case.rubric for case in case_rubrics(engine, task.name)}
-        cards = _meant(queries.juror_cards(engine, task.name, task.rubric), worklist, learned)
+        done = calls.complete_ratings(engine, rater, task.rubric)
+        cases = {case.key: case.rubric for case in study_cases.case_rubrics(engine, task.name)}
+        cards = _meant(calls.juror_cards(engine, task.name, task.rubric), worklist, learned)
         for key, instance in groupby(cards, key=lambda shown: shown.instance):
             rubric = cases.get(key, task.rubric)
             pending = _pending(instance, rubric, range(worklist.replicates), done, rated)
@@ -169,7 +169,7 @@ def _pending(
 
 def benchmarks_to_rate(
     engine: Engine, panel: Panel, names: Sequence[str] | None
-) -> tuple[queries.BenchmarkView, ...]:
+) -> tuple[standing.BenchmarkView, ...]:
     """Return the benchmarks to rate, all or those named.
 
     Raises
@@ -190,13 +190,13 @@ def benchmarks_to_rate(
                 f"on {benchmark.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
         refuse_form(panel, benchmark.rubric)
-        refuse_without_points(engine, [benchmark])
+        study_cases.refuse_without_points(engine, [benchmark])
     return chosen
 
 
-def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[queries.BenchmarkView]:
+def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[standing.BenchmarkView]:
     """Return all benchmarks of the study; raise Unknown if one of `names` is not among them."""
-    benchmarks = queries.benchmarks(engine)
+    benchmarks = standing.benchmarks(engine)
     for name in names or ():
         if name not in [benchmark.name for benchmark in benchmarks]:
             existing = ", ".join(benchmark.name for benchmark in benchmarks) or "none"

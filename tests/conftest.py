@@ -74,7 +74,7 @@ def cheap_hashes() -> Iterator[None]:
     """Hash codes at once: a fifth of a second each is for those who guess. Commands of their own do not."""
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
-        for place in ("data.store.access", "data.queries.people"):
+        for place in ("data.study.access", "data.study.people"):
             patch.setattr(import_module(place), "PasswordHasher", cheap)
         yield
 

@@ -5,6 +5,7 @@ import inspect
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,23 @@ from sqlalchemy import Engine
 from annotate import navigation, sessions
 from annotate.sessions import IDLE_SECONDS, Sightings
 from annotate.signin import FAILURES, GUESSERS_KEPT, Throttle, network
-from data import queries, store
 from data.database import open_study
 from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries import CodeOutcome, check_code, people
-from data.queries.record import acts, verify
 from data.schema import Access, Role
-from data.store import Way, add_people, end_access, enter, invite, renew_access
-from data.study import compare, reviews
+from data.study import access
+from data.study import people as study_people
+from data.study.access import Way, enter
+from data.study.people import (
+    CodeOutcome,
+    add_people,
+    check_code,
+    end_access,
+    invite,
+    people,
+    renew_access,
+)
+from data.study.verify import acts, verify
 
 CONTROLS = Path(navigation.__file__).parent / "screens" / "controls.py"  # of several screens
 ONCE = Way(once=True, days=14)
@@ -233,7 +242,7 @@ def test_what_cannot_be_added_is_refused_and_nobody_is(engine: Engine) -> None:
     with pytest.raises(Unknown):
         renew_access(OPERATOR, engine, "nobody")
     assert [one.name for one in people(OPERATOR, engine)] == ["boss"]
-    boss = queries.person_by_email(engine, "BOSS@ward.example")
+    boss = study_people.person_by_email(engine, "BOSS@ward.example")
     assert boss is not None
     with pytest.raises(BadInput, match="cannot shut yourself out"):
         end_access(boss, engine, "boss")
@@ -242,8 +251,8 @@ def test_what_cannot_be_added_is_refused_and_nobody_is(engine: Engine) -> None:
 def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine: Engine) -> None:
     link = added(engine, "dr-secretname", ONCE)
     person = enter(engine, entered(engine, link)).person
-    store.leave(engine, person, "1")
-    store.enter_by_email(engine, person)
+    access.leave(engine, person, "1")
+    access.enter_by_email(engine, person)
     end_access(OPERATOR, engine, "dr-secretname")
     renew_access(OPERATOR, engine, "dr-secretname")
     kinds = ["person added", "code issued", "signed in", "signed out", "person shut out"]
@@ -275,11 +284,19 @@ def test_a_screen_that_is_not_a_clinicians_reads_only_what_asks_for_the_role() -
 
 
 def used(path: Path) -> list[object]:
-    """Return every function of queries and store that a file names."""
-    nodes = [
-        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)
+    """Return every function of the study's modules that a file calls by its module."""
+    tree = ast.parse(path.read_text())
+    modules = {
+        name.asname or name.name: import_module(f"{node.module}.{name.name}")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in ("data.study", "data.queries")
+        for name in node.names
+    }
+    found = [
+        getattr(modules[node.value.id], node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in modules
     ]
-    names = [(node.value.id, node.attr) for node in nodes if isinstance(node.value, ast.Name)]
-    where = {"queries": queries, "store": store, "compare": compare, "reviews": reviews}
-    found = [getattr(where[place], name) for place, name in names if place in where]
     return [one for one in found if inspect.isfunction(one)]

@@ -17,10 +17,11 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from annotate.navigation import SCREENS, Screen
-from data.person import OPERATOR
-from data.queries import Person, check_code
+from data.person import OPERATOR, Person
 from data.schema import Role
-from data.store import Slot, add_people, assign, enter, renew_access
+from data.study.access import enter
+from data.study.assignments import Slot, assign
+from data.study.people import add_people, check_code, renew_access
 
 pytestmark = pytest.mark.e2e
 COORDINATOR = "Coordinator Lindqvist"

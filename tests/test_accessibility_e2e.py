@@ -12,8 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
 from data.description import Description, GuidelinePage
-from data.store import describe
-from data.store.study import lock, set_setting
+from data.study.settings import describe, lock, set_setting
 
 pytestmark = pytest.mark.e2e
 VIEWS = {

@@ -17,15 +17,18 @@ from annotate.assign import DesignRequest, designed
 from data.card import Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
-from data.queries import next_task, readings_by_response, task
-from data.queries.record import verify
-from data.queries.study import facts
 from data.schema import Assignment, Rater, Rating
-from data.store import Slot, assign, assign_adjudication, invite, recuse, submit
-from data.store.study import set_protocol, set_setting
 from data.study.adjudication import differences, other_readings
+from data.study.assignments import Slot, assign, assign_adjudication, recuse
 from data.study.compare import Chosen, compared
 from data.study.frames import adjudicated_frame, clinician_dates, ratings_frame
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task, task
+from data.study.settings import set_protocol, set_setting
+from data.study.standing import facts
+from data.study.steering import readings_by_response
+from data.study.verify import verify
 
 LOW = Reply({"accuracy": 1, "completeness": 3, "clarity": 4}, {"accuracy": "wrong dose"}, "no")
 HIGH = Reply({"accuracy": 4, "completeness": 3, "clarity": 3}, comment="dr_low is too strict")

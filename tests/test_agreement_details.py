@@ -17,7 +17,7 @@ from calibration.reliability import FORMS
 from calibration.tables.jurors import SECTIONS
 from calibration.values import AnalysisOptions
 from data.database import open_study
-from data.queries.ledger import compositions_tried
+from data.study.ledger import compositions_tried
 from medjury import main
 from medjury.services.calibrate import CalibrationQuestion, calibrate, more
 

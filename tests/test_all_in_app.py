@@ -35,14 +35,14 @@ from annotate.screens import study as study_screen
 from annotate.uploads import Upload
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from calibration.values import AnalysisOptions, PlanOptions
-from data import queries
 from data.database import open_study
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries.record import verify
 from data.schema import Role
-from data.store import add_people
-from data.store.jury_runs import keep_panel
+from data.study import steering
+from data.study.people import add_people
+from data.study.runs import keep_panel
+from data.study.verify import verify
 from jury.panel import Panel, panel_toml
 from medjury.services.measuring import METRICS
 from medjury.services.routing import kept_rules
@@ -156,7 +156,7 @@ def test_the_list_of_responses_has_every_id_and_no_author(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     rated(run, tmp_path, n=3)
-    text = study_files.listed(queries.response_names(RESEARCHER, engine)).decode("utf-8-sig")
+    text = study_files.listed(steering.response_names(RESEARCHER, engine)).decode("utf-8-sig")
     assert text.splitlines() == [
         "response_id,benchmark,instance_id",
         *(f"r{n},visits,i{n}" for n in range(3)),

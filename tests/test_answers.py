@@ -13,14 +13,14 @@ from sqlmodel import Session, col, select
 from annotate.rating import answers
 from annotate.rating.answers import LARGEST, Answer, take_in
 from annotate.rating.room import entry
-from data import queries
 from data.card import Reply
 from data.errors import NotAllowed, Stale
-from data.queries import Person
+from data.person import Person
 from data.rubric import low_points
 from data.schema import Assignment, Rating, Span, Submission
-from data.store import FormState, save_draft, submit
-from data.store.study import lock, set_setting
+from data.study import room
+from data.study.ratings import FormState, save_draft, submit
+from data.study.settings import lock, set_setting
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def invited(study: Engine) -> Person:
 
 def stored(engine: Engine, me: Person, code: str) -> dict[str, Any]:
     """Return what a page is shown of what is stored of a response."""
-    task = queries.task(engine, me.id, code)
+    task = room.task(engine, me.id, code)
     assert task is not None
     return entry(task)
 
@@ -137,7 +137,7 @@ def test_going_back_and_forth_repeats_nothing(engine: Engine, me: Person) -> Non
     assert [take_in(engine, me, back).at for _ in range(2)] == [first, first]
     assert take_in(engine, me, message(first, 4, go="previous")).at == first
     assert take_in(engine, me, message(first, 5, go="next")).at == ""
-    task = queries.next_task(engine, me.id).task
+    task = room.next_task(engine, me.id).task
     assert task is not None
     assert task.draft["scores"] == {"clarity": 1}
 
@@ -146,7 +146,7 @@ def test_a_recusal_frees_the_place_and_needs_a_reason(engine: Engine, me: Person
     first, second = codes_of(engine, "dr-a")
     assert take_in(engine, me, message(first, go="recuse")).error == "say why you recuse yourself"
     assert take_in(engine, me, message(first, 2, go="recuse", reason="patient")).error == ""
-    task = queries.next_task(engine, me.id).task
+    task = room.next_task(engine, me.id).task
     assert task is not None
     assert task.card.code == second
 
@@ -165,7 +165,7 @@ def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person) -
     take_in(engine, me, message(code, 1, submit=True))
     take_in(engine, me, message(code, 2, scores={"clarity": 1}))
     take_in(engine, me, message(code, 3, submit=True))
-    task = queries.task(engine, me.id, code)
+    task = room.task(engine, me.id, code)
     assert task is not None
     assert (task.revision, task.submitted_seq, task.draft["scores"]) == (1, 3, FULL)
 
@@ -312,7 +312,7 @@ def test_a_response_at_the_last_number_of_a_state_can_be_drafted_and_submitted(
         connection.execute(at_last.values(draft_seq=LARGEST, submitted_seq=submitted))
     draft = take_in(engine, me, message(code, 1, base=LARGEST, by="p", scores={"clarity": 2}))
     assert (draft.error, draft.version) == ("", 1)
-    task = queries.task(engine, me.id, code)
+    task = room.task(engine, me.id, code)
     assert task is not None
     assert task.draft_seq > task.submitted_seq, "it is not said that this was not submitted"
     final = message(code, 2, base=1, by="p", scores=FULL | {"clarity": 2}, submit=True)

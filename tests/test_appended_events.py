@@ -13,12 +13,12 @@ from sqlmodel import Session, col, select
 from data.card import Reply
 from data.database import transaction
 from data.errors import BadInput
-from data.queries.record import present_head, verify, verify_in
 from data.record import ACTS, WRITTEN, Written, columns_of_table, commitment, event_hash, log
 from data.rubric import read_rubric
 from data.schema import Authorship, Event, Rater, Rating, Response, Setting, Table, now
-from data.store.rubrics import RatingForm
-from data.store.study import lock, reopen, set_setting
+from data.study.rubrics import RatingForm
+from data.study.settings import lock, reopen, set_setting
+from data.study.verify import present_head, verify, verify_in
 
 __all__ = ["made"]
 

@@ -11,8 +11,7 @@ PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 ALLOWED = {
     "data/schema/__init__.py": "the tables' face",
     "data/schema/study.py": "says what it is",
-    "data/queries/authors.py": "reads it, where the blind allows",
-    "data/store/authors.py": "writes it, and compares it where the blind allows",
+    "data/study/authors.py": "writes it, reads and compares it where the blind allows",
     "data/importers/package.py": "says which columns a package of authors has",
     "data/queries/package.py": "packs it, for an export that is recorded as lifting the blind",
 }

@@ -18,11 +18,13 @@ from sqlalchemy import Engine, text
 from data.card import Reply
 from data.database import open_study, reading
 from data.errors import BadFile
-from data.queries import next_task
 from data.queries.package import ALL_TABLES, content, has_event
-from data.queries.record import verify
-from data.store import Slot, assign, invite, submit
 from data.store.moving import back_up
+from data.study.assignments import Slot, assign
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.verify import verify
 
 __all__ = ["made", "whole"]
 HEADER = RESPONSES.splitlines()[0]

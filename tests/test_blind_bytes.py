@@ -29,8 +29,8 @@ from kit.authored_study import (
 from sqlmodel import Session, select
 
 from data.database import open_study
-from data.queries.record import acts, verify
 from data.schema import Response
+from data.study.verify import acts, verify
 from medjury.cli.commands import COMMANDS
 
 FAST, ONE = ("--reps", "5"), ("--benchmark", "letters")

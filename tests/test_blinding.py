@@ -8,10 +8,12 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.card import Reply
-from data.queries import next_task
-from data.queries.record import acts, verify
-from data.queries.text_search import stored_texts
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
+from data.study.masks import stored_texts
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.verify import acts, verify
 from medjury.cli.blinding import masked_at
 
 Write = Callable[[str, str], Path]

@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 
 from data.importers.rows import Origin, RatingRow
 from data.schema import Kind
-from data.store import import_ratings
-from data.store.study import set_setting
+from data.study.ratings import import_ratings
+from data.study.settings import set_setting
 
 pytestmark = pytest.mark.e2e
 

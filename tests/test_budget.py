@@ -20,8 +20,8 @@ from kit.reference_study import fill
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from data.queries.costs import study_spending
-from data.store.study import set_setting
+from data.study.costs import study_spending
+from data.study.settings import set_setting
 from jury.budget import Budget
 from jury.references import check_references
 from jury.run import run_panel

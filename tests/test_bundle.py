@@ -12,9 +12,9 @@ from kit.study_place import StudyIn, copy_study
 from sqlalchemy import Engine, text
 
 from calibration.decision import DecisionKind
-from data.queries.validation import rubric_use, validation_evidence
 from data.rubric import Rubric, read_rubric
 from data.samples import CALCULATIONS, RESPONSES
+from data.study.rubrics import rubric_use, validation_evidence
 from jury.exports.bundle import NOT_SHOWN, reasons
 from jury.panel import read_panel
 from medjury import main

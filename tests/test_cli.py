@@ -17,8 +17,9 @@ from sqlalchemy import Engine, text
 
 from data.card import Reply
 from data.database import open_study
-from data.queries import assigned, design_items, next_task
-from data.store import submit
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.standing import assigned, design_items
 from medjury.cli.demo import GUEST
 
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")

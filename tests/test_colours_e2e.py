@@ -15,7 +15,7 @@ from sqlmodel import col, select
 
 from data.person import OPERATOR
 from data.schema import Role, Submission
-from data.store import add_people
+from data.study.people import add_people
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe

@@ -11,7 +11,7 @@ from kit.servers import Server, serving
 from playwright.sync_api import Browser, Page
 from sqlalchemy import Engine
 
-from data.queries.record import verify
+from data.study.verify import verify
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

@@ -19,13 +19,14 @@ from data.description import Description, GuidelinePage
 from data.errors import Conflict, NotAllowed
 from data.importers.package import Package
 from data.person import OPERATOR, Person
-from data.queries import description, people, situation, study_consents, study_descriptions
-from data.queries.record import acts, verify
 from data.schema import Role, Submission
-from data.store import add_people, describe, end_access, give_consent, submit
 from data.store.package import import_package
-from data.store.steering import describe_study
-from data.store.study import lock
+from data.study.people import add_people, end_access, people
+from data.study.ratings import submit
+from data.study.room import situation
+from data.study.settings import describe, description, give_consent, lock
+from data.study.steering import describe_study, study_consents, study_descriptions
+from data.study.verify import acts, verify
 
 TOLD = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree.", "Read.")
 GUIDED = replace(TOLD, guideline=(GuidelinePage("Scores", "5 is best."),))

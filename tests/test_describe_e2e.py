@@ -12,11 +12,10 @@ from sqlalchemy import Engine
 
 from data.description import GuidelinePage
 from data.person import OPERATOR
-from data.queries import description
-from data.queries.record import acts, verify
 from data.schema import Role
-from data.store import add_people, give_consent
-from data.store.study import lock
+from data.study.people import add_people
+from data.study.settings import description, give_consent, lock
+from data.study.verify import acts, verify
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe

@@ -14,12 +14,14 @@ from sqlalchemy import Engine
 
 from data.card import Reply
 from data.person import OPERATOR
-from data.queries import answers_for, flags, next_task
-from data.queries.record import verify
 from data.schema import Role
-from data.store import Slot, add_people, assign, invite, submit
-from data.store.study import set_setting
 from data.study.adjudication import differences
+from data.study.assignments import Slot, answers_for, assign, flags
+from data.study.people import add_people, invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.settings import set_setting
+from data.study.verify import verify
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe

@@ -12,8 +12,8 @@ from kit import two_hundred
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from data.queries import benchmarks
 from data.study.frames import ratings_frame
+from data.study.standing import benchmarks
 
 Texts = set[tuple[str, str, str, str]]
 QUERY = """select i.context, i.reference, r.text, a.model from response r

@@ -18,8 +18,8 @@ from calibration.detection import DetectionRow
 from calibration.dossier import SIMULATED, ItemStatus, dossier_items
 from calibration.scope import AgreementRow
 from data.guidelines import GUIDELINES, EvidenceCode, guideline
-from data.queries.study import facts
-from data.store.study import set_protocol
+from data.study.settings import set_protocol
+from data.study.standing import facts
 from medjury.services.dossier import (
     agreement,
     calibrated,

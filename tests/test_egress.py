@@ -15,7 +15,7 @@ from annotate import jury_panels
 from annotate.jury_runs import start
 from data.errors import BadFile, BadInput, BadPanel
 from data.person import OPERATOR
-from data.store.jury_runs import RunOrder
+from data.study.runs import RunOrder
 from jury.address import kind_of
 from jury.admission import addresses_of, api_keys
 from jury.batch.run import run_batches

@@ -26,7 +26,9 @@ from calibration.tables.errors import PickedResponse
 from calibration.values import AnalysisOptions
 from data.card import Marked, Reply
 from data.schema import Assignment, Kind, Rater, Response, Span
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
+from data.study.people import invite
+from data.study.ratings import submit
 from data.study.readings import Reading
 from medjury.services.errors import quote
 
@@ -292,7 +294,7 @@ def screen(marked: Engine) -> Iterator[AppTest]:
     script = (
         "from annotate.screens.agreement import show\n"
         "from annotate.navigation import study\n"
-        "from data.queries import Person\n"
+        "from data.person import Person\n"
         "show(study(), Person(7, 'Rita', 'researcher', None))\n"
     )
     page = AppTest.from_string(script, default_timeout=120)

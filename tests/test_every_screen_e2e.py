@@ -15,7 +15,7 @@ from annotate.navigation import SCREENS
 from data.database import open_study
 from data.person import OPERATOR
 from data.schema import Role
-from data.store import add_people
+from data.study.people import add_people
 
 pytestmark = pytest.mark.e2e
 LATENCY_MS = 200  # from a click until the page says that it runs

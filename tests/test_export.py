@@ -11,9 +11,11 @@ from kit.study_place import StudyIn
 from sqlalchemy import Engine
 
 from data.card import Marked, Reply
-from data.queries import next_task
-from data.queries.record import acts
-from data.store import Slot, assign, invite, recuse, submit
+from data.study.assignments import Slot, assign, recuse
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.verify import acts
 
 Write = Callable[[str, str], Path]
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}

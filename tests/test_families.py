@@ -9,7 +9,7 @@ from kit.jurors import Stub
 from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
-from data.queries.families import evidence, families_of, own_family
+from data.study.families import evidence, families_of, own_family
 
 Write = Callable[[str, str], Path]
 AUTHORED = RESPONSES.replace("model-one", "openai_gpt-4o-2024-05-13").replace("model-two", "ward-x")

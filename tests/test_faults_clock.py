@@ -13,18 +13,19 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from annotate import sessions
-from data import queries
 from data.card import Reply
 from data.database import reading
 from data.errors import Conflict
 from data.person import OPERATOR
-from data.queries import check_code, rated_codes
-from data.queries.record import verify
 from data.schema import Assignment, Event, Rating, now
-from data.store import submit
-from data.store.jury_runs import RunOrder, beat_run, begin_run
+from data.study import standing
 from data.study.frames import clinician_dates, ratings_frame
 from data.study.lab import last_run
+from data.study.people import check_code
+from data.study.ratings import submit
+from data.study.room import rated_codes
+from data.study.runs import RunOrder, beat_run, begin_run
+from data.study.verify import verify
 
 FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -98,7 +99,7 @@ def test_a_changed_score_counts_though_it_bears_an_earlier_time(
     clock(-DAY)
     assert submit(engine, 1, code, all_equal(4), 3)
     assert set(ratings_frame(engine)["score"]) == {4}
-    assert queries.pairs(engine) is not None
+    assert standing.pairs(engine) is not None
     assert clinician_dates(engine)["resp-hidden-1"] == first
 
 

@@ -25,8 +25,8 @@ from sqlmodel import select
 
 from data.database import open_study, reading
 from data.errors import NoStudy
-from data.queries.record import verify
 from data.schema import Response
+from data.study.verify import verify
 from jury.run import run_lock
 from medjury.cli import record
 

@@ -20,7 +20,7 @@ from sqlalchemy import Engine
 
 from data.csv_files import write_csv
 from data.database import open_study
-from data.queries.record import verify
+from data.study.verify import verify
 
 __all__ = ["made", "whole"]
 ROWS = 2500

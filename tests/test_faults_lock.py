@@ -15,10 +15,10 @@ from sqlalchemy import Engine, create_engine, text
 from data.card import Reply
 from data.database import open_study, transaction
 from data.errors import Conflict, NoStudy
-from data.queries.record import verify
 from data.rubric import read_rubric
 from data.schema import Attempt, Status
-from data.store import record_attempts
+from data.study.calls import record_attempts
+from data.study.verify import verify
 from jury.panel import Panel
 from jury.run import KEY, run_lock
 

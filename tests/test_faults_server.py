@@ -18,9 +18,9 @@ from sqlalchemy import Engine, text
 
 from data.database import open_study, transaction
 from data.errors import NoStudy
-from data.queries.record import verify
 from data.record import log
 from data.schema import Setting
+from data.study.verify import verify
 
 
 @pytest.fixture

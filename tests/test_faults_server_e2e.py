@@ -11,9 +11,9 @@ from kit.wiretap import record
 from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
 
-from data import queries
 from data.database import open_study
-from data.queries.record import verify
+from data.study import room
+from data.study.verify import verify
 
 pytestmark = pytest.mark.e2e
 
@@ -66,7 +66,7 @@ def test_what_is_typed_while_the_study_is_away_stays_and_is_rated_once_when_it_i
     wait_saved(page)
     expect(told).to_have_count(0)
     page.wait_for_function(f"() => !{notes}.includes('dose')")  # the study has it now
-    task = queries.task(study, 1, codes_of(study, "dr-types")[0])
+    task = room.task(study, 1, codes_of(study, "dr-types")[0])
     assert task is not None
     assert (task.draft["scores"], task.draft["comment"]) == (FULL, REMARK + LATER)
     page.keyboard.press("Control+Enter")

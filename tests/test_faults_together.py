@@ -22,8 +22,8 @@ from sqlalchemy import Engine, text
 from sqlmodel import select
 
 from data.database import open_study, reading
-from data.queries.record import verify
 from data.schema import Rating
+from data.study.verify import verify
 from medjury.cli.demo import COORDINATOR
 
 

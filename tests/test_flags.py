@@ -12,11 +12,21 @@ from annotate.adjudicate import answer
 from data.card import Reply
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries import answers_for, flags, next_task, workloads
 from data.queries.export import reading_rows
-from data.queries.record import verify
 from data.schema import Remark, Role
-from data.store import Slot, answer_flag, answer_seen, assign, invite, recuse, submit
+from data.study.assignments import (
+    Slot,
+    answer_flag,
+    answer_seen,
+    answers_for,
+    assign,
+    flags,
+    recuse,
+)
+from data.study.people import invite, workloads
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.verify import verify
 
 SCORES = {"accuracy": 4, "completeness": 3, "clarity": 5}
 ODD = Reply(SCORES, comment="cut off?", flags=("flag",))

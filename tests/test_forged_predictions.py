@@ -12,8 +12,9 @@ from sqlalchemy import Engine, text
 
 from calibration.dossier import dossier_markdown
 from data.person import OPERATOR
-from data.queries import benchmarks, validations
-from data.store.ledger import freeze
+from data.study.ledger import freeze
+from data.study.rubrics import validations
+from data.study.standing import benchmarks
 from medjury.services.dossier import dossier
 
 FORGED = "dr_c; simulated raters: nobody"

@@ -13,9 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import study as served
 from calibration.values import AnalysisOptions
-from data.queries.ledger import reports
 from data.schema import Report
-from data.store.ledger import freeze
+from data.study.ledger import freeze, reports
 from medjury.services.frozen_reports import FreezeQuestion, freeze_report, report_rows
 
 ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.5, "low": 0.4, "high": 0.6}

@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.grades import grades_named, grades_of, rubric_of_grades, usable_name
-from data.queries import benchmarks
 from data.study.frames import ratings_frame
+from data.study.standing import benchmarks
 
 GRADED = Path(__file__).parent / "fixtures" / "inspect" / "graded_qa.eval"
 

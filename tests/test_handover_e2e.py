@@ -17,7 +17,8 @@ from data.guidelines import guideline
 from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR
 from data.schema import Kind, Role
-from data.store import add_people, import_ratings
+from data.study.people import add_people
+from data.study.ratings import import_ratings
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 axe = screens.axe

@@ -10,9 +10,9 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.errors import BadFile
-from data.queries.record import present_head, verify
 from data.record import Head, head_given
-from data.store.study import set_setting
+from data.study.settings import set_setting
+from data.study.verify import present_head, verify
 
 __all__ = ["made", "whole"]
 ME, SPACE = "me@hospital.example", "medjury"

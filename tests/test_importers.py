@@ -7,17 +7,19 @@ from pathlib import Path
 import pytest
 from kit.studies import RESPONSES
 from sqlalchemy import Engine, text
+from sqlmodel import Session
 
 from data.errors import BadFile, BadRow, Conflict, MedjuryError, OffScale, Unknown
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.queries import benchmarks, juror_cards
-from data.queries.record import verify
 from data.rubric import read_rubric
-from data.store import import_ratings, import_responses
-from data.store.ratings import AT_ONCE
+from data.study.calls import juror_cards
 from data.study.frames import ratings_frame, responses_frame
+from data.study.ratings import AT_ONCE, import_ratings
+from data.study.responses import import_responses
+from data.study.standing import benchmarks
+from data.study.verify import verify
 
 Write = Callable[[str, str], Path]
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
@@ -165,6 +167,9 @@ def test_a_changed_score_is_added_and_the_newest_counts(small_study: Engine, wri
     assert second.revised == 1
     assert count(small_study, "rating") == 2
     assert list(ratings_frame(small_study)["score"]) == [4]
+    with Session(small_study) as session:  # as who reads the database with SQL of their own
+        older = session.execute(text("SELECT score FROM rating JOIN superseded ON rating = id"))
+        assert older.scalars().all() == [2]
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ from sqlmodel import select
 from data.database import reading
 from data.errors import BadInput, TooFew
 from data.person import OPERATOR
-from data.queries.costs import study_spending
-from data.queries.record import verify
-from data.queries.study import benchmarks
 from data.schema import Proposal
 from data.study.compare import opened_response
+from data.study.costs import study_spending
 from data.study.improving import improvements, learned_rubric, stored_rubric
 from data.study.lab import own_panels
+from data.study.standing import benchmarks
+from data.study.verify import verify
 from jury.panel import Panel, panel_toml, read_panel
 from jury.run import run_panel
 from medjury.services.improvement import Improved, ImproveQuestion, Outcome, improved_of

@@ -16,13 +16,12 @@ from sqlmodel import select
 from calibration.values import AnalysisOptions
 from data.database import reading
 from data.importers.rows import JurorRecord
-from data.queries import benchmarks
-from data.queries.costs import JurorCost, juror_costs
-from data.queries.ledger import compositions_tried
-from data.queries.record import acts, verify
 from data.schema import Attempt, Response, Status
-from data.store.calls import add_jurors, record_attempts
-from data.store.ledger import EVALUATED, Evaluation, record_evaluations
+from data.study.calls import add_jurors, record_attempts
+from data.study.costs import JurorCost, juror_costs
+from data.study.ledger import EVALUATED, Evaluation, compositions_tried, record_evaluations
+from data.study.standing import benchmarks
+from data.study.verify import acts, verify
 from medjury import main
 from medjury.services.juries import RankingQuestion, rank_juries
 

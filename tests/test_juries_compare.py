@@ -7,7 +7,7 @@ import pytest
 from kit.studies import Run, rated_by_three
 from sqlalchemy import Engine
 
-from data.queries.ledger import compositions_tried
+from data.study.ledger import compositions_tried
 
 AB, BC, AC = "alpha,beta", "beta,gamma", "alpha,gamma"
 

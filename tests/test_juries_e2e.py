@@ -10,7 +10,7 @@ from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
-from data.queries.ledger import compositions_tried
+from data.study.ledger import compositions_tried
 
 pytestmark = pytest.mark.e2e
 VIEWS = ("Agreement and cost", "Two juries", "Ledger", "Ranking")

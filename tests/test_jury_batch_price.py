@@ -12,8 +12,8 @@ from kit.jury_runs import many, panel_at, ratings
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.queries.record import verify
-from data.store.study import set_setting
+from data.study.settings import set_setting
+from data.study.verify import verify
 from jury.batch.anthropic_messages import AnthropicBatches
 from jury.batch.client import BatchClient, BatchLimits
 from jury.batch.openai_files import OpenAIBatches

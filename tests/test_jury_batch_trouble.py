@@ -7,7 +7,7 @@ from kit.jury_runs import attempts, panel_at, ratings
 from sqlalchemy import Engine
 
 from data.errors import NotAllowed
-from data.store.study import lock, reopen
+from data.study.settings import lock, reopen
 from jury.batch import collect
 from jury.batch.context import Polling
 

@@ -14,8 +14,7 @@ from data.importers.rows import JurorRecord, Origin, RatingRow
 from data.person import OPERATOR, Person
 from data.rubric import Rubric, read_rubric
 from data.schema import Attempt, Kind, Response, Role, Status
-from data.store import import_ratings
-from data.store.calls import Step, add_jurors, record_steps
+from data.study.calls import Step, add_jurors, record_steps
 from data.study.compare import (
     JurorOn,
     JurySide,
@@ -28,6 +27,7 @@ from data.study.compare import (
     on_both,
     rated_versions,
 )
+from data.study.ratings import import_ratings
 from medjury.services.jury_changes import (
     JuryChange,
     Order,

@@ -9,7 +9,7 @@ from kit.jurors import Do, Script, Seen, Stub, verdict
 from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
-from data.queries.jury import missing_verdicts, without_texts
+from data.study.calls import missing_verdicts, without_texts
 from medjury.cli.jury_words import AGAIN, BY_REASON, BY_STATUS, FORM
 
 Write = Callable[[str, str], Path]

@@ -21,10 +21,10 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.queries.costs import calls_in_flight, study_spending
 from data.schema import ReferenceCheck, Status
-from data.store.calls import CarriedOver, Intended, Step, carry_over, record_steps
-from data.store.study import set_setting
+from data.study.calls import CarriedOver, Intended, Step, carry_over, record_steps
+from data.study.costs import calls_in_flight, study_spending
+from data.study.settings import set_setting
 from jury.estimate import estimate
 from jury.references import check_references
 

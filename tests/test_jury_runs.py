@@ -18,13 +18,12 @@ from annotate import jury_panels, jury_runs
 from annotate.screens import lab as jury_lab
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import check_code
-from data.queries.record import acts, verify
 from data.schema import Role, Setting
-from data.store import import_responses
-from data.store.jury_runs import RUN, RunOrder, RunRow, begin_run, keep_panel, stop_run
-from data.store.people import add_people, end_access
 from data.study import lab
+from data.study.people import add_people, check_code, end_access
+from data.study.responses import import_responses
+from data.study.runs import RUN, RunOrder, RunRow, begin_run, keep_panel, stop_run
+from data.study.verify import acts, verify
 from jury.panel import shipped
 
 PATIENCE_SECONDS = 120

@@ -21,10 +21,10 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.database import open_study
-from data.queries.record import verify
 from data.schema import Assignment
-from data.store import recuse
-from data.store.study import lock
+from data.study.assignments import recuse
+from data.study.settings import lock
+from data.study.verify import verify
 
 pytestmark = pytest.mark.e2e
 

@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from data.errors import BadFile
 from data.importers.source import Source, kind_of
 from data.importers.table import TableFile
-from data.queries import benchmarks
+from data.study.standing import benchmarks
 
 HEAD = "instance_id,benchmark,context,prompt,model,response\n"
 ROW = "i1,v,c,p,m,said\n"

@@ -21,16 +21,18 @@ from calibration.differences import compared, difference_rows
 from calibration.tables.juries import different, ever_tried
 from data.errors import NoStudy, Unknown
 from data.importers.rows import JurorRecord
-from data.queries.ledger import (
+from data.schema import now
+from data.study.calls import add_jurors
+from data.study.ledger import (
+    EVALUATED,
+    Evaluation,
     comparisons_besides,
     compositions_tried,
     fingerprint,
+    record_evaluations,
 )
-from data.queries.record import acts, verify
-from data.schema import now
-from data.store.calls import add_jurors
-from data.store.ledger import EVALUATED, Evaluation, record_evaluations
-from data.store.study import lock
+from data.study.settings import lock
+from data.study.verify import acts, verify
 
 MARK = "f" * 64
 BASE = Evaluation(("j0", "j1", "j2"), "b", "paper", MARK, 56, 0.47, compared=("metric:m",))

@@ -10,8 +10,10 @@ from sqlmodel import Session, select
 
 from data.card import Marked, Reply
 from data.schema import Assignment, Rater, Response
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
 from data.study.frames import marks_frame, readers
+from data.study.people import invite
+from data.study.ratings import submit
 
 TEXT = "Give insulin 10 units at night and call again."
 PEOPLE = ("dr_a", "dr_b")

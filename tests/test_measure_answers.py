@@ -10,9 +10,10 @@ from sqlmodel import select
 
 from data.database import open_study, reading
 from data.person import OPERATOR
-from data.queries import design_items
 from data.schema import Rater, Rating, Response, Role
-from data.store import Slot, add_people, assign
+from data.study.assignments import Slot, assign
+from data.study.people import add_people
+from data.study.standing import design_items
 
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
 Write = Callable[[str, str], Path]

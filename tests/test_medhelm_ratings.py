@@ -15,8 +15,8 @@ from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 
 from data.importers.medhelm_ratings import plain_name, pseudonym
-from data.queries import benchmarks
 from data.study.frames import ratings_frame
+from data.study.standing import benchmarks
 
 RESPONSES = """instance_id,benchmark,context,prompt,model,response
 id1,aci_bench,Any fever? No.,Write the note.,openai/gpt-4o-2024-05-13,No fever.

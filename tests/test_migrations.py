@@ -17,8 +17,8 @@ from sqlalchemy import inspect, text
 from data import database
 from data.database import HEAD, MIGRATIONS, open_study
 from data.errors import NoStudy
-from data.queries.record import verify
 from data.schema import Table
+from data.study.verify import verify
 
 KILLED = """
 import os, signal, sys

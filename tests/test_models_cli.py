@@ -13,8 +13,8 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.person import is_blind
-from data.queries.ledger import compositions_tried
-from data.queries.record import acts
+from data.study.ledger import compositions_tried
+from data.study.verify import acts
 from medjury.services.models import read_costs
 
 Write = Callable[[str, str], Path]

@@ -246,6 +246,19 @@ def test_where_the_rated_responses_are_chosen_the_clinicians_decide_and_it_is_sa
     assert alone.kind is not DecisionKind.TOLD_APART
 
 
+def test_a_doubt_of_corrected_scores_does_not_take_the_lead_that_the_clinicians_give():
+    rows, gaps = [], []
+    for by, doubt in ((CLINICIANS, ()), (CORRECTED, IN_DOUBT)):
+        far = DifferenceRow(by, "alpha", "beta", 0.2, 0.1, 0.3, 0.001, 0.001, 60)
+        gaps.append(far)
+        rates = {"alpha": 0.8, "beta": 0.2}
+        rows += _rows(by, {"alpha": 0.7, "beta": 0.5}, rates, [far], doubt)
+    decision = decide(rows, gaps)
+    assert decision.basis[0]["by"] == CLINICIANS
+    assert decision.kind is DecisionKind.TOLD_APART
+    assert "not_random" in codes(decision)
+
+
 def test_a_model_on_other_benchmarks_keeps_any_from_leading_and_is_named():
     scores, authors = model_study(QUALITY, n=60, rated=60)
     lost = scores.ratings["response_id"].str.fullmatch(r"letters-\d+-gamma")

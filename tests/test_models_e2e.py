@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
 from data.person import is_blind
-from data.queries.record import acts
 from data.schema import Role
+from data.study.verify import acts
 
 pytestmark = pytest.mark.e2e
 axe, codes = screens.axe, screens.codes

@@ -14,7 +14,7 @@ from annotate.results import CostsRequest
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import is_blind
-from data.queries.ledger import compositions_tried
+from data.study.ledger import compositions_tried
 from medjury.services.models import ModelsRequest, lift
 
 REQUEST = ModelsRequest(AnalysisOptions(reps=50))

@@ -12,9 +12,9 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from calibration.notes import told
-from data.queries.ledger import compositions_tried
-from data.queries.record import verify
 from data.study.frames import clinician_dates
+from data.study.ledger import compositions_tried
+from data.study.verify import verify
 from medjury.cli.monitor import Gauge
 from medjury.services.panels import juror_ends
 

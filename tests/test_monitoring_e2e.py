@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, expect
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
-from data.queries import frozen_reports
 from data.schema import Role
+from data.study.rubrics import frozen_reports
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe

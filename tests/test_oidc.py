@@ -25,7 +25,8 @@ from annotate.sessions import DEVICE_COOKIE, HOSPITAL_COOKIE, SESSION_COOKIE, co
 from annotate.signin import FAILURES, routes
 from data.errors import BadInput
 from data.person import OPERATOR, Person
-from data.store import Slot, add_people, assign, end_access, renew_access
+from data.study.assignments import Slot, assign
+from data.study.people import add_people, end_access, renew_access
 
 AUTHLIB = pytest.mark.skipif(
     importlib.util.find_spec("authlib") is None, reason="the `auth` extra is not installed"

@@ -11,8 +11,8 @@ from sqlalchemy import Engine, event
 from data.database import one_moment, open_study, reading
 from data.importers.rows import Origin, RatingRow
 from data.schema import Kind
-from data.store import import_ratings
 from data.study.frames import ratings_frame
+from data.study.ratings import import_ratings
 from medjury.services.scores import scores_of
 
 RESPONSES = 60

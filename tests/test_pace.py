@@ -11,9 +11,16 @@ from kit.studies import Run
 from sqlalchemy import Engine, event, text
 
 from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Work, measured, stated
-from data.queries.pace import pace_of, timed_showings, words_left, work_of_responses
-from data.store import Slot, assign, invite
-from data.store.masks import MaskedText, mask_responses
+from data.study.assignments import (
+    Slot,
+    assign,
+    pace_of,
+    timed_showings,
+    words_left,
+    work_of_responses,
+)
+from data.study.masks import MaskedText, mask_responses
+from data.study.people import invite
 
 Write = Callable[[str, str], Path]
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"

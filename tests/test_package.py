@@ -12,8 +12,8 @@ from sqlalchemy import Engine, text
 from sqlmodel import Session
 
 from data.database import open_study
-from data.queries import pairs
-from data.queries.record import acts, verify
+from data.study.standing import pairs
+from data.study.verify import acts, verify
 
 __all__ = ["made", "whole"]
 

@@ -19,9 +19,9 @@ from data.database import open_study
 from data.errors import BadFile
 from data.importers.package import PARTS, Package, columns, part
 from data.queries.package import kept_setting
-from data.queries.record import acts, verify
 from data.record import UNSEALED
 from data.store.package import ACCEPTED, import_package
+from data.study.verify import acts, verify
 from medjury import main
 
 KINDS = {"without": (), "with": ("--unblind", "--reason", "test")}

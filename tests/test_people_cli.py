@@ -9,8 +9,8 @@ import pytest
 from kit.study_place import all_rows, fill
 from sqlalchemy import Engine
 
-from data.queries import CodeOutcome, check_code
 from data.schema import Role
+from data.study.people import CodeOutcome, check_code
 from medjury import main
 
 CODE = re.compile(r"[2-9A-Z]{4}(?:-[2-9A-Z]{4}){3}")

@@ -11,9 +11,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
-from data.queries import people
 from data.schema import Role
-from data.store import add_people, end_access
+from data.study.people import add_people, end_access, people
 
 pytestmark = pytest.mark.e2e
 BOSS = "Coordinator Lindqvist"

@@ -7,11 +7,19 @@ from sqlalchemy import Engine
 
 from data.errors import Conflict, MedjuryError, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import check_code, people, person_by_access, person_by_email
-from data.queries.record import acts, verify
 from data.schema import Role
-from data.store import add_people, end_access, enter, enter_by_email, renew_access
-from data.store.people import set_email
+from data.study.access import enter, enter_by_email
+from data.study.people import (
+    add_people,
+    check_code,
+    end_access,
+    people,
+    person_by_access,
+    person_by_email,
+    renew_access,
+    set_email,
+)
+from data.study.verify import acts, verify
 
 A, B = "a@ward.example", "b@ward.example"
 ACTS = ("e-mail given", "e-mail changed", "e-mail removed")

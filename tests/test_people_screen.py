@@ -7,10 +7,10 @@ from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import study as served
-from data import queries
 from data.person import OPERATOR
 from data.schema import Role
-from data.store import add_people
+from data.study import people
+from data.study.people import add_people
 
 SCRIPT = """
 from annotate.navigation import study
@@ -43,7 +43,7 @@ def test_a_clinician_s_specialty_is_set_in_the_dialog_and_shown_with_the_name(
     page.text_input[0].input("cardiology")
     page.button[0].click().run()
     assert not page.exception
-    specialties = {one.name: one.specialty for one in queries.people(OPERATOR, engine)}
+    specialties = {one.name: one.specialty for one in people.people(OPERATOR, engine)}
     assert specialties == {"dr-a": "cardiology", "Rita": ""}
 
 

@@ -7,7 +7,7 @@ from kit.studies import Run, rated
 from sqlalchemy import Engine
 
 from data.errors import BadFile
-from data.queries.ledger import compositions_tried
+from data.study.ledger import compositions_tried
 from medjury.cli.files import write_files, write_json
 
 WRITING = [

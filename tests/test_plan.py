@@ -10,8 +10,8 @@ from annotate.assign import design
 from annotate.plan import Plan, plan_of
 from calibration.icc import f_interval
 from data.pace import stated
-from data.queries import check_code
 from data.schema import Role
+from data.study.people import check_code
 from medjury.cli.people import first_coordinator
 
 

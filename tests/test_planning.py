@@ -16,10 +16,12 @@ from calibration.scope import AgreementRow
 from calibration.values import PlanOptions
 from data.card import Reply
 from data.database import open_study
-from data.queries import next_task
-from data.queries.ledger import compositions_tried
 from data.schema import Rater
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
+from data.study.ledger import compositions_tried
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
 
 ROW = [
     *("basis", "icc_single", "per_response", "clinicians", "ceiling", "icc", "n_for_width", "n"),

@@ -48,16 +48,17 @@ from data.points import (
     points_of,
     points_rubric,
 )
-from data.queries import next_task
-from data.queries.jury import missing_verdicts
-from data.queries.record import verify
 from data.rubric import Rubric, read_rubric
 from data.rubric_files import write_rubrics
 from data.schema import Kind, Rater, Rating, Response
-from data.store import assign, invite, submit
-from data.store.assignments import Slot
-from data.store.study import set_setting
+from data.study.assignments import Slot, assign
+from data.study.calls import missing_verdicts
 from data.study.compare import opened_response
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.settings import set_setting
+from data.study.verify import verify
 from medjury.cli.commands import BY_NAME
 
 HEAD = "instance_id,point,weight,kind,critical"

@@ -18,8 +18,8 @@ from data.importers.rows import Origin
 from data.person import OPERATOR
 from data.points import CANNOT_TELL, MET, NOT_MET, Point, points_rubric
 from data.schema import Rating, Role
-from data.store import add_people
-from data.store.points import add_points
+from data.study.people import add_people
+from data.study.points import add_points
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe

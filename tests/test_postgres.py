@@ -18,11 +18,13 @@ from data import database
 from data.card import Reply
 from data.database import open_study, reading, transaction
 from data.errors import BadInput, NoStudy
-from data.queries import next_task
-from data.queries.record import verify
 from data.record import log
 from data.schema import Setting
-from data.store import Slot, assign, claim, invite, submit
+from data.study.assignments import Slot, assign, claim
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.verify import verify
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 CLINICIANS = [f"dr_{n}" for n in range(6)]

@@ -10,7 +10,7 @@ from kit.studies import HEAD, Run, bring_in
 from sqlalchemy import Engine
 
 from calibration.predicting import COLUMNS
-from data.queries.ledger import compositions_tried
+from data.study.ledger import compositions_tried
 
 KEYS = [
     *("benchmark", "n_calibration", "q", "n_predicted", "mean_clinicians"),

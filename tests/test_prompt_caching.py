@@ -21,7 +21,7 @@ from data.importers.table import TableFile
 from data.rubric import Rubric, read_rubric
 from data.rubrics import shipped
 from data.schema import Response, Status
-from data.store import import_responses
+from data.study.responses import import_responses
 from jury.ask import request_sha256
 from jury.call import Answer, Call, Turn
 from jury.conversation import worst_case_usd

@@ -16,8 +16,8 @@ from calibration.protocol import Critical, Protocol, critical
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, MedjuryError, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries.record import verify
 from data.schema import Role
+from data.study.verify import verify
 from medjury.services.calibrate import check_protocol
 from medjury.services.record import fix_protocol, protocol_of
 

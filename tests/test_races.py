@@ -16,13 +16,15 @@ from kit.servers import serving
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from data import queries
 from data.card import Reply
 from data.database import open_study
 from data.errors import Stale
-from data.queries.record import verify
 from data.schema import Assignment, Event, Rater, State
-from data.store import FormState, Slot, assign, claim, invite, recuse, save_draft, submit
+from data.study import room
+from data.study.assignments import Slot, assign, claim, recuse
+from data.study.people import invite
+from data.study.ratings import FormState, save_draft, submit
+from data.study.verify import verify
 
 RESPONSES, WANTED = 20, 2
 READERS = [f"reader-{n}" for n in range(RESPONSES)]
@@ -211,7 +213,7 @@ def test_of_pages_that_replace_the_same_state_at_once_one_does_and_the_others_ar
     for number, code in enumerate(codes):
         pages = [partial(replace, code, f"page{n}", number % 2 == 0) for n in range(4)]
         assert sorted(at_once(pages)) == [False, False, False, True]
-        task = queries.task(engine, rater, code)
+        task = room.task(engine, rater, code)
         assert task is not None
         assert (task.draft_seq, task.revision) == (1, 1 - number % 2)
 

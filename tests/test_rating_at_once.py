@@ -15,13 +15,13 @@ from data import database
 from data.card import Reply
 from data.database import CONNECTIONS, open_study, shared_transaction, transaction
 from data.errors import MedjuryError, NoStudy, NotAllowed
-from data.queries import next_task, situation
-from data.queries.record import verify
 from data.record import log
 from data.schema import Event, Setting, Submission
-from data.store import FormState, save_draft, submit
-from data.store.assignments import opened, own
-from data.store.study import lock, set_setting
+from data.study.assignments import opened, own
+from data.study.ratings import FormState, save_draft, submit
+from data.study.room import next_task, situation
+from data.study.settings import lock, set_setting
+from data.study.verify import verify
 
 SCORES = {"accuracy": 4, "completeness": 3}
 NAMES = [f"dr-{n}" for n in range(8)]

@@ -10,9 +10,9 @@ from sqlalchemy import Engine, event
 from sqlmodel import Session, col, select
 
 from data.card import NOT_ENOUGH_CONTEXT, Reply
-from data.queries import next_task, rated_codes
 from data.schema import Assignment
-from data.store import submit
+from data.study.ratings import submit
+from data.study.room import next_task, rated_codes
 
 RESPONSES, FEW, MANY = 330, 30, 300
 STEPS = 100  # of SQLite's own machine, at each of which it tells that it is at work

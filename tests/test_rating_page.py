@@ -18,10 +18,11 @@ from annotate.rating.answers import Answer, take_in
 from annotate.rating.requests import about
 from annotate.server import LARGEST_MESSAGE, settings
 from annotate.signin import FAILURES, Throttle
-from data import queries
-from data.queries import Person
-from data.store import Slot, assign, import_responses, recuse
-from data.store.study import set_setting
+from data.person import Person
+from data.study import room as study_room
+from data.study.assignments import Slot, assign, recuse
+from data.study.responses import import_responses
+from data.study.settings import set_setting
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,7 +84,7 @@ def test_a_response_that_is_seen_is_recorded_and_its_reference_is_not(
 ) -> None:
     for _ in range(2):
         room.shown(engine, me)
-    task = queries.task(engine, me.id, codes_of(engine, "dr-a")[0])
+    task = study_room.task(engine, me.id, codes_of(engine, "dr-a")[0])
     assert task is not None
     assert (task.opened, task.reference_opened) == (True, False)
 
@@ -104,7 +105,7 @@ def test_after_rating_the_reference_is_shown_once_and_recorded(engine: Engine, m
     shown = room.shown(engine, me, answer)
     assert (shown["code"], shown["mode"]) == (code, "after")
     assert "The reference." in told(shown)
-    task = queries.task(engine, me.id, code)
+    task = study_room.task(engine, me.id, code)
     assert task is not None
     assert task.reference_opened
     shown = room.shown(engine, me, take_in(engine, me, message(code, 2, go="next")))

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
 from data.schema import Assignment, Rating, Remark, Span
-from data.store.study import set_setting
+from data.study.settings import set_setting
 
 pytestmark = pytest.mark.e2e
 

@@ -22,12 +22,14 @@ from rouge_score.rouge_scorer import RougeScorer
 from sqlalchemy import Engine
 
 from data.card import Reply
-from data.queries import check_code, pairs
-from data.queries.rating_room import next_task
 from data.rubric import read_rubric
 from data.schema import Status
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
 from data.study.frames import ratings_frame
+from data.study.people import check_code, invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.standing import pairs
 from jury.parse import parse
 from medjury import main
 

@@ -7,22 +7,15 @@ from sqlalchemy import Engine, text
 
 from data.card import Marked, Reply
 from data.errors import BadInput, Conflict, NotAllowed
-from data.queries import next_task
-from data.queries.record import acts, locked_since, verify
 from data.rubric import read_rubric
-from data.store import (
-    FormState,
-    Slot,
-    add_rubric,
-    assign,
-    claim,
-    invite,
-    recuse,
-    save_draft,
-    submit,
-)
-from data.store.masks import MaskedText, mask_responses
-from data.store.study import lock, reopen, unblind
+from data.study.assignments import Slot, assign, claim, recuse
+from data.study.masks import MaskedText, mask_responses
+from data.study.people import invite
+from data.study.ratings import FormState, save_draft, submit
+from data.study.room import next_task
+from data.study.rubrics import add_rubric
+from data.study.settings import lock, reopen, unblind
+from data.study.verify import acts, locked_since, verify
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 REPLY = Reply(SCORES, comment="dose", spans=(Marked("accuracy", 0, 4, "wrong"),), flags=("flag",))

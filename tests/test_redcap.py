@@ -12,8 +12,9 @@ from sqlalchemy import Engine
 
 from data.importers.redcap import forms, variable
 from data.rubric import read_rubric
-from data.store import Slot, assign, invite
+from data.study.assignments import Slot, assign
 from data.study.frames import ratings_frame
+from data.study.people import invite
 
 Rows = list[dict[str, str]]
 FORM = "rate_generic"

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from data.errors import NotAllowed
 from data.person import Person
-from data.queries.references import checked_references, opened_reference, references
 from data.schema import Role
+from data.study.references import checked_references, opened_reference, references
 
 RITA = Person(7, "Rita", Role.RESEARCHER)
 SCREEN = """

@@ -11,10 +11,10 @@ from kit.reference_study import NO, YES, Write, absent_by, check, fill, panel_at
 from sqlalchemy import Engine
 
 from data.errors import Conflict, NotAllowed
-from data.queries.record import verify
-from data.queries.references import ReferenceCard
 from data.schema import Status
-from data.store.study import lock
+from data.study.references import ReferenceCard
+from data.study.settings import lock
+from data.study.verify import verify
 from jury.references import SCHEMA, prompt_for, read_reference
 
 

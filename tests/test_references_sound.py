@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 
 from calibration.scope import without_instances
 from calibration.table import agreement_table
-from data.queries.references import References, references, verdict
+from data.study.references import References, references, verdict
 
 
 @pytest.fixture

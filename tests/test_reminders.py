@@ -25,12 +25,13 @@ from annotate.reminders import MailServer, due, is_due, mail_server, send
 from data.card import Reply
 from data.errors import BadInput
 from data.person import OPERATOR
-from data.queries import Workload, next_task
-from data.queries.record import acts, verify
 from data.schema import now
-from data.store import Slot, assign, invite, submit
-from data.store.people import set_email
-from data.store.study import set_setting
+from data.study.assignments import Slot, assign
+from data.study.people import Workload, invite, set_email
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.settings import set_setting
+from data.study.verify import acts, verify
 
 PRESENT = datetime(2026, 5, 20, 12, tzinfo=UTC)
 WHERE = "https://study.hospital.example"

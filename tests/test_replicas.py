@@ -23,11 +23,11 @@ from annotate.sessions import SESSION_COOKIE
 from annotate.signin import FAILURES
 from data.database import open_study
 from data.person import OPERATOR, Person
-from data.queries import check_code
 from data.schema import Assignment, Response, Role, State
-from data.store import add_people, end_access, import_responses, invite
-from data.store.assignments import Slot, assign
-from data.store.study import lock, reopen, set_setting
+from data.study.assignments import Slot, assign
+from data.study.people import add_people, check_code, end_access, invite
+from data.study.responses import import_responses
+from data.study.settings import lock, reopen, set_setting
 
 RATERS = [f"dr-{n}" for n in range(6)]
 RESPONSES, READERS = 12, 3

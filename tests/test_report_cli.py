@@ -8,7 +8,7 @@ from kit.study_place import StudyIn, fill
 from sqlalchemy import Engine
 
 from data.database import open_study
-from data.queries.ledger import compositions_tried
+from data.study.ledger import compositions_tried
 from medjury import main
 
 

@@ -13,9 +13,9 @@ from kit.reference_study import fill
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from data.queries.costs import study_spending
 from data.schema import Status
-from data.store.study import set_setting
+from data.study.costs import study_spending
+from data.study.settings import set_setting
 from jury.http_answers import http_failure
 from jury.run import run_panel
 

@@ -5,11 +5,18 @@ from sqlalchemy import Engine, text
 
 from data.errors import MedjuryError, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries.ledger import report, reports, withdrawn_reports
-from data.queries.record import acts, verify
 from data.schema import Role
-from data.store.ledger import FROZEN, freeze, report_sha256, withdraw_report
-from data.store.study import lock
+from data.study.ledger import (
+    FROZEN,
+    freeze,
+    report,
+    report_sha256,
+    reports,
+    withdraw_report,
+    withdrawn_reports,
+)
+from data.study.settings import lock
+from data.study.verify import acts, verify
 
 MARK = "f" * 64
 BODY = {"name": "first", "rows": [{"scorer": "jury", "icc": 1 / 3, "f_low": None}], "n": 5}

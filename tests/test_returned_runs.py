@@ -16,11 +16,10 @@ from sqlalchemy import Engine, text
 
 from data.card import Card
 from data.database import open_study
-from data.queries.jury import juror_profiles
-from data.queries.study import study_id
-from data.queries.validation import material
 from data.rubric import Rubric, read_rubric
-from data.store.rubrics import add_rubric
+from data.study.calls import juror_profiles
+from data.study.rubrics import add_rubric, material
+from data.study.standing import study_id
 from jury.exports.export import Export
 from jury.exports.helm import write as to_helm
 from jury.exports.helm_question import asked_of, question

@@ -18,12 +18,9 @@ from annotate.screens import study_files
 from data.database import open_study
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries.record import acts, verify, verify_in
-from data.queries.study import version
 from data.record import REVIEWED
 from data.schema import Role
-from data.store import add_people
-from data.store.study import lock
+from data.study.people import add_people
 from data.study.reviews import (
     change_tags,
     keep_note,
@@ -34,6 +31,9 @@ from data.study.reviews import (
     tagged,
     tags_on,
 )
+from data.study.settings import lock
+from data.study.standing import version
+from data.study.verify import acts, verify, verify_in
 
 ROOT = Path(__file__).parents[1]
 RITA, CARLA = Person(1, "Rita", Role.RESEARCHER), Person(2, "Carla", Role.COORDINATOR)

@@ -25,15 +25,14 @@ from starlette.testclient import TestClient
 
 from annotate.rating.answers import CHANGED, CLOSED, OFF
 from annotate.rating.requests import CONSENT_FIRST, LONGEST_BODY, PATH, routes
-from data import queries
 from data.description import Description
 from data.errors import NoStudy
 from data.person import OPERATOR
-from data.queries.record import acts
 from data.schema import Role
-from data.store import add_people, describe
-from data.store.people import end_access
-from data.store.study import lock, set_setting
+from data.study import people, room
+from data.study.people import add_people, end_access
+from data.study.settings import describe, lock, set_setting
+from data.study.verify import acts
 
 ANSWER = {"code", "seq", "version", "error", "busy", "stale"}
 POSTED = (PATH, *(f"{PATH}/{act}" for act in ("show", "read", "back", "consent")))
@@ -70,7 +69,7 @@ def signed(engine: Engine, codes: dict[str, str]) -> dict[str, str]:
 
 def kept(engine: Engine, rater: int, code: str) -> tuple[int, dict[str, Any]]:
     """Return the number of the stored state of a response, and the state."""
-    task = queries.task(engine, rater, code)
+    task = room.task(engine, rater, code)
     assert task is not None
     return task.draft_seq, dict(task.draft)
 
@@ -276,7 +275,7 @@ def test_a_reference_is_sent_and_recorded_only_when_it_is_asked_for(
     asked = {"code": mine, "name": "reference"}
     told = client.post(f"{PATH}/show", json=asked, headers=signed).json()
     assert "The reference." in told["html"]
-    task = queries.task(engine, 1, mine)
+    task = room.task(engine, 1, mine)
     assert task is not None
     assert task.reference_opened
     assert "The reference." in client.get(PATH, headers=signed).text
@@ -334,7 +333,7 @@ def test_a_study_that_cannot_be_reached_is_said_so_that_the_page_tries_again(
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
-    monkeypatch.setattr(queries, "session_state", unreachable)
+    monkeypatch.setattr(people, "session_state", unreachable)
     for answer in (
         client.post(PATH, json=message(mine), headers=signed),
         client.get(PATH, headers=signed),

@@ -16,8 +16,8 @@ from calibration.routes import route_by
 from calibration.routing import Harm, RoutedBenchmark, RouteQuestion, RoutingRule
 from data.errors import BadInput, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries.record import verify
 from data.schema import Role
+from data.study.verify import verify
 from medjury.services.routing import (
     keep,
     kept_rule,

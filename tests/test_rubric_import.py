@@ -11,10 +11,10 @@ from kit.studies import Run
 from kit.study_place import StudyIn
 
 from data.database import open_study
-from data.queries.study import stored_rubric
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubric_files import write_rubrics
 from data.rubrics.helm import BENCHMARKS, HelmRubrics, read_helm
+from data.study.standing import stored_rubric
 
 
 def test_the_rubrics_of_a_helm_come_into_a_study(

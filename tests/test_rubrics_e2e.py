@@ -19,10 +19,10 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import study_rubrics, validations
 from data.rubric import read_rubric
 from data.schema import Role
-from data.store.steering import keep_version
+from data.study.rubrics import study_rubrics, validations
+from data.study.steering import keep_version
 
 axe, codes = screens.axe, screens.codes
 

@@ -18,9 +18,9 @@ from sqlalchemy import Engine
 from sqlmodel import col, select
 
 from data.database import reading
-from data.queries.costs import juror_costs
-from data.queries.jury import missing_verdicts
 from data.schema import Response, Status
+from data.study.calls import missing_verdicts
+from data.study.costs import juror_costs
 
 
 def keys(engine: Engine) -> dict[str, int]:

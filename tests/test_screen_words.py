@@ -9,12 +9,12 @@ from sqlalchemy import Engine
 
 from annotate.screens import study
 from annotate.screens.monitoring import compared
-from data import queries
 from data.errors import BadFile
 from data.importers.table import TableFile
 from data.person import OPERATOR, Person
 from data.schema import Report, Role
-from data.store import add_people
+from data.study import people
+from data.study.people import add_people
 
 ROW = {"scorer": "jury", "benchmark": "aci", "icc": 0.98657, "low": 0.951, "high": 0.991}
 ROW |= {"n_responses": 40, "n_instances": 20, "note": ""}
@@ -64,9 +64,9 @@ def test_a_workbook_is_called_one_whatever_its_ending(tmp_path: Path) -> None:
 
 def test_a_coordinator_reads_who_locked_by_name_and_a_researcher_by_number(engine: Engine) -> None:
     add_people(OPERATOR, engine, ["Rita"], Role.COORDINATOR)
-    (rita,) = queries.people(OPERATOR, engine)
+    (rita,) = people.people(OPERATOR, engine)
     actor = f"account {rita.id}"
-    names = queries.names_of_actors(OPERATOR, engine)
+    names = people.names_of_actors(OPERATOR, engine)
     assert study.actor_label(actor, names) == f"Rita ({actor})"
     assert study.actor_label("coordinator", names) == "coordinator"
-    assert queries.names_of_actors(Person(9, "Rob", Role.RESEARCHER), engine) == {}
+    assert people.names_of_actors(Person(9, "Rob", Role.RESEARCHER), engine) == {}

@@ -22,10 +22,10 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from data.database import open_study
-from data.queries.record import verify, verify_in
 from data.record import CHANGES, HELD, SEALED_PARTS, UNSEALED, columns_of_table
 from data.schema import Table as Model
-from data.store.access import SESSION_KEY
+from data.study.access import SESSION_KEY
+from data.study.verify import verify, verify_in
 
 __all__ = ["made"]
 

@@ -10,12 +10,13 @@ from playwright.sync_api import Browser, Page
 from sqlalchemy import Engine
 
 from annotate import navigation
-from data import queries
 from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR
 from data.schema import Kind, Role
-from data.store import add_people, import_ratings
-from data.store.study import unblind
+from data.study import people
+from data.study.people import add_people
+from data.study.ratings import import_ratings
+from data.study.settings import unblind
 
 pytestmark = pytest.mark.e2e
 # Each as HTML and as Markdown; a person's name has at most 80 signs.
@@ -56,7 +57,7 @@ def codes(study: Engine) -> dict[str, str]:
 def boss(
     browser: Browser, server: Server, study: Engine, codes: dict[str, str]
 ) -> Iterator[tuple[Page, list[str]]]:
-    person = queries.check_code(study, codes["boss"]).person
+    person = people.check_code(study, codes["boss"]).person
     assert person is not None
     context = new_context(browser, LAPTOP)
     context.add_cookies([in_browser(session_of(study, person), server.address)])

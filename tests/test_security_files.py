@@ -17,7 +17,7 @@ import medjury
 from annotate.jury_panels import checked, usable
 from annotate.signin import FAILURES
 from data.errors import BadPanel
-from data.store.access import ALPHABET, GROUP, GROUPS
+from data.study.access import ALPHABET, GROUP, GROUPS
 from data.study.frames import ratings_frame
 
 Write = Callable[[str, str], Path]

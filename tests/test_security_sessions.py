@@ -22,9 +22,9 @@ from kit.rating_study import codes_of, message
 from kit.servers import ask, post
 from sqlalchemy import Engine
 
-from data import queries
 from data.person import OPERATOR
-from data.store import add_people, renew_access
+from data.study import room
+from data.study.people import add_people, renew_access
 
 __all__ = ["codes", "cookies", "engine", "server"]
 
@@ -84,7 +84,7 @@ def test_another_sites_page_signs_nobody_in_or_out_and_keeps_no_draft(
 
 def unkept(engine: Engine, code: str) -> bool:
     """Tell whether nothing is stored of a response."""
-    task = queries.task(engine, 1, code)
+    task = room.task(engine, 1, code)
     return task is not None and (task.draft, task.draft_seq) == ({}, 0)
 
 

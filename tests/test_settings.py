@@ -5,10 +5,10 @@ from sqlalchemy import Engine
 
 from data.card import ERRORS
 from data.errors import BadInput, Unknown
-from data.queries.record import acts
-from data.queries.study import settings
 from data.settings import Settings
-from data.store.study import set_setting
+from data.study.settings import set_setting
+from data.study.standing import settings
+from data.study.verify import acts
 
 
 def test_what_was_never_set_is_the_default(engine: Engine) -> None:

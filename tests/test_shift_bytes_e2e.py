@@ -16,9 +16,10 @@ from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, RatingRow
 from data.importers.table import TableFile
 from data.schema import Kind
-from data.store import describe, import_ratings, import_responses, submit
-from data.store.study import set_setting
-from data.store.training import import_experts
+from data.study.ratings import import_ratings, submit
+from data.study.responses import import_responses
+from data.study.settings import describe, set_setting
+from data.study.training import import_experts
 
 pytestmark = pytest.mark.e2e
 

@@ -21,7 +21,8 @@ from data.database import open_study, transaction
 from data.errors import BadInput, NoStudy
 from data.person import OPERATOR
 from data.schema import Role
-from data.store import Way, add_people
+from data.study.access import Way
+from data.study.people import add_people
 
 
 @pytest.fixture(scope="module")

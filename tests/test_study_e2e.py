@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
-from data.queries import materials, standing, workloads
-from data.queries.record import verify
 from data.schema import Role
-from data.store import add_people
+from data.study.people import add_people, workloads
+from data.study.steering import materials, standing
+from data.study.verify import verify
 from medjury.services.record import protocol_of
 
 pytestmark = pytest.mark.e2e

@@ -21,16 +21,19 @@ from annotate.screens import study_design, study_import
 from annotate.screens.study_import import Upload
 from annotate.screens.study_progress import outlook, spread
 from annotate.uploads import first_ratings, map_needed
-from data import queries
 from data.card import Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries.record import acts, verify
 from data.schema import Response, Role, now
-from data.store import add_people, end_access, invite, recuse, steering, submit
-from data.store.responses import TaxonomyPlace
-from data.store.steering import PlannedWork, lock_study, set_place, store_design
+from data.study import people, steering
+from data.study import steering as study_steering
+from data.study.assignments import recuse
+from data.study.people import add_people, end_access, invite
+from data.study.ratings import submit
+from data.study.responses import TaxonomyPlace
+from data.study.steering import PlannedWork, lock_study, set_place, store_design
+from data.study.verify import acts, verify
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 CLINICIAN = Person(8, "dr-a", Role.CLINICIAN, rater=1)
@@ -85,7 +88,7 @@ def test_a_wrong_row_is_named_without_the_servers_folders(engine: Engine) -> Non
     assert "/" not in str(told.value)
     with pytest.raises(BadInput, match=r"^answers\.csv: column 'instance_id' is missing"):
         study_import.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n"))
-    assert queries.materials(OPERATOR, engine) == []
+    assert study_steering.materials(OPERATOR, engine) == []
 
 
 def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
@@ -98,9 +101,9 @@ def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
 
 def test_a_rubric_is_chosen_by_name_and_never_by_path(engine: Engine, tmp_path: Path) -> None:
     study_import.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
-    assert queries.materials(OPERATOR, engine)[0].view.rubric.name == "generic"
+    assert study_steering.materials(OPERATOR, engine)[0].view.rubric.name == "generic"
     study_import.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
-    assert queries.materials(OPERATOR, engine)[0].view.rubric.name == "med_dialog"
+    assert study_steering.materials(OPERATOR, engine)[0].view.rubric.name == "med_dialog"
 
 
 def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
@@ -132,12 +135,12 @@ def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person)
 
 def test_a_clinician_reads_nothing_of_the_study(small_study: Engine) -> None:
     for reads in (
-        queries.materials,
-        queries.standing,
-        queries.workloads,
-        queries.readings_by_response,
-        queries.checked_record,
-        queries.who_can_rate,
+        study_steering.materials,
+        study_steering.standing,
+        people.workloads,
+        study_steering.readings_by_response,
+        study_steering.checked_record,
+        study_steering.who_can_rate,
     ):
         assert reads(RESEARCHER, small_study) is not None
         with pytest.raises(NotAllowed):
@@ -148,7 +151,7 @@ def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Eng
     place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
     assert set_place(OPERATOR, small_study, "visits", place)
     assert not set_place(OPERATOR, small_study, "visits", place)
-    view = queries.materials(RESEARCHER, small_study)[0].view
+    view = study_steering.materials(RESEARCHER, small_study)[0].view
     assert (view.category, view.subcategory) == (place.category, place.subcategory)
     for error, name, wrong in (
         (BadInput, "visits", TaxonomyPlace("Invented")),
@@ -171,12 +174,12 @@ def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: 
     codes = codes_of(engine, "dr-a")
     submit(engine, 1, codes[0], Reply(dict(FULL), flags=("flag",)), 61)
     recuse(engine, 1, codes[1], "I know the patient")
-    found = {one.handle: one for one in queries.workloads(RESEARCHER, engine)}
+    found = {one.handle: one for one in people.workloads(RESEARCHER, engine)}
     one = found["dr-a"]
     assert (one.done, one.total, one.open, one.recused, one.unrated) == (1, 3, 2, 1, 0)
     assert (one.flagged, one.seconds, one.elsewhere) == (1, 61, 0)
     assert found["dr-b"].done == 0
-    assert queries.readings_by_response(RESEARCHER, engine) == {"bench_hidden": {0: 3, 1: 1}}
+    assert study_steering.readings_by_response(RESEARCHER, engine) == {"bench_hidden": {0: 3, 1: 1}}
     assert not is_due(found["dr-b"], now(), 3)  # the work was given just now
     assert is_due(found["dr-b"], now() + timedelta(days=4), 3)
     assert not is_due(one, now() + timedelta(days=2), 3)
@@ -221,10 +224,10 @@ def test_the_screen_deals_what_the_command_deals(
 
 def test_only_clinicians_who_may_sign_in_are_given_work(engine: Engine) -> None:
     add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR)
-    assert queries.who_can_rate(OPERATOR, engine) == []
+    assert study_steering.who_can_rate(OPERATOR, engine) == []
     invite(engine, ["dr-a", "dr-b"])
     end_access(OPERATOR, engine, "dr-b")
-    assert queries.who_can_rate(OPERATOR, engine) == ["dr-a"]
+    assert study_steering.who_can_rate(OPERATOR, engine) == ["dr-a"]
 
 
 def test_an_upload_of_other_columns_is_read_by_the_map_that_is_guessed(engine: Engine) -> None:

@@ -16,9 +16,9 @@ from data.errors import NotAllowed
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.person import Person
-from data.queries.record import acts
 from data.schema import Role
-from data.store.training import bring_experts, leave_outcome, let_through_as
+from data.study.training import bring_experts, leave_outcome, let_through_as
+from data.study.verify import acts
 
 CARLA = Person(7, "Carla", Role.COORDINATOR)
 OTHERS = [Person(8, "Rita", Role.RESEARCHER), Person(9, "dr-a", Role.CLINICIAN, 1)]

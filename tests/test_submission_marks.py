@@ -10,11 +10,13 @@ from sqlmodel import Session, select
 
 from data.card import Marked, Reply
 from data.errors import BadInput
-from data.queries import next_task
-from data.queries.record import verify
 from data.schema import Rating, Span, Submission
-from data.store import Slot, assign, invite, submit
-from data.store.study import set_setting
+from data.study.assignments import Slot, assign
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.settings import set_setting
+from data.study.verify import verify
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 LINKED = (

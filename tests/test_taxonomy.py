@@ -8,9 +8,9 @@ from sqlalchemy import Engine
 
 from calibration.tables.taxonomy import coverage_table
 from data.person import OPERATOR
-from data.queries.taxonomy import PlacedBenchmark, categories
-from data.store.responses import TaxonomyPlace
-from data.store.steering import set_place
+from data.study.responses import TaxonomyPlace
+from data.study.standing import PlacedBenchmark, categories
+from data.study.steering import set_place
 from data.taxonomy import medhelm_taxonomy
 from medjury.services.taxonomy import counts, coverage
 

@@ -13,7 +13,7 @@ from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.calls import TokenCosts, added, token_costs
-from data.queries.costs import token_costs_by_juror
+from data.study.costs import token_costs_by_juror
 from jury.call import Usage
 from jury.cost import batch_price, price
 from jury.panel import Juror

@@ -10,20 +10,21 @@ from annotate.rating import text_html
 from data import training
 from data.card import Card, Reply
 from data.errors import BadInput, Conflict, Unknown
-from data.queries import design_items, next_task
-from data.queries.rating_room import (
+from data.schema import Drill
+from data.study.frames import responses_frame
+from data.study.ratings import submit
+from data.study.room import (
     Exercise,
     Feedback,
     RoundResult,
     ScoredCriterion,
+    next_task,
     situation,
     trainees,
 )
-from data.schema import Drill
-from data.store import submit
-from data.store.study import set_setting
-from data.store.training import answer_drill, leave_outcome, let_through
-from data.study.frames import responses_frame
+from data.study.settings import set_setting
+from data.study.standing import design_items
+from data.study.training import answer_drill, leave_outcome, let_through
 
 __all__ = ["made", "put", "study"]
 

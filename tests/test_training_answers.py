@@ -11,11 +11,11 @@ from annotate.rating.answers import LARGEST
 from annotate.rating.answers import take_in_training as take_in
 from data.card import Reply
 from data.errors import NotAllowed
-from data.queries import Person
-from data.queries.rating_room import Exercise, Feedback, situation
+from data.person import Person
 from data.schema import Drill, Role, Setting, Span
-from data.store.study import set_setting
-from data.store.training import answer_drill, leave_feedback
+from data.study.room import Exercise, Feedback, situation
+from data.study.settings import set_setting
+from data.study.training import answer_drill, leave_feedback
 
 __all__ = ["made", "put", "study"]
 

@@ -19,12 +19,13 @@ from sqlmodel import Session, select
 from data.errors import BadRow, Conflict, MedjuryError
 from data.importers.ratings import RatingFile
 from data.importers.table import TableFile
-from data.queries import benchmarks, juror_cards
-from data.queries.rating_room import situation
-from data.queries.record import acts, verify
 from data.schema import Expert
-from data.store import import_ratings
-from data.store.training import ExpertsAdded, leave_outcome
+from data.study.calls import juror_cards
+from data.study.ratings import import_ratings
+from data.study.room import situation
+from data.study.standing import benchmarks
+from data.study.training import ExpertsAdded, leave_outcome
+from data.study.verify import acts, verify
 from medjury import main
 
 __all__ = ["made", "put", "study"]

@@ -9,11 +9,11 @@ from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
 from annotate.middleware import WebSockets
-from data import queries
 from data.errors import NoStudy
 from data.person import OPERATOR, Person
 from data.schema import Role
-from data.store import add_people, renew_access
+from data.study import people
+from data.study.people import add_people, renew_access
 
 
 def asking(cookie: str, scheme: str = "ws") -> HTTPConnection:
@@ -25,7 +25,7 @@ def asking(cookie: str, scheme: str = "ws") -> HTTPConnection:
 
 def person(engine: Engine, name: str, role: Role) -> Person:
     """Return somebody of a role who has just come in."""
-    found = queries.check_code(engine, add_people(OPERATOR, engine, [name], role)[0].code).person
+    found = people.check_code(engine, add_people(OPERATOR, engine, [name], role)[0].code).person
     assert found is not None
     return found
 
@@ -63,7 +63,7 @@ def test_while_the_study_is_away_who_signed_in_here_is_let_in_and_nobody_else(
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
-    monkeypatch.setattr(queries, "session_state", unreachable)
+    monkeypatch.setattr(people, "session_state", unreachable)
     assert let_in(engine, asking(cookie))
     for forged in (cookie[:-2], "", cookie.partition("=")[0] + "=eyJ.a.b"):
         assert not let_in(engine, asking(forged))

@@ -18,7 +18,7 @@ from sqlmodel import select
 from annotate.screens import lab_run
 from data.database import reading
 from data.schema import ReferenceCheck, Status
-from data.store.jury_runs import RunOrder
+from data.study.runs import RunOrder
 from jury.call import TOO_LONG
 from jury.estimate import estimate
 from jury.panel import Panel, read_panel

@@ -16,8 +16,9 @@ from annotate.screens import workbench_response
 from data.card import Marked, Reply
 from data.person import OPERATOR
 from data.schema import Role
-from data.store import add_people, submit
 from data.study.compare import Chosen, compared, opened_response
+from data.study.people import add_people
+from data.study.ratings import submit
 from jury.panel import Panel
 from jury.run import run_panel
 from jury.session import Patience

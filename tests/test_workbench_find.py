@@ -14,10 +14,8 @@ from calibration.values import AnalysisOptions
 from data.card import Reply
 from data.errors import NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import next_task
 from data.schema import Response, Role
-from data.store import Slot, assign, invite, submit
-from data.store.masks import MaskedText, mask_responses
+from data.study.assignments import Slot, assign
 from data.study.compare import (
     Chosen,
     Compared,
@@ -29,6 +27,10 @@ from data.study.compare import (
     snippets,
     workbench_clinicians,
 )
+from data.study.masks import MaskedText, mask_responses
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
 from medjury.services.confusion import cell_of, confusion
 from medjury.services.scores import scores_of
 

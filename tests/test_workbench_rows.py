@@ -11,8 +11,8 @@ from sqlalchemy import Engine
 from data.database import open_study
 from data.person import OPERATOR
 from data.rubric import read_rubric
-from data.store.steering import keep_version
 from data.study.compare import Chosen, compared
+from data.study.steering import keep_version
 
 JURORS = ("gpt", "llama")
 CHOSEN = (

@@ -12,9 +12,8 @@ from annotate.screens.workbench_response import marked_pane, numbered
 from annotate.screens.workbench_scores import comments
 from data.card import Reply
 from data.person import OPERATOR
-from data.queries import next_task
 from data.schema import Kind, Span
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
 from data.study.compare import (
     Chosen,
     Compared,
@@ -27,7 +26,10 @@ from data.study.compare import (
     opened_response,
     simulated_among,
 )
+from data.study.people import invite
+from data.study.ratings import submit
 from data.study.readings import Reading
+from data.study.room import next_task
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.services.jury_changes import JuryChange, Order, changes

@@ -23,11 +23,11 @@ from annotate.worker import Worker, ask, call
 from data.database import open_study
 from data.errors import BadInput, BadPanel, MedjuryError, NoStudy, NotAllowed, TooFew
 from data.person import OPERATOR, Person
-from data.queries.ledger import compositions_tried
-from data.queries.study import version
 from data.rubric import read_rubric
 from data.schema import Role
-from data.store.study import set_setting
+from data.study.ledger import compositions_tried
+from data.study.settings import set_setting
+from data.study.standing import version
 from jury.panel import Juror, Panel, read_panel
 from medjury.services.panels import panel_probe
 from medjury.services.rubric_export import RubricExport, exported_rubric

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Engine
 
-from data import queries, store
 from data.card import Flag, Reply, Severity, Side
 from data.errors import (
     BadInput,
@@ -20,9 +19,11 @@ from data.errors import (
     Unexplained,
     Unknown,
 )
-from data.queries import Person, RoomState, Task
-from data.store import FormState
-from data.store.training import answer_drill, save_drill_draft
+from data.person import Person
+from data.study import assignments, ratings, room
+from data.study.ratings import FormState
+from data.study.room import RoomState, Task
+from data.study.training import answer_drill, save_drill_draft
 
 LARGEST = 2**31 - 1
 LONGEST_COMMENT = 20_000
@@ -149,7 +150,7 @@ def take_in(
     engine: Engine, person: Person, payload: object, house: RoomState | None = None
 ) -> Answer:
     """Save a draft or submit a rating; taking in the same message again changes nothing."""
-    settings = house or queries.room_state(engine)
+    settings = house or room.room_state(engine)
     return _taken_in(payload, partial(_take_in, engine, person.rater or 0, settings))
 
 
@@ -157,7 +158,7 @@ def take_in_training(
     engine: Engine, rater: int, payload: object, house: RoomState | None = None
 ) -> Answer:
     """Save a draft or an answer of the training round: the same messages, other tables."""
-    settings = house or queries.room_state(engine)
+    settings = house or room.room_state(engine)
     return _taken_in(payload, partial(_take_in_training, engine, rater, settings))
 
 
@@ -208,11 +209,11 @@ def _take_in(
 ) -> Answer:
     """Store a message, and find out where the clinician goes from there."""
     if message.go == "recuse":
-        store.recuse(engine, rater, message.code, message.reason)
+        assignments.recuse(engine, rater, message.code, message.reason)
         return replace(answer, moved=True)
     if message.submit:
         return _submit(engine, rater, house, message, answer)
-    version = store.save_draft(engine, rater, message.code, message.state())
+    version = ratings.save_draft(engine, rater, message.code, message.state())
     stored = replace(answer, version=version, moved=bool(message.go))
     if message.go == "previous":
         return replace(stored, at=_before(engine, rater, message.code))
@@ -239,9 +240,9 @@ def _submit(
     """Submit a rating; say whether its reference is shown now."""
     why = house.settings.ask_why
     state, reply = message.state(), message.reply()
-    store.submit(engine, rater, message.code, reply, message.seconds, state, ask_why=why)
+    ratings.submit(engine, rater, message.code, reply, message.seconds, state, ask_why=why)
     after = house.settings.reference == "after_rating" and _has_reference(
-        queries.task(engine, rater, message.code)
+        room.task(engine, rater, message.code)
     )
     return replace(answer, moved=True, at=message.code if after else "", after=after)
 
@@ -253,7 +254,7 @@ def _has_reference(task: Task | None) -> bool:
 
 def _before(engine: Engine, rater: int, code: str) -> str:
     """Return the code of what was rated before a response; the first stays where it is."""
-    rated = queries.rated_codes(engine, rater)
+    rated = room.rated_codes(engine, rater)
     if code not in rated:
         return rated[-1] if rated else code
     return rated[max(0, rated.index(code) - 1)]

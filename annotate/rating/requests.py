@@ -22,11 +22,12 @@ from annotate.rating.answers import (
     take_in_training,
 )
 from annotate.sessions import session_token
-from data import queries
 from data.errors import Conflict, MedjuryError, NotAllowed
-from data.queries import Person
-from data.store import answer_seen, give_consent
-from data.store.training import leave_feedback, leave_outcome
+from data.person import Person
+from data.study import room as study_room
+from data.study.assignments import answer_seen
+from data.study.settings import give_consent
+from data.study.training import leave_feedback, leave_outcome
 
 PATH = "/room"
 LONGEST_BODY = 2_000_000  # 200 marks with notes and comments of 20,000 characters, in UTF-8
@@ -128,7 +129,7 @@ def _arrive(engine: Engine, person: Person, _: Payload) -> Response:
 def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     """Take in a message of the form; return what became of it, and what is shown next."""
     rater = person.rater or 0
-    now = queries.situation(engine, rater)
+    now = study_room.situation(engine, rater)
     if not now.consents:
         answer = refused(payload, CONSENT_FIRST)
     elif now.stage is None:

@@ -17,14 +17,15 @@ from annotate.rating.text_html import (
     training_result,
     training_way_on,
 )
-from data import queries, store
 from data.card import SEVERITIES, Card
 from data.description import Description
 from data.pace import measured
-from data.queries import Person, Progress, RoomState, Situation, Task
-from data.queries.pace import timed_showings, words_left
-from data.queries.rating_room import Exercise, Feedback, Stage
+from data.person import Person
 from data.rubric import Rubric, low_points
+from data.study import assignments, room
+from data.study import settings as study_settings
+from data.study.assignments import timed_showings, words_left
+from data.study.room import Exercise, Feedback, Progress, RoomState, Situation, Stage, Task
 
 Shown = dict[str, Any]
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
@@ -60,8 +61,8 @@ def arrival(engine: Engine, person: Person) -> Shown:
     of the study, as HTML; `minutes` is how long a response takes them, as far as one can tell;
     """
     rater = person.rater or 0
-    now = queries.situation(engine, rater)
-    description = queries.description(engine)
+    now = room.situation(engine, rater)
+    description = study_settings.description(engine)
     pinned = {
         "who": person.name,
         "tag": str(person.id),
@@ -77,7 +78,7 @@ def _answers(engine: Engine, rater: int) -> list[Shown]:
     """Return what coordinators answered to this clinician's flags, and they have not seen yet."""
     return [
         {"id": answer.answer_id, "code": answer.code, "text": answer.text, "answer": answer.answer}
-        for answer in queries.answers_for(engine, rater)
+        for answer in assignments.answers_for(engine, rater)
         if answer.seen is None
     ]
 
@@ -101,7 +102,7 @@ def shown(
     `situation` is what was read for that message already, if the message has not changed it.
     """
     rater = person.rater or 0
-    now = situation or queries.situation(engine, rater)
+    now = situation or room.situation(engine, rater)
     if now.room.locked:
         return {"stage": "note", "title": "Thank you", "text": LOCKED}
     if not now.consents:
@@ -114,13 +115,13 @@ def shown(
 def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None:
     """Return a text that a clinician asked for, and record it; None if it is not theirs to ask."""
     rater = person.rater or 0
-    task = queries.task(engine, rater, code)
+    task = room.task(engine, rater, code)
     if task is not None:
-        if name == "reference" and View(task, queries.room_state(engine)).reference:
-            store.opened(engine, rater, code, reference=True)
+        if name == "reference" and View(task, room.room_state(engine)).reference:
+            assignments.opened(engine, rater, code, reference=True)
             return _asked_for(task.card, name)
         return _asked_for(task.card, name) if name == "checklist" else None
-    now = queries.situation(engine, rater).stage
+    now = room.situation(engine, rater).stage
     card = now.task.card if isinstance(now, Exercise) else getattr(now, "card", None)
     return _asked_for(card, name) if card is not None and card.code == code else None
 
@@ -128,10 +129,10 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
 def stored(engine: Engine, person: Person, code: str) -> Shown | None:
     """Return what is stored of a clinician's entry for a response; None if it is not theirs."""
     rater = person.rater or 0
-    now = queries.situation(engine, rater).stage
+    now = room.situation(engine, rater).stage
     if isinstance(now, Exercise) and now.task.card.code == code:
         return entry(now.task)
-    task = queries.task(engine, rater, code)
+    task = room.task(engine, rater, code)
     return None if task is None else entry(task)
 
 
@@ -165,7 +166,7 @@ def _guide(description: Description) -> str:
 
 def _consent(engine: Engine) -> Shown:
     """Return what a clinician is to agree to before they go on."""
-    description = queries.description(engine)
+    description = study_settings.description(engine)
     if description is None:
         return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
     return {"stage": "consent", "html": _guide(description), "sha256": description.consent_sha256}
@@ -180,20 +181,18 @@ def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]
 
 def _rating(engine: Engine, rater: int, house: RoomState, answer: Answer | None) -> Shown:
     """Return the response a clinician is at, or that there is none."""
-    current = queries.next_task(engine, rater)
-    if current.task is None and current.progress.total and store.claim(engine, rater):
-        current = queries.next_task(engine, rater)
-    task = (
-        queries.task(engine, rater, answer.at) if answer and answer.at else None
-    ) or current.task
+    current = room.next_task(engine, rater)
+    if current.task is None and current.progress.total and assignments.claim(engine, rater):
+        current = room.next_task(engine, rater)
+    task = (room.task(engine, rater, answer.at) if answer and answer.at else None) or current.task
     done, total = current.progress.done, current.progress.total
     counted = {"progress": {"done": done, "total": total}}
     if task is None:
         return counted | _end(engine, rater, current.progress)
     after = answer is not None and answer.after and answer.at == task.card.code
     if after or not task.opened:
-        store.opened(engine, rater, task.card.code, reference=after)
-    is_first = task.ended and queries.rated_codes(engine, rater)[0] == task.card.code
+        assignments.opened(engine, rater, task.card.code, reference=after)
+    is_first = task.ended and room.rated_codes(engine, rater)[0] == task.card.code
     view = View(task, house, done > 0 and not is_first, after)
     return counted | card_shown(view) | _of_others(engine, rater, task)
 
@@ -217,7 +216,7 @@ def _end(engine: Engine, rater: int, progress: Progress) -> Shown:
     if progress.total == 0:
         return {"stage": "note", "title": "Nothing to rate yet", "text": NOTHING}
     text = f"All {progress.total} responses are rated and stored. You can close this page."
-    rated = queries.rated_codes(engine, rater)
+    rated = room.rated_codes(engine, rater)
     back = rated[-1] if rated else ""
     return {"stage": "note", "title": "Thank you", "text": text, "back": back}
 

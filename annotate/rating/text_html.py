@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from data.queries.rating_room import Exercise, Feedback, Miss, RoundResult, ScoredCriterion
 from data.rubric import Rubric
+from data.study.room import Exercise, Feedback, Miss, RoundResult, ScoredCriterion
 
 STYLE = (files("annotate.rating") / "page.css").read_text("utf-8")
 TURN = re.compile(r"^(\[[^\W\d_][\w .-]{0,30}\]|[A-Z][a-zA-Z .-]{0,30}:)(\s*)(.*)$")

@@ -20,8 +20,8 @@ from annotate.screens.frame import caption, good, heading, paragraph
 from annotate.waiting import waited
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from data.person import Person, only
-from data.queries import names_of_actors
 from data.schema import Role
+from data.study.people import names_of_actors
 
 ROUTED, KEPT = "annotate.routings:routed", "annotate.routings:kept_now"
 ASKED = "routing-asked"  # in the session: the question that was asked last

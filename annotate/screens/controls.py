@@ -11,10 +11,8 @@ from sqlalchemy import Engine
 from annotate import jury_panels
 from annotate.results import AgreementQuestion
 from calibration.values import AnalysisOptions, Method, MonitoringOptions, PeriodLength
-from data import queries
 from data.person import Person
-from data.study.adjudication import has_adjudications
-from data.study.lab import own_panels
+from data.study import adjudication, lab, rubrics, steering
 from jury.panel import read_panel
 from medjury.services.models import ModelsRequest
 
@@ -52,7 +50,7 @@ class Jury:
 
 def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
     """Ask for benchmark, jury, criterion, method, references, and the reading where there are two."""
-    settled = has_adjudications(person, engine)
+    settled = adjudication.has_adjudications(person, engine)
     places = st.container(key="controls").columns(
         (3, 3, 3, 2, 2, 2) if settled else (3, 3, 3, 2, 2)
     )
@@ -121,7 +119,7 @@ def benchmark_and_criterion(
     engine: Engine, person: Person, places: Sequence["st.delta_generator.DeltaGenerator"]
 ) -> tuple[str | None, str | None]:
     """Ask for a benchmark and a criterion; None is all of them, and the composite."""
-    names = [material.view.name for material in queries.materials(person, engine)]
+    names = [material.view.name for material in steering.materials(person, engine)]
     benchmark = chosen(places[0], "Benchmark", [ALL, *names], "benchmark")
     return None if benchmark == ALL else benchmark, criterion_of(engine, person, places[2])
 
@@ -130,7 +128,7 @@ def criterion_of(
     engine: Engine, person: Person, column: "st.delta_generator.DeltaGenerator"
 ) -> str | None:
     """Ask for a criterion; None is the composite."""
-    materials = queries.materials(person, engine)
+    materials = steering.materials(person, engine)
     criteria = dict.fromkeys(
         name for material in materials for name in material.view.rubric.criteria
     )
@@ -159,8 +157,8 @@ def chosen(
 
 def panels_heard(engine: Engine, person: Person) -> dict[str, Jury]:
     """Return the panels, the study's own and those that ship, of which every juror was heard."""
-    jurors_heard = {*queries.jurors_with_ratings(person, engine)}
-    places = jury_panels.places(own_panels(person, engine))
+    jurors_heard = {*rubrics.jurors_with_ratings(person, engine)}
+    places = jury_panels.places(lab.own_panels(person, engine))
     read = {name: (source, read_panel(source)) for name, source in places.items()}
     panels = {name: (source, panel.juror) for name, (source, panel) in read.items()}
     return {
@@ -178,7 +176,7 @@ def _panel_or_some(
     column: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
 ) -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or some jurors by name."""
-    jurors, panels = queries.jurors_with_ratings(person, engine), panels_heard(engine, person)
+    jurors, panels = rubrics.jurors_with_ratings(person, engine), panels_heard(engine, person)
     options = [EVERY_JUROR, *(f"panel {panel}" for panel in panels)]
     jury = chosen(column, "Jury", [*options, *([SOME] if len(jurors) > 1 else [])], "jury")
     if jury != SOME:
@@ -198,7 +196,7 @@ def panel_or_one(
 ) -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or a single juror."""
     panels = {f"panel {name}": jury for name, jury in panels_heard(engine, person).items()}
-    single = {f"only {name}": Jury((name,)) for name in queries.jurors_with_ratings(person, engine)}
+    single = {f"only {name}": Jury((name,)) for name in rubrics.jurors_with_ratings(person, engine)}
     juries = {EVERY_JUROR: Jury()} | panels | single
     return juries[chosen(column, "Jury", [*juries], "jury")]
 
@@ -206,5 +204,5 @@ def panel_or_one(
 def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
     """Return the possible baselines: the first periods, or a frozen report."""
     first = {f"first {n} periods": {"baseline": n} for n in FIRST_PERIODS}
-    reports = [report.id for report in queries.frozen_reports(person, engine)]
+    reports = [report.id for report in rubrics.frozen_reports(person, engine)]
     return first | {f"report {report}": {"baseline_report": report} for report in reports}

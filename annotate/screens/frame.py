@@ -13,7 +13,7 @@ import streamlit as st
 from annotate.waiting import waited
 from data.errors import MedjuryError
 from data.person import Person
-from data.queries import StudyStanding
+from data.study.steering import StudyStanding
 
 Result = TypeVar("Result")
 HERE = files("annotate") / "screens"

@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from annotate import worker
 from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
-from data import queries
 from data.guidelines import GUIDELINES, guideline
 from data.person import Person
+from data.study import steering
 
 ABOUT = "What others get of this study: the forms of committees and journals, filled in from it."
 SIMULATED = "Some raters of this study are simulated: nothing that is handed over is evidence."
@@ -28,7 +28,7 @@ FORMATS = {".html": ("HTML, which prints", "text/html"), ".md": ("Markdown", "te
 def show(engine: Engine, person: Person) -> None:
     """Offer the files of a guideline, made when they are asked for."""
     frame.begin(person, "Hand over", ABOUT, "study.css")
-    frame.say_simulated(queries.standing(person, engine), SIMULATED)
+    frame.say_simulated(steering.standing(person, engine), SIMULATED)
     st.html(heading("Dossier") + paragraph(DOSSIER))
     narrow, _ = st.columns((2, 3))
     chosen = narrow.selectbox(

@@ -21,12 +21,11 @@ from calibration.tables.juries import ever_tried
 from calibration.tables.numbers import fixed, whole
 from calibration.tables.spec import Group, Table
 from calibration.values import AnalysisOptions
-from data import queries
 from data.person import Person
-from data.queries.jury import juror_profiles
 from data.schema import Composition
-from data.store.jury_runs import keep_panel
-from data.study.lab import own_panels
+from data.study import lab, ledger, rubrics
+from data.study.calls import juror_profiles
+from data.study.runs import keep_panel
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
 RANK, COMPARE = "annotate.analyses:jury_ranking", "annotate.analyses:jury_comparison"
@@ -77,7 +76,7 @@ ABOUT_LEDGER = (
 def show(engine: Engine, person: Person) -> None:
     """Show which jury to take, then the ranking, costs, two juries compared, and the ledger."""
     frame.begin(person, "Juries", ABOUT, "agreement.css")
-    jurors = queries.jurors_with_ratings(person, engine)
+    jurors = rubrics.jurors_with_ratings(person, engine)
     if not jurors:
         frame.empty(NOBODY, FIRST)
         study_home.say_no_jury(engine, person)
@@ -126,7 +125,7 @@ def _meanings() -> str:
 def _use(engine: Engine, person: Person, jurors: Sequence[str]) -> None:
     """Offer to make the recommended jury a panel of the study, and lead to it in the lab."""
     if st.button("Make a panel of this jury", key="use-jury"):
-        texts = own_panels(person, engine) | jury_panels.shipped_texts()
+        texts = lab.own_panels(person, engine) | jury_panels.shipped_texts()
         with frame.refusals():
             profiles = juror_profiles(engine, jurors)
             name, text = jury_panels.panel_of(jurors, profiles, texts)
@@ -193,7 +192,7 @@ def _jury(label: str, jurors: Sequence[str], key: str) -> list[str]:
 def show_ledger(engine: Engine, person: Person) -> None:
     """Show what was looked at last first, and all of it as CSV."""
     st.html(heading("The ledger of juries tried") + lead(ABOUT_LEDGER))
-    entries = queries.juries_tried(person, engine)
+    entries = ledger.juries_tried(person, engine)
     if not entries:
         frame.empty("No jury was compared with the clinicians yet.")
         return

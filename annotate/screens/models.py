@@ -16,11 +16,11 @@ from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
 from calibration.tables.models import CLINICIANS, MEANING, NO_CATEGORY, ModelRow
 from calibration.tables.numbers import known
-from data import queries
 from data.errors import MedjuryError
 from data.person import Person, is_blind, only
-from data.queries import StudyStanding
 from data.schema import Role
+from data.study import steering
+from data.study.steering import StudyStanding
 from medjury.services.models import ModelsRequest, lift
 
 ABOUT = (
@@ -57,7 +57,7 @@ OF_SIMULATED = " Some raters are simulated."
 
 def show(engine: Engine, person: Person) -> None:
     """Show the comparison where the blind is lifted; else what it takes to lift it."""
-    standing = queries.standing(person, engine)
+    standing = steering.standing(person, engine)
     frame.begin(person, "Models", ABOUT, "monitoring.css")
     if not is_lifted(engine, person, standing):
         return
@@ -136,7 +136,7 @@ def show_costs(engine: Engine, person: Person, figures: ModelsFigures) -> None:
     costs = frame.computed(coming, "Reading what was spent")
     if costs is None:
         return
-    made_up = queries.standing(person, engine).simulated
+    made_up = steering.standing(person, engine).simulated
     _against_wins(figures.rows, costs, OF_SIMULATED if made_up else "")
 
 

@@ -16,10 +16,10 @@ from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_tabl
 from calibration.tables.numbers import DASH, fixed, interval
 from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
-from data import queries
 from data.person import Person, only
 from data.schema import Report, Role
-from data.store.ledger import LONGEST_REASON, withdraw_report
+from data.study import ledger, people, rubrics
+from data.study.ledger import LONGEST_REASON, withdraw_report
 from medjury.services.frozen_reports import FreezeQuestion, jury_row, report_rows
 
 ABOUT = "Does the jury still agree with the clinicians? Agreement by period, and what may have changed it."
@@ -60,7 +60,7 @@ FREEZE = "medjury.services.frozen_reports:freeze_report"
 def show(engine: Engine, person: Person) -> None:
     """Show the decision and agreement over time, then what was chosen, and the frozen reports."""
     frame.begin(person, "Monitoring", ABOUT, "monitoring.css")
-    if not queries.jurors_with_ratings(person, engine):
+    if not rubrics.jurors_with_ratings(person, engine):
         frame.empty(NOBODY, FIRST_STEP)
         study_home.say_no_jury(engine, person)
         return
@@ -106,7 +106,7 @@ def _behind(coming: "Future[MonitoringBehind]") -> None:
 
 def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     """Show the frozen reports, compare two, and let a coordinator freeze one of these options."""
-    reports = queries.frozen_reports(person, engine)
+    reports = rubrics.frozen_reports(person, engine)
     rows = report_rows(reports)
     by_title = dict(zip((row.title for row in rows), reports, strict=True))
     listed, beside, gone, acts = (st.container() for _ in range(4))  # each where it was before
@@ -160,10 +160,10 @@ def _withdrawal(engine: Engine, person: Person, numbers: Mapping[str, int]) -> N
 
 def _show_withdrawn(engine: Engine, person: Person) -> None:
     """Show what was withdrawn, by whom, and why."""
-    withdrawn = queries.withdrawn_reports(person, engine)
+    withdrawn = ledger.withdrawn_reports(person, engine)
     if not withdrawn:
         return
-    names = queries.names_of_actors(person, engine)
+    names = people.names_of_actors(person, engine)
     rows: list[list[Cell]] = [
         [
             f"{one.number} {one.name}".strip(),
@@ -276,7 +276,7 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
         st.session_state[FORMS] = number + 1
         st.session_state[COMING] = _freeze(person, engine, name, options)
     if COMING in st.session_state and _frozen():
-        newest = queries.frozen_reports(person, engine)[-1]
+        newest = rubrics.frozen_reports(person, engine)[-1]
         st.session_state[MADE] = (report_rows([newest])[0].title, newest.id)
         st.rerun()
 

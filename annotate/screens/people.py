@@ -12,12 +12,11 @@ from sqlalchemy import Engine
 from annotate.screens import frame
 from annotate.screens.frame import refused
 from calibration.notes import counted
-from data import queries, store
 from data.person import Person
-from data.queries import PersonView
 from data.schema import Role, now
-from data.store import Invitation, Way
-from data.store.people import set_email, set_specialty
+from data.study import people as study_people
+from data.study.access import Way
+from data.study.people import Invitation, PersonView, set_email, set_specialty
 
 NOT_LISTED = (
     "Raters who are simulated or whose ratings were imported have no account and are not listed."
@@ -79,7 +78,7 @@ ABOUT = {
 
 def show(engine: Engine, person: Person) -> None:
     """Show everybody in the study, and what a coordinator can do about them."""
-    everybody = queries.people(person, engine)
+    everybody = study_people.people(person, engine)
     frame.begin(person, "People in this study", _summary(everybody), "people.css")
     if st.button("Add people", type="primary", key="add"):
         add_people(engine, person)
@@ -244,7 +243,9 @@ def add_people(engine: Engine, me: Person) -> None:
             st.html(refused("Give at least one name."))
             return
         with frame.refusals():
-            added = store.add_people(me, engine, people, role, email or None, _way_in(kind == LINK))
+            added = study_people.add_people(
+                me, engine, people, role, email or None, _way_in(kind == LINK)
+            )
             _hand_over(added, once=kind == LINK)
 
 
@@ -307,7 +308,7 @@ def _shut_out(engine: Engine, me: Person, member: PersonView) -> None:
     )
     if st.button("Shut out", type="primary", key="end-now"):
         with frame.refusals():
-            store.end_access(me, engine, member.name)
+            study_people.end_access(me, engine, member.name)
             st.rerun()
 
 
@@ -317,7 +318,7 @@ def _renew(engine: Engine, me: Person, member: PersonView, *, once: bool) -> Non
     _tell(member.name, f"will be signed out, and codes and links they have stop working.{back}")
     if st.button("Give a new link" if once else "Give a new code", type="primary", key="renew-now"):
         with frame.refusals():
-            renewed = store.renew_access(me, engine, member.name, _way_in(once))
+            renewed = study_people.renew_access(me, engine, member.name, _way_in(once))
             _hand_over([renewed], once=once)
 
 

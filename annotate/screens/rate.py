@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from data.queries import Person
+from data.person import Person
 
 KEY = "rating"
 SCRIPTS = (

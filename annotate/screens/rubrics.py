@@ -18,10 +18,8 @@ from annotate.screens.controls import panels_heard
 from annotate.screens.frame import good, heading, paragraph, refused
 from annotate.screens.study_design import protocol_html
 from calibration.tables.numbers import fixed, icc_interval
-from data import queries
 from data.errors import MedjuryError
 from data.person import Person
-from data.queries import JuryValidation, StudyRubric
 from data.rubric import (
     Criterion,
     Gold,
@@ -33,7 +31,9 @@ from data.rubric import (
     too_wide,
 )
 from data.schema import Role
-from data.store.steering import keep_version
+from data.study import rubrics
+from data.study.rubrics import JuryValidation, StudyRubric
+from data.study.steering import keep_version
 from jury.panel import read_panel
 from medjury.services.record import protocol_of
 from medjury.services.rubric_export import (
@@ -107,7 +107,7 @@ class Known:
 def show(engine: Engine, person: Person) -> None:
     """Show all rubrics, and the chosen part of the chosen one."""
     frame.begin(person, "Rubrics", ABOUT, "monitoring.css")
-    entries = _known(queries.study_rubrics(person, engine))
+    entries = _known(rubrics.study_rubrics(person, engine))
     own = [entry for entry in entries if entry.own]
     if own:
         st.html(_listed(own))
@@ -208,7 +208,7 @@ def _anchors(rubric: Rubric) -> str:
 
 def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Show the evidence, and what the study asks of it."""
-    validations = queries.validations(person, engine, rubric.sha256)
+    validations = rubrics.validations(person, engine, rubric.sha256)
     if validations:
         st.html(tables.table(list(map(_evidence, validations)), EVIDENCE, COMPARED, [FROM]))
     else:
@@ -336,7 +336,7 @@ def show_copy(engine: Engine, person: Person, rubric: Rubric) -> None:
 
 def _stays(engine: Engine, person: Person, rubric: Rubric) -> str:
     """Return how many ratings stay with the words as they are."""
-    own = [entry for entry in queries.study_rubrics(person, engine) if entry.rubric == rubric]
+    own = [entry for entry in rubrics.study_rubrics(person, engine) if entry.rubric == rubric]
     by_people = sum(entry.clinicians.ratings for entry in own)
     by_jurors = sum(entry.jurors.ratings for entry in own)
     return (

@@ -29,14 +29,13 @@ from annotate.screens.frame import Cell, good, heading, notice, paragraph, refus
 from annotate.screens.study_design import show_protocol
 from calibration.tables.numbers import PAGE
 from calibration.tables.taxonomy import coverage_table
-from data import queries
 from data.person import Person, only
-from data.queries import Material, StudyStanding
-from data.queries.record import Verified
-from data.queries.taxonomy import placed_for
 from data.schema import Role, now
-from data.store.responses import TaxonomyPlace
-from data.store.steering import lock_study, reopen_study, set_place
+from data.study import people, steering
+from data.study.responses import TaxonomyPlace
+from data.study.standing import placed_for
+from data.study.steering import Material, StudyStanding, lock_study, reopen_study, set_place
+from data.study.verify import Verified
 from data.taxonomy import medhelm_taxonomy
 from medjury.services.measuring import METRICS
 from medjury.services.taxonomy import coverage
@@ -100,7 +99,7 @@ ABOUT_LOCK = (
 
 def show(engine: Engine, person: Person) -> None:
     """Show the study's standing, and the part of it that is chosen."""
-    materials, standing = queries.materials(person, engine), queries.standing(person, engine)
+    materials, standing = steering.materials(person, engine), steering.standing(person, engine)
     frame.begin(person, "Study", ABOUT.format(Path(engine.url.database or "").name), "study.css")
     frame.say_simulated(standing)
     if standing.locked:
@@ -133,9 +132,9 @@ def _facts(
     engine: Engine, person: Person, materials: list[Material], standing: StudyStanding
 ) -> str:
     """Return the figures at the top; clinicians are those with work, and those who may get some."""
-    workloads = queries.workloads(person, engine)
+    workloads = people.workloads(person, engine)
     clinicians = {workload.handle for workload in workloads} | {
-        *queries.who_can_rate(person, engine)
+        *steering.who_can_rate(person, engine)
     }
     done, total = (
         sum(workload.done for workload in workloads),
@@ -158,7 +157,7 @@ def _facts(
 
 def show_material(engine: Engine, person: Person) -> None:
     """Show every benchmark, and let a coordinator place one in the taxonomy."""
-    materials = queries.materials(person, engine)
+    materials = steering.materials(person, engine)
     st.html(
         heading("Benchmarks")
         + table(
@@ -243,9 +242,9 @@ def _named(value: str) -> str:
 
 def show_record(engine: Engine, person: Person) -> None:
     """Show what was done to the study as a whole; check the record; lock or reopen."""
-    standing = queries.standing(person, engine)
+    standing = steering.standing(person, engine)
     st.html(heading("Record") + paragraph(ABOUT_RECORD.format(standing.events)))
-    names = queries.names_of_actors(person, engine)
+    names = people.names_of_actors(person, engine)
     rows: list[list[Cell]] = [
         [f"{at:%Y-%m-%d %H:%M}", act, actor_label(by, names), reason or None]
         for act, at, by, reason in standing.steered
@@ -254,7 +253,7 @@ def show_record(engine: Engine, person: Person) -> None:
         st.html(table("Locks and unblindings", ("When (UTC)", "Act", "By", "Reason"), rows, 4))
     else:
         st.html(paragraph("It was never locked, reopened or unblinded."))
-    settings = queries.study_settings(person, engine).as_text()
+    settings = steering.study_settings(person, engine).as_text()
     decided = [[words, _readable(settings[name])] for name, words in DECIDED.items()]
     st.html(heading("Settings") + table("Settings", ("Setting", "Value"), decided, 2))
     _check(engine, person)
@@ -282,7 +281,7 @@ def _check(engine: Engine, person: Person) -> None:
     with frame.refusals():
         if pressed:
             with st.spinner(CHECKING, show_time=True):
-                verified = queries.checked_record(person, engine, head or None)
+                verified = steering.checked_record(person, engine, head or None)
             st.session_state[CHECKED] = (verified, now())
         if checked := st.session_state.get(CHECKED):
             _show_verified(*checked)

@@ -9,7 +9,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from annotate.description import HEADINGS, as_page
 from annotate.screens import frame
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
-from data import queries
 from data.description import (
     LONGEST_TEXT,
     LONGEST_TITLE,
@@ -20,9 +19,10 @@ from data.description import (
     guideline_page,
 )
 from data.person import Person
-from data.queries import Consent, DescriptionVersion
 from data.schema import Role
-from data.store.steering import describe_study
+from data.study import people, steering
+from data.study.settings import Consent, DescriptionVersion
+from data.study.steering import describe_study
 
 ABOUT = (
     "What clinicians read before they rate, and have at hand while they do. Each submission keeps "
@@ -48,8 +48,8 @@ SAVED, ROUND, PREVIEW, OPENED = (
 
 def show(engine: Engine, person: Person) -> None:
     """Show the versions, what clinicians see, and who gave consent; let a coordinator write it."""
-    versions = queries.study_descriptions(person, engine)
-    consents = queries.study_consents(person, engine)
+    versions = steering.study_descriptions(person, engine)
+    consents = steering.study_consents(person, engine)
     st.html(heading("Description") + paragraph(ABOUT))
     if message := st.session_state.pop(SAVED, None):
         st.html(good(message))
@@ -59,12 +59,12 @@ def show(engine: Engine, person: Person) -> None:
         st.html(paragraph(NONE_YET))
     present = versions[-1] if versions else None
     if person.role == Role.COORDINATOR:
-        if queries.standing(person, engine).locked:
+        if steering.standing(person, engine).locked:
             st.html(paragraph(LOCKED))
         else:
             _write(engine, person, present, consents)
     if versions:
-        _versions(versions, queries.names_of_actors(person, engine))
+        _versions(versions, people.names_of_actors(person, engine))
 
 
 def _consents(consents: Sequence[Consent]) -> str:

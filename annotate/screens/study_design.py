@@ -13,11 +13,11 @@ from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.people import HANDED, Handed
 from calibration.headlines import protocol_facts
 from calibration.protocol import MISS_AT_MOST, Critical, Protocol
-from data import queries
 from data.errors import Conflict
 from data.person import Person, only
 from data.schema import Role
-from data.store.steering import PlannedWork, store_design
+from data.study import steering
+from data.study.steering import PlannedWork, store_design
 from jury.panel import shipped
 from medjury.services.record import fix_protocol, panel_jurors, protocol_of
 
@@ -42,10 +42,10 @@ def show(engine: Engine, person: Person) -> None:
     people.show_handed()
     if message := st.session_state.pop(STORED, None):
         st.html(good(message))
-    if queries.standing(person, engine).locked:
+    if steering.standing(person, engine).locked:
         st.html(paragraph("A locked study takes no design."))
         return
-    request = _ask(queries.who_can_rate(person, engine))
+    request = _ask(steering.who_can_rate(person, engine))
     if st.button("Show the plan", key="plan-now", type="primary"):
         st.session_state.pop(PLANNED, None)
         if planned := _planned(engine, person, request):
@@ -197,11 +197,11 @@ def protocol_html(protocol: Protocol | None) -> str:
 
 def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
     """Ask for what is to be fixed."""
-    views = [material.view for material in queries.materials(person, engine)]
+    views = [material.view for material in steering.materials(person, engine)]
     criteria = sorted({name for view in views for name in view.rubric.criteria})
     label = COMMIT if protocol is None else "Replace the protocol"
     with st.expander(label, expanded=protocol is None):
-        if any(map(any, queries.readings_by_response(person, engine).values())):
+        if any(map(any, steering.readings_by_response(person, engine).values())):
             st.html(notice(SEEN_BEFORE))
         first = st.columns(4, vertical_alignment="bottom")
         margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05)

@@ -6,13 +6,13 @@ from sqlalchemy import Engine
 from annotate.adjudicate import Settlement, answer, found_differences, planned_settlement, settle
 from annotate.screens import frame
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
-from data import queries
 from data.card import Settling
 from data.person import Person
-from data.queries import Flagged
-from data.queries.study import settings
 from data.schema import Role
+from data.study import assignments
 from data.study.adjudication import Disagreement
+from data.study.assignments import Flagged
+from data.study.standing import settings
 
 ABOUT = (
     "Responses on which two clinicians are at least {points:g} points apart on a criterion. A "
@@ -123,7 +123,7 @@ def _planned(plan: Settlement) -> list[str]:
 
 
 def _show_flags(engine: Engine, person: Person) -> None:
-    flagged = queries.flags(person, engine)
+    flagged = assignments.flags(person, engine)
     st.html(heading("Flags"))
     if not flagged:
         st.html(paragraph("No current submission has a flag."))

@@ -13,11 +13,11 @@ from annotate.results import BackupQuestion, Whole
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
 from calibration.notes import counted
-from data import queries
 from data.csv_files import cells, csv_bytes
 from data.person import Person, only
 from data.schema import Role, now
 from data.store.moving import BackedUp
+from data.study import steering
 from data.study.reviews import REVIEWS, standing_reviews
 
 RESPONSES = {
@@ -71,7 +71,7 @@ def show(engine: Engine, person: Person) -> None:
         _save("Template of responses", template(RESPONSES), "responses_template.csv")
         _save("Template of ratings", template(RATINGS), "ratings_template.csv")
     st.html(heading("List of responses") + paragraph(ABOUT_LIST))
-    if names := queries.response_names(person, engine):
+    if names := steering.response_names(person, engine):
         _save(f"List of {counted(len(names), 'response')}", listed(names), "responses.csv")
     else:
         st.html(paragraph("No response has been imported yet."))

@@ -19,7 +19,6 @@ from annotate.screens import frame, study_home
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.uploads import Upload, first_ratings, map_needed, rows_in
 from calibration.notes import counted
-from data import queries
 from data.errors import Conflict
 from data.importers.columns import What
 from data.importers.ratings import RatingFile
@@ -27,18 +26,14 @@ from data.importers.readers import Reader
 from data.importers.responses import ResponseFile
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person
-from data.queries.text_search import names_to_mask
 from data.rubric import Rubric, read_rubric
 from data.rubrics import shipped
 from data.samples import benchmarks as sample_benchmarks
-from data.store.ratings import RatingsAdded
-from data.store.responses import ResponsesAdded
-from data.store.steering import (
-    bring_ratings,
-    bring_responses,
-    try_ratings,
-    try_responses,
-)
+from data.study import steering
+from data.study.masks import names_to_mask
+from data.study.ratings import RatingsAdded
+from data.study.responses import ResponsesAdded
+from data.study.steering import bring_ratings, bring_responses, try_ratings, try_responses
 from medjury.services.status import status
 
 RESPONSES, RATINGS = "Responses", "Ratings made elsewhere"
@@ -99,7 +94,7 @@ def show(engine: Engine, person: Person) -> None:
     """Ask for a file, show what it would change, and import it."""
     if message := st.session_state.pop(STORED, None):
         st.html(good(message) + study_home.next_html(status(engine), person.role))
-    if queries.standing(person, engine).locked:
+    if steering.standing(person, engine).locked:
         st.html(paragraph("The study is locked: no file can be imported."))
         return
     st.html(heading("Import a file"))
@@ -156,7 +151,7 @@ def _ask_columns(upload: Upload, content: What) -> str:
 
 def _checked(engine: Engine, person: Person, content: str, upload: Upload) -> Checked:
     """Return what the file holds and would change; checked once for each file and choice."""
-    key = (content, upload.key, queries.standing(person, engine).events)
+    key = (content, upload.key, steering.standing(person, engine).events)
     earlier = st.session_state.get(CHECKED)
     if earlier is None or earlier[0] != key:
         with st.spinner("Checking every row of the file", show_time=True):
@@ -192,7 +187,7 @@ def _show_responses(engine: Engine, person: Person, preview: Seen, added: Respon
         st.html(paragraph(f"Group {name}: {counted(number, 'response')} put into it."))
     own = {
         material.view.name: material.view.rubric.name
-        for material in queries.materials(person, engine)
+        for material in steering.materials(person, engine)
     }
     rows: list[list[Cell]] = [
         [
@@ -368,20 +363,20 @@ def _rubrics_of(reader: Reader | None) -> Callable[[str], Rubric]:
 
 def rubrics_to_choose(engine: Engine, person: Person) -> list[str]:
     """Return the names of the rubrics that ship, and of those in the study."""
-    return sorted({*shipped(), *queries.rubric_names(person, engine)})
+    return sorted({*shipped(), *steering.rubric_names(person, engine)})
 
 
 def _rubric(engine: Engine, person: Person, name: str) -> Rubric | None:
     """Return the rubric of a name that was offered; None leaves it to each benchmark."""
     if name in shipped():
         return read_rubric(name)
-    return queries.rubric_of_name(person, engine, name) if name else None
+    return steering.rubric_of_name(person, engine, name) if name else None
 
 
 def _refuse_demo(engine: Engine, person: Person) -> None:
     """Refuse to mix somebody's own responses into the demo study."""
     demo = {benchmark["name"] for benchmark in sample_benchmarks()}
-    if demo & {material.view.name for material in queries.materials(person, engine)}:
+    if demo & {material.view.name for material in steering.materials(person, engine)}:
         raise Conflict(
             "this is the demo study, and its raters are simulated: import your own responses "
             "into a study of your own"

@@ -11,8 +11,8 @@ from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
 from calibration.tables.spec import ICC_WORDS
 from calibration.values import PlanOptions
-from data import queries
 from data.person import Person
+from data.study import steering
 
 PLANNED = "annotate.forecasts:planned"
 ASKED = "plan-asked"
@@ -54,7 +54,7 @@ def show(engine: Engine, person: Person) -> None:
 
 def _ask(engine: Engine, person: Person) -> PlanQuestion | None:
     """Ask for an ICC or a pilot, and for what is wanted; None until the button is pressed."""
-    names = [material.view.name for material in queries.materials(person, engine)]
+    names = [material.view.name for material in steering.materials(person, engine)]
     sources = [ASSUMED, PILOT] if names else [ASSUMED]
     source = st.radio("Plan from", sources, horizontal=True, key="plan-from")
     with st.form("plan", border=False):

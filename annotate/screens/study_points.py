@@ -11,7 +11,6 @@ from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.stored_table import is_to_be_stored
 from annotate.uploads import Upload
 from calibration.notes import counted
-from data import queries
 from data.importers.points import COLUMNS, PointFile, PointRow, point_of
 from data.importers.rows import Origin
 from data.importers.table import TableFile
@@ -19,8 +18,9 @@ from data.person import Person
 from data.points import points_of, points_rubric
 from data.rubric import Rubric
 from data.schema import Role
-from data.store.points import PointsAdded, bring_points
+from data.study import steering
 from data.study.cases import CaseRubric, bare_of, cases_of
+from data.study.points import PointsAdded, bring_points
 
 ABOUT = (
     "A benchmark can be rated by points of the case instead of scales: each instance has a list of what a "
@@ -46,13 +46,13 @@ def show(engine: Engine, person: Person) -> None:
     st.html(heading("Points of the case") + paragraph(ABOUT))
     if message := st.session_state.pop(STORED, None):
         st.html(good(message))
-    names = [material.view.name for material in queries.materials(person, engine)]
+    names = [material.view.name for material in steering.materials(person, engine)]
     if not names:
         st.html(paragraph("Import responses first: points are of the instances of a benchmark."))
         return
     benchmark = st.selectbox("Benchmark", names, key="points-of")
     cases = cases_of(person, engine, benchmark)
-    may_change = person.role == Role.COORDINATOR and not queries.standing(person, engine).locked
+    may_change = person.role == Role.COORDINATOR and not steering.standing(person, engine).locked
     if may_change:
         _upload(engine, person, benchmark, not cases)
     if cases:
@@ -147,7 +147,7 @@ def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric) -
 
 def _rubric(engine: Engine, person: Person, benchmark: str) -> Rubric:
     """Return the rubric of points that a benchmark is on, or is to be put on."""
-    views = (material.view for material in queries.materials(person, engine))
+    views = (material.view for material in steering.materials(person, engine))
     own = next(view.rubric for view in views if view.name == benchmark)
     return own if own.points else points_rubric()
 

@@ -15,11 +15,11 @@ from annotate import reminders
 from annotate.reminders import is_due
 from annotate.screens import frame
 from annotate.screens.frame import Cell, good, heading, paragraph, table
-from data import queries
 from data.person import Person
-from data.queries import Workload
-from data.queries.study import settings
 from data.schema import Role, now
+from data.study import people, steering
+from data.study.people import Workload
+from data.study.standing import settings
 
 WINDOW_DAYS = 14
 FEWEST, FEWEST_DAYS = 10, 3  # showings, and days with any, below which nothing is foretold
@@ -74,7 +74,7 @@ class Outlook:
 def show(engine: Engine, person: Person) -> None:
     """Show the outlook, every clinician, and how often responses have been read."""
     present = now()
-    workloads = queries.workloads(person, engine)
+    workloads = people.workloads(person, engine)
     if not workloads:
         frame.empty(
             "Nobody has been given work yet, and nobody has rated.",
@@ -179,7 +179,7 @@ def _state(workload: Workload, present: datetime, days: int) -> str:
 
 def _show_responses(engine: Engine, person: Person) -> None:
     """Show how many responses have been rated by how many clinicians."""
-    readings = queries.readings_by_response(person, engine)
+    readings = steering.readings_by_response(person, engine)
     most = min(max((max(counts) for counts in readings.values() if counts), default=0), MOST_TIMES)
     heads = ["Benchmark", "Responses", *(_times(number, most) for number in range(most + 1))]
     rows: list[list[Cell]] = [
@@ -258,7 +258,7 @@ def outlook(
     engine: Engine, person: Person, workloads: Sequence[Workload], present: datetime
 ) -> Outlook:
     """Return when the work of those who have not left will end."""
-    times = queries.finished_showings(person, engine, present - timedelta(days=WINDOW_DAYS))
+    times = people.finished_showings(person, engine, present - timedelta(days=WINDOW_DAYS))
     active = [workload for workload in workloads if not (workload.ended or workload.simulated)]
     before = sum(workload.done for workload in workloads if not workload.simulated) > len(times)
     days = by_day([at for _, at in times], present, begun_before=before)

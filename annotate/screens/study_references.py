@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from annotate.screens import frame
 from annotate.screens.frame import Cell, caption, heading, notice, paragraph, table
 from data.person import Person
-from data.queries.references import (
+from data.study.references import (
     CheckedReference,
     ReferenceAnswer,
     References,

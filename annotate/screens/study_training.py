@@ -7,13 +7,13 @@ from annotate.screens import frame, study_files
 from annotate.screens.frame import Cell, good, heading, paragraph, table
 from annotate.uploads import Upload
 from calibration.notes import counted
-from data import queries
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.person import Person, asking
-from data.queries.rating_room import Trainee, trainees
 from data.schema import Role
-from data.store.training import ExpertsAdded, bring_experts, let_through_as
+from data.study import steering
+from data.study.room import Trainee, trainees
+from data.study.training import ExpertsAdded, bring_experts, let_through_as
 from data.training import MOST_ROUNDS
 
 ABOUT = (
@@ -56,7 +56,7 @@ def show(engine: Engine, person: Person) -> None:
         st.html(table("How clinicians stand in training", HEADS, list(map(_row, clinicians)), 4))
     else:
         st.html(paragraph(NONE_STANDS))
-    if queries.standing(person, engine).locked:
+    if steering.standing(person, engine).locked:
         return
     _upload(engine, person, is_first=not clinicians)
     if waiting := [trainee.name for trainee in clinicians if not trainee.ended]:

@@ -20,11 +20,10 @@ from annotate.screens.workbench_juries import Asked
 from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
 from calibration.protocol import thresholds
 from data.person import Person
-from data.queries import BenchmarkView
 from data.schema import Kind
-from data.study import compare, reviews
+from data.study import compare, lab, reviews
 from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, Opened, UnsafeAt
-from data.study.lab import study_benchmarks
+from data.study.standing import BenchmarkView
 from medjury.services.confusion import Cell, Confusion, cell_of, confusion
 from medjury.services.jury_changes import JuryChange
 from medjury.services.record import protocol_of
@@ -90,7 +89,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show the list, and the response that the address names or the first, with all its scores."""
     frame.begin(person, "Workbench", ABOUT, "workbench.css")
     benchmarks = [
-        benchmark for benchmark in study_benchmarks(person, engine) if benchmark.responses
+        benchmark for benchmark in lab.study_benchmarks(person, engine) if benchmark.responses
     ]
     with st.container(key="workbench-filters"):
         wanted = _filters(engine, person, benchmarks)

@@ -25,7 +25,7 @@ RESPONSE = "Left knee pain since May, worse on stairs; no fever; ibuprofen as ne
 def make(calls: int, folder: Path) -> None:
     """Make the study that every trial copies."""
     from data.rubric import read_rubric
-    from data.store import import_responses
+    from data.study.responses import import_responses
 
     engine = open_study(f"sqlite:///{folder / STUDY}", create=True)
     import_responses(engine, [_row(n) for n in range(calls // 3)], lambda _: read_rubric("generic"))

@@ -11,8 +11,9 @@ from data.database import open_study
 from data.importers.rows import Origin, ResponseRow
 from data.rubric import read_rubric
 from data.schema import Response
-from data.store import assign, import_responses, invite
-from data.store.assignments import Slot
+from data.study.assignments import Slot, assign
+from data.study.people import invite
+from data.study.responses import import_responses
 
 RUBRIC = "generic"
 

@@ -4,6 +4,7 @@ from alembic import context
 from sqlalchemy import Connection, create_engine, text
 
 from data.schema import Table
+from data.schema.study import SUPERSEDED
 
 OTHERWISE = text(
     "SELECT table_name, column_name, character_maximum_length FROM information_schema.columns "
@@ -37,4 +38,7 @@ with engine.execution_options(writes=True).connect() as connection:
         context.run_migrations()
     if connection.dialect.name == "postgresql":
         sort_by_code_point(connection)
+        connection.exec_driver_sql(f"CREATE OR REPLACE VIEW superseded AS {SUPERSEDED}")
+    else:
+        connection.exec_driver_sql(f"CREATE VIEW IF NOT EXISTS superseded AS {SUPERSEDED}")
     connection.commit()

@@ -28,7 +28,6 @@ from data.queries.base import (
     every_reading,
     shown,
 )
-from data.queries.study import benchmarks
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -43,6 +42,7 @@ from data.schema import (
     State,
     Submission,
 )
+from data.study.standing import benchmarks
 
 PAGE = 2000
 RATINGS = (

@@ -20,7 +20,7 @@ from data.queries.base import Columns, columns_of
 from data.record import GENESIS, LOCKED, canonical_values
 from data.schema import Authorship, Event, Rater, Response, Setting, Table
 from data.settings import Settings
-from data.store.access import SESSION_KEY
+from data.study.access import SESSION_KEY
 from data.training import standing_key
 
 PAGE, COPIED_PAGE = 2000, 500

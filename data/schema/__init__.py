@@ -1,6 +1,6 @@
 """The tables of a study.
 
-Only `data.store` writes them and only `data.queries` reads them. Who wrote a
+Only `data.study` writes and reads them. Who wrote a
 response stands in a table of its own, Authorship, which nothing that serves
 raters ever reads.
 """

@@ -215,7 +215,8 @@ class Rating(Table, table=True):
 
     Append-only: a changed mind is a new row, and of rows that agree in response,
     rater, criterion, rubric, pass and replicate the one with the highest id counts.
-    `pass_` says which reading it is of, as `data.card` has it.
+    `pass_` says which reading it is of, as `data.card` has it. The view `superseded` names the
+    rows (`rating`) that no longer count, for who reads the database with SQL of their own.
     """
 
     __table_args__ = (
@@ -231,6 +232,17 @@ class Rating(Table, table=True):
     replicate: int = Field(default=0)
     comment: str = ""
     at: datetime = Field(default_factory=now)
+
+
+SUPERSEDED = """
+SELECT older.id AS rating FROM rating older WHERE EXISTS (
+    SELECT 1 FROM rating newer
+    WHERE newer.response = older.response AND newer.rater = older.rater
+    AND newer.pass_ = older.pass_ AND newer.replicate = older.replicate
+    AND newer.criterion = older.criterion AND newer.id > older.id
+    AND COALESCE(newer.rubric_sha256, '') = COALESCE(older.rubric_sha256, '')
+)
+"""
 
 
 class Assignment(Table, table=True):

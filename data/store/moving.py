@@ -17,9 +17,9 @@ from data.database import open_study, reading, shown, transaction
 from data.errors import BadFile, Conflict, NoStudy
 from data.files import part_of, publish
 from data.queries.package import ALL_TABLES, TableDigest, content, counts, has_event, head, pages
-from data.queries.record import verify
 from data.record import PAST_RECORD
-from data.store.access import SESSION_KEY
+from data.study.access import SESSION_KEY
+from data.study.verify import verify
 
 Step = Callable[[int], None]
 BESIDE = ("", "-wal", "-shm", "-journal")

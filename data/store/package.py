@@ -21,14 +21,14 @@ from data.importers.package import (
 )
 from data.importers.rows import batches
 from data.queries.package import kept_setting
-from data.queries.record import verify_in
 from data.record import AUTHORS_ADDED, GENESIS, PAST_RECORD, RESTORED, event_hash, log
 from data.rubric import Rubric
 from data.schema import Event, Kind, Rater, Response, Setting
-from data.store.access import KEY_MADE
-from data.store.authors import forget_withheld, has_named_authors, responses_without
 from data.store.moving import continue_keys
-from data.store.submissions import STUDY_TEXT
+from data.study.access import KEY_MADE
+from data.study.authors import forget_withheld, has_named_authors, responses_without
+from data.study.settings import STUDY_TEXT
+from data.study.verify import verify_in
 from data.training import SECRET
 
 ACCEPTED = "findings accepted"

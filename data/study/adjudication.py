@@ -18,7 +18,7 @@ from data.database import reading
 from data.person import Person, only
 from data.queries.base import INDEPENDENT, response_names
 from data.schema import Account, Assignment, Kind, Rater, Rating, Role, Setting, State
-from data.store.access import PSEUDONYM_KEY
+from data.study.access import PSEUDONYM_KEY
 from data.study.readings import readings
 
 SHORTEST_NAME = 3  # a clinician's name of fewer signs may be any word

@@ -10,7 +10,6 @@ from data.database import reading
 from data.errors import BadInput
 from data.person import asking
 from data.queries.base import columns_of
-from data.queries.study import BenchmarkView
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import (
@@ -24,6 +23,7 @@ from data.schema import (
     RubricText,
 )
 from data.study.readings import On, Reading, readings
+from data.study.standing import BenchmarkView
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,6 @@ from data.queries.base import (
     shown,
 )
 from data.queries.export import rubrics_known
-from data.queries.study import BenchmarkView, benchmarks, version
 from data.rubric import Rubric
 from data.schema import (
     RATED_ON,
@@ -54,6 +53,7 @@ from data.schema import (
     Submission,
 )
 from data.study.readings import On, Reading, readings
+from data.study.standing import BenchmarkView, benchmarks, version
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 CRITICAL = "critical"

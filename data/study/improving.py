@@ -17,8 +17,8 @@ from data.queries.base import FOR_STUDY, card, shown
 from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.schema import Improvement, Instance, Kind, Proposal, Response, RubricText, Status, now
-from data.store.rubrics import keep_rubric
 from data.study.readings import Reading, readings
+from data.study.rubrics import keep_rubric
 
 BEGUN, CHOSEN, OPENED, ENDED = (
     "improvement begun",

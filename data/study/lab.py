@@ -13,13 +13,13 @@ from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY
-from data.queries.costs import token_costs_by_juror
-from data.queries.jury import without_texts
-from data.queries.people import person_by_access
-from data.queries.study import BenchmarkView, benchmarks
 from data.record import RUN
 from data.schema import Attempt, Instance, Rater, Rating, Response, Role, Setting, Status
-from data.store.jury_runs import PANEL, RunRow, read_run
+from data.study.calls import without_texts
+from data.study.costs import token_costs_by_juror
+from data.study.people import person_by_access
+from data.study.runs import PANEL, RunRow, read_run
+from data.study.standing import BenchmarkView, benchmarks
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 

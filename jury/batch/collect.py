@@ -5,10 +5,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 from data.calls import TokenCosts, token_costs
-from data.queries.jury import BatchRequest, open_requests, provider_ids
 from data.schema import Attempt, Status, now
 from data.schema.jury import UNANSWERED, BatchState, JuryBatch
-from data.store.batches import Collected, collect, count, finish, move
+from data.study.calls import (
+    BatchRequest,
+    Collected,
+    collect,
+    count,
+    finish,
+    move,
+    open_requests,
+    provider_ids,
+)
 from jury.batch.client import BatchError, BatchResult, BatchStatus
 from jury.batch.context import BatchContext, BatchSession, Key
 from jury.call import Answer

@@ -8,8 +8,8 @@ from math import inf
 from sqlalchemy import Engine
 
 from data.calls import TokenCosts
-from data.queries.jury import BatchRequest, requests_in_flight
 from data.schema import Status
+from data.study.calls import BatchRequest, requests_in_flight
 from jury.ask import SamePrompts
 from jury.batch.client import BatchClient, BatchError
 from jury.budget import Budget

@@ -15,11 +15,19 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.queries.jury import BatchRequest, hashes_in_flight, open_batches, requests_in_flight
 from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
-from data.store.batches import finish, move, prepare
-from data.store.calls import add_jurors, record_attempts
+from data.study.calls import (
+    BatchRequest,
+    add_jurors,
+    finish,
+    hashes_in_flight,
+    move,
+    open_batches,
+    prepare,
+    record_attempts,
+    requests_in_flight,
+)
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, hashes_of, not_asked_record, request_sha256
 from jury.asking import NO_TEXT

@@ -18,15 +18,14 @@ from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.pace import Pace
 from data.person import OPERATOR
-from data.queries import Flagged
-from data.queries import flags as all_flags
-from data.queries.pace import pace_of
-from data.queries.rating_room import Trainee, trainees
-from data.queries.study import settings
-from data.store import assign as store_assignments
-from data.store import invite
-from data.store.training import ExpertsAdded, import_experts, let_through
 from data.study.adjudication import Disagreement
+from data.study.assignments import Flagged, pace_of
+from data.study.assignments import assign as store_assignments
+from data.study.assignments import flags as all_flags
+from data.study.people import invite
+from data.study.room import Trainee, trainees
+from data.study.standing import settings
+from data.study.training import ExpertsAdded, import_experts, let_through
 from data.training import MOST_ROUNDS, RoundOutcome
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Seed, either, finite, study_of, table_format

@@ -10,16 +10,19 @@ from sqlalchemy import Engine
 
 from annotate.blind import MARK, Found, Masked, Why, find_self_naming, mask
 from data.errors import BadInput, Unknown
-from data.queries.authors import author_names
-from data.queries.text_search import (
+from data.study.authors import author_names
+from data.study.masks import (
+    LeftNames,
+    MaskedText,
     StoredText,
     TextPlace,
     known_response_ids,
+    leave_names,
+    mask_responses,
     names_left,
     searched_up_to,
     stored_texts,
 )
-from data.store.masks import LeftNames, MaskedText, leave_names, mask_responses
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say

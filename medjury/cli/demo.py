@@ -15,7 +15,6 @@ from data.errors import Conflict
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.person import OPERATOR
-from data.queries import benchmarks, design_items, pairs, people, showings
 from data.rubric import read_rubric
 from data.samples import (
     CALCULATIONS,
@@ -32,17 +31,11 @@ from data.samples import (
 )
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Role
-from data.store import (
-    Slot,
-    add_people,
-    assign,
-    import_ratings,
-    import_responses,
-    invite,
-    renew,
-    submit,
-)
-from data.store.responses import TaxonomyPlace
+from data.study.assignments import Slot, assign
+from data.study.people import add_people, invite, people, renew
+from data.study.ratings import import_ratings, submit
+from data.study.responses import TaxonomyPlace, import_responses
+from data.study.standing import benchmarks, design_items, pairs, showings
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.cli.agreement import Output, print_agreement

@@ -7,9 +7,9 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput
-from data.queries.record import present_head
 from data.record import HEAD_ENDING
-from data.store.study import unblind
+from data.study.settings import unblind
+from data.study.verify import present_head
 from medjury.cli import redcap
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Reason, Who, study_of

@@ -19,15 +19,16 @@ from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
 from data.importers.source import PIPE, Source
 from data.importers.table import TableFile
-from data.queries import benchmarks
 from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.rubrics import known_as
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
-from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
-from data.store.access import pseudonym_key
 from data.store.package import import_package
+from data.study.access import pseudonym_key
 from data.study.frames import responses_frame
+from data.study.ratings import RatingsAdded, import_ratings
+from data.study.responses import ResponsesAdded, import_responses
+from data.study.standing import benchmarks
 from medjury.cli import import_helm, import_inspect, redcap
 from medjury.cli.blinding import mask_new
 from medjury.cli.files import write_json

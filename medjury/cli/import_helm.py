@@ -14,12 +14,12 @@ from data.importers.finished import FinishedRun, add_up, missing
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
 from data.importers.helm.rating import ScoreDifference, TakenRun, run_figures
-from data.queries import benchmarks, juror_cards
-from data.queries.families import families_of
-from data.queries.study import stored_rubric
 from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
-from data.store.finished_runs import FinishedAdded, import_finished
+from data.study.calls import juror_cards
+from data.study.families import families_of
+from data.study.runs import FinishedAdded, import_finished
+from data.study.standing import benchmarks, stored_rubric
 from medjury.cli.blinding import mask_new
 from medjury.cli.files import STANDARD_OUTPUT, write_json
 from medjury.cli.options import rubric_named

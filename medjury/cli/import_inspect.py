@@ -18,8 +18,8 @@ from data.importers.inspect_logs import (
     read_inspect,
 )
 from data.importers.inspect_logs import finished as finished_log
-from data.queries import benchmarks
 from data.rubric import Rubric
+from data.study.standing import benchmarks
 from medjury.cli.import_helm import ImportAccount, models_of, store_finished
 from medjury.cli.options import rubric_named
 from medjury.cli.output import counted

@@ -11,7 +11,9 @@ from sqlalchemy import Engine
 
 from data.calls import TokenCosts
 from data.errors import BadInput
-from data.queries.costs import (
+from data.study.calls import MissingVerdict, missing_verdicts
+from data.study.calls import by_juror as verdicts_by_juror
+from data.study.costs import (
     InFlight,
     Spending,
     calls_in_flight,
@@ -19,9 +21,7 @@ from data.queries.costs import (
     study_spending,
     token_costs_by_juror,
 )
-from data.queries.jury import MissingVerdict, missing_verdicts
-from data.queries.jury import by_juror as verdicts_by_juror
-from data.queries.text_search import Planted, planted_texts
+from data.study.masks import Planted, planted_texts
 from jury.admission import api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches

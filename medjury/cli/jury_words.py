@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.calls import TokenCosts
-from data.queries.jury import waiting_in_batches
-from data.queries.text_search import Planted
 from data.schema import Status
+from data.study.calls import waiting_in_batches
+from data.study.masks import Planted
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
 from jury.panel import Panel

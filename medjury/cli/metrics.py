@@ -10,8 +10,8 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.queries import ReferencePair
-from data.store import import_ratings
+from data.study.ratings import import_ratings
+from data.study.standing import ReferencePair
 from medjury.cli.dask_workers import On, computing
 from medjury.cli.files import write_json
 from medjury.cli.options import BenchmarkOption, Db, Json, study_of

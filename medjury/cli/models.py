@@ -8,7 +8,7 @@ import typer
 from calibration.tables.models import WAYS
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
-from data.queries.authors import author_names
+from data.study.authors import author_names
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     Criterion,

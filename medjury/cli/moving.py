@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from data.database import open_study, reading, shown
 from data.errors import BadFile, BadInput
 from data.queries.package import counts
-from data.queries.record import verify
 from data.store.moving import Copied, back_up, move_study
+from data.study.verify import verify
 from medjury.cli.files import check_place, write_json
 from medjury.cli.options import Db, Json, study_of, worked_on
 from medjury.cli.output import counted, hint, progress, say, show

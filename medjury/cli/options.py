@@ -152,8 +152,8 @@ def url_of(context: typer.Context, db: str | None) -> str:
 
 def rubric_named(engine: "Engine", name: str | None) -> "Rubric | None":
     """Return the rubric the user names: one that ships, one the study has, or a folder."""
-    from data.queries import stored_rubric
     from data.rubric import read_rubric, shipped
+    from data.study.standing import stored_rubric
 
     if name is None:
         return None

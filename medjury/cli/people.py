@@ -10,12 +10,20 @@ from sqlalchemy import Engine
 from annotate.reminders import PREFIX, due, mail_server, send
 from data.errors import BadInput
 from data.person import OPERATOR
-from data.queries import PersonView, has_coordinator
-from data.queries import people as everybody
-from data.queries.study import settings
 from data.schema import Role, now
-from data.store import Invitation, Way, add_people, end_access, renew_access
-from data.store.people import set_email, set_specialty
+from data.study.access import Way
+from data.study.people import (
+    Invitation,
+    PersonView,
+    add_people,
+    end_access,
+    has_coordinator,
+    renew_access,
+    set_email,
+    set_specialty,
+)
+from data.study.people import people as everybody
+from data.study.standing import settings
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Port, study_of, url_of
 from medjury.cli.output import counted, say, show

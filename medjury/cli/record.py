@@ -13,13 +13,13 @@ from sqlalchemy import Engine
 from data.csv_files import cells, write_csv
 from data.database import refuse_as_file
 from data.errors import BadFile, BadInput
-from data.queries.record import Verified, locked_since, present_head
-from data.queries.record import verify as verify_record
 from data.record import HEAD_ENDING, Head
 from data.rubric import Rubric
-from data.store.study import lock as lock_study
-from data.store.study import reopen
-from data.store.study import unblind as lift_blind
+from data.study.settings import lock as lock_study
+from data.study.settings import reopen
+from data.study.settings import unblind as lift_blind
+from data.study.verify import Verified, locked_since, present_head
+from data.study.verify import verify as verify_record
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
 from medjury.cli.files import STANDARD_OUTPUT, write_json, writes_to
 from medjury.cli.options import Db, Json, Reason, Who, study_of

@@ -10,10 +10,9 @@ from data.csv_files import write_csv
 from data.errors import BadInput
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapFile, RedcapForm, forms
 from data.importers.table import TableFile
-from data.queries import benchmarks
 from data.queries.export import ToRate, readings, to_rate
-from data.queries.study import settings
 from data.rubric import Criterion, Rubric
+from data.study.standing import benchmarks, settings
 from medjury.cli.output import counted, say
 
 COLUMNS = (

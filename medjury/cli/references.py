@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from data.queries.references import References, references
+from data.study.references import References, references
 from jury.admission import api_keys, price_notices
 from jury.budget import Budget
 from jury.panel import read_panel, refuse_ended

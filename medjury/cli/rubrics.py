@@ -9,11 +9,11 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput, NoStudy
-from data.queries import benchmarks
-from data.queries.jury import juror_profiles
 from data.rubric import Gold, Rubric, read_rubric, shipped
 from data.rubrics.helm import is_helm_source, read_helm
-from data.store import add_rubric
+from data.study.calls import juror_profiles
+from data.study.rubrics import add_rubric
+from data.study.standing import benchmarks
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels

@@ -9,10 +9,15 @@ from sqlalchemy import Engine
 
 from data.description import GUIDELINE, TEXTS, Description, read_description
 from data.errors import BadInput
-from data.queries.descriptions import Consent, DescriptionVersion, consents, description_versions
-from data.queries.study import settings as stored_settings
-from data.store import describe as store_description
-from data.store.study import set_setting
+from data.study.settings import (
+    Consent,
+    DescriptionVersion,
+    consents,
+    description_versions,
+    set_setting,
+)
+from data.study.settings import describe as store_description
+from data.study.standing import settings as stored_settings
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     METHODS,

@@ -6,7 +6,7 @@ import typer
 
 from data import STUDY_VARIABLE
 from data.errors import NoStudy
-from data.queries.taxonomy import PlacedBenchmark, placed_benchmarks
+from data.study.standing import PlacedBenchmark, placed_benchmarks
 from data.taxonomy import medhelm_taxonomy
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of

@@ -22,15 +22,15 @@ from data.errors import TooFew, Unrated
 from data.guidelines import EvidenceCode as Code
 from data.guidelines import guideline
 from data.person import OPERATOR, is_blind
-from data.queries import benchmarks, readings_by_response
-from data.queries.costs import call_dates, spending
-from data.queries.descriptions import description_versions
-from data.queries.jury import by_juror, juror_profiles, missing_verdicts
-from data.queries.record import acts, locked_since, present_head
-from data.queries.study import Facts, facts
 from data.record import UNBLINDED
 from data.schema import now
+from data.study.calls import by_juror, juror_profiles, missing_verdicts
+from data.study.costs import call_dates, spending
 from data.study.improving import improvements
+from data.study.settings import description_versions
+from data.study.standing import Facts, benchmarks, facts
+from data.study.steering import readings_by_response
+from data.study.verify import acts, locked_since, present_head
 from medjury.services.improvement import Outcome
 from medjury.services.methods import methods_section, readings_of, unread
 from medjury.services.record import protocol_of

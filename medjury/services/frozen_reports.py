@@ -13,11 +13,10 @@ from calibration.notes import Noted, note, noted
 from calibration.shared_notes import SIMULATED
 from calibration.values import COMBINED, AnalysisOptions
 from data.errors import BadInput
-from data.queries import benchmarks
-from data.queries.jury import juror_profiles
-from data.queries.ledger import fingerprint
 from data.schema import Report
-from data.store.ledger import freeze
+from data.study.calls import juror_profiles
+from data.study.ledger import fingerprint, freeze
+from data.study.standing import benchmarks
 
 if TYPE_CHECKING:
     from medjury.services.calibrate import Calibration

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from calibration.learning import CHOOSE, TEST, TRAIN
-from data.queries.study import benchmarks
+from data.study.standing import benchmarks
 from jury.admission import with_counted_prices
 from jury.estimate import estimate
 from medjury.services.improvement import ImprovementEstimate, ImproveQuestion

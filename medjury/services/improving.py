@@ -17,10 +17,8 @@ from calibration.learning import CHOOSE, TEST, TRAIN
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, TooFew
 from data.person import OPERATOR
-from data.queries.study import BenchmarkView, benchmarks
 from data.rubric import Rubric
 from data.schema import Improvement, Status
-from data.store.jury_runs import keep_panel
 from data.study.improving import (
     ProposedRubric,
     begin_improvement,
@@ -32,6 +30,8 @@ from data.study.improving import (
     open_test,
     proposed_rubrics,
 )
+from data.study.runs import keep_panel
+from data.study.standing import BenchmarkView, benchmarks
 from jury.budget import Budget
 from jury.panel import Juror, Panel, panel_toml
 from jury.proposals import ProposalRequest, ask_for_rubric

@@ -16,10 +16,9 @@ from calibration.shared_notes import juries_words
 from calibration.tables.juries import different, tried_words
 from calibration.values import COMBINED, AnalysisOptions
 from data.errors import BadInput, TooFew, Unknown
-from data.queries.costs import JurorCost, juror_costs
-from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
 from data.schema import Composition
-from data.store.ledger import Evaluation
+from data.study.costs import JurorCost, juror_costs
+from data.study.ledger import Evaluation, comparisons_besides, compositions_tried, fingerprint
 from jury.cost import panel_usd
 from jury.panel import read_panel
 from medjury.services.ledger import remembered

@@ -14,10 +14,10 @@ from calibration.learning import TRAIN, PartGain, part_gain, split_instances
 from calibration.scores import Array, Integers
 from calibration.values import NAN
 from data.errors import TooFew, Unknown
-from data.queries.study import BenchmarkView
 from data.rubric import Example
 from data.study.improving import JurorVerdict, RatedResponse, rated_responses
 from data.study.readings import Reading
+from data.study.standing import BenchmarkView
 from jury.proposals import Case, Opinion
 
 MOST_CASES = 12

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 
 from data.errors import NoStudy
-from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
-from data.store.ledger import Evaluation, record_evaluations
+from data.study.ledger import (
+    Evaluation,
+    comparisons_besides,
+    compositions_tried,
+    fingerprint,
+    record_evaluations,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,9 @@ from sqlalchemy import Engine
 from data.errors import BadInput, MedjuryError, Unknown
 from data.importers.rows import Origin, RatingRow, batches, filled
 from data.importers.table import TableFile
-from data.queries import ReferencePair, pairs
 from data.schema import Kind
-from data.store import RatingsAdded, import_ratings
+from data.study.ratings import RatingsAdded, import_ratings
+from data.study.standing import ReferencePair, pairs
 from medjury.services.scores import BY_KEY
 
 if TYPE_CHECKING:

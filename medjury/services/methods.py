@@ -8,10 +8,9 @@ from sqlalchemy import Engine
 from calibration.headlines import LIKE, MISSING, Z
 from calibration.notes import counted, listed, quoted
 from data.person import is_blind
-from data.queries import benchmarks
-from data.queries.descriptions import consents, description_versions
-from data.queries.jury import by_juror, juror_profiles, missing_verdicts
-from data.queries.study import BenchmarkView, Facts, settings
+from data.study.calls import by_juror, juror_profiles, missing_verdicts
+from data.study.settings import consents, description_versions
+from data.study.standing import BenchmarkView, Facts, benchmarks, settings
 from medjury.services.record import steered
 
 if TYPE_CHECKING:

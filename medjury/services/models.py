@@ -14,12 +14,12 @@ from data.errors import BadFile, BadRow, NotAllowed, Unknown
 from data.files import read_user_toml
 from data.importers.table import TableFile
 from data.person import is_blind
-from data.queries.authors import authors
-from data.queries.ledger import fingerprint
-from data.queries.record import locked_since
-from data.queries.taxonomy import categories
 from data.safe_text import short
-from data.store.study import unblind as lift_blind
+from data.study.authors import authors
+from data.study.ledger import fingerprint
+from data.study.settings import unblind as lift_blind
+from data.study.standing import categories
+from data.study.verify import locked_since
 from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 

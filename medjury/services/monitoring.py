@@ -22,9 +22,9 @@ from calibration.scores import Scores
 from calibration.values import COMBINED, NORMAL_95, MonitoringOptions
 from data.database import one_moment
 from data.errors import BadInput
-from data.queries.jury import juror_profiles
-from data.queries.ledger import report, reports
+from data.study.calls import juror_profiles
 from data.study.frames import clinician_dates, juror_ratings
+from data.study.ledger import report, reports
 from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
 from medjury.services.ledger import Looked
 from medjury.services.panels import JurorEnd, juror_ends

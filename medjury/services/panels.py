@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 
 from calibration.notes import Note, Noted, counted, note, noted
 from data.errors import BadInput
-from data.queries.costs import study_spending
-from data.queries.families import OwnFamily, own_family
 from data.schema import now
+from data.study.costs import study_spending
+from data.study.families import OwnFamily, own_family
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of
 from jury.estimate import estimate

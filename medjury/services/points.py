@@ -23,9 +23,9 @@ from calibration.tables.spec import Table, laid_out
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.points import CANNOT_TELL, MET, NOT_MET
-from data.queries import benchmarks
 from data.schema import Kind
 from data.study.cases import GivenAnswers, given_answers
+from data.study.standing import benchmarks
 
 ANSWERS = {MET: points.MET, NOT_MET: points.NOT_MET, CANNOT_TELL: points.CANNOT_TELL}
 

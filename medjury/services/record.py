@@ -10,13 +10,13 @@ from calibration.json_values import json_value
 from calibration.protocol import DECIDING, Critical, Protocol, changed
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import Person, is_blind, only
-from data.queries import benchmarks
-from data.queries.authors import authors
-from data.queries.record import acts, locked_since
 from data.record import REOPENED, UNBLINDED
 from data.rubric import Rubric
 from data.schema import Role
-from data.store.study import PROTOCOL_SET, set_protocol, unblind
+from data.study.authors import authors
+from data.study.settings import PROTOCOL_SET, set_protocol, unblind
+from data.study.standing import benchmarks
+from data.study.verify import acts, locked_since
 
 FIXED = (*DECIDING, "panel", "because")
 

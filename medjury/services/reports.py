@@ -16,11 +16,11 @@ from sqlalchemy import Engine
 from calibration.json_values import decision_json, json_value
 from calibration.report.content import Study
 from calibration.values import COMBINED
-from data.queries import benchmarks
-from data.queries.costs import spending
-from data.queries.jury import juror_profiles
-from data.queries.ledger import compositions_tried
 from data.schema import now
+from data.study.calls import juror_profiles
+from data.study.costs import spending
+from data.study.ledger import compositions_tried
+from data.study.standing import benchmarks
 from medjury.services.calibrate import Calibration
 from medjury.services.record import protocol_json
 

@@ -29,13 +29,12 @@ from data.csv_files import frame_cells
 from data.errors import BadInput, Unknown
 from data.pace import Work
 from data.person import Person, only
-from data.queries import benchmarks
-from data.queries.jury import juror_profiles
-from data.queries.ledger import fingerprint
-from data.queries.pace import pace_of, work_of_names
-from data.queries.record import acts
 from data.schema import Role
-from data.store.routing import RULE_KEPT, keep_rule, rule_sha256
+from data.study.assignments import pace_of, work_of_names
+from data.study.calls import juror_profiles
+from data.study.ledger import RULE_KEPT, fingerprint, keep_rule, rule_sha256
+from data.study.standing import benchmarks
+from data.study.verify import acts
 from medjury.services.record import steered
 from medjury.services.scores import jury_named, scores_of, silent_jurors
 

@@ -9,9 +9,7 @@ from sqlalchemy import Engine
 from calibration.notes import counted
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
-from data.queries import benchmarks, simulated_raters
-from data.queries.jury import missing_verdicts
-from data.queries.references import References, references
+from data.study.calls import missing_verdicts
 from data.study.frames import (
     assigned_benchmarks,
     ratings_frame,
@@ -19,6 +17,8 @@ from data.study.frames import (
     specialties,
     subgroups,
 )
+from data.study.references import References, references
+from data.study.standing import benchmarks, simulated_raters
 
 if TYPE_CHECKING:
     import pandas as pd

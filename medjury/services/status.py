@@ -10,20 +10,15 @@ from calibration.notes import Figures, Note, Words, counted, note
 from calibration.tables.numbers import money
 from calibration.values import COMBINED
 from data.person import OPERATOR
-from data.queries import (
-    benchmarks,
-    frozen_reports,
-    jurors_with_ratings,
-    readings_by_response,
-    standing,
-    who_can_rate,
-    workloads,
-)
-from data.queries.costs import calls_in_flight, spending
-from data.queries.jury import missing_verdicts
-from data.queries.record import present_head
 from data.record import UNBLINDED
 from data.schema import Report
+from data.study.calls import missing_verdicts
+from data.study.costs import calls_in_flight, spending
+from data.study.people import workloads
+from data.study.rubrics import frozen_reports, jurors_with_ratings
+from data.study.standing import benchmarks
+from data.study.steering import readings_by_response, standing, who_can_rate
+from data.study.verify import present_head
 from medjury.services.record import protocol_of
 
 SHARED_BY = 2  # clinicians who have rated a response that tells how far they agree

@@ -20,10 +20,10 @@ from data.files import whole_file
 from data.importers.package import MANIFEST, PARTS, columns, part
 from data.person import OPERATOR
 from data.queries import export as rows_of
-from data.queries.descriptions import CONSENTS, DESCRIPTIONS, consent_rows, described_rows
 from data.queries.export import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
 from data.study.reviews import REVIEWS, standing_reviews
+from data.study.settings import CONSENTS, DESCRIPTIONS, consent_rows, described_rows
 
 AUTHORS = ("response_id", "model")
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the same study gives the same package

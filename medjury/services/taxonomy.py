@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from data.queries.taxonomy import PlacedBenchmark
+from data.study.standing import PlacedBenchmark
 from data.taxonomy import LISTS, medhelm_taxonomy
 
 

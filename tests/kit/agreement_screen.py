@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from data.person import OPERATOR
 from data.schema import Role
-from data.store import add_people
+from data.study.people import add_people
 from kit.browsers import SIZES, new_context, wait_settled
 from kit.commands import command
 from kit.servers import Server, serving

@@ -18,13 +18,14 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
-from data import queries
 from data.database import open_study
 from data.importers.rows import Origin as RowOrigin
 from data.importers.rows import RatingRow
 from data.person import OPERATOR
 from data.schema import Kind, Role
-from data.store import add_people, import_ratings
+from data.study import people as study_people
+from data.study.people import add_people
+from data.study.ratings import import_ratings
 from kit.rating_study import build, row, rubric, session_of
 from kit.servers import Answer, Server, ask
 
@@ -109,7 +110,7 @@ def server(
 @pytest.fixture(scope="module")
 def cookies(engine: Engine, codes: dict[str, str]) -> dict[str, str]:
     """Return a session of each person; "" of nobody."""
-    people = {name: queries.check_code(engine, code).person for name, code in codes.items()}
+    people = {name: study_people.check_code(engine, code).person for name, code in codes.items()}
     return {"": ""} | {name: session_of(engine, who) for name, who in people.items() if who}
 
 

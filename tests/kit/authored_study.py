@@ -15,9 +15,12 @@ from sqlmodel import Session, select
 from data.card import Marked, Reply
 from data.database import open_study
 from data.person import OPERATOR
-from data.queries import design_items, next_task
 from data.schema import Rater, Role
-from data.store import Slot, add_people, assign, invite, submit
+from data.study.assignments import Slot, assign
+from data.study.people import add_people, invite
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.standing import design_items
 from kit.study_place import copy_study
 from medjury import main
 

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 
 from data.importers.rows import Origin, RatingRow
 from data.schema import Kind
-from data.store import import_ratings
+from data.study.ratings import import_ratings
 from kit.jurors import Do, Seen
 from kit.studies import HEAD, import_file
 

@@ -14,8 +14,10 @@ from sqlmodel import Session
 
 from data.card import Marked, Reply
 from data.database import open_study
-from data.queries import next_task
-from data.store import Slot, assign, invite, submit
+from data.study.assignments import Slot, assign
+from data.study.people import invite
+from data.study.ratings import submit
+from data.study.room import next_task
 from kit.studies import COLUMNS, Run
 from kit.study_place import StudyIn, all_rows, copy_study, study_in
 from medjury import main

@@ -17,8 +17,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
-from data.queries.record import verify
 from data.schema import Assignment, Rating, State
+from data.study.verify import verify
 
 COOKIE = "medjury_session_"  # and the study's short name
 

@@ -13,12 +13,12 @@ from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, ResponseRow
 from data.importers.table import TableFile
 from data.person import Person
-from data.queries import check_code
 from data.rubric import Criterion, Rubric, Scale
 from data.schema import Assignment, Rater, Rating, Response
-from data.store import assign, import_responses, invite
-from data.store.assignments import Slot
-from data.store.training import import_experts
+from data.study.assignments import Slot, assign
+from data.study.people import check_code, invite
+from data.study.responses import import_responses
+from data.study.training import import_experts
 
 DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
 

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from data.person import OPERATOR
 from data.schema import Role
-from data.store import add_people
+from data.study.people import add_people
 from kit.browsers import (
     PATIENCE_MS,
     SIZES,

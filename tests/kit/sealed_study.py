@@ -15,9 +15,6 @@ from data.importers.ratings import ExpertRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
 from data.person import OPERATOR
 from data.points import Point, points_rubric
-from data.queries import check_code, next_task
-from data.queries.jury import BatchRequest
-from data.queries.rating_room import Exercise, situation
 from data.rubric import read_rubric
 from data.schema import (
     Assignment,
@@ -33,49 +30,48 @@ from data.schema import (
     Status,
 )
 from data.schema.jury import BatchState, JuryBatch
-from data.store import (
-    FormState,
+from data.study.access import Way, enter, pseudonym_key, signing_key
+from data.study.assignments import (
     Slot,
-    Way,
-    add_people,
-    add_rubric,
     answer_flag,
     answer_seen,
     assign,
     assign_adjudication,
     claim,
-    describe,
-    end_access,
-    enter,
-    give_consent,
-    import_ratings,
-    import_responses,
-    invite,
     opened,
     recuse,
+)
+from data.study.calls import (
+    BatchRequest,
+    Intended,
+    Step,
+    add_jurors,
+    carry_over,
+    prepare,
+    record_steps,
+)
+from data.study.improving import begin_improvement, end_improvement, keep_learned, open_test
+from data.study.ledger import Evaluation, freeze, record_evaluations
+from data.study.masks import MaskedText, mask_responses
+from data.study.people import (
+    add_people,
+    check_code,
+    end_access,
+    invite,
     renew_access,
-    save_draft,
-    submit,
+    set_email,
+    set_specialty,
 )
-from data.store.access import pseudonym_key, signing_key
-from data.store.batches import prepare
-from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
-from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
-from data.store.ledger import Evaluation, freeze, record_evaluations
-from data.store.masks import MaskedText, mask_responses
-from data.store.people import set_email, set_specialty
-from data.store.points import add_points
-from data.store.responses import TaxonomyPlace
-from data.store.steering import set_place
-from data.store.study import lock, reopen, set_protocol, set_setting
-from data.store.training import answer_drill, import_experts, let_through
-from data.study.improving import (
-    begin_improvement,
-    end_improvement,
-    keep_learned,
-    open_test,
-)
+from data.study.points import add_points
+from data.study.ratings import FormState, import_ratings, save_draft, submit
+from data.study.responses import TaxonomyPlace, import_responses
 from data.study.reviews import change_tags, keep_note
+from data.study.room import Exercise, next_task, situation
+from data.study.rubrics import add_rubric
+from data.study.runs import RunOrder, begin_run, forget_panel, keep_panel
+from data.study.settings import describe, give_consent, lock, reopen, set_protocol, set_setting
+from data.study.steering import set_place
+from data.study.training import answer_drill, import_experts, let_through
 from kit.study_place import StudyIn
 
 RUBRIC = read_rubric("generic")

@@ -23,7 +23,7 @@ from calibration.verdict import decisions
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import read_rubric
-from data.store import import_responses
+from data.study.responses import import_responses
 
 Run = Callable[..., tuple[int, str, str]]
 """Run one command; return its exit code, output and messages."""

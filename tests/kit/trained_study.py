@@ -10,9 +10,9 @@ from data.card import Reply
 from data.database import open_study
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
-from data.queries.rating_room import Exercise, Feedback, RoundResult, situation
-from data.store import import_responses
-from data.store.training import ExpertsAdded, answer_drill, import_experts, leave_feedback
+from data.study.responses import import_responses
+from data.study.room import Exercise, Feedback, RoundResult, situation
+from data.study.training import ExpertsAdded, answer_drill, import_experts, leave_feedback
 from kit.rating_study import FULL, build, row, rubric
 from kit.study_place import StudyIn, fill
 

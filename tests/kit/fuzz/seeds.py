@@ -13,7 +13,8 @@ from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric_files import rubric_toml
-from data.store import import_ratings, import_responses
+from data.study.ratings import import_ratings
+from data.study.responses import import_responses
 from jury.panel import FOLDER
 from kit.fuzz.contract import CANARY
 from kit.fuzz.readers import CUT, GENERIC

@@ -34,7 +34,7 @@ from data.schema import (
     State,
 )
 from data.settings import Settings, read_settings
-from data.store.training import expert_scores
+from data.study.training import expert_scores
 from data.training import SECRET, RoundOutcome, TrainingStanding, standing_key
 
 ENDED = (State.DONE, State.UNRATED)

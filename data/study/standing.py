@@ -1,4 +1,4 @@
-"""Benchmarks, responses, settings and counts of a study."""
+"""Benchmarks, responses, settings and counts of a study, and its places in the taxonomy."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from sqlmodel import Session, col, desc, select
 
 from data.card import FIRST, SETTLING, THIRD, reading_of_pass
 from data.database import reading
-from data.queries.authors import authors_unless_blind, number_of_authors
+from data.person import asking
 from data.queries.base import (
     FOR_STUDY,
     INDEPENDENT,
@@ -34,14 +34,17 @@ from data.schema import (
     Rater,
     Rating,
     Response,
+    Role,
     RubricText,
     Setting,
     State,
 )
 from data.settings import Settings, read_settings
-from data.store.access import SIGNED_OUT
-from data.store.ledger import EVALUATED
-from data.store.study import CONSENTED
+from data.study.access import SIGNED_OUT
+from data.study.authors import authors_unless_blind, number_of_authors
+from data.study.ledger import EVALUATED
+from data.study.settings import CONSENTED
+from data.taxonomy import medhelm_taxonomy
 
 # What clinicians have read by themselves.
 _READ = (
@@ -386,3 +389,48 @@ def _seeds(session: Session) -> tuple[int, ...]:
         detail.get("seed") for detail in session.exec(query.order_by(col(Event.id)))
     )
     return tuple(detail for detail in seeds if isinstance(detail, int))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBenchmark:
+    """A benchmark of a study and where it stands: its own place, else that of its name.
+
+    `is_own` tells whether somebody placed it; category and subcategory are "" where nobody did and
+    the taxonomy has no benchmark of this name.
+    """
+
+    name: str
+    category: str
+    subcategory: str
+    responses: int
+    is_own: bool = False
+
+
+def known_places() -> Mapping[str, tuple[str, str]]:
+    """Return category and subcategory of the benchmarks that the taxonomy names."""
+    places = medhelm_taxonomy().place_of()
+    return {name: (at.category, at.subcategory) for name, at in places.items()}
+
+
+def categories(engine: Engine) -> dict[str, str]:
+    """Return benchmark -> category: its own, else that of the taxonomy's of this name, or ""."""
+    return {one.name: one.category for one in placed_benchmarks(engine)}
+
+
+def placed_benchmarks(engine: Engine) -> list[PlacedBenchmark]:
+    """Return every benchmark of a study with its place, by name; training responses do not count."""
+    known = known_places()
+    of_response = columns_of(Instance.benchmark).select_from(Response).join(Instance)
+    with reading(engine) as session:
+        numbers = Counter(name for (name,) in session.exec(of_response.where(FOR_STUDY)))
+        rows = session.exec(select(Benchmark).order_by(col(Benchmark.name))).all()
+        return [
+            PlacedBenchmark(row.name, row.category, row.subcategory, numbers[row.name], True)
+            if row.category
+            else PlacedBenchmark(row.name, *known.get(row.name, ("", "")), numbers[row.name])
+            for row in rows
+        ]
+
+
+# Return the benchmarks of a study with their places.
+placed_for = asking(placed_benchmarks, Role.RESEARCHER, Role.COORDINATOR)

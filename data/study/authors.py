@@ -1,21 +1,27 @@
-"""Authors as the store writes and compares them, and what a blind study leaves uncompared.
+"""Who wrote which response: the only module that reads and writes it, but for what packs and verifies.
 
-Whoever brings a file in says in it who wrote what. While the study is blind (`data/person.py`) what
-the file says is held against itself alone, never against the authors that are stored: an answer
-that depends on them would tell one who guesses whether the guess is right.
+While a study is blind (`data/person.py`), nothing here tells one author from another. A file that is
+brought in says who wrote what; it is held against itself alone, since an answer that depends on the
+stored authors would tell one who guesses. What depends on who wrote a response is refused, or absent.
+Two things are read all the same: the names of the study's models, which no response may name, and
+how many there are.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sqlalchemy import delete, func
+from sqlalchemy import Engine, delete, func
 from sqlmodel import Session, col, select
 
+from data.database import reading
+from data.errors import NotAllowed
 from data.importers.package import WITHHELD
 from data.importers.rows import ResponseRow, made_id
 from data.person import is_blind_in
+from data.queries.base import FOR_STUDY
 from data.record import PAST_RECORD, new_salt
-from data.schema import Authorship, Response, Subgroup
+from data.schema import Authorship, Instance, Response, Subgroup
 
 Pair = tuple[str, str]
 
@@ -106,3 +112,64 @@ class Ids:
             others.append(row.model)
         number = others.index(row.model)
         return replace(row, response_id=made_id(row.response_id, str(number))) if number else row
+
+
+BLIND = (
+    "the study is blind: `medjury study unblind --reason ...` says who wrote what, and is recorded"
+)
+
+
+def authors(engine: Engine) -> dict[str, str]:
+    """Return response_id -> model of all but training responses.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is blind.
+    """
+    query = (
+        select(Response.response_id, Authorship.model)
+        .join(Authorship)
+        .where(FOR_STUDY)
+        .order_by(Response.response_id)
+    )
+    with reading(engine) as session:
+        if is_blind_in(session):
+            raise NotAllowed(BLIND)
+        return dict(session.exec(query).all())
+
+
+def authors_unless_blind(session: Session) -> dict[int, str] | None:
+    """Return the key of each response -> its model; None while the study is blind."""
+    if is_blind_in(session):
+        return None
+    return dict(session.exec(select(Authorship.response, Authorship.model)).all())
+
+
+def responses_by_author(engine: Engine, benchmarks: Sequence[str] | None) -> Counter[str] | None:
+    """Return how many responses each model wrote, training left out; None while the study is blind.
+
+    `benchmarks` are those that count; None means all.
+    """
+    query = (
+        select(Authorship.model, func.count())
+        .join(Response)
+        .join(Instance)
+        .where(FOR_STUDY)
+        .group_by(col(Authorship.model))
+    )
+    if benchmarks is not None:
+        query = query.where(col(Instance.benchmark).in_(benchmarks))
+    with reading(engine) as session:
+        return None if is_blind_in(session) else Counter(dict(session.exec(query).all()))
+
+
+def author_names(engine: Engine) -> list[str]:
+    """Return the study's models, which a response must not name; not which wrote what."""
+    with reading(engine) as session:
+        return list(session.exec(select(Authorship.model).distinct().order_by(Authorship.model)))
+
+
+def number_of_authors(session: Session) -> int:
+    """Return how many models wrote the study's responses."""
+    return session.exec(select(func.count(func.distinct(col(Authorship.model))))).one()

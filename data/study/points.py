@@ -14,17 +14,9 @@ from data.points import case_rubric
 from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
-from data.schema import (
-    Benchmark,
-    Instance,
-    PointSet,
-    Rating,
-    Response,
-    Role,
-    RubricText,
-)
-from data.store.rubrics import keep_rubric, move_to_rubric
+from data.schema import Benchmark, Instance, PointSet, Rating, Response, Role, RubricText
 from data.study.cases import newest_points
+from data.study.rubrics import keep_rubric, move_to_rubric
 
 IMPORTED = "points imported"
 

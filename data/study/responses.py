@@ -15,8 +15,8 @@ from data.record import commitment, log, new_salt, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import Benchmark, Instance, Response, Subgroup
-from data.store.authors import Ids, Pair, add_authors, contradicted, pairs_of_group
-from data.store.rubrics import keep_rubric, move_to_rubric
+from data.study.authors import Ids, Pair, add_authors, contradicted, pairs_of_group
+from data.study.rubrics import keep_rubric, move_to_rubric
 
 Key = tuple[str, str]
 INSTANCE = ("benchmark", "instance_id", "context", "prompt", "reference", "checklist")

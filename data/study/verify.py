@@ -35,7 +35,7 @@ from data.record import (
     keys_of,
 )
 from data.schema import Event, Instance, Response, Setting, Table
-from data.store.access import SESSION_KEY
+from data.study.access import SESSION_KEY
 
 PAGE = 2000
 MOST_NAMED = 5

@@ -33,9 +33,8 @@ from data.schema import (
     State,
 )
 from data.settings import read_settings
-from data.store.form_state import FormState, StoredState, next_number
-from data.store.rubrics import form_of, whole_scores
-from data.store.submissions import CHANGED, refuse_unexplained
+from data.study.ratings import CHANGED, FormState, StoredState, next_number, refuse_unexplained
+from data.study.rubrics import form_of, whole_scores
 from data.training import (
     LET_THROUGH,
     PASSED,

@@ -1,34 +1,307 @@
-"""Which verdicts jurors still owe, what waits in batches, and verdicts that can be reused.
+"""Calls to jurors with their answers, batches of them, and the verdicts that are still owed.
 
-The table of authors is not read here.
+A call is stored before it is sent, with what it can cost at most; its answer is never changed. The
+table of authors is not read here.
 """
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, and_, func, or_
 from sqlmodel import Session, col, select
 
 from data.card import Card, Reply
-from data.database import reading
+from data.database import reading, transaction
+from data.errors import Conflict
+from data.importers.rows import JurorRecord
+from data.points import case_score
 from data.queries.base import FOR_STUDY, NEWEST, card, columns_of, shown
-from data.queries.study import BenchmarkView, benchmarks
+from data.record import add_rows, log, refuse_locked, update_unsealed
 from data.rubric import Rubric
 from data.schema import (
     Attempt,
     Instance,
+    Intent,
     Kind,
     PointSet,
+    Proposal,
     Rater,
     Rating,
+    ReferenceCheck,
     Response,
     RubricText,
     Status,
+    now,
 )
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
+from data.study.rubrics import keep_rubric
+from data.study.standing import BenchmarkView, benchmarks
+
+CallRow = (
+    Attempt | Mapping[str, Any]
+)  # a call or its columns; to make the object takes ten times as long
+Entry = tuple[CallRow, Rubric, Reply | None]
+
+
+def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
+    """Store jurors that are new; return each one's primary key.
+
+    Raises
+    ------
+    Conflict
+        If a juror of that name with another profile has rated here: its ratings would mix.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        return {juror.handle: keep_juror(session, juror) for juror in jurors}
+
+
+def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
+    """Return the primary keys of those jurors that the study has; stores nothing.
+
+    Raises
+    ------
+    Conflict
+        As `add_jurors`.
+    """
+    with reading(engine) as session:
+        keys = {juror.handle: _stored_juror(session, juror) for juror in jurors}
+    return {handle: key for handle, key in keys.items() if key is not None}
+
+
+def record_attempts(engine: Engine, attempts: Iterable[Entry]) -> None:
+    """Store calls, each with its rubric and, where it gave a whole valid reply, its ratings.
+
+    One transaction: all of them with their ratings, or nothing.
+    """
+    entries = list(attempts)
+    if not entries:
+        return
+    with transaction(engine) as session:
+        refuse_locked(session)
+        keep_attempts(session, entries)
+
+
+def keep_attempts(session: Session, entries: Sequence[Entry]) -> None:
+    """Store calls with their rubrics inside the caller's transaction."""
+    for rubric in {rubric.sha256: rubric for _, rubric, _ in entries}.values():
+        keep_rubric(session, rubric)
+    write_attempts(session, entries)
+
+
+def write_references(session: Session, checks: Sequence[ReferenceCheck]) -> None:
+    """Store calls about references; a verdict stands only with the status OK."""
+    rows = [_row(check) for check in checks]
+    for row in rows:
+        if row["status"] != Status.OK:
+            row |= {"absent": None, "facts": []}
+    if not rows:
+        return
+    add_rows(session, ReferenceCheck, rows)
+    log(session, "jury", "references checked", {"calls": len(rows)})
+
+
+def write_proposals(session: Session, proposals: Sequence[Proposal]) -> None:
+    """Store calls that asked for a better rubric."""
+    if not proposals:
+        return
+    add_rows(session, Proposal, [_row(proposal) for proposal in proposals])
+    log(session, "jury", "rubrics proposed", {"calls": len(proposals)})
+
+
+def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
+    """Store calls inside the caller's transaction, and the ratings they gave with their event."""
+    if not entries:
+        return
+    rows = [_row(call) | {"rubric_sha256": rubric.sha256} for call, rubric, _ in entries]
+    add_rows(session, Attempt, rows)
+    calls = zip(rows, entries, strict=True)
+    scores = [row for call, (_, rubric, reply) in calls for row in _ratings(call, rubric, reply)]
+    add_rows(session, Rating, scores)
+    log(session, "jury", "jurors rated" if scores else "jurors asked", {"calls": len(rows)})
+
+
+def _row(call: CallRow | ReferenceCheck | Proposal) -> dict[str, Any]:
+    """Return the columns of a call as it is stored now; those not given are as the table has them."""
+    if isinstance(call, Mapping):
+        return {**call, "at": now()}
+    columns = type(call).model_fields.keys() - {"id"}
+    return {name: getattr(call, name) for name in columns} | {"at": now()}
+
+
+def _ratings(
+    attempt: Mapping[str, Any], rubric: Rubric, reply: Reply | None
+) -> list[dict[str, Any]]:
+    """Return the columns of the ratings that a call gave: none unless it is OK."""
+    if reply is None or attempt["status"] != Status.OK:
+        return []
+    scores = {
+        name: rubric.score(name, reply.scores[name], "juror", "response")
+        for name in rubric.criteria
+    }
+    verdict = {name: attempt[name] for name in ("response", "rater", "replicate")}
+    return rating_rows(verdict | {"pass_": 0}, rubric, scores, reply)
+
+
+def rating_rows(
+    verdict: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, float], reply: Reply
+) -> list[dict[str, Any]]:
+    """Return the columns of a reply's ratings; `verdict` has response, rater, pass_ and replicate.
+
+    Answers on points of a case are followed by the score that they come to, on the benchmark's
+    rubric, where they come to one.
+    """
+    rows = [
+        {
+            **verdict,
+            "criterion": name,
+            "score": score,
+            "rubric_sha256": rubric.sha256,
+            "comment": reply.comments.get(name, ""),
+            "at": now(),
+        }
+        for name, score in scores.items()
+    ]
+    whole = case_score(rubric, scores)
+    if rubric.case is not None and whole is not None:
+        of_case = {"criterion": rubric.case.criterion, "score": whole, "comment": ""}
+        rows.append({**verdict, **of_case, "rubric_sha256": rubric.case.rubric, "at": now()})
+    return rows
+
+
+def keep_juror(session: Session, juror: JurorRecord) -> int:
+    """Store a juror if it is new and return its primary key."""
+    key = _stored_juror(session, juror)
+    if key is not None:
+        return key
+    rater = Rater(
+        kind=Kind.JUROR,
+        handle=juror.handle,
+        family=juror.family,
+        simulated=juror.simulated,
+        profile=dict(juror.profile),
+    )
+    session.add(rater)
+    session.flush()
+    log(session, "researcher", "juror added", {"juror": juror.handle})
+    return rater.id or 0
+
+
+def _stored_juror(session: Session, juror: JurorRecord) -> int | None:
+    """Return a juror's primary key, None if it is new; refuse another one of the same name."""
+    rater = session.exec(select(Rater).where(Rater.handle == juror.handle)).first()
+    if rater is None:
+        return None
+    if rater.kind != Kind.JUROR or rater.profile != dict(juror.profile):
+        raise Conflict(
+            f"juror {juror.handle!r}: a {rater.kind} of this name with another profile is in the "
+            "study, and their ratings must not mix; give the juror another name in the panel"
+        )
+    return rater.id
+
+
+class Intended(NamedTuple):
+    """A call that is about to be made, as an `Intent` keeps it."""
+
+    key: str
+    rater: int
+    response: int | None = None
+    instance: int | None = None
+    replicate: int = 0
+    usd_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of one call: it is about to be made, or has ended.
+
+    Attributes
+    ----------
+    intent
+        The call that is about to be made.
+    attempt, check, proposal
+        What came of a call about a response, a reference, or a better rubric.
+    rubrics
+        Those that a proposal names.
+    settles
+        Key of the intent that this ends, empty if none.
+    unknown
+        Whether the vendor may have billed the call and nobody knows how much: then the intent
+        stays, as counted against the cap of its own run.
+    """
+
+    intent: Intended | None = None
+    attempt: Entry | None = None
+    check: ReferenceCheck | None = None
+    proposal: Proposal | None = None
+    rubrics: tuple[Rubric, ...] = ()
+    settles: str = ""
+    unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedOver:
+    """Calls in flight when earlier runs were killed, which no cap has counted yet.
+
+    `usd` is what those of known price can cost at most.
+    """
+
+    calls: int = 0
+    usd: float = 0.0
+
+
+def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
+    """Store what calls have come to, in one transaction: all of it or nothing.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is locked.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        keep_intents(session, [step.intent for step in steps if step.intent is not None])
+        keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
+        write_references(session, [step.check for step in steps if step.check is not None])
+        for rubric in {one.sha256: one for step in steps for one in step.rubrics}.values():
+            keep_rubric(session, rubric)
+        write_proposals(session, [step.proposal for step in steps if step.proposal is not None])
+        settled = {step.settles: step.unknown for step in steps if step.settles}
+        for intent in session.exec(select(Intent).where(col(Intent.key).in_(settled))).all():
+            if settled[intent.key]:
+                intent.counted = now()
+            else:
+                session.delete(intent)
+        if settled or any(step.intent for step in steps):
+            log(session, "jury", "calls in flight", {})
+
+
+def carry_over(engine: Engine) -> CarriedOver:
+    """Return what killed runs have left to be counted against a cap, and note that it is counted.
+
+    Call it only where no other run can be on: what is in flight then is a killed run's.
+    """
+    with transaction(engine) as session:
+        intents = session.exec(select(Intent).where(col(Intent.counted).is_(None))).all()
+        carried = CarriedOver(len(intents), sum(intent.usd_most or 0.0 for intent in intents))
+        for intent in intents:
+            intent.counted = now()
+        if intents:
+            log(session, "jury", "calls carried over", {"calls": len(intents)})
+    return carried
+
+
+def keep_intents(
+    session: Session, intents: Sequence[Intended], counted: datetime | None = None
+) -> None:
+    """Store calls whose cost is not known, as those about to be made."""
+    add_rows(session, Intent, [{**intent._asdict(), "counted": counted} for intent in intents])
+
 
 PAGE = 50
 NOT_ASKED = "not_asked"
@@ -409,3 +682,131 @@ def _stored_reply(
     scores = {criterion: score for criterion, score, _ in rows}
     comments = {criterion: comment for criterion, _, comment in rows if comment}
     return Reply(scores, comments) if set(rubric.criteria) <= set(scores) else None
+
+
+TIMES = {
+    BatchState.SUBMITTING: "asked",
+    BatchState.SUBMITTED: "submitted",
+    BatchState.CLOSED: "closed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """How one request ended: with an attempt, and a reply if it is OK, or with neither."""
+
+    custom_id: str
+    outcome: str
+    rubric: Rubric
+    attempt: Attempt | None = None
+    reply: Reply | None = None
+
+
+def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) -> int:
+    """Store a batch with its requests before anything of it is sent; return its primary key.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is locked.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        for rubric in {request.rubric.sha256: request.rubric for request in requests}.values():
+            keep_rubric(session, rubric)
+        session.add(batch)
+        session.flush()
+        key = batch.id
+        ordered = sorted(requests, key=lambda request: request.custom_id)
+        rows = [_request_batches(key, request) for request in ordered]
+        add_rows(session, JuryRequest, rows)
+        log(session, "jury", "batch prepared", {"batch": key, "rows": len(rows)})
+    return key
+
+
+def move(engine: Engine, key: int, state: BatchState, **fields: str) -> None:
+    """Put a batch into a state, with the fields that are known from then on.
+
+    Parameters
+    ----------
+    **fields
+        Any of `provider_id`, `input_file` and `reason`.
+    """
+    _update(engine, key, _state_columns(state) | fields)
+
+
+def count(engine: Engine, key: int, counts: Mapping[str, int]) -> None:
+    """Store how many requests the provider says have ended, by how they ended."""
+    _update(engine, key, {"counts": dict(counts)})
+
+
+def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]:
+    """Store how requests of a batch ended, in one transaction; return the custom ids it was new of.
+
+    A request whose end is stored already is left as it is, so that collecting twice stores once.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is locked.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        by_id = {result.custom_id: result for result in results}
+        new_results = [by_id[name] for name in _open_requests(session, key, list(by_id))]
+        write_attempts(
+            session, [(new.attempt, new.rubric, new.reply) for new in new_results if new.attempt]
+        )
+        unknown = []
+        for result in new_results:
+            request = session.get_one(JuryRequest, result.custom_id)
+            request.outcome = result.outcome
+            if result.attempt and result.attempt.usd is None and request.usd_most is not None:
+                unknown.append(_cost_unknown(request, result.attempt))
+        if unknown:
+            keep_intents(session, unknown, now())
+            log(session, "jury", "calls in flight", {})
+    return [result.custom_id for result in new_results]
+
+
+def finish(
+    engine: Engine, key: int, outcome: str, reason: str = "", state: BatchState = BatchState.CLOSED
+) -> None:
+    """Give every request of a batch that has no end yet the same one, and move the batch on."""
+    is_open = col(JuryRequest.batch) == key, col(JuryRequest.outcome) == ""
+    values = _state_columns(state) | {"reason": reason}
+    with transaction(engine) as session:
+        update_unsealed(session, JuryRequest, *is_open, outcome=outcome)
+        update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
+
+
+def _cost_unknown(request: JuryRequest, answer: Attempt) -> Intended:
+    """Return what keeps the most that a request may have cost whose answer does not say what it did."""
+    key = f"batch-{sha256(request.custom_id.encode()).hexdigest()[:32]}"
+    about = (answer.rater, answer.response, None, answer.replicate)
+    return Intended(key, *about, request.usd_most)
+
+
+def _state_columns(state: BatchState) -> dict[str, Any]:
+    """Return the columns of a batch that is now in a state."""
+    return {"state": state} | ({TIMES[state]: now()} if state in TIMES else {})
+
+
+def _open_requests(session: Session, key: int, names: list[str]) -> list[str]:
+    """Return which of these requests have no end yet."""
+    query = select(JuryRequest.custom_id).where(
+        JuryRequest.batch == key, JuryRequest.outcome == "", col(JuryRequest.custom_id).in_(names)
+    )
+    return list(session.exec(query))
+
+
+def _update(engine: Engine, key: int, values: Mapping[str, Any]) -> None:
+    """Change columns of one batch."""
+    with transaction(engine) as session:
+        update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
+
+
+def _request_batches(key: int, request: BatchRequest) -> dict[str, Any]:
+    """Return the columns of a request."""
+    columns = {name: getattr(request, name) for name in BatchRequest.__slots__ if name != "rubric"}
+    return columns | {"rubric_sha256": request.rubric.sha256, "batch": key, "outcome": ""}

@@ -1,0 +1,635 @@
+"""Who rates what: design, free places, recusals, flags with their answers, and work that is left."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import ColumnElement, Engine, bindparam, case, func, update
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col, select
+
+from data.card import PASS_OF, THIRD, Settling
+from data.database import reading, shared_transaction, transaction
+from data.errors import BadInput, Conflict, NotAllowed, Unknown
+from data.pace import Pace, PaceSource, Work, measured, stated
+from data.person import Person, asking, only
+from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, columns_of
+from data.record import PAST_RECORD, log, refuse_locked
+from data.rubric import Rubric
+from data.schema import (
+    ANSWER,
+    SEEN,
+    Assignment,
+    Benchmark,
+    Instance,
+    Kind,
+    Mask,
+    Rater,
+    Rating,
+    Remark,
+    Response,
+    Role,
+    RubricText,
+    Setting,
+    State,
+    now,
+)
+from data.study.access import PSEUDONYM_KEY
+
+Key = tuple[str, int, int]
+PER_RESPONSE = "per_response"
+NOT_YOURS = "this response is not assigned to you"
+ADJUDICATION_ASSIGNED = "adjudication assigned"
+_OF_CODE = select(Assignment).where(Assignment.code == bindparam("code")).with_for_update()
+# Made once: each response that is shown asks it.
+_OPEN = (
+    update(Assignment)
+    .where(
+        col(Assignment.code) == bindparam("code_is"),
+        col(Assignment.rater) == bindparam("rater_is"),
+        col(Assignment.opened_at).is_(None),
+    )
+    .values(opened_at=bindparam("now"))  # which no event seals
+    .execution_options(synchronize_session=False, **{PAST_RECORD: True})
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One showing of a response (primary key) to a clinician, at a place in their order."""
+
+    rater: str
+    response: int
+    position: int
+    pass_: int = 0
+
+
+def assign(
+    engine: Engine,
+    slots: Iterable[Slot],
+    seed: int,
+    dropped: Iterable[Key] = (),
+    per_response: int | None = None,
+) -> int:
+    """Store a design and return how many of its slots are new; those there already stay.
+
+    Who was given a response to settle a difference does not rate it by themselves afterwards:
+    such a slot is left out, and its place is free for another clinician.
+
+    Parameters
+    ----------
+    dropped
+        Slots to take back, as (rater, response, pass); nobody may have begun them.
+    per_response
+        How many clinicians the design gives each response; places that become free are
+        given away up to this number.
+
+    Raises
+    ------
+    Conflict
+        If a clinician has begun a slot that was to be taken back. Nothing is changed.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        raters = {rater.handle: rater.id or 0 for rater in session.exec(select(Rater))}
+        existing = {
+            (slot.rater, slot.response, slot.pass_): slot
+            for slot in session.exec(select(Assignment))
+        }
+        for rater, response, pass_ in dropped:
+            _take_back(session, existing.pop((raters[rater], response, pass_)))
+        settling = {(rater, response) for rater, response, pass_ in existing if pass_ >= THIRD}
+        new = [
+            _assignment(slot, raters[slot.rater])
+            for slot in slots
+            if (raters[slot.rater], slot.response, slot.pass_) not in existing
+            and (raters[slot.rater], slot.response) not in settling
+        ]
+        session.add_all(new)
+        is_changed = per_response is not None and _keep_per_response(session, per_response)
+        if new or is_changed:
+            detail = {"slots": len(new), "seed": seed}
+            log(session, "coordinator", "responses assigned", detail)
+        return len(new)
+
+
+def claim(engine: Engine, rater: int) -> bool:
+    """Give a clinician one place that has become free, at the end of their order, if there is one.
+
+    A place is free where a response of the design has fewer readers than the design wants,
+    those who recused themselves not counted. However many ask at once, no response ever
+    gets more readers than wanted.
+    """
+    with transaction(engine) as session:
+        per_response = session.exec(
+            select(Setting).where(Setting.key == PER_RESPONSE).with_for_update()
+        ).first()
+        response = _free(session, rater, int(per_response.value)) if per_response else None
+        if response is None:
+            return False
+        refuse_locked(session)
+        new = add_last(session, rater, response)
+        log(session, f"rater {rater}", "free place taken", {"assignment": new.id})
+    return True
+
+
+def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
+    """Give an open assignment back with a reason; the place is free for another clinician.
+
+    Raises
+    ------
+    NotAllowed
+        If the assignment is not this rater's, or is rated already.
+    BadInput
+        If no reason is given.
+    """
+    if not reason.strip():
+        raise BadInput("say why you recuse yourself")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        assignment = own(session, rater, code)
+        if assignment.state == State.RECUSED:
+            return False
+        if assignment.state != State.OPEN:
+            raise NotAllowed("this response is rated already; change the rating instead")
+        assignment.state, assignment.done_at = State.RECUSED, now()
+        about: dict[str, Any] = {"assignment": assignment.id, "revision": assignment.revision}
+        session.add(Remark(kind="recused", text=reason.strip(), **about))
+        log(session, f"rater {rater}", "recused", {"assignment": assignment.id})
+    return True
+
+
+def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> None:
+    """Record when a clinician first saw a response, or its reference; later times are ignored."""
+    with shared_transaction(engine) as session:
+        if not reference:
+            values = {"code_is": code, "rater_is": rater, "now": now()}
+            if session.execute(_OPEN, values).rowcount:  # type: ignore[attr-defined] # of an update
+                return
+        assignment = own(session, rater, code)
+        if reference and assignment.reference_opened_at is None:
+            assignment.reference_opened_at = now()
+            detail = {"assignment": assignment.id}
+            log(session, f"rater {rater}", "reference opened", detail)
+        assignment.opened_at = assignment.opened_at or now()
+
+
+def assign_adjudication(
+    engine: Engine, actor: str, reading: Settling, clinicians: Mapping[int, str]
+) -> int:
+    """Give each response (primary key) to the clinician who is to settle it; return how many.
+
+    Each comes after all the other work of its clinician, in the order of `places`.
+
+    Raises
+    ------
+    NotAllowed
+        If somebody would give a third reading of what they rated or were ever given, or is
+        given what they gave back; or the study is locked.
+    Conflict
+        If one of the responses is settled, or given out, already, or somebody has still to rate
+        it by themselves.
+    Unknown
+        If a name is no clinician's.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        is_first = reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None
+        if is_first:
+            session.add(Setting(key=PSEUDONYM_KEY, value=secrets.token_urlsafe(32)))
+        new = [
+            _adjudication(session, reading, response, handle)
+            for response, handle in clinicians.items()
+        ]
+        if new or is_first:
+            detail = {"reading": reading, "assignments": [assignment.id for assignment in new]}
+            log(session, actor, ADJUDICATION_ASSIGNED, detail)
+        return len(new)
+
+
+# Give out readings that settle differences, in a coordinator's name.
+give_adjudication = asking(assign_adjudication, Role.COORDINATOR)
+
+
+def own(session: Session, rater: int, code: str) -> Assignment:
+    """Return the rater's own assignment of that code, locked until the transaction ends."""
+    assignment = session.exec(_OF_CODE, params={"code": code}).first()
+    if assignment is None or assignment.rater != rater:
+        raise NotAllowed(NOT_YOURS)
+    return assignment
+
+
+def _keep_per_response(session: Session, per_response: int) -> bool:
+    """Store how many clinicians each response is to have; tell whether that is new."""
+    stored = session.get(Setting, PER_RESPONSE)
+    if stored is not None and stored.value == str(per_response):
+        return False
+    session.merge(Setting(key=PER_RESPONSE, value=str(per_response)))
+    return True
+
+
+def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Assignment:
+    """Add a showing of a response at the end of a clinician's order (both as primary keys)."""
+    last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater)
+    position = session.exec(last).one()
+    new = Assignment(
+        code=secrets.token_urlsafe(9),
+        rater=rater,
+        response=response,
+        position=0 if position is None else position + 1,
+        pass_=pass_,
+    )
+    session.add(new)
+    session.flush()
+    return new
+
+
+def _free(session: Session, rater: int, per_response: int) -> int | None:
+    """Return the response with most places free that this clinician has never been given."""
+    readers = func.count(col(Assignment.id)).filter(col(Assignment.state) != State.RECUSED)
+    own_responses = select(Assignment.response).where(Assignment.rater == rater)
+    query = (
+        select(Assignment.response)
+        .where(Assignment.pass_ == 0)
+        .group_by(col(Assignment.response))
+        .having(readers < per_response, col(Assignment.response).not_in(own_responses))
+        .order_by(readers, col(Assignment.response))
+        .limit(1)
+    )
+    return session.exec(query).first()
+
+
+def _take_back(session: Session, assignment: Assignment) -> None:
+    """Delete an assignment that nobody has begun."""
+    if assignment.state != State.OPEN or assignment.draft_seq or assignment.opened_at:
+        raise Conflict("a clinician began this work meanwhile; assign the work again")
+    detail = {"rater": assignment.rater, "response": assignment.response, "pass": assignment.pass_}
+    session.delete(assignment)
+    log(session, "coordinator", "assignment taken back", detail)
+
+
+def _assignment(slot: Slot, rater: int) -> Assignment:
+    return Assignment(
+        code=secrets.token_urlsafe(9),
+        rater=rater,
+        response=slot.response,
+        position=slot.position,
+        pass_=slot.pass_,
+    )
+
+
+def _adjudication(session: Session, reading: Settling, response: int, handle: str) -> Assignment:
+    rater = session.exec(select(Rater).where(Rater.handle == handle)).first()
+    if rater is None or rater.kind != Kind.CLINICIAN or rater.simulated:
+        raise Unknown(f"clinician {handle!r}: nobody of that name can be given work in this study")
+    _refuse_settled(session, response)
+    _refuse_reader(session, reading, response, rater)
+    return add_last(session, rater.id or 0, response, PASS_OF[reading])
+
+
+def _refuse_settled(session: Session, response: int) -> None:
+    open_assignment = select(Assignment.id).where(
+        Assignment.response == response, Assignment.state == State.OPEN
+    )
+    settled = select(Rating.id).where(Rating.response == response, Rating.pass_ >= THIRD)
+    if session.exec(open_assignment.limit(1)).first() is not None:
+        raise Conflict("a response is still to be rated, or its difference is given out already")
+    if session.exec(settled.limit(1)).first() is not None:
+        raise Conflict("the difference on a response is settled already")
+
+
+def _refuse_reader(session: Session, reading: Settling, response: int, rater: Rater) -> None:
+    """Refuse whoever may not settle this response in this way."""
+    assignments = session.exec(
+        select(Assignment.pass_, Assignment.state).where(
+            Assignment.response == response, Assignment.rater == rater.id
+        )
+    ).all()
+    rated = select(Rating.id).where(Rating.response == response, Rating.rater == rater.id).limit(1)
+    if reading == "third" and (assignments or session.exec(rated).first() is not None):
+        raise NotAllowed(f"{rater.handle} knows this response: a third reading is another's")
+    if any(state == State.RECUSED or pass_ >= THIRD for pass_, state in assignments):
+        raise NotAllowed(f"{rater.handle} gave this response back, or was given it before")
+
+
+RECUSED = "recused"
+LONGEST = 2000
+
+
+def answer_flag(engine: Engine, actor: str, remark: int, text: str) -> int:
+    """Answer a flag (primary key of its remark); return the answer's own key.
+
+    Another answer to the same flag is added. `annotate.adjudicate.answer` first looks whether the
+    text names a model of the study, which no clinician may read.
+
+    Raises
+    ------
+    Unknown
+        If there is no such flag.
+    BadInput
+        If the text is empty or over 2,000 characters.
+    """
+    answer = text.strip()
+    if not 0 < len(answer) <= LONGEST:
+        raise BadInput(f"an answer has 1 to {LONGEST:,} characters")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        flag = session.get(Remark, remark)
+        if flag is None or flag.about is not None or flag.kind == RECUSED:
+            raise Unknown(
+                f"flag {remark}: there is none of this number (`medjury rate flags` lists them)"
+            )
+        return _write(session, actor, "flag answered", flag, ANSWER, answer)
+
+
+# Answer a flag in a coordinator's name.
+answer_flag_as = asking(answer_flag, Role.COORDINATOR)
+
+
+def answer_seen(engine: Engine, rater: int, answer: int) -> bool:
+    """Record that a clinician has seen an answer (its own key); False if that was so already.
+
+    Raises
+    ------
+    NotAllowed
+        If it is no answer to this clinician.
+    """
+    with transaction(engine) as session:
+        remark = session.get(Remark, answer)
+        own = session.get(Assignment, remark.assignment) if remark else None
+        if remark is None or own is None or remark.kind != ANSWER or own.rater != rater:
+            raise NotAllowed("this is no answer to you")
+        seen_remarks = select(Remark.id).where(Remark.about == answer, Remark.kind == SEEN)
+        if session.exec(seen_remarks.limit(1)).first() is not None:
+            return False
+        _write(session, f"rater {rater}", "answer seen", remark, SEEN, "")
+    return True
+
+
+def _write(session: Session, actor: str, act: str, about: Remark, kind: str, text: str) -> int:
+    """Add a remark about a remark with its event; return its key."""
+    new = Remark(
+        assignment=about.assignment,
+        kind=kind,
+        text=text,
+        revision=about.revision,
+        about=about.id,
+    )
+    session.add(new)
+    log(session, actor, act, {"remark": about.id})
+    return new.id or 0
+
+
+_FLAG, _ANSWER, _SEEN = aliased(Remark), aliased(Remark), aliased(Remark)
+_ANSWERS = (
+    columns_of(
+        *(Assignment.code, _FLAG.kind, _FLAG.text, _ANSWER.text, _ANSWER.at, _SEEN.at, _ANSWER.id)
+    )
+    .select_from(Assignment)
+    .join(_ANSWER, col(_ANSWER.assignment) == col(Assignment.id))
+    .join(_FLAG, col(_FLAG.id) == col(_ANSWER.about))
+    .outerjoin(
+        _SEEN,
+        (col(_SEEN.assignment) == col(Assignment.id))
+        & (col(_SEEN.about) == col(_ANSWER.id))
+        & (col(_SEEN.kind) == SEEN),
+    )
+    .where(col(Assignment.rater) == bindparam("rater"), col(_ANSWER.kind) == ANSWER)
+    .order_by(col(_ANSWER.id))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer to a clinician's flag.
+
+    Attributes
+    ----------
+    code
+        Of the assignment.
+    flag, text
+        What was flagged, and the clinician's words with it.
+    seen
+        When the clinician saw the answer, None if not yet.
+    answer_id
+        The answer's key, for `store.answer_seen`.
+    """
+
+    code: str
+    flag: str
+    text: str
+    answer: str
+    at: datetime
+    seen: datetime | None
+    answer_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """A flag of a newest submission, for those who steer the study; never the author.
+
+    Attributes
+    ----------
+    id
+        The remark's key, for `store.answer_flag`.
+    rater
+        The clinician's handle for coordinators, for researchers a pseudonym.
+    answers
+        What was answered, the oldest first; `seen` whether the clinician saw the last.
+    """
+
+    id: int
+    response_id: str
+    benchmark: str
+    rater: str
+    flag: str
+    text: str
+    at: datetime
+    answers: tuple[str, ...] = ()
+    seen: bool = False
+
+
+def answers_for(engine: Engine, rater: int) -> tuple[Answered, ...]:
+    """Return the answers to what a clinician flagged, the oldest first."""
+    with reading(engine) as session:
+        return tuple(Answered(*row) for row in session.execute(_ANSWERS, {"rater": rater}))
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def flags(person: Person, engine: Engine) -> list[Flagged]:
+    """Return every flag of a newest submission: those without an answer first, then the newest."""
+    query = (
+        columns_of(Remark, Response.response_id, Instance.benchmark, Rater)
+        .select_from(Remark)
+        .join(Assignment, col(Remark.assignment) == col(Assignment.id))
+        .join(Response, col(Assignment.response) == col(Response.id))
+        .join(Instance)
+        .join(Rater, col(Assignment.rater) == col(Rater.id))
+        .where(Remark.kind != RECUSED, Remark.revision == NEWEST_SUBMISSION, BY_CLINICIAN)
+    )
+    replies = select(Remark).where(col(Remark.about).is_not(None)).order_by(col(Remark.id))
+    with reading(engine) as session:
+        later = list(session.exec(replies))
+        flagged = [_flagged(person, row, later) for row in session.exec(query)]
+    return sorted(flagged, key=lambda flag: (bool(flag.answers), -flag.at.timestamp(), flag.id))
+
+
+def _flagged(person: Person, row: Any, replies: list[Remark]) -> Flagged:
+    remark, response, benchmark, rater = row
+    answers = [reply for reply in replies if reply.about == remark.id]
+    seen_answers = {reply.about for reply in replies if reply.kind == SEEN}
+    name = rater.handle
+    if person.role != Role.COORDINATOR:
+        name = rater.pseudonym or f"clinician {rater.id}"
+    texts = tuple(answer.text for answer in answers)
+    is_seen = bool(answers) and answers[-1].id in seen_answers
+    flag_fields = response, benchmark, name, remark.kind, remark.text, remark.at
+    return Flagged(remark.id, *flag_fields, texts, is_seen)
+
+
+# A response by its primary key, and how many places of it are masked. No text ever changes; what is
+# shown of it changes only where places are masked, and masks are only ever added.
+Text = tuple[int, int]
+AT_ONCE = 1000
+_MASKS = (
+    select(func.count(col(Mask.id)))
+    .where(Mask.response == Response.id)
+    .correlate(Response)
+    .scalar_subquery()
+)
+# A text's words, counted once: a clinician arrives often, and 500 long ones take tenths of a second.
+_COUNTED: WeakKeyDictionary[Engine, dict[Text, int]] = WeakKeyDictionary()
+
+
+def words_left(engine: Engine, rater: int) -> Work:
+    """Return what a rater (primary key) still has to read and score.
+
+    Words are those of source, task and response as shown, once for each showing.
+    """
+    query = (
+        columns_of(Response.id, _MASKS, Benchmark.rubric_sha256)
+        .select_from(Assignment)
+        .join(Response)
+        .join(Instance)
+        .join(Benchmark)
+        .where(Assignment.rater == rater, Assignment.state == State.OPEN)
+    )
+    with reading(engine) as session:
+        rows = session.exec(query).all()
+        words = _words_of(engine, session, {(key, masks) for key, masks, _ in rows})
+        criteria = _criteria(session, {sha256 for *_, sha256 in rows})
+    return Work(
+        len(rows),
+        sum(words[key, masks] for key, masks, _ in rows),
+        sum(criteria[sha256] for *_, sha256 in rows),
+    )
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def words_left_of(_: Person, engine: Engine, handle: str) -> tuple[Work, list[tuple[float, int]]]:
+    """Return what a clinician still has to read, and their timed showings: see `timed_showings`."""
+    with reading(engine) as session:
+        rater = session.exec(select(Rater.id).where(Rater.handle == handle)).first() or 0
+    return words_left(engine, rater), timed_showings(engine, rater)
+
+
+def work_of_responses(engine: Engine) -> dict[int, Work]:
+    """Return what one showing of each response (primary key) is; training left out."""
+    return _work(engine, Response.id)
+
+
+def work_of_names(engine: Engine) -> dict[str, Work]:
+    """Return what one showing of each response (its id in the study) is; training left out."""
+    return _work(engine, Response.response_id)
+
+
+def _work(engine: Engine, key: Any) -> dict[Any, Work]:
+    query = columns_of(key, Benchmark.rubric_sha256, _words()).select_from(Response)
+    query = query.join(Instance).join(Benchmark).where(FOR_STUDY)
+    with reading(engine) as session:
+        rows = session.exec(query).all()
+        criteria = _criteria(session, {sha256 for _, sha256, _ in rows})
+    return {key: Work(1, int(words), criteria[sha256]) for key, sha256, words in rows}
+
+
+def timed_showings(engine: Engine, rater: int | None = None) -> list[tuple[float, int]]:
+    """Return active seconds and words of every showing submitted; simulated raters left out.
+
+    Of one rater (primary key), or of all.
+    """
+    query = (
+        columns_of(Assignment.seconds_active, Response.id, _MASKS)
+        .select_from(Assignment)
+        .join(Rater)
+        .join(Response)
+        .where(
+            Assignment.state == State.DONE,
+            Rater.kind == Kind.CLINICIAN,
+            col(Rater.simulated).is_(False),
+            Assignment.seconds_active > 0,
+        )
+    )
+    if rater is not None:
+        query = query.where(Assignment.rater == rater)
+    with reading(engine) as session:
+        rows = session.exec(query).all()
+        words = _words_of(engine, session, {(key, masks) for _, key, masks in rows})
+    return [(float(seconds), words[key, masks]) for seconds, key, masks in rows]
+
+
+def _words_of(engine: Engine, session: Session, texts: Set[Text]) -> Mapping[Text, int]:
+    """Return the words of some responses with their source and task, counted once a process."""
+    counted = _COUNTED.setdefault(engine, {})
+    missing = dict(sorted(texts - counted.keys()))
+    query = columns_of(Response.id, _words()).select_from(Response).join(Instance)
+    for start in range(0, len(missing), AT_ONCE):
+        some = query.where(col(Response.id).in_([*missing][start : start + AT_ONCE]))
+        counted |= {(key, missing[key]): int(words) for key, words in session.exec(some)}
+    return counted
+
+
+def _criteria(session: Session, rubrics: Set[str]) -> dict[str, int]:
+    """Return how many criteria each rubric (SHA-256) has."""
+    query = select(RubricText.sha256, RubricText.body).where(col(RubricText.sha256).in_(rubrics))
+    return {sha256: len(Rubric.from_json(body).criteria) for sha256, body in session.exec(query)}
+
+
+def _words() -> ColumnElement[Any]:
+    """Count the words of a source, its task and a response as shown: by the white space between."""
+    shown = func.coalesce(Response.shown, Response.text)
+    return _words_in(Instance.context) + _words_in(Instance.prompt) + _words_in(shown)
+
+
+def _words_in(text: Any) -> ColumnElement[Any]:
+    """Count words as one more than there are blanks and line ends; none of an empty text.
+
+    The text is spaced only once: a database does so again for each time that it is named.
+    """
+    without_blanks = func.replace(func.replace(func.replace(text, "\r", ""), "\n", ""), " ", "")
+    spaced = func.trim(func.replace(func.replace(text, "\r", ""), "\n", " "))
+    for _ in range(3):  # of up to eight blanks in a row one is left
+        spaced = func.replace(spaced, "  ", " ")
+    has_words = case((func.trim(text, " \r\n") != "", 1), else_=0)
+    return func.length(spaced) - func.length(without_blanks) + has_words
+
+
+def pace_of(engine: Engine, minutes: float | None = None, rater: int | None = None) -> Pace:
+    """Return the pace for estimates.
+
+    Parameters
+    ----------
+    minutes
+        Of a showing, as somebody says; None takes what was measured.
+    rater
+        Whose pace (primary key), where enough of their own showings are timed.
+    """
+    if minutes is not None:
+        return stated(minutes)
+    if rater is not None:
+        own = measured(timed_showings(engine, rater))
+        if own.source == PaceSource.MEASURED:
+            return own
+    return measured(timed_showings(engine))

@@ -1,0 +1,349 @@
+"""What coordinators do to a study in the app and what they are shown; each function checks the role."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, event, func
+from sqlmodel import col, select
+
+from data.database import reading, transaction
+from data.description import Description
+from data.errors import BadInput, Unknown
+from data.importers.rows import RatingRow, ResponseRow
+from data.person import Person, asking, only
+from data.queries.base import FOR_STUDY, columns_of
+from data.record import LOCKED, REOPENED, UNBLINDED, log, refuse_locked
+from data.rubric import Rubric
+from data.schema import (
+    Account,
+    Benchmark,
+    Event,
+    Instance,
+    Kind,
+    Rater,
+    Rating,
+    Response,
+    Role,
+    RubricText,
+)
+from data.study.assignments import Key, Slot, assign
+from data.study.masks import mask_responses
+from data.study.people import Invitation, invite
+from data.study.ratings import RatingsAdded, import_ratings
+from data.study.responses import ResponsesAdded, RubricFor, TaxonomyPlace, import_responses
+from data.study.rubrics import add_rubric, study_rubrics
+from data.study.settings import consents, describe, description_versions, lock, reopen
+from data.study.standing import BenchmarkView, benchmarks, known_places, settings, stored_rubric
+from data.study.verify import acts, locked_since, verify
+from data.taxonomy import medhelm_taxonomy
+
+
+@contextmanager
+def dry_run(engine: Engine) -> Iterator[Engine]:
+    """Yield an engine on the same study on which every commit is a rollback.
+
+    What is written in one transaction is seen to its end and then gone, whoever wrote it.
+    """
+    trial = engine.execution_options(rehearsal=True)
+    event.listen(trial, "commit", _take_back)
+    yield trial
+
+
+def _take_back(connection: Connection) -> None:
+    """Undo all, in the driver, just before a commit: the commit then has nothing to keep."""
+    driver: Any = connection.connection.dbapi_connection
+    driver.rollback()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWork:
+    """A design to be stored: new slots, and open ones (rater, response, pass) to take back."""
+
+    slots: Sequence[Slot]
+    dropped: Sequence[Key]
+    per_response: int
+    seed: int
+
+
+# Store responses.
+bring_responses = asking(import_responses, Role.COORDINATOR)
+
+
+@only(Role.COORDINATOR)
+def try_responses(
+    _: Person,
+    engine: Engine,
+    rows: Iterable[ResponseRow],
+    rubric_for: RubricFor,
+    chosen: Rubric | None = None,
+) -> ResponsesAdded:
+    """Return what `bring_responses` would do, or raise what it would; nothing is stored."""
+    with dry_run(engine) as trial:
+        return import_responses(trial, rows, rubric_for, chosen)
+
+
+# Store ratings made elsewhere.
+bring_ratings = asking(import_ratings, Role.COORDINATOR)
+
+
+@only(Role.COORDINATOR)
+def try_ratings(
+    _: Person, engine: Engine, rows: Iterable[RatingRow], chosen: Rubric | None = None
+) -> RatingsAdded:
+    """Return what `bring_ratings` would do, or raise what it would; nothing is stored."""
+    with dry_run(engine) as trial:
+        return import_ratings(trial, rows, chosen)
+
+
+# Mask new responses, searched up to a primary key; return how many were, and were not.
+mask_found = asking(mask_responses, Role.COORDINATOR)
+
+
+@only(Role.COORDINATOR)
+def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) -> bool:
+    """Say where a benchmark stands in the taxonomy; False if it stands there already.
+
+    Raises
+    ------
+    Unknown
+        If the study has no such benchmark.
+    BadInput
+        If the taxonomy has no such category, or the category no such subcategory. A
+        category alone, or neither, is allowed.
+    """
+    places = medhelm_taxonomy().subcategories()
+    parts = places.get(place.category, [])
+    if place.category and place.category not in places:
+        raise BadInput(f"category {place.category!r}: choose from {', '.join(places)}")
+    if place.subcategory and place.subcategory not in parts:
+        raise BadInput(f"subcategory {place.subcategory!r}: is not one of {place.category!r}")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        stored = session.get(Benchmark, benchmark)
+        if stored is None:
+            raise Unknown(f"benchmark {benchmark!r}: is not in this study")
+        if (stored.category, stored.subcategory) == (place.category, place.subcategory):
+            return False
+        stored.category, stored.subcategory = place.category, place.subcategory
+        session.add(stored)
+        detail = {
+            "benchmark": benchmark,
+            "category": stored.category,
+            "subcategory": stored.subcategory,
+        }
+        log(session, by.actor, "place in the taxonomy set", detail)
+    return True
+
+
+@only(Role.COORDINATOR)
+def store_design(
+    _: Person, engine: Engine, plan: PlannedWork, raters: Sequence[str]
+) -> list[Invitation]:
+    """Store a design as `medjury rate assign` does; return a code for each clinician without one."""
+    invitations = invite(engine, raters)
+    assign(engine, plan.slots, plan.seed, plan.dropped, plan.per_response)
+    return invitations
+
+
+@only(Role.COORDINATOR)
+def lock_study(by: Person, engine: Engine) -> str:
+    """Lock the study and return the head to keep elsewhere: see `lock`."""
+    return lock(engine, by.actor)
+
+
+@only(Role.COORDINATOR)
+def reopen_study(by: Person, engine: Engine, reason: str) -> None:
+    """Open a locked study again, with a reason that stays in the record."""
+    reopen(engine, by.actor, reason)
+
+
+@only(Role.COORDINATOR)
+def describe_study(by: Person, engine: Engine, description: Description) -> bool:
+    """Tell clinicians this of the study from now on: see `describe`."""
+    return describe(engine, description, by.actor)
+
+
+@only(Role.COORDINATOR)
+def keep_version(by: Person, engine: Engine, rubric: Rubric) -> str:
+    """Store a rubric as `medjury study rubric add` does; return its SHA-256.
+
+    Raises
+    ------
+    BadInput
+        If the study has exactly this rubric, or other words under the same name and version:
+        nobody could tell the two apart by name.
+    NotAllowed
+        If the study is locked.
+    """
+    for existing in study_rubrics(by, engine):
+        if existing.rubric.sha256 == rubric.sha256:
+            raise BadInput("nothing is changed: the study has a rubric of exactly these words")
+        if (existing.rubric.name, existing.rubric.version) == (rubric.name, rubric.version):
+            raise BadInput(
+                f"version {rubric.version}: the study has other words under this version of "
+                f"{rubric.name}; give another version"
+            )
+    return add_rubric(engine, rubric)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A benchmark, where the taxonomy has one of its name, and what stands in it.
+
+    Attributes
+    ----------
+    known
+        Category and subcategory in the taxonomy; ("", "") if it has no such benchmark.
+    references, masked
+        Instances with a reference; responses in which an author's name is masked.
+    """
+
+    view: BenchmarkView
+    known: tuple[str, str]
+    references: int
+    masked: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStanding:
+    """Whether a study is locked, what was lifted or reopened when and why, and its chain.
+
+    Attributes
+    ----------
+    steered
+        (act, when, by whom, reason), oldest first.
+    """
+
+    locked: str | None
+    steered: tuple[tuple[str, datetime, str, str], ...]
+    events: int
+    simulated: bool
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def materials(_: Person, engine: Engine) -> list[Material]:
+    """Return every benchmark with its counts, by name; training responses left out."""
+    with_reference = (
+        select(Instance.benchmark, func.count())
+        .where(col(Instance.reference).is_not(None))
+        .group_by(col(Instance.benchmark))
+    )
+    masked = (
+        select(Instance.benchmark, func.count())
+        .join(Response)
+        .where(col(Response.shown).is_not(None))
+        .group_by(col(Instance.benchmark))
+    )
+    with reading(engine) as session:
+        references = dict(session.exec(with_reference).all())
+        masks = dict(session.exec(masked).all())
+    taxonomy = known_places()
+    return [
+        Material(
+            benchmark,
+            taxonomy.get(benchmark.name, ("", "")),
+            references.get(benchmark.name, 0),
+            masks.get(benchmark.name, 0),
+        )
+        for benchmark in benchmarks(engine)
+    ]
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
+    """Return, for each benchmark, how many responses have been rated by 0, 1, 2 ... clinicians.
+
+    Hidden repeats and training responses do not count; simulated clinicians do.
+    """
+    clinicians = select(Rater.id).where(Rater.kind == Kind.CLINICIAN)
+    by_whom = (
+        select(Rating.response, Rating.rater)
+        .where(col(Rating.rater).in_(clinicians), Rating.pass_ == 0)
+        .distinct()
+        .subquery()
+    )
+    rated = (
+        select(Instance.benchmark, func.count())
+        .select_from(by_whom)
+        .join(Response, col(Response.id) == by_whom.c.response)
+        .join(Instance)
+        .where(FOR_STUDY)
+        .group_by(col(Response.id), col(Instance.benchmark))
+    )
+    every = (
+        select(Instance.benchmark, func.count())
+        .select_from(Response)
+        .join(Instance)
+        .where(FOR_STUDY)
+        .group_by(col(Instance.benchmark))
+    )
+    with reading(engine) as session:
+        counts = {benchmark: Counter({0: number}) for benchmark, number in session.exec(every)}
+        for benchmark, readings in session.exec(rated):
+            counts[benchmark].update({0: -1, readings: 1})
+    return {benchmark: +by_number for benchmark, by_number in counts.items()}
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def standing(_: Person, engine: Engine) -> StudyStanding:
+    """Return whether a study is locked, and what was done to its blind and its lock."""
+    steering_events = acts(engine, LOCKED, REOPENED, UNBLINDED)
+    with reading(engine) as session:
+        events = session.exec(select(func.count(col(Event.id)))).one()
+        query = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)
+        simulated = session.exec(query).first() is not None
+    steered = tuple(
+        (event.action, event.at, event.actor, event.detail.get("reason", ""))
+        for event in steering_events
+    )
+    return StudyStanding(locked_since(engine), steered, events, simulated)
+
+
+# Check the record as it stands at this moment.
+checked_record = asking(verify, Role.RESEARCHER, Role.COORDINATOR)
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def rubric_names(_: Person, engine: Engine) -> list[str]:
+    """Return the names of the rubrics that stand in the study."""
+    with reading(engine) as session:
+        return sorted(set(session.exec(select(RubricText.name))))
+
+
+# Return what the study decides for all its clinicians.
+study_settings = asking(settings, Role.RESEARCHER, Role.COORDINATOR)
+
+# Return every version of what clinicians are told, the oldest first.
+study_descriptions = asking(description_versions, Role.RESEARCHER, Role.COORDINATOR)
+
+# Return who is asked for consent or gave it, by name.
+study_consents = asking(consents, Role.RESEARCHER, Role.COORDINATOR)
+
+# Return the rubric last stored under a name, or None.
+rubric_of_name = asking(stored_rubric, Role.RESEARCHER, Role.COORDINATOR)
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def who_can_rate(_: Person, engine: Engine) -> list[str]:
+    """Return the clinicians who can be given work: those with an account that has not ended."""
+    query = select(Account.name).where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
+    with reading(engine) as session:
+        return sorted(session.exec(query))
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def response_names(_: Person, engine: Engine) -> list[tuple[str, str, str]]:
+    """Return every response by its names: (response id, benchmark, instance id); no training, no author."""
+    query = (
+        columns_of(Response.response_id, Instance.benchmark, Instance.instance_id)
+        .select_from(Response)
+        .join(Instance)
+        .where(FOR_STUDY)
+        .order_by(col(Instance.benchmark), col(Instance.id), col(Response.response_id))
+    )
+    with reading(engine) as session:
+        return [(name, benchmark, instance) for name, benchmark, instance in session.exec(query)]
