@@ -19,15 +19,6 @@ from data.database import reading
 from data.importers.finished import InstanceTexts
 from data.importers.package import columns
 from data.importers.redcap import FormReading
-from data.queries.base import (
-    BY_CLINICIAN,
-    NEWEST_SUBMISSION,
-    Columns,
-    card,
-    columns_of,
-    every_reading,
-    shown,
-)
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -42,6 +33,8 @@ from data.schema import (
     State,
     Submission,
 )
+from data.study.base import BY_CLINICIAN, NEWEST_SUBMISSION, Columns, card, columns_of, shown
+from data.study.readings import every_reading
 from data.study.standing import benchmarks
 
 PAGE = 2000

@@ -16,11 +16,11 @@ from sqlmodel import Session, col, select
 from data.database import HEAD, reading
 from data.description import CONSENT_OF, CONSENT_TEXT
 from data.importers.package import EVERY, FORMAT, VERSION, columns, written
-from data.queries.base import Columns, columns_of
 from data.record import GENESIS, LOCKED, canonical_values
 from data.schema import Authorship, Event, Rater, Response, Setting, Table
 from data.settings import Settings
 from data.study.access import SESSION_KEY
+from data.study.base import Columns, columns_of
 from data.training import standing_key
 
 PAGE, COPIED_PAGE = 2000, 500

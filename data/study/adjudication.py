@@ -16,10 +16,10 @@ from sqlmodel import Session, col, select
 from data.card import CONSENSUS, FIRST, SETTLING, THIRD, Reply, Settling
 from data.database import reading
 from data.person import Person, only
-from data.queries.base import INDEPENDENT, response_names
 from data.schema import Account, Assignment, Kind, Rater, Rating, Role, Setting, State
 from data.study.access import PSEUDONYM_KEY
-from data.study.readings import readings
+from data.study.base import response_names
+from data.study.readings import INDEPENDENT, readings
 
 SHORTEST_NAME = 3  # a clinician's name of fewer signs may be any word
 NAMED = "[a clinician]"

@@ -20,7 +20,6 @@ from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
 from data.points import case_score
-from data.queries.base import FOR_STUDY, NEWEST, card, columns_of, shown
 from data.record import add_rows, log, refuse_locked, update_unsealed
 from data.rubric import Rubric
 from data.schema import (
@@ -39,6 +38,8 @@ from data.schema import (
     now,
 )
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
+from data.study.base import FOR_STUDY, card, columns_of, shown
+from data.study.readings import NEWEST
 from data.study.rubrics import keep_rubric
 from data.study.standing import BenchmarkView, benchmarks
 

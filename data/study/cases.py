@@ -9,7 +9,6 @@ from sqlmodel import Session, col, select
 from data.database import reading
 from data.errors import BadInput
 from data.person import asking
-from data.queries.base import columns_of
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import (
@@ -22,6 +21,7 @@ from data.schema import (
     Role,
     RubricText,
 )
+from data.study.base import columns_of
 from data.study.readings import On, Reading, readings
 from data.study.standing import BenchmarkView
 

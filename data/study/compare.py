@@ -19,19 +19,6 @@ from sqlmodel import Session, col, select
 from data.card import THIRD, Card
 from data.database import one_moment, reading
 from data.person import Person, only
-from data.queries.base import (
-    BY_CLINICIAN,
-    FOR_STUDY,
-    INDEPENDENT,
-    NEWEST,
-    NEWEST_SUBMISSION,
-    Columns,
-    card,
-    columns_of,
-    newest,
-    response_names,
-    shown,
-)
 from data.queries.export import rubrics_known
 from data.rubric import Rubric
 from data.schema import (
@@ -52,7 +39,17 @@ from data.schema import (
     Subgroup,
     Submission,
 )
-from data.study.readings import On, Reading, readings
+from data.study.base import (
+    BY_CLINICIAN,
+    FOR_STUDY,
+    NEWEST_SUBMISSION,
+    Columns,
+    card,
+    columns_of,
+    response_names,
+    shown,
+)
+from data.study.readings import INDEPENDENT, NEWEST, On, Reading, newest, readings
 from data.study.standing import BenchmarkView, benchmarks, version
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)

@@ -10,7 +10,6 @@ from sqlmodel import col, select
 
 from data.calls import TokenCosts, token_costs
 from data.database import reading
-from data.queries.base import Columns, columns_of
 from data.schema import (
     Attempt,
     Instance,
@@ -24,6 +23,7 @@ from data.schema import (
 )
 from data.schema.jury import UNANSWERED, JuryRequest
 from data.schema.model_calls import ModelCall
+from data.study.base import Columns, columns_of
 from data.study.standing import settings
 
 CALLS = (Attempt, ReferenceCheck, Proposal)

@@ -13,10 +13,10 @@ from sqlmodel import Session, col, select
 
 from data.card import Card
 from data.database import reading, transaction
-from data.queries.base import FOR_STUDY, card, shown
 from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.schema import Improvement, Instance, Kind, Proposal, Response, RubricText, Status, now
+from data.study.base import FOR_STUDY, card, shown
 from data.study.readings import Reading, readings
 from data.study.rubrics import keep_rubric
 

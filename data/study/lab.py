@@ -12,9 +12,9 @@ from data.calls import TokenCosts
 from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
-from data.queries.base import FOR_STUDY
 from data.record import RUN
 from data.schema import Attempt, Instance, Rater, Rating, Response, Role, Setting, Status
+from data.study.base import FOR_STUDY
 from data.study.calls import without_texts
 from data.study.costs import token_costs_by_juror
 from data.study.people import person_by_access

@@ -13,7 +13,6 @@ from data.card import Card
 from data.database import reading, transaction
 from data.errors import BadInput, Unknown
 from data.person import Person, asking, only
-from data.queries.base import FOR_STUDY, card, shown
 from data.record import log, new_salt, refuse_locked
 from data.rubrics.injection import holds_verdict
 from data.schema import (
@@ -31,6 +30,7 @@ from data.schema import (
     Status,
 )
 from data.study.authors import author_names
+from data.study.base import FOR_STUDY, card, shown
 from data.study.standing import BenchmarkView, benchmarks
 from data.study.verify import acts
 

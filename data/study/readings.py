@@ -1,7 +1,9 @@
 """What raters said of responses: scores, comments, flags and marks, in one query.
 
-Which ratings count stands in `data.queries.base`: the newest on the present rubric, none of training.
-The table of authors is not read here.
+A rating counts if it is the newest of its kind, was made on the benchmark's present rubric and is not
+of a training response; those that settle a difference count where they are asked for. Where a million
+rows are read (frames, means, exports), SQL has the same conditions from here. The table of authors is
+not read here.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,19 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, exists
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from data import card
-from data.card import FIRST
-from data.queries.base import (
-    BY_CLINICIAN,
-    FOR_STUDY,
-    NEWEST_SUBMISSION,
-    ON_PRESENT_RUBRIC,
-    columns_of,
-    rated,
-)
+from data.card import FIRST, THIRD
 from data.schema import (
     RATED_ON,
     Assignment,
@@ -36,6 +31,49 @@ from data.schema import (
     Span,
     Submission,
 )
+from data.study.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, Columns, columns_of
+
+# What no clinician gave to settle a difference between clinicians; see data/card.py.
+INDEPENDENT = col(Rating.pass_) < THIRD
+
+
+def newest(rating: Any) -> ColumnElement[bool]:
+    """Return that no newer rating by the same rater for the same thing has taken a rating's place."""
+    newer: Any = aliased(Rating)
+    same = (
+        getattr(newer, name) == getattr(rating, name)
+        for name in ("response", "rater", "pass_", "replicate", "criterion")
+    )
+    on = newer.rubric_sha256.is_not_distinct_from(rating.rubric_sha256)
+    return ~exists().where(*same, on, newer.id > rating.id)
+
+
+NEWEST = newest(Rating)
+# What was made on the benchmark's present rubric; a metric has none.
+ON_PRESENT_RUBRIC = (col(Rater.kind) == Kind.METRIC) | (
+    col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
+)
+
+
+def rated(*columns: Any) -> Columns:
+    """Select from ratings with their response, instance, benchmark and rater."""
+    query = columns_of(*columns).select_from(Rating).join(Response).join(Instance)
+    return query.join(Benchmark).join(Rater)
+
+
+def counting_ratings(*columns: Any) -> Columns:
+    """Select from the independent ratings that count, in the order of storing.
+
+    They are `rated`, and the newest of each. Clinicians' and jurors' count only where they were
+    made on the benchmark's present rubric.
+    """
+    return every_reading(*columns).where(INDEPENDENT)
+
+
+def every_reading(*columns: Any) -> Columns:
+    """Select as `counting_ratings` does, with the readings that settle a difference among them."""
+    return rated(*columns).where(ON_PRESENT_RUBRIC, NEWEST).order_by(col(Rating.id))
+
 
 Key = tuple[int, int, int, int, str | None]
 _RATING = (

@@ -11,9 +11,9 @@ from sqlmodel import Session, col, select
 from data.database import reading, transaction
 from data.errors import BadInput, Unknown
 from data.person import Person, only
-from data.queries.base import FOR_STUDY, columns_of
 from data.record import REVIEWED, log, refuse_locked
 from data.schema import Response, Review, ReviewKind, Role
+from data.study.base import FOR_STUDY, columns_of
 from data.study.people import names_of_actors
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)

@@ -14,7 +14,6 @@ from data.card import THIRD
 from data.database import reading, transaction
 from data.description import CONSENT_TEXT, Description, consent_key
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
-from data.queries.base import columns_of, setting_values
 from data.record import LOCKED, REOPENED, UNBLINDED, log, refuse_locked
 from data.schema import (
     Account,
@@ -30,6 +29,7 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.study.authors import everybody
+from data.study.base import columns_of, setting_values
 
 PROTOCOL_SET = "protocol set"
 STUDY_TEXT = "study_text"

@@ -10,7 +10,6 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.importers.package import EVERY, WITHHELD
-from data.queries.base import columns_of
 from data.queries.package import kept_setting
 from data.record import (
     ACTS,
@@ -36,6 +35,7 @@ from data.record import (
 )
 from data.schema import Event, Instance, Response, Setting, Table
 from data.study.access import SESSION_KEY
+from data.study.base import columns_of
 
 PAGE = 2000
 MOST_NAMED = 5

@@ -15,8 +15,8 @@ from calibration.values import COMBINED, AnalysisOptions
 from data.csv_files import cells
 from data.database import one_moment, reading
 from data.errors import BadInput
-from data.queries.base import response_names
 from data.schema import Kind
+from data.study.base import response_names
 from data.study.frames import marks_frame, readers
 from data.study.readings import Reading, readings
 from medjury.services.record import steered
