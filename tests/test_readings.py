@@ -160,8 +160,6 @@ def test_answers_to_points_of_the_case_stand_apart_from_what_they_come_to(
 
         [whole] = readings(session, responses=[response or 0], rubric=On.CASE)
         assert (whole.scores, whole.answers) == ({"whole": 4.0}, {"point": 2.0})
-        points = readings(session, responses=[response or 0], rubric=On.POINTS)
-        assert [one.scores for one in points] == [{"old": 1.0}, {"point": 2.0}]
         [present] = readings(session, responses=[response or 0])
         assert present.scores == {"whole": 4.0}
         session.rollback()

@@ -81,29 +81,14 @@ def newest_points(session: Session, instance: int) -> PointSet | None:
     return session.exec(query.order_by(col(PointSet.id).desc()).limit(1)).first()
 
 
-@dataclass(frozen=True, slots=True)
-class GivenAnswers:
-    """What one rater answered to the points of a case, `said.scores`; `instance` is a primary key."""
-
-    said: Reading
-    instance: int
-    instance_id: str
-    rubric: Rubric
-
-
-def given_answers(engine: Engine, benchmark: str) -> list[GivenAnswers]:
-    """Return the answers to points that count, of first readings and first verdicts, the oldest first."""
-    of_response = columns_of(Response.id, Instance.id, Instance.instance_id).select_from(Response)
-    of_response = of_response.join(Instance).where(Instance.benchmark == benchmark)
+def given_answers(engine: Engine, benchmark: str) -> list[tuple[Reading, CaseRubric]]:
+    """Return first readings and first verdicts with `answers`, the oldest first, and their points."""
+    cases = {case.key: case for case in case_rubrics(engine, benchmark)}
     with reading(engine) as session:
-        instances = {key: (own, name) for key, own, name in session.execute(of_response)}
-        said = readings(session, benchmarks=[benchmark], rubric=On.POINTS, first=True)
-        bodies = select(RubricText).where(col(RubricText.sha256).in_({one.rubric for one in said}))
-        rubrics = {row.sha256: Rubric.from_json(row.body) for row in session.exec(bodies)}
+        instances = dict(session.exec(select(Response.id, Response.instance)).all())
+        said = readings(session, benchmarks=[benchmark], rubric=On.CASE, first=True)
     return [
-        GivenAnswers(one, *instances[one.response], rubrics[one.rubric or ""])
-        for one in said
-        if not one.replicate
+        (one, cases[instances[one.response]]) for one in said if one.answers and not one.replicate
     ]
 
 

@@ -23,7 +23,6 @@ from data.schema import (
     Benchmark,
     Instance,
     Kind,
-    PointSet,
     Rater,
     Rating,
     Remark,
@@ -85,21 +84,17 @@ _RATING = (
 class On(StrEnum):
     """Which rubric the ratings that are read were made on.
 
-    PRESENT: the benchmark's present one; metrics have none. CASE: that, and the newest points of the
-    case, whose answers stand apart. POINTS: any version of the points made for the present rubric.
+    PRESENT: the benchmark's present one; metrics have none. CASE: that, and the points of the case,
+    whose answers stand apart.
     """
 
     PRESENT = "present"
     CASE = "case"
-    POINTS = "points"
 
 
 _MADE_ON: dict[str, ColumnElement[bool]] = {
     On.PRESENT: ON_PRESENT_RUBRIC,
     On.CASE: col(Rating.rubric_sha256).in_((Benchmark.rubric_sha256, RATED_ON)),
-    On.POINTS: col(Rating.rubric_sha256).in_(
-        select(PointSet.rubric_sha256).where(PointSet.benchmark_rubric == Benchmark.rubric_sha256)
-    ),
 }
 
 
@@ -116,7 +111,7 @@ class Reading:
     scores, comments
         By criterion; one left out is missing, and so is a comment without words.
     answers
-        To the newest points of the case, by name; read with `On.CASE` alone.
+        To the points of the case, by name; read with `On.CASE` alone.
     comment, flags, spans
         On the whole, apart from scores (kind and text), and marked: of a clinician's newest submission,
         and read only where words are asked for.

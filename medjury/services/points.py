@@ -24,9 +24,11 @@ from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.points import CANNOT_TELL, MET, NOT_MET
 from data.schema import Kind
-from data.study.cases import GivenAnswers, given_answers
+from data.study.cases import CaseRubric, given_answers
+from data.study.readings import Reading
 from data.study.standing import benchmarks
 
+Given = tuple[Reading, CaseRubric]
 ANSWERS = {MET: points.MET, NOT_MET: points.NOT_MET, CANNOT_TELL: points.CANNOT_TELL}
 
 
@@ -66,7 +68,7 @@ def points_agreement(engine: Engine, question: PointsQuestion) -> list[Benchmark
     with one_moment(engine):
         names = _benchmarks(engine, question.benchmark)
         answers = {name: given_answers(engine, name) for name in names}
-    if all(_is_juror(one) for given in answers.values() for one in given):
+    if all(_is_juror(one) for given in answers.values() for one, _ in given):
         raise Unrated("no clinician has answered a point of a case in this study yet")
     _refuse_unknown(question.jurors, answers.values())
     return [_of_benchmark(name, given, question) for name, given in answers.items()]
@@ -99,10 +101,8 @@ def _benchmarks(engine: Engine, named: str | None) -> list[str]:
     return names
 
 
-def _refuse_unknown(
-    jurors: Sequence[str] | None, answers: Iterable[Sequence[GivenAnswers]]
-) -> None:
-    heard = {one.said.handle for given in answers for one in given if _is_juror(one)}
+def _refuse_unknown(jurors: Sequence[str] | None, answers: Iterable[Sequence[Given]]) -> None:
+    heard = {one.handle for given in answers for one, _ in given if _is_juror(one)}
     for name in jurors or ():
         if name not in heard:
             raise Unknown(
@@ -110,17 +110,15 @@ def _refuse_unknown(
             )
 
 
-def _of_benchmark(
-    name: str, given: Sequence[GivenAnswers], question: PointsQuestion
-) -> BenchmarkPoints:
+def _of_benchmark(name: str, given: Sequence[Given], question: PointsQuestion) -> BenchmarkPoints:
     seated = [
-        one
-        for one in given
-        if not _is_juror(one) or question.jurors is None or one.said.handle in question.jurors
+        (one, case)
+        for one, case in given
+        if not _is_juror(one) or question.jurors is None or one.handle in question.jurors
     ]
-    rows = [row for one in seated for row in _answers(one)]
+    rows = [row for one, case in seated for row in _answers(one, case)]
     answers = Answers.of(pd.DataFrame(rows, columns=[*COLUMNS]))
-    made_up = tuple(sorted({one.said.handle for one in seated if one.said.simulated}))
+    made_up = tuple(sorted({one.handle for one, _ in seated if one.simulated}))
     return BenchmarkPoints(
         name,
         tuple(agreement_rows(answers, question.reps, question.seed, made_up)),
@@ -130,20 +128,20 @@ def _of_benchmark(
     )
 
 
-def _is_juror(one: GivenAnswers) -> bool:
-    return one.said.kind == Kind.JUROR
+def _is_juror(one: Reading) -> bool:
+    return one.kind == Kind.JUROR
 
 
-def _answers(one: GivenAnswers) -> Iterator[tuple[object, ...]]:
+def _answers(one: Reading, case: CaseRubric) -> Iterator[tuple[object, ...]]:
     """Yield the answers as rows of `COLUMNS`."""
-    for name, answer in one.said.scores.items():
-        number = one.rubric.criteria.index(name)
-        criterion = one.rubric.criterion[number]
+    for name, answer in one.answers.items():
+        number = case.rubric.criteria.index(name)
+        criterion = case.rubric.criterion[number]
         worth = criterion.worth
         if worth is None:
             raise ValueError(f"{name}: no point of a case")
         yield (
-            *(one.said.response, number, one.instance, one.instance_id),
+            *(one.response, number, case.key, case.instance_id),
             *(criterion.question, worth.kind, worth.critical),
-            *(one.said.handle, _is_juror(one), ANSWERS[round(answer)]),
+            *(one.handle, _is_juror(one), ANSWERS[round(answer)]),
         )
