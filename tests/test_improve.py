@@ -21,7 +21,7 @@ from data.schema import Proposal
 from data.study.compare import opened_response
 from data.study.costs import study_spending
 from data.study.improving import improvements, learned_rubric, stored_rubric
-from data.study.lab import own_panels
+from data.study.runs import own_panels
 from data.study.standing import benchmarks
 from data.study.verify import verify
 from jury.panel import Panel, panel_toml, read_panel

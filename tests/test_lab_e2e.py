@@ -15,8 +15,8 @@ from sqlalchemy import Engine
 
 from data.person import OPERATOR
 from data.schema import Role
-from data.study.lab import last_run
 from data.study.people import add_people
+from data.study.runs import last_run
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
 from calibration.protocol import thresholds
 from data.person import Person
 from data.schema import Kind
-from data.study import compare, lab, reviews
+from data.study import compare, reviews, standing
 from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, Opened, UnsafeAt
 from data.study.standing import BenchmarkView
 from medjury.services.confusion import Cell, Confusion, cell_of, confusion
@@ -89,7 +89,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show the list, and the response that the address names or the first, with all its scores."""
     frame.begin(person, "Workbench", ABOUT, "workbench.css")
     benchmarks = [
-        benchmark for benchmark in lab.study_benchmarks(person, engine) if benchmark.responses
+        benchmark for benchmark in standing.study_benchmarks(person, engine) if benchmark.responses
     ]
     with st.container(key="workbench-filters"):
         wanted = _filters(engine, person, benchmarks)

@@ -12,7 +12,7 @@ from annotate.screens import controls
 from annotate.screens.frame import NONE, notice, paragraph
 from data.person import Person
 from data.rubric import Rubric
-from data.study import compare, lab
+from data.study import compare, standing
 from data.study.compare import Chosen, Compared, JurySide, Side, SidesOn, TwoJuries
 from medjury.services.jury_changes import (
     JuryChange,
@@ -123,7 +123,7 @@ def _jurors(engine: Engine, person: Person) -> tuple[str, ...]:
 
 def _versions(engine: Engine, person: Person) -> dict[str, str]:
     """Return what a rubric's version can be: its label -> its SHA-256, "" for the present one."""
-    present = {view.name: view.rubric.sha256 for view in lab.study_benchmarks(person, engine)}
+    present = {view.name: view.rubric.sha256 for view in standing.study_benchmarks(person, engine)}
 
     def is_other(rubric: Rubric, where: Iterable[str]) -> bool:
         return any(present[name] != rubric.sha256 for name in where)

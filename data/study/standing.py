@@ -430,3 +430,5 @@ def placed_benchmarks(engine: Engine) -> list[PlacedBenchmark]:
 
 # Return the benchmarks of a study with their places.
 placed_for = asking(placed_benchmarks, Role.RESEARCHER, Role.COORDINATOR)
+# Return every benchmark with its rubric and counts, by name.
+study_benchmarks = asking(benchmarks, Role.RESEARCHER, Role.COORDINATOR)
