@@ -157,7 +157,7 @@ def test_the_workbench_shows_prompt_and_distribution_of_every_such_call(
     assert len(response.calls) == 4
     for call in response.calls:
         assert prompt_of(call, ()).exact, call.juror
-        lines = list(distribution_lines(call.call.distribution or {}))
+        lines = list(distribution_lines(call.attempt.distribution or {}))
         assert len(lines) == (3 if call.juror == "mean" else 0)
         assert all("stated" in line and "1.000 of the probability" in line for line in lines)
 

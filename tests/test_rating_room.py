@@ -104,7 +104,8 @@ def test_every_event_carries_the_hash_of_the_one_before(small_study: Engine, dr_
 def test_nothing_that_serves_raters_reads_who_wrote_a_response() -> None:
     import data.study.base
     import data.study.calls
+    import data.study.readings
     import data.study.room
 
-    for module in (data.study.base, data.study.calls, data.study.room):
+    for module in (data.study.base, data.study.calls, data.study.readings, data.study.room):
         assert not hasattr(module, "Authorship")

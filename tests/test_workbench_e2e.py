@@ -119,7 +119,7 @@ def test_every_prompt_made_again_has_the_hash_that_is_stored(
             before = [other for other in opened.calls[:place] if other.juror == call.juror]
             prompt = workbench_response.prompt_of(call, before)
             assert prompt.exact
-            assert len(prompt.turns) == call.call.sent["turns"]
+            assert len(prompt.turns) == call.attempt.sent["turns"]
             seen += 1
     assert seen == 8
 

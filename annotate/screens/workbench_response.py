@@ -130,7 +130,9 @@ def _calls(opened: Opened) -> None:
     own = [call for call in opened.calls if call.juror == juror]
     for index, call in enumerate(own):
         before = [
-            earlier for earlier in own[:index] if earlier.call.replicate == call.call.replicate
+            earlier
+            for earlier in own[:index]
+            if earlier.attempt.replicate == call.attempt.replicate
         ]
         _call(call, before)
 
@@ -138,14 +140,14 @@ def _calls(opened: Opened) -> None:
 def _call(call: CallView, before: Sequence[CallView]) -> None:
     """Show one call."""
     st.html(_call_line(call))
-    for line in distribution_lines(call.call.distribution or {}):
+    for line in distribution_lines(call.attempt.distribution or {}):
         st.html(paragraph(line))
-    if not call.call.number:
-        st.html(paragraph(SAME_PROMPT if "same_prompt_as" in call.call.sent else NOTHING_SENT))
+    if not call.attempt.number:
+        st.html(paragraph(SAME_PROMPT if "same_prompt_as" in call.attempt.sent else NOTHING_SENT))
         return
     prompt = prompt_of(call, before)
     sent, came = st.columns(2)
-    label = f"{call.juror}, call {call.call.number}"
+    label = f"{call.juror}, call {call.attempt.number}"
     turns = "\n\n".join(
         turn.text if len(prompt.turns) == 1 else f"[{turn.role}]\n{turn.text}"
         for turn in prompt.turns
@@ -154,7 +156,8 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
         text_html.heading("Prompt sent") + text_html.pane(turns, f"Prompt of {label}", "sent")
     )
     came.html(
-        text_html.heading("Raw answer") + text_html.pane(call.call.raw, f"Answer of {label}", "raw")
+        text_html.heading("Raw answer")
+        + text_html.pane(call.attempt.raw, f"Answer of {label}", "raw")
     )
     if not prompt.exact:
         sent.html(
@@ -171,32 +174,32 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
 
 def _call_line(call: CallView) -> str:
     """Return a call's figures in a line."""
-    usd = "price unknown" if call.call.usd is None else f"${call.call.usd:.5f}"
+    usd = "price unknown" if call.attempt.usd is None else f"${call.attempt.usd:.5f}"
     tokens = [
         f"{count:,}" if count is not None else "?"
-        for count in (call.call.tokens_in, call.call.tokens_out)
+        for count in (call.attempt.tokens_in, call.attempt.tokens_out)
     ]
     parts = [
-        f"call {call.call.number}"
-        + (f", verdict {call.call.replicate + 1}" if call.call.replicate else ""),
-        call.call.reason,
-        f"{call.call.at:%d %b %Y %H:%M} UTC",
-        f"answered as {call.call.returned_model}" if call.call.returned_model else "",
+        f"call {call.attempt.number}"
+        + (f", verdict {call.attempt.replicate + 1}" if call.attempt.replicate else ""),
+        call.attempt.reason,
+        f"{call.attempt.at:%d %b %Y %H:%M} UTC",
+        f"answered as {call.attempt.returned_model}" if call.attempt.returned_model else "",
         f"{tokens[0]} tokens in{_from_cache(call)}, {tokens[1]} out",
         usd,
-        f"{call.call.latency_seconds:.1f} s",
+        f"{call.attempt.latency_seconds:.1f} s",
         f"tags broken in: {_parts(broken)}"
-        if (broken := call.call.sent.get("tags_broken_in"))
+        if (broken := call.attempt.sent.get("tags_broken_in"))
         else "",
     ]
     details = html.escape(" \N{MIDDLE DOT} ".join(part for part in parts if part))
-    kind = "mj-done" if call.call.status == "ok" else "mj-bad"
-    return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.call.status)}</span> {details}</p>'
+    kind = "mj-done" if call.attempt.status == "ok" else "mj-bad"
+    return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.attempt.status)}</span> {details}</p>'
 
 
 def _from_cache(call: CallView) -> str:
     """Return how many of a call's tokens a vendor's cache served, if any."""
-    return f" ({call.call.tokens_cached:,} from a cache)" if call.call.tokens_cached else ""
+    return f" ({call.attempt.tokens_cached:,} from a cache)" if call.attempt.tokens_cached else ""
 
 
 def distribution_lines(distribution: Mapping[str, Any]) -> Iterator[str]:
@@ -298,8 +301,8 @@ def prompt_of(call: CallView, before: Sequence[CallView]) -> Prompt:
     candidates = list(_conversations(call, before, juror.explanation))
     for turns, form in product(candidates, FORMS):
         if (
-            request_sha256(juror, Call(turns, schema, form, call.call.replicate))
-            == call.call.request_sha256
+            request_sha256(juror, Call(turns, schema, form, call.attempt.replicate))
+            == call.attempt.request_sha256
         ):
             return Prompt(turns, exact=True)
     return Prompt(candidates[0], exact=False)
@@ -310,19 +313,19 @@ def _conversations(
 ) -> Iterator[tuple[Turn, ...]]:
     """Yield what may have been said: the question, or it again after an unusable answer."""
     question = first_question(call.rubric.render(call.card, explanation))
-    if call.call.sent.get("turns", 1) == 1:
+    if call.attempt.sent.get("turns", 1) == 1:
         yield question
         return
     for earlier in reversed(before):
         yield with_retry(
-            question, earlier.call.raw, retry_question(earlier.call.reason, call.rubric.scale)
+            question, earlier.attempt.raw, retry_question(earlier.attempt.reason, call.rubric.scale)
         )
     yield question
 
 
 def _juror(call: CallView) -> Juror:
     """Return the juror as it was when it was asked."""
-    sent = call.call.sent
+    sent = call.attempt.sent
     names = ("temperature", "effort", "schema", "explanation", "scores")
     settings = {name: call.profile.get(name) for name in names}
     return Juror.model_validate(

@@ -119,7 +119,7 @@ def _row(opinion: Opinion, criteria: Sequence[str]) -> str:
 def _failed(opened: Opened) -> list[str]:
     """Return a row for each juror whose calls brought no score, with how the last one ended."""
     scored = {one.handle for one in opened.opinions if one.scores or one.answers}
-    ends = {call.juror: call.call.status for call in opened.calls if call.juror not in scored}
+    ends = {call.juror: call.attempt.status for call in opened.calls if call.juror not in scored}
     cells = [NONE for _ in (*opened.rubric.criteria, "mean")]
     return [
         _cells(juror, status, cells) for juror, status in sorted(ends.items(), key=itemgetter(0))

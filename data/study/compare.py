@@ -819,7 +819,7 @@ def _cut(text: str, phrase: str) -> str:
 class CallView:
     """One call to a juror with what it was made of; `profile` is what the juror is asked with."""
 
-    call: Attempt
+    attempt: Attempt
     juror: str
     profile: Mapping[str, Any]
     rubric: Rubric
@@ -896,8 +896,8 @@ def _calls(session: Session, response: int, texts: list[Any]) -> Iterator[CallVi
         .where(Attempt.response == response)
         .order_by(col(Attempt.id))
     )
-    for call, body, rater in session.execute(query):
+    for attempt, body, rater in session.execute(query):
         read = session.get(RubricText, rater.profile.get("reads") or "")
         rubric = Rubric.from_json(read.body if read else body)  # the words that it was asked in
         own = card(str(response), texts, rubric)
-        yield CallView(call, rater.handle, rater.profile, rubric, own)
+        yield CallView(attempt, rater.handle, rater.profile, rubric, own)
