@@ -7,9 +7,10 @@ read here.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, wraps
+from functools import wraps
 from math import isclose
 from statistics import fmean, stdev
+from threading import Lock
 from typing import Any, Literal, TypeVar, TypeVarTuple
 
 from sqlalchemy import Engine, and_, exists, func, or_
@@ -54,6 +55,7 @@ from data.study.standing import BenchmarkView, benchmarks, version
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 CRITICAL = "critical"
+MOST_KEPT = 16  # answers to one question
 HAS_RATED = exists().where(col(Rating.rater) == Rater.id)  # one rating is looked for, not all
 SNIPPET = 150  # characters of a text beside its response
 BEFORE = 50  # characters shown before the words that were searched for
@@ -69,15 +71,22 @@ Result = TypeVar("Result")
 
 def _kept(function: Callable[[Engine, *Asked], Result]) -> Callable[[Engine, *Asked], Result]:
     """Keep what a function of a study returns until the study changes; it sees one moment."""
-
-    @lru_cache(maxsize=16)
-    def cached(engine: Engine, _: tuple[int, ...], asked: tuple[*Asked]) -> Result:
-        with one_moment(engine):
-            return function(engine, *asked)
+    lock = Lock()
+    answers: dict[tuple[Engine, *Asked], tuple[tuple[int, ...], Result]] = {}
 
     @wraps(function)
     def kept(engine: Engine, *asked: *Asked) -> Result:
-        return cached(engine, version(engine), asked)
+        at, key = version(engine), (engine, *asked)
+        known = answers.get(key)
+        if known is None or known[0] != at:
+            with one_moment(engine):
+                known = at, function(engine, *asked)
+            with lock:  # an answer to the study as it was goes
+                answers.pop(key, None)
+                answers[key] = known
+                if len(answers) > MOST_KEPT:
+                    del answers[next(iter(answers))]
+        return known[1]
 
     return kept
 
