@@ -251,22 +251,22 @@ def _means_of_all(
     among = [] if chosen.jury_alone else [col(Rating.response).in_(by_clinicians)]
     means: dict[int, dict[int, float]] = defaultdict(dict)
     for view in views:
-        for (response, rater), mean in _composites(session, view, chosen.criterion, *among).items():
-            means[rater][response] = mean
+        for rater, own in _composites(session, view, chosen.criterion, *among).items():
+            means[rater] |= own
     return dict(means)
 
 
 def _composites(
     session: Session, view: BenchmarkView, criterion: str, *where: Any
-) -> dict[Pair, float]:
+) -> dict[int, dict[int, float]]:
     criteria = (criterion,) if criterion else view.rubric.criteria
     return _verdicts(session, view.name, view.rubric.sha256, criteria, *where)
 
 
 def _verdicts(
     session: Session, benchmark: str, rubric: str, criteria: Sequence[str], *where: Any
-) -> dict[Pair, float]:
-    """Return (response, rater) -> mean over criteria and verdicts; one with a criterion missing is none.
+) -> dict[int, dict[int, float]]:
+    """Return rater -> response -> mean over criteria and verdicts; with a criterion missing there is none.
 
     The means are the database's: of a million ratings `readings` would take five times as long.
     """
@@ -282,7 +282,10 @@ def _verdicts(
     )
     key = verdict.c.response, verdict.c.rater
     query = select(*key, func.avg(verdict.c.mean)).group_by(*key)
-    return {(response, rater): float(mean) for response, rater, mean in session.execute(query)}
+    means: dict[int, dict[int, float]] = defaultdict(dict)
+    for response, rater, mean in session.execute(query):
+        means[rater][response] = float(mean)
+    return dict(means)
 
 
 def _jurors(session: Session, chosen: Chosen, raters: Mapping[int, Rater]) -> list[int]:
@@ -575,7 +578,7 @@ def _on_both(engine: Engine, asked: TwoJuries) -> tuple[OnBoth, ...]:
     with reading(engine) as session:
         names = response_names(session)
         means = [[_means_of_side(session, part, n) for n in (0, 1)] for part in parts]
-        heard = {rater for of_part in means for side in of_part for _, rater in side}
+        heard = {rater for of_part in means for side in of_part for rater in side}
         return tuple(
             row
             for part, of_part in zip(parts, means, strict=True)
@@ -589,7 +592,7 @@ def _of_side(part: _Part, n: int, table: type[Rating | Attempt]) -> tuple[Any, .
     return (own,) if verdict is None else (own, table.replicate == verdict)
 
 
-def _means_of_side(session: Session, part: _Part, n: int) -> dict[Pair, float]:
+def _means_of_side(session: Session, part: _Part, n: int) -> Means:
     sha256, where = part.rubrics[n].sha256, _of_side(part, n, Rating)
     return _verdicts(session, part.benchmark, sha256, part.averaged, *where)
 
@@ -597,7 +600,7 @@ def _means_of_side(session: Session, part: _Part, n: int) -> dict[Pair, float]:
 def _rows_of_part(
     session: Session,
     part: _Part,
-    means: Sequence[Mapping[Pair, float]],
+    means: Sequence[Means],
     heard: Collection[int],
     names: Mapping[int, tuple[str, str]],
 ) -> Iterator[OnBoth]:
@@ -606,20 +609,20 @@ def _rows_of_part(
     failed, seated = [], []
     for n, side in enumerate(part.sides):
         made = Attempt.rubric_sha256 == part.rubrics[n].sha256, col(Attempt.response).in_(there)
-        failed.append(_failed(session, *made, *_of_side(part, n, Attempt)) - means[n].keys())
+        ended = _failed(session, *made, *_of_side(part, n, Attempt))
+        failed.append({pair for pair in ended if pair[0] not in means[n].get(pair[1], ())})
         seated.append([key for key in part.raters[n] if side.jurors or key in heard])
     otherwise = _explained_otherwise(session, part)
     is_comparable = part.same_scale and bool(part.averaged)
-    for response in sorted({response for keys in (*means, *failed) for response, _ in keys}):
+    known = {response for side in means for own in side.values() for response in own}
+    for response in sorted(known | {response for pairs in failed for response, _ in pairs}):
         first, second = (_on(response, seated[n], means[n], failed[n]) for n in (0, 1))
         changed = response in otherwise
         yield OnBoth(response, *names[response], first, second, is_comparable, changed)
 
 
-def _on(
-    response: int, raters: Sequence[int], means: Mapping[Pair, float], failed: Collection[Pair]
-) -> Side:
-    scores = [means[response, key] for key in raters if (response, key) in means]
+def _on(response: int, raters: Sequence[int], means: Means, failed: Collection[Pair]) -> Side:
+    scores = [means[key][response] for key in raters if response in means.get(key, ())]
     is_whole = bool(scores) and len(scores) == len(raters)
     has_failed = any((response, key) in failed for key in raters)
     return Side(fmean(scores) if is_whole else None, len(scores), len(raters), has_failed)
