@@ -41,8 +41,7 @@ from calibration.writers import agreement_table, latex, markdown
 from data.database import open_study
 from data.errors import BadFile
 from data.importers.redcap import forms
-from data.rubric import Criterion, Rubric, read_rubric
-from data.rubric_files import rubric_toml
+from data.rubric import Criterion, Rubric, read_rubric, rubric_toml
 from data.safe_text import FORMULA, UNSEEN, unguarded, visible
 from data.study.frames import ratings_frame
 from jury.exports import bundle, helm, scorers

@@ -11,7 +11,7 @@ from kit.studies import Run
 from kit.study_place import nothing_stored
 from sqlalchemy import Engine
 
-from data.rubric_files import write_rubrics
+from data.rubric import write_rubrics
 from data.rubrics.helm import rubric_of
 
 SECRET = "What helps patient"
@@ -166,9 +166,9 @@ def test_a_redacted_prompt_must_be_named_and_may_be(run: Run, tmp_path: Path) ->
     folder = run_folder(tmp_path, [state(1, prompt="[redacted]")])
     code, _, err = run("study", "import", str(folder))
     assert (code, "name its rubric with --rubric" in err) == (2, True)
-    assert (
-        run("study", "import", str(folder), "--rubric", rubric_folder(tmp_path, TEMPLATE))[0] == 0
-    )
+    rubric = rubric_folder(tmp_path, TEMPLATE)
+    code, out, _ = run("study", "import", str(folder), "--rubric", rubric)
+    assert (code, "WARNING: the prompt is not in the run" in out) == (0, True)
 
 
 def test_ratings_on_an_unknown_prompt_of_medhelm_stand_apart(

@@ -5,8 +5,7 @@ import pytest
 from data import question
 from data.card import Card
 from data.errors import BadRubric
-from data.rubric import Example, Rubric, read_rubric
-from data.rubric_files import write_rubrics
+from data.rubric import Example, Rubric, read_rubric, write_rubrics
 from jury.exports.exported_jury import rubric_of
 
 CARD = Card("c", "Source.", "Write.", "The response.", None, None)

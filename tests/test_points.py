@@ -48,8 +48,7 @@ from data.points import (
     points_of,
     points_rubric,
 )
-from data.rubric import Rubric, read_rubric
-from data.rubric_files import write_rubrics
+from data.rubric import Rubric, read_rubric, write_rubrics
 from data.schema import Kind, Rater, Rating, Response
 from data.study.assignments import Slot, assign
 from data.study.calls import missing_verdicts

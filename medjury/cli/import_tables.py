@@ -1,6 +1,6 @@
 """Options and a first look that imports share: which files are meant, maps of columns, scales."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated
@@ -9,17 +9,12 @@ import typer
 
 from data.errors import BadFile, BadInput
 from data.importers.columns import (
-    ColumnMap,
     What,
     as_named,
-    flat,
-    guessed,
+    guess,
     mapped,
     read_map,
-    scores_only,
     toml_of,
-    with_constants,
-    with_grades,
 )
 from data.importers.grades import Grades, grades_named
 from data.importers.medhelm_ratings import MedhelmFile
@@ -160,22 +155,12 @@ def show_guess(
         _show_rows(table, kind, benchmark)
         return
     raw = TableFile(source, table_format(form), column_map.sheet if column_map else None)
-    chosen = column_map or _guess(raw, kind, benchmark)
+    chosen = column_map or guess(
+        [record for _, record in raw.first(LOOKED_AT)], kind, benchmark or raw.path.stem
+    )
     say(toml_of(chosen, raw.columns))
     own = chosen if chosen.columns else as_named(raw.columns, chosen, kind)
     _show_rows(mapped(raw, own, kind), kind, benchmark)
-
-
-def _guess(raw: TableFile, kind: What, benchmark: str | None) -> ColumnMap:
-    rows = [record for _, record in raw.first(LOOKED_AT)]
-    chosen = guessed(_names(rows), kind)
-    chosen = with_constants(chosen, kind, benchmark or raw.path.stem)
-    return with_grades(scores_only(chosen, rows), rows) if kind == "ratings" else chosen
-
-
-def _names(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Return the names of the first row's values, nested ones with dots."""
-    return tuple(flat(rows[0])) if rows else ()
 
 
 def _show_rows(table: TableFile, kind: What, benchmark: str | None) -> None:

@@ -82,7 +82,7 @@ def helm(folder: Path, body: bytes) -> None:
     runs, _ = read_runs(folder / "run")
     for run in runs:
         try:
-            finished(run, run.prompt.rubric())
+            finished(run, run.rubric())
         except Unusable:
             finished(run, GENERIC)
 

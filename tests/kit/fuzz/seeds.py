@@ -12,7 +12,7 @@ from data.database import open_study
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubric_files import rubric_toml
+from data.rubric import rubric_toml
 from data.study.ratings import import_ratings
 from data.study.responses import import_responses
 from jury.panel import FOLDER
