@@ -81,6 +81,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise NotToml("a number in it is too long") from error
 
 
+def private(path: str, flags: int) -> int:
+    """Open a new file that its owner alone may read; an `opener` of `open`."""
+    return os.open(path, flags, 0o600)
+
+
 def part_of(to: Path) -> Path:
     """Return a unique hidden path beside a file, to write it before it gets its name.
 

@@ -5,7 +5,6 @@ drawn at random or is the time of the day is taken out before the bytes are comp
 """
 
 import re
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from kit.authored_study import (
     unheard,
     write_csv,
 )
+from kit.packaged_study import database_of, parts_of
 from sqlmodel import Session, select
 
 from data.database import open_study
@@ -348,10 +348,11 @@ def _text(path: Path) -> str:
     """Return a file's bytes as text, those of an archive file by file."""
     if path.suffix != ".zip":
         return path.read_bytes().decode("latin-1")
-    with zipfile.ZipFile(path) as archive:
-        return "\n".join(
-            f"{name}\n{archive.read(name).decode('latin-1')}" for name in archive.namelist()
-        )
+    bodies = {name: body.decode("latin-1") for name, body in parts_of(path).items()}
+    if "study.db" in bodies:
+        with database_of(parts_of(path)) as database:
+            bodies["study.db"] = "\n".join(database.iterdump())
+    return "\n".join(f"{name}\n{body}" for name, body in bodies.items())
 
 
 def _files(folder: Path) -> None:

@@ -43,7 +43,6 @@ KNOW = {
     "data/schema/__init__.py": "the tables' face",
     "data/schema/study.py": "says what it is",
     "data/study/reviews.py": "writes and reads it",
-    "data/importers/package.py": "says which columns a package has of it",
 }
 
 

@@ -20,7 +20,6 @@ from sqlmodel import Session, col, select
 from data.card import THIRD, Card
 from data.database import one_moment, reading
 from data.person import Person, only
-from data.queries.export import rubrics_known
 from data.rubric import Rubric
 from data.schema import (
     RATED_ON,
@@ -50,6 +49,7 @@ from data.study.base import (
     response_names,
     shown,
 )
+from data.study.export import rubrics_known
 from data.study.readings import INDEPENDENT, NEWEST, On, Reading, newest, readings
 from data.study.standing import BenchmarkView, benchmarks, version
 

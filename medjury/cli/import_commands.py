@@ -12,7 +12,6 @@ from sqlalchemy import Engine
 from data.errors import BadInput, Conflict
 from data.importers.grades import Grades, rubric_of_grades
 from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
-from data.importers.package import Package
 from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
@@ -23,9 +22,9 @@ from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.rubrics import known_as
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
-from data.store.package import import_package
 from data.study.access import pseudonym_key
 from data.study.frames import responses_frame
+from data.study.package import import_package, opened_package
 from data.study.ratings import RatingsAdded, import_ratings
 from data.study.responses import ResponsesAdded, import_responses
 from data.study.standing import benchmarks
@@ -388,16 +387,16 @@ def restore(
     """
     if len(paths) > 1:
         raise BadInput("a package becomes a study of its own: import one, and alone")
-    package = Package(paths[0])
-    engine = study()
-    added = import_package(engine, package, IMPORTER, accept_findings=accept_findings)
+    with opened_package(paths[0]) as package:
+        engine = study()
+        added = import_package(engine, package, IMPORTER, accept_findings=accept_findings)
     stored = {"file": package.path.name, **asdict(added), "findings": list(added.findings)}
     if added.unchanged:
         say(f"{package.path.name}: was imported before; nothing changed")
         return stored
     for table, number in added.rows.items():
         say(f"{table}: {counted(number, 'row')}")
-    if package.authors == "without":
+    if package.manifest.authors == "without":
         say(
             "no author is in it; `medjury study import` of a package made with --authors-only adds them"
         )

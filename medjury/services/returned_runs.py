@@ -16,10 +16,10 @@ from data.importers.finished import ExportOrigin, InstanceTexts, ResponsePlace
 from data.importers.helm.run import HelmRun, JudgedResponse
 from data.importers.inspect_logs import AGAIN, InspectLog, ScoredResponse, nothing_in
 from data.importers.rows import ResponseRow, made_id
-from data.queries.export import instance_texts, rubrics_known, shown_responses
 from data.rubric import NO_CHECKLIST, Rubric, read_rubric, shipped
 from data.rubrics.injection import disarm
 from data.safe_text import short
+from data.study.export import instance_texts, rubrics_known, shown_responses
 from data.study.standing import study_id
 from jury.exports.helm_question import question
 

@@ -37,7 +37,7 @@ RANDOM = (
     (re.compile(r"(?<![.\w])[0-9a-f]{12,}\b"), "<digest>"),
     (re.compile(r'"+(?:columns|each|token)"+:\s*"+[0-9a-f]*"+'), "<digest>"),
     (re.compile(r'"+[0-9A-Z]{4}"+'), "<way in>"),
-    (re.compile(r"(?<=,)'?[\w-]{12}(?=,)"), "<assignment>"),
+    (re.compile(r"(?<=,)'?[\w-]{12}'?(?=,)"), "<assignment>"),
     (re.compile(r"\bsurvey-[\w-]{16}(?=,)"), "<survey>"),
     (re.compile(r"\b[0-9A-Z]{4}(-[0-9A-Z]{4}){2,}\b", re.IGNORECASE), "<code>"),
     (
