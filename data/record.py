@@ -105,6 +105,7 @@ ACTS: Mapping[str, frozenset[str]] = {
         "authors masked": "response mask setting",
         "searched for authors": "setting",
         "possible names left": "",
+        "names in responses shown": "",
         "ratings imported": "rater rating",
         "failed verdicts imported": "",
         "responses assigned": "assignment setting",

@@ -59,7 +59,7 @@ def without_id(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (cut, r"scenario_state\.json: not whole JSON .*; copy the run again"),
+        (cut, r"scenario_state\.json: is not whole JSON .*; copy it again"),
         (put("run_spec.json", []), r"run_spec\.json: the whole is not of HELM's form"),
         (put("run_spec.json", {"eval": "x"}), r"name is missing; is it a run of HELM\?"),
         (put("scenario_state.json", {"request_states": [SECRET]}), r"request_states\.0 is not"),
@@ -67,7 +67,7 @@ def without_id(folder: Path) -> Path:
         (without("scenario_state.json"), r"the run did not end"),
         (without("run_spec.json"), r"run_spec\.json is not there"),
         (in_latin, r"not text in UTF-8"),
-        (half_a_sign, r"not text in UTF-8"),
+        (half_a_sign, r"half a surrogate pair"),
         (without_id, r"row 1, column instance_id: '': HELM gives every instance an id"),
         (put("scenario_state.json", {"request_states": []}), r"no jury took part"),
     ],

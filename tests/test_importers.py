@@ -123,9 +123,9 @@ def test_a_response_that_changed_since_is_refused(small_study: Engine, write: Wr
         ("r.csv", HEAD + 'i1,b,"c\n', "row"),
         ("r.csv", "model,model\n", "stands twice in the header"),
         ("r.csv", "PK\x03\x04rest", "Excel workbook"),
-        ("r.jsonl", "{", "row 1 is not JSON"),
+        ("r.jsonl", "{", "row 1 is not whole JSON"),
         ("r.jsonl", "[1]", "row 1 is list, not a JSON object"),
-        ("r.pdf", "%PDF", "this is a PDF"),
+        ("r.pdf", "%PDF", "this is a document"),
         ("r.docm", HEAD, "a header and no rows"),
     ],
 )

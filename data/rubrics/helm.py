@@ -20,7 +20,7 @@ from zipfile import Path as ZipPath
 from pydantic import ValidationError
 
 from data.errors import BadFile, Unknown
-from data.importers.source import BROKEN
+from data.importers.safe import BROKEN
 from data.rubric import PLACEHOLDER, Criterion, Gold, Rubric, Scale
 
 # The open-ended benchmarks of MedHELM, by HELM's names; a rubric of ours ships for each.

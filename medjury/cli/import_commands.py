@@ -16,7 +16,7 @@ from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
-from data.importers.source import PIPE, Source
+from data.importers.source import PIPE
 from data.importers.table import TableFile
 from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.rubrics import known_as
@@ -47,6 +47,7 @@ from medjury.cli.import_tables import (
     say_medhelm_left,
     scale_named,
     show_guess,
+    source_of,
 )
 from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say
@@ -216,7 +217,7 @@ def ratings(
         raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
     rows: RatingFile | RedcapFile | MedhelmFile
     if kind in ("redcap", "medhelm"):
-        table = TableFile(Source(path, encoding=encoding))
+        table = TableFile(source_of(path, encoding))
         engine = study_of(context, db)
         rows = _of_layout(engine, table, kind, incomplete or jury_mean)
     else:
@@ -240,7 +241,7 @@ def _layout(path: Path, encoding: str) -> str | None:
     """Return redcap or medhelm where a file has their columns, None for any other."""
     if str(path) == PIPE or not path.is_file():
         return None
-    opening = opening_of(Source(path, encoding=encoding))
+    opening = opening_of(source_of(path, encoding))
     if opening.has(MEDHELM) and not opening.has({"response_id"}):
         return "medhelm"
     return "redcap" if opening.has(REDCAP) else None

@@ -1,6 +1,7 @@
 """Options and a first look that imports share: which files are meant, maps of columns, scales."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated
@@ -94,11 +95,24 @@ def run_format(paths: Sequence[Path], form: str | None, encoding: str = "") -> s
         return form if form in {reader.name for reader in RUNS} else None
     for path in paths:
         if str(path) != PIPE and (path.is_dir() or path.is_file()):
-            opening = opening_of(path if path.is_dir() else Source(path, encoding=encoding))
+            opening = opening_of(path if path.is_dir() else source_of(path, encoding))
             reader = reader_of(opening)
             if reader in RUNS:
                 return reader.name if reader else None
     return None
+
+
+def source_of(path: Path, encoding: str) -> Source:
+    """Return a file's bytes, the same for all that looks at it in a command: it is read once."""
+    if not path.is_file():
+        return Source(path, encoding=encoding)
+    state = path.stat()
+    return _source(path, encoding, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=4)
+def _source(path: Path, encoding: str, *_: int) -> Source:
+    return Source(path, encoding=encoding)
 
 
 def checked_format(form: str | None, others: Iterable[str] = ()) -> None:
@@ -130,9 +144,9 @@ def _sources(paths: Sequence[Path], encoding: str) -> list[Source]:
                 raise BadFile(
                     f"{path}: a folder without a finished run or a tool's files; name a file"
                 )
-            sources += [Source(file, encoding=encoding) for file in own[1]]
+            sources += [source_of(file, encoding) for file in own[1]]
         else:
-            sources.append(Source(path, encoding=encoding))
+            sources.append(source_of(path, encoding))
     return sources
 
 

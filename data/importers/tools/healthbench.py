@@ -12,7 +12,6 @@ from typing import Any
 
 from data.importers.rows import Origin, checklist_of
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.importers.text_rows import json_object
 from data.importers.tools.common import (
     RATINGS,
     RESPONSES,
@@ -159,7 +158,8 @@ def results_ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
 
 def _results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
-    body = json_object(table.source)["metadata"]["example_level_metadata"]
+    (_, whole), *_ = table.first(1)
+    body = whole["metadata"]["example_level_metadata"]
     for number, result in enumerate(body if isinstance(body, list) else (), start=1):
         if isinstance(result, dict):
             yield Origin(table.path.name, number), result
