@@ -8,17 +8,10 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Engine
 
 from annotate.blind import find_self_naming, mask
-from data.card import Settling
+from data.card import Reply, Settling
 from data.errors import BadInput
 from data.person import Person
-from data.queries.adjudication import (
-    Disagreement,
-    OtherReading,
-    comments_on,
-    differences,
-    other_readings,
-    pool,
-)
+from data.study.adjudication import Disagreement, comments_on, differences, other_readings, pool
 from data.study.assignments import answer_flag_as, give_adjudication
 from data.study.authors import author_names
 from data.study.masks import names_to_mask
@@ -60,7 +53,7 @@ class Settlement:
     of_points: tuple[str, ...] = ()
 
 
-def found_differences(engine: Engine) -> list[Disagreement]:
+def found_differences(person: Person, engine: Engine) -> list[Disagreement]:
     """Return the differences between clinicians that reach the study's threshold.
 
     Raises
@@ -71,18 +64,22 @@ def found_differences(engine: Engine) -> list[Disagreement]:
     chosen = settings(engine)
     if not chosen.adjudicates:
         raise BadInput(OFF)
-    return differences(engine, chosen.adjudicate_from)
+    return differences(person, engine, chosen.adjudicate_from)
 
 
 def planned_settlement(
-    engine: Engine, reading: Settling, raters: Sequence[str] | None = None, seed: int = 0
+    person: Person,
+    engine: Engine,
+    reading: Settling,
+    raters: Sequence[str] | None = None,
+    seed: int = 0,
 ) -> Settlement:
     """Return a plan of who settles which difference; None for `raters` takes all who can rate.
 
     Each response goes to one who may settle it; all are given as equally many as that allows,
     first those who have least open work. The same study and seed give the same plan.
     """
-    all_differences = found_differences(engine)
+    all_differences = found_differences(person, engine)
     ready = [difference for difference in all_differences if difference.is_ready]
     pointed = {one.name for one in benchmarks(engine) if one.rubric.points}
     of_points = [one for one in ready if one.benchmark in pointed and reading == "consensus"]
@@ -210,7 +207,7 @@ def _naming(engine: Engine, ready: Sequence[Disagreement]) -> frozenset[int]:
     )
 
 
-def others_shown(engine: Engine, rater: int, code: str) -> tuple[OtherReading, ...]:
+def others_shown(engine: Engine, rater: int, code: str) -> tuple[Reply, ...]:
     """Return `others_said` as it is shown: with models' names masked in every comment.
 
     Comments that name a model of the study itself keep a response out of consensus when it is

@@ -32,7 +32,8 @@ from calibration.tables.planning import (
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 from data.csv_files import csv_bytes
-from data.store.moving import BackedUp, back_up
+from data.study.moving import Copied, back_up
+from data.study.package import write_package
 from data.study.standing import benchmarks
 from medjury.services.calibrate import Tick
 from medjury.services.errors import ErrorsQuestion, study_errors
@@ -41,7 +42,6 @@ from medjury.services.measuring import Scored, measure_study
 from medjury.services.planning import plan_from_assumption, plan_from_pilot
 from medjury.services.points import PointsQuestion, points_agreement, tables_of
 from medjury.services.predicting import csv_of, predict
-from medjury.services.study_files import files_of, write_package
 
 
 def planned(engine: Engine, question: PlanQuestion) -> PlanAnswer:
@@ -134,11 +134,11 @@ def package(engine: Engine, _: Whole) -> bytes:
     """Return the study as one package without authors, which an empty study takes in."""
     with TemporaryDirectory(prefix="medjury-package-") as folder:
         path = Path(folder, "study.zip")
-        write_package(engine, path, "without", files_of(engine, "without", ()))
+        write_package(engine, path, "without", [])
         return path.read_bytes()
 
 
-def backed_up(engine: Engine, question: BackupQuestion) -> BackedUp:
+def backed_up(engine: Engine, question: BackupQuestion) -> Copied:
     """Write the whole study, authors too, to a new file on the server, and check it.
 
     Raises

@@ -11,13 +11,10 @@ from data.importers.columns import (
     ColumnMap,
     What,
     flat,
-    guessed,
+    guess,
     map_of,
-    scores_only,
     taken,
     toml_of,
-    with_constants,
-    with_grades,
 )
 from data.importers.ratings import RatingFile
 from data.importers.readers import Reader, opening_of, reader_of, rows_of
@@ -85,11 +82,8 @@ def map_needed(upload: Upload, content: What) -> str:
     if taken(table.columns, content):
         return ""
     rows = [record for _, record in table.first(LOOKED_AT)]
-    names = tuple(flat(rows[0])) if rows else table.columns
-    chosen = with_constants(guessed(names, content), content, upload.benchmark or source.path.stem)
-    return toml_of(
-        with_grades(scores_only(chosen, rows), rows) if content == "ratings" else chosen, names
-    )
+    chosen = guess(rows, content, upload.benchmark or source.path.stem)
+    return toml_of(chosen, tuple(flat(rows[0])) if rows else table.columns)
 
 
 def first_ratings(upload: Upload, rows: int) -> list[RatingRow]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import BadFile
-from data.files import whole_file
+from data.files import private, whole_file
 from data.safe_text import guarded, guarded_name
 
 if TYPE_CHECKING:
@@ -25,13 +25,16 @@ def write_csv(
     rows: Iterable[Sequence[object]],
     encoding: str = "utf-8",
 ) -> int:
-    """Write rows to a new CSV file, whole or not at all; return how many there were.
+    """Write rows to a new CSV file that its owner alone may read, whole or not at all; return how many there were.
 
     With the mark of `FOR_SPREADSHEETS` Excel knows that it is UTF-8, not Windows-1252.
     """
     written = 0
     try:
-        with whole_file(path) as part, part.open("x", encoding=encoding, newline="") as file:
+        with (
+            whole_file(path) as part,
+            open(part, "x", encoding=encoding, newline="", opener=private) as file,
+        ):
             writer = csv.writer(file)
             writer.writerow(columns)
             for row in rows:
@@ -85,6 +88,6 @@ def _cell(value: Any) -> object:
         return value.isoformat()
     if isinstance(value, bool):
         return int(value)
-    if isinstance(value, dict):
+    if isinstance(value, dict | list):
         return json.dumps(value, sort_keys=True)
     return "" if value is None else value

@@ -169,20 +169,22 @@ def clean(text: str) -> str:
 
 def _description(body: Mapping[str, Any], folder: Path) -> Description:
     """Return the description that a table of TOML holds."""
-    _check_keys(body)
+    keys = ["title", *TEXTS, *(f"{name}_file" for name in TEXTS), GUIDELINE]
+    if unknown := [key for key in body if key not in keys]:
+        raise BadInput(f"{short(unknown[0])}: is no key of it; the keys are {', '.join(keys)}")
     if "title" not in body:
         raise BadInput('title: is missing; write title = "..."')
     texts = {name: clean(_text(body, name, folder)) for name in TEXTS}
-    pages = [guideline_page(Path(name).name, _bytes(name, folder)) for name in _names(body)]
+    names = body.get(GUIDELINE, [])
+    if not isinstance(names, list):
+        raise BadInput(f'{GUIDELINE}: must be a list of files, such as ["scores.md"]')
+    if len(names) > MOST_PAGES:
+        raise BadInput(f"{GUIDELINE}: has {len(names)} pages; at most {MOST_PAGES}")
+    pages = [
+        guideline_page(Path(name).name, _bytes(name, folder))
+        for name in (_string(GUIDELINE, given) for given in names)
+    ]
     return Description(_one_line(_string("title", body["title"])), **texts, guideline=tuple(pages))
-
-
-def _check_keys(body: Mapping[str, Any]) -> None:
-    """Refuse an unknown key."""
-    keys = ["title", *TEXTS, *(f"{name}_file" for name in TEXTS), GUIDELINE]
-    for key in body:
-        if key not in keys:
-            raise BadInput(f"{short(key)}: is no key of it; the keys are {', '.join(keys)}")
 
 
 def _text(body: Mapping[str, Any], name: str, folder: Path) -> str:
@@ -194,16 +196,6 @@ def _text(body: Mapping[str, Any], name: str, folder: Path) -> str:
         path = _string(file, body[file])
         return _decoded(path, _bytes(path, folder))
     return _string(name, body.get(name, ""))
-
-
-def _names(body: Mapping[str, Any]) -> list[str]:
-    """Return the paths of the guideline's files."""
-    names = body.get(GUIDELINE, [])
-    if not isinstance(names, list):
-        raise BadInput(f'{GUIDELINE}: must be a list of files, such as ["scores.md"]')
-    if len(names) > MOST_PAGES:
-        raise BadInput(f"{GUIDELINE}: has {len(names)} pages; at most {MOST_PAGES}")
-    return [_string(GUIDELINE, name) for name in names]
 
 
 def _string(name: str, value: object) -> str:

@@ -24,6 +24,15 @@ DOTTED = re.compile(r"(?<![\w\"'-])[\w\"'-]++[ \t]*+\.")
 LONGEST = 160  # characters of what the TOML reader says
 
 
+def keep_private() -> None:
+    """Have all files that this process and its children make be read and written by their owner alone.
+
+    Exports, reports, packages, keys and backups hold what patients and raters said. A file that is
+    written anew keeps who may read it.
+    """
+    os.umask(0o077)
+
+
 class NotToml(ValueError):
     """A file that cannot be read as TOML, with the reason in one line."""
 
@@ -79,6 +88,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise
     except ValueError as error:  # of int(), which takes no number of any length
         raise NotToml("a number in it is too long") from error
+
+
+def private(path: str, flags: int) -> int:
+    """Open a new file that its owner alone may read; an `opener` of `open`."""
+    return os.open(path, flags, 0o600)
 
 
 def part_of(to: Path) -> Path:

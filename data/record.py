@@ -105,6 +105,7 @@ ACTS: Mapping[str, frozenset[str]] = {
         "authors masked": "response mask setting",
         "searched for authors": "setting",
         "possible names left": "",
+        "names in responses shown": "",
         "ratings imported": "rater rating",
         "failed verdicts imported": "",
         "responses assigned": "assignment setting",
@@ -402,6 +403,7 @@ def _sealed(row: object) -> Columns | None:
 
 def _note_change(row: object, sealed: Columns, written: Written) -> None:
     history = {one.key: one.history for one in inspect(row).attrs if one.history.has_changes()}
+    refuse_nul(value for one in history.values() for value in one.added or ())
     if lasting := history.keys() & {*sealed.lasting, *HELD.get(sealed.name, ())}:
         raise RuntimeError(
             f"{sealed.name}: {', '.join(sorted(lasting))} of a stored row never changes"
@@ -468,6 +470,7 @@ def update_unsealed(session: Session, model: type[Table], *where: Any, **values:
     """Change columns that no event seals."""
     if sealed := values.keys() - UNSEALED.get(str(model.__tablename__), {}).keys():
         raise RuntimeError(f"{model.__tablename__}: {', '.join(sorted(sealed))} is sealed")
+    refuse_nul(values.values())
     session.execute(
         update_rows(model).where(*where).values(**values), execution_options={PAST_RECORD: True}
     )
@@ -478,6 +481,7 @@ def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) ->
 
     Of what was written and not sealed yet, the tables that the act may write to are its own.
     """
+    refuse_nul((actor, detail))
     session.flush()
     written: Written = session.info.get(WRITTEN) or Written()
     seals = written.seals(ACTS[action])

@@ -7,6 +7,8 @@ ratings made on the old one stay with the old one.
 import hashlib
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    BaseModel,
+    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -23,18 +27,13 @@ from pydantic import (
 
 from data import question
 from data.card import Card
-from data.errors import BadRubric, OffScale, Unknown
+from data.errors import BadFile, BadRubric, OffScale, Unknown
 from data.files import NotToml, read_toml
 from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
 from data.question import SLOT, Explanation
 from data.question import RenderedPrompt as RenderedPrompt
-from data.rubric_parts import Case as Case
-from data.rubric_parts import Name as Name
-from data.rubric_parts import PointKind as PointKind
-from data.rubric_parts import PointWorth as PointWorth
-from data.rubric_parts import RubricPart as RubricPart
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
 from data.safe_text import one_line, short
@@ -44,6 +43,8 @@ FULLY_ANCHORED = 7
 LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 
+PointKind = Literal["must", "must_not", "nice"]
+Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 Gold = Literal["never", "when_needed", "always"]
 LONGEST_COMPLAINT = 300  # characters of a message
 NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
@@ -65,6 +66,32 @@ TOML_KEYS = {
     "criterion": ("name", "question", "anchors", "critical", "guidance"),
     "example": ("context", "prompt", "response", "scores", "why"),
 }
+
+
+class RubricPart(BaseModel):
+    """Base of a rubric's parts: immutable, without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+
+class PointWorth(RubricPart):
+    """What a point of the case counts, above 0; see `data.points.Point`. No rater reads it."""
+
+    weight: float
+    kind: PointKind
+    critical: bool
+
+
+class Case(RubricPart):
+    """What the points of a case come to: a score on a criterion of the benchmark's rubric.
+
+    `rubric` is that rubric's SHA-256, `max` the top of its scale; `clipped` whether less than 0 is 0.
+    """
+
+    rubric: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    criterion: Name
+    max: int
+    clipped: bool
 
 
 class Scale(RubricPart):
@@ -410,3 +437,74 @@ def _suggested_key(keys: tuple[Any, ...]) -> str:
     if close:
         return f"; did you mean {close[0]}?"
     return f"; the keys here are {', '.join(allowed)}" if allowed else ""
+
+
+def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
+    """Write each rubric as a folder that `read_rubric` reads back the same: all of them, or none.
+
+    Raises
+    ------
+    BadFile
+        If `out` holds something already or cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise BadFile(f"{out}: is there already; name a new folder")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".rubrics-", dir=out.parent))
+        for name, rubric in rubrics.items():
+            _write_rubric(temporary / name, rubric)
+        temporary.chmod(0o755)
+        if out.exists():
+            out.rmdir()
+        temporary.rename(out)
+    except OSError as error:
+        raise BadFile(f"{out}: {error.strerror}") from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def rubric_toml(rubric: Rubric) -> str:
+    """Return a rubric as TOML, without its prompt."""
+    names = [*("name", "version", "audience", "gold")]
+    names += [name for name in ("parent", "points") if getattr(rubric, name)]
+    head = {name: getattr(rubric, name) for name in names}
+    lines = [f"{key} = {_toml_string(value)}" for key, value in head.items()]
+    lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]
+    for criterion in rubric.criterion:
+        lines += ["", "[[criterion]]", f"name = {_toml_string(criterion.name)}"]
+        lines += [f"question = {_toml_string(criterion.question)}"]
+        lines += [] if criterion.critical is None else [f"critical = {criterion.critical!r}"]
+        lines += [f"guidance = {_toml_string(criterion.guidance)}"] if criterion.guidance else []
+        lines += ["", "[criterion.anchors]"]
+        lines += [
+            f"{point} = {_toml_string(criterion.anchors[point])}"
+            for point in sorted(criterion.anchors)
+        ]
+    for example in rubric.example:
+        lines += ["", "[[example]]", *_example_toml(example)]
+    return "\n".join(lines) + "\n"
+
+
+def _example_toml(example: Example) -> list[str]:
+    texts = {name: getattr(example, name) for name in ("context", "prompt", "response", "why")}
+    scores = (f"{_toml_string(name)} = {list(given)}" for name, given in example.scores.items())
+    return [
+        *(f"{key} = {_toml_string(text)}" for key, text in texts.items()),
+        "",
+        "[example.scores]",
+        *scores,
+    ]
+
+
+def _toml_string(text: str) -> str:
+    """Return a TOML string: JSON's, but for DEL, which TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _write_rubric(folder: Path, rubric: Rubric) -> None:
+    folder.mkdir()
+    (folder / "rubric.toml").write_text(rubric_toml(rubric), encoding="utf-8", newline="\n")
+    (folder / "prompt.txt").write_text(rubric.prompt, encoding="utf-8", newline="\n")

@@ -66,6 +66,6 @@ def refuse_nul(values: Iterable[object]) -> None:
                     "a text holds the sign U+0000, which no database can keep: take it out"
                 )
         elif isinstance(value, Mapping):
-            refuse_nul(value.values())
+            refuse_nul((*value.keys(), *value.values()))
         elif isinstance(value, list | tuple):
             refuse_nul(value)

@@ -1,20 +1,57 @@
 """Settings of a study, which hold for all who work on it."""
 
-import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
 
-from data.card import ERRORS, SETTLING, Settling
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+
+from data.card import ERRORS, Settling
 from data.errors import BadInput
 
 Reference = Literal["hidden", "on_request", "after_rating"]
-WHOLE = ("pause_minutes", "remind_days")
+Amount = Annotated[float, Field(ge=0, le=1000)]
+Whole = Annotated[int, Field(ge=0, le=1000)]
+Budget = Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+# Setting -> what it takes, where its type does not say it.
+ALLOWED = {
+    **dict.fromkeys(("training_gap", "adjudicate_from"), "a number from 0 to 1000"),
+    **dict.fromkeys(("pause_minutes", "remind_days"), "a whole number from 0 to 1000"),
+    "ask_why": "true or false",
+    "budget": "an amount of US dollars, 0 or more, or none",
+}
 ERROR_TYPES, FAMILIES = "error_types", "families"
 MOST_ERROR_TYPES = 12
 FAMILY = re.compile(r"[^\W\d_][\w-]{0,29}")
 ERROR_TYPE = re.compile(r"[^\W\d_][\w -]{0,29}")  # words of any language, as clinicians read them
+
+
+def _error_types(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(","))
+    if odd := [name for name in names if not ERROR_TYPE.fullmatch(name)]:
+        raise ValueError(
+            f"{ERROR_TYPES}: {odd[0][:40]!r} is no name of an error type; each begins with a letter and "
+            "has up to 30 letters, digits, blanks, - or _, with commas between"
+        )
+    if len({name.casefold() for name in names}) < len(names):
+        raise ValueError(f"{ERROR_TYPES} {text!r}: one is named twice")
+    if len(names) > MOST_ERROR_TYPES:
+        raise ValueError(f"{ERROR_TYPES}: {len(names)}, and a study has at most {MOST_ERROR_TYPES}")
+    return names
+
+
+def _families(text: str) -> tuple[tuple[str, str], ...]:
+    families: dict[str, str] = {}
+    for part in text.split(",") if text.strip() else ():
+        model, _, family = (piece.strip() for piece in part.rpartition("="))
+        if not model or not FAMILY.fullmatch(family) or model in families:
+            raise ValueError(
+                f"{FAMILIES} {part.strip()[:60]!r}: give each model once as MODEL=FAMILY, with commas "
+                "between, such as ward-notes-7b=llama; a family is one word of letters, digits, - or _"
+            )
+        families[model] = family.casefold()
+    return tuple(families.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +89,17 @@ class Settings:
     """
 
     reference: Reference = "on_request"
-    pause_minutes: int = 25
-    ask_why: bool = True
-    training_gap: float = 1.0
-    error_types: tuple[str, ...] = ERRORS
-    adjudicate_from: float = 0.0
+    pause_minutes: Whole = 25
+    ask_why: Annotated[
+        bool, BeforeValidator(lambda text: {"true": True, "false": False}.get(text))
+    ] = True
+    training_gap: Amount = 1.0
+    error_types: Annotated[tuple[str, ...], BeforeValidator(_error_types)] = ERRORS
+    adjudicate_from: Amount = 0.0
     adjudicate_by: Settling = "third"
-    remind_days: int = 3
-    budget: float | None = None
-    families: tuple[tuple[str, str], ...] = ()
+    remind_days: Whole = 3
+    budget: Annotated[Budget, BeforeValidator(lambda text: None if text == "none" else text)] = None
+    families: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_families)] = ()
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""
@@ -74,6 +113,9 @@ class Settings:
         return self.adjudicate_from > 0
 
 
+SETTINGS = TypeAdapter(Settings)
+
+
 def read_settings(stored: Mapping[str, str]) -> Settings:
     """Return settings from what a study has stored; what it has not is the default.
 
@@ -82,9 +124,15 @@ def read_settings(stored: Mapping[str, str]) -> Settings:
     BadInput
         If a value is not allowed; the message says what is.
     """
-    names = {setting.name for setting in fields(Settings)}
-    values = {name: _value(name, text) for name, text in stored.items() if name in names}
-    return Settings(**values)  # type: ignore[arg-type] # each checked by _value
+    try:
+        return SETTINGS.validate_python(stored)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        if first["type"] == "value_error":
+            raise BadInput(first["msg"].removeprefix("Value error, ")) from error
+        allowed = ALLOWED.get(name) or first["ctx"]["expected"].replace("'", "")
+        raise BadInput(f"{name} {stored[name]!r}: must be {allowed}") from error
 
 
 def read_error_types(text: str) -> tuple[str, ...]:
@@ -95,79 +143,4 @@ def read_error_types(text: str) -> tuple[str, ...]:
     BadInput
         If there is none, one is no plain name or is named twice, or there are more than 12.
     """
-    names = tuple(part.strip() for part in text.split(","))
-    if odd := [name for name in names if not ERROR_TYPE.fullmatch(name)]:
-        raise BadInput(
-            f"{ERROR_TYPES}: {odd[0][:40]!r} is no name of an error type; each begins with a letter and "
-            "has up to 30 letters, digits, blanks, - or _, with commas between"
-        )
-    if len({name.casefold() for name in names}) < len(names):
-        raise BadInput(f"{ERROR_TYPES} {text!r}: one is named twice")
-    if len(names) > MOST_ERROR_TYPES:
-        raise BadInput(f"{ERROR_TYPES}: {len(names)}, and a study has at most {MOST_ERROR_TYPES}")
-    return names
-
-
-def read_families(text: str) -> tuple[tuple[str, str], ...]:
-    """Return models with their families from the text that a study stores.
-
-    Raises
-    ------
-    BadInput
-        If a part is no MODEL=FAMILY, or a model is named twice.
-    """
-    families: dict[str, str] = {}
-    for part in text.split(",") if text.strip() else ():
-        model, _, family = (piece.strip() for piece in part.rpartition("="))
-        if not model or not FAMILY.fullmatch(family) or model in families:
-            raise BadInput(
-                f"{FAMILIES} {part.strip()[:60]!r}: give each model once as MODEL=FAMILY, with commas "
-                "between, such as ward-notes-7b=llama; a family is one word of letters, digits, - or _"
-            )
-        families[model] = family.casefold()
-    return tuple(families.items())
-
-
-def _value(name: str, text: str) -> object:
-    """Return one setting from its text."""
-    if name in READERS:
-        return READERS[name](text)
-    if name == "reference":
-        return _one_of(name, text, get_args(Reference))
-    if name == "adjudicate_by":
-        return _one_of(name, text, SETTLING)
-    if name == "ask_why":
-        return _one_of(name, text, ("true", "false")) == "true"
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1
-    if not 0 <= number <= 1000:
-        raise BadInput(f"{name} {text!r}: must be a number from 0 to 1000")
-    return int(number) if name in WHOLE else number
-
-
-def _budget(text: str) -> float | None:
-    """Return an amount of US dollars, None for "none"."""
-    if text == "none":
-        return None
-    try:
-        amount = float(text)
-    except ValueError:
-        amount = math.nan
-    if not 0 <= amount < math.inf:
-        raise BadInput(f"budget {text!r}: must be an amount of US dollars, 0 or more, or none")
-    return amount
-
-
-def _one_of(name: str, text: str, allowed: tuple[str, ...]) -> str:
-    if text not in allowed:
-        raise BadInput(f"{name} {text!r}: must be {', '.join(allowed[:-1])} or {allowed[-1]}")
-    return text
-
-
-READERS: Mapping[str, Callable[[str], object]] = {
-    "budget": _budget,
-    ERROR_TYPES: read_error_types,
-    FAMILIES: read_families,
-}
+    return read_settings({ERROR_TYPES: text}).error_types

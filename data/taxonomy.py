@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, TypeAdapter
 
 from data.files import read_toml
 
@@ -19,6 +21,11 @@ class TaskLine:
 
     line: str
     single: tuple[str, ...]
+
+
+def _task(task: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    line = task if isinstance(task, str) else task["line"]
+    return {"single": (line,)} | ({"line": task} if isinstance(task, str) else dict(task))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +47,9 @@ class Part:
     definition: str = ""
     counts_when: str = ""
     performer: str = ""
-    tasks: tuple[TaskLine, ...] = ()
+    tasks: tuple[Annotated[TaskLine, BeforeValidator(_task)], ...] = ()
     benchmarks: tuple[str, ...] = ()
-    parts: tuple["Part", ...] = ()
+    parts: Annotated[tuple["Part", ...], Field(validation_alias="subcategory")] = ()
 
     @property
     def label(self) -> str:
@@ -94,7 +101,7 @@ class Taxonomy:
     name: str
     version: str
     source: str
-    categories: tuple[Part, ...]
+    categories: Annotated[tuple[Part, ...], Field(validation_alias="category")]
     benchmarks: tuple[CatalogueBenchmark, ...]
     published: Mapping[str, Any]
 
@@ -121,28 +128,5 @@ class Taxonomy:
 @cache
 def medhelm_taxonomy() -> Taxonomy:
     """Return MedHELM's taxonomy with its catalogue of benchmarks."""
-    body = read_toml(SHIPPED)
-    catalogue = tuple(
-        CatalogueBenchmark(**one | {"lists": tuple(one["lists"])})
-        for one in read_toml(BENCHMARKS)["benchmark"]
-    )
-    categories = tuple(map(_part_of, body["category"]))
-    return Taxonomy(
-        body["name"], body["version"], body["source"], categories, catalogue, body["published"]
-    )
-
-
-def _part_of(body: Mapping[str, Any]) -> Part:
-    texts = ("name", "short", "definition", "counts_when", "performer")
-    return Part(
-        **{name: body.get(name, "") for name in texts},
-        tasks=tuple(map(_task_of, body.get("tasks", ()))),
-        benchmarks=tuple(body.get("benchmarks", ())),
-        parts=tuple(map(_part_of, body.get("subcategory", ()))),
-    )
-
-
-def _task_of(task: str | Mapping[str, Any]) -> TaskLine:
-    if isinstance(task, str):
-        return TaskLine(task, (task,))
-    return TaskLine(task["line"], tuple(task.get("single") or (task["line"],)))
+    body = read_toml(SHIPPED) | {"benchmarks": read_toml(BENCHMARKS)["benchmark"]}
+    return TypeAdapter(Taxonomy).validate_python(body)

@@ -290,7 +290,7 @@ async def _ask_juror(session: _ProbeSession, trials: _Trials) -> _Replies:
 
 def _tiny_question(juror: Juror, form: Form) -> Call:
     """Return the tiny question, with explanation and token probabilities as in a run."""
-    body = dict.fromkeys(answer_keys(juror.explanation), "<one word>") | {"score": 3}
+    body = dict.fromkeys(answer_keys(juror.explanation, "explanation"), "<one word>") | {"score": 3}
     question = f"Answer with JSON only: {json.dumps({'test': body})}"
     schema = TINY.json_schema(juror.explanation)
     return Call(first_question(question), schema, form, probabilities=juror.expected)

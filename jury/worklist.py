@@ -10,13 +10,13 @@ from sqlalchemy import Engine
 from data.card import Card
 from data.errors import BadPanel, Conflict, Unknown
 from data.importers.rows import JurorRecord
-from data.queries import cases as study_cases
-from data.queries.learning import UNLEARNED, Learned, learned_rubric, responses_among
 from data.question import Explanation, RenderedPrompt
 from data.rubric import Rubric
 from data.schema import Status
 from data.study import calls, standing
+from data.study import cases as study_cases
 from data.study.calls import JurorCard, juror_profiles
+from data.study.improving import UNLEARNED, Learned, learned_rubric, responses_among
 from jury.call import Turn
 from jury.panel import Juror, Panel, refuse_form
 

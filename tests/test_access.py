@@ -289,7 +289,7 @@ def used(path: Path) -> list[object]:
     modules = {
         name.asname or name.name: import_module(f"{node.module}.{name.name}")
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module in ("data.study", "data.queries")
+        if isinstance(node, ast.ImportFrom) and node.module == "data.study"
         for name in node.names
     }
     found = [

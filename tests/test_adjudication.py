@@ -17,11 +17,11 @@ from annotate.assign import DesignRequest, designed
 from data.card import Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
-from data.queries.adjudication import differences, other_readings
-from data.queries.frames import adjudicated_frame, clinician_dates, ratings_frame
-from data.queries.workbench import Chosen, compared
 from data.schema import Assignment, Rater, Rating
+from data.study.adjudication import differences, other_readings
 from data.study.assignments import Slot, assign, assign_adjudication, recuse
+from data.study.compare import Chosen, compared
+from data.study.frames import adjudicated_frame, clinician_dates, ratings_frame
 from data.study.people import invite
 from data.study.ratings import submit
 from data.study.room import next_task, task
@@ -66,27 +66,27 @@ def apart(small_study: Engine) -> Engine:
 
 
 def test_a_difference_is_the_largest_between_two_clinicians_on_any_criterion(apart: Engine) -> None:
-    [found] = differences(apart, 2)
+    [found] = differences(OPERATOR, apart, 2)
     assert (found.response_id, found.points, found.criterion) == ("r11", 3, "accuracy")
     assert (found.clinicians, found.is_ready, found.reading) == (2, True, None)
-    assert [one.response_id for one in differences(apart, 3)] == ["r11"]
-    assert differences(apart, 3.5) == []
-    assert differences(apart, 0) == []
+    assert [one.response_id for one in differences(OPERATOR, apart, 3)] == ["r11"]
+    assert differences(OPERATOR, apart, 3.5) == []
+    assert differences(OPERATOR, apart, 0) == []
 
 
 def test_where_no_difference_is_to_be_settled_the_study_says_what_to_set(apart: Engine) -> None:
     set_setting(apart, "adjudicate_from", "0")
     with pytest.raises(BadInput, match="settings adjudicate_from 2"):
-        planned_settlement(apart, "third")
+        planned_settlement(OPERATOR, apart, "third")
 
 
 def test_a_third_reading_goes_to_nobody_who_knows_the_response(apart: Engine) -> None:
-    plan = planned_settlement(apart, "third")
+    plan = planned_settlement(OPERATOR, apart, "third")
     assert set(plan.places.values()) < {"dr_other", "dr_fourth"}
     for name in ("dr_low", "dr_high"):
         with pytest.raises(NotAllowed, match="third reading is another's"):
             assign_adjudication(apart, "coordinator", "third", {R11: name})
-    only = planned_settlement(apart, "third", ["dr_low"])
+    only = planned_settlement(OPERATOR, apart, "third", ["dr_low"])
     assert (only.places, only.nobody) == ({}, ("r11",))
 
 
@@ -132,9 +132,9 @@ def test_a_comment_that_names_a_model_keeps_a_response_out_of_consensus(apart: E
         ).one()
     said = Reply(LOW.scores, comment="Reads like ChatGPT to me")
     submit(apart, who, first, said, 40)
-    plan = planned_settlement(apart, "consensus")
+    plan = planned_settlement(OPERATOR, apart, "consensus")
     assert (plan.places, plan.naming) == ({}, ("r11",))
-    assert planned_settlement(apart, "third").places
+    assert planned_settlement(OPERATOR, apart, "third").places
 
 
 def test_a_model_named_in_a_comment_after_all_is_masked_for_the_consensus(apart: Engine) -> None:
@@ -152,14 +152,14 @@ def test_a_model_named_in_a_comment_after_all_is_masked_for_the_consensus(apart:
 
 
 def test_what_is_given_out_or_settled_is_not_given_out_again(apart: Engine) -> None:
-    plan = planned_settlement(apart, "third")
+    plan = planned_settlement(OPERATOR, apart, "third")
     assert settle(OPERATOR, apart, plan) == 1
-    assert planned_settlement(apart, "third").places == {}
+    assert planned_settlement(OPERATOR, apart, "third").places == {}
     with pytest.raises(Conflict, match="given out"):
         settle(OPERATOR, apart, plan)
     [name] = plan.places.values()
     rate(apart, name, SETTLED)
-    [found] = differences(apart, 2)
+    [found] = differences(OPERATOR, apart, 2)
     assert (found.reading, found.is_done) == ("third", True)
     with pytest.raises(Conflict, match="settled already"):
         assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_low"})
@@ -167,9 +167,9 @@ def test_what_is_given_out_or_settled_is_not_given_out_again(apart: Engine) -> N
 
 def test_a_response_that_somebody_has_still_to_rate_waits(apart: Engine) -> None:
     assign(apart, [Slot("dr_other", R11, 9)], seed=0)
-    [found] = differences(apart, 2)
+    [found] = differences(OPERATOR, apart, 2)
     assert (found.waits_for, found.is_ready) == (1, False)
-    assert planned_settlement(apart, "third").waiting == ("r11",)
+    assert planned_settlement(OPERATOR, apart, "third").waiting == ("r11",)
     with pytest.raises(Conflict, match="still to be rated"):
         assign_adjudication(apart, "coordinator", "third", {R11: "dr_fourth"})
 
@@ -326,7 +326,7 @@ def test_the_command_lists_differences_looks_first_and_gives_out(
     assert run("rate", "adjudicate", "--assign", "third", "--json", str(to))[0] == 0
     given = json.loads(to.read_text("utf-8"))
     assert (given["plan"], given["assigned"]) == (planned["plan"], 1)
-    [found] = differences(apart, 2)
+    [found] = differences(OPERATOR, apart, 2)
     assert (found.reading, found.is_done) == ("third", False)
 
 
@@ -337,9 +337,9 @@ def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> N
     assert shown is not None
     recuse(apart, who, shown.card.code, "my own patient")
     assert other_readings(apart, who, shown.card.code) == ()
-    [found] = differences(apart, 2)
+    [found] = differences(OPERATOR, apart, 2)
     assert found.is_ready
     for reading in ("third", "consensus"):
-        assert "dr_other" not in planned_settlement(apart, reading).places.values()
+        assert "dr_other" not in planned_settlement(OPERATOR, apart, reading).places.values()
     with pytest.raises(NotAllowed, match="gave this response back"):
         assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})

@@ -55,16 +55,16 @@ from importlib import import_module
 from annotate.navigation import study
 from data.person import Person
 from data.schema import Role
-from data.store import add_people
+from data.study.people import add_people
 import_module("annotate.screens.{screen}").show(study(), Person(7, "Carla", Role.COORDINATOR))
 """
 MANAGED = "people: Manage"
 MANAGE = """
 from annotate.navigation import study
 from annotate.screens.people import manage_person
-from data import queries
+from data.study import people
 from data.person import OPERATOR
-member = next(one for one in queries.people(OPERATOR, study()) if one.role == "clinician")
+member = next(one for one in people.people(OPERATOR, study()) if one.role == "clinician")
 manage_person(study(), OPERATOR, member, 1)
 """
 

@@ -13,9 +13,20 @@ from sqlmodel import Session, col, select
 from data.card import Reply
 from data.database import transaction
 from data.errors import BadInput
-from data.record import ACTS, WRITTEN, Written, columns_of_table, commitment, event_hash, log
+from data.record import (
+    ACTS,
+    WRITTEN,
+    Written,
+    columns_of_table,
+    commitment,
+    event_hash,
+    log,
+    update_unsealed,
+)
 from data.rubric import read_rubric
-from data.schema import Authorship, Event, Rater, Rating, Response, Setting, Table, now
+from data.schema import Assignment, Authorship, Event, Rater, Rating, Response, Setting, Table, now
+from data.study.assignments import Slot, assign
+from data.study.people import invite
 from data.study.rubrics import RatingForm
 from data.study.settings import lock, reopen, set_setting
 from data.study.verify import present_head, verify, verify_in
@@ -146,6 +157,15 @@ def test_no_text_with_u_0000_is_stored_whoever_writes_it(small_study: Engine, te
     ):
         with pytest.raises(BadInput, match="U\\+0000"), transaction(small_study) as session:
             session.add(row)
+    invite(small_study, ["dr_a"])
+    assign(small_study, [Slot("dr_a", 1, 1)], seed=0, per_response=1)
+    with pytest.raises(BadInput, match="U\\+0000"), transaction(small_study) as session:
+        session.exec(select(Assignment)).all()[0].draft = {"by": [text]}
+    with pytest.raises(BadInput, match="U\\+0000"), transaction(small_study) as session:
+        update_unsealed(session, Assignment, draft={text: 1})
+    for actor, reason in (("coordinator", text), (text, "")):
+        with pytest.raises(BadInput, match="U\\+0000"), transaction(small_study) as session:
+            log(session, actor, "unblinded", {"reason": reason})
     reply = Reply({"accuracy": 3}, {"accuracy": text})
     with pytest.raises(BadInput, match="U\\+0000"):
         RatingForm(read_rubric("generic")).refuse_impossible(reply)

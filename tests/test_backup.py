@@ -18,9 +18,9 @@ from sqlalchemy import Engine, text
 from data.card import Reply
 from data.database import open_study, reading
 from data.errors import BadFile
-from data.queries.package import ALL_TABLES, content, has_event
-from data.store.moving import back_up
 from data.study.assignments import Slot, assign
+from data.study.copies import ALL_TABLES, content, has_event
+from data.study.moving import back_up
 from data.study.people import invite
 from data.study.ratings import submit
 from data.study.room import next_task

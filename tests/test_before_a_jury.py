@@ -34,7 +34,7 @@ def drawn(
         script = (
             f"from annotate.screens.{screen} import show\n"
             "from annotate.navigation import study\n"
-            "from data.queries import Person\n"
+            "from data.person import Person\n"
             "show(study(), Person(7, 'Carla', 'coordinator', None))\n"
         )
         page = AppTest.from_string(script, default_timeout=120).run()

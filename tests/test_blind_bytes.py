@@ -4,8 +4,8 @@ Every command of `medjury` is run on a study and on copies of it whose authors a
 drawn at random or is the time of the day is taken out before the bytes are compared.
 """
 
+import os
 import re
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from kit.authored_study import (
     unheard,
     write_csv,
 )
+from kit.packaged_study import database_of, parts_of
 from sqlmodel import Session, select
 
 from data.database import open_study
@@ -115,6 +116,7 @@ CALLS: Mapping[str, Calls] = {
     "study blind": (
         ("study", "blind", *JSON),
         ("study", "blind", "--masked"),
+        ("study", "blind", "--masked", *JSON),
         ("study", "blind", "--leave-words", "Claude"),
     ),
     "study unblind": (("study", "unblind"), ("study", "unblind", "--reason", " ")),
@@ -178,6 +180,10 @@ CALLS: Mapping[str, Calls] = {
     ),
     "study lock": (("study", "lock"),),
 }
+GIVEN = {"same.csv", "others.csv", "probe.csv", "groups.csv", "bare.csv", "costs.csv"} | {
+    "more.csv",
+    "unknown.csv",
+}
 # Which are not run, and why.
 LEFT_OUT: Mapping[str, str] = {
     "demo": "a study of its own, which it makes",
@@ -198,10 +204,30 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def as_it_is(study: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where all commands write what they say of the study as it is."""
+    return tmp_path_factory.mktemp("as-it-is")
+
+
+@pytest.fixture(scope="module")
+def as_it_is(study: str, folder: Path) -> dict[str, str]:
     """Return what all commands say of the study as it is."""
-    folder = tmp_path_factory.mktemp("as-it-is")
+    os.umask(0o022)  # as on most machines
     return said_by_all(permuted(study, folder, lambda models: models), folder)
+
+
+def test_what_commands_write_is_read_by_its_owner_alone(
+    as_it_is: dict[str, str], folder: Path
+) -> None:
+    given = {path.name for path in folder.iterdir() if path.name in GIVEN}
+    written = [
+        path
+        for path in folder.rglob("*")
+        if path.name not in given and not path.name.startswith("study.db")
+    ]
+    assert len(written) > 30
+    assert {str(path) for path in written if path.stat().st_mode & 0o077} == set()
+    assert as_it_is
 
 
 def test_every_command_is_tried_or_said_why_not() -> None:
@@ -322,7 +348,7 @@ def _asked_by_attackers(folder: Path, permute: Permute) -> list[str]:
 
 def said_by_all(url: str, folder: Path) -> dict[str, str]:
     """Run every command; return what each said and wrote, without what is drawn or is the time."""
-    _files(folder)
+    _files(url, folder)
     found = {}
     for calls in CALLS.values():
         for words in calls:
@@ -331,7 +357,7 @@ def said_by_all(url: str, folder: Path) -> dict[str, str]:
             assert "Traceback" not in err
             found[" ".join(words)] = plain(f"{code}\n{out}\n{err}", folder)
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
-        if ".db" not in path.name:
+        if ".db" not in path.name and path.name not in GIVEN:
             text = plain(_text(path), folder)
             if path.suffix == ".html":  # juries evaluated within a second stand in either order
                 text = "".join(sorted(re.split("(?=<tr)|(?<=</tr>)", text)))
@@ -348,15 +374,20 @@ def _text(path: Path) -> str:
     """Return a file's bytes as text, those of an archive file by file."""
     if path.suffix != ".zip":
         return path.read_bytes().decode("latin-1")
-    with zipfile.ZipFile(path) as archive:
-        return "\n".join(
-            f"{name}\n{archive.read(name).decode('latin-1')}" for name in archive.namelist()
-        )
+    bodies = {name: body.decode("latin-1") for name, body in parts_of(path).items()}
+    if "study.db" in bodies:
+        with database_of(parts_of(path)) as database:
+            bodies["study.db"] = "\n".join(database.iterdump())
+    return "\n".join(f"{name}\n{body}" for name, body in bodies.items())
 
 
-def _files(folder: Path) -> None:
+def _files(url: str, folder: Path) -> None:
     """Write the files that commands read: the study's own, and those of somebody who guesses."""
-    rows = list(responses())
+    engine = open_study(url)
+    with Session(engine) as session:
+        texts = {one.response_id: one.text for one in session.exec(select(Response))}
+    engine.dispose()
+    rows = [row | {"response": texts[row["response_id"]]} for row in responses()]
     write_csv(folder / "same.csv", rows)
     guess = [row | {"model": MODELS[0]} for row in rows]
     write_csv(folder / "others.csv", guess)
@@ -364,7 +395,7 @@ def _files(folder: Path) -> None:
     groups = [row | {"group:guess": "ab"[n % 2]} for n, row in enumerate(guess[:2])]
     write_csv(folder / "groups.csv", groups)
     bare = [{key: row[key] for key in row if key != "response_id"} for row in guess]
-    write_csv(folder / "bare.csv", bare[:5])
+    write_csv(folder / "bare.csv", bare[:4])  # none of which names itself: an id made of it would
     (folder / "costs.csv").write_text(f"model,usd\n{MODELS[0]},2.5\nnobody,1\n")
     rating = {"rater": "dr_y", "kind": "clinician", "accuracy": "4"}
     write_csv(folder / "more.csv", [{"response_id": rows[0]["response_id"]} | rating])

@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.card import Reply
 from data.study.assignments import Slot, assign
-from data.study.masks import stored_texts
+from data.study.masks import SHOWN, stored_texts
 from data.study.people import invite
 from data.study.ratings import submit
 from data.study.room import next_task
@@ -70,12 +71,56 @@ def test_what_is_possible_is_listed_in_its_place_and_never_with_the_author(
     run: Run, write: Write
 ) -> None:
     imported(run, write, POSSIBLE.replace("Seen", "Seen\t\x1b[31m"))
-    out = run("study", "blind")[1]
+    out = run("study", "blind", "--show-names")[1]
     assert "r2" in out
     assert "Claude" in out
     assert "in clinic today" in out
     assert "nova-large" not in out
     assert "\x1b[31m" not in out
+
+
+@pytest.mark.parametrize("masked", [(), ("--masked",)])
+def test_names_are_blotted_out_in_lists_until_showing_them_is_recorded(
+    run: Run, engine: Engine, write: Write, masked: tuple[str, ...]
+) -> None:
+    imported(run, write, NAMED.replace("Patient", "Claude agreed; patient"), PLAIN)
+    _, out, _ = run("study", "blind", *masked, "--json", "-")
+    assert "ChatGPT" not in out
+    assert "Claude" not in out
+    assert "[author masked]" in out
+    assert acts(engine, SHOWN) == []
+    _, shown_out, _ = run("study", "blind", *masked, "--show-names", "--json", "-")
+    assert ("ChatGPT" if masked else "Claude") in shown_out
+    (act,) = acts(engine, SHOWN)
+    assert act.actor == "coordinator"
+    assert act.detail == {"places": 1, "responses": 1}
+    assert verify(engine).findings == ()
+
+
+def test_the_names_of_a_locked_study_are_not_shown(run: Run, write: Write) -> None:
+    imported(run, write, NAMED)
+    assert run("study", "lock")[0] == 0
+    code, out, err = run("study", "blind", "--masked", "--show-names")
+    assert code == 2
+    assert "locked" in err
+    assert "ChatGPT" not in out
+
+
+def test_a_place_is_counted_in_the_text_as_shown_which_hides_how_long_a_masked_name_is(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    long = NAMED.replace("Patient", "Claude agreed; patient")
+    short = long.replace("ChatGPT", "GPT-5").replace("r1", "r7")
+    imported(run, write, long, short)
+    out = run("study", "blind")[1]
+    at = shown(engine)["r1"].index("Claude")
+    assert f"r1@{at}" in out
+    assert f"r7@{at}" in out
+    assert run("study", "blind", "--mask", f"r7@{at}", "--leave", f"r1@{at}")[0] == 0
+    assert "Claude" not in shown(engine)["r7"]
+    (left,) = acts(engine, "possible names left")
+    assert left.detail == {"responses": [], "places": [["r1", long.index("Claude", 20) - 18]]}
+    assert "nothing that may name an author" in run("study", "blind")[1]
 
 
 def test_what_is_possible_can_be_masked_by_hand(run: Run, engine: Engine, write: Write) -> None:
@@ -117,11 +162,11 @@ def test_the_list_tells_place_words_and_why_on_the_screen_and_in_json(
     out = run("study", "blind")[1]
     assert "may be a person, a place or a thing" in out
     assert "`--leave ID@PLACE`" in out
-    run("study", "blind", "--json", str(tmp_path / "doubtful.json"))
+    run("study", "blind", "--show-names", "--json", str(tmp_path / "doubtful.json"))
     found = json.loads((tmp_path / "doubtful.json").read_text())["places"]
-    assert [(one["response"], one["start"], one["end"], one["text"]) for one in found] == [
-        ("r4", 8, 14, "Claude"),
-        ("r4", 16, 22, "Opus 4"),
+    assert [(one["response"], one["start"], one["text"]) for one in found] == [
+        ("r4", 8, "Claude"),
+        ("r4", 16, "Opus 4"),
     ]
     assert {one["why"] for one in found} == {"other_meaning"}
 
@@ -143,7 +188,7 @@ def test_single_places_are_masked_or_left_and_the_decision_stays(
 def test_words_can_be_left_in_every_response(run: Run, engine: Engine, write: Write) -> None:
     imported(run, write, POSSIBLE, TWICE)
     assert run("study", "blind", "--leave-words", "claude")[0] == 0
-    out = run("study", "blind")[1]
+    out = run("study", "blind", "--show-names")[1]
     assert "Opus 4" in out
     assert "clinic today" not in out
 

@@ -17,10 +17,9 @@ from data.card import Reply
 from data.database import open_study
 from data.description import Description, GuidelinePage
 from data.errors import Conflict, NotAllowed
-from data.importers.package import Package
 from data.person import OPERATOR, Person
 from data.schema import Role, Submission
-from data.store.package import import_package
+from data.study.package import import_package, opened_package
 from data.study.people import add_people, end_access, people
 from data.study.ratings import submit
 from data.study.room import situation
@@ -267,7 +266,8 @@ def test_a_package_brings_descriptions_and_consents_along(
     command = ("share", "export", "--package", str(packed), "--unblind", "--reason", "move")
     assert run(*command)[0] == 0
     there = open_study(study_in(tmp_path, "there.db"), create=True)
-    import_package(there, Package(packed), "researcher")
+    with opened_package(packed) as package:
+        import_package(there, package, "researcher")
     assert description(there) == ASKED
     assert [situation(there, one).consents for one in (1, 2)] == [True, False]
     assert verify(there).findings == ()

@@ -7,15 +7,10 @@ from kit.packaged_study import made, whole
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from data.importers.package import EVERY, columns
-from data.queries.export import HEADER, dictionary
-from data.schema import Table
+from data.study.copies import PACKED, kind_of
+from data.study.export import HEADER, dictionary
 
 __all__ = ["made", "whole"]
-# Ways in, what waits, and what the database makes of the ratings.
-# An improvement names instances by their keys here, and a proposal belongs to one.
-LEARNED = {"improvement", "proposal"}
-STAYS = {"account", "access", "intent", "jury_batch", "jury_request", *LEARNED}
 
 
 def exported(run: Run, folder: Path) -> Path:
@@ -45,20 +40,9 @@ def test_the_dictionary_names_exactly_the_columns_that_are_written(
     assert not said
 
 
-def test_every_table_travels_or_stays_for_a_reason() -> None:
-    assert {one.name for one in Table.metadata.sorted_tables} == {*EVERY, *STAYS}
-
-
 def test_only_what_can_be_missing_says_what_an_empty_cell_means() -> None:
-    nullable = {
-        (f"tables/{table}.csv", name)
-        for table in EVERY
-        for name, (kind, missing) in columns(table).items()
-        if missing and kind is not str
-    }
-    silent = {
-        (one.file, one.column)
-        for one in dictionary([f"tables/{table}.csv" for table in EVERY])
-        if one.missing == "never empty"
-    }
-    assert not nullable & silent
+    for table in PACKED:
+        for row in dictionary(f"tables/{table.name}.csv"):
+            column = table.c[row[1]]
+            if column.nullable and kind_of(table.name, column.name) is not str:
+                assert row[5] != "never empty", row

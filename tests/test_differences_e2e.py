@@ -14,8 +14,8 @@ from sqlalchemy import Engine
 
 from data.card import Reply
 from data.person import OPERATOR
-from data.queries.adjudication import differences
 from data.schema import Role
+from data.study.adjudication import differences
 from data.study.assignments import Slot, answers_for, assign, flags
 from data.study.people import add_people, invite
 from data.study.ratings import submit
@@ -66,7 +66,7 @@ def test_a_coordinator_assigns_a_third_reading_and_answers_a_flag(
     boss.get_by_role("button", name="Assign 1 third reading").click()
     done = boss.get_by_text("1 reading assigned, after each clinician's other work.")
     expect(done).to_be_visible(timeout=PATIENCE_MS)
-    [found] = differences(study, 2)
+    [found] = differences(OPERATOR, study, 2)
     assert found.reading == "third"
     wait_settled(boss)
     boss.get_by_label("Answer", exact=True).fill("Ask model-one.")

@@ -12,7 +12,7 @@ from kit import two_hundred
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from data.queries.frames import ratings_frame
+from data.study.frames import ratings_frame
 from data.study.standing import benchmarks
 
 Texts = set[tuple[str, str, str, str]]

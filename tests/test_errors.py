@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,11 @@ from calibration.scores import RubricShape, Scores
 from calibration.tables.errors import PickedResponse
 from calibration.values import AnalysisOptions
 from data.card import Marked, Reply
-from data.queries.clinician_words import CommentSaid, MarkSaid
-from data.schema import Assignment, Rater, Response
+from data.schema import Assignment, Kind, Rater, Response, Span
 from data.study.assignments import Slot, assign
 from data.study.people import invite
 from data.study.ratings import submit
+from data.study.readings import Reading
 from medjury.services.errors import quote
 
 COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
@@ -175,25 +175,40 @@ def test_the_groups_of_a_benchmark_add_up_and_no_example_is_left_out_for_a_worse
 
 
 def test_a_quote_is_the_gravest_mark_then_the_comment_on_the_lowest_score() -> None:
-    minor = MarkSaid("clarity", "unclear", "minor", "response", 0, 3, "one", "")
-    major = MarkSaid("accuracy", "wrong", "major", "source", 5, 8, "two", "")
-    earlier = MarkSaid("accuracy", "wrong", "major", "response", 9, 12, "three", "why")
-    low, high = CommentSaid("accuracy", 1, "low"), CommentSaid("clarity", 5, "high")
-    whole = CommentSaid("", None, "all of it")
-    said = quote([minor, major, earlier], [low], "")
+    minor = mark("clarity", "unclear", "minor", "response", 0, "one")
+    major = mark("accuracy", "wrong", "major", "source", 5, "two")
+    earlier = mark("accuracy", "wrong", "major", "response", 9, "three", "why")
+    low, high = {"accuracy": "low"}, {"clarity": "high"}
+    said = quote([said_by([minor], low), said_by([major, earlier])], "")
     assert said is not None
     assert (said.words, said.note, said.side, said.is_mark) == ("three", "why", "response", True)
-    for marks, comments, error, words in (
-        ([minor, major], [low], "", "two"),
-        ([minor, major], [low], "unclear", "one"),
-        ([minor], [high, whole, low], "wrong", "low"),
-        ([], [whole, high], "", "high"),
-        ([], [whole], "", "all of it"),
+    for readings, error, words in (
+        ([said_by([minor, major], low)], "", "two"),
+        ([said_by([minor, major], low)], "unclear", "one"),
+        ([said_by([minor], high, "all of it"), said_by([], low)], "wrong", "low"),
+        ([said_by([], high, "all of it")], "", "high"),
+        ([said_by([], {}, "all of it")], "", "all of it"),
     ):
-        found = quote(marks, comments, error)
+        found = quote(readings, error)
         assert found is not None
         assert found.words == words
-    assert quote([], [CommentSaid("accuracy", 1, "  ")], "") is None
+    assert quote([said_by([], {"accuracy": "  "})], "") is None
+
+
+def mark(
+    criterion: str, error: str, severity: str, side: str, at: int, text: str, note: str = ""
+) -> Span:
+    kind = {"criterion": criterion, "error": error, "severity": severity, "side": side}
+    return Span(assignment=1, start=at, end=at + 3, text=text, note=note, **kind)
+
+
+def said_by(
+    spans: Sequence[Span], comments: Mapping[str, str] | None = None, comment: str = ""
+) -> Reading:
+    """Return a reading that scores accuracy 1 and clarity 5."""
+    scores = {"accuracy": 1.0, "clarity": 5.0}
+    who = (1, 1, "dr_a", Kind.CLINICIAN, False, 0, 0, "sha")
+    return Reading(*who, scores, dict(comments or {}), {}, comment, [], list(spans))
 
 
 TEXT = "Give insulin 10 units at night and call again."
@@ -279,7 +294,7 @@ def screen(marked: Engine) -> Iterator[AppTest]:
     script = (
         "from annotate.screens.agreement import show\n"
         "from annotate.navigation import study\n"
-        "from data.queries import Person\n"
+        "from data.person import Person\n"
         "show(study(), Person(7, 'Rita', 'researcher', None))\n"
     )
     page = AppTest.from_string(script, default_timeout=120)

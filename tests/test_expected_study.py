@@ -17,8 +17,8 @@ from annotate.screens.workbench_response import distribution_lines, prompt_of
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.person import OPERATOR
-from data.queries.lab import opened_response
 from data.rubric import read_rubric
+from data.study.compare import opened_response
 from jury.exports import bundle, helm, scorers
 from jury.exports.export import Export
 from jury.panel import Panel
@@ -157,7 +157,7 @@ def test_the_workbench_shows_prompt_and_distribution_of_every_such_call(
     assert len(response.calls) == 4
     for call in response.calls:
         assert prompt_of(call, ()).exact, call.juror
-        lines = list(distribution_lines(call.answer or {}))
+        lines = list(distribution_lines(call.attempt.answer or {}))
         assert len(lines) == (3 if call.juror == "mean" else 0)
         assert all("stated" in line and "1.000 of the probability" in line for line in lines)
 

@@ -17,14 +17,13 @@ from data.card import Reply
 from data.database import reading
 from data.errors import Conflict
 from data.person import OPERATOR
-from data.queries.frames import clinician_dates, ratings_frame
-from data.queries.lab import last_run
 from data.schema import Assignment, Event, Rating, now
 from data.study import standing
+from data.study.frames import clinician_dates, ratings_frame
 from data.study.people import check_code
 from data.study.ratings import submit
 from data.study.room import rated_codes
-from data.study.runs import RunOrder, beat_run, begin_run
+from data.study.runs import RunOrder, beat_run, begin_run, last_run
 from data.study.verify import verify
 
 FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)

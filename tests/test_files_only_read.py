@@ -41,10 +41,9 @@ from calibration.writers import agreement_table, latex, markdown
 from data.database import open_study
 from data.errors import BadFile
 from data.importers.redcap import forms
-from data.queries.frames import ratings_frame
-from data.rubric import Criterion, Rubric, read_rubric
-from data.rubric_files import rubric_toml
+from data.rubric import Criterion, Rubric, read_rubric, rubric_toml
 from data.safe_text import FORMULA, UNSEEN, unguarded, visible
+from data.study.frames import ratings_frame
 from jury.exports import bundle, helm, scorers
 from jury.exports.export import Export, ExportRow, write_folder
 from jury.panel import Panel

@@ -12,7 +12,6 @@ from annotate.adjudicate import answer
 from data.card import Reply
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries.export import reading_rows
 from data.schema import Remark, Role
 from data.study.assignments import (
     Slot,
@@ -23,6 +22,7 @@ from data.study.assignments import (
     flags,
     recuse,
 )
+from data.study.export import reading_rows
 from data.study.people import invite, workloads
 from data.study.ratings import submit
 from data.study.room import next_task

@@ -14,8 +14,8 @@ from annotate.tables import csv_of
 from data.csv_files import cells
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
-from data.queries.frames import ratings_frame
 from data.safe_text import FORMULA, guarded, guarded_name, unguarded
+from data.study.frames import ratings_frame
 
 IDS = ["-5", "'-5", "-abc", "'-abc", "'x", "+1.5", "=1", "''=1", "5"]
 HEAD = RESPONSES.splitlines()[0] + "\n"

@@ -18,8 +18,7 @@ from data.errors import BadInput
 from data.importers.inspect_logs import read_inspect
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubric import Criterion, Rubric, Scale, read_rubric
-from data.rubric_files import write_rubrics
+from data.rubric import Criterion, Rubric, Scale, read_rubric, write_rubrics
 from jury.panel import Panel, read_panel
 
 SIGNS = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")

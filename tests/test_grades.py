@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+from kit.commands import figures
+from kit.imported_runs import as_json, whole
 from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.grades import grades_named, grades_of, rubric_of_grades, usable_name
-from data.queries.frames import ratings_frame
+from data.study.frames import ratings_frame
 from data.study.standing import benchmarks
 
 GRADED = Path(__file__).parent / "fixtures" / "inspect" / "graded_qa.eval"
@@ -77,3 +79,14 @@ def test_a_named_scale_of_a_log_goes_before_its_known_words(run: Run, engine: En
     assert (code, "made of the scale that --scale names" in out) == (0, True), err
     [own] = benchmarks(engine)
     assert own.rubric.scale.max == 3
+
+
+def test_a_sample_without_a_score_is_missing_and_the_others_keep_their_words(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    body = whole("graded_qa.eval")
+    body["samples"][0]["scores"]["model_graded_qa"]["value"] = float("nan")
+    found = figures(run, str(as_json(tmp_path, body)))
+    assert found["missing"]["inspect.model_graded_qa"]["request_failed"] >= 1
+    assert found["ratings"] >= 1
+    assert found["logs"][0]["rubric"] == "inspect_grade"

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from data.database import open_study
 from data.importers.responses import names_author, tells_authors
-from data.queries.frames import specialties, subgroups
+from data.study.frames import specialties, subgroups
 from data.study.verify import verify
 
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response"

@@ -13,7 +13,7 @@ from kit.study_place import all_rows
 from sqlalchemy import Engine
 
 from data.importers.helm import finished, read_runs
-from data.importers.helm.rating import verdict
+from data.importers.helm.run import verdict
 from data.rubric import read_rubric
 from data.rubrics.helm import rubric_of
 from data.schema import Status
@@ -58,19 +58,19 @@ def test_the_author_stands_in_its_own_table_only(run: Run, engine: Engine, tmp_p
     [
         (scores(4), Status.OK, []),
         (scores("3"), Status.OK, []),
-        (scores(4.9), Status.OK, [("truncated",)]),
-        (scores(4, overall=1), Status.OK, [("extra_criterion",)]),
+        (scores(4.9), Status.OK, [["truncated"]]),
+        (scores(4, overall=1), Status.OK, [["extra_criterion"]]),
         (None, Status.REQUEST_FAILED, []),
-        (scores(7), Status.OUT_OF_RANGE, [("off_scale",)]),
-        (scores(True), Status.INVALID_JSON, [("unreadable",)]),
+        (scores(7), Status.OUT_OF_RANGE, [["off_scale"]]),
+        (scores(True), Status.INVALID_JSON, [["unreadable"]]),
         (scores("4/5"), Status.INVALID_JSON, []),
         (scores(None), Status.INVALID_JSON, []),
         (scores(float("nan")), Status.INVALID_JSON, []),
-        ({"clarity": {"score": 2}}, Status.MISSING_CRITERION, [("unreadable",)]),
+        ({"clarity": {"score": 2}}, Status.MISSING_CRITERION, [["unreadable"]]),
     ],
 )
 def test_a_whole_verdict_on_the_scale_counts_and_any_other_keeps_its_reason(
-    tmp_path: Path, said: Any, status: Status, causes: list[tuple[str, ...]]
+    tmp_path: Path, said: Any, status: Status, causes: list[list[str]]
 ) -> None:
     judge = {"name": "tiny_qa", "prompt_template": TEMPLATE, "annotator_models": MODELS}
     judge |= {"annotation_criteria": {"accuracy": [], "clarity": []}}
@@ -78,10 +78,11 @@ def test_a_whole_verdict_on_the_scale_counts_and_any_other_keeps_its_reason(
     (one,), _ = read_runs(
         run_folder(tmp_path, states, annotators=[{"class_name": "jury", "args": judge}])
     )
-    values, differences = finished(one, one.prompt.rubric())
+    taken = finished(one, one.rubric())
+    values = taken.values
     assert [failure.status for failure in values.failures] == [status] * (status != Status.OK)
     assert len(values.ratings) == (8 if status == Status.OK else 6)
-    assert [one.causes for one in differences] == causes
+    assert [one["causes"] for one in taken.differences] == causes
 
 
 ANY = st.recursive(

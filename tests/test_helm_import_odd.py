@@ -10,9 +10,8 @@ from sqlalchemy import Engine
 
 from data.card import Card
 from data.importers.helm import read_runs
-from data.importers.helm.prompts import FilledPrompt, prompt_of
 from data.rubric import Rubric
-from data.rubrics.helm import Unusable
+from data.rubrics.helm import Unusable, our_prompt, rubric_of
 
 OLD = {
     "metric_specs": [{"class_name": "helm.TinyMetric", "args": {}}],
@@ -89,36 +88,35 @@ def test_a_benchmark_keeps_what_its_scenario_was_given(tmp_path: Path) -> None:
     assert one.benchmark == "tiny_qa,subset=ward"
 
 
-def asked(question: str, response: str, gold: str) -> FilledPrompt:
-    sent = {"{QUESTION}": question, "{RESPONSE}": response, "{GOLD_RESPONSE}": gold}
-    prompt = "".join(
-        sent.get(part, part)
-        for part in TEMPLATE.replace("{", "\0{").replace("}", "}\0").split("\0")
-    )
-    return FilledPrompt(prompt, question, response, gold, (("accuracy", "clarity"),))
-
-
 @pytest.mark.parametrize("response", ["No", "{QUESTION}", "$5 \\1", "Is it right?", "a" * 400])
-def test_the_template_is_found_whatever_stands_in_the_texts(response: str) -> None:
-    others = [asked(f"Why {n}?", f"As {n} says so.", f"{n}") for n in ("one", "two")]
-    found = prompt_of("tiny_qa", {}, [asked("Why?", response, "No"), *others])
-    assert found.template == TEMPLATE
-    assert found.criteria == ("accuracy", "clarity")
+def test_the_prompt_is_found_whatever_stands_in_the_texts(tmp_path: Path, response: str) -> None:
+    states = [
+        state(1, response=response, gold="No"),
+        state(2),
+        state(3, response="As two says so."),
+    ]
+    (one,), _ = read_runs(run_folder(tmp_path, states))
+    assert one.prompt == our_prompt(TEMPLATE)
+    assert (one.criteria, one.checked) == (("accuracy", "clarity"), 3)
 
 
-def test_prompts_that_give_no_common_template_give_none() -> None:
-    one, two = asked("Why?", "So.", "x"), asked("How?", "Thus.", "y")
-    changed = FilledPrompt(f"{two.prompt}!", two.question, two.response, two.gold, two.answered)
-    assert prompt_of("tiny_qa", {}, [one, changed]).template is None
+def test_prompts_that_give_no_common_template_give_none(tmp_path: Path) -> None:
+    changed = state(2)
+    changed["annotations"]["tiny_qa"]["prompt_text"] += "!"
+    (one,), _ = read_runs(run_folder(tmp_path, [state(1), changed]))
+    assert (one.prompt, one.checked) == (None, 0)
+    with pytest.raises(Unusable, match="name its rubric with --rubric"):
+        one.rubric()
 
 
-def test_braces_that_helm_leaves_around_a_text_are_the_prompts() -> None:
-    sent = 'On a scale of 1 to 5: {Why?} <a>{So.}</a> {"accuracy": 0}'
-    found = prompt_of(
-        "mine", {}, [FilledPrompt(sent, "Why?", "So.", "", (("accuracy",),))]
-    ).rubric()
-    card = Card(code="x", context="Why?", prompt="", response="So.", reference=None, checklist=None)
-    assert found.render(card) == sent
+def test_braces_that_helm_leaves_around_a_text_are_the_prompts(tmp_path: Path) -> None:
+    sent = 'On a scale of 1 to 5: {What helps patient 1?} <a>{So.}</a> {"accuracy": 0}'
+    (one,), _ = read_runs(run_folder(tmp_path, [state(1, response="So.", prompt=sent)]))
+    question = "What helps patient 1?"
+    card = Card(
+        code="x", context=question, prompt="", response="So.", reference=None, checklist=None
+    )
+    assert one.rubric().render(card) == sent
 
 
 def test_redacted_prompts_of_a_configurable_run_leave_its_template(tmp_path: Path) -> None:
@@ -128,7 +126,7 @@ def test_redacted_prompts_of_a_configurable_run_leave_its_template(tmp_path: Pat
     }
     spec = {"annotators": [{"class_name": "jury", "args": judge}]}
     (one,), _ = read_runs(run_folder(tmp_path, [state(1, prompt="x [redacted] y")], **spec))
-    assert (one.prompt.template, one.prompt.checked) == (TEMPLATE + "Costs $5.", 0)
+    assert (one.prompt, one.checked) == (our_prompt(TEMPLATE + "Costs $5."), 0)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +134,6 @@ def test_redacted_prompts_of_a_configurable_run_leave_its_template(tmp_path: Pat
     [
         ("Score each from 1 (very poor) to 7 (excellent).", (1, 7)),
         ("Give a number between 0 and 10.", (0, 10)),
-        ("Use a 0-3 scale, please.", (0, 3)),
-        ("On this scale (1-4), how good?", (1, 4)),
     ],
 )
 def test_a_prompt_of_ones_own_names_its_scale_in_its_own_words(
@@ -149,6 +145,11 @@ def test_a_prompt_of_ones_own_names_its_scale_in_its_own_words(
     assert rubric.criterion[0].question == "is it true?"
 
 
+def test_points_of_ones_own_have_the_words_that_the_prompt_gives_them() -> None:
+    anchors = own("Score each from 1 (very poor) to 7 (excellent).").criterion[0].anchors
+    assert (anchors[1], anchors[7]) == ("very poor", "excellent")
+
+
 @pytest.mark.parametrize("words", ["Be fair.", "From 1 to 5, and then from 0 to 10."])
 def test_a_scale_is_never_guessed(words: str) -> None:
     with pytest.raises(Unusable, match=r"no scale|more than one scale"):
@@ -157,5 +158,4 @@ def test_a_scale_is_never_guessed(words: str) -> None:
 
 def own(words: str) -> Rubric:
     template = f"{words}\naccuracy - is it true?\n<answer>{{RESPONSE}}</answer>"
-    sent = FilledPrompt(template.replace("{RESPONSE}", "Yes."), "Q", "Yes.", "", (("accuracy",),))
-    return prompt_of("mine", {}, [sent]).rubric()
+    return rubric_of("mine", template, ["accuracy"], "HELM of unknown version")

@@ -13,9 +13,9 @@ from data.errors import BadFile, BadRow, Conflict, MedjuryError, OffScale, Unkno
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.queries.frames import ratings_frame, responses_frame
 from data.rubric import read_rubric
 from data.study.calls import juror_cards
+from data.study.frames import ratings_frame, responses_frame
 from data.study.ratings import AT_ONCE, import_ratings
 from data.study.responses import import_responses
 from data.study.standing import benchmarks
@@ -123,9 +123,9 @@ def test_a_response_that_changed_since_is_refused(small_study: Engine, write: Wr
         ("r.csv", HEAD + 'i1,b,"c\n', "row"),
         ("r.csv", "model,model\n", "stands twice in the header"),
         ("r.csv", "PK\x03\x04rest", "Excel workbook"),
-        ("r.jsonl", "{", "row 1 is not JSON"),
+        ("r.jsonl", "{", "row 1 is not whole JSON"),
         ("r.jsonl", "[1]", "row 1 is list, not a JSON object"),
-        ("r.pdf", "%PDF", "this is a PDF"),
+        ("r.pdf", "%PDF", "this is a document"),
         ("r.docm", HEAD, "a header and no rows"),
     ],
 )

@@ -17,10 +17,11 @@ from sqlmodel import select
 from data.database import reading
 from data.errors import BadInput, TooFew
 from data.person import OPERATOR
-from data.queries.lab import opened_response, own_panels
-from data.queries.learning import improvements, learned_rubric, stored_rubric
 from data.schema import Attempt, Purpose
+from data.study.compare import opened_response
 from data.study.costs import study_spending
+from data.study.improving import improvements, learned_rubric, stored_rubric
+from data.study.runs import own_panels
 from data.study.standing import benchmarks
 from data.study.verify import verify
 from jury.panel import Panel, panel_toml, read_panel

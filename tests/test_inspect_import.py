@@ -15,8 +15,7 @@ from kit.imported_runs import LOGS, SECRET, as_json, whole
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from data.rubric import read_rubric
-from data.rubric_files import rubric_toml
+from data.rubric import read_rubric, rubric_toml
 
 ONE = """name = "brief"
 version = "1"

@@ -12,19 +12,21 @@ from data.card import Reply
 from data.errors import NotAllowed
 from data.importers.rows import JurorRecord, Origin, RatingRow
 from data.person import OPERATOR, Person
-from data.queries.workbench_juries import (
-    JuryOn,
+from data.rubric import Rubric, read_rubric
+from data.schema import Attempt, Kind, Response, Role, Status
+from data.study.calls import Step, add_jurors, record_steps
+from data.study.compare import (
+    JurorOn,
     JurySide,
     OnBoth,
+    Side,
+    SidesOn,
     TwoJuries,
+    jurors_on,
     most_verdicts,
     on_both,
     rated_versions,
 )
-from data.queries.workbench_sides import JurorOn, SidesOn, jurors_on
-from data.rubric import Rubric, read_rubric
-from data.schema import Attempt, Kind, Response, Role, Status
-from data.study.calls import Step, add_jurors, record_steps
 from data.study.ratings import import_ratings
 from medjury.services.jury_changes import (
     JuryChange,
@@ -45,8 +47,8 @@ WENT = tuple(What)[:7]
 def row(
     number: int, first: float | None, second: float | None, *, failed: bool = False, **other: bool
 ) -> OnBoth:
-    sides = [JuryOn(mean, 2 if mean is not None else 1, 2) for mean in (first, second)]
-    after = JuryOn(sides[1].mean, sides[1].scored, 2, failed)
+    sides = [Side(mean, 2 if mean is not None else 1, 2) for mean in (first, second)]
+    after = Side(sides[1].mean, sides[1].scored, 2, failed)
     return OnBoth(number, f"r{number}", "b", sides[0], after, **other)
 
 
@@ -204,7 +206,7 @@ def test_a_rubrics_versions_are_compared_over_the_criteria_that_both_have(
     rate(small_study, "b", {"r11": (3, 3, 1)})
     rate(small_study, "a", {"r11": (4, 4, 5), "r12": (2, 2, 2)}, on=other)
     versions = rated_versions(OPERATOR, small_study)
-    assert {one.sha256: one.benchmarks for one in versions} == {
+    assert {one.sha256: names for one, names in versions} == {
         GENERIC.sha256: frozenset({"visits"}),
         other.sha256: frozenset({"visits"}),
     }

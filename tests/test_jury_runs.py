@@ -18,8 +18,8 @@ from annotate import jury_panels, jury_runs
 from annotate.screens import lab as jury_lab
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import lab
 from data.schema import Role, Setting
+from data.study import runs
 from data.study.people import add_people, check_code, end_access
 from data.study.responses import import_responses
 from data.study.runs import RUN, RunOrder, RunRow, begin_run, keep_panel, stop_run
@@ -57,7 +57,7 @@ def panel_text(stub: Stub, *names: str, also: str = "", price: float = 0.0) -> s
 
 
 def run_of(engine: Engine) -> RunRow:
-    found = lab.last_run(OPERATOR, engine)
+    found = runs.last_run(OPERATOR, engine)
     assert found is not None
     return found
 
@@ -89,7 +89,7 @@ def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
     stop_run(OPERATOR, study, token)
     stopped = wait_ended(study)
 
-    rows = lab.jury_progress(OPERATOR, study, stopped, ["a", "b", "never"])
+    rows = runs.jury_progress(OPERATOR, study, stopped, ["a", "b", "never"])
     assert stopped.code == 1
     assert 0 < rows[0].rated + rows[1].rated == len(stub.seen) < 40
     assert [one.total for one in rows] == [20, 20, 20]
@@ -116,7 +116,7 @@ def test_failures_are_counted_by_reason(study: Engine, stub: Stub) -> None:
     stub.script = script
     jury_runs.start(OPERATOR, study, RunOrder("two", panel_text(stub)))
     ended = wait_ended(study)
-    first, second = lab.jury_progress(OPERATOR, study, ended, ["a", "b"])
+    first, second = runs.jury_progress(OPERATOR, study, ended, ["a", "b"])
     assert (ended.code, first.rated, first.failed) == (1, 20, {})
     assert (second.rated, second.failed) == (19, {"refused": 1})
     assert second.reasons["refused"]
@@ -139,7 +139,7 @@ def test_a_run_outlives_the_process_that_started_it(study: Engine, stub: Stub) -
     stub.script = lambda _: Do(seconds=0.05)
     program = (
         "import sys; from annotate import jury_runs; from annotate.navigation import study\n"
-        "from data.person import OPERATOR; from data.store.jury_runs import RunOrder\n"
+        "from data.person import OPERATOR; from data.study.runs import RunOrder\n"
         "jury_runs.start(OPERATOR, study(), RunOrder('two', sys.argv[1]))\n"
         "import time; time.sleep(60)"
     )
@@ -169,7 +169,7 @@ def test_a_panel_that_costs_money_needs_a_cap(study: Engine, stub: Stub) -> None
     texts = jury_panels.shipped_texts()
     costs = {name for name in texts if jury_panels.costs_money(jury_panels.checked(texts[name]))}
     assert costs == {"azure", "bedrock", "current", "medhelm", "vertex"}
-    assert lab.last_run(OPERATOR, study) is None
+    assert runs.last_run(OPERATOR, study) is None
     assert not stub.seen
 
 
@@ -230,7 +230,7 @@ def test_a_juror_filled_in_by_form_is_one_the_panel_reads(stub: Stub) -> None:
 
 def test_kept_panels_stand_in_the_study_and_in_the_record(study: Engine, stub: Stub) -> None:
     keep_panel(OPERATOR, study, "two", panel_text(stub))
-    assert lab.own_panels(OPERATOR, study) == {"two": panel_text(stub)}
+    assert runs.own_panels(OPERATOR, study) == {"two": panel_text(stub)}
     assert [one.detail["panel"] for one in acts(study, "panel kept")] == ["two"]
 
 
@@ -241,8 +241,8 @@ def test_a_clinician_sees_and_does_none_of_it(study: Engine, stub: Stub) -> None
         lambda: jury_lab.begin_probe(CLINICIAN, study, order.text),
         lambda: stop_run(CLINICIAN, study, "x"),
         lambda: keep_panel(CLINICIAN, study, "two", order.text),
-        lambda: lab.last_run(CLINICIAN, study),
-        lambda: lab.own_panels(CLINICIAN, study),
+        lambda: runs.last_run(CLINICIAN, study),
+        lambda: runs.own_panels(CLINICIAN, study),
     ):
         with pytest.raises(NotAllowed):
             act()
@@ -252,10 +252,10 @@ def test_a_page_that_polls_learns_nothing_once_its_owner_is_shut_out(engine: Eng
     made = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0]
     person = check_code(engine, made.code).person
     assert person is not None
-    assert lab.last_run(person, engine) is None
+    assert runs.last_run(person, engine) is None
     end_access(OPERATOR, engine, "Rita")
     with pytest.raises(NotAllowed):
-        lab.last_run(person, engine)
+        runs.last_run(person, engine)
 
 
 def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(

@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
-from data.queries.lab import last_run
 from data.schema import Role
 from data.study.people import add_people
+from data.study.runs import last_run
 
 
 @pytest.fixture(scope="module")

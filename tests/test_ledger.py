@@ -141,7 +141,7 @@ def test_a_study_that_cannot_be_written_to_says_so(ledger: Engine) -> None:
 
 def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) -> None:
     script = (
-        "from data.database import open_study; from data.store.ledger import *;"
+        "from data.database import open_study; from data.study.ledger import *;"
         f"engine = open_study({url!r}); one = Evaluation(('j0',), 'b', 'paper', 'f', 5);"
         "[record_evaluations(engine, [one]) for _ in range(5)]"
     )

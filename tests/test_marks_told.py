@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.card import Marked, Reply
-from data.queries.frames import marks_frame, readers
 from data.schema import Assignment, Rater, Response
 from data.study.assignments import Slot, assign
+from data.study.frames import marks_frame, readers
 from data.study.people import invite
 from data.study.ratings import submit
 

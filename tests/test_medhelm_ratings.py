@@ -15,7 +15,7 @@ from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 
 from data.importers.medhelm_ratings import plain_name, pseudonym
-from data.queries.frames import ratings_frame
+from data.study.frames import ratings_frame
 from data.study.standing import benchmarks
 
 RESPONSES = """instance_id,benchmark,context,prompt,model,response

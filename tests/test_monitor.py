@@ -12,7 +12,7 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from calibration.notes import told
-from data.queries.frames import clinician_dates
+from data.study.frames import clinician_dates
 from data.study.ledger import compositions_tried
 from data.study.verify import verify
 from medjury.cli.monitor import Gauge

@@ -16,10 +16,10 @@ from data import database
 from data.card import Reply
 from data.database import open_study, reading, shown, transaction
 from data.errors import BadInput, Conflict, NoStudy
-from data.queries.package import ALL_TABLES, TableDigest, content
 from data.schema import Setting
-from data.store.moving import move_study
 from data.study.access import SESSION_KEY, pseudonym_key, signing_key
+from data.study.copies import ALL_TABLES, TableDigest, content
+from data.study.moving import move_study
 from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.verify import verify

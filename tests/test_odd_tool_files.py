@@ -9,6 +9,7 @@ import pytest
 from kit import two_hundred
 
 from data.errors import BadInput
+from data.importers.columns import map_of
 from data.importers.ratings import RatingFile
 from data.importers.readers import opening_of, reader_of, rows_of
 from data.importers.responses import ResponseFile
@@ -105,3 +106,49 @@ def test_each_tools_file_is_known_under_any_name(name: str, reader: str, tmp_pat
     found = reader_of(opening_of(source))
     assert found is not None
     assert found.name == reader
+
+
+def given(body: Any, name: str = "samples_t_2024-05-31T14-00-00.json") -> tuple[Any, list[Any]]:
+    """Return the table and the ratings that a tool's file gives."""
+    source = Source(Path(name), json.dumps(body).encode())
+    constant = map_of({"constant": {"model": "m"}}, "ratings", "--map")
+    table, _ = rows_of([source], "ratings", None, constant, "t")
+    return table, list(RatingFile(table))
+
+
+def test_samples_of_an_lm_eval_that_lists_no_metrics_have_those_beside_the_answer() -> None:
+    sample = {
+        "doc_id": 0,
+        "doc": {"q": "Why?"},
+        "target": "a",
+        "arguments": [["Why?", {}]],
+        "resps": ["So."],
+        "filtered_resps": "So.",
+        "doc_hash": "x",
+        "exact_match": 1.0,
+    }
+    _, rated = given([sample])
+    assert [(row.rater, row.score) for row in rated] == [("lm-eval.exact_match", "1.0")]
+
+
+def annotation(user: Any, day: int, **result: Any) -> dict[str, Any]:
+    scored = [{"type": "rating", "from_name": "accuracy", "value": result}] if result else []
+    return {"completed_by": user, "result": scored, "created_at": f"2026-05-{day:02}T10:00:00Z"}
+
+
+def test_of_annotations_without_a_score_and_older_ones_of_an_annotator_the_number_is_told() -> None:
+    data = {"instance_id": "i1", "context": "c", "response": "r", "response_id": "r1"}
+    made = [annotation(1, 9, rating=2), annotation(1, 8, rating=4), annotation(2, 9)]
+    table, rated = given([{"id": 1, "data": data, "annotations": made}])
+    assert [(row.rater, row.score) for row in rated] == [("label-studio.1", "2")]
+    assert table.left_out == {
+        "older annotations of the same annotator": 1,
+        "annotations without a score": 1,
+    }
+
+
+def test_annotations_of_nobody_are_never_taken_for_one_annotators() -> None:
+    data = {"instance_id": "i1", "context": "c", "response": "r", "response_id": "r1"}
+    made = [annotation(None, 9, rating=2), annotation(None, 8, rating=4)]
+    _, rated = given([{"id": 1, "data": data, "annotations": made}])
+    assert [row.score for row in rated] == ["4", "2"]

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, event
 
 from data.database import one_moment, open_study, reading
 from data.importers.rows import Origin, RatingRow
-from data.queries.frames import ratings_frame
 from data.schema import Kind
+from data.study.frames import ratings_frame
 from data.study.ratings import import_ratings
 from medjury.services.scores import scores_of
 

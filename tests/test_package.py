@@ -1,17 +1,26 @@
 """A study in one file comes back as it was, with its record, and without its authors if wanted."""
 
 import codecs
+import csv
 import hashlib
 import json
-import zipfile
+import stat
 from pathlib import Path
+from typing import Any
 
-from kit.packaged_study import made, packed, restored, tables_of, whole
+import pytest
+from kit import postgres
+from kit.packaged_study import database_of, made, packed, parts_of, restored, tables_of, whole
 from kit.studies import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
 from data.database import open_study
+from data.study import package
+from data.study.copies import AUTHORS
+from data.study.export import FILES, write_files
+from data.study.package import write_package
+from data.study.people import invite
 from data.study.standing import pairs
 from data.study.verify import acts, verify
 
@@ -45,15 +54,26 @@ def test_with_its_authors_every_row_comes_back_and_the_record_is_whole(
     assert run("study", "verify", "--head", head, *there)[0] == 0
 
 
-def test_without_authors_no_model_and_no_masked_word_is_in_the_file(
+def test_without_authors_no_byte_of_the_file_tells_a_model_a_masked_word_or_a_salt(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
-    path = packed(run, tmp_path, "--without-authors")
-    with zipfile.ZipFile(path) as archive:
-        bodies = {name: archive.read(name).decode() for name in archive.namelist()}
-    assert "tables/authorship.csv" not in bodies
-    assert not [name for name, body in bodies.items() if "model-" in body or "GPT-4o" in body]
-    assert "[author masked]" in bodies["tables/response.csv"]
+    with Session(whole) as session:
+        withheld = {
+            *session.scalars(text("SELECT model FROM authorship")),
+            *session.scalars(text("SELECT salt FROM authorship")),
+            *session.scalars(text("SELECT text FROM mask")),
+            *session.scalars(text("SELECT salt FROM mask")),
+            *session.scalars(text("SELECT salt FROM response WHERE shown IS NOT NULL")),
+        }
+    parts = parts_of(packed(run, tmp_path, "--without-authors"))
+    assert len(withheld) > 15
+    assert [one for one in withheld for body in parts.values() if one.encode() in body] == []
+    with database_of(parts) as database:
+        [[free]] = database.execute("PRAGMA freelist_count").fetchall()
+        shown = database.execute("SELECT text FROM response WHERE shown IS NOT NULL").fetchall()
+        kept = [database.execute(f"SELECT * FROM {one}").fetchall() for one in AUTHORS]  # noqa: S608
+    assert (free, kept) == (0, [[], []])
+    assert ["[author masked]" in said for (said,) in shown] == [True]
     assert not acts(whole, "unblinded")
 
 
@@ -96,29 +116,72 @@ def test_no_secret_and_no_way_in_is_in_a_package(run: Run, whole: Engine, tmp_pa
     with Session(whole) as session:
         session.execute(text("INSERT INTO setting VALUES ('signing_key', 'sesame-key')"))
         session.execute(text("INSERT INTO setting VALUES ('training_key', 'sesame-too')"))
+        session.execute(text("UPDATE account SET email = 'z@ward.example'"))
         hashes = session.scalars(text("SELECT secret_hash FROM access")).all()
         session.commit()
     assert hashes
-    with zipfile.ZipFile(packed(run, tmp_path)) as archive:
-        everything = b"".join(archive.read(name) for name in archive.namelist()).decode()
-    assert not [one for one in (*hashes, "sesame") if one in everything]
+    path = packed(run, tmp_path, "--unblind", "--reason", "archive")
+    everything = b"".join(parts_of(path).values())
+    assert [one for one in (*hashes, "sesame", "ward.example") if one.encode() in everything] == []
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_folder_and_the_package_hold_the_same_files_but_for_excels_mark(
+def test_the_folder_and_the_package_hold_the_same_files_and_tables(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
-    path = packed(run, tmp_path)
-    assert run("share", "export", str(tmp_path / "out"))[0] == 0
-    with zipfile.ZipFile(path) as archive:
-        manifest = json.loads(archive.read("manifest.json"))
-        for name, said in manifest["files"].items():
-            body = (tmp_path / "out" / name).read_bytes()
-            assert body.startswith(codecs.BOM_UTF8) == name.endswith(".csv")
-            body = body.removeprefix(codecs.BOM_UTF8)
-            assert archive.read(name) == body
-            assert said["sha256"] == hashlib.sha256(body).hexdigest()
-    assert manifest["authors"] == "without"
-    assert manifest["head"] == verify(whole).head
+    parts, out = parts_of(packed(run, tmp_path)), tmp_path / "out"
+    assert run("share", "export", str(out))[0] == 0
+    manifest = json.loads(parts["manifest.json"])
+    for name, sha256 in manifest["files"].items():
+        assert sha256 == hashlib.sha256(parts[name]).hexdigest()
+        if name in FILES:
+            assert parts[name] == (out / name).read_bytes()
+            assert parts[name].startswith(codecs.BOM_UTF8)
+    assert {*manifest["files"], "manifest.json"} == parts.keys()
+    assert (manifest["authors"], manifest["head"]) == ("without", verify(whole).head)
+    with database_of(parts) as database:
+        for file in (out / "tables").iterdir():
+            with file.open(encoding="utf-8-sig", newline="") as lines:
+                columns, *rows = csv.reader(lines)
+            found = database.execute(f"SELECT * FROM {file.stem}")  # noqa: S608
+            assert [name for name, *_ in found.description] == columns
+            assert len(found.fetchall()) == len(rows) == manifest["rows"].pop(file.stem)
+    assert manifest["rows"] == dict.fromkeys(AUTHORS, 0)
+    assert all(stat.S_IMODE(one.stat().st_mode) == 0o600 for one in out.rglob("*.*"))
+
+
+def test_a_study_that_changes_while_it_is_packed_is_packed_as_it_was(
+    whole: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = verify(whole).head
+
+    def meanwhile(*given: Any) -> dict[str, int]:
+        invite(whole, ["dr_late"])
+        return write_files(*given)
+
+    monkeypatch.setattr(package, "write_files", meanwhile)
+    write_package(whole, tmp_path / "study.zip", "without", [])
+    parts = parts_of(tmp_path / "study.zip")
+    assert json.loads(parts["manifest.json"])["head"] == head != verify(whole).head
+    assert b"dr_late" not in b"".join(parts.values())
+
+
+def test_a_package_goes_to_a_server_and_back_and_every_table_is_the_same(
+    run: Run, whole: Engine, tmp_path: Path
+) -> None:
+    sealed = ("--unblind", "--reason", "move")
+    places = [postgres.new_database(), f"sqlite:///{tmp_path / 'back.db'}"]
+    found, db = [tables_of(str(whole.url))], str(whole.url)
+    for number, there in enumerate(places):
+        path = tmp_path / f"{number}.zip"
+        assert run("share", "export", "--package", str(path), *sealed, "--db", db)[0] == 0
+        code, out, err = run("study", "import", str(path), "--db", there)
+        assert (code, "the record is whole" in out) == (0, True), err
+        code, out, _ = run("study", "verify", "--db", there)
+        assert (code, "whole" in out) == (0, True)
+        found.append(tables_of(there))
+        db = there
+    assert found[0] == found[1] == found[2]
 
 
 def test_options_that_contradict_each_other_write_nothing(

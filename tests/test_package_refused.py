@@ -1,21 +1,25 @@
 """A stranger's package does no harm: one message, and nothing written."""
 
+import sqlite3
 import stat
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kit.packaged_study import altered, made, packed, restored, says, swap, tables_of, whole
+from kit.packaged_study import Parts, altered, does, made, packed, restored, says, tables_of, whole
 from kit.studies import Run
 from kit.study_place import nothing_stored
 from sqlalchemy import Engine
 
+from medjury import main
+
 __all__ = ["made", "whole"]
 
 
-def put(name: str, body: bytes | None) -> Callable[[dict[str, bytes]], None]:
-    def change(parts: dict[str, bytes]) -> None:
+def put(name: str, body: bytes | None) -> Callable[[Parts], None]:
+    def change(parts: Parts) -> None:
         parts.pop(name, None)
         if body is not None:
             parts[name] = body
@@ -23,47 +27,115 @@ def put(name: str, body: bytes | None) -> Callable[[dict[str, bytes]], None]:
     return change
 
 
+def other_encoding(parts: Parts) -> None:
+    """Write the database anew with texts that are not UTF-8."""
+    does("UPDATE response SET text = CAST(x'ff41' AS TEXT) WHERE id = 1")(parts)
+
+
+def looped(parts: Parts) -> None:
+    """Let a table's tree come back to itself, so that it has no end."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(parts["study.db"])
+        [root] = database.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name='event'"
+        ).fetchone()
+        [size] = database.execute("PRAGMA page_size").fetchone()
+    body = bytearray(parts["study.db"])
+    start = (root - 1) * size
+    # An inner page of one child, itself, and no cell.
+    body[start : start + 12] = bytes([5, 0, 0, 0, 0, 0, 0, 0]) + root.to_bytes(4)
+    parts["study.db"] = bytes(body)
+
+
+def damaged(parts: Parts) -> None:
+    body = bytearray(parts["study.db"])
+    body[len(body) // 2 : len(body) // 2 + 9_000] = bytes(9_000)
+    parts["study.db"] = bytes(body)
+
+
+BOMB = b"SQLite format 3\0" + bytes(20 << 20)
+RECURSIVE = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+OTHER = "holds other tables than this medjury writes"
 REFUSED = {
-    "a changed rating": (swap("tables/rating.csv", "accuracy", "clarity"), False, "SHA-256"),
-    "a missing table": (put("tables/rating.csv", None), False, "tables/rating.csv is missing"),
-    "a file too many": (put("run.sh", b"rm"), False, "run.sh is not vouched for"),
-    "a path out of it": (put("../../evil", b"x"), False, "leads out of the package"),
-    "an absolute path": (put("/etc/evil", b"x"), False, "leads out of the package"),
+    "a changed rating": (does("UPDATE rating SET criterion = 'clarity'"), False, "SHA-256"),
+    "a missing database": (put("study.db", None), False, "does not hold the files"),
+    "a missing file": (put("ratings.csv", None), False, "does not hold the files"),
+    "a file too many": (put("run.sh", b"rm"), False, "a file that no package has"),
+    "a path out of it": (put("../../evil", b"x"), False, "a file that no package has"),
+    "an absolute path": (put("/etc/evil", b"x"), False, "a file that no package has"),
     "no manifest": (put("manifest.json", None), False, "no medjury package"),
-    "a broken manifest": (put("manifest.json", b"{"), False, "not JSON"),
+    "a broken manifest": (put("manifest.json", b"{"), False, "not that of a medjury package"),
     "another manifest": (put("manifest.json", b"[]"), False, "not that of a medjury package"),
-    "a deep manifest": (put("manifest.json", b"[" * 99_999), False, "not JSON"),
-    "another version": (says(version=2, medjury="9.9"), False, "medjury 9.9 with a package's format 2, here 1; update"),
-    "other tables": (says(tables="0001"), False, "with tables of revision 0001, here study_3"),
-    "an unknown kind": (says(authors="all"), False, "does not say what it holds"),
-    "odd files": (says(files=[]), False, "lists no files"),
-    "a bomb": (put("tables/rating.csv", b"0" * (20 << 20)), False, "200 times"),
-    "a score off the scale": (swap("tables/rating.csv", ",accuracy,1.0,", ",accuracy,9.0,"), True, "the scale of"),
-    "a score that is text": (swap("tables/rating.csv", ",accuracy,1.0,", ",accuracy,Mrs Doe,"), True, "column score: not a number"),
-    "a score that is NaN": (swap("tables/rating.csv", ",accuracy,1.0,", ",accuracy,nan,"), True, "not a finite number"),
-    "another header": (swap("tables/rating.csv", "criterion", "kriterion"), True, "other columns"),
-    "a rating of nothing": (swap("tables/rating.csv", "\n1,1,", "\n1,4711,"), True, "do not fit together"),
-    "a mark on no side": (swap("tables/span.csv", ",response,", ",margin,"), True, "side or severity"),
-    "another rubric": (swap("tables/rubric.csv", "scale", "scales"), True, "rubric"),
-    "a changed event": (swap("tables/event.csv", "responses imported", "nothing happened"), True, "does not hold"),
-    "a secret": (swap("tables/setting.csv", "per_response", "signing_key"), True, "no package brings"),
-    "a whole number too long": (swap("tables/rating.csv", "\n1,1,", "\n1,99999999999999999999,"), True, "not a whole number"),
+    "a deep manifest": (put("manifest.json", b"[" * 99_999), False, "not that of a medjury package"),
+    "another version": (says(version=3, medjury="9.9"), False, "medjury 9.9 in form 3/study_3, here 2/study_3; import"),
+    "other tables": (says(tables="0001"), False, "in form 2/0001, here 2/study_3"),
+    "an unknown kind": (says(authors="all"), False, "not that of a medjury package (authors)"),
+    "odd files": (says(files=[]), False, "not that of a medjury package (files)"),
+    "other numbers of rows": (says(rows={}), False, "says otherwise"),
+    "another head": (says(head="0" * 64), False, "does not end as its manifest.json says"),
+    "a bomb": (put("study.db", BOMB), False, "unpack to more than any package has"),
+    "a manifest too long": (put("manifest.json", b"[" * (2 << 20)), False, "unpack to more"),
+    "no database": (put("study.db", b"id,score\n1,2\n" * 99), True, "cannot be read as a SQLite database"),
+    "an empty database": (put("study.db", b""), True, OTHER),
+    "a damaged database": (damaged, True, "study.db"),
+    "a tree without end": (looped, True, "study.db is damaged"),
+    "a table too many": (does("CREATE TABLE evil (a)", holds=False), True, OTHER),
+    "a table too few": (does("DROP TABLE span", holds=False), True, OTHER),
+    "a view": (does(f"CREATE VIEW evil AS {RECURSIVE}", holds=False), True, OTHER),
+    "a view for a table": (does("DROP TABLE span", f"CREATE VIEW span AS {RECURSIVE}", holds=False), True, OTHER),
+    "a trigger": (does("CREATE TRIGGER evil AFTER INSERT ON rating BEGIN DELETE FROM event; END", holds=False), True, OTHER),
+    "an index": (does("CREATE INDEX evil ON rating (abs(score))", holds=False), True, OTHER),
+    "a column too many": (does("ALTER TABLE rating ADD COLUMN evil", holds=False), True, OTHER),
+    "a computed column": (does("ALTER TABLE rating ADD COLUMN evil AS (zeroblob(1000000000))", holds=False), True, OTHER),
+    "a constraint": (does("DROP TABLE span", "CREATE TABLE span (id INTEGER CHECK (randomblob(1000000000)))", holds=False), True, OTHER),
+    "a score off the scale": (does("UPDATE rating SET score = 9 WHERE id = 1"), True, "the scale of"),
+    "a score that is text": (does("UPDATE rating SET score = 'Mrs Doe' WHERE id = 1"), True, "rating row 1, column score: Input should be a valid number"),
+    "a score that is infinite": (does("UPDATE rating SET score = 9e999 WHERE id = 1"), True, "column score: Input should be a finite number"),
+    "a score that is missing": (does("UPDATE rating SET score = NULL WHERE id = 1"), True, "rating row 1, column score"),
+    "a text that is none": (does("UPDATE response SET text = x'00' WHERE id = 1"), True, "response row 1, column text"),
+    "a text of another encoding": (other_encoding, True, "response, after row"),
+    "U+0000 in a response": (does("UPDATE response SET text = 'Mrs' || char(0) || 'Doe' WHERE id = 1"), True, "U+0000"),
+    "a time that is none": (does("UPDATE rating SET at = 'Mrs Doe' WHERE id = 1"), True, "rating, after row 0: a cell cannot be read"),
+    "JSON that is none": (does("UPDATE event SET detail = '[' WHERE id = 1"), True, "event, after row 0"),
+    "JSON without end": (does(f"UPDATE event SET detail = '{'[' * 99_999}' WHERE id = 1"), True, "event, after row 0"),  # noqa: S608
+    "JSON of another kind": (does("UPDATE event SET detail = '[]' WHERE id = 1"), True, "event row 1, column detail"),
+    "a kind of rater that there is not": (does("UPDATE rater SET kind = 'god' WHERE id = 1"), True, "rater row 1, column kind"),
+    "a rating of nothing": (does("UPDATE rating SET response = 4711 WHERE id = 1"), True, "do not fit together"),
+    "a row twice": (does("UPDATE rating SET id = 2 WHERE id = 1"), True, "do not fit together"),
+    "a row without a key": (does("UPDATE rating SET id = NULL WHERE id = 1"), True, "rating row 1, column id"),
+    "a mark on no side": (does("UPDATE span SET side = 'margin' WHERE id = 1"), True, "side or severity"),
+    "another rubric": (does("UPDATE rubric SET body = replace(body, 'scale', 'scales')"), True, "rubric"),
+    "a changed event": (does("UPDATE event SET action = 'nothing' WHERE action = 'responses imported'"), True, "its content was changed"),
+    "an event taken out": (does("DELETE FROM event WHERE id = 2"), True, "an event before it was deleted"),
+    "a secret": (does("UPDATE setting SET key = 'signing_key' WHERE key = 'per_response'"), True, "no package brings"),
+    "authors smuggled in": (does("INSERT INTO authorship VALUES (1, 'model-9', '')"), True, "authorship has rows"),
+    "masks smuggled in": (does("INSERT INTO mask (id, text) VALUES (1, 'GPT')"), True, "mask has rows"),
+    "a whole text smuggled in": (does("UPDATE response SET text = 'by GPT-4o' WHERE shown IS NOT NULL"), True, "the whole of a masked text"),
+    "a salt smuggled in": (does("UPDATE response SET salt = 'ab' WHERE shown IS NOT NULL"), True, "the whole of a masked text"),
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def package(made: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("packed") / "study.zip"
+    with pytest.raises(SystemExit, match="0"):
+        main(["share", "export", "--package", str(path), "--db", made])
+    return path
 
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_strangers_package_is_refused_with_one_message(
-    run: Run, whole: Engine, tmp_path: Path, what: str
+    run: Run, package: Path, tmp_path: Path, what: str
 ) -> None:
     change, vouch, said = REFUSED[what]
-    path = altered(packed(run, tmp_path), change, vouch=vouch)
+    path = altered(package, change, vouch=vouch)
     there = restored(tmp_path)
     code, out, err = run("study", "import", str(path), *there)
     assert (code, out) == (2, "")
     assert said in err
     assert err.startswith("medjury: ")
     assert len(err.strip().splitlines()) == 1
-    assert "Mrs Doe" not in err
+    assert "Mrs" not in err
     assert nothing_stored(there[1]) or not any(tables_of(there[1]).values())
 
 
@@ -97,4 +169,4 @@ def test_a_link_in_a_package_is_refused(run: Run, whole: Engine, tmp_path: Path)
         archive.writestr(link, "/etc/passwd")
     code, _, err = run("study", "import", str(path), *restored(tmp_path))
     assert code == 2
-    assert "holds a link" in err
+    assert "a file that no package has" in err

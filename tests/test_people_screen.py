@@ -15,9 +15,9 @@ from data.study.people import add_people
 SCRIPT = """
 from annotate.navigation import study
 from annotate.screens.people import manage_person
-from data import queries
+from data.study import people
 from data.person import OPERATOR
-(member,) = [one for one in queries.people(OPERATOR, study()) if one.name == NAME]
+(member,) = [one for one in people.people(OPERATOR, study()) if one.name == NAME]
 manage_person(study(), OPERATOR, member, 1)
 """
 

@@ -11,9 +11,9 @@ from sqlalchemy import Engine
 
 from annotate.screens.workbench_response import PLANTED, TAGS, _call_line, planted
 from data.person import OPERATOR
-from data.queries.lab import opened_response
 from data.rubric import read_rubric
 from data.rubrics.injection import holds_verdict
+from data.study.compare import opened_response
 from data.study.masks import Planted, planted_texts
 from jury.panel import Panel
 from jury.run import run_panel

@@ -48,12 +48,11 @@ from data.points import (
     points_of,
     points_rubric,
 )
-from data.queries.lab import opened_response
-from data.rubric import Rubric, read_rubric
-from data.rubric_files import write_rubrics
+from data.rubric import Rubric, read_rubric, write_rubrics
 from data.schema import Kind, Rater, Rating, Response
 from data.study.assignments import Slot, assign
 from data.study.calls import missing_verdicts
+from data.study.compare import opened_response
 from data.study.people import invite
 from data.study.ratings import submit
 from data.study.room import next_task
@@ -482,9 +481,9 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
         assert task is not None
         good = {"point_1": answer, "point_2": NOT_MET, "point_3": answer}
         submit(pointed, keys[name], task.card.code, Reply(good))
-    refused = planned_settlement(pointed, "consensus")
+    refused = planned_settlement(OPERATOR, pointed, "consensus")
     assert (refused.places, refused.of_points) == ({}, ("r11",))
-    third = planned_settlement(pointed, "third")
+    third = planned_settlement(OPERATOR, pointed, "third")
     assert (third.places, third.of_points) == ({1: "dr-c"}, ())
     assert settle(OPERATOR, pointed, third) == 1
     task = next_task(pointed, keys["dr-c"]).task

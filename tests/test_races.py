@@ -33,7 +33,7 @@ PROCESSES = 4
 CLAIMANT = """
 import sys, time
 from data.database import open_study
-from data.store import claim
+from data.study.assignments import claim
 url, start, *raters = sys.argv[1:]
 engine = open_study(url)
 time.sleep(max(0, float(start) - time.time()))

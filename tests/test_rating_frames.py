@@ -9,9 +9,9 @@ from kit.behind import behind_the_record
 from kit.studies import HEAD, Run
 from sqlalchemy import Engine, desc, insert, select
 
-from data.queries.frames import adjudicated_frame, juror_ratings, ratings_frame
 from data.rubric import read_rubric
 from data.schema import Rater, Rating
+from data.study.frames import adjudicated_frame, juror_ratings, ratings_frame
 from data.study.rubrics import keep_rubric
 from data.study.verify import verify
 from medjury.services.scores import scores_of

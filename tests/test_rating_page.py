@@ -42,7 +42,7 @@ def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ap
     script = (
         "from annotate.screens.rate import show\n"
         "from annotate.navigation import study\n"
-        "from data.queries import Person\n"
+        "from data.person import Person\n"
         f"show(study(), Person({me.id}, 'dr-a', 'clinician', {me.rater}))\n"
     )
     yield AppTest.from_string(script, default_timeout=30)

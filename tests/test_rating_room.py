@@ -8,10 +8,10 @@ from sqlmodel import Session, select
 
 from data.card import Reply
 from data.errors import BadInput, Unknown
-from data.queries.frames import ratings_frame
 from data.record import GENESIS, event_hash
 from data.schema import Event
 from data.study.assignments import Slot, assign
+from data.study.frames import ratings_frame
 from data.study.people import check_code, invite, person, renew
 from data.study.ratings import FormState, submit
 from data.study.room import Progress, next_task
@@ -102,9 +102,10 @@ def test_every_event_carries_the_hash_of_the_one_before(small_study: Engine, dr_
 
 
 def test_nothing_that_serves_raters_reads_who_wrote_a_response() -> None:
-    import data.queries.base
+    import data.study.base
     import data.study.calls
+    import data.study.readings
     import data.study.room
 
-    for module in (data.queries.base, data.study.calls, data.study.room):
+    for module in (data.study.base, data.study.calls, data.study.readings, data.study.room):
         assert not hasattr(module, "Authorship")

@@ -22,10 +22,10 @@ from rouge_score.rouge_scorer import RougeScorer
 from sqlalchemy import Engine
 
 from data.card import Reply
-from data.queries.frames import ratings_frame
 from data.rubric import read_rubric
 from data.schema import Status
 from data.study.assignments import Slot, assign
+from data.study.frames import ratings_frame
 from data.study.people import check_code, invite
 from data.study.ratings import submit
 from data.study.room import next_task

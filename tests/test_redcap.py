@@ -11,9 +11,9 @@ from kit.study_place import fill
 from sqlalchemy import Engine
 
 from data.importers.redcap import forms, variable
-from data.queries.frames import ratings_frame
 from data.rubric import read_rubric
 from data.study.assignments import Slot, assign
+from data.study.frames import ratings_frame
 from data.study.people import invite
 
 Rows = list[dict[str, str]]

@@ -18,11 +18,19 @@ from annotate.screens import study_files
 from data.database import open_study
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries.reviews import noted, review_of, standing_reviews, tag_counts, tagged, tags_on
 from data.record import REVIEWED
 from data.schema import Role
-from data.store.reviews import change_tags, keep_note
 from data.study.people import add_people
+from data.study.reviews import (
+    change_tags,
+    keep_note,
+    noted,
+    review_of,
+    standing_reviews,
+    tag_counts,
+    tagged,
+    tags_on,
+)
 from data.study.settings import lock
 from data.study.standing import version
 from data.study.verify import acts, verify, verify_in
@@ -34,9 +42,7 @@ NOTE, TAG = "Needle: ask Dr. Rao about it.", "haystack"
 KNOW = {
     "data/schema/__init__.py": "the tables' face",
     "data/schema/study.py": "says what it is",
-    "data/store/reviews.py": "writes it",
-    "data/queries/reviews.py": "reads it",
-    "data/importers/package.py": "says which columns a package has of it",
+    "data/study/reviews.py": "writes and reads it",
 }
 
 
@@ -48,7 +54,7 @@ def test_a_tag_stands_until_it_is_taken_off_and_is_spelled_as_the_study_has_it(
     assert not change_tags(CARLA, small_study, 1, put_on=["unsafe", "too short"])
     assert tag_counts(RITA, small_study) == {"Too short": 2, "unsafe": 1}
     assert change_tags(CARLA, small_study, 1, put_on=["new"], taken_off=["Unsafe", "no such tag"])
-    assert [line.text for line in review_of(RITA, small_study, 1).tags] == ["new", "Too short"]
+    assert review_of(RITA, small_study, 1).tags == ("new", "Too short")
     assert tagged(RITA, small_study, ["Too short"]) == {1, 2}
     assert tagged(RITA, small_study, ["new", "unsafe"]) == {1}
     assert tags_on(RITA, small_study, [1, 2, 3]) == {1: ["Too short", "new"], 2: ["Too short"]}

@@ -11,8 +11,7 @@ from kit.studies import Run
 
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
-from data.rubric import Rubric, read_rubric, shipped
-from data.rubric_files import write_rubrics
+from data.rubric import Rubric, read_rubric, shipped, write_rubrics
 
 OWN = """
 name = "bedside"

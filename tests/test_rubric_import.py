@@ -11,8 +11,7 @@ from kit.studies import Run
 from kit.study_place import StudyIn
 
 from data.database import open_study
-from data.rubric import Criterion, Rubric, Scale, read_rubric
-from data.rubric_files import write_rubrics
+from data.rubric import Criterion, Rubric, Scale, read_rubric, write_rubrics
 from data.rubrics.helm import BENCHMARKS, HelmRubrics, read_helm
 from data.study.standing import stored_rubric
 

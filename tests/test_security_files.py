@@ -17,8 +17,8 @@ import medjury
 from annotate.jury_panels import checked, usable
 from annotate.signin import FAILURES
 from data.errors import BadPanel
-from data.queries.frames import ratings_frame
 from data.study.access import ALPHABET, GROUP, GROUPS
+from data.study.frames import ratings_frame
 
 Write = Callable[[str, str], Path]
 PACKAGES = (annotate, calibration, data, jury, medjury)

@@ -25,7 +25,7 @@ OTHERS = [Person(8, "Rita", Role.RESEARCHER), Person(9, "dr-a", Role.CLINICIAN, 
 SCRIPT = """
 from annotate.navigation import study
 from annotate.screens.study_training import show
-from data.queries import Person
+from data.person import Person
 show(study(), Person(7, 'Carla', 'coordinator', None))
 """
 

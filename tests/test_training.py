@@ -10,8 +10,8 @@ from annotate.rating import text_html
 from data import training
 from data.card import Card, Reply
 from data.errors import BadInput, Conflict, Unknown
-from data.queries.frames import responses_frame
 from data.schema import Drill
+from data.study.frames import responses_frame
 from data.study.ratings import submit
 from data.study.room import (
     Exercise,

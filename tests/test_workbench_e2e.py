@@ -15,9 +15,8 @@ from sqlalchemy import Engine
 from annotate.screens import workbench_response
 from data.card import Marked, Reply
 from data.person import OPERATOR
-from data.queries.lab import opened_response
-from data.queries.workbench import Chosen, compared
 from data.schema import Role
+from data.study.compare import Chosen, compared, opened_response
 from data.study.people import add_people
 from data.study.ratings import submit
 from jury.panel import Panel
@@ -120,7 +119,7 @@ def test_every_prompt_made_again_has_the_hash_that_is_stored(
             before = [other for other in opened.calls[:place] if other.juror == call.juror]
             prompt = workbench_response.prompt_of(call, before)
             assert prompt.exact
-            assert len(prompt.turns) == call.sent["turns"]
+            assert len(prompt.turns) == call.attempt.sent["turns"]
             seen += 1
     assert seen == 8
 

@@ -14,15 +14,19 @@ from calibration.values import AnalysisOptions
 from data.card import Reply
 from data.errors import NotAllowed
 from data.person import OPERATOR, Person
-from data.queries.workbench import Chosen, Compared, Side, compared, workbench_clinicians
-from data.queries.workbench_find import (
+from data.schema import Response, Role
+from data.study.assignments import Slot, assign
+from data.study.compare import (
+    Chosen,
+    Compared,
+    Side,
     UnsafeAt,
+    compared,
     missed_unsafe,
     responses_with,
     snippets,
+    workbench_clinicians,
 )
-from data.schema import Response, Role
-from data.study.assignments import Slot, assign
 from data.study.masks import MaskedText, mask_responses
 from data.study.people import invite
 from data.study.ratings import submit

@@ -14,10 +14,10 @@ from sqlalchemy import Engine
 
 from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR
-from data.queries.reviews import tag_counts
 from data.schema import Kind, Role
 from data.study.people import add_people
 from data.study.ratings import import_ratings
+from data.study.reviews import tag_counts
 from data.study.verify import verify
 
 pytestmark = pytest.mark.e2e

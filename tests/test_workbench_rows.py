@@ -1,5 +1,6 @@
 """What the workbench compares after a write is what it would compare had it read everything anew."""
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,12 @@ from sqlalchemy import Engine
 
 from data.database import open_study
 from data.person import OPERATOR
-from data.queries import workbench
-from data.queries.workbench import Chosen, compared
 from data.rubric import read_rubric
-from data.study.standing import version
+from data.study.compare import Chosen, Compared, compared
 from data.study.steering import keep_version
 
 JURORS = ("gpt", "llama")
+MINE = "a benchmark of one test"
 CHOSEN = (
     Chosen(),
     Chosen(criterion="clarity"),
@@ -58,9 +58,8 @@ WRITES: dict[str, Write] = {
 
 @pytest.mark.parametrize("write", WRITES)
 def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(
-    engine: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+    engine: Engine, run: Run, tmp_path: Path, write: str
 ) -> None:
-    monkeypatch.setattr(workbench, "LOOK_BACK", 2)  # so that not all of this small study is read
     rated(run, tmp_path, JURORS, n=9)
     before = [compared(OPERATOR, engine, chosen) for chosen in CHOSEN]
 
@@ -73,19 +72,15 @@ def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(
     fresh.dispose()
 
 
-def test_only_what_was_rated_since_is_read(
-    engine: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workbench, "LOOK_BACK", 0)
-    rated(run, tmp_path, JURORS, n=9)
-    rows = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
-    at = version(engine)
-
-    assert run("rate", "ratings", scored(tmp_path, "clinician", "dr-a", "r1"))[0] == 0
-
-    assert version(engine) != at
-    after = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
-    assert [name for name, row in after.items() if row is not rows[name]] == ["r1"]
+def test_rows_of_a_study_as_it_was_are_not_kept(engine: Engine, run: Run, tmp_path: Path) -> None:
+    rated(run, tmp_path, JURORS, MINE, n=9)
+    assert len(compared(OPERATOR, engine, Chosen(jurors=("llama",)))) == 9
+    for score in ("1,1,1", "2,2,2"):
+        assert run("rate", "ratings", scored(tmp_path, "juror", "gpt", "r1", score))[0] == 0
+        assert len(compared(OPERATOR, engine, Chosen(jurors=("llama",)))) == 9
+    gc.collect()
+    own = [one for one in gc.get_objects() if isinstance(one, Compared) and one.benchmark == MINE]
+    assert len(own) == 9
 
 
 @pytest.mark.parametrize("chosen", CHOSEN)

@@ -1,6 +1,6 @@
 """What the workbench says of one response: every comment and every mark, each of them once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,16 +10,25 @@ from sqlalchemy import Engine
 from annotate.screens.workbench_juries import pairs, with_changes
 from annotate.screens.workbench_response import marked_pane, numbered
 from annotate.screens.workbench_scores import comments
-from data.card import Marked, Reply
+from data.card import Reply
 from data.person import OPERATOR
-from data.queries.lab import Opened, Opinion, opened_response
-from data.queries.workbench import Chosen, Compared, Side, compared, simulated_among
-from data.queries.workbench_juries import JuryOn, OnBoth
-from data.queries.workbench_sides import JurorOn, SidesOn
-from data.schema import Kind
+from data.schema import Kind, Span
 from data.study.assignments import Slot, assign
+from data.study.compare import (
+    Chosen,
+    Compared,
+    JurorOn,
+    OnBoth,
+    Opened,
+    Side,
+    SidesOn,
+    compared,
+    opened_response,
+    simulated_among,
+)
 from data.study.people import invite
 from data.study.ratings import submit
+from data.study.readings import Reading
 from data.study.room import next_task
 from jury.panel import read_panel
 from jury.run import run_panel
@@ -68,16 +77,26 @@ def test_a_comment_that_was_copied_to_every_criterion_stands_once(
     assert told.count("<dt>") == heads
 
 
+def mark(criterion: str, start: int, end: int, error: str, **other: object) -> Span:
+    values = {"criterion": criterion, "start": start, "end": end, "error": error} | other
+    return Span(assignment=1, text="", **values)
+
+
+def marked(rater: int, spans: Sequence[Span]) -> Reading:
+    """Return a clinician's reading that has marks alone."""
+    who = (1, rater, f"dr{rater}", Kind.CLINICIAN, False, 0, 0, None)
+    return Reading(*who, spans=list(spans))
+
+
 def test_linked_marks_name_each_other_through_the_marks_of_all_clinicians() -> None:
-    first = Marked("accuracy", 0, 1, "wrong")
+    first = mark("accuracy", 0, 1, "wrong")
     pair = (
-        Marked("accuracy", 4, 6, "missing", side="source", linked=1),
-        Marked("accuracy", 2, 3, "unsafe", severity="critical", linked=0),
+        mark("accuracy", 4, 6, "missing", side="source", linked=1),
+        mark("accuracy", 2, 3, "unsafe", severity="critical", linked=0),
     )
-    broken = Marked("clarity", 0, 1, "unclear", linked=9)  # of a package that somebody else made
+    broken = mark("clarity", 0, 1, "unclear", linked=9)  # of a package that somebody else made
     opinions = [
-        Opinion(place, f"dr{place}", Kind.CLINICIAN, False, 0, 0, {}, {}, (), stretches)
-        for place, stretches in enumerate(((first,), pair, (broken,)))
+        marked(place, stretches) for place, stretches in enumerate(((first,), pair, (broken,)))
     ]
     found = numbered(opinions)
     assert [(one.number, one.linked) for one in found] == [(1, None), (2, 3), (3, 2), (4, None)]
@@ -85,11 +104,11 @@ def test_linked_marks_name_each_other_through_the_marks_of_all_clinicians() -> N
 
 def test_each_side_shows_its_own_marks_and_every_character_of_its_text() -> None:
     stretches = (
-        Marked("accuracy", 0, 3, "wrong"),
-        Marked("accuracy", 2, 5, "my own kind", severity="critical"),
-        Marked("accuracy", 1, 99, "missing", side="source"),
+        mark("accuracy", 0, 3, "wrong"),
+        mark("accuracy", 2, 5, "my own kind", severity="critical"),
+        mark("accuracy", 1, 99, "missing", side="source"),
     )
-    marks = numbered([Opinion(1, "dr", Kind.CLINICIAN, False, 0, 0, {}, {}, (), stretches)])
+    marks = numbered([marked(1, stretches)])
     response = marked_pane("a<b>c", marks, "response", "Response")
     source = marked_pane("a<b>c", marks, "source", "Source")
     assert '<mark class="mj-marked mj-wrong">a&lt;</mark>' in response
@@ -124,7 +143,7 @@ def test_simulated_jurors_sit_only_while_no_real_one_was_heard(
 
 
 def of_change(key: int, first: float | None, second: float | None) -> JuryChange:
-    sides = [JuryOn(mean, int(mean is not None), 1) for mean in (first, second)]
+    sides = [Side(mean, int(mean is not None), 1) for mean in (first, second)]
     return changes([OnBoth(key, f"r{key}", "b", *sides)])[0]
 
 

@@ -12,8 +12,7 @@ from annotate import jury_panels
 from annotate.results import AgreementQuestion
 from calibration.values import AnalysisOptions, Method, MonitoringOptions, PeriodLength
 from data.person import Person
-from data.queries import adjudication, lab
-from data.study import rubrics, steering
+from data.study import adjudication, rubrics, runs, steering
 from jury.panel import read_panel
 from medjury.services.models import ModelsRequest
 
@@ -159,7 +158,7 @@ def chosen(
 def panels_heard(engine: Engine, person: Person) -> dict[str, Jury]:
     """Return the panels, the study's own and those that ship, of which every juror was heard."""
     jurors_heard = {*rubrics.jurors_with_ratings(person, engine)}
-    places = jury_panels.places(lab.own_panels(person, engine))
+    places = jury_panels.places(runs.own_panels(person, engine))
     read = {name: (source, read_panel(source)) for name, source in places.items()}
     panels = {name: (source, panel.juror) for name, (source, panel) in read.items()}
     return {

@@ -22,9 +22,8 @@ from calibration.tables.numbers import fixed, whole
 from calibration.tables.spec import Group, Table
 from calibration.values import AnalysisOptions
 from data.person import Person
-from data.queries import lab
 from data.schema import Composition
-from data.study import ledger, rubrics
+from data.study import ledger, rubrics, runs
 from data.study.calls import juror_profiles
 from data.study.runs import keep_panel
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
@@ -126,7 +125,7 @@ def _meanings() -> str:
 def _use(engine: Engine, person: Person, jurors: Sequence[str]) -> None:
     """Offer to make the recommended jury a panel of the study, and lead to it in the lab."""
     if st.button("Make a panel of this jury", key="use-jury"):
-        texts = lab.own_panels(person, engine) | jury_panels.shipped_texts()
+        texts = runs.own_panels(person, engine) | jury_panels.shipped_texts()
         with frame.refusals():
             profiles = juror_profiles(engine, jurors)
             name, text = jury_panels.panel_of(jurors, profiles, texts)

@@ -16,9 +16,8 @@ from annotate.screens import frame, lab_run
 from annotate.screens.frame import heading, notice, paragraph
 from data.errors import BadPanel, MedjuryError
 from data.person import Person, only
-from data.queries import lab
 from data.schema import Role, now
-from data.study import steering
+from data.study import runs, standing, steering
 from data.study.runs import RunOrder, forget_panel, keep_panel
 from jury.panel import Panel
 from jury.probe import ProbeRow
@@ -91,7 +90,7 @@ def show(engine: Engine, person: Person) -> None:
     frame.begin(person, "Jury lab", ABOUT, "lab.css")
     frame.say_simulated(steering.standing(person, engine))
     benchmarks = [
-        benchmark for benchmark in lab.study_benchmarks(person, engine) if benchmark.responses
+        benchmark for benchmark in standing.study_benchmarks(person, engine) if benchmark.responses
     ]
     lab_run.show(engine, person)
     chosen = _choose(engine, person)
@@ -109,7 +108,7 @@ def show(engine: Engine, person: Person) -> None:
 
 def _choose(engine: Engine, person: Person) -> _Chosen | None:
     """Let a panel be chosen, and edited or taken away."""
-    ships, own = jury_panels.shipped_texts(), lab.own_panels(person, engine)
+    ships, own = jury_panels.shipped_texts(), runs.own_panels(person, engine)
     texts = own | ships
     if NEXT in st.session_state:
         st.session_state["panel"] = st.session_state.pop(NEXT) or next(iter(ships))
@@ -315,7 +314,7 @@ def _keep(engine: Engine, person: Person, opening: int) -> None:
         panel = jury_panels.usable(text)
         if panel.name in jury_panels.shipped_texts():
             raise BadPanel(f"name {panel.name!r}: a panel of this name ships; choose another")
-        taken = set(lab.own_panels(person, engine)) - {st.session_state[EDITING]}
+        taken = set(runs.own_panels(person, engine)) - {st.session_state[EDITING]}
         if panel.name in taken:
             raise BadPanel(f"name {panel.name!r}: this study keeps another panel of this name")
         keep_panel(person, engine, panel.name, text)

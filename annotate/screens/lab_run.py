@@ -13,10 +13,9 @@ from annotate.screens.frame import Cell, notice, paragraph, table
 from data.calls import TokenCosts
 from data.errors import MedjuryError
 from data.person import Person
-from data.queries import lab
-from data.queries.lab import JurorProgress
 from data.schema import now
-from data.study.runs import RunOrder, RunRow, stop_run
+from data.study import runs
+from data.study.runs import JurorProgress, RunOrder, RunRow, stop_run
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
@@ -57,7 +56,7 @@ TOO_LONG = (
 
 def show(engine: Engine, person: Person) -> None:
     """Show the run, again every two seconds while it is on."""
-    run = lab.last_run(person, engine)
+    run = runs.last_run(person, engine)
     if run is not None:
         every = POLL_SECONDS if run.on else None
         st.fragment(_card, run_every=every)(engine, person, on=run.on)
@@ -66,7 +65,7 @@ def show(engine: Engine, person: Person) -> None:
 def _card(engine: Engine, person: Person, *, on: bool) -> None:
     """Draw the run; the whole page again once it has ended or whoever looks is shut out."""
     try:
-        run = lab.last_run(person, engine)
+        run = runs.last_run(person, engine)
         if run is None or run.on != on:
             st.rerun()
         rows = _progress(engine, person, run)
@@ -82,7 +81,7 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
 def _progress(engine: Engine, person: Person, run: RunRow) -> list[JurorProgress]:
     """Return how far each juror is in rating."""
     jurors = [juror.name for juror in jury_panels.checked(run.order.text).juror]
-    return lab.jury_progress(person, engine, run, jurors)
+    return runs.jury_progress(person, engine, run, jurors)
 
 
 def _figures(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> str:

@@ -3,14 +3,14 @@
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.adjudicate import Settlement, answer, planned_settlement, settle
+from annotate.adjudicate import Settlement, answer, found_differences, planned_settlement, settle
 from annotate.screens import frame
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from data.card import Settling
 from data.person import Person
-from data.queries.adjudication import Disagreement, differences_of
 from data.schema import Role
 from data.study import assignments
+from data.study.adjudication import Disagreement
 from data.study.assignments import Flagged
 from data.study.standing import settings
 
@@ -50,7 +50,7 @@ def _show_differences(engine: Engine, person: Person) -> None:
     if not chosen.adjudicates:
         st.html(paragraph(OFF.replace("`", "")))
         return
-    differences = differences_of(person, engine, chosen.adjudicate_from)
+    differences = found_differences(person, engine)
     st.html(paragraph(ABOUT.format(points=chosen.adjudicate_from)))
     if not differences:
         st.html(paragraph("No two clinicians differ by that much."))
@@ -89,7 +89,7 @@ def state(difference: Disagreement) -> str:
 def _assign(engine: Engine, person: Person, by: Settling) -> None:
     """Show who would settle what is ready, in counts, and give it out when asked."""
     with frame.refusals():
-        plan = planned_settlement(engine, by)
+        plan = planned_settlement(person, engine, by)
         st.html("".join(_planned(plan)))
         number = len(plan.places)
         label = f"Assign {number} {NAMES[by]}{'s' if number != 1 and by == 'third' else ''}"

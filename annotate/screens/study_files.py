@@ -15,10 +15,10 @@ from annotate.screens.frame import good, heading, paragraph
 from calibration.notes import counted
 from data.csv_files import cells, csv_bytes
 from data.person import Person, only
-from data.queries.reviews import REVIEWS, standing_reviews
 from data.schema import Role, now
-from data.store.moving import BackedUp
 from data.study import steering
+from data.study.moving import Copied
+from data.study.reviews import REVIEWS, standing_reviews
 
 RESPONSES = {
     "instance_id": "visit-1",
@@ -50,8 +50,9 @@ ABOUT_REVIEWS = (
     "The tags that stand on responses and the note on each, as put there on the workbench."
 )
 ABOUT_PACKAGE = (
-    "Responses, ratings, calls and the record as CSV files with a data dictionary, in one zip that an "
-    "empty study takes in. Authors are left out; names of clinicians are in it."
+    "Every table as a SQLite database, ratings and the record also as CSV files, with a data "
+    "dictionary: one zip that an empty study takes in. Authors are left out; names of clinicians are "
+    "in it."
 )
 ABOUT_BACKUP = (
     "A backup is the whole study, with authors and accounts. It is written beside the study's "
@@ -128,7 +129,7 @@ def _offer_backup(engine: Engine, person: Person) -> None:
         st.html(good(message))
 
 
-def _told(name: str, backup: BackedUp) -> str:
+def _told(name: str, backup: Copied) -> str:
     rows = counted(sum(backup.rows.values()), "row")
     number = len(backup.findings)
     found = f"the check found {counted(number, 'fault')}" if number else "its record is whole"
@@ -142,7 +143,7 @@ def packed(_: Person, engine: Engine) -> "Future[bytes]":
 
 
 @only(Role.COORDINATOR)
-def backed_up(_: Person, engine: Engine) -> "tuple[str, Future[BackedUp]]":
+def backed_up(_: Person, engine: Engine) -> "tuple[str, Future[Copied]]":
     """Write a backup beside the study's database; return its name, and to come what it holds."""
     database = engine.url.database or "study"
     is_file = engine.dialect.name == "sqlite"

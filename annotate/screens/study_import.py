@@ -39,6 +39,7 @@ from medjury.services.status import status
 RESPONSES, RATINGS = "Responses", "Ratings made elsewhere"
 BY_NAME = {RESPONSES: "by each benchmark's name", RATINGS: "each benchmark's own"}
 CHECKED, STORED, ROUND = "import-checked", "import-stored", "import-round"
+GUESSED = "import-guessed"
 COLUMNS = {
     RESPONSES: "instance_id, benchmark, context, prompt, reference, response_id, model, response; "
     "reference, prompt and response_id may be empty, checklist may be added.",
@@ -141,11 +142,13 @@ def _ask(engine: Engine, person: Person, content: str) -> Upload | None:
 
 def _ask_columns(upload: Upload, content: What) -> str:
     """Ask which of the file's columns is which, where their names do not say it."""
-    guess = map_needed(upload, content)
+    key = f"import-map-{hashlib.sha256(upload.key.encode()).hexdigest()[:12]}"
+    if (known := st.session_state.get(GUESSED)) is None or known[0] != (key, content):
+        known = st.session_state[GUESSED] = ((key, content), map_needed(upload, content))
+    guess: str = known[1]
     if guess:
         st.html(paragraph(MAPPED))
     with st.expander("Map of columns", expanded=bool(guess)):
-        key = f"import-map-{hashlib.sha256(upload.key.encode()).hexdigest()[:12]}"
         return st.text_area("Column of the file = column of medjury", guess, key=key, height=300)
 
 

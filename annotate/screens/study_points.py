@@ -16,10 +16,10 @@ from data.importers.rows import Origin
 from data.importers.table import TableFile
 from data.person import Person
 from data.points import points_of, points_rubric
-from data.queries.cases import CaseRubric, bare_of, cases_of
 from data.rubric import Rubric
 from data.schema import Role
 from data.study import steering
+from data.study.cases import CaseRubric, bare_of, cases_of
 from data.study.points import PointsAdded, bring_points
 
 ABOUT = (

@@ -20,20 +20,9 @@ from annotate.screens.workbench_juries import Asked
 from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
 from calibration.protocol import thresholds
 from data.person import Person
-from data.queries import lab, workbench
-from data.queries.lab import Opened
-from data.queries.reviews import noted, tagged, tags_on
-from data.queries.workbench import Chosen, Compared, simulated_among, workbench_clinicians
-from data.queries.workbench_find import (
-    SEARCHED_AT_LEAST,
-    UnsafeAt,
-    in_subgroup,
-    missed_unsafe,
-    responses_with,
-    snippets,
-    subgroup_values,
-)
 from data.schema import Kind
+from data.study import compare, reviews, standing
+from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, Opened, UnsafeAt
 from data.study.standing import BenchmarkView
 from medjury.services.confusion import Cell, Confusion, cell_of, confusion
 from medjury.services.jury_changes import JuryChange
@@ -100,7 +89,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show the list, and the response that the address names or the first, with all its scores."""
     frame.begin(person, "Workbench", ABOUT, "workbench.css")
     benchmarks = [
-        benchmark for benchmark in lab.study_benchmarks(person, engine) if benchmark.responses
+        benchmark for benchmark in standing.study_benchmarks(person, engine) if benchmark.responses
     ]
     with st.container(key="workbench-filters"):
         wanted = _filters(engine, person, benchmarks)
@@ -135,9 +124,9 @@ def _panes(engine: Engine, person: Person, wanted: Wanted, shown: LeftPane) -> N
     with left, st.container(key="workbench-list"):
         st.html(_summary(engine, person, wanted.chosen, rows))
         page = [row.response for row in workbench_list.page_of(rows, shown.at)]
-        texts = snippets(person, engine, page, wanted.words)
-        workbench_list.show(shown, texts, tags_on(person, engine, page))
-    opened = lab.opened_response(person, engine, rows[shown.at].response) if rows else None
+        texts = compare.snippets(person, engine, page, wanted.words)
+        workbench_list.show(shown, texts, reviews.tags_on(person, engine, page))
+    opened = compare.opened_response(person, engine, rows[shown.at].response) if rows else None
     if opened is None:
         middle.html(paragraph("No response has this pair of scores."))
         return
@@ -205,7 +194,7 @@ def _compared_by(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkV
     """Ask for benchmark, jury, clinician and measure."""
     names = [benchmark.name for benchmark in benchmarks]
     benchmark = st.selectbox("Benchmark", [ALL, *names], key="on", bind="query-params")
-    jurors = workbench.workbench_jurors(person, engine)
+    jurors = compare.workbench_jurors(person, engine)
     jury = st.multiselect(
         "Jury",
         jurors,
@@ -213,7 +202,7 @@ def _compared_by(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkV
         bind="query-params",
         placeholder="all jurors that are not simulated",
     )
-    clinicians = workbench_clinicians(person, engine)
+    clinicians = compare.workbench_clinicians(person, engine)
     known = [f"{name} is {who}" for name, who in clinicians.items() if name != who]
     clinician = st.selectbox(
         "Clinician", [EVERYBODY, *clinicians], key="clinician", bind="query-params"
@@ -233,7 +222,9 @@ def _compared_by(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkV
 
 def _subgroup(engine: Engine, person: Person) -> tuple[str, str] | None:
     """Ask for a subgroup, where the study has some."""
-    named = {f"{name}: {value}": (name, value) for name, value in subgroup_values(person, engine)}
+    named = {
+        f"{name}: {value}": (name, value) for name, value in compare.subgroup_values(person, engine)
+    }
     if not named:
         return None
     subgroup = st.selectbox("Subgroup", [ANY, *named], key="subgroup", bind="query-params")
@@ -249,21 +240,22 @@ def _passing(
 ) -> list[Compared]:
     """Return the compared responses that pass all filters but what changed and the matrix's pair."""
     chosen = wanted.chosen
-    rows: Sequence[Compared] = workbench.compared(person, engine, chosen)
+    rows: Sequence[Compared] = compare.compared(person, engine, chosen)
     if wanted.asked:
         rows = workbench_juries.with_changes(rows, changes, wanted.asked.order)
     rows = [row for row in rows if _passes(row, wanted.flag)]
     allowed = []
     if len(wanted.words) >= SEARCHED_AT_LEAST:
-        allowed.append(responses_with(person, engine, wanted.words))
+        allowed.append(compare.responses_with(person, engine, wanted.words))
     if wanted.subgroup:
-        allowed.append(in_subgroup(person, engine, *wanted.subgroup))
+        allowed.append(compare.in_subgroup(person, engine, *wanted.subgroup))
     if wanted.tags:
-        allowed.append(tagged(person, engine, wanted.tags))
+        allowed.append(reviews.tagged(person, engine, wanted.tags))
     if wanted.noted:
-        allowed.append(noted(person, engine))
+        allowed.append(reviews.noted(person, engine))
     if wanted.flag == MISSED:
-        allowed.append(missed_unsafe(person, engine, chosen, _unsafe(engine, chosen, benchmarks)))
+        unsafe = _unsafe(engine, chosen, benchmarks)
+        allowed.append(compare.missed_unsafe(person, engine, chosen, unsafe))
     return [row for row in rows if all(row.response in responses for responses in allowed)]
 
 
@@ -332,5 +324,5 @@ def _summary(engine: Engine, person: Person, chosen: Chosen, rows: Sequence[Comp
         f"{len(rows):,} responses, {with_both:,} of them scored by clinicians and by the jury, in {unit}. A jury has a mean "
         "only where all its jurors scored." + ("" if chosen.jury_alone else f" {NOT_ALONE}")
     )
-    made_up = simulated_among(person, engine, chosen)
+    made_up = compare.simulated_among(person, engine, chosen)
     return summary + (notice(f"Simulated, no evidence: {', '.join(made_up)}.") if made_up else "")

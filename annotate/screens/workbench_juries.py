@@ -11,17 +11,9 @@ from annotate.rating import text_html
 from annotate.screens import controls
 from annotate.screens.frame import NONE, notice, paragraph
 from data.person import Person
-from data.queries import lab, workbench
-from data.queries.workbench import Chosen, Compared, Side, simulated_among
-from data.queries.workbench_juries import (
-    JurySide,
-    RatedVersion,
-    TwoJuries,
-    most_verdicts,
-    on_both,
-    rated_versions,
-)
-from data.queries.workbench_sides import SidesOn, jurors_on
+from data.rubric import Rubric
+from data.study import compare, standing
+from data.study.compare import Chosen, Compared, JurySide, Side, SidesOn, TwoJuries
 from medjury.services.jury_changes import (
     JuryChange,
     Order,
@@ -113,7 +105,7 @@ def ask(engine: Engine, person: Person, chosen: Chosen) -> Asked | None:
 def _jurors(engine: Engine, person: Person) -> tuple[str, ...]:
     """Ask who is the second jury: panels that were heard, and jurors by name."""
     panels = {f"panel {name}": jury for name, jury in controls.panels_heard(engine, person).items()}
-    jurors = workbench.workbench_jurors(person, engine)
+    jurors = compare.workbench_jurors(person, engine)
     picked = st.multiselect(
         "Jurors of the second",
         [*panels, *jurors],
@@ -131,20 +123,21 @@ def _jurors(engine: Engine, person: Person) -> tuple[str, ...]:
 
 def _versions(engine: Engine, person: Person) -> dict[str, str]:
     """Return what a rubric's version can be: its label -> its SHA-256, "" for the present one."""
-    present = {view.name: view.rubric.sha256 for view in lab.study_benchmarks(person, engine)}
+    present = {view.name: view.rubric.sha256 for view in standing.study_benchmarks(person, engine)}
 
-    def is_other(rated: RatedVersion) -> bool:
-        return any(present[name] != rated.sha256 for name in rated.benchmarks)
+    def is_other(rubric: Rubric, where: Iterable[str]) -> bool:
+        return any(present[name] != rubric.sha256 for name in where)
 
-    others = [rated for rated in rated_versions(person, engine) if is_other(rated)]
+    rated = compare.rated_versions(person, engine)
+    others = [rubric for rubric, where in rated if is_other(rubric, where)]
     return {PRESENT: ""} | {
-        f"{rated.name} {rated.version} ({rated.sha256[:8]})": rated.sha256 for rated in others
+        f"{rubric.name} {rubric.version} ({rubric.sha256[:8]})": rubric.sha256 for rubric in others
     }
 
 
 def _verdicts(engine: Engine, person: Person) -> dict[str, int | None]:
     """Return what a juror's verdict can be: its label -> its number, None for the mean of all."""
-    number = most_verdicts(person, engine)
+    number = compare.most_verdicts(person, engine)
     return {ALL_VERDICTS: None} | {
         f"verdict {place + 1}": place for place in range(number if number > 1 else 0)
     }
@@ -169,7 +162,7 @@ def _which(
 
 def changes_of(person: Person, engine: Engine, asked: Asked) -> dict[int, JuryChange]:
     """Return what changed on each response, in the order asked for."""
-    found = changes(on_both(person, engine, asked.juries))
+    found = changes(compare.on_both(person, engine, asked.juries))
     ordered = found if asked.order is None else in_order(found, asked.order)
     return {change.row.response: change for change in ordered}
 
@@ -201,13 +194,14 @@ def those(
 def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[JuryChange]) -> str:
     """Return who the two juries are, and how many responses changed how."""
     versions = {
-        rated.sha256: f"{rated.name} {rated.version}" for rated in rated_versions(person, engine)
+        rubric.sha256: f"{rubric.name} {rubric.version}"
+        for rubric, _ in compare.rated_versions(person, engine)
     }
     who = ". ".join(
         f"{name}: {side_name(side, versions)}"
         for name, side in zip(NAMES, juries.sides, strict=True)
     )
-    made_up = simulated_among(person, engine, Chosen(jurors=juries.second.jurors))
+    made_up = compare.simulated_among(person, engine, Chosen(jurors=juries.second.jurors))
     jurors = [name for name in made_up if name != "clinicians"]
     simulated = notice(f"Simulated, no evidence: {', '.join(jurors)}.") if jurors else ""
     return f'<p class="mj-moved" role="status">{told(found)}</p>' + paragraph(f"{who}.") + simulated
@@ -238,7 +232,7 @@ def side_name(side: JurySide, versions: Mapping[str, str]) -> str:
 
 def show_pairs(person: Person, engine: Engine, juries: TwoJuries, change: JuryChange) -> None:
     """Show both juries' scores and explanations of one response, juror by juror."""
-    sides = jurors_on(person, engine, juries, change.row.response)
+    sides = compare.jurors_on(person, engine, juries, change.row.response)
     head = text_html.heading("Both juries") + whole(change)
     if sides is None:
         st.html(head + paragraph("Nobody rated this benchmark on a version that is compared."))

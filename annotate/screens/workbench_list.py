@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from annotate.screens.frame import NONE
-from data.queries.workbench import Compared
-from data.queries.workbench_find import Snippet
+from data.study.compare import Compared, Snippet
 from medjury.services.confusion import Cell, Confusion
 from medjury.services.jury_changes import JuryChange, What
 

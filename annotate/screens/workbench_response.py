@@ -12,10 +12,12 @@ from annotate.rating import text_html
 from annotate.rating.text_html import PICTURES
 from annotate.screens.frame import notice, paragraph
 from annotate.screens.workbench_scores import rater_name
-from data.card import ERRORS, Card, Marked, Side
-from data.queries.lab import CallView, Opened, Opinion
+from data.card import ERRORS, Card, Side
 from data.question import Explanation
 from data.rubrics.injection import holds_verdict
+from data.schema import Span
+from data.study.compare import CallView, Opened
+from data.study.readings import Reading
 from jury.asking import first_question, retry_question, with_retry
 from jury.call import Call, Turn
 from jury.conversation import request_sha256
@@ -48,7 +50,7 @@ class Mark:
 
     number: int
     who: str
-    stretch: Marked
+    stretch: Span
     linked: int | None
 
 
@@ -127,21 +129,25 @@ def _calls(opened: Opened) -> None:
     )
     own = [call for call in opened.calls if call.juror == juror]
     for index, call in enumerate(own):
-        before = [earlier for earlier in own[:index] if earlier.replicate == call.replicate]
+        before = [
+            earlier
+            for earlier in own[:index]
+            if earlier.attempt.replicate == call.attempt.replicate
+        ]
         _call(call, before)
 
 
 def _call(call: CallView, before: Sequence[CallView]) -> None:
     """Show one call."""
     st.html(_call_line(call))
-    for line in distribution_lines(call.answer or {}):
+    for line in distribution_lines(call.attempt.answer or {}):
         st.html(paragraph(line))
-    if not call.number:
-        st.html(paragraph(SAME_PROMPT if "same_prompt_as" in call.sent else NOTHING_SENT))
+    if not call.attempt.number:
+        st.html(paragraph(SAME_PROMPT if "same_prompt_as" in call.attempt.sent else NOTHING_SENT))
         return
     prompt = prompt_of(call, before)
     sent, came = st.columns(2)
-    label = f"{call.juror}, call {call.number}"
+    label = f"{call.juror}, call {call.attempt.number}"
     turns = "\n\n".join(
         turn.text if len(prompt.turns) == 1 else f"[{turn.role}]\n{turn.text}"
         for turn in prompt.turns
@@ -150,7 +156,8 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
         text_html.heading("Prompt sent") + text_html.pane(turns, f"Prompt of {label}", "sent")
     )
     came.html(
-        text_html.heading("Raw answer") + text_html.pane(call.raw, f"Answer of {label}", "raw")
+        text_html.heading("Raw answer")
+        + text_html.pane(call.attempt.raw, f"Answer of {label}", "raw")
     )
     if not prompt.exact:
         sent.html(
@@ -167,28 +174,32 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
 
 def _call_line(call: CallView) -> str:
     """Return a call's figures in a line."""
-    usd = "price unknown" if call.usd is None else f"${call.usd:.5f}"
+    usd = "price unknown" if call.attempt.usd is None else f"${call.attempt.usd:.5f}"
     tokens = [
-        f"{count:,}" if count is not None else "?" for count in (call.tokens_in, call.tokens_out)
+        f"{count:,}" if count is not None else "?"
+        for count in (call.attempt.tokens_in, call.attempt.tokens_out)
     ]
     parts = [
-        f"call {call.number}" + (f", verdict {call.replicate + 1}" if call.replicate else ""),
-        call.reason,
-        f"{call.at:%d %b %Y %H:%M} UTC",
-        f"answered as {call.returned_model}" if call.returned_model else "",
+        f"call {call.attempt.number}"
+        + (f", verdict {call.attempt.replicate + 1}" if call.attempt.replicate else ""),
+        call.attempt.reason,
+        f"{call.attempt.at:%d %b %Y %H:%M} UTC",
+        f"answered as {call.attempt.returned_model}" if call.attempt.returned_model else "",
         f"{tokens[0]} tokens in{_from_cache(call)}, {tokens[1]} out",
         usd,
-        f"{call.latency_seconds:.1f} s",
-        f"tags broken in: {_parts(broken)}" if (broken := call.sent.get("tags_broken_in")) else "",
+        f"{call.attempt.latency_seconds:.1f} s",
+        f"tags broken in: {_parts(broken)}"
+        if (broken := call.attempt.sent.get("tags_broken_in"))
+        else "",
     ]
     details = html.escape(" \N{MIDDLE DOT} ".join(part for part in parts if part))
-    kind = "mj-done" if call.status == "ok" else "mj-bad"
-    return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.status)}</span> {details}</p>'
+    kind = "mj-done" if call.attempt.status == "ok" else "mj-bad"
+    return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.attempt.status)}</span> {details}</p>'
 
 
 def _from_cache(call: CallView) -> str:
     """Return how many of a call's tokens a vendor's cache served, if any."""
-    return f" ({call.tokens_cached:,} from a cache)" if call.tokens_cached else ""
+    return f" ({call.attempt.tokens_cached:,} from a cache)" if call.attempt.tokens_cached else ""
 
 
 def distribution_lines(distribution: Mapping[str, Any]) -> Iterator[str]:
@@ -203,14 +214,14 @@ def distribution_lines(distribution: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
+def numbered(opinions: Sequence[Reading]) -> list[Mark]:
     """Return all that was marked, numbered through, with the number of what each goes with."""
     marks: list[Mark] = []
     for opinion in opinions:
         first = len(marks) + 1
-        for index, stretch in enumerate(opinion.stretches):
+        for index, stretch in enumerate(opinion.spans):
             linked = stretch.linked
-            is_there = linked is not None and 0 <= linked < len(opinion.stretches)
+            is_there = linked is not None and 0 <= linked < len(opinion.spans)
             to = first + (linked or 0) if is_there else None
             marks.append(Mark(first + index, rater_name(opinion), stretch, to))
     return marks
@@ -289,7 +300,10 @@ def prompt_of(call: CallView, before: Sequence[CallView]) -> Prompt:
     schema = call.rubric.json_schema(juror.explanation)
     candidates = list(_conversations(call, before, juror.explanation))
     for turns, form in product(candidates, FORMS):
-        if request_sha256(juror, Call(turns, schema, form, call.replicate)) == call.request_sha256:
+        if (
+            request_sha256(juror, Call(turns, schema, form, call.attempt.replicate))
+            == call.attempt.request_sha256
+        ):
             return Prompt(turns, exact=True)
     return Prompt(candidates[0], exact=False)
 
@@ -299,17 +313,19 @@ def _conversations(
 ) -> Iterator[tuple[Turn, ...]]:
     """Yield what may have been said: the question, or it again after an unusable answer."""
     question = first_question(call.rubric.render(call.card, explanation))
-    if call.sent.get("turns", 1) == 1:
+    if call.attempt.sent.get("turns", 1) == 1:
         yield question
         return
     for earlier in reversed(before):
-        yield with_retry(question, earlier.raw, retry_question(earlier.reason, call.rubric.scale))
+        yield with_retry(
+            question, earlier.attempt.raw, retry_question(earlier.attempt.reason, call.rubric.scale)
+        )
     yield question
 
 
 def _juror(call: CallView) -> Juror:
     """Return the juror as it was when it was asked."""
-    sent = call.sent
+    sent = call.attempt.sent
     names = ("temperature", "effort", "schema", "explanation", "scores")
     settings = {name: call.profile.get(name) for name in names}
     return Juror.model_validate(

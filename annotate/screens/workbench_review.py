@@ -12,8 +12,15 @@ from annotate.screens.frame import paragraph
 from calibration.notes import counted
 from data.errors import MedjuryError
 from data.person import Person
-from data.queries.reviews import ReviewLine, ReviewOf, review_of, tag_counts
-from data.store.reviews import LONGEST_NOTE, change_tags, keep_note
+from data.study.reviews import (
+    LONGEST_NOTE,
+    Note,
+    ReviewOf,
+    change_tags,
+    keep_note,
+    review_of,
+    tag_counts,
+)
 
 REFUSED = "review-refused"
 HELP = "Short words of your own, or ones in use. Every reviewer sees them, and no rater does."
@@ -66,7 +73,7 @@ def _store_note(engine: Engine, person: Person, response: int, number: str) -> N
 
 def _tags(engine: Engine, person: Person, response: int, review: ReviewOf) -> None:
     """Ask for the tags of a response; each change is stored at once."""
-    key, present = f"tags-{response}", [line.text for line in review.tags]
+    key, present = f"tags-{response}", [*review.tags]
     if st.session_state.get(key) != present:
         st.session_state[key] = present
     st.multiselect(
@@ -103,6 +110,6 @@ def notes(review: ReviewOf) -> str:
     return f'{shown}<details class="mj-earlier"><summary>{label}</summary><ul>{told}</ul></details>'
 
 
-def _note(line: ReviewLine) -> str:
+def _note(line: Note) -> str:
     who = html.escape(f"{line.reviewer}, {line.at:%d %b %Y %H:%M} UTC")
     return f'<div class="mj-note-line"><p>{html.escape(line.text)}</p><small>{who}</small></div>'

@@ -9,10 +9,10 @@ from annotate.screens.frame import NONE
 from calibration.tables.numbers import MINUS
 from data.card import Reading
 from data.points import CANNOT_TELL, MET, NOT_MET
-from data.queries.lab import Opened, Opinion
-from data.queries.workbench import Compared
 from data.rubric import Criterion
 from data.schema import Kind
+from data.study.compare import Compared, Opened
+from data.study.readings import Reading as Opinion
 
 WORDS = {
     "flag": "flagged",
@@ -68,7 +68,7 @@ def points(opened: Opened) -> str:
     """
     if opened.case is None:
         return ""
-    first = [one for one in opened.opinions if one.answers and not one.repeat + one.replicate]
+    first = [one for one in opened.opinions if one.answers and not one.pass_ + one.replicate]
     heads = "".join(
         f'<th scope="col"><span>{html.escape(rater_name(one))}</span></th>' for one in first
     )
@@ -118,8 +118,8 @@ def _row(opinion: Opinion, criteria: Sequence[str]) -> str:
 
 def _failed(opened: Opened) -> list[str]:
     """Return a row for each juror whose calls brought no score, with how the last one ended."""
-    scored = {one.who for one in opened.opinions if one.scores or one.answers}
-    ends = {call.juror: call.status for call in opened.calls if call.juror not in scored}
+    scored = {one.handle for one in opened.opinions if one.scores or one.answers}
+    ends = {call.juror: call.attempt.status for call in opened.calls if call.juror not in scored}
     cells = [NONE for _ in (*opened.rubric.criteria, "mean")]
     return [
         _cells(juror, status, cells) for juror, status in sorted(ends.items(), key=itemgetter(0))
@@ -134,9 +134,9 @@ def _cells(name: str, told: str, cells: Sequence[str]) -> str:
 
 def rater_name(opinion: Opinion) -> str:
     """Return a rater with what kind of reading it was."""
-    parts = [opinion.who]
+    parts = [opinion.handle]
     parts += [READINGS[opinion.reading]] if opinion.reading in READINGS else []
-    parts += ["hidden repeat"] if opinion.repeat and opinion.reading == "independent" else []
+    parts += ["hidden repeat"] if opinion.pass_ and opinion.reading == "independent" else []
     parts += [f"verdict {opinion.replicate + 1}"] if opinion.replicate else []
     return ", ".join(parts + (["simulated"] if opinion.simulated else []))
 

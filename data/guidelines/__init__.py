@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
 
 from data.errors import Unknown
 from data.safe_text import short
@@ -85,7 +88,7 @@ class Guideline:
     version: str
     source: str
     note: str
-    items: tuple[GuidelineItem, ...]
+    items: Annotated[tuple[GuidelineItem, ...], Field(validation_alias="item")]
 
 
 @cache
@@ -100,11 +103,6 @@ def guideline(name: str) -> Guideline:
     if name not in GUIDELINES:
         raise Unknown(f"guideline {short(name)}: choose from {', '.join(GUIDELINES)}")
     file = files(__name__) / f"{name.replace('-', '_')}.toml"
-    body = tomllib.loads(file.read_text("utf-8"))
-    items = tuple(
-        GuidelineItem(
-            **item | {"evidence": tuple(EvidenceCode(code) for code in item.get("evidence", ()))}
-        )
-        for item in body.pop("item")
+    return TypeAdapter(Guideline).validate_python(
+        tomllib.loads(file.read_text("utf-8")) | {"name": name}
     )
-    return Guideline(name=name, items=items, **body)

@@ -14,20 +14,20 @@ from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from data.importers.source import BROKEN, Source
+from data.importers.safe import BROKEN, Unsafe, refuse_declarations, zip_parts
+from data.importers.source import Source
 from data.importers.text_rows import Record, Rows, header, wrong
 
-MOST_PART, MOST_PARTS, MOST_RATIO, FREE = 1 << 30, 5_000, 200, 32 << 20
+MOST_UNPACKED, MOST_PARTS, MOST_RATIO = 1 << 30, 5_000, 200
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z0-9:]+)"')
 FORMULA = re.compile(rb"<(?:\w+:)?f[ >/]")
-DECLARED = (b"<!DOCTYPE", b"<!ENTITY")
 BATCH = 256
 MOST_PARQUET, MOST_PARQUET_RATIO, FREE_PARQUET = 8 << 30, 1_000, 64 << 20
 
 
 def workbook_rows(source: Source, sheet: str | None = None) -> Rows:
     """Return the rows of the named sheet, or of the only sheet with rows."""
-    _refuse_oversized(source)
+    _refuse_unsafe(source)
     with _opened(source) as book:
         name = _sheet(source, book, sheet)
         columns, indices = _columns(source, next(book[name].iter_rows(values_only=True), ()))
@@ -37,7 +37,7 @@ def workbook_rows(source: Source, sheet: str | None = None) -> Rows:
     def records() -> Iterator[Record]:
         yield from _records(source, name, columns, indices, any(map(FORMULA.search, parts)))
 
-    return Rows("xlsx", columns, records, f"sheet {name}")
+    return Rows("xlsx", columns, f"sheet {name}", records)
 
 
 def _records(
@@ -144,23 +144,17 @@ def _opened(source: Source, values: bool = True) -> Iterator[Any]:
             book.close()
 
 
-def _refuse_oversized(source: Source) -> None:
+def _refuse_unsafe(source: Source) -> None:
     """Refuse a workbook that unpacks to too much, or declares XML entities."""
     try:
-        with source.raw() as file, zipfile.ZipFile(file) as archive:
-            parts = archive.infolist()
-            unpacked, packed = (
-                sum(part.file_size for part in parts),
-                sum(part.compress_size for part in parts),
-            )
-            dense = unpacked > FREE and unpacked > MOST_RATIO * max(packed, 1)
-            if len(parts) > MOST_PARTS or unpacked > MOST_PART or dense:
-                raise wrong(source, "it would unpack to more than any workbook of rows")
-            for info in parts:
-                if info.filename.endswith((".xml", ".rels")):
-                    with archive.open(info) as part:
-                        if any(mark in part.read(1024) for mark in DECLARED):
-                            raise wrong(source, "it declares what no workbook of Excel does")
+        with source.raw() as file:
+            parts = zip_parts(file, MOST_RATIO, MOST_PARTS, MOST_UNPACKED)
+            with zipfile.ZipFile(file) as archive:
+                for part in parts.values():
+                    with archive.open(part) as stream:
+                        refuse_declarations(stream)
+    except Unsafe as error:
+        raise wrong(source, str(error)) from error
     except BROKEN as error:
         raise wrong(source, "an Excel workbook that is damaged; save it anew") from error
 
@@ -187,7 +181,7 @@ def parquet_rows(source: Source) -> Rows:
         size = sum(meta.row_group(group).total_byte_size for group in range(meta.num_row_groups))
     if size > MOST_PARQUET or size > max(FREE_PARQUET, MOST_PARQUET_RATIO * source.size):
         raise wrong(source, "it would unpack to more than any file of rows")
-    return Rows("parquet", columns, lambda: _parquet_records(source, columns), "Parquet")
+    return Rows("parquet", columns, "Parquet", lambda: _parquet_records(source, columns))
 
 
 def _parquet_records(source: Source, columns: tuple[str, ...]) -> Iterator[Record]:

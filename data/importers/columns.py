@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from data.errors import BadFile
 from data.files import read_user_toml
@@ -77,6 +79,12 @@ ASIDE = {
 }
 
 
+# A value of TOML as text; a date is one, a list is none.
+Value = Annotated[
+    str, BeforeValidator(lambda one: one if isinstance(one, dict | list) else str(one).strip())
+]
+
+
 @dataclass(frozen=True)
 class ColumnMap:
     """A map of columns.
@@ -93,11 +101,13 @@ class ColumnMap:
         What stands in a score's cell where there is none, such as 99.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
-    constant: Mapping[str, str] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
-    sheet: str | None = None
-    missing: tuple[str, ...] = ()
+    columns: Mapping[str, Value] = field(default_factory=dict)
+    constant: Mapping[str, Value] = field(default_factory=dict)
+    words: Annotated[Mapping[str, Value], Field(validation_alias="scale")] = field(
+        default_factory=dict
+    )
+    sheet: Value | None = None
+    missing: tuple[Value, ...] = ()
 
     def renamed(self, values: Mapping[str, str]) -> dict[str, str]:
         """Return a row under our names, without unmapped columns."""
@@ -121,6 +131,9 @@ class ColumnMap:
         return ours.removeprefix(CRITERION)
 
 
+MAP = TypeAdapter(ColumnMap)
+
+
 def read_map(path: Path, what: What) -> ColumnMap:
     """Read a user's column map.
 
@@ -137,32 +150,23 @@ def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
     """Return the map that a table of TOML is; see `read_map`."""
     if unknown := sorted(set(body) - KEYS):
         raise BadFile(f"{where}: unknown key {unknown[0]!r}; there are {', '.join(sorted(KEYS))}")
-    tables = {name: body.get(name, {}) for name in ("columns", "constant", "scale")}
-    for name, table in tables.items():
-        if not isinstance(table, dict) or any(
-            isinstance(value, dict | list) for value in table.values()
-        ):
-            raise BadFile(f"{where}: [{name}] takes lines of NAME = VALUE; quote names with dots")
-    columns = {str(theirs): str(ours) for theirs, ours in tables["columns"].items()}
-    constant = {str(ours): str(value) for ours, value in tables["constant"].items()}
-    for ours in (*columns.values(), *(name for name in constant if name not in OF_TOOLS)):
+    try:
+        given = MAP.validate_python(body)
+    except ValidationError as error:
+        key = error.errors(include_url=False)[0]["loc"][0]
+        takes = 'a list, such as missing = ["99", "NA"]' if key == "missing" else "a text"
+        if key in ("columns", "constant", "scale"):
+            key, takes = f"[{key}]", "lines of NAME = VALUE; quote names with dots"
+        raise BadFile(f"{where}: {key} takes {takes}") from error
+    taken = [*given.columns.values()]
+    for ours in (*taken, *(name for name in given.constant if name not in OF_TOOLS)):
         if not _is_ours(ours, what):
             listed = ", ".join(OURS[what])
             wide = f"{CRITERION}NAME" if what == "ratings" else f"{RESPONSE}MODEL, group:NAME"
             raise BadFile(f"{where}: {ours!r} is no column of {what}: {listed}, {wide}")
-    _refuse_twice(columns, where)
-    words = {str(word): str(points) for word, points in tables["scale"].items()}
-    sheet, missing = body.get("sheet"), body.get("missing", [])
-    if not isinstance(missing, list) or any(isinstance(one, dict | list) for one in missing):
-        raise BadFile(f'{where}: missing takes a list, such as missing = ["99", "NA"]')
-    named = str(sheet) if sheet is not None else None
-    return ColumnMap(columns, constant, words, named, tuple(str(one).strip() for one in missing))
-
-
-def _refuse_twice(columns: Mapping[str, str], where: str) -> None:
-    taken = list(columns.values())
-    if twice := next((ours for ours in taken if taken.count(ours) > 1), None):
-        raise BadFile(f"{where}: two columns are mapped to {twice}")
+        if taken.count(ours) > 1:
+            raise BadFile(f"{where}: two columns are mapped to {ours}")
+    return given
 
 
 def _is_ours(name: str, what: What) -> bool:
@@ -208,26 +212,32 @@ def as_named(columns: Sequence[str], given: ColumnMap, what: What) -> ColumnMap:
     return replace(given, columns=mapping)
 
 
-def with_constants(chosen: ColumnMap, what: What, benchmark: str) -> ColumnMap:
-    """Return a guessed map with a constant for the benchmark or the rater kind, if it is missing."""
+def guess(rows: Sequence[Mapping[str, Any]], what: What, benchmark: str) -> ColumnMap:
+    """Guess a map from the first rows of a file, as it has them.
+
+    What no column gives is constant: the benchmark, or that clinicians rate. Of ratings, columns of texts
+    are no criteria, and known grades in words get points.
+    """
+    first = [flat(row) for row in rows]
+    chosen = guessed(tuple(first[0]) if first else (), what)
+    constant = {"benchmark": benchmark} if what == "responses" else {"kind": "clinician"}
     ours = set(chosen.columns.values())
-    lacking = {"benchmark": benchmark} if what == "responses" else {"kind": "clinician"}
-    return replace(chosen, constant={k: v for k, v in lacking.items() if k not in ours})
-
-
-def scores_only(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
-    """Return a guessed map without criteria whose values are texts."""
-    values_of: dict[str, set[str]] = {}
-    for row in rows:
-        for name, value in flat(row).items():
-            if value.strip():
-                values_of.setdefault(name, set()).add(value.strip())
+    chosen = replace(chosen, constant={k: v for k, v in constant.items() if k not in ours})
+    if what == "responses":
+        return chosen
+    values = {
+        name: [text.strip() for row in first if (text := row.get(name, "")).strip()]
+        for name in chosen.columns
+    }
     columns = {
         theirs: ours
         for theirs, ours in chosen.columns.items()
-        if not ours.startswith(CRITERION) or _look_like_scores(values_of.get(theirs, set()))
+        if not ours.startswith(CRITERION) or _look_like_scores({*values[theirs]})
     }
-    return replace(chosen, columns=columns)
+    scored = [name for name, ours in columns.items() if ours == "score" or CRITERION in ours]
+    grades = grades_of(value for name in scored for value in values[name])
+    words = {word: str(points) for points, word in enumerate(grades.words)} if grades else {}
+    return replace(chosen, columns=columns, words=words)
 
 
 def _look_like_scores(values: set[str]) -> bool:
@@ -236,15 +246,6 @@ def _look_like_scores(values: set[str]) -> bool:
     return bool(values) and (
         all(map(NUMBER.fullmatch, values)) or (short and len(values) <= MOST_GRADES)
     )
-
-
-def with_grades(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
-    """Return a map of ratings with the points of known grades in words, if scores are such."""
-    scored = [name for name, ours in chosen.columns.items() if ours == "score" or CRITERION in ours]
-    values = (flat(row).get(name, "") for row in rows for name in scored)
-    grades = grades_of(value for value in values if value.strip())
-    words = {word: str(points) for points, word in enumerate(grades.words)} if grades else {}
-    return replace(chosen, words=words)
 
 
 def _plain_words(name: str) -> str:

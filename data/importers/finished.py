@@ -8,9 +8,9 @@ that no class here names are ignored.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -86,31 +86,21 @@ def verdict_of(
     return Verdict(numbers, comments)
 
 
-def rating_rows(row: ResponseRow, juror: str, verdict: Verdict) -> Iterator[RatingRow]:
-    """Yield a verdict's ratings; an invalid verdict has none."""
-    for name, score in verdict.scores.items():
-        yield RatingRow(
-            origin=row.origin,
-            response_id=row.response_id,
-            rater=juror,
-            kind=Kind.JUROR,
-            criterion=name,
-            score=repr(score),
-            comment=verdict.comments.get(name, ""),
-        )
-
-
 def run_of(
     source: str,
     rubric: Rubric,
     jurors: tuple[JurorRecord, ...],
     judged: Sequence[tuple[ResponseRow, Mapping[str, Verdict]]],
 ) -> FinishedRun:
-    """Return a run from responses, each with the verdict of every juror."""
+    """Return a run from responses, each with the verdict of every juror; an invalid one has no scores."""
     ratings, failures = list[RatingRow](), list[Failure]()
     for row, verdicts in judged:
         for juror, verdict in verdicts.items():
-            ratings += rating_rows(row, juror, verdict)
+            about = row.origin, row.response_id, juror, Kind.JUROR
+            ratings += [
+                RatingRow(*about, name, repr(score), verdict.comments.get(name, ""))
+                for name, score in verdict.scores.items()
+            ]
             if verdict.status != Status.OK:
                 failures.append(Failure(row.response_id, juror, verdict.status, verdict.reason))
     rows = tuple(row for row, _ in judged)
@@ -138,6 +128,9 @@ class ExportPart(BaseModel):
     """Base of the parts that an export leaves in a run."""
 
     model_config = ConfigDict(frozen=True)
+
+
+Part = TypeVar("Part", bound=ExportPart)
 
 
 class OwnJuror(ExportPart):
@@ -190,24 +183,23 @@ class InstanceTexts:
 
 def origin_of(body: object) -> ExportOrigin | None:
     """Return the origin of a run, None if it is not in our form."""
-    try:
-        return ExportOrigin.model_validate(body)
-    except ValidationError:
-        return None
+    return _in_form(ExportOrigin, body)
 
 
 def place_of(body: object) -> ResponsePlace | None:
     """Return a response's place in its study, None if it is not in our form."""
-    try:
-        return ResponsePlace.model_validate(body)
-    except ValidationError:
-        return None
+    return _in_form(ResponsePlace, body)
 
 
 def juror_of(name: str, settings: Mapping[str, Any]) -> JurorRecord | None:
     """Return the juror of a verdict, None if the run has no settings of it."""
+    juror = _in_form(OwnJuror, {**settings, "name": name})
+    return juror.record() if juror else None
+
+
+def _in_form(form: type[Part], body: object) -> Part | None:
     try:
-        return OwnJuror.model_validate({**settings, "name": name}).record()
+        return form.model_validate(body)
     except ValidationError:
         return None
 
@@ -217,22 +209,15 @@ def own_verdict(body: object, rubric: Rubric) -> Verdict:
     parts = body if isinstance(body, dict) else {}
     scores, words = parts.get("scores"), parts.get("explanations")
     if not isinstance(scores, dict):
-        return Verdict({}, {}, _status_named(parts.get("status")), _reason_of(parts.get("reason")))
+        named = {status.value: status for status in Status if status != Status.OK}
+        status = named.get(str(parts.get("status")), Status.REQUEST_FAILED)
+        reason = _storable(parts.get("reason")) or "no reason is given"
+        return Verdict({}, {}, status, reason[:LONGEST_REASON])
     if lacking := [name for name in rubric.criteria if scores.get(name) is None]:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
     explanations = words if isinstance(words, dict) else {}
     comments = {name: _storable(explanations.get(name)) for name in rubric.criteria}
     return verdict_of({name: score_of(scores[name]) for name in rubric.criteria}, comments, rubric)
-
-
-def _status_named(text: object) -> Status:
-    """Return the status of a failed call, as the run names it."""
-    named = {status.value: status for status in Status if status != Status.OK}
-    return named.get(str(text), Status.REQUEST_FAILED)
-
-
-def _reason_of(text: object) -> str:
-    return (_storable(text) or "no reason is given")[:LONGEST_REASON]
 
 
 def _storable(text: object) -> str:

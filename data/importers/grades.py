@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from data.errors import BadInput
-from data.rubric import Criterion, Rubric, Scale
+from data.rubric import FULLY_ANCHORED, Criterion, Rubric, Scale
 
 MOST_WORDS, LONGEST_WORD = 20, 40
 # From worst to best; each set of words is known only whole or in part, never mixed with another.
@@ -112,10 +112,8 @@ def no_answer(grade: object) -> bool:
 def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source: str) -> Rubric:
     """Return the rubric of a grader whose prompt is not known: its criteria on its own scale."""
     scale = grades.scale
-    anchors = {
-        point: grades.words[point] if grades.words else "in the grader's own words"
-        for point in (scale.points if grades.words else sorted({*_points_with_anchor(scale)}))
-    }
+    points = scale.points if scale.max - scale.min < FULLY_ANCHORED else (scale.min, scale.max)
+    anchors = dict(enumerate(grades.words)) or dict.fromkeys(points, "in the grader's own words")
     identity = "\0".join([name, str(scale), *grades.words, *criteria])
     digest = hashlib.sha256(identity.encode()).hexdigest()
     return Rubric(
@@ -130,11 +128,6 @@ def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source:
         ),
         prompt=PROMPT,
     )
-
-
-def _points_with_anchor(scale: Scale) -> Iterable[int]:
-    """Return the points that need an anchor: all of a short scale, the ends of a long one."""
-    return scale.points if scale.max - scale.min < 7 else (scale.min, scale.max)
 
 
 def usable_name(words: str) -> str:

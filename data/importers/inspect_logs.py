@@ -3,9 +3,10 @@
 Only complete and valid verdicts on a rubric become ratings.
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -134,12 +135,8 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
     if head.invalidated:
         raise wrong(path, "Inspect marks this log as invalidated")
     name = benchmark or head.eval.task
-    taken, again, left_out, notes = (
-        list[ScoredResponse](),
-        list[ScoredResponse](),
-        Counter[str](),
-        Counter[str](),
-    )
+    taken, again = list[ScoredResponse](), list[ScoredResponse]()
+    left_out, notes = Counter[str](), Counter[str]()
     for number, body in enumerate(bodies, start=1):
         sample = checked(path, f"sample {number}", body, Sample)
         if why := _exclusion_reason(sample):
@@ -147,19 +144,30 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
             continue
         row = _response_row(Origin(path.name, number), name, head.eval.model, sample)
         own = sample.metadata.get(OWN)
-        response_place = place_of(own)
         stored = isinstance(own, dict) and bool(own.get("stored"))
-        (again if stored else taken).append(
-            ScoredResponse(row, sample.scores or {}, response_place)
-        )
+        answer = ScoredResponse(row, sample.scores or {}, place_of(own))
+        (again if stored else taken).append(answer)
         notes.update({} if stored else _notes(sample))
     if not taken and not (again and benchmark is None):
         left_out.update({AGAIN: len(again)} if again else {})
         raise nothing_in(path.name, head.status, left_out)
-    rubric = _rubric_sha256(path, [*taken, *again])
+    own_scores = [
+        score.own for answer in (*taken, *again) for score in answer.scores.values() if score.own
+    ]
+    rubrics = {str(body.get("rubric_sha256")) for body in own_scores}
+    if len(rubrics) > 1:
+        raise wrong(path, "medjury's scorer rated on several rubrics in it: log each by itself")
+    of_task = (head.eval.metadata or {}).get(OWN)
     return InspectLog(
-        *(path.name, name, head.eval, head.status, tuple(taken), left_out, notes, rubric),
-        origin=_origin(head, [*taken, *again]),
+        name=path.name,
+        benchmark=name,
+        spec=head.eval,
+        status=head.status,
+        scored=tuple(taken),
+        left_out=left_out,
+        notes=notes,
+        rubric_sha256=next(iter(rubrics), ""),
+        origin=origin_of(of_task) or origin_of(next(iter(own_scores), None)),
         again=tuple(again),
     )
 
@@ -168,13 +176,6 @@ def nothing_in(name: str, status: str, left_out: Mapping[str, int]) -> BadFile:
     """Return the error that says why a log has nothing to import."""
     reasons = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "no samples"
     return wrong(Path(name), f"nothing to rate in it: {reasons} (status {status[:20]})")
-
-
-def _origin(head: LogHead, scored: Sequence[ScoredResponse]) -> ExportOrigin | None:
-    """Return the origin of a run of our own export: from the task's metadata, else the scores."""
-    of_task = (head.eval.metadata or {}).get(OWN)
-    of_scores = (score.own for answer in scored for score in answer.scores.values() if score.own)
-    return origin_of(of_task) or origin_of(next(of_scores, None))
 
 
 def _exclusion_reason(sample: Sample) -> str:
@@ -246,15 +247,6 @@ def _text(sample: Sample, text: str) -> str:
     return sample.attachments.get(text.removeprefix(ATTACHMENT), text)
 
 
-def _rubric_sha256(path: Path, scored: Sequence[ScoredResponse]) -> str:
-    """Return the hash of the one rubric our own scorer rated on, "" where it did not."""
-    own = (score.own for answer in scored for score in answer.scores.values())
-    hashes = {str(body.get("rubric_sha256")) for body in own if body}
-    if len(hashes) > 1:
-        raise wrong(path, "medjury's scorer rated on several rubrics in it: log each by itself")
-    return next(iter(hashes), "")
-
-
 @dataclass(frozen=True, slots=True)
 class TakenLog:
     """A log with the values made from it; `not_taken` are scorers that rate no criterion."""
@@ -271,31 +263,34 @@ class TakenLog:
 
 def finished(log: InspectLog, rubric: Rubric) -> TakenLog:
     """Return a log as values to be stored: each scorer that rates the rubric's criteria is a juror."""
-    names = dict.fromkeys(name for answer in log.scored for name in answer.scores)
-    forms = _complete_forms({name: _scoring_form(log, name, rubric) for name in names}, rubric)
-    judged = [(answer, _verdicts(answer, forms, rubric)) for answer in log.scored]
+    forms = _scoring_forms(log, rubric)
     jurors = _jurors(log, forms)
     lacking = Verdict({}, {}, Status.REQUEST_FAILED, "the log has no score of this scorer")
-    names_of = [juror.handle for juror in jurors]
-    verdicts = [
-        (answer.row, {name: verdicts.get(name, lacking) for name in names_of})
-        for answer, verdicts in judged
-    ]
-    values = run_of(SOURCE, rubric, jurors, verdicts)
+    judged = []
+    for answer in log.scored:
+        verdicts = _verdicts(answer, forms, rubric)
+        every = {juror.handle: verdicts.get(juror.handle, lacking) for juror in jurors}
+        judged.append((answer.row, every))
+    values = run_of(SOURCE, rubric, jurors, judged)
     new = tuple(row for row in values.responses if row.response_id not in log.kept)
     values = replace(values, responses=new)
     return TakenLog(log, values, tuple(name for name, form in forms.items() if not form))
 
 
-def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None:
+def graded_rubric(
+    log: InspectLog, named: Grades | None = None, unless: Sequence[str] = ()
+) -> Rubric | None:
     """Return a rubric for a log's grades in words, or for the given scale.
 
-    None where no scorer gives single values, or the words are of no scale that is known.
+    None where no scorer gives single values, the words are of no scale that is known, or a scorer gives
+    points by key to the criteria of `unless`.
     """
     values = [
         score.value for answer in log.scored for score in answer.scores.values() if not score.own
     ]
-    single = [value for value in values if isinstance(value, str | int | float)]
+    if any(name in value for value in values if isinstance(value, dict) for name in unless):
+        return None
+    single = [one for one in values if isinstance(one, str | int | float) and one == one]
     words = [value for value in single if isinstance(value, bool) or score_of(value) is None]
     partial = any(
         bool((scorer.get("options") or {}).get("partial_credit"))
@@ -315,25 +310,27 @@ def _point(value: Any, criterion: str, rubric: Rubric) -> float | None:
     return next((float(point) for point, word in anchors.items() if plain(word) == grade), None)
 
 
-def _scoring_form(log: InspectLog, name: str, rubric: Rubric) -> str:
-    """Return how a scorer rates: own, points by key, the criterion of its name, the only one; or ""."""
-    scores = [answer.scores[name] for answer in log.scored if name in answer.scores]
-    keyed = [score.value for score in scores if isinstance(score.value, dict)]
-    single = any(_point(score.value, rubric.criteria[0], rubric) is not None for score in scores)
-    if any(score.own for score in scores):
-        return OWN
-    if any(criterion in value for value in keyed for criterion in rubric.criteria):
-        return "keys"
-    if single and _name_alone(name) in rubric.criteria:
-        return "criterion"
-    return "only" if single and len(rubric.criteria) == 1 else ""
-
-
-def _complete_forms(forms: Mapping[str, str], rubric: Rubric) -> dict[str, str]:
-    """Return the forms without scorers named as criteria, unless every criterion has one."""
+def _scoring_forms(log: InspectLog, rubric: Rubric) -> dict[str, str]:
+    """Return how each scorer rates: own, keys, criterion (its name is one), only (one); or ""."""
+    forms: dict[str, str] = {}
+    for name in dict.fromkeys(name for answer in log.scored for name in answer.scores):
+        scores = [answer.scores[name] for answer in log.scored if name in answer.scores]
+        keyed = [score.value for score in scores if isinstance(score.value, dict)]
+        points = (_point(score.value, rubric.criteria[0], rubric) for score in scores)
+        if any(score.own for score in scores):
+            forms[name] = OWN
+        elif any(criterion in value for value in keyed for criterion in rubric.criteria):
+            forms[name] = "keys"
+        elif all(point is None for point in points):
+            forms[name] = ""
+        elif _name_alone(name) in rubric.criteria:
+            forms[name] = "criterion"
+        else:
+            forms[name] = "only" if len(rubric.criteria) == 1 else ""
     named = {_name_alone(name) for name, form in forms.items() if form == "criterion"}
-    lacking = set(rubric.criteria) - named
-    return {name: "" if form == "criterion" and lacking else form for name, form in forms.items()}
+    if set(rubric.criteria) - named:  # scorers named as criteria rate together, or not at all
+        forms = {name: "" if form == "criterion" else form for name, form in forms.items()}
+    return forms
 
 
 def _name_alone(name: str) -> str:
@@ -348,18 +345,16 @@ def _verdicts(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) 
     for name, score in answer.scores.items():
         form = forms[name]
         if form == OWN:
-            for juror, body in score.own.get("jurors", {}).items():
-                verdicts[_own_juror(str(juror), body).handle] = own_verdict(body, rubric)
+            for juror, body in score.own["jurors"].items():
+                verdicts[_own_juror(juror, body).handle] = own_verdict(body, rubric)
         elif form == "criterion":
             apart[_name_alone(name)] = score
-        elif form == "only":
-            verdicts[PREFIX + name] = _verdict({rubric.criteria[0]: score.value}, score, rubric)
-        elif form == "keys":
-            value = score.value if isinstance(score.value, dict) else None
-            verdicts[PREFIX + name] = _verdict(value, score, rubric)
+        elif form:
+            value = {rubric.criteria[0]: score.value} if form == "only" else score.value
+            verdicts[PREFIX + name] = _verdict(value, {rubric.criteria[0]: score}, rubric)
     if apart:
         points = {name: score.value for name, score in apart.items()}
-        verdicts[CRITERIA] = _verdict(points, next(iter(apart.values())), rubric, apart)
+        verdicts[CRITERIA] = _verdict(points, apart, rubric)
     return verdicts
 
 
@@ -370,66 +365,57 @@ def _own_juror(name: str, body: object) -> JurorRecord:
     return juror_of(name, settings) or JurorRecord(PREFIX + name, {"provider": SOURCE} | model)
 
 
-def _verdict(
-    points: Mapping[str, Any] | None,
-    score: Score,
-    rubric: Rubric,
-    apart: Mapping[str, Score] | None = None,
-) -> Verdict:
-    """Return a verdict on all of the rubric's criteria, or the reason why there is none."""
-    if points is None:
-        reason = score.reason if REASON.fullmatch(score.reason or "") else "no reason is given"
-        return Verdict({}, {}, Status.REQUEST_FAILED, f"unscored in Inspect: {reason}")
-    lacking = [name for name in rubric.criteria if points.get(name) is None]
-    if lacking:
+def _verdict(value: object, scores: Mapping[str, Score], rubric: Rubric) -> Verdict:
+    """Return a verdict on all of the rubric's criteria, or the reason why there is none.
+
+    `scores` has explanations and reason, by criterion or all of them at the first.
+    """
+    points = value if isinstance(value, dict) else {"": math.nan}
+    if points and all(isinstance(one, float) and math.isnan(one) for one in points.values()):
+        reason = next(iter(scores.values())).reason or ""
+        said = reason if REASON.fullmatch(reason) else "no reason is given"
+        return Verdict({}, {}, Status.REQUEST_FAILED, f"unscored in Inspect: {said}")
+    if lacking := [name for name in rubric.criteria if points.get(name) is None]:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
-    of_whole = {rubric.criteria[0]: score.explanation or ""}
-    explanations = {
-        name: criterion_score.explanation or "" for name, criterion_score in (apart or {}).items()
-    }
-    scores = {name: _point(points.get(name), name, rubric) for name in rubric.criteria}
-    if any(scores[name] is None and no_answer(points.get(name)) for name in scores):
+    numbers = {name: _point(points[name], name, rubric) for name in rubric.criteria}
+    if any(numbers[name] is None and no_answer(points[name]) for name in numbers):
         reason = "graded as no answer, which is no point of the scale"
         return Verdict({}, {}, Status.REQUEST_FAILED, reason)
-    return verdict_of(scores, explanations or of_whole, rubric)
+    return verdict_of(
+        numbers, {name: one.explanation or "" for name, one in scores.items()}, rubric
+    )
 
 
 def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[JurorRecord, ...]:
     """Return the jurors of a log with their settings, in the log's order."""
+    own = (
+        _own_juror(juror, body)
+        for answer in log.scored
+        for name, score in answer.scores.items()
+        if forms[name] == OWN
+        for juror, body in score.own.get("jurors", {}).items()
+    )
     jurors: dict[str, JurorRecord] = {}
-    for answer in log.scored:
-        for name, body in _own_jurors(answer, forms):
-            juror = _own_juror(name, body)
-            jurors.setdefault(juror.handle, juror)
+    for juror in own:
+        jurors.setdefault(juror.handle, juror)
     for name, form in forms.items():
         if form in ("keys", "only"):
             jurors[PREFIX + name] = JurorRecord(PREFIX + name, _profile(log, name))
-        elif form == "criterion":
-            before = jurors.get(CRITERIA)
-            profile = _profile(log, name) if before is None else dict(before.profile)
-            names = [*([before.profile["scorer"]] if before else []), name]
-            jurors[CRITERIA] = JurorRecord(CRITERIA, profile | {"scorer": "+".join(names)})
+    apart = [name for name, form in forms.items() if form == "criterion"]
+    if apart:
+        profile = _profile(log, apart[0]) | {"scorer": "+".join(apart)}
+        jurors[CRITERIA] = JurorRecord(CRITERIA, profile)
     return tuple(jurors.values())
 
 
-def _own_jurors(
-    answer: ScoredResponse, forms: Mapping[str, str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, score in answer.scores.items():
-        if forms[name] == OWN:
-            for juror, body in score.own.get("jurors", {}).items():
-                yield str(juror), body if isinstance(body, dict) else {}
-
-
 def _profile(log: InspectLog, name: str) -> dict[str, Any]:
-    """Return a scorer's name, and its model if the log names it."""
+    """Return a scorer's name, and its model if the log names it, by itself or with its settings."""
     settings = next((scorer for scorer in log.spec.scorers or () if scorer.get("name") == name), {})
     options = settings.get("options")
-    model = options.get("model") if isinstance(options, dict) else None
-    model = (
-        model.get("model") if isinstance(model, dict) else model
-    )  # with its settings, in newer logs
-    grader = (log.spec.model_roles or {}).get("grader")
-    model = model or (grader.get("model") if isinstance(grader, dict) else grader)
-    named = {"model": model} if isinstance(model, str) and model else {}
-    return {"provider": SOURCE, "scorer": name} | named
+    models = [options.get("model") if isinstance(options, dict) else None]
+    models.append((log.spec.model_roles or {}).get("grader"))
+    names = (model.get("model") if isinstance(model, dict) else model for model in models)
+    named = next((model for model in names if model), None)
+    return {"provider": SOURCE, "scorer": name} | (
+        {"model": named} if isinstance(named, str) else {}
+    )

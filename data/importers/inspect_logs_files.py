@@ -1,35 +1,20 @@
-"""Files of Inspect logs: a zip of JSON (.eval) or one JSON file, read with limits.
+"""Files of Inspect logs: a zip of JSON (.eval) or one JSON file. What no class here names is ignored.
 
-Nothing is unpacked to disk. A log may come from a stranger, so that sizes are held to bounds before
-anything is read, and nothing is read beyond what the file's own list of parts declares. What no
-class here names is ignored.
+Nothing is unpacked to disk, and one sample after the other is read by a process of its own.
 """
 
-import io
-import json
-import stat
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
 
-from backports import zstd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import BadFile
-from data.importers.source import BROKEN
+from data.importers.child import in_child
+from data.importers.safe import Unsafe, read_json, zip_part, zip_parts
 
 HEADER, STARTED, SAMPLES = "header.json", "_journal/start.json", "samples/"
-ZSTANDARD = 93
-MOST_PART, MOST_BYTES, MOST_PARTS = 256 << 20, 8 << 30, 200_000
-MOST_JSON = 1 << 30
-MOST_RATIO, FREE_BYTES, FREE_WHOLE = (
-    400,
-    32 << 20,
-    256 << 20,
-)  # a log repeats itself: events hold every message again
+MOST_RATIO = 400  # a log repeats itself: events hold every message again
 Found = tuple[dict[str, Any], Iterator[dict[str, Any]]]
 OWN = "medjury"  # the key under which our own export keeps what it says
 
@@ -40,7 +25,7 @@ def wrong(path: Path, why: str) -> BadFile:
 
 
 def read_log(path: Path) -> Found:
-    """Return a log's head, and its samples as they are read.
+    """Return a log's head, and its samples as a process of their own reads them.
 
     Raises
     ------
@@ -48,117 +33,58 @@ def read_log(path: Path) -> Found:
         If it is no log, cut short, or larger than any bound here. No text of it is quoted.
     """
     try:
-        with path.open("rb") as file:
-            start = file.read(4)
         size = path.stat().st_size
     except OSError as error:
         raise wrong(path, str(error.strerror)) from error
-    if start.startswith(b"PK"):
-        return _read_zip(path)
-    if path.suffix.lower() == ".eval":
-        raise wrong(path, "no .eval log, or cut short; copy it again")
-    if size > MOST_JSON:
-        raise wrong(path, "over 1 GiB of JSON; `inspect log convert --to eval` makes it readable")
+    parts = in_child(_parts, path, name=path, size=size)
+    return next(parts), parts
+
+
+def _parts(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield a log's head, and then its samples."""
     try:
-        log = _json_object(path, path.name, path.read_bytes())
+        with path.open("rb") as file:
+            if file.read(2) == b"PK":
+                yield from _parts_of_zip(path, file)
+                return
+            if path.suffix.lower() == ".eval":
+                raise wrong(path, "no .eval log, or cut short; copy it again")
+            file.seek(0)
+            log = _json_object(path, path.name, file.read())
     except OSError as error:
         raise wrong(path, str(error.strerror)) from error
-    samples = log.pop("samples", None)
-    if not isinstance(samples or [], list):
+    samples = log.pop("samples", None) or []
+    if not isinstance(samples, list):
         raise wrong(path, "samples are not a list, as Inspect writes them")
-    return log, iter(samples or [])
+    yield log
+    yield from samples
 
 
-def _read_zip(path: Path) -> Found:
+def _parts_of_zip(path: Path, file: BinaryIO) -> Iterator[dict[str, Any]]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
-    except BROKEN as error:
-        raise wrong(path, "not a whole zip, as an .eval log is; copy it again") from error
-    _check_parts(path, parts)
-    part_of = {part.filename: part for part in parts}
-    if HEADER not in part_of:
-        why = (
-            "the run did not end (no header.json); `inspect log recover` may save what there is"
-            if STARTED in part_of
-            else "a zip, but no log of Inspect (no header.json)"
-        )
-        raise wrong(path, why)
-    head = _json_object(path, HEADER, _part_content(path, part_of[HEADER]))
-    own = [part for part in parts if part.filename.startswith(SAMPLES)]
-    return head, (_json_object(path, "a sample", _part_content(path, part)) for part in own)
-
-
-def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
-    """Refuse names that lead out of the log, and sizes beyond the limits, before reading any."""
-    if len(parts) > MOST_PARTS:
-        raise wrong(path, f"over {MOST_PARTS} parts")
-    if len({part.filename for part in parts}) < len(parts):
-        raise wrong(path, "a part of it stands in it twice")
-    for part in parts:
-        steps = PurePosixPath(part.filename.replace("\\", "/"))
-        if steps.is_absolute() or ".." in steps.parts or stat.S_ISLNK(part.external_attr >> 16):
-            raise wrong(path, "a part of it leads out of it: this is no log of Inspect")
-        if part.flag_bits & 1:
-            raise wrong(path, "it is encrypted; import it without a password")
-        if part.file_size > MOST_PART or _is_dense(part.file_size, part.compress_size, FREE_BYTES):
-            raise wrong(path, "a part of it would unpack to more than any sample has")
-    unpacked = sum(part.file_size for part in parts)
-    if unpacked > MOST_BYTES or _is_dense(
-        unpacked, sum(part.compress_size for part in parts), FREE_WHOLE
-    ):
-        raise wrong(path, "it would unpack to more than any log has")
-
-
-def _is_dense(unpacked: int, packed: int, free: int) -> bool:
-    """Tell whether something unpacks to far more than its size and than a free allowance."""
-    return unpacked > free and unpacked > MOST_RATIO * max(packed, 1)
-
-
-def _part_content(path: Path, part: zipfile.ZipInfo) -> bytes:
-    """Return the content of a part, never more than its zip declares."""
-    try:
-        if part.compress_type == ZSTANDARD:
-            content = _zstandard_content(path, part)
-        else:
-            with zipfile.ZipFile(path) as archive, archive.open(part) as stream:
-                content = stream.read(part.file_size + 1)
-    except (*BROKEN, zstd.ZstdError) as error:
-        raise wrong(path, "a part of it is damaged or cut short; copy it again") from error
-    if len(content) != part.file_size:
-        raise wrong(path, "a part of it has another length than the zip says; copy it again")
-    return content
-
-
-def _zstandard_content(path: Path, part: zipfile.ZipInfo) -> bytes:
-    """Return a part packed with Zstandard, which zipfile cannot read before Python 3.14."""
-    with path.open("rb") as file:
-        file.seek(part.header_offset)
-        fixed = file.read(30)
-        if len(fixed) < 30 or not fixed.startswith(b"PK\x03\x04"):
-            raise zipfile.BadZipFile
-        name, extra = struct.unpack("<HH", fixed[26:30])
-        file.seek(name + extra, io.SEEK_CUR)
-        packed = file.read(part.compress_size)
-    with zstd.ZstdFile(io.BytesIO(packed)) as stream:
-        content = stream.read(part.file_size + 1)
-    if zlib.crc32(content) != part.CRC:
-        raise zipfile.BadZipFile
-    return content
+        parts = zip_parts(file, MOST_RATIO)
+        if HEADER not in parts:
+            why = (
+                "the run did not end (no header.json); `inspect log recover` may save what there is"
+                if STARTED in parts
+                else "a zip, but no log of Inspect (no header.json)"
+            )
+            raise wrong(path, why)
+        yield _json_object(path, HEADER, zip_part(file, parts[HEADER]))
+        for name, part in parts.items():
+            if name.startswith(SAMPLES):
+                yield _json_object(path, "a sample", zip_part(file, part))
+    except Unsafe as error:
+        raise wrong(path, str(error)) from error
 
 
 def _json_object(path: Path, name: str, body: bytes) -> dict[str, Any]:
-    """Return a JSON object; bare NaN, which Inspect writes for missing scores, is allowed."""
     try:
-        value = json.loads(body.decode("utf-8-sig"))
-        json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        position = f"{error.msg} at line {error.lineno}, column {error.colno}"
-        raise wrong(path, f"{name} is not whole JSON ({position}); copy the log again") from error
+        value = read_json(body.decode("utf-8-sig"))
     except UnicodeError as error:
         raise wrong(path, f"{name} is not text in UTF-8") from error
-    except (RecursionError, ValueError) as error:
-        raise wrong(path, f"{name} is nested too deep, or has a number too long") from error
+    except Unsafe as error:
+        raise wrong(path, f"{name} {error}; copy the log again") from error
     if not isinstance(value, dict):
         raise wrong(path, f"{name} is no JSON object: this is no log of Inspect")
     return value

@@ -7,7 +7,7 @@ the key is the same.
 import hmac
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from data.importers.rows import Origin, RatingRow, filled
 from data.importers.table import Cells, TableFile
@@ -20,8 +20,7 @@ JURY_MEAN = "medhelm-jury-mean"
 SIGNS = 12  # of a pseudonym, hexadecimal
 
 
-@dataclass(frozen=True, slots=True)
-class StudyResponse:
+class StudyResponse(NamedTuple):
     """A response of the study, to be found by a row of MedHELM's file."""
 
     response_id: str
@@ -72,13 +71,12 @@ class MedhelmFile:
         self.missing, self.unmatched = 0, list[int]()
         required = columns_needed(table, jury_mean)
         self.ignored = tuple(name for name in table.columns if name and name not in required)
-        self._known: dict[tuple[str, str], list[StudyResponse]] = {}
-        for response in responses:
-            for name in {
-                plain_name(response.benchmark),
-                plain_name(response.benchmark.partition(",")[0]),
-            }:
-                self._known.setdefault((name, response.instance_id), []).append(response)
+        self._known: dict[tuple[str, str, str], set[str]] = {}
+        for name, benchmark, instance, model in responses:
+            for dataset in (benchmark, benchmark.partition(",")[0]):
+                for author in (model, model.rpartition("/")[2]):
+                    key_of_row = plain_name(dataset), instance, plain_name(author)
+                    self._known.setdefault(key_of_row, set()).add(name)
 
     def __iter__(self) -> Iterator[RatingRow]:
         self.missing, self.unmatched, taken = 0, [], 0
@@ -90,7 +88,11 @@ class MedhelmFile:
                 continue
             taken += 1
             rater = pseudonym(self.key, filled(origin, cells, "username"))
-            yield from self._clinician_scores(origin, cells, response, rater)
+            for name in CRITERIA:
+                if score := cells.get(name, "").strip():
+                    yield RatingRow(origin, response, rater, Kind.CLINICIAN, name, score)
+                else:
+                    self.missing += 1
             if self.jury_mean:
                 yield from _jury_means(origin, cells, response, means)
         if not taken:
@@ -103,12 +105,7 @@ class MedhelmFile:
         """Return the response a row is about, None where the study has none."""
         dataset, model = (filled(origin, cells, name) for name in ("dataset_name", "model_key"))
         instance = filled(origin, cells, "instance_id")
-        matches = [
-            candidate.response_id
-            for candidate in self._known.get((plain_name(dataset), instance), [])
-            if plain_name(model)
-            in (plain_name(candidate.model), plain_name(candidate.model.rpartition("/")[2]))
-        ]
+        matches = self._known.get((plain_name(dataset), instance, plain_name(model)), set())
         if len(matches) > 1:
             raise origin.wrong(
                 "instance_id",
@@ -116,16 +113,7 @@ class MedhelmFile:
                 f"{len(matches)} responses of this study are meant by its dataset_name, instance_id "
                 "and model_key; bring these ratings in by response_id (docs/files.md)",
             )
-        return matches[0] if matches else None
-
-    def _clinician_scores(
-        self, origin: Origin, cells: Cells, response: str, rater: str
-    ) -> Iterator[RatingRow]:
-        for name in CRITERIA:
-            if score := cells.get(name, "").strip():
-                yield RatingRow(origin, response, rater, Kind.CLINICIAN, name, score)
-            else:
-                self.missing += 1
+        return next(iter(matches), None)
 
 
 def columns_needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:

@@ -1,24 +1,21 @@
 """Points of the case as a file has them: a row a point, `instance_id, point, weight, kind, critical`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import get_args
+from typing import NamedTuple
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 
-from data.importers.rows import Origin, filled
+from data.importers.rows import Origin, filled, validated
 from data.importers.table import Cells, TableFile
-from data.points import LONGEST_POINT, Point
-from data.rubric import PointKind
+from data.points import Point
 from data.safe_text import unguarded
 
 COLUMNS = ("instance_id", "point", "weight", "kind", "critical")
 NEEDED = COLUMNS[:3]
-YES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
+POINT = TypeAdapter(Point)
 
 
-@dataclass(frozen=True, slots=True)
-class PointRow:
+class PointRow(NamedTuple):
     """One point of an instance, and where it stands."""
 
     origin: Origin
@@ -50,27 +47,13 @@ class PointFile:
 
     def __iter__(self) -> Iterator[PointRow]:
         for origin, cells in self.table:
-            yield PointRow(
-                origin, unguarded(filled(origin, cells, "instance_id")), point_of(origin, cells)
-            )
+            name = unguarded(filled(origin, cells, "instance_id"))
+            yield PointRow(origin, name, point_of(origin, cells))
 
 
 def point_of(origin: Origin, cells: Cells) -> Point:
     """Return the point of a row, or refuse it by column."""
-    kind = cells.get("kind", "").strip() or "must"
-    if kind not in get_args(PointKind):
-        raise origin.wrong("kind", kind, "must be must, must_not or nice")
-    critical = cells.get("critical", "").strip().lower()
-    if critical not in YES:
-        raise origin.wrong("critical", critical, "must be yes or no")
-    weight = filled(origin, cells, "weight")
-    text = unguarded(filled(origin, cells, "point"))
-    try:
-        return Point(point=text, weight=float(weight), kind=kind, critical=YES[critical])
-    except ValidationError as error:
-        if error.errors()[0]["loc"] == ("point",):
-            allowed = f"has over {LONGEST_POINT:,} characters"
-            raise origin.wrong("point", "", allowed) from error
-        raise origin.wrong("weight", weight, "must be above 0 and at most 1,000") from error
-    except ValueError as error:
-        raise origin.wrong("weight", weight, "must be a number above 0") from error
+    words = {name: cells.get(name, "").strip() for name in ("kind", "critical")}
+    given = {name: value.lower() for name, value in words.items() if value}
+    text = {"point": unguarded(filled(origin, cells, "point"))}
+    return validated(POINT, origin, given | text | {"weight": filled(origin, cells, "weight")})

@@ -3,23 +3,20 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
-from typing import get_args
+from typing import Any, get_args
 
-from data.card import CONSENSUS, FIRST, PASS_OF, THIRD, Reading, reading_of_pass
+from data.card import CONSENSUS, FIRST, THIRD, Reading, reading_of_pass
 from data.importers.grades import Grades, usable_name
-from data.importers.rows import Origin, RatingRow, filled, is_name
+from data.importers.rows import Origin, RatingRow, filled, is_name, rating_row
 from data.importers.table import Cells, TableFile
 from data.safe_text import unguarded
 from data.schema import Kind
 
 REQUIRED = ("response_id", "rater", "kind")
 LONG = ("criterion", "score")
-LONGEST_COUNT = 9  # digits
 OPTIONAL = ("comment", "rated_at", "pass", "replicate", "reading")
 KNOWN = {*REQUIRED, *OPTIONAL}
-KINDS = {kind.value: kind for kind in Kind}
+PASSES = ("0", "1", str(THIRD), str(CONSENSUS))
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)")
 
 
@@ -58,12 +55,14 @@ class RatingFile:
     def __iter__(self) -> Iterator[RatingRow]:
         self.missing = 0
         for origin, cells in self.table:
+            shared = _shared(origin, cells)
             for criterion, score in self._scores(origin, cells):
                 if text := score.strip():
                     if self.table.decimal_comma:
-                        text = _with_point(text, cells.get("kind", "").strip())
+                        text = _with_point(text, shared["kind"])
                     points = str(self.scale.point(text)) if self.scale else text
-                    yield _row(origin, cells, self._usable(criterion), points)
+                    own = {"criterion": self._usable(criterion), "score": points}
+                    yield rating_row(origin, shared | own)
                 else:
                     self.missing += 1
 
@@ -92,78 +91,31 @@ def _with_point(score: str, kind: str) -> str:
     return score.replace(",", ".") if comma and kind == Kind.METRIC else score
 
 
-def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
-    """Return one score with its rater, response and time."""
-    kind = _kind(origin, cells)
-    return RatingRow(
-        origin=origin,
-        response_id=unguarded(filled(origin, cells, "response_id")),
-        rater=unguarded(filled(origin, cells, "rater")),
-        kind=kind,
-        criterion=criterion,
-        score=score,
-        comment=unguarded(cells.get("comment", "")),
-        rated_at=time_of(origin, cells.get("rated_at", "").strip()),
-        pass_=_pass(origin, cells, kind),
-        replicate=_count(origin, cells, "replicate", 10_000),
-    )
+def _shared(origin: Origin, cells: Cells) -> dict[str, Any]:
+    """Return what the scores of one row have in common."""
+    names = {name: unguarded(cells.get(name, "").strip()) for name in REQUIRED}
+    return {
+        **names,
+        "comment": unguarded(cells.get("comment", "")),
+        "rated_at": cells.get("rated_at", "").strip(),
+        "pass_": _pass(origin, cells) if cells.get("pass") or cells.get("reading") else FIRST,
+        "replicate": cells.get("replicate", "").strip() or 0,
+    }
 
 
-def _kind(origin: Origin, cells: Cells) -> Kind:
-    if kind := KINDS.get(cells.get("kind", "")):
-        return kind
-    value = unguarded(filled(origin, cells, "kind"))
-    if value not in KINDS:
-        raise origin.wrong("kind", value, "must be clinician, juror or metric")
-    return KINDS[value]
-
-
-def time_of(origin: Origin, value: str) -> datetime | None:
-    """Return a time; one without a zone is taken as UTC."""
-    if not value:
-        return None
-    try:
-        return _utc(value)
-    except ValueError as error:
-        raise origin.wrong("rated_at", value, "must be like 2026-05-31T14:00:00+02:00") from error
-    except OverflowError as error:
-        raise origin.wrong("rated_at", value, "is before the first year, or after 9999") from error
-
-
-@lru_cache(maxsize=1024)
-def _utc(value: str) -> datetime:
-    """Return a time in UTC; the criteria of one response mostly have the same."""
-    time = datetime.fromisoformat(value)
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-
-
-def _pass(origin: Origin, cells: Cells, kind: Kind) -> int:
+def _pass(origin: Origin, cells: Cells) -> int:
     """Return the pass number of a row, from `pass` or from `reading`."""
-    if not cells.get("pass") and not cells.get("reading"):
-        return FIRST
-    named = cells.get("reading", "").strip()
-    if named not in ("", *get_args(Reading)):
-        raise origin.wrong("reading", named, "must be independent, third or consensus")
-    if cells.get("pass", "").strip():
-        number = _count(origin, cells, "pass", CONSENSUS)
-        if 1 < number < THIRD:
-            raise origin.wrong("pass", str(number), f"must be 0, 1, {THIRD} or {CONSENSUS}")
-    else:
-        number = PASS_OF.get(named, FIRST)  # type: ignore[call-overload] # of any text
-    if named and reading_of_pass(number) != named:
-        raise origin.wrong("reading", named, f"pass {number} is {reading_of_pass(number)}")
-    if number >= THIRD and kind != Kind.CLINICIAN:
-        raise origin.wrong("pass", str(number), "only clinicians settle differences")
+    reading, given = (cells.get(name, "").strip() for name in ("reading", "pass"))
+    if reading not in ("", *get_args(Reading)):
+        raise origin.wrong("reading", reading, "must be independent, third or consensus")
+    if not given:
+        return {"third": THIRD, "consensus": CONSENSUS}.get(reading, FIRST)
+    if given not in PASSES:
+        raise origin.wrong("pass", given, f"must be 0, 1, {THIRD} or {CONSENSUS}")
+    number = int(given)
+    if reading and reading_of_pass(number) != reading:
+        raise origin.wrong("reading", reading, f"pass {number} is {reading_of_pass(number)}")
     return number
-
-
-def _count(origin: Origin, cells: Cells, column: str, highest: int) -> int:
-    value = cells.get(column, "").strip()
-    if not value:
-        return 0
-    if not value.isdecimal() or len(value) > LONGEST_COUNT or int(value) > highest:
-        raise origin.wrong(column, value, f"must be a whole number from 0 to {highest}")
-    return int(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from data.errors import BadFile, BadInput
 from data.importers.columns import ColumnMap, What, as_named, mapped
 from data.importers.helm import is_helm
 from data.importers.rows import is_name
-from data.importers.source import Form, Source, kind_of
-from data.importers.table import Cells, DerivedTable, TableFile, opened_as
+from data.importers.source import Form, Source, form_of
+from data.importers.table import Cells, DerivedTable, TableFile
 from data.importers.tools import healthbench, label_studio, lm_eval
 from data.rubric import Rubric
 
@@ -158,7 +158,7 @@ def opening_of(source: Source | Path) -> Opening:
         return Opening(source)
     if named := MEANT.get(source.path.suffix.lower()):
         return Opening(source.path, named)  # a broken one is refused by its own reader
-    form = opened_as(source)
+    form = form_of(source)
     if form in ("inspect", "package", "xlsx"):  # no tool known here writes workbooks
         return Opening(source.path, form)
     rows = TableFile(source, "object" if form == "object" else None).first(1)
@@ -259,7 +259,10 @@ def tool_rows(
     make = reader.responses if what == "responses" else reader.ratings
     if make is None:
         raise BadFile(f"{sources[0].path}: this is {reader.title}; {reader.instead}")
-    tables = [make(_table(source), constant, given) for source in sources]
+    tables = [
+        make(TableFile(source, "object" if form_of(source) == "object" else None), constant, given)
+        for source in sources
+    ]
     if len(tables) == 1:
         return tables[0]
     left_out: dict[str, int] = {}
@@ -280,11 +283,6 @@ def plain_rows(source: Source, form: Form | None, what: What, given: ColumnMap |
     if given is None:
         return table
     return mapped(table, given if given.columns else as_named(table.columns, given, what), what)
-
-
-def _table(source: Source) -> TableFile:
-    kind = kind_of(source.start(), source.members(), source.path.name)
-    return TableFile(source, "object" if kind.form == "object" else None)
 
 
 def _is_inspect(opening: Opening) -> bool:

@@ -8,9 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from data.importers.ratings import time_of
-from data.importers.rows import Origin, RatingRow
+from data.importers.rows import Origin, RatingRow, rating_row
 from data.importers.table import Cells, TableFile
 from data.rubric import Rubric
 from data.schema import Kind
@@ -41,8 +41,7 @@ class RedcapForm:
         return f"{self.name}_complete"
 
 
-@dataclass(frozen=True, slots=True)
-class FormReading:
+class FormReading(NamedTuple):
     """The reading that a record holds: response, rater and pass."""
 
     response_id: str
@@ -135,18 +134,20 @@ class RedcapFile:
         for origin, cells in self.table:
             record = cells[RECORD].strip()
             for form in self.forms:
-                if self._taken(origin, cells, form):
-                    if first := origins.get((record, form.name)):
-                        raise origin.wrong(
-                            INSTANCE if cells.get(INSTANCE) else RECORD,
-                            record,
-                            f"{form.name} of this record is filled in row {first.row} too (an event "
-                            "or a repeat): a record is one reading; keep one of them",
-                        )
-                    origins[record, form.name] = origin
-                    yield from self._scores(
-                        origin, cells, form, self._reading(origin, codes[record])
+                if not self._taken(origin, cells, form):
+                    continue
+                first = origins.setdefault((record, form.name), origin)
+                if first is not origin:
+                    raise origin.wrong(
+                        INSTANCE if cells.get(INSTANCE) else RECORD,
+                        record,
+                        f"{form.name} of this record is filled in row {first.row} too (an event "
+                        "or a repeat): a record is one reading; keep one of them",
                     )
+                if (code := codes[record]) not in self.readings:
+                    why = "no reading of this study has this code; is it another study's export?"
+                    raise origin.wrong(CODE, "", why)
+                yield from self._scores(origin, cells, form, self.readings[code])
 
     def _codes(self) -> dict[str, str]:
         """Return each record's code; with events or repeats only one of its rows has it."""
@@ -176,42 +177,29 @@ class RedcapFile:
             return False
         return True
 
-    def _reading(self, origin: Origin, code: str) -> FormReading:
-        if code not in self.readings:
-            raise origin.wrong(
-                CODE, "", "no reading of this study has this code; is it another study's export?"
-            )
-        return self.readings[code]
-
     def _scores(
         self, origin: Origin, cells: Cells, form: RedcapForm, reading: FormReading
     ) -> Iterator[RatingRow]:
         timestamp = cells.get(f"{form.name}_timestamp", "").strip()
-        at = time_of(origin, timestamp) if timestamp and timestamp != "[not completed]" else None
+        shared = {
+            "response_id": reading.response_id,
+            "rater": reading.rater,
+            "kind": Kind.CLINICIAN,
+            "comment": cells.get(form.comment, ""),
+            "rated_at": "" if timestamp == "[not completed]" else timestamp,
+            "pass_": reading.pass_,
+        }
         for criterion, name in form.variables.items():
             score = cells[name].strip()
             if not score:
                 self.missing += 1
                 continue
-            _refuse_label(self.table, form.rubric, criterion, score)
-            yield RatingRow(
-                origin=origin,
-                response_id=reading.response_id,
-                rater=reading.rater,
-                kind=Kind.CLINICIAN,
-                criterion=criterion,
-                score=score,
-                comment=cells.get(form.comment, ""),
-                rated_at=at,
-                pass_=reading.pass_,
-            )
-
-
-def _refuse_label(table: TableFile, rubric: Rubric, criterion: str, score: str) -> None:
-    anchors = next(item.anchors for item in rubric.criterion if item.name == criterion)
-    named = any(_plain(score).endswith(_plain(words)) for words in anchors.values())
-    if named and any(sign.isalpha() for sign in score):
-        raise table.wrong(RAW)
+            anchors = next(one.anchors for one in form.rubric.criterion if one.name == criterion)
+            if any(map(str.isalpha, score)) and any(
+                _plain(score).endswith(_plain(words)) for words in anchors.values()
+            ):
+                raise self.table.wrong(RAW)
+            yield rating_row(origin, shared | {"criterion": criterion, "score": score})
 
 
 def _plain(words: str) -> str:

@@ -3,13 +3,23 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, made_id, meant
+from data.importers.rows import (
+    UNNAMED,
+    Origin,
+    ResponseRow,
+    is_name,
+    made_id,
+    meant,
+    response_row,
+)
 from data.importers.table import Cells, TableFile
 from data.safe_text import unguarded
 
 REQUIRED = ("instance_id", "model", "response")
 TEXTS = ("context", "prompt", "reference", "checklist")
+NAMES = ("instance_id", "model", "response_id", "benchmark")
 ID_MADE = "id_made"  # of rows that a tool's reader makes: "yes" where it made the id
 COLUMNS = ("benchmark", "response_id", *REQUIRED, *TEXTS)
 GROUP = "group:"
@@ -38,7 +48,7 @@ class ResponseFile:
     meant
         Ignored column -> the absent one that it is probably meant to be.
     groups
-        Its columns `group:NAME`.
+        Name -> its column `group:NAME`.
     contexts
         Rows read so far that have a context.
 
@@ -56,7 +66,7 @@ class ResponseFile:
         self.not_taken = Counter[str]()
         self.meant: dict[str, str] = {}
         self.contexts = 0
-        self.groups = GroupColumns(table)
+        self.groups = _group_columns(table)
         self._ignore(table.columns)
         missing = [name for name in REQUIRED if name not in table.columns]
         if not {"context", "prompt"} & set(table.columns):
@@ -83,11 +93,7 @@ class ResponseFile:
         """Keep the names of unknown columns; later rows of JSON Lines may add some."""
         for name in names:
             named = name if is_name(name) or name in self.table.columns else UNNAMED
-            if (
-                name in (*COLUMNS, ID_MADE)
-                or name in self.groups.columns.values()
-                or named in self.ignored
-            ):
+            if name in (*COLUMNS, ID_MADE) or name in self.groups.values() or named in self.ignored:
                 continue
             self.ignored += (named,)
             absent = [name for name in COLUMNS if name not in self.table.columns]
@@ -95,92 +101,42 @@ class ResponseFile:
                 self.meant[name] = close
 
     def _row(self, origin: Origin, cells: Cells) -> ResponseRow:
-        for column in ("instance_id", "model"):
-            if not cells.get(column, "").strip():
-                raise origin.wrong(column, cells.get(column, ""), "must not be empty")
-        if not cells.get("response", "").strip():
-            raise origin.wrong(
-                "response", "", "an empty response cannot be rated; leave the row out"
-            )
-        texts = {name: cells.get(name, "") for name in TEXTS}
-        if not (texts["context"].strip() or texts["prompt"].strip()):
-            raise origin.wrong("context", "", "context or prompt must say what was asked")
-        response_id, id_made = self._id(origin, cells)
-        return ResponseRow(
-            origin=origin,
-            instance_id=_name(cells, "instance_id"),
-            benchmark=self._benchmark(origin, cells),
-            context=texts["context"],
-            prompt=texts["prompt"],
-            reference=texts["reference"] if texts["reference"].strip() else None,
-            checklist=texts["checklist"] if texts["checklist"].strip() else None,
-            response_id=response_id,
-            id_made=id_made,
-            model=_name(cells, "model"),
-            response=cells["response"],
-            groups=self.groups.of(origin, cells),
-        )
-
-    def _id(self, origin: Origin, cells: Cells) -> tuple[str, bool]:
-        """Return the id in the file, or one made from instance and response; and whether it is made."""
-        if own := _name(cells, "response_id"):
-            return own, cells.get(ID_MADE) == "yes"
-        parts = self._benchmark(origin, cells), cells["instance_id"], cells["response"]
-        return made_id(*parts), True
-
-    def _benchmark(self, origin: Origin, cells: Cells) -> str:
-        own = _name(cells, "benchmark")
-        if self.benchmark and own and own != self.benchmark:
+        values: dict[str, Any] = {name: cells.get(name, "") for name in (*TEXTS, "response")}
+        values |= {name: unguarded(cells.get(name, "").strip()) for name in NAMES}
+        own = values["benchmark"]
+        if self.benchmark and own not in ("", self.benchmark):
             raise origin.wrong("benchmark", own, f"--benchmark says {self.benchmark!r}")
-        name = own or self.benchmark
-        if not name:
-            raise origin.wrong("benchmark", own, "must not be empty; or give --benchmark NAME")
-        return name
+        values["benchmark"] = own or self.benchmark or ""
+        values["id_made"] = not values["response_id"] or cells.get(ID_MADE) == "yes"
+        values["response_id"] = values["response_id"] or made_id(
+            values["benchmark"], cells.get("instance_id", ""), values["response"]
+        )
+        return response_row(origin, values | {"groups": self._groups(origin, cells)})
 
-
-def _name(cells: Cells, column: str) -> str:
-    """Return a name without the guard that an export put before it."""
-    return unguarded(cells.get(column, "").strip())
-
-
-class GroupColumns:
-    """The group columns of a file, checked by name; `of` reads a row's values.
-
-    Raises
-    ------
-    BadFile
-        If a column names an author or what rates, has no proper name, or is there twice.
-    """
-
-    def __init__(self, table: TableFile) -> None:
-        self.columns: dict[str, str] = {}
-        for column in table.columns:
-            if is_group(column):
-                self._take(table, column)
-
-    def of(self, origin: Origin, cells: Cells) -> tuple[tuple[str, str], ...]:
+    def _groups(self, origin: Origin, cells: Cells) -> tuple[tuple[str, str], ...]:
         """Return each group's name with the row's value; an empty cell is in no group."""
-        if later := [key for key in cells if is_group(key) and key not in self.columns.values()]:
+        if later := [key for key in cells if is_group(key) and key not in self.groups.values()]:
             shown = later[0].strip()[:LONGEST_GROUP]
             raise origin.wrong(
                 "group", "", f"the first row has no {shown!r}; give it there, or null"
             )
-        groups = []
-        for name, column in self.columns.items():
-            value = cells.get(column, "").strip()
+        values = {name: cells.get(column, "").strip() for name, column in self.groups.items()}
+        for name, value in values.items():
             if len(value) > LONGEST_GROUP or not value.isprintable():
                 raise origin.wrong(
                     "group", "", f"{GROUP}{name} takes a short name, such as de or over 65"
                 )
-            if value:
-                groups.append((name, value))
-        return tuple(groups)
+        return tuple((name, value) for name, value in values.items() if value)
 
-    def _take(self, table: TableFile, column: str) -> None:
+
+def _group_columns(table: TableFile) -> dict[str, str]:
+    """Return the name of each group -> its column; refuse one that names an author or what rates."""
+    columns: dict[str, str] = {}
+    for column in filter(is_group, table.columns):
         name = column.strip()[len(GROUP) :].strip().lower()
         if not GROUP_NAME.fullmatch(name):
             raise table.wrong("a column group:NAME takes a name of letters, digits, _ . -")
-        if name in self.columns:
+        if name in columns:
             raise table.wrong(f"the column {GROUP}{name} is there twice")
         if names_author(name):
             raise table.wrong(
@@ -189,7 +145,8 @@ class GroupColumns:
             )
         if name == RESERVED:
             raise table.wrong(f"{GROUP}{name} is the clinicians' own: name the column otherwise")
-        self.columns[name] = column
+        columns[name] = column
+    return columns
 
 
 def is_group(column: str) -> bool:

@@ -1,14 +1,25 @@
-"""Rows as every importer yields them, whatever the format they came in."""
+"""Rows as every importer yields them, whatever the format they came in, validated by pydantic."""
 
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SkipValidation,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+
+from data.card import THIRD
 from data.errors import BadRow
 from data.schema import Kind
 
@@ -22,6 +33,20 @@ LONGEST_QUOTED = 40  # a UUID in quotation marks has 38
 NAME = re.compile(r"(?=.{1,40}$)[^\W\d][\w./()-]*(?: [\w./()-]+){0,3}")
 T = TypeVar("T")
 BATCH = 400
+MOST_REPLICATES = 10_000
+# Column -> what it takes, where that is more than not to be empty.
+ALLOWED = {
+    "benchmark": "must not be empty; or give --benchmark NAME",
+    "response": "an empty response cannot be rated; leave the row out",
+    "replicate": f"must be a whole number from 0 to {MOST_REPLICATES}",
+    "critical": "must be yes or no",
+    "point": "has over 1,000 characters",
+    "weight": "must be above 0 and at most 1,000",
+}
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+TextOrNone = Annotated[
+    str | None, BeforeValidator(lambda text: text if text and text.strip() else None)
+]
 
 
 class Origin(NamedTuple):
@@ -46,10 +71,37 @@ class Origin(NamedTuple):
         named = column if is_name(column) else UNNAMED
         return BadRow(f"{self}, column {named}{quoted}: {allowed}; nothing was imported")
 
+    def refused(self, error: ValidationError) -> BadRow:
+        """Return pydantic's first error of this row as file, row, column: value: allowed."""
+        first = error.errors(include_url=False)[0]
+        column = str(first["loc"][0]).rstrip("_")
+        value = "" if first["type"] == "missing" else first["input"]
+        if first["type"] == "value_error":
+            allowed = first["msg"].removeprefix("Value error, ")
+        elif expected := first.get("ctx", {}).get("expected"):
+            allowed = f"must be {expected}".replace("'", "")
+        else:
+            allowed = ALLOWED.get(column, "must not be empty")
+        return self.wrong(column, value, allowed)
+
 
 def is_name(column: str) -> bool:
     """Tell whether a text looks like a column's name, and not like a patient's text."""
     return column == "" or NAME.fullmatch(column.removeprefix("group:")) is not None
+
+
+@lru_cache(maxsize=1024)  # the criteria of one response mostly have the same
+def _utc(value: str | datetime | None) -> datetime | None:
+    """Return a time in UTC; one without a zone is taken as UTC."""
+    if not value:
+        return None
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except ValueError as error:
+        raise ValueError("must be like 2026-05-31T14:00:00+02:00") from error
+    except OverflowError as error:
+        raise ValueError("is before the first year, or after 9999") from error
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -67,16 +119,16 @@ class ResponseRow:
     `groups` pairs the name of each subgrouping with the response's value, where it has one.
     """
 
-    origin: Origin
-    instance_id: str
-    benchmark: str
+    origin: SkipValidation[Origin]
+    instance_id: Text
+    benchmark: Text
     context: str
     prompt: str
-    reference: str | None
-    response_id: str
-    model: str
-    response: str
-    checklist: str | None = None
+    reference: TextOrNone
+    response_id: Text
+    model: Text
+    response: Annotated[str, Field(pattern=r"\S")]
+    checklist: TextOrNone = None
     groups: tuple[tuple[str, str], ...] = ()
     id_made: bool = False
 
@@ -84,19 +136,46 @@ class ResponseRow:
 class RatingRow(NamedTuple):
     """One score; `score` is still as the file has it, checked only against the rubric.
 
-    A tuple, since a file may have millions: a frozen dataclass takes four times as long to make.
+    A tuple, since a file may have millions: a pydantic dataclass takes three times as long to make.
     """
 
-    origin: Origin
-    response_id: str
-    rater: str
+    origin: SkipValidation[Origin]
+    response_id: Text
+    rater: Text
     kind: Kind
-    criterion: str
+    criterion: Text
     score: str
     comment: str = ""
-    rated_at: datetime | None = None
+    rated_at: Annotated[datetime | None, BeforeValidator(_utc)] = None
     pass_: int = 0
-    replicate: int = 0
+    replicate: Annotated[int, Field(ge=0, le=MOST_REPLICATES)] = 0
+
+
+RESPONSE, RATING = TypeAdapter(ResponseRow), TypeAdapter(RatingRow)
+
+
+def response_row(origin: Origin, values: Mapping[str, Any]) -> ResponseRow:
+    """Return validated values as a row; refuse them by file, row and column."""
+    row = validated(RESPONSE, origin, {"origin": origin, **values})
+    if not (row.context.strip() or row.prompt.strip()):
+        raise origin.wrong("context", "", "context or prompt must say what was asked")
+    return row
+
+
+def rating_row(origin: Origin, values: Mapping[str, Any]) -> RatingRow:
+    """Return validated values as a row; refuse them by file, row and column."""
+    row = validated(RATING, origin, {"origin": origin, **values})
+    if row.pass_ >= THIRD and row.kind != Kind.CLINICIAN:
+        raise origin.wrong("pass", str(row.pass_), "only clinicians settle differences")
+    return row
+
+
+def validated(form: TypeAdapter[T], origin: Origin, values: Mapping[str, Any]) -> T:
+    """Return values in a form of pydantic's, or refuse them by file, row and column."""
+    try:
+        return form.validate_python(values)
+    except ValidationError as error:
+        raise origin.refused(error) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,18 @@ import codecs
 import gzip
 import io
 import json
-import lzma
 import re
-import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from data.errors import BadFile
+from data.importers.child import in_child
+from data.importers.safe import BROKEN, Unsafe, read_json
 
 Form = Literal["csv", "jsonl", "json", "object", "xlsx", "parquet", "inspect", "package"]
 START = 1 << 16  # bytes that are looked at
@@ -33,117 +33,67 @@ BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 SAVE = "save the rows as CSV or JSON Lines"
-STATISTICS = "save it as CSV or Parquet there"
-UNPACK = "unpack it and name what was in it"
-STATA = re.compile(rb"[\x69-\x73][\x01\x02]\x01\0")  # releases 105 to 115, before the XML-like head
 MARKUP = re.compile(r"\s*<(!doctype html|html|\?xml)", re.IGNORECASE)
 LINES = (".jsonl", ".ndjson")
 OBJECT = re.compile(r"\s*\{\s*(?:\"|\}|$)")
 VALUE = re.compile(r'\s*(?:\[|"|-?\d|true|false|null)')  # of JSON, and no object
 ARRAY = re.compile(r"\s*\[\s*(?:[\[{\]]|$)")
-BROKEN = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
-    *(EOFError, OSError, NotImplementedError, RuntimeError),
-)
 PIPE = "-"
 STANDARD_INPUT = Path("standard input")
 MOST_PIPED = 1 << 30
 MOST_UNPACKED, FREE_UNPACKED, MOST_RATIO = 8 << 30, 64 << 20, 200
 CHUNK = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class FileKind:
-    """The kind of a file.
-
-    Attributes
-    ----------
-    form
-        How it is read; None where it is not.
-    what
-        What it is called in a message, with its article.
-    to_do
-        What the user can do instead; "" where it is read.
-    """
-
-    form: Form | None
-    what: str
-    to_do: str = ""
-
-
-READ: dict[Form, FileKind] = {
-    "csv": FileKind("csv", "a CSV file"),
-    "jsonl": FileKind("jsonl", "a file of JSON Lines"),
-    "json": FileKind("json", "a JSON array"),
-    "object": FileKind("object", "a JSON object"),
-    "xlsx": FileKind("xlsx", "an Excel workbook"),
-    "parquet": FileKind("parquet", "a Parquet file"),
-    "inspect": FileKind("inspect", "a log of Inspect"),
-    "package": FileKind("package", "a package of medjury"),
-}
-# First bytes -> what it is and what to do; the first that fits.
-MAGIC: tuple[tuple[bytes, FileKind], ...] = (
-    (b"PAR1", READ["parquet"]),
+# First bytes of what is not read -> what it is and what to do; the first that fits.
+REFUSED: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (
-        b"\xd0\xcf\x11\xe0",
-        FileKind(
-            None,
-            "an Excel workbook of the old kind (.xls), one with a password, or another file of Office",
-            "save it as .xlsx without a password",
+        re.compile(rb"\xd0\xcf\x11\xe0"),
+        "an Excel workbook of the old kind (.xls), one with a password, or another file of Office; "
+        "save it as .xlsx without a password",
+    ),
+    (re.compile(rb"%PDF|\{\\rtf"), f"a document (PDF or RTF); {SAVE}"),
+    (
+        re.compile(rb"SQLite format 3"),
+        f"an SQLite database; a study is opened with --db; of another one {SAVE}",
+    ),
+    (
+        re.compile(
+            rb"<stata_dta>|[\x69-\x73][\x01\x02]\x01\0|\$FL[23]|\0{12}\xc2\xea\x81\x60"
+            rb"|HEADER RECORD\*{7}|RDX|X\n\0\0\0"
         ),
-    ),
-    (b"%PDF", FileKind(None, "a PDF", SAVE)),
-    (
-        b"SQLite format 3",
-        FileKind(None, "an SQLite database", "a study is opened with --db; of another one " + SAVE),
-    ),
-    (b"<stata_dta>", FileKind(None, "a Stata file (.dta)", f"{STATISTICS} (export delimited)")),
-    (b"$FL2", FileKind(None, "an SPSS file (.sav)", f"{STATISTICS} (File, Save as)")),
-    (b"$FL3", FileKind(None, "an SPSS file (.zsav)", f"{STATISTICS} (File, Save as)")),
-    (b"\0" * 12 + b"\xc2\xea\x81\x60", FileKind(None, "a SAS file", f"{STATISTICS} (proc export)")),
-    (
-        b"HEADER RECORD*******",
-        FileKind(None, "a SAS transport file", f"{STATISTICS} (proc export)"),
-    ),
-    (b"RDX", FileKind(None, "a file of R (.rda)", f"{STATISTICS} (write.csv)")),
-    (b"X\n\0\0\0", FileKind(None, "a file of R (.rds)", f"{STATISTICS} (write.csv)")),
-    (b"ARROW1", FileKind(None, "a Feather (Arrow) file", "save it as Parquet")),
-    (b"\x89HDF", FileKind(None, "an HDF5 file", SAVE)),
-    (b"\x93NUMPY", FileKind(None, "an array of NumPy", SAVE)),
-    (
-        b"\x80\x04\x95",
-        FileKind(None, "a pickle of Python", f"it could run code, so it is not opened; {SAVE}"),
+        "a file of Stata, SPSS, SAS or R; save it as CSV or Parquet there",
     ),
     (
-        b"\x80\x05\x95",
-        FileKind(None, "a pickle of Python", f"it could run code, so it is not opened; {SAVE}"),
+        re.compile(rb"BZh|\xfd7zXZ|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!|\x1f\x8b"),
+        "a file packed otherwise than once with gzip or zip; unpack it and name what was in it",
     ),
-    (b"BZh", FileKind(None, "a file packed with bzip2", UNPACK)),
-    (b"\xfd7zXZ", FileKind(None, "a file packed with xz", UNPACK)),
-    (b"\x28\xb5\x2f\xfd", FileKind(None, "a file packed with Zstandard", UNPACK)),
-    (b"7z\xbc\xaf", FileKind(None, "a 7z archive", UNPACK)),
-    (b"Rar!", FileKind(None, "a RAR archive", UNPACK)),
-    (GZIP, FileKind(None, "a file packed twice with gzip", UNPACK)),
-    (b"{\\rtf", FileKind(None, "an RTF document", SAVE)),
 )
 # A name in a zip -> what the zip is; the first that fits.
-MEMBERS: tuple[tuple[str, FileKind], ...] = (
-    ("xl/workbook.xml", READ["xlsx"]),
-    (
-        "xl/workbook.bin",
-        FileKind(None, "an Excel workbook of the binary kind (.xlsb)", "save it as .xlsx"),
-    ),
-    ("header.json", READ["inspect"]),
-    ("_journal/start.json", READ["inspect"]),
-    ("manifest.json", READ["package"]),
-    ("word/document.xml", FileKind(None, "a Word document", SAVE)),
-    ("Index/Document.iwa", FileKind(None, "a Numbers document", "export it as .xlsx or CSV")),
-    ("content.xml", FileKind(None, "an OpenDocument file", "save it as .xlsx or CSV")),
-)
+MEMBERS: Mapping[str, Form] = {
+    "xl/workbook.xml": "xlsx",
+    "header.json": "inspect",
+    "_journal/start.json": "inspect",
+    "manifest.json": "package",
+}
+OFFICE = {"xl/workbook.bin", "word/document.xml", "Index/Document.iwa", "content.xml"}
+Kind = tuple[Form | None, str]
 
 
-def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> FileKind:
-    """Return the kind of a file.
+def form_of(source: "Source") -> Form:
+    """Return how a file is read.
+
+    Raises
+    ------
+    BadFile
+        If it is not: it says what the file is and what to do.
+    """
+    form, refusal = kind_of(source.start(), source.members(), source.path.name)
+    if form is None:
+        raise BadFile(f"{source.path}: this is {refusal}")
+    return form
+
+
+def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> Kind:
+    """Return how a file is read, or None with what it is and what to do.
 
     Parameters
     ----------
@@ -156,12 +106,10 @@ def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> File
     """
     if start.startswith(ZIP):
         return _kind_of_zip(members)
-    known = next((kind for mark, kind in MAGIC if start.startswith(mark)), None)
-    if known is not None:
-        return known
-    if STATA.match(start):
-        return FileKind(None, "a Stata file (.dta)", f"{STATISTICS} (export delimited)")
-    return _kind_of_text(start, name.lower().removesuffix(".gz"))
+    if start.startswith(b"PAR1"):
+        return "parquet", ""
+    known = next((refusal for mark, refusal in REFUSED if mark.match(start)), None)
+    return (None, known) if known else _kind_of_text(start, name.lower().removesuffix(".gz"))
 
 
 def bom_of(start: bytes) -> str | None:
@@ -169,30 +117,32 @@ def bom_of(start: bytes) -> str | None:
     return next((name for mark, name in BOMS if start.startswith(mark)), None)
 
 
-def _kind_of_zip(members: Collection[str]) -> FileKind:
+def _kind_of_zip(members: Collection[str]) -> Kind:
     if not members:
-        what = "an Excel workbook or another zip, cut short or damaged"
-        return FileKind(None, what, "copy it again")
-    found = next((kind for name, kind in MEMBERS if name in members), None)
-    return found or FileKind(None, "a zip", UNPACK)
+        return None, "an Excel workbook or another zip, cut short or damaged; copy it again"
+    if OFFICE & set(members):
+        return None, "a document of Office, Numbers or OpenOffice; save it as .xlsx or CSV"
+    form = next((form for name, form in MEMBERS.items() if name in members), None)
+    return form, "a zip; unpack it and name what was in it"
 
 
-def _kind_of_text(start: bytes, name: str) -> FileKind:
+def _kind_of_text(start: bytes, name: str) -> Kind:
     """Return the kind of a text: JSON by its beginning, else CSV."""
     encoding = bom_of(start)
     if encoding is None and b"\0" in start:
-        return _kind_of_binary(start)
+        if max(start[::2].count(0), start[1::2].count(0)) > 0.2 * len(start):
+            why = "text in UTF-16 without the mark that says so"
+            return None, f'{why}; save it as UTF-8 ("CSV UTF-8" in Excel)'
+        return None, f"a binary file of no kind known here; {SAVE}"
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff")
     if MARKUP.match(text):
-        what = "a web page or XML"
-        return FileKind(
-            None, what, "if it was downloaded, you may not have been signed in there; " + SAVE
-        )
+        why = "if it was downloaded, you may not have been signed in there"
+        return None, f"a web page or XML; {why}; {SAVE}"
     if ARRAY.match(text) or (name.endswith(".json") and VALUE.match(text)):
-        return READ["json"]
+        return "json", ""
     if name.endswith(LINES):
-        return READ["jsonl"]
-    return READ[_form_of_object(text, len(start), name) if OBJECT.match(text) else "csv"]
+        return "jsonl", ""
+    return (_form_of_object(text, len(start), name) if OBJECT.match(text) else "csv"), ""
 
 
 def _form_of_object(text: str, looked_at: int, name: str) -> Form:
@@ -202,23 +152,14 @@ def _form_of_object(text: str, looked_at: int, name: str) -> Form:
     return "jsonl" if _is_whole_line(line, looked_at) and not alone else "object"
 
 
-def _kind_of_binary(start: bytes) -> FileKind:
-    """Return the kind of bytes with zeros: UTF-16 without its mark, or unknown."""
-    pairs = max(1, len(start) // 2)
-    if max(start[::2].count(0), start[1::2].count(0)) > 0.4 * pairs:
-        name = "text in UTF-16 without the mark that says so"
-        return FileKind(None, name, 'save it as UTF-8 ("CSV UTF-8" in Excel)')
-    return FileKind(None, "a binary file of no kind known here", SAVE)
-
-
 def _is_whole_line(line: str, looked_at: int) -> bool:
     """Tell whether a line is a whole object, or longer than the bytes that were read."""
     try:
-        json.loads(line, strict=False)
-    except json.JSONDecodeError:
+        read_json(line)
+    except Unsafe as error:
+        if not isinstance(error.__cause__, json.JSONDecodeError):
+            return True  # an object that is refused: its row will be named
         return looked_at >= START and len(line.encode()) > START // 2
-    except (ValueError, RecursionError):
-        return True  # an object with a number too long, or nested too deep: its row will be named
     return True
 
 
@@ -254,6 +195,7 @@ class Source:
         self.size = _size(self.path) if self._content is None else len(self._content)
         if self.size == 0:
             raise BadFile(f"{self.path}: the file is empty")
+        self._members: frozenset[str] | None = None
         with self.raw() as file:
             self.packed = file.read(len(GZIP)) == GZIP
 
@@ -272,14 +214,20 @@ class Source:
 
     def members(self) -> frozenset[str]:
         """Return the names in a zip; none if it is no zip or damaged."""
-        with self.raw() as file:
-            if file.read(len(ZIP)) != ZIP:
-                return frozenset()
-            try:
-                with zipfile.ZipFile(file) as archive:
-                    return frozenset(archive.namelist())
-            except BROKEN:
-                return frozenset()
+        if self._members is None:
+            with self.raw() as file:
+                is_zip = file.read(len(ZIP)) == ZIP
+            names = in_child(_names, self, name=self.path, size=self.size) if is_zip else ()
+            self._members = frozenset(names)
+        return self._members
+
+
+def _names(source: Source) -> Iterator[str]:
+    """Yield the names in a zip by which it is known: its list alone can be larger than memory."""
+    with source.raw() as file, suppress(*BROKEN), zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        yield from (name for name in names if name in MEMBERS or name in OFFICE)
+        yield from names[:1]
 
 
 class _Unpacked(io.RawIOBase):

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile
-from data.importers.binary_rows import parquet_rows, workbook_rows
+from data.importers.file_rows import file_rows
 from data.importers.rows import UNNAMED, Origin, is_name
-from data.importers.source import Form, Source, kind_of
-from data.importers.text_rows import Rows, object_row, plain, text_rows
+from data.importers.source import Form, Source, form_of
+from data.importers.text_rows import Rows
 from data.importers.text_rows import wrong as wrong_file
 
 Format = Form
@@ -86,8 +86,7 @@ class TableFile:
 
     def records(self) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
         """Yield rows as the file has them: of JSON and Parquet, values may be lists and objects."""
-        for origin, row in self._read():
-            yield origin, {key: plain(value) for key, value in row.items()}
+        yield from self._read()
 
     def _read(self) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
         """Yield rows with where they stand, as they are, looked at for what spreadsheets do to them."""
@@ -204,40 +203,28 @@ class DerivedTable(TableFile):
         return self._main.doubts
 
 
-def opened_as(source: Source) -> Form:
-    """Return the form of a file, or refuse it with its kind and what to do."""
-    kind = kind_of(source.start(), source.members(), source.path.name)
-    if kind.form is None:
-        raise BadFile(f"{source.path}: this is {kind.what}; {kind.to_do}")
-    return kind.form
-
-
 def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
     """Return the rows of a file by its form; for a text, CSV or JSON Lines may be given."""
-    recognised = opened_as(source)
-    if recognised == "xlsx":
-        return workbook_rows(source, sheet)
-    if recognised == "parquet":
-        return parquet_rows(source)
+    recognised = form_of(source)
     if recognised in ("inspect", "package"):
         title = "a log of Inspect" if recognised == "inspect" else "a package of medjury"
         raise BadFile(
             f"{source.path}: this is {title}: import it as a whole, not as rows (`medjury study import`)"
         )
-    if form == "object":
-        return object_row(source)
     if form is None and recognised == "object":
         raise wrong_file(
             source,
             "this is one JSON object of no tool known here, not rows; save its rows as a JSON "
             "array or JSON Lines",
         )
-    return text_rows(source, form or recognised)
+    return file_rows(
+        source, recognised if recognised in ("xlsx", "parquet") else form or recognised, sheet
+    )
 
 
 def _cells(origin: Origin, row: Mapping[str, Any]) -> Cells:
     """Return a row as texts; what is of CSV is that already."""
-    return {key: _cell(origin, key, plain(value)) for key, value in row.items()}
+    return {key: _cell(origin, key, value) for key, value in row.items()}
 
 
 def _cell(origin: Origin, column: str, value: object) -> str:

@@ -1,27 +1,34 @@
-"""Rows of text files: CSV, JSON Lines and JSON arrays, in the encodings hospitals use."""
+"""Rows of text files: CSV, JSON Lines and JSON arrays, in the encodings hospitals use.
+
+CSV and JSON Lines are read line by line, and no row may be larger than `MOST_ROW`, so that they need
+little memory whatever is in them.
+"""
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from data.errors import BadFile
 from data.importers.encodings import encoding_of
-from data.importers.rows import UNNAMED, is_name
-from data.importers.source import START, Form, Source
+from data.importers.safe import Unsafe, read_json
+from data.importers.source import CHUNK, START, Form, Source
 
 MOST_JSON = 1 << 30  # bytes of an array, which is read whole
+MOST_ROW = 16 << 20  # characters of a row
+MOST_BRACKETS = 200_000  # of a row in JSON: each asks for memory
+MOST_COLUMNS = 16_384  # as in Excel
 ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell
 SEPARATORS = ",;\t|"
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # which Excel reads and hides
 LOOKED_AT = 50  # rows that tell what separates cells
 Record = tuple[int, Mapping[str, Any]]
-csv.field_size_limit(1 << 30)
+csv.field_size_limit(MOST_ROW)
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,10 @@ class Rows:
     ----------
     columns
         Names in the header; of JSON, the keys of the first object.
-    records
-        Gives each row's number as a spreadsheet counts, and its values by column.
     encoding
         What the file was read as.
+    records
+        Gives each row's number as a spreadsheet counts, and its values by column.
     cut_off
         Whether its last line has no end, as one that was cut off.
     decimal_comma
@@ -44,18 +51,10 @@ class Rows:
 
     form: Form
     columns: tuple[str, ...]
-    records: Callable[[], Iterator[Record]]
     encoding: str
+    records: Callable[[], Iterator[Record]]
     cut_off: bool = False
     decimal_comma: bool = False
-
-
-class NotARow(ValueError):
-    """A line that is no row, with the reason, which quotes none of its text."""
-
-
-class Pairs(list[tuple[str, Any]]):
-    """A JSON object as pairs: a key may occur twice, with two values."""
 
 
 def wrong(source: Source, why: str) -> BadFile:
@@ -63,25 +62,11 @@ def wrong(source: Source, why: str) -> BadFile:
     return BadFile(f"{source.path}: {why}; nothing was imported")
 
 
-def pairs_of(line: str) -> Pairs:
-    """Return the keys and values of a JSON object in their order.
-
-    Raises
-    ------
-    NotARow
-        If it is no object, gives a key twice, or holds what no database can.
-    """
-    record = _parse_json(line)
-    if not isinstance(record, Pairs):
-        raise NotARow(f"is {type(record).__name__}, not a JSON object")
-    return _each_once(record)
-
-
 def text_rows(source: Source, form: Form) -> Rows:
     """Return the rows of a text file."""
     encoding = encoding_of(source)
-    if form == "json":
-        return _array(source, encoding)
+    if form in ("json", "object"):
+        return (_array if form == "json" else _object_row)(source, encoding)
     return (_Csv if form == "csv" else _Lines)(source, encoding).rows()
 
 
@@ -95,6 +80,26 @@ def _lines(source: Source, encoding: str) -> Iterator[io.TextIOWrapper]:
         name = encoding.removesuffix("-sig").upper()
         why = f"begins as {name} and does not go on so; it is cut off or damaged: save it as UTF-8"
         raise wrong(source, why) from error
+
+
+def _rows_of_lines(
+    source: Source, text: io.TextIOWrapper, rows_in: Callable[[Iterator[str]], Iterator[Any]]
+) -> Iterator[Any]:
+    """Yield what is made of lines, and refuse what asks for more than `MOST_ROW` of them."""
+    taken = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal taken
+        while line := text.readline(MOST_ROW + 1):
+            taken += len(line)
+            if taken > MOST_ROW:
+                why = f"a row is over {MOST_ROW:,} characters; is a quotation mark missing?"
+                raise wrong(source, why)
+            yield line
+
+    for row in rows_in(lines()):
+        taken = 0
+        yield row
 
 
 class _Csv:
@@ -117,12 +122,16 @@ class _Csv:
         with _lines(self.source, self.encoding) as text:
             columns, _ = self._header(self._reader(text))
         comma = self.delimiter in ";\t"
-        return Rows("csv", columns, self._records, self.encoding, self._cut_off(), comma)
+        return Rows("csv", columns, self.encoding, self._records, self._cut_off(), comma)
 
     def _reader(self, text: io.TextIOWrapper) -> Iterator[list[str]]:
         if self.has_line:
             text.readline()
-        return csv.reader(text, delimiter=self.delimiter, strict=True)
+        return _rows_of_lines(
+            self.source,
+            text,
+            lambda lines: csv.reader(lines, delimiter=self.delimiter, strict=True),
+        )
 
     def _records(self) -> Iterator[Record]:
         with _lines(self.source, self.encoding) as text:
@@ -186,9 +195,13 @@ def _separator(start: str) -> str:
 
 def header(source: Source, names: list[str]) -> tuple[str, ...]:
     """Return the names of columns, each once, or refuse the file."""
+    if len(names) > MOST_COLUMNS:
+        raise wrong(source, f"its header has over {MOST_COLUMNS:,} columns")
     columns = tuple(name.strip() for name in names)
     repeated = sorted(name for name, times in Counter(columns).items() if times > 1)
     if repeated:
+        from data.importers.rows import UNNAMED, is_name  # loads the tables of a study
+
         shown = repr(repeated[0]) if is_name(repeated[0]) else UNNAMED
         raise wrong(source, f"column {shown} stands twice in the header")
     return columns
@@ -202,89 +215,58 @@ class _Lines:
 
     def rows(self) -> Rows:
         first = next((tuple(cells) for _, cells in self._records()), ())
-        return Rows("jsonl", first, self._records, self.encoding)
+        return Rows("jsonl", first, self.encoding, self._records)
 
     def _records(self) -> Iterator[Record]:
         with _lines(self.source, self.encoding) as text:
-            for number, line in enumerate(text, start=1):
+            for number, line in enumerate(_rows_of_lines(self.source, text, iter), start=1):
                 if line.strip():
+                    if line.count("[") + line.count("{") > MOST_BRACKETS:
+                        raise wrong(
+                            self.source, f"row {number} has over {MOST_BRACKETS:,} brackets"
+                        )
                     try:
-                        yield number, dict(pairs_of(line))
-                    except NotARow as error:
+                        yield number, _json_row(read_json(line))
+                    except Unsafe as error:
                         raise wrong(self.source, f"row {number} {error}") from error
+
+
+def _json_row(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Unsafe(f"is {type(value).__name__}, not a JSON object")
+    return value
 
 
 def _array(source: Source, encoding: str) -> Rows:
     """Return the objects of a JSON array."""
-    items = json_text(source, encoding)
-    if not isinstance(items, list) or isinstance(items, Pairs):
+    items = json_document(source, encoding)
+    if not isinstance(items, list):
         raise wrong(source, "JSON, and not an array of rows")
     if not items:
         raise wrong(source, "the JSON array is empty")
-    records: list[Record] = []
     for number, item in enumerate(items, start=1):
-        if not isinstance(item, Pairs):
-            raise wrong(source, f"row {number} is {type(item).__name__}, not a JSON object")
         try:
-            records.append((number, dict(_each_once(item))))
-        except NotARow as error:
+            _json_row(item)
+        except Unsafe as error:
             raise wrong(source, f"row {number} {error}") from error
-    return Rows("json", tuple(records[0][1]), lambda: iter(records), encoding)
+    return Rows("json", tuple(items[0]), encoding, lambda: iter(enumerate(items, start=1)))
 
 
-def json_text(source: Source, encoding: str | None = None) -> Any:
-    """Return the content of a JSON file, objects as `Pairs`."""
-    with _lines(source, encoding or encoding_of(source)) as text:
-        body = text.read(MOST_JSON + 1)
-    if len(body) > MOST_JSON:
-        raise wrong(source, "over 1 GiB of JSON; save it as JSON Lines")
-    try:
-        return _parse_json(body, "whole JSON")
-    except NotARow as error:
-        raise wrong(source, f"{error}; copy or save it again") from error
-
-
-def json_object(source: Source) -> Mapping[str, Any]:
-    """Return the one JSON object of a file, with nested objects as dictionaries."""
-    body = json_text(source)
-    if not isinstance(body, Pairs):
-        raise wrong(source, "not a JSON object")
-    plainly = plain(body)
-    return plainly if isinstance(plainly, dict) else {}
-
-
-def object_row(source: Source) -> Rows:
+def _object_row(source: Source, encoding: str) -> Rows:
     """Return one JSON object as one row."""
-    keys = json_object(source)
-    return Rows("object", tuple(keys), lambda: iter([(1, keys)]), encoding_of(source))
+    keys = json_document(source, encoding)
+    if not isinstance(keys, dict):
+        raise wrong(source, "not a JSON object")
+    return Rows("object", tuple(keys), encoding, lambda: iter([(1, keys)]))
 
 
-def plain(value: Any) -> Any:
-    """Return JSON with objects as dictionaries; of a repeated key the last value."""
-    if isinstance(value, Pairs):
-        return {key: plain(item) for key, item in value}
-    return [plain(item) for item in value] if isinstance(value, list) else value
-
-
-def _each_once(pairs: Pairs) -> Pairs:
-    if len(pairs) > len({key for key, _ in pairs}):
-        raise NotARow("gives a value twice, under the same key")
-    return pairs
-
-
-def _parse_json(text: str, name: str = "JSON") -> Any:
-    """Return JSON, or raise `NotARow` with what is wrong; bare NaN is allowed."""
+def json_document(source: Source, encoding: str) -> Any:
+    """Return the content of a JSON file."""
+    if source.size > MOST_JSON:
+        raise wrong(source, "over 1 GiB of JSON; save it as JSON Lines")
+    with _lines(source, encoding) as text:
+        body = "".join(iter(partial(text.read, CHUNK), ""))
     try:
-        value = json.loads(text, strict=False, object_pairs_hook=Pairs)
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        position = f"at {error.colno}" if error.lineno == 1 else f"in line {error.lineno}"
-        raise NotARow(f"is not {name} ({error.msg} {position})") from error
-    except UnicodeEncodeError as error:
-        raise NotARow("holds half a surrogate pair, which is no text") from error
-    except RecursionError as error:
-        raise NotARow("is nested too deep") from error
-    except ValueError as error:  # of int(), which takes no number of any length
-        raise NotARow("has a number that is too long") from error
-    return value
+        return read_json(body)
+    except Unsafe as error:
+        raise wrong(source, f"{error}; copy or save it again") from error

@@ -20,7 +20,7 @@ from zipfile import Path as ZipPath
 from pydantic import ValidationError
 
 from data.errors import BadFile, Unknown
-from data.importers.source import BROKEN
+from data.importers.safe import BROKEN
 from data.rubric import PLACEHOLDER, Criterion, Gold, Rubric, Scale
 
 # The open-ended benchmarks of MedHELM, by HELM's names; a rubric of ours ships for each.
@@ -44,8 +44,14 @@ OURS = {"QUESTION": "{{context}}", "RESPONSE": "{{response}}", "GOLD_RESPONSE": 
 THEIRS = re.compile(
     r"\{\{(QUESTION|RESPONSE|GOLD_RESPONSE)\}\}|\{(QUESTION|RESPONSE|GOLD_RESPONSE)\}"
 )
-SCALE = re.compile(r"scale\s+of\s+(\d{1,4})\s*(?:to|-|\u2013)\s*(\d{1,4})", re.IGNORECASE)
-POINT = re.compile(r"[(,;]\s*(\d{1,4})\s*=\s*([^,;()]+)")
+# How a prompt names its scale: HELM's way, else a user's.
+SCALES = (
+    re.compile(r"scale\s+of\s+(\d{1,4})\s*(?:to|-|\u2013)\s*(\d{1,4})", re.IGNORECASE),
+    re.compile(
+        r"\b(?:from|between)\s+(\d{1,4})\b[^.\n\d]{0,60}?\b(?:to|and)\s+(\d{1,4})\b", re.IGNORECASE
+    ),
+)
+POINT = re.compile(r"[(,;]\s*(\d{1,4})\s*=\s*([^,;()]+)|\b(\d{1,4})\s+\(([^()\n=]+)\)")
 COMPARED = re.compile(r"compared?\b[^.<]*<gold\w*>([^.]*)\.", re.IGNORECASE)
 IF_NEEDED = re.compile(r"\b(?:when|where|if)(?:ever)?\s+(?:needed|necessary)\b", re.IGNORECASE)
 UNDESCRIBED = (
@@ -73,11 +79,8 @@ class Unusable(ValueError):
 
 def rubric_of(name: str, template: str, criteria: list[str], release: str) -> Rubric:
     """Return the rubric that puts HELM's prompt, word for word, to a juror."""
-    scale = SCALE.search(template)
-    if scale is None:
-        raise Unusable("its prompt names no scale")
+    low, high = _scale_of(template)
     prompt = our_prompt(template)
-    low, high = int(scale[1]), int(scale[2])
     anchors = _anchors(template, low, high)
     return Rubric(
         name=f"helm_{name}",
@@ -91,6 +94,19 @@ def rubric_of(name: str, template: str, criteria: list[str], release: str) -> Ru
         ),
         prompt=prompt,
     )
+
+
+def _scale_of(template: str) -> tuple[int, int]:
+    """Return the two ends of the one scale that a prompt names."""
+    named = (set(scale.findall(template)) for scale in SCALES)
+    ends = next((found for found in named if found), set())
+    if len(ends) != 1:
+        what = "more than one scale" if ends else "no scale"
+        raise Unusable(
+            f"its prompt names {what}; name its rubric, with the same prompt, with --rubric"
+        )
+    low, high = map(int, ends.pop())
+    return low, high
 
 
 def our_prompt(template: str) -> str:
@@ -117,7 +133,7 @@ def _anchors(template: str, low: int, high: int) -> dict[int, str]:
     """Return the anchors that a prompt gives; HELM's describe the two ends, for all criteria."""
     if not 0 < high - low < WIDEST:
         raise Unusable(f"its prompt names the scale {low}-{high}")
-    words_of = {int(point): " ".join(words.split()) for point, words in POINT.findall(template)}
+    words_of = {int(a or b): " ".join((x or y).split()) for a, x, b, y in POINT.findall(template)}
     return {point: words_of.get(point, UNDESCRIBED) for point in range(low, high + 1)}
 
 
@@ -127,7 +143,10 @@ def _question(template: str, criterion: str) -> str:
     heading = rf"^[ \t]*{word}[ \t]*\([^()\n]*\):?[ \t]*\n((?:.*\S.*(?:\n|\Z))+)"
     match = re.search(heading, template, re.IGNORECASE | re.MULTILINE)
     if match is None:
-        return f"{criterion}, as HELM's prompt puts it"
+        line = re.search(
+            rf"^\W*{word}\W*?\s*[:\u2013-]\s*(\w[^\n]+)$", template, re.IGNORECASE | re.MULTILINE
+        )
+        return line[1].strip() if line else f"{criterion}, as HELM's prompt puts it"
     lines = (line.strip().removeprefix("-").strip() for line in match[1].splitlines())
     return " ".join(lines)
 

@@ -16,7 +16,6 @@ from data.database import reading, shared_transaction, transaction
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.pace import Pace, PaceSource, Work, measured, stated
 from data.person import Person, asking, only
-from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, columns_of
 from data.record import PAST_RECORD, log, refuse_locked
 from data.rubric import Rubric
 from data.schema import (
@@ -38,6 +37,7 @@ from data.schema import (
     now,
 )
 from data.study.access import PSEUDONYM_KEY
+from data.study.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, columns_of
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"

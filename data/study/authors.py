@@ -16,12 +16,12 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.errors import NotAllowed
-from data.importers.package import WITHHELD
 from data.importers.rows import ResponseRow, made_id
 from data.person import is_blind_in
-from data.queries.base import FOR_STUDY
 from data.record import PAST_RECORD, new_salt
 from data.schema import Authorship, Instance, Response, Subgroup
+from data.study.base import FOR_STUDY
+from data.study.copies import WITHHELD
 
 Pair = tuple[str, str]
 

@@ -21,7 +21,6 @@ from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
 from data.points import case_score
-from data.queries.base import FOR_STUDY, NEWEST, card, columns_of, shown
 from data.record import add_rows, log, refuse_locked, update_unsealed
 from data.rubric import Rubric
 from data.schema import (
@@ -39,6 +38,8 @@ from data.schema import (
     now,
 )
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
+from data.study.base import FOR_STUDY, card, columns_of, shown
+from data.study.readings import NEWEST, readings
 from data.study.rubrics import keep_rubric
 from data.study.standing import BenchmarkView, benchmarks
 
@@ -672,16 +673,11 @@ def _stored_reply(
     session: Session, rater: int, response: int, rubric: Rubric, replicate: int
 ) -> Reply | None:
     """Return a verdict by the ratings that count, None unless they are whole."""
-    query = (
-        select(Rating.criterion, Rating.score, Rating.comment)
-        .where(Rating.rater == rater, Rating.response == response, Rating.replicate == replicate)
-        .where(Rating.rubric_sha256 == rubric.sha256, Rating.pass_ == 0)
-        .order_by(col(Rating.id))
-    )
-    rows = session.exec(query).all()
-    scores = {criterion: score for criterion, score, _ in rows}
-    comments = {criterion: comment for criterion, _, comment in rows if comment}
-    return Reply(scores, comments) if set(rubric.criteria) <= set(scores) else None
+    for one in readings(session, responses=[response], kinds=[Kind.JUROR], rubric=rubric.sha256):
+        is_asked_for = (one.rater, one.replicate) == (rater, replicate)
+        if is_asked_for and {*rubric.criteria} <= one.scores.keys():
+            return Reply(one.scores, one.comments)
+    return None
 
 
 TIMES = {

@@ -10,7 +10,6 @@ from sqlmodel import col, select
 
 from data.calls import TokenCosts, token_costs
 from data.database import reading
-from data.queries.base import Columns, columns_of
 from data.schema import (
     Attempt,
     Instance,
@@ -22,6 +21,7 @@ from data.schema import (
     Status,
 )
 from data.schema.jury import UNANSWERED, JuryRequest
+from data.study.base import Columns, columns_of
 from data.study.standing import settings
 
 TOKENS = (

@@ -11,9 +11,9 @@ from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
 from data.database import reading
-from data.queries.base import FOR_STUDY, columns_of
 from data.schema import Kind, Rater, Response
 from data.study.authors import authors_unless_blind, responses_by_author
+from data.study.base import FOR_STUDY, columns_of
 from data.study.standing import settings
 
 # Words of model names -> the family whose weights or training they point to. GPT alone is OpenAI's;

@@ -341,7 +341,7 @@ def fingerprint(ratings: "pd.DataFrame") -> str:
     Parameters
     ----------
     ratings
-        As `queries.frames.ratings_frame` returns them, or some of those rows.
+        As `frames.ratings_frame` returns them, or some of those rows.
     """
     import numpy as np
 

@@ -13,7 +13,6 @@ from data.card import Card
 from data.database import reading, transaction
 from data.errors import BadInput, Unknown
 from data.person import Person, asking, only
-from data.queries.base import FOR_STUDY, card, shown
 from data.record import log, new_salt, refuse_locked
 from data.rubrics.injection import holds_verdict
 from data.schema import (
@@ -31,11 +30,13 @@ from data.schema import (
     Status,
 )
 from data.study.authors import author_names
+from data.study.base import FOR_STUDY, card, shown
 from data.study.standing import BenchmarkView, benchmarks
 from data.study.verify import acts
 
 MASKED, LEFT = "authors masked", "possible names left"
 LOOKED = "searched for authors"
+SHOWN = "names in responses shown"
 SEARCHED = "searched_for_authors"
 
 
@@ -133,6 +134,19 @@ def leave_names(engine: Engine, left: LeftNames) -> None:
         if unknown := named - set(stored):
             raise Unknown(f"no response {', '.join(sorted(unknown))} in this study")
         log(session, "coordinator", LEFT, _left_detail(left))
+
+
+def record_names_shown(engine: Engine, who: str, places: int, responses: int) -> None:
+    """Record that somebody is about to read what in responses names, or may name, an author.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is locked: what is read for its masks could change nothing.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        log(session, who, SHOWN, {"places": places, "responses": responses})
 
 
 def _left_detail(left: LeftNames) -> dict[str, list[object]]:

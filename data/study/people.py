@@ -21,7 +21,6 @@ from sqlmodel.sql.expression import SelectOfScalar
 from data.database import glance, reading, transaction
 from data.errors import BadInput, Conflict, Unknown
 from data.person import OPERATOR, Person, only
-from data.queries.base import BY_CLINICIAN, NEWEST_SUBMISSION, columns_of
 from data.record import log, new_salt, refuse_locked
 from data.schema import (
     Access,
@@ -37,6 +36,7 @@ from data.schema import (
     now,
 )
 from data.study.access import NO_HASH, PERSONAL_CODE, SIGNED_OUT, Way, new_code, revoke
+from data.study.base import BY_CLINICIAN, NEWEST_SUBMISSION, columns_of
 from data.study.settings import Consent, consents
 
 EMAIL = re.compile(r"(?!.{255})[^@\s]+@[^@\s]+\.[^@\s]+")

@@ -11,19 +11,11 @@ from data.errors import BadInput, Conflict, Unknown
 from data.importers.points import PointRow
 from data.person import Person, only
 from data.points import case_rubric
-from data.queries.cases import newest_points
 from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
-from data.schema import (
-    Benchmark,
-    Instance,
-    PointSet,
-    Rating,
-    Response,
-    Role,
-    RubricText,
-)
+from data.schema import Benchmark, Instance, PointSet, Rating, Response, Role, RubricText
+from data.study.cases import newest_points
 from data.study.rubrics import keep_rubric, move_to_rubric
 
 IMPORTED = "points imported"

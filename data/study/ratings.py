@@ -42,6 +42,7 @@ from data.schema import (
 )
 from data.study.assignments import NOT_YOURS
 from data.study.calls import rating_rows
+from data.study.readings import On, readings
 from data.study.rubrics import RatingForm, form_on, keep_rubric, move_to_rubric
 from data.study.settings import STUDY_TEXT
 
@@ -442,8 +443,6 @@ _LAST_SHOWING = (
     .limit(1)
     .subquery()
 )
-# What a rater gave, not what their answers on points of a case come to.
-IS_GIVEN = col(Rating.rubric_sha256).not_in(select(PointSet.benchmark_rubric))
 _LAST_SCORES = (
     select(Rating.criterion, Rating.score)
     .join(
@@ -484,44 +483,26 @@ def previous(session: Session, assignment: Assignment) -> float | None:
     return sum(scores.values()) / len(scores) if scores else None
 
 
-def _latest(session: Session, showing: Assignment) -> dict[str, tuple[float, str]]:
-    """Return what the rater's latest ratings for a showing say, without what they come to."""
-    rows = session.exec(
-        select(Rating)
-        .where(Rating.response == showing.response, Rating.rater == showing.rater)
-        .where(Rating.pass_ == showing.pass_, IS_GIVEN)
-        .order_by(desc(Rating.id))
-    )
-    newest: dict[str, tuple[float, str]] = {}
-    for row in rows:
-        newest.setdefault(row.criterion, (row.score, row.comment))
-    return newest
-
-
 SubmittedContent = tuple[object, object, object, str]
 
 
 def submitted_content(session: Session, assignment: Assignment) -> SubmittedContent:
     """Return all that the newest submission of an assignment said."""
-    newest = assignment.revision - 1
-    flags = session.exec(
-        select(Remark.kind).where(
-            Remark.assignment == assignment.id,
-            Remark.revision == newest,
-            col(Remark.about).is_(None),
-        )
+    own = assignment.rater, assignment.pass_
+    among = readings(
+        session,
+        responses=[assignment.response],
+        kinds=[Kind.CLINICIAN],
+        rubric=On.CASE,
+        words=True,
     )
-    spans = session.exec(
-        select(Span).where(Span.assignment == assignment.id, Span.revision == newest)
-    )
-    marked = {tuple(getattr(span, name) for name in MARKED) for span in spans}
-    scores = _latest(session, assignment) if assignment.state == State.DONE else {}
-    comment = session.exec(
-        select(Submission.comment).where(
-            Submission.assignment == assignment.id, Submission.revision == newest
-        )
-    ).first()
-    return scores, set(flags), marked, comment or ""
+    said = next((one for one in among if (one.rater, one.pass_) == own), None)
+    if said is None:
+        return {}, set(), set(), ""
+    given = (said.answers or said.scores) if assignment.state == State.DONE else {}
+    scores = {name: (score, said.comments.get(name, "")) for name, score in given.items()}
+    marked = {tuple(getattr(span, name) for name in MARKED) for span in said.spans}
+    return scores, {kind for kind, _ in said.flags}, marked, said.comment
 
 
 def reply_content(reply: Reply, scores: Mapping[str, float]) -> SubmittedContent:

@@ -16,8 +16,8 @@ from sqlmodel import col, select
 
 from data.database import reading
 from data.person import Person, asking, only
-from data.queries.base import FOR_STUDY, Columns, columns_of
 from data.schema import Attempt, Instance, Purpose, Rater, Response, Role, Status
+from data.study.base import FOR_STUDY, Columns, columns_of
 
 PAGE = 200
 LEAST_ANSWERS = 2

@@ -16,7 +16,6 @@ from data import training
 from data.card import Card, Reading, reading_of_pass
 from data.database import glance, reading
 from data.description import CONSENT_TEXT, consent_key
-from data.queries.base import card, setting_values, shown
 from data.record import LOCKED
 from data.rubric import Rubric
 from data.schema import (
@@ -34,6 +33,7 @@ from data.schema import (
     State,
 )
 from data.settings import Settings, read_settings
+from data.study.base import card, setting_values, shown
 from data.study.training import expert_scores
 from data.training import SECRET, RoundOutcome, TrainingStanding, standing_key
 

@@ -14,7 +14,6 @@ from data.card import ERRORS, NOT_ENOUGH_CONTEXT, SEVERITIES, SIDES, ExportRow, 
 from data.database import reading, transaction
 from data.errors import BadInput
 from data.person import Person, asking, only
-from data.queries.base import FOR_STUDY, INDEPENDENT, Columns, columns_of
 from data.record import REOPENED, UNBLINDED, log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import refuse_nul
@@ -36,7 +35,9 @@ from data.schema import (
     Setting,
 )
 from data.settings import ERROR_TYPES, read_error_types
+from data.study.base import FOR_STUDY, Columns, columns_of
 from data.study.ledger import COMBINED, compositions_tried, reports
+from data.study.readings import INDEPENDENT
 from data.study.verify import acts
 
 # Made once: each submission asks it, and making it costs more than asking it.

@@ -14,7 +14,6 @@ from data.card import THIRD
 from data.database import reading, transaction
 from data.description import CONSENT_TEXT, Description, consent_key
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
-from data.queries.base import columns_of, setting_values
 from data.record import LOCKED, REOPENED, UNBLINDED, log, refuse_locked
 from data.schema import (
     Account,
@@ -30,6 +29,7 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.study.authors import everybody
+from data.study.base import columns_of, setting_values
 
 PROTOCOL_SET = "protocol set"
 STUDY_TEXT = "study_text"
@@ -307,7 +307,7 @@ def consents(engine: Engine) -> list[Consent]:
 
 
 def consent_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
-    """Yield every consent that was given, oldest first; columns `CONSENTS`."""
+    """Yield every consent that was given, oldest first; columns of `consents.csv`."""
     with reading(engine) as session:
         handles = dict(session.exec(select(Rater.id, Rater.handle)).all())
         stored = setting_values(session)
@@ -321,18 +321,11 @@ def consent_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
 
 
 def described_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
-    """Yield every version of what clinicians were told, oldest first; columns `DESCRIPTIONS`."""
+    """Yield every version of what clinicians were told, oldest first; columns of `descriptions.csv`."""
     for version in description_versions(engine):
         texts = (version.description.title, version.sha256, version.consent_sha256)
         counts = (version.ratings, version.submissions)
         yield (version.at, version.actor, *texts, *counts, version.is_present)
-
-
-DESCRIPTIONS = (
-    *("at", "actor", "title", "sha256", "consent_sha256"),
-    *("ratings_before", "submissions", "present"),
-)
-CONSENTS = ("rater", "at", "consent_sha256", "study_text", "holds")
 
 
 def _events(session: Session, action: str) -> list[Event]:

@@ -14,12 +14,6 @@ from sqlmodel import Session, col, desc, select
 from data.card import FIRST, SETTLING, THIRD, reading_of_pass
 from data.database import reading
 from data.person import asking
-from data.queries.base import (
-    FOR_STUDY,
-    INDEPENDENT,
-    columns_of,
-    setting_values,
-)
 from data.record import REVIEWED
 from data.rubric import Rubric
 from data.schema import (
@@ -42,7 +36,9 @@ from data.schema import (
 from data.settings import Settings, read_settings
 from data.study.access import SIGNED_OUT
 from data.study.authors import authors_unless_blind, number_of_authors
+from data.study.base import FOR_STUDY, columns_of, setting_values
 from data.study.ledger import EVALUATED
+from data.study.readings import INDEPENDENT
 from data.study.settings import CONSENTED
 from data.taxonomy import medhelm_taxonomy
 
@@ -434,3 +430,5 @@ def placed_benchmarks(engine: Engine) -> list[PlacedBenchmark]:
 
 # Return the benchmarks of a study with their places.
 placed_for = asking(placed_benchmarks, Role.RESEARCHER, Role.COORDINATOR)
+# Return every benchmark with its rubric and counts, by name.
+study_benchmarks = asking(benchmarks, Role.RESEARCHER, Role.COORDINATOR)

@@ -15,7 +15,6 @@ from data.description import Description
 from data.errors import BadInput, Unknown
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, asking, only
-from data.queries.base import FOR_STUDY, columns_of
 from data.record import LOCKED, REOPENED, UNBLINDED, log, refuse_locked
 from data.rubric import Rubric
 from data.schema import (
@@ -31,6 +30,7 @@ from data.schema import (
     RubricText,
 )
 from data.study.assignments import Key, Slot, assign
+from data.study.base import FOR_STUDY, columns_of
 from data.study.masks import mask_responses
 from data.study.people import Invitation, invite
 from data.study.ratings import RatingsAdded, import_ratings

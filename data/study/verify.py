@@ -9,9 +9,6 @@ from sqlalchemy import Engine, Row, exists, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.importers.package import EVERY, WITHHELD
-from data.queries.base import columns_of
-from data.queries.package import kept_setting
 from data.record import (
     ACTS,
     AUTHORS_ADDED,
@@ -36,6 +33,8 @@ from data.record import (
 )
 from data.schema import Event, Instance, Response, Setting, Table
 from data.study.access import SESSION_KEY
+from data.study.base import columns_of
+from data.study.copies import AUTHORS, STAYS, WITHHELD, kept_setting
 
 PAGE = 2000
 MOST_NAMED = 5
@@ -44,7 +43,6 @@ SEALED = tuple(
     for name, table in Table.metadata.tables.items()
     if {*table.c.keys()} - {*HELD.get(name, ())}
 )
-OF_AUTHORS = ("authorship", "mask")  # what a package without authors leaves behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,13 +262,13 @@ class _Chain:
 
     def _leave_behind(self, *, authors: bool) -> None:
         """Forget what no package brings: ways in, secrets, and work at a provider."""
-        for table in self.added.keys() - EVERY.keys():
+        for table in self.added.keys() & STAYS.keys():
             self.added[table].clear()
             self.changed.get(table, {}).clear()
         for key in [key for key in self.added["setting"] if not kept_setting(str(key))]:
             del self.added["setting"][key]
         self.authors_withheld = not authors
-        for table in OF_AUTHORS:
+        for table in AUTHORS:
             for seal in self.added[table].values():
                 seal.is_withheld = not authors
 

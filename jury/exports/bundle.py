@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from data.question import Explanation, prompt_in_order
-from data.rubric import Rubric
-from data.rubric_files import rubric_toml
+from data.rubric import Rubric, rubric_toml
 from data.safe_text import in_markdown
 from jury.exports.export import Export
 from jury.panel import Panel

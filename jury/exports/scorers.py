@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from data.card import ExportRow
-from data.rubric_files import rubric_toml
+from data.rubric import rubric_toml
 from jury.exports.bundle import PAGE
 from jury.exports.engine import engine
 from jury.exports.export import Export, place_of, program, texts_of

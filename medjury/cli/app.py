@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_install_completion_arguments
 
 from data.errors import MedjuryError
+from data.files import keep_private
 from medjury.cli.commands import BY_NAME, GROUPS, PROGRAM, Command, members
 from medjury.cli.options import Db, be_quiet, begin, is_quiet, worked_on
 
@@ -137,6 +138,7 @@ def _example(row: Command) -> str:
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command; the user's errors end it with one message and exit code 2."""
+    keep_private()
     begin()
     words = None if arguments is None else list(arguments)
     try:

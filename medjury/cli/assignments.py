@@ -18,7 +18,7 @@ from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.pace import Pace
 from data.person import OPERATOR
-from data.queries.adjudication import Disagreement
+from data.study.adjudication import Disagreement
 from data.study.assignments import Flagged, pace_of
 from data.study.assignments import assign as store_assignments
 from data.study.assignments import flags as all_flags
@@ -177,7 +177,7 @@ def adjudicate(
         raise typer.BadParameter("goes with --assign", param_hint="--plan, --raters")
     settling = None if reading is None else either(reading, READINGS, "--assign")
     engine = study_of(context, db)
-    differences = found_differences(engine)
+    differences = found_differences(OPERATOR, engine)
     show_differences(differences, json_to)
     study_settings = settings(engine)
     body: dict[str, object] = {
@@ -189,7 +189,7 @@ def adjudicate(
     }
     if settling is not None:
         clinicians = None if raters is None else names(raters)
-        settlement = planned_settlement(engine, settling, clinicians, seed)
+        settlement = planned_settlement(OPERATOR, engine, settling, clinicians, seed)
         _show_plan(settlement, differences, json_to)
         body["plan"] = _plan_json(settlement, differences)
         if not plan:

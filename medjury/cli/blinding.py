@@ -1,15 +1,16 @@
 """`medjury study blind`, and masking at import: no response names its author to a rater."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
 
 from annotate.blind import MARK, Found, Masked, Why, find_self_naming, mask
 from data.errors import BadInput, Unknown
+from data.person import OPERATOR
 from data.study.authors import author_names
 from data.study.masks import (
     LeftNames,
@@ -20,6 +21,7 @@ from data.study.masks import (
     leave_names,
     mask_responses,
     names_left,
+    record_names_shown,
     searched_up_to,
     stored_texts,
 )
@@ -31,7 +33,8 @@ AROUND = 60
 LONGEST = 40  # characters of a find that are listed
 HOW = (
     "`medjury study blind --mask ID@PLACE` masks one, `--mask ID` all of a response; `--leave ID@PLACE` "
-    "or `--leave ID` leaves it for good, `--leave-words WORDS` leaves these words in every response"
+    "or `--leave ID` leaves it for good, `--leave-words WORDS` leaves these words in every response; "
+    "`--show-names` shows the words themselves, which is recorded"
 )
 WHY = {
     Why.NAME: "name of a model or maker",
@@ -73,13 +76,16 @@ def blind(
         ),
     ] = None,
     show_masked: Annotated[bool, typer.Option("--masked", help="List what is masked.")] = False,
+    show_names: Annotated[
+        bool, typer.Option("--show-names", help="Show the names in the list; this is recorded.")
+    ] = False,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
     """List text that may name a response's author; mask it or leave it.
 
-    For coordinators. ID is a response, ID@START one place of it as listed. What somebody has
-    begun or rated is never changed.
+    For coordinators. ID is a response, ID@START one place of it as listed. The names themselves
+    are blotted out. What somebody has begun or rated is never changed.
     """
     engine = study_of(context, db)
     mask_new(engine, json_to)
@@ -87,8 +93,8 @@ def blind(
         _mask_by_hand(engine, _chosen(engine, masked), json_to)
     if left or words:
         _leave(engine, left or [], words or [], json_to)
-    if listed or show_masked or not (masked or left or words):
-        _list(_masked_places(engine) if show_masked else _doubtful(engine), json_to)
+    if listed or show_masked or show_names or not (masked or left or words):
+        _list(engine, _masked_places if show_masked else _doubtful, show_names, json_to)
 
 
 @dataclass(slots=True)
@@ -103,18 +109,6 @@ class Searched:
     reasoning: int = 0
     possible: int = 0
     begun: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ListedSpan:
-    """A place of a response (response_id), in characters of its stored text, and what it is."""
-
-    response: str
-    start: int
-    end: int
-    text: str
-    why: Why
-    around: str
 
 
 def mask_new(engine: Engine, json_to: Path | None = None) -> Searched:
@@ -202,8 +196,20 @@ def _chosen(engine: Engine, keys: Sequence[str]) -> LeftNames:
 
 
 def _leave(engine: Engine, keys: Sequence[str], words: Sequence[str], json_to: Path | None) -> None:
-    """Record what betrays nobody."""
-    chosen = replace(_chosen(engine, keys), words=frozenset(word.casefold() for word in words))
+    """Record what betrays nobody, by its places in the stored texts."""
+    chosen = _chosen(engine, keys)
+    texts = {
+        text.response_id: text for text in _texts_of(engine, {name for name, _ in chosen.places})
+    }
+    places = frozenset(
+        (name, _in_stored(texts[name].places, start))
+        for name, start in chosen.places
+        if name in texts
+    )
+    if len(places) < len(chosen.places):
+        lost = {name for name, _ in chosen.places} - texts.keys()
+        raise Unknown(f"no response {', '.join(sorted(lost))} in this study")
+    chosen = replace(chosen, places=places, words=frozenset(word.casefold() for word in words))
     leave_names(engine, chosen)
     counts = [
         (len(chosen.responses), "responses"),
@@ -214,27 +220,37 @@ def _leave(engine: Engine, keys: Sequence[str], words: Sequence[str], json_to: P
     say(f"{', '.join(parts)} left as they are; recorded", json_to)
 
 
-def _mask_by_hand(engine: Engine, chosen: LeftNames, json_to: Path | None) -> None:
-    """Mask what is listed of some responses, or single places, unless somebody has begun them."""
-    names = author_names(engine)
-    response_ids = chosen.responses | {name for name, _ in chosen.places}
-    texts = [
+def _texts_of(engine: Engine, response_ids: Collection[str]) -> list[StoredText]:
+    return [
         response
         for page in stored_texts(engine)
         for response in page
         if response.response_id in response_ids
     ]
+
+
+def _mask_by_hand(engine: Engine, chosen: LeftNames, json_to: Path | None) -> None:
+    """Mask what is listed of some responses, or single places, unless somebody has begun them."""
+    names = author_names(engine)
+    response_ids = chosen.responses | {name for name, _ in chosen.places}
+    texts = _texts_of(engine, response_ids)
     if lost := response_ids - {response.response_id for response in texts}:
         raise Unknown(f"no response {', '.join(sorted(lost))} in this study")
     listed = {
         response.response_id: [
             span
             for span in _remaining(response, response.places, names)
-            if chosen.covers(response.response_id, span.start, "")
+            if chosen.covers(response.response_id, _in_shown(response.places, span.start), "")
         ]
         for response in texts
     }
-    if empty := _not_listed(chosen, listed):
+    starts = {
+        (text.response_id, _in_shown(text.places, span.start))
+        for text in texts
+        for span in listed[text.response_id]
+    }
+    empty = [name for name in sorted(chosen.responses) if not listed[name]]
+    if empty := [*empty, *(f"{name}@{start}" for name, start in sorted(chosen.places - starts))]:
         raise BadInput(f"nothing in {', '.join(empty)} is listed; nothing was masked")
     masked = [
         masked_at(response, [*response.places, *_places(listed[response.response_id])])
@@ -244,31 +260,51 @@ def _mask_by_hand(engine: Engine, chosen: LeftNames, json_to: Path | None) -> No
     say(f"{changed} responses masked, {begun} left as they are: somebody has begun them", json_to)
 
 
-def _not_listed(chosen: LeftNames, listed: Mapping[str, Sequence[Found]]) -> list[str]:
-    """Return what was named and is not in the list."""
-    starts = {(name, span.start) for name, spans in listed.items() for span in spans}
-    return sorted(
-        [name for name in chosen.responses if not listed[name]]
-        + [f"{name}@{start}" for name, start in chosen.places - starts]
-    )
-
-
 def masked_at(response: StoredText, places: Iterable[TextPlace]) -> MaskedText:
     """Return a response with a mark in the place of each stretch, overlapping ones as one."""
-    parts: list[str] = []
-    spans, at = list(places), 0
-    for start, end, _ in sorted(spans):
-        if start >= at:
-            parts += [response.text[at:start], MARK]
-        at = max(at, end)
+    spans, at, parts = list(places), 0, list[str]()
+    for start, end in _merged(spans):
+        parts += [response.text[at:start], MARK]
+        at = end
     return MaskedText(response.response, "".join([*parts, response.text[at:]]), spans)
 
 
-def _doubtful(engine: Engine) -> list[ListedSpan]:
+def _merged(places: Iterable[TextPlace]) -> list[tuple[int, int]]:
+    """Return where stretches begin and end, overlapping ones as one."""
+    merged: list[tuple[int, int]] = []
+    for start, end, _ in sorted(places):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _in_shown(places: Iterable[TextPlace], at: int) -> int:
+    """Return where a place of the stored text stands in the text as raters see it.
+
+    Lists count so: in the stored text a place tells how long the masked names before it are.
+    """
+    return at + sum(len(MARK) - (end - start) for start, end in _merged(places) if end <= at)
+
+
+def _in_stored(places: Iterable[TextPlace], at: int) -> int:
+    """Return where a place of the text as raters see it stands in the stored text."""
+    for start, end in _merged(places):
+        if start >= at:
+            break
+        at += end - start - len(MARK)
+    return at
+
+
+Place = tuple[StoredText, Found]
+
+
+def _doubtful(engine: Engine, names: Sequence[str]) -> list[Place]:
     """Return what may name an author, is not masked and was not left."""
-    names, left = author_names(engine), names_left(engine)
+    left = names_left(engine)
     return [
-        _listed(response, span)
+        (response, span)
         for page in stored_texts(engine)
         for response in page
         for span in _remaining(response, response.places, names)
@@ -276,11 +312,10 @@ def _doubtful(engine: Engine) -> list[ListedSpan]:
     ]
 
 
-def _masked_places(engine: Engine) -> list[ListedSpan]:
+def _masked_places(engine: Engine, names: Sequence[str]) -> list[Place]:
     """Return what is masked; what it is, where the search finds it by itself."""
-    names = author_names(engine)
     return [
-        _listed(response, Found(start, end, text, "sure", _why(response.text, start, end, names)))
+        (response, Found(start, end, text, "sure", _why(response.text, start, end, names)))
         for page in stored_texts(engine)
         for response in page
         for start, end, text in sorted(response.places)
@@ -293,34 +328,50 @@ def _why(text: str, start: int, end: int, names: Sequence[str]) -> Why:
     return next(whys, Why.OTHER_MEANING)
 
 
-def _listed(response: StoredText, span: Found) -> ListedSpan:
-    around = _context(response.text, (span.start, span.end, span.text))
-    return ListedSpan(response.response_id, span.start, span.end, span.text, span.why, around)
-
-
-def _list(places: Sequence[ListedSpan], json_to: Path | None) -> None:
-    """List places, and say how to mask or leave them."""
-    for place in places:
+def _list(
+    engine: Engine,
+    find: Callable[[Engine, Sequence[str]], list[Place]],
+    show_names: bool,
+    json_to: Path | None,
+) -> None:
+    """List places, and say how to mask or leave them; the record says it before names are shown."""
+    names = author_names(engine)
+    places = find(engine, names)
+    if show_names and places:
+        responses = {response.response_id for response, _ in places}
+        record_names_shown(engine, OPERATOR.actor, len(places), len(responses))
+    listed = [_listed(response, span, names, show_names) for response, span in places]
+    for place in listed:
         say(
-            f"{place.response}@{place.start}  {_on_one_line(place.text)}  ({WHY[place.why]})",
-            json_to,
+            f"{place['response']}@{place['start']}  {place['text']}  ({WHY[place['why']]})", json_to
         )
-        say(f"    {place.around}", json_to)
+        say(f"    {place['around']}", json_to)
     if places:
         say(f"{counted(len(places), 'place')}. {HOW}", json_to)
     else:
         say("nothing that may name an author is left unmasked", json_to)
-    write_json({"places": [asdict(place) for place in places]}, json_to)
+    write_json({"places": listed}, json_to)
+
+
+def _listed(
+    response: StoredText, span: Found, names: Sequence[str], show_names: bool
+) -> dict[str, Any]:
+    """Return a place as it is listed, what may name an author blotted out unless it is shown."""
+    text, start, end, word = response.text, span.start, span.end, span.text
+    if not show_names:
+        every = [*response.places, *_places(find_self_naming(text, names))]
+        text = masked_at(response, every).shown
+        start = next(_in_shown(every, s) for s, e in _merged(every) if s <= span.start < e)
+        end, word = start + len(MARK), MARK
+    return {
+        "response": response.response_id,
+        "start": _in_shown(response.places, span.start),
+        "text": _on_one_line(word if len(word) <= LONGEST else f"{word[:LONGEST]}..."),
+        "why": span.why,
+        "around": _on_one_line(text[max(0, start - AROUND) : min(end, start + AROUND) + AROUND]),
+    }
 
 
 def _on_one_line(text: str) -> str:
-    """Return the beginning of a text without control characters."""
-    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    return "".join(sign if sign.isprintable() else " " for sign in shown)
-
-
-def _context(text: str, place: TextPlace) -> str:
-    """Return what stands around a place, on one line and without control characters."""
-    start, end, _ = place
-    around = text[max(0, start - AROUND) : min(end, start + AROUND) + AROUND]
-    return "".join(sign if sign.isprintable() else " " for sign in around)
+    """Return a text without control characters."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -8,6 +8,8 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput
 from data.record import HEAD_ENDING
+from data.study.export import write_folder
+from data.study.package import write_package
 from data.study.settings import unblind
 from data.study.verify import present_head
 from medjury.cli import redcap
@@ -15,7 +17,6 @@ from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Reason, Who, study_of
 from medjury.cli.output import counted, say
 from medjury.cli.record import write_head
-from medjury.services.study_files import files_of, write_folder, write_package
 
 Folder = Annotated[
     Path | None, typer.Argument(metavar="FOLDER", help="Folder for the CSV files; new or empty.")
@@ -72,9 +73,9 @@ def export(
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
     written = {}
     if folder is not None:
-        for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):
+        written = write_folder(engine, folder, authors, who_wrote)
+        for name, rows in written.items():
             say(f"{name}: {counted(rows, 'row')}")
-            written[name] = rows
     packed = _pack(engine, package, authors, who_wrote) if package is not None else 0
     places = {"folder": folder, "package": package, "redcap": to_redcap}
     named = {name: str(to) if to is not None else None for name, to in places.items()}
@@ -94,7 +95,7 @@ def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
 
 def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> int:
     """Write the package and its head; return the number of rows."""
-    rows = write_package(engine, path, authors, files_of(engine, authors, who_wrote))
+    rows = sum(write_package(engine, path, authors, who_wrote).values())
     head = path.with_suffix(HEAD_ENDING)
     if write_head(head, present_head(engine)):
         say(f"{head}: the head of the record; sign it, and send it by another way")

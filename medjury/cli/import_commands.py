@@ -12,20 +12,19 @@ from sqlalchemy import Engine
 from data.errors import BadInput, Conflict
 from data.importers.grades import Grades, rubric_of_grades
 from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
-from data.importers.package import Package
 from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
-from data.importers.source import PIPE, Source
+from data.importers.source import PIPE
 from data.importers.table import TableFile
-from data.queries.frames import responses_frame
 from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.rubrics import known_as
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
-from data.store.package import import_package
 from data.study.access import pseudonym_key
+from data.study.frames import responses_frame
+from data.study.package import import_package, opened_package
 from data.study.ratings import RatingsAdded, import_ratings
 from data.study.responses import ResponsesAdded, import_responses
 from data.study.standing import benchmarks
@@ -48,6 +47,7 @@ from medjury.cli.import_tables import (
     say_medhelm_left,
     scale_named,
     show_guess,
+    source_of,
 )
 from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say
@@ -217,7 +217,7 @@ def ratings(
         raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
     rows: RatingFile | RedcapFile | MedhelmFile
     if kind in ("redcap", "medhelm"):
-        table = TableFile(Source(path, encoding=encoding))
+        table = TableFile(source_of(path, encoding))
         engine = study_of(context, db)
         rows = _of_layout(engine, table, kind, incomplete or jury_mean)
     else:
@@ -241,7 +241,7 @@ def _layout(path: Path, encoding: str) -> str | None:
     """Return redcap or medhelm where a file has their columns, None for any other."""
     if str(path) == PIPE or not path.is_file():
         return None
-    opening = opening_of(Source(path, encoding=encoding))
+    opening = opening_of(source_of(path, encoding))
     if opening.has(MEDHELM) and not opening.has({"response_id"}):
         return "medhelm"
     return "redcap" if opening.has(REDCAP) else None
@@ -388,16 +388,16 @@ def restore(
     """
     if len(paths) > 1:
         raise BadInput("a package becomes a study of its own: import one, and alone")
-    package = Package(paths[0])
-    engine = study()
-    added = import_package(engine, package, IMPORTER, accept_findings=accept_findings)
+    with opened_package(paths[0]) as package:
+        engine = study()
+        added = import_package(engine, package, IMPORTER, accept_findings=accept_findings)
     stored = {"file": package.path.name, **asdict(added), "findings": list(added.findings)}
     if added.unchanged:
         say(f"{package.path.name}: was imported before; nothing changed")
         return stored
     for table, number in added.rows.items():
         say(f"{table}: {counted(number, 'row')}")
-    if package.authors == "without":
+    if package.manifest.authors == "without":
         say(
             "no author is in it; `medjury study import` of a package made with --authors-only adds them"
         )

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from data.errors import BadInput, NoStudy
 from data.importers.finished import FinishedRun, add_up, missing
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
-from data.importers.helm.rating import ScoreDifference, TakenRun, run_figures
+from data.importers.helm.run import TakenRun
 from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
 from data.study.calls import juror_cards
@@ -232,7 +232,7 @@ def _store_helm(
             own := chosen or known_rubric(engine, run.origin.rubric_sha256, run.origin)
         ):
             run = rejoined_run(engine, run, usable(run, own))
-            taken.append(TakenRun(run, own, *finished_helm(run, own)))
+            taken.append(finished_helm(run, own))
             continue
         if task is not None:
             run = with_task(read, task)
@@ -241,9 +241,9 @@ def _store_helm(
             skipped_runs[run.name] = why
         else:
             named = rubric_of_prompt(rubrics, run)
-            own = usable(run, chosen) if chosen else named or run.prompt.rubric()
+            own = usable(run, chosen) if chosen else named or run.rubric()
             kept_rubric = _kept_rubric(engine, run, own)
-            taken.append(TakenRun(run, kept_rubric, *finished_helm(run, kept_rubric)))
+            taken.append(finished_helm(run, kept_rubric))
     store_finished(engine, [run.values for run in taken], _told_helm(taken, skipped_runs), json_to)
 
 
@@ -261,7 +261,7 @@ def _why_not(run: HelmRun, rubrics: Iterable[Rubric]) -> str:
     if (run.origin and run.origin.rubric()) or rubric_of_prompt(rubrics, run):
         return ""
     try:
-        run.prompt.rubric()
+        run.rubric()
     except Unusable as error:
         return str(error)
     return ""
@@ -299,20 +299,15 @@ def _told_helm(taken: Sequence[TakenRun], skipped: Mapping[str, str]) -> ImportA
         skipped=[f"skipped {run}: {why}" for run, why in skipped.items()],
         body={
             "format": "helm",
-            "runs": [run_figures(imported) for imported in taken],
+            "runs": [imported.figures() for imported in taken],
             "skipped": [{"run": run, "reason": why} for run, why in skipped.items()],
         },
-        end={
-            "differences": [
-                asdict(difference) | {"causes": list(difference.causes)}
-                for difference in differences
-            ]
-        },
+        end={"differences": differences},
     )
 
 
 def _helm_cells(imported: TakenRun) -> list[str]:
-    figures = run_figures(imported)
+    figures = imported.figures()
     means = (figures["helm_mean"], figures["recomputed_mean"])
     rated = f"{figures['with_any_juror']} of {figures['responses']}"
     shown = ["-" if mean is None else f"{mean:.3f}" for mean in means]
@@ -327,12 +322,13 @@ def _helm_cells(imported: TakenRun) -> list[str]:
 
 def _helm_rubric(of: TakenRun, taken: Sequence[TakenRun]) -> str:
     """Return on what a benchmark is rated, and what is known of the prompt."""
+    rubric = of.values.rubric
     runs = [other.run for other in taken if other.run.benchmark == of.run.benchmark]
-    prompts = sum(run.prompt.checked for run in runs)
+    prompts = sum(run.checked for run in runs)
     source = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
-    if any(run.prompt.template is None for run in runs):
+    if any(run.prompt is None and not run.checked for run in runs):
         source = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
-    return f"{of.rubric.name} ({of.rubric.scale}): {source}"
+    return f"{rubric.name} ({rubric.scale}): {source}"
 
 
 def _helm_jurors(taken: Sequence[TakenRun]) -> Iterator[str]:
@@ -345,9 +341,9 @@ def _helm_jurors(taken: Sequence[TakenRun]) -> Iterator[str]:
         )
 
 
-def _difference_lines(differences: Sequence[ScoreDifference]) -> Iterator[str]:
+def _difference_lines(differences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if differences:
         yield f"HELM's score is another than its jurors' verdicts give in {counted(len(differences), 'response')}:"
     for cause, words in CAUSES.items():
-        if number := sum(cause in difference.causes for difference in differences):
+        if number := sum(cause in difference["causes"] for difference in differences):
             yield f"  {number} {cause}: {words}"

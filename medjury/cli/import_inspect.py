@@ -105,7 +105,7 @@ def _of_anothers_scorer(
     shipped_one = rubric_for(log.benchmark)
     if shipped_one.name != GENERIC:
         return shipped_one, "the shipped one of this name"
-    if graded := graded_rubric(log):
+    if graded := graded_rubric(log, unless=shipped_one.criteria):
         return graded, "made of its graders' own words, from worst to best"
     return shipped_one, (
         "as neither --rubric, the study nor a shipped rubric names one; --scale 0-1 or --scale "

@@ -1,6 +1,7 @@
 """Options and a first look that imports share: which files are meant, maps of columns, scales."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated
@@ -9,17 +10,12 @@ import typer
 
 from data.errors import BadFile, BadInput
 from data.importers.columns import (
-    ColumnMap,
     What,
     as_named,
-    flat,
-    guessed,
+    guess,
     mapped,
     read_map,
-    scores_only,
     toml_of,
-    with_constants,
-    with_grades,
 )
 from data.importers.grades import Grades, grades_named
 from data.importers.medhelm_ratings import MedhelmFile
@@ -99,11 +95,24 @@ def run_format(paths: Sequence[Path], form: str | None, encoding: str = "") -> s
         return form if form in {reader.name for reader in RUNS} else None
     for path in paths:
         if str(path) != PIPE and (path.is_dir() or path.is_file()):
-            opening = opening_of(path if path.is_dir() else Source(path, encoding=encoding))
+            opening = opening_of(path if path.is_dir() else source_of(path, encoding))
             reader = reader_of(opening)
             if reader in RUNS:
                 return reader.name if reader else None
     return None
+
+
+def source_of(path: Path, encoding: str) -> Source:
+    """Return a file's bytes, the same for all that looks at it in a command: it is read once."""
+    if not path.is_file():
+        return Source(path, encoding=encoding)
+    state = path.stat()
+    return _source(path, encoding, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=4)
+def _source(path: Path, encoding: str, *_: int) -> Source:
+    return Source(path, encoding=encoding)
 
 
 def checked_format(form: str | None, others: Iterable[str] = ()) -> None:
@@ -135,9 +144,9 @@ def _sources(paths: Sequence[Path], encoding: str) -> list[Source]:
                 raise BadFile(
                     f"{path}: a folder without a finished run or a tool's files; name a file"
                 )
-            sources += [Source(file, encoding=encoding) for file in own[1]]
+            sources += [source_of(file, encoding) for file in own[1]]
         else:
-            sources.append(Source(path, encoding=encoding))
+            sources.append(source_of(path, encoding))
     return sources
 
 
@@ -160,22 +169,12 @@ def show_guess(
         _show_rows(table, kind, benchmark)
         return
     raw = TableFile(source, table_format(form), column_map.sheet if column_map else None)
-    chosen = column_map or _guess(raw, kind, benchmark)
+    chosen = column_map or guess(
+        [record for _, record in raw.first(LOOKED_AT)], kind, benchmark or raw.path.stem
+    )
     say(toml_of(chosen, raw.columns))
     own = chosen if chosen.columns else as_named(raw.columns, chosen, kind)
     _show_rows(mapped(raw, own, kind), kind, benchmark)
-
-
-def _guess(raw: TableFile, kind: What, benchmark: str | None) -> ColumnMap:
-    rows = [record for _, record in raw.first(LOOKED_AT)]
-    chosen = guessed(_names(rows), kind)
-    chosen = with_constants(chosen, kind, benchmark or raw.path.stem)
-    return with_grades(scores_only(chosen, rows), rows) if kind == "ratings" else chosen
-
-
-def _names(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Return the names of the first row's values, nested ones with dots."""
-    return tuple(flat(rows[0])) if rows else ()
 
 
 def _show_rows(table: TableFile, kind: What, benchmark: str | None) -> None:

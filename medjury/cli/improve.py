@@ -11,8 +11,8 @@ from sqlalchemy import Engine
 
 from calibration.learning import PartGain
 from data.errors import BadInput
-from data.queries.learning import stored_rubric
-from data.rubric_files import write_rubrics
+from data.rubric import write_rubrics
+from data.study.improving import stored_rubric
 from jury.admission import price_notices
 from jury.panel import read_panel
 from medjury.cli.files import write_json

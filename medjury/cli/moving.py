@@ -11,8 +11,8 @@ from sqlalchemy import Engine
 
 from data.database import open_study, reading, shown
 from data.errors import BadFile, BadInput
-from data.queries.package import counts
-from data.store.moving import Copied, back_up, move_study
+from data.study.copies import counts
+from data.study.moving import Copied, back_up, move_study
 from data.study.verify import verify
 from medjury.cli.files import check_place, write_json
 from medjury.cli.options import Db, Json, study_of, worked_on

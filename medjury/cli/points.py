@@ -11,7 +11,7 @@ from data.importers.points import PointFile
 from data.importers.table import TableFile
 from data.person import OPERATOR
 from data.points import points_of, points_rubric
-from data.queries.cases import CaseRubric, case_rubrics, without_points
+from data.study.cases import CaseRubric, case_rubrics, without_points
 from data.study.points import add_points
 from data.study.standing import benchmarks
 from medjury.cli.files import write_json

@@ -25,10 +25,10 @@ from medjury.cli.files import STANDARD_OUTPUT, write_json, writes_to
 from medjury.cli.options import Db, Json, Reason, Who, study_of
 from medjury.cli.output import hint, say, say_unnoted
 from medjury.services.rubric_export import Resampling, validation
-from medjury.services.study_files import AUTHORS
 
 FINDINGS = 1
 KEEP = "keep this hash elsewhere: `medjury study verify --head HASH` proves later that nothing was cut off"
+WHO_WROTE = ("response_id", "model")
 SAID = ("rating", "response", "subgroup", "remark", "span", "submission")
 DIFFERS = 1
 MOST_BYTES = 20_000_000
@@ -167,12 +167,12 @@ def unblind(
         raise BadFile(f"--out {out}: is there already; name another file")
     wrote = lift_blind(engine, who, reason)
     if out is not None:
-        written = write_csv(out, AUTHORS, cells(AUTHORS, wrote))
+        written = write_csv(out, WHO_WROTE, cells(WHO_WROTE, wrote))
         say(f"{written} responses with their authors in {out}; recorded")
     elif json_to != STANDARD_OUTPUT:
-        rows = cells(AUTHORS, wrote)
-        csv.writer(sys.stdout, lineterminator="\n").writerows([AUTHORS, *rows])
-    write_json({"authors": [dict(zip(AUTHORS, row, strict=True)) for row in wrote]}, json_to)
+        rows = cells(WHO_WROTE, wrote)
+        csv.writer(sys.stdout, lineterminator="\n").writerows([WHO_WROTE, *rows])
+    write_json({"authors": [dict(zip(WHO_WROTE, row, strict=True)) for row in wrote]}, json_to)
 
 
 def _say_verified(verified: Verified, json_to: Path | None) -> None:

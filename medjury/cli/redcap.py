@@ -10,8 +10,8 @@ from data.csv_files import write_csv
 from data.errors import BadInput
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapFile, RedcapForm, forms
 from data.importers.table import TableFile
-from data.queries.export import ToRate, readings, to_rate
 from data.rubric import Criterion, Rubric
+from data.study.export import ToRate, readings, to_rate
 from data.study.standing import benchmarks, settings
 from medjury.cli.output import counted, say
 

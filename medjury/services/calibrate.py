@@ -8,11 +8,7 @@ import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
-from calibration.adjudicated import (
-    SECTIONS_BETWEEN_CLINICIANS,
-    adjudicated,
-    with_independent,
-)
+from calibration.adjudicated import SECTIONS_BETWEEN_CLINICIANS, adjudicated, with_independent
 from calibration.clinicians import ClinicianRow
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.detection import DetectionRow, all_misses, detection, untested
@@ -34,19 +30,12 @@ from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
-from data.queries.frames import adjudicated_frame
 from data.study.families import evidence
+from data.study.frames import adjudicated_frame
 from data.study.rubrics import ADJUDICATED
 from medjury.services.ledger import Looked
 from medjury.services.record import protocol_json, protocol_of, steered
-from medjury.services.scores import (
-    Kept,
-    Readings,
-    all_jurors,
-    scores_of,
-    silent_jurors,
-    sound_only,
-)
+from medjury.services.scores import Kept, Readings, all_jurors, scores_of, silent_jurors, sound_only
 
 if TYPE_CHECKING:
     from calibration.pingouin_check import PingouinCheck

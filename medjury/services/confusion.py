@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from data.queries.workbench import Compared
+from data.study.compare import Compared
 
 Cell = tuple[int, int]  # the clinicians' point, the jury's
 TOLERANCE = 1e-9  # a mean of 2.5 that floating point made smaller is 2.5

@@ -22,11 +22,11 @@ from data.errors import TooFew, Unrated
 from data.guidelines import EvidenceCode as Code
 from data.guidelines import guideline
 from data.person import OPERATOR, is_blind
-from data.queries.learning import improvements
 from data.record import UNBLINDED
 from data.schema import now
 from data.study.calls import by_juror, juror_profiles, missing_verdicts
 from data.study.costs import call_dates, spending
+from data.study.improving import improvements
 from data.study.settings import description_versions
 from data.study.standing import Facts, benchmarks, facts
 from data.study.steering import readings_by_response

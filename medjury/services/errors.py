@@ -1,7 +1,7 @@
 """Error analysis: which errors clinicians mark on each benchmark, with examples in their words."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,12 @@ from calibration.scope import scopes
 from calibration.tables.errors import BenchmarkErrors, PickedResponse, Quote
 from calibration.values import COMBINED, AnalysisOptions
 from data.csv_files import cells
-from data.database import one_moment
+from data.database import one_moment, reading
 from data.errors import BadInput
-from data.queries.clinician_words import CommentSaid, MarkSaid, clinician_words
-from data.queries.frames import marks_frame, readers
+from data.schema import Kind
+from data.study.base import response_names
+from data.study.frames import marks_frame, readers
+from data.study.readings import Reading, readings
 from medjury.services.record import steered
 from medjury.services.scores import jury_named, scores_of, silent_jurors
 
@@ -101,13 +103,11 @@ def study_errors(engine: Engine, question: ErrorsQuestion) -> StudyErrors:
             for scope in scopes(scores, options)
             if scope.name != COMBINED
         ]
-        ids = {one.response_id for errors in found for one in errors.picked}
-        said = clinician_words(engine, sorted(ids))
+        said = _said_of(engine, {one.response_id for errors in found for one in errors.picked})
         told = tuple(steered(engine))
 
     def quoted(one: PickedResponse) -> PickedResponse:
-        words = said[one.response_id]
-        return replace(one, quote=quote(words.marks, words.comments, one.error))
+        return replace(one, quote=quote(said.get(one.response_id, ()), one.error))
 
     found = [replace(one, picked=tuple(map(quoted, one.picked))) for one in found]
     return StudyErrors(tuple(found), jury, tuple(silent), question.per_group, told)
@@ -120,12 +120,24 @@ def _jury(scores: "Scores", question: ErrorsQuestion, silent: list[str]) -> tupl
     return tuple(jury_named(scores, question.jurors, silent))
 
 
-def quote(marks: Sequence[MarkSaid], comments: Sequence[CommentSaid], error: str) -> Quote | None:
+def _said_of(engine: Engine, ids: Collection[str]) -> dict[str, list[Reading]]:
+    """Return response_id -> the clinicians' first readings of it."""
+    with reading(engine) as session:
+        names = {key: name for key, (name, _) in response_names(session).items() if name in ids}
+        said: dict[str, list[Reading]] = {}
+        for one in readings(
+            session, responses=names, kinds=[Kind.CLINICIAN], first=True, words=True
+        ):
+            said.setdefault(names[one.response], []).append(one)
+    return said
+
+
+def quote(said: Sequence[Reading], error: str) -> Quote | None:
     """Return the one quote of a response, None where no clinician marked or wrote anything.
 
     Parameters
     ----------
-    marks, comments : of its clinicians' first readings
+    said : its clinicians' first readings
     error : only marks of this type; "" is any
 
     Notes
@@ -135,25 +147,27 @@ def quote(marks: Sequence[MarkSaid], comments: Sequence[CommentSaid], error: str
     whole. What is left equal goes by criterion, then by the words.
     """
     gravity = {name: place for place, name in enumerate(BY_GRAVITY)}
-    own = [mark for mark in marks if error in ("", mark.error) and mark.words]
+    marks = [mark for one in said for mark in one.spans]
+    own = [mark for mark in marks if error in ("", mark.error) and mark.text]
     if own:
         first = min(
             own,
             key=lambda mark: (
                 *(gravity.get(mark.severity, len(gravity)), mark.side, mark.start, mark.end),
-                *(mark.criterion, mark.error, mark.note, mark.words),
+                *(mark.criterion, mark.error, mark.note, mark.text),
             ),
         )
         kind = first.criterion, first.error, first.severity, first.side
-        return Quote(True, first.words, first.note, *kind)
-    written = [comment for comment in comments if comment.words.strip()]
+        return Quote(True, first.text, first.note, *kind)
+    written = [
+        (one.scores[name], name, text) for one in said for name, text in one.comments.items()
+    ]
+    written += [(math.inf, "", one.comment) for one in said]
+    written = [comment for comment in written if comment[2].strip()]
     if not written:
         return None
-    lowest = min(
-        written,
-        key=lambda one: (math.inf if one.score is None else one.score, one.criterion, one.words),
-    )
-    return Quote(False, lowest.words, criterion=lowest.criterion)
+    _, criterion, words = min(written)
+    return Quote(False, words, criterion=criterion)
 
 
 def to_json(found: StudyErrors) -> dict[str, Any]:

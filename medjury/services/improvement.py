@@ -13,8 +13,7 @@ from calibration.json_values import json_value
 from calibration.learning import PartGain
 from calibration.values import NAN
 from data.errors import BadInput
-from data.rubric import Rubric
-from data.rubric_files import rubric_toml
+from data.rubric import Rubric, rubric_toml
 from jury.panel import Juror, Panel, first_fault
 
 SETTINGS = ("effort", "explanation", "scores", "temperature")

@@ -17,17 +17,19 @@ from calibration.learning import CHOOSE, TEST, TRAIN
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, TooFew
 from data.person import OPERATOR
-from data.queries.learning import (
-    ImprovementView,
+from data.rubric import Rubric
+from data.schema import Improvement, Status
+from data.study.improving import (
     ProposedRubric,
+    begin_improvement,
+    end_improvement,
     improvements,
     juror_verdicts,
+    keep_learned,
     learned_rubric,
+    open_test,
     proposed_rubrics,
 )
-from data.rubric import Rubric
-from data.schema import Status
-from data.store.improvements import begin_improvement, end_improvement, keep_learned, open_test
 from data.study.runs import keep_panel
 from data.study.standing import BenchmarkView, benchmarks
 from jury.budget import Budget
@@ -119,7 +121,7 @@ def improve(
     return _Improvement(engine, question, views, material, base, key, tell, patience, budget).run()
 
 
-def _kept_split(engine: Engine, panel: Panel) -> ImprovementView | None:
+def _kept_split(engine: Engine, panel: Panel) -> Improvement | None:
     """Return the improvement that a panel came from: its parts are kept, or the test would be seen."""
     reads = {juror.reads for juror in panel.juror} - {""}
     return next((one for one in improvements(engine) if one.learned in reads), None)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from data.queries.workbench_juries import OnBoth
-from data.queries.workbench_sides import JurorOn, SidesOn
+from data.study.compare import JurorOn, OnBoth, SidesOn
 
 TOLERANCE = 1e-9  # what floating point alone moves
 POINT = 1.0

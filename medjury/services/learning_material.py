@@ -14,8 +14,9 @@ from calibration.learning import TRAIN, PartGain, part_gain, split_instances
 from calibration.scores import Array, Integers
 from calibration.values import NAN
 from data.errors import TooFew, Unknown
-from data.queries.learning import JurorVerdict, RatedResponse, Said, rated_responses
 from data.rubric import Example
+from data.study.improving import JurorVerdict, RatedResponse, rated_responses
+from data.study.readings import Reading
 from data.study.standing import BenchmarkView
 from jury.proposals import Case, Opinion
 
@@ -82,7 +83,7 @@ def _strata(found: Sequence[RatedResponse]) -> dict[int, tuple[str, int]]:
 
 def clinicians_mean(response: RatedResponse) -> float:
     """Return the mean over clinicians of their means over criteria."""
-    return float(np.mean([_mean(scores) for scores in response.scores.values()]))
+    return float(np.mean([_mean(one.scores) for one in response.readings]))
 
 
 def jury_mean(
@@ -167,10 +168,7 @@ def _length(response: RatedResponse) -> int:
 
 
 def _case(response: RatedResponse, jury: SeatedJury) -> Case:
-    clinicians = tuple(
-        Opinion(scores, tuple(_words(response.said.get(name, Said()))))
-        for name, scores in response.scores.items()
-    )
+    clinicians = tuple(Opinion(one.scores, tuple(_words(one))) for one in response.readings)
     given = jury.verdicts[response.response]
     jurors = {name: Opinion(given[name].scores, given[name].words) for name in jury.jurors}
     return Case(response.card, clinicians, jurors)
@@ -178,9 +176,9 @@ def _case(response: RatedResponse, jury: SeatedJury) -> Case:
 
 def _example(response: RatedResponse) -> Example:
     card = response.card
-    criteria = next(iter(response.scores.values()))
-    scores = {name: tuple(given[name] for given in response.scores.values()) for name in criteria}
-    words = (line for said in response.said.values() for line in _words(said))
+    criteria = response.readings[0].scores
+    scores = {name: tuple(one.scores[name] for one in response.readings) for name in criteria}
+    words = (line for one in response.readings for line in _words(one))
     return Example(
         context=card.context,
         prompt=card.prompt,
@@ -190,13 +188,14 @@ def _example(response: RatedResponse) -> Example:
     )
 
 
-def _words(said: Said) -> list[str]:
-    lines = [f"{criterion}: {comment}" for criterion, comment in said.by_criterion.items()]
+def _words(said: Reading) -> list[str]:
+    lines = [f"{criterion}: {comment}" for criterion, comment in said.comments.items()]
     lines += [
-        f"{criterion}: marked {words!r} as {error}" + (f" ({note})" if note else "")
-        for criterion, words, error, note in said.marks
+        f"{mark.criterion}: marked {mark.text!r} as {mark.error}"
+        + (f" ({mark.note})" if mark.note else "")
+        for mark in said.spans
     ]
-    return [*lines, said.whole] if said.whole else lines
+    return [*lines, said.comment] if said.comment else lines
 
 
 def views_on_one_rubric(

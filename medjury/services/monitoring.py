@@ -22,8 +22,8 @@ from calibration.scores import Scores
 from calibration.values import COMBINED, NORMAL_95, MonitoringOptions
 from data.database import one_moment
 from data.errors import BadInput
-from data.queries.frames import clinician_dates, juror_ratings
 from data.study.calls import juror_profiles
+from data.study.frames import clinician_dates, juror_ratings
 from data.study.ledger import report, reports
 from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
 from medjury.services.ledger import Looked

@@ -29,8 +29,8 @@ from calibration.scores import Scores
 from calibration.table import scope_rows
 from calibration.values import AnalysisOptions, PlanOptions
 from data.errors import BadInput
-from data.queries.export import READINGS, reading_rows
 from data.schema import State
+from data.study.export import columns, reading_rows
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -138,8 +138,9 @@ def _scope(scores: Scores, jury: Sequence[str], analysis: AnalysisOptions) -> Sc
 
 def _minutes(engine: Engine) -> tuple[float | None, int]:
     """Return the median minutes of a finished reading, and of how many; None of none."""
-    state, seconds = READINGS.index("state"), READINGS.index("seconds_active")
-    reading = READINGS.index("reading")
+    state, seconds, reading = (
+        columns("readings.csv").index(name) for name in ("state", "seconds_active", "reading")
+    )
     spent = [
         float(row[seconds])
         for row in reading_rows(engine)

@@ -1,6 +1,6 @@
 """Points of the case: the rubric that benchmarks are put on, and agreement on single points."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -23,9 +23,12 @@ from calibration.tables.spec import Table, laid_out
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.points import CANNOT_TELL, MET, NOT_MET
-from data.queries.cases import GivenAnswer, given_answers
-from data.study.standing import benchmarks, simulated_raters
+from data.schema import Kind
+from data.study.cases import CaseRubric, given_answers
+from data.study.readings import Reading
+from data.study.standing import benchmarks
 
+Given = tuple[Reading, CaseRubric]
 ANSWERS = {MET: points.MET, NOT_MET: points.NOT_MET, CANNOT_TELL: points.CANNOT_TELL}
 
 
@@ -65,11 +68,10 @@ def points_agreement(engine: Engine, question: PointsQuestion) -> list[Benchmark
     with one_moment(engine):
         names = _benchmarks(engine, question.benchmark)
         answers = {name: given_answers(engine, name) for name in names}
-        simulated = set(simulated_raters(engine))
-    if not any(not one.is_juror for given in answers.values() for one in given):
+    if all(_is_juror(one) for given in answers.values() for one, _ in given):
         raise Unrated("no clinician has answered a point of a case in this study yet")
     _refuse_unknown(question.jurors, answers.values())
-    return [_of_benchmark(name, given, question, simulated) for name, given in answers.items()]
+    return [_of_benchmark(name, given, question) for name, given in answers.items()]
 
 
 def tables_of(found: BenchmarkPoints, face: Typeface = PAGE) -> list[Table]:
@@ -99,8 +101,8 @@ def _benchmarks(engine: Engine, named: str | None) -> list[str]:
     return names
 
 
-def _refuse_unknown(jurors: Sequence[str] | None, answers: Iterable[Sequence[GivenAnswer]]) -> None:
-    heard = {one.rater for given in answers for one in given if one.is_juror}
+def _refuse_unknown(jurors: Sequence[str] | None, answers: Iterable[Sequence[Given]]) -> None:
+    heard = {one.handle for given in answers for one, _ in given if _is_juror(one)}
     for name in jurors or ():
         if name not in heard:
             raise Unknown(
@@ -108,16 +110,15 @@ def _refuse_unknown(jurors: Sequence[str] | None, answers: Iterable[Sequence[Giv
             )
 
 
-def _of_benchmark(
-    name: str, given: Sequence[GivenAnswer], question: PointsQuestion, simulated: set[str]
-) -> BenchmarkPoints:
+def _of_benchmark(name: str, given: Sequence[Given], question: PointsQuestion) -> BenchmarkPoints:
     seated = [
-        one
-        for one in given
-        if not one.is_juror or question.jurors is None or one.rater in question.jurors
+        (one, case)
+        for one, case in given
+        if not _is_juror(one) or question.jurors is None or one.handle in question.jurors
     ]
-    answers = Answers.of(pd.DataFrame(map(_answer, seated), columns=[*COLUMNS]))
-    made_up = tuple(sorted({one.rater for one in seated} & simulated))
+    rows = [row for one, case in seated for row in _answers(one, case)]
+    answers = Answers.of(pd.DataFrame(rows, columns=[*COLUMNS]))
+    made_up = tuple(sorted({one.handle for one, _ in seated if one.simulated}))
     return BenchmarkPoints(
         name,
         tuple(agreement_rows(answers, question.reps, question.seed, made_up)),
@@ -127,15 +128,20 @@ def _of_benchmark(
     )
 
 
-def _answer(one: GivenAnswer) -> tuple[object, ...]:
-    """Return an answer as a row of `COLUMNS`."""
-    number = one.rubric.criteria.index(one.criterion)
-    criterion = one.rubric.criterion[number]
-    worth = criterion.worth
-    if worth is None:
-        raise ValueError(f"{one.criterion}: no point of a case")
-    return (
-        *(one.response, number, one.instance, one.instance_id),
-        *(criterion.question, worth.kind, worth.critical),
-        *(one.rater, one.is_juror, ANSWERS[round(one.answer)]),
-    )
+def _is_juror(one: Reading) -> bool:
+    return one.kind == Kind.JUROR
+
+
+def _answers(one: Reading, case: CaseRubric) -> Iterator[tuple[object, ...]]:
+    """Yield the answers as rows of `COLUMNS`."""
+    for name, answer in one.answers.items():
+        number = case.rubric.criteria.index(name)
+        criterion = case.rubric.criterion[number]
+        worth = criterion.worth
+        if worth is None:
+            raise ValueError(f"{name}: no point of a case")
+        yield (
+            *(one.response, number, case.key, case.instance_id),
+            *(criterion.question, worth.kind, worth.critical),
+            *(one.handle, _is_juror(one), ANSWERS[round(answer)]),
+        )

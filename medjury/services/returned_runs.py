@@ -16,10 +16,10 @@ from data.importers.finished import ExportOrigin, InstanceTexts, ResponsePlace
 from data.importers.helm.run import HelmRun, JudgedResponse
 from data.importers.inspect_logs import AGAIN, InspectLog, ScoredResponse, nothing_in
 from data.importers.rows import ResponseRow, made_id
-from data.queries.export import instance_texts, rubrics_known, shown_responses
 from data.rubric import NO_CHECKLIST, Rubric, read_rubric, shipped
 from data.rubrics.injection import disarm
 from data.safe_text import short
+from data.study.export import instance_texts, rubrics_known, shown_responses
 from data.study.standing import study_id
 from jury.exports.helm_question import question
 
@@ -45,15 +45,13 @@ def rubrics_of(engine: Engine) -> list[Rubric]:
 
 def rubric_of_prompt(rubrics: Iterable[Rubric], run: HelmRun) -> Rubric | None:
     """Return the rubric whose prompt and criteria are those of a run's jurors, None if none is."""
-    prompt, criteria = run.prompt.ours, set(run.prompt.criteria)
-    return next(
-        (
-            rubric
-            for rubric in rubrics
-            if rubric.prompt == prompt and set(rubric.criteria) == criteria
-        ),
-        None,
+    asked_with = (
+        rubric
+        for rubric in rubrics
+        if set(rubric.criteria) == set(run.criteria)
+        and (rubric.prompt == run.prompt or run.held_against(rubric.prompt))
     )
+    return next(asked_with, None)
 
 
 def is_at_home(engine: Engine, origin: ExportOrigin | None) -> bool:
@@ -171,9 +169,10 @@ def rejoined_run(engine: Engine, run: HelmRun, rubric: Rubric) -> HelmRun:
                 f"{run.name}: {before.row.origin}: its jurors were sent another prompt than that "
                 f"of rubric {rubric.name}, although the run says so; nothing was imported"
             )
-    checked = replace(run.prompt, template=rubric.prompt, checked=len(judged))
     named = _named(answer.row for answer in judged) if home else run.benchmark
-    return replace(run, judged=tuple(judged), prompt=checked, benchmark=named)
+    return replace(
+        run, judged=tuple(judged), prompt=rubric.prompt, checked=len(judged), benchmark=named
+    )
 
 
 def _judged(run: HelmRun, answer: JudgedResponse, texts: Texts) -> JudgedResponse:

@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.util import find_spec
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
@@ -13,14 +15,17 @@ from sqlalchemy import Engine
 from calibration.decision import DecisionKind
 from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
-from data.errors import TooFew
-from data.queries.frames import ratings_frame
-from data.queries.learning import stored_rubric
+from data.errors import BadInput, TooFew
 from data.rubric import Rubric
+from data.study.frames import ratings_frame
+from data.study.improving import stored_rubric
 from data.study.ledger import compositions_tried, fingerprint
-from data.study.rubrics import RubricUse, Seat, caveats, rubric_use, validation_evidence
+from data.study.rubrics import RubricUse, Seat, caveats, material, rubric_use, validation_evidence
+from data.study.standing import study_id
 from data.study.verify import verify as verify_record
+from jury.admission import admit
 from jury.exports.bundle import digest, reasons
+from jury.exports.export import Export
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
 from medjury.services.record import protocol_json, protocol_of
@@ -29,14 +34,7 @@ from medjury.services.scores import scores_of
 if TYPE_CHECKING:
     from calibration.scope import AgreementRow
     from calibration.scores import Scores
-from importlib.util import find_spec
-from pkgutil import resolve_name
 
-from data.errors import BadInput
-from data.study.rubrics import material
-from data.study.standing import study_id
-from jury.admission import admit
-from jury.exports.export import Export
 
 COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 KEPT = (

@@ -9,14 +9,14 @@ from sqlalchemy import Engine
 from calibration.notes import counted
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
-from data.queries.frames import (
+from data.study.calls import missing_verdicts
+from data.study.frames import (
     assigned_benchmarks,
     ratings_frame,
     responses_frame,
     specialties,
     subgroups,
 )
-from data.study.calls import missing_verdicts
 from data.study.references import References, references
 from data.study.standing import benchmarks, simulated_raters
 

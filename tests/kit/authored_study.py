@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 from sqlmodel import Session, select
 
 from data.card import Marked, Reply
@@ -29,6 +29,15 @@ HEADER = ("instance_id", "benchmark", "context", "prompt", "reference", "respons
 CRITERIA = ("accuracy", "completeness", "clarity")
 MODELS = ("gpt-4o-2024-08-06", "claude-3-7-sonnet", "llama-3.3-70b")
 UNHEARD = dict(zip(MODELS, ("zz-lantern", "aa-heron", "mm-quarry"), strict=True))
+# What a response of each says of itself, masked in what is shown; of two words each, so that metrics,
+# which read the text as it is stored, stay the same; no number is that of an instance.
+SELF = dict(
+    zip(
+        (*MODELS, *UNHEARD.values()),
+        ("GPT-5", "Grok-4", "Qwen-3", "Grok-3", "GPT-4", "Phi-4"),
+        strict=True,
+    )
+)
 JURORS = ("medhelm-gpt", "medhelm-llama", "medhelm-claude")  # each of an author's family
 DOCTORS = ("dr_a", "dr_b", "dr_c")
 INSTANCES = 5
@@ -37,7 +46,7 @@ RANDOM = (
     (re.compile(r"(?<![.\w])[0-9a-f]{12,}\b"), "<digest>"),
     (re.compile(r'"+(?:columns|each|token)"+:\s*"+[0-9a-f]*"+'), "<digest>"),
     (re.compile(r'"+[0-9A-Z]{4}"+'), "<way in>"),
-    (re.compile(r"(?<=,)'?[\w-]{12}(?=,)"), "<assignment>"),
+    (re.compile(r"(?<=,)'?[\w-]{12}'?(?=,)"), "<assignment>"),
     (re.compile(r"\bsurvey-[\w-]{16}(?=,)"), "<survey>"),
     (re.compile(r"\b[0-9A-Z]{4}(-[0-9A-Z]{4}){2,}\b", re.IGNORECASE), "<code>"),
     (
@@ -92,7 +101,7 @@ def responses() -> Iterator[dict[str, str]]:
             reference = f"Note {i}: " + " ".join(draw.choices(WORDS, k=8))
             for k, model in enumerate(MODELS):
                 said = " ".join(draw.choices(WORDS, k=draw.randint(4, 30)))
-                named = "As GPT-5 I advise: " if (i, k) == (2, 1) else ""
+                named = f"As {SELF[model]} I advise: " if i == 2 or (i, k) == (1, 1) else ""
                 about = "Claude came with his mother. " if (i, k) == (3, 2) else ""
                 yield {
                     "instance_id": f"i{i}",
@@ -176,7 +185,10 @@ def _people(engine: Engine) -> None:
 
 
 def permuted(url: str, folder: Path, permute: Permute) -> str:
-    """Copy a study and give its responses other authors, behind the record's back."""
+    """Copy a study and give its responses other authors, behind the record's back.
+
+    A response that names itself then names its other author.
+    """
     copy = f"sqlite:///{folder}/study.db"
     copy_study(url, copy)
     engine = open_study(copy)
@@ -186,9 +198,21 @@ def permuted(url: str, folder: Path, permute: Permute) -> str:
         for key, model in zip(keys, permute(list(models)), strict=True):
             change = "UPDATE authorship SET model = :model WHERE response = :key"
             connection.execute(text(change), {"model": model, "key": key})
+        for key, before, after in zip(keys, models, permute(list(models)), strict=True):
+            _rename_self(connection, key, SELF[before], SELF[after])
     assert {one.model for one in design_items(engine)} == {""}
     engine.dispose()
     return copy
+
+
+def _rename_self(connection: Connection, key: int, before: str, after: str) -> None:
+    """Have a response that names itself name another, with its masks where that then stands."""
+    values = {"key": key, "before": before, "after": after, "more": len(after) - len(before)}
+    for change in (
+        "UPDATE response SET text = replace(text, :before, :after) WHERE id = :key",
+        'UPDATE mask SET text = :after, "end" = "end" + :more WHERE response = :key AND text = :before',
+    ):
+        connection.execute(text(change), values)
 
 
 def plain(printed: str, folder: Path) -> str:

@@ -3,8 +3,10 @@
 import csv
 import hashlib
 import json
+import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,15 +106,27 @@ def tables_of(url: str) -> dict[str, list[Any]]:
     return found
 
 
-def altered(path: Path, change: Callable[[dict[str, bytes]], None], *, vouch: bool = False) -> Path:
-    """Write the package anew with other parts; `vouch` makes the manifest say so too."""
+Parts = dict[str, bytes]
+
+
+def parts_of(path: Path) -> Parts:
     with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def altered(path: Path, change: Callable[[Parts], None], *, vouch: bool = False) -> Path:
+    """Write the package anew with other parts; `vouch` makes the manifest say so too."""
+    parts = parts_of(path)
     change(parts)
     if vouch:
         manifest = json.loads(parts["manifest.json"])
         for name in manifest["files"]:
-            manifest["files"][name]["sha256"] = hashlib.sha256(parts[name]).hexdigest()
+            manifest["files"][name] = hashlib.sha256(parts[name]).hexdigest()
+        with suppress(sqlite3.Error, MemoryError), database_of(parts) as database:
+            tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+            for (table,) in database.execute(tables).fetchall():
+                [rows] = database.execute(f'SELECT count(*) FROM "{table}"').fetchone()  # noqa: S608
+                manifest["rows"][table] = rows
         parts["manifest.json"] = json.dumps(manifest).encode()
     to = path.with_name("altered.zip")
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -121,16 +135,31 @@ def altered(path: Path, change: Callable[[dict[str, bytes]], None], *, vouch: bo
     return to
 
 
-def swap(name: str, old: str, new: str) -> Callable[[dict[str, bytes]], None]:
-    def change(parts: dict[str, bytes]) -> None:
-        assert old.encode() in parts[name], parts[name][:300]
-        parts[name] = parts[name].replace(old.encode(), new.encode(), 1)
+@contextmanager
+def database_of(parts: Parts) -> Iterator[sqlite3.Connection]:
+    """Open the database of a package; what is written to it is put back."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(parts["study.db"])
+        yield database
+        if database.total_changes or database.in_transaction:
+            database.commit()
+        parts["study.db"] = database.serialize()
+
+
+def does(*statements: str, holds: bool = True) -> Callable[[Parts], None]:
+    """Return a change of a package's database; `holds` says that each changes a row."""
+
+    def change(parts: Parts) -> None:
+        with database_of(parts) as database:
+            for statement in statements:
+                changed = database.execute(statement).rowcount
+                assert changed or not holds, statement
 
     return change
 
 
-def says(**said: object) -> Callable[[dict[str, bytes]], None]:
-    def change(parts: dict[str, bytes]) -> None:
+def says(**said: object) -> Callable[[Parts], None]:
+    def change(parts: Parts) -> None:
         manifest = json.loads(parts["manifest.json"])
         parts["manifest.json"] = json.dumps(manifest | said).encode()
 

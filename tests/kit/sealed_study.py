@@ -29,13 +29,6 @@ from data.schema import (
     Status,
 )
 from data.schema.jury import BatchState, JuryBatch
-from data.store.improvements import (
-    begin_improvement,
-    end_improvement,
-    keep_learned,
-    open_test,
-)
-from data.store.reviews import change_tags, keep_note
 from data.study.access import Way, enter, pseudonym_key, signing_key
 from data.study.assignments import (
     Slot,
@@ -56,6 +49,7 @@ from data.study.calls import (
     prepare,
     record_steps,
 )
+from data.study.improving import begin_improvement, end_improvement, keep_learned, open_test
 from data.study.ledger import Evaluation, freeze, record_evaluations
 from data.study.masks import MaskedText, mask_responses
 from data.study.people import (
@@ -70,6 +64,7 @@ from data.study.people import (
 from data.study.points import add_points
 from data.study.ratings import FormState, import_ratings, save_draft, submit
 from data.study.responses import TaxonomyPlace, import_responses
+from data.study.reviews import change_tags, keep_note
 from data.study.room import Exercise, next_task, situation
 from data.study.rubrics import add_rubric
 from data.study.runs import RunOrder, begin_run, forget_panel, keep_panel

@@ -1,6 +1,5 @@
 """The JSON files of a HELM run. Keys that no class here names are ignored."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import BadFile
+from data.importers.child import in_child
+from data.importers.safe import json_parts
 
 SPEC, STATE = "run_spec.json", "scenario_state.json"
 PER_INSTANCE, STATS = "per_instance_stats.json", "stats.json"
@@ -197,20 +198,17 @@ def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
 
 
 def read_json(folder: Path, name: str) -> Any:
-    """Return the JSON of a file of a run; bare NaN, which HELM writes, is allowed."""
+    """Return the JSON of a file of a run, which a process of its own reads."""
+    path = folder / name
     try:
-        value = json.loads((folder / name).read_text(encoding="utf-8-sig"))
-        json.dumps(value, ensure_ascii=False).encode()
-        return value
-    except json.JSONDecodeError as error:
-        position = f"{error.msg} at line {error.lineno}, column {error.colno}"
-        raise wrong(folder, name, f"not whole JSON ({position}); copy the run again") from error
-    except UnicodeError as error:
-        raise wrong(folder, name, "not text in UTF-8") from error
-    except (RecursionError, ValueError) as error:
-        raise wrong(folder, name, "nested too deep, or a number too long") from error
+        size = path.stat().st_size
     except OSError as error:
         raise wrong(folder, name, str(error.strerror)) from error
+    parts = in_child(json_parts, path, name=path, size=size)
+    whole = next(parts)
+    for key, item in parts:
+        (whole if key is None else whole[key]).append(item)
+    return whole
 
 
 def wrong(folder: Path, name: str, why: str) -> BadFile:

@@ -1,20 +1,37 @@
-"""HELM runs in folders: benchmark, author, jurors and their verdicts."""
+"""HELM runs in folders: responses, jurors and their verdicts, and means beside HELM's own.
+
+The rubric of a run is the one whose prompt, filled with a run's texts, is each prompt as it was sent,
+to the last byte: a known one, or the one that the run gives away.
+"""
 
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from data.errors import BadFile, BadInput
-from data.importers.finished import ExportOrigin, ResponsePlace, origin_of, place_of
+from data.importers.finished import (
+    ExportOrigin,
+    FinishedRun,
+    ResponsePlace,
+    Verdict,
+    origin_of,
+    own_verdict,
+    place_of,
+    run_of,
+    score_of,
+    verdict_of,
+)
+from data.importers.grades import Grades, rubric_of_grades
 from data.importers.helm.files import (
     SPEC,
     STATE,
     ClassSpec,
-    HelmInstance,
     RequestState,
     RunSpec,
     States,
@@ -23,8 +40,17 @@ from data.importers.helm.files import (
     read_stored,
     wrong,
 )
-from data.importers.helm.prompts import FilledPrompt, JuryPrompt, prompt_of
-from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, made_id
+from data.importers.rows import (
+    JurorRecord,
+    Origin,
+    ResponseRow,
+    checklist_of,
+    made_id,
+    response_row,
+)
+from data.rubric import Rubric
+from data.rubrics.helm import BENCHMARKS, OURS, Unusable, rubric_of
+from data.schema import Status
 
 METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"
@@ -35,76 +61,17 @@ DEFAULT_JURORS = {
     "llama": "meta/llama-3.3-70b-instruct",
     "claude": "anthropic/claude-3-7-sonnet-20250219",
 }
+NOTHING = "HELM stored no verdict of this juror and does not say why"
+CLOSE = 1e-9
+TRIED = 5  # prompts as sent that a template is sought in, those with the longest responses first
+PLACE = re.compile("|".join(map(re.escape, OURS.values())))
+NAME_OF = {ours: theirs for theirs, ours in OURS.items()}
+SHARES = ("health_bench", "health_bench_professional")  # jurors give a share of points
+RELEASE = "HELM of unknown version"
 Verdicts = Mapping[str, Any]
 PARTS = re.compile(r"[:,]")
 ASIDE = {"eval_cache", "groups"}  # of a suite, beside its runs
 DEEPEST = 4  # folders from the one that is named down to a run
-
-
-def ratable_answers(
-    states: list[RequestState],
-) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
-    """Return the answers that can be rated, with their numbers, and why others are left out."""
-    taken, left_out = [], Counter[str]()
-    for number, state in enumerate(states, start=1):
-        if why := _exclusion_reason(state):
-            left_out[why] += 1
-        else:
-            taken.append((number, state))
-    return taken, dict(left_out)
-
-
-def _exclusion_reason(state: RequestState) -> str:
-    """Return why an answer cannot be rated, or ""."""
-    instance = state.instance
-    reasons = {
-        "perturbed": instance.perturbation is not None,
-        "training instance": instance.split == "train",
-        "redacted": instance.input.redacted or state.output.redacted,
-        "empty question": instance.input.absent,
-        "empty response": state.output.absent,
-    }
-    return next((why for why, holds in reasons.items() if holds), "")
-
-
-def notes_of(states: Iterator[RequestState]) -> dict[str, int]:
-    """Count the parts of ratable answers that a study does not take."""
-    counts = Counter[str]()
-    for state in states:
-        counts["redacted reference"] += state.gold.redacted
-        counts["further reference"] += max(0, len(state.instance.references) - 1)
-        counts["further completion"] += len(state.result.completions) - 1 if state.result else 0
-    return {note: number for note, number in counts.items() if number}
-
-
-def metric_of(spec: RunSpec) -> ClassSpec | None:
-    """Return the specification of the jury's metric; None in HELM 0.5.5 to 0.5.7."""
-    ours = (metric for metric in spec.metric_specs if metric.class_name.endswith(f".{METRIC}"))
-    return next(ours, None)
-
-
-def jurors_of(spec: RunSpec, verdicts: Iterable[Verdicts]) -> tuple[tuple[JurorRecord, ...], bool]:
-    """Return the jurors of a run, and whether their models are assumed."""
-    specs = [
-        class_spec.args for class_spec in (metric_of(spec), *(spec.annotators or ())) if class_spec
-    ]
-    models = (args.get("annotator_models") for args in specs)
-    named = next((listed for listed in models if listed and isinstance(listed, dict)), None)
-    answering = dict.fromkeys(name for verdict in verdicts for name in verdict)
-    assumed = named is None and set(answering) <= set(DEFAULT_JURORS)
-    settings_of = named or (
-        {name: {"model_name": DEFAULT_JURORS[name]} for name in DEFAULT_JURORS} if assumed else {}
-    )
-    names = dict.fromkeys([*settings_of, *answering])
-    return tuple(_juror(name, settings_of.get(name)) for name in names), assumed
-
-
-def _juror(name: str, body: object) -> JurorRecord:
-    """Return a juror with the model that the run names."""
-    settings = body if isinstance(body, dict) else {}
-    keys = {"model": "model_name", "deployment": "model_deployment"}
-    profile = {ours: str(settings[theirs]) for ours, theirs in keys.items() if settings.get(theirs)}
-    return JurorRecord(name, {"provider": SOURCE} | profile)
 
 
 class NoJury(ValueError):
@@ -139,6 +106,17 @@ class JudgedResponse:
     sent: str | None = None
     gold: str = ""
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """What HELM fills in, by placeholder."""
+        texts = (self.row.context, self.row.response, self.gold)
+        return dict(zip(OURS.values(), texts, strict=True))
+
+    def filled(self, prompt: str) -> str:
+        """Return a rubric's prompt with what HELM fills in."""
+        texts = self.texts
+        return PLACE.sub(lambda mark: texts[mark[0]], prompt)
+
 
 @dataclass(frozen=True, slots=True)
 class HelmRun:
@@ -147,26 +125,31 @@ class HelmRun:
     Attributes
     ----------
     own_name
-        What HELM calls the benchmark, where `benchmark` is the user's name for it.
-    left_out
-        Reason -> answers that were not taken.
-    notes
-        Of what was taken: texts that are redacted, further references and completions.
+        What HELM calls the benchmark, where `benchmark` is the user's name for it; `key` the jury.
+    criteria
+        Of the jurors' form, in its order.
+    prompt
+        The jurors', with placeholders of ours; None where the run does not give it away.
+    checked
+        Prompts as sent that it fills up to.
+    left_out, notes
+        Reason -> answers that were not taken; and what of those taken is not in the study.
     assumed
         Whether the jurors' models are not in the run but known from HELM's release.
-    origin
-        What our own export was of, None where the run is not of our plugin.
-    template
-        What our own plugin filled in for data that are not the study's.
+    origin, template
+        Of a run of our own plugin: what it was exported from, and what it filled in elsewhere.
     """
 
     name: str
     benchmark: str
     own_name: str
+    key: str
     jurors: tuple[JurorRecord, ...]
     judged: tuple[JudgedResponse, ...]
-    prompt: JuryPrompt
-    stored: Stored
+    criteria: tuple[str, ...]
+    prompt: str | None
+    checked: int
+    helm_mean: float | None
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     assumed: bool
@@ -177,6 +160,35 @@ class HelmRun:
     def task(self) -> str:
         """Return the instruction that goes before every instance."""
         return self.judged[0].row.prompt
+
+    def held_against(self, prompt: str) -> int:
+        """Return how many prompts jurors were sent, if a rubric's prompt fills up to each; else 0."""
+        sent = [answer for answer in self.judged if answer.sent is not None]
+        return len(sent) if all(answer.filled(prompt) == answer.sent for answer in sent) else 0
+
+    def rubric(self) -> Rubric:
+        """Return the rubric that the run gives away.
+
+        Raises
+        ------
+        Unusable
+            If it does not, or its prompt names no scale, or cannot be a rubric.
+        """
+        if not self.criteria:
+            raise Unusable("no juror gave a verdict, and its criteria are not in the run")
+        name = re.sub(r"[^\w.-]+", "_", self.key)[:58]
+        if self.prompt is None:
+            if name not in (*BENCHMARKS, *SHARES):
+                why = "the run does not give its prompt away; name its rubric with --rubric"
+                raise Unusable(why)
+            scale = Grades(ends=(0, 1) if name in SHARES else (1, 5))
+            return rubric_of_grades(f"helm_{name}", self.criteria, scale, SOURCE)
+        theirs = PLACE.sub(lambda mark: f"{{{NAME_OF[mark[0]]}}}", self.prompt)
+        try:
+            rubric = rubric_of(name, theirs, list(self.criteria), RELEASE)
+            return Rubric.model_validate(rubric.model_dump() | {"prompt": self.prompt})
+        except ValidationError as error:
+            raise Unusable("its prompt or its criteria cannot be a rubric") from error
 
 
 def with_task(run: HelmRun, task: str) -> HelmRun:
@@ -192,101 +204,75 @@ def with_task(run: HelmRun, task: str) -> HelmRun:
     return replace(run, judged=judged, notes=notes)
 
 
-def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
-    """Read one run folder, its benchmark under HELM's name or another one.
-
-    Raises
-    ------
-    NoJury
-        If it is unfinished, or no jury took part in it.
-    BadFile
-        If a file of it cannot be read as HELM's.
-    """
-    _refuse_unfinished(folder)
-    spec = read_part(folder, SPEC, RunSpec)
-    states = read_part(folder, STATE, States).request_states
-    key = _annotator(spec, states)
-    if key is None:
-        raise NoJury("no jury took part in it: HELM's other figures are no ratings")
-    own_name = benchmark_of(spec)
-    benchmark = benchmark or own_name
-    taken, left_out = ratable_answers(states)
-    if not taken:
-        reasons = ", ".join(f"{number} {why}" for why, number in left_out.items())
-        raise NoJury(f"nothing to rate in it: {reasons or 'no answers'}")
-    stored = read_stored(folder, metric_of(spec), key)
-    model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
-    if not model.strip():
-        raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
-    questions = [_filled_prompt(state, key) for _, state in taken]
-    judged = tuple(
-        JudgedResponse(
-            _response_row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
-            _verdicts_of(state, key),
-            stored.of(str(state.instance.id), state.train_trial_index),
-            *_plugin_record(state, key),
-            sent=question.prompt,
-            gold=state.gold.said,
-        )
-        for (number, state), question in zip(taken, questions, strict=True)
-    )
-    jurors, assumed = jurors_of(spec, [answer.said for answer in judged])
-    args = _template_settings(spec)
-    prompt = prompt_of(key, args, questions)
-    notes = _other_annotators(key, states) | notes_of(state for _, state in taken)
-    return HelmRun(
-        *(name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed),
-        origin=origin_of(args.get("origin")),
-        template=str(args.get("prompt_template", "")).replace("$$", "$"),
-    )
-
-
-def _refuse_unfinished(folder: Path) -> None:
-    """Refuse a folder that lacks what a run writes at its end."""
+def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
+    """Read one run folder, its benchmark under HELM's name or another one; or raise NoJury."""
     for file in (SPEC, STATE):
         if not (folder / file).is_file():
             raise NoJury(f"{file} is not there: the run did not end, or is not copied in full")
-
-
-def _template_settings(spec: RunSpec) -> dict[str, Any]:
-    """Return the arguments of the annotator with a prompt template; empty if there is none."""
-    settings = (
-        annotator.args for annotator in spec.annotators or () if "prompt_template" in annotator.args
-    )
-    return next(settings, {})
-
-
-def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
-    """Return the key of the jury's annotations, None if there is no jury."""
-    stands = [
-        key
-        for state in states
-        for key, annotation in (state.annotations or {}).items()
-        if _is_jury(annotation)
+    spec = read_part(folder, SPEC, RunSpec)
+    states = read_part(folder, STATE, States).request_states
+    juries = [*dict.fromkeys(name for state in states for name in _juries(state))]
+    if not juries:
+        raise NoJury("no jury took part in it: HELM's other figures are no ratings")
+    metric = _metric_of(spec)
+    named = str(metric.args.get("scenario_name")) if metric else ""
+    key = named if named in juries else juries[0]
+    whys = [_exclusion_reason(state) for state in states]
+    left_out = Counter(why for why in whys if why)
+    taken = [
+        (n, state) for n, (state, why) in enumerate(zip(states, whys, strict=True), 1) if not why
     ]
-    metric = metric_of(spec)
-    named = metric.args.get("scenario_name") if metric else None
-    return str(named) if named in stands else next(iter(stands), None)
-
-
-def _other_annotators(key: str, states: list[RequestState]) -> dict[str, int]:
-    """Count other annotators that asked models, which are not imported."""
-    stands = {
-        name
-        for state in states
-        for name, annotation in (state.annotations or {}).items()
-        if _is_jury(annotation)
+    if not taken:
+        reasons = ", ".join(f"{number} {why}" for why, number in left_out.items())
+        raise NoJury(f"nothing to rate in it: {reasons or 'no answers'}")
+    model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
+    if not model.strip():
+        raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
+    own_name = benchmark_of(spec)
+    shared = {
+        "benchmark": benchmark or own_name,
+        "prompt": spec.adapter_spec.task,
+        "model": model,
+        "id_made": True,
     }
-    return {"further annotator": len(stands) - 1} if stands - {key} else {}
-
-
-def _is_jury(annotation: object) -> bool:
-    """Tell whether an annotation is a jury's: it holds a prompt, or scores by juror and criterion."""
-    if not isinstance(annotation, dict):
-        return False
-    return "prompt_text" in annotation or (
-        bool(annotation) and all(map(_holds_scores, annotation.values()))
+    stored = read_stored(folder, metric, key)
+    judged = tuple(
+        _judged(Origin(f"{name}/{STATE}", number), state, key, shared, stored)
+        for number, state in taken
     )
+    jurors, assumed = _jurors_of(spec, metric, judged)
+    with_template = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
+    args = next(with_template, dict[str, Any]())
+    template = str(args.get("prompt_template", "")).replace("$$", "$")
+    prompt, checked = _prompt_of(judged, template)
+    notes = {"further annotator": len(juries) - 1} | _notes_of([state for _, state in taken])
+    return HelmRun(
+        name=name,
+        benchmark=benchmark or own_name,
+        own_name=own_name,
+        key=key,
+        jurors=jurors,
+        judged=judged,
+        criteria=_criteria_of(judged, args, prompt),
+        prompt=prompt,
+        checked=checked,
+        helm_mean=stored.mean,
+        left_out=left_out,
+        notes={note: number for note, number in notes.items() if number},
+        assumed=assumed,
+        origin=origin_of(args.get("origin")),
+        template=template,
+    )
+
+
+def _juries(state: RequestState) -> Iterator[str]:
+    """Yield the keys of annotations that are a jury's: with a prompt, or scores by criterion."""
+    for key, annotation in (state.annotations or {}).items():
+        if isinstance(annotation, dict) and (
+            "prompt_text" in annotation
+            or (bool(annotation) and all(map(_holds_scores, annotation.values())))
+        ):
+            yield key
 
 
 def _holds_scores(verdict: object) -> bool:
@@ -297,10 +283,33 @@ def _holds_scores(verdict: object) -> bool:
     )
 
 
-def _checklist(instance: HelmInstance) -> str:
-    """Return the checklist of an instance, as medhelm's HealthBench has it."""
-    items = (instance.extra_data or {}).get("rubrics")
-    return checklist_of(items if isinstance(items, list) else ())
+def _exclusion_reason(state: RequestState) -> str:
+    """Return why an answer cannot be rated, or ""."""
+    instance = state.instance
+    reasons = {
+        "perturbed": instance.perturbation is not None,
+        "training instance": instance.split == "train",
+        "redacted": instance.input.redacted or state.output.redacted,
+        "empty question": instance.input.absent,
+        "empty response": state.output.absent,
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
+
+
+def _notes_of(states: Iterable[RequestState]) -> Counter[str]:
+    """Count the parts of ratable answers that a study does not take."""
+    counts = Counter[str]()
+    for state in states:
+        counts["redacted reference"] += state.gold.redacted
+        counts["further reference"] += max(0, len(state.instance.references) - 1)
+        counts["further completion"] += len(state.result.completions) - 1 if state.result else 0
+    return counts
+
+
+def _metric_of(spec: RunSpec) -> ClassSpec | None:
+    """Return the specification of the jury's metric; None in HELM 0.5.5 to 0.5.7."""
+    ours = (metric for metric in spec.metric_specs if metric.class_name.endswith(f".{METRIC}"))
+    return next(ours, None)
 
 
 def benchmark_of(spec: RunSpec) -> str:
@@ -315,65 +324,92 @@ def benchmark_of(spec: RunSpec) -> str:
     return ",".join([base, *own])
 
 
-def _response_row(
-    spec: RunSpec, benchmark: str, model: str, origin: Origin, state: RequestState
-) -> ResponseRow:
-    """Return an answer as a row; its id does not depend on the model."""
+def _judged(
+    origin: Origin, state: RequestState, key: str, shared: Mapping[str, Any], stored: Stored
+) -> JudgedResponse:
+    """Return an answer as a row, whose id does not depend on the model, with what is said of it."""
     instance, text, trial = state.instance, state.output.said, state.train_trial_index
-    again = [str(trial)] if trial else []
     if not instance.id:
         raise origin.wrong("instance_id", "", "HELM gives every instance an id")
-    return ResponseRow(
-        origin=origin,
-        instance_id=instance.id,
-        benchmark=benchmark,
-        context=instance.input.said,
-        prompt=spec.adapter_spec.task,
-        checklist=_checklist(instance) or None,
-        reference=None if state.gold.absent else state.gold.said,
-        response_id=made_id(benchmark, instance.id, text, *again),
-        id_made=True,
-        model=model,
-        response=text,
+    items = (instance.extra_data or {}).get("rubrics")  # as medhelm's HealthBench has it
+    again = [str(trial)] if trial else []
+    row = response_row(
+        origin,
+        {
+            **shared,
+            "instance_id": instance.id,
+            "context": instance.input.said,
+            "checklist": checklist_of(items if isinstance(items, list) else ()),
+            "reference": None if state.gold.absent else state.gold.said,
+            "response_id": made_id(shared["benchmark"], instance.id, text, *again),
+            "response": text,
+        },
+    )
+    annotation = (state.annotations or {}).get(key)
+    parts = annotation if isinstance(annotation, dict) else {}
+    said = {juror: verdict for juror, verdict in parts.items() if isinstance(verdict, dict)}
+    plugin = said.pop(OWN, {})
+    own, sent = plugin.get("jurors"), parts.get("prompt_text")
+    return JudgedResponse(
+        row,
+        said,
+        stored.of(instance.id, trial),
+        own=own if isinstance(own, dict) else None,
+        place=place_of(plugin.get("place")) if isinstance(own, dict) else None,
+        sent=sent if isinstance(sent, str) and "[redacted]" not in sent else None,
+        gold=state.gold.said,
     )
 
 
-def _verdicts_of(state: RequestState, key: str) -> Verdicts:
-    """Return each juror's verdict by its name."""
-    annotation = (state.annotations or {}).get(key)
-    if not isinstance(annotation, dict):
-        return {}
-    return {
-        name: verdict
-        for name, verdict in annotation.items()
-        if isinstance(verdict, dict) and name != OWN
-    }
-
-
-def _plugin_record(state: RequestState, key: str) -> tuple[Verdicts | None, ResponsePlace | None]:
-    """Return our own plugin's record of each juror, and the response's place in its study."""
-    body = ((state.annotations or {}).get(key) or {}).get(OWN)
-    if not isinstance(body, dict) or not isinstance(body.get("jurors"), dict):
-        return None, None
-    return body["jurors"], place_of(body.get("place"))
-
-
-def _filled_prompt(state: RequestState, key: str) -> FilledPrompt:
-    """Return a filled prompt with the texts filled in."""
-    annotation = (state.annotations or {}).get(key)
-    verdicts = annotation if isinstance(annotation, dict) else {}
-    prompt = verdicts.get("prompt_text")
-    return FilledPrompt(
-        prompt if isinstance(prompt, str) and "[redacted]" not in prompt else None,
-        state.instance.input.said,
-        state.output.said,
-        state.gold.said,
-        tuple(
-            tuple(verdict)
-            for name, verdict in verdicts.items()
-            if isinstance(verdict, dict) and name != OWN
-        ),
+def _jurors_of(
+    spec: RunSpec, metric: ClassSpec | None, judged: Iterable[JudgedResponse]
+) -> tuple[tuple[JurorRecord, ...], bool]:
+    """Return the jurors of a run with the models it names, and whether their models are assumed."""
+    models = (one.args.get("annotator_models") for one in (metric, *(spec.annotators or ())) if one)
+    named = next((listed for listed in models if listed and isinstance(listed, dict)), None)
+    answering = dict.fromkeys(name for answer in judged for name in answer.said)
+    assumed = named is None and set(answering) <= set(DEFAULT_JURORS)
+    bodies = named or (
+        {name: {"model_name": model} for name, model in DEFAULT_JURORS.items()} if assumed else {}
     )
+    keys = {"model": "model_name", "deployment": "model_deployment"}
+    jurors = []
+    for name in dict.fromkeys([*bodies, *answering]):
+        body = bodies.get(name)
+        settings = body if isinstance(body, dict) else {}
+        profile = {ours: str(settings[key]) for ours, key in keys.items() if settings.get(key)}
+        jurors.append(JurorRecord(name, {"provider": SOURCE} | profile))
+    return tuple(jurors), assumed
+
+
+def _prompt_of(judged: Sequence[JudgedResponse], template: str) -> tuple[str | None, int]:
+    """Return the jurors' prompt as far as the run gives it away, and how many it was held against.
+
+    A prompt as sent, with its texts taken out again, must fill up to each of them; where none is in
+    the run, a configurable benchmark's settings have its template.
+    """
+    sent = [answer for answer in judged if answer.sent is not None]
+    if not sent and template:
+        theirs = re.compile("|".join(f"{{{name}}}" for name in OURS))
+        return theirs.sub(lambda mark: OURS[mark[0].strip("{}")], template), 0
+    for answer in sorted(sent, key=lambda one: len(one.row.response), reverse=True)[:TRIED]:
+        prompt = answer.sent or ""
+        for mark, text in sorted(answer.texts.items(), key=lambda part: -len(part[1])):
+            prompt = prompt.replace(text, mark) if text.strip() else prompt
+        if "{{response}}" in prompt and all(one.filled(prompt) == one.sent for one in sent):
+            return prompt, len(sent)
+    return None, 0
+
+
+def _criteria_of(
+    judged: Iterable[JudgedResponse], args: Mapping[str, Any], prompt: str | None
+) -> tuple[str, ...]:
+    """Return the criteria that the settings name, else that every verdict has, in the form's order."""
+    listed = args.get("annotation_criteria")
+    verdicts = [verdict for answer in judged for verdict in answer.said.values()]
+    common = [name for name in [*verdicts, {}][0] if all(name in one for one in verdicts)]
+    names = [str(name) for name in listed] if isinstance(listed, dict) else common
+    return tuple(sorted(names, key=lambda name: (prompt or "").find(f'"{name}"')))
 
 
 def is_helm(path: Path) -> bool:
@@ -400,11 +436,15 @@ def read_runs(path: Path, benchmark: str | None = None) -> tuple[list[HelmRun], 
     for folder in run_folders(start):
         name = folder.resolve().name if folder == start else str(folder.relative_to(start))
         try:
-            runs.append(read_run(folder, name, benchmark))
+            runs.append(_read_run(folder, name, benchmark))
         except NoJury as reason:
             skipped[name] = str(reason)
     if not runs:
-        raise BadFile(f"{path}: {_why_none(skipped)}; nothing was imported")
+        why = f"no HELM run in it (a run's folder holds {SPEC} and {STATE})"
+        for first, said in [*skipped.items()][:1]:
+            more = f", and {len(skipped) - 1} more" if len(skipped) > 1 else ""
+            why = f"no run in it can be taken: {first}: {said}{more}"
+        raise BadFile(f"{path}: {why}; nothing was imported")
     if benchmark and len({run.own_name for run in runs}) > 1:
         several = ", ".join(sorted({run.own_name for run in runs}))
         raise BadInput(f"--benchmark {benchmark}: there are several in it: {several}")
@@ -425,10 +465,145 @@ def run_folders(start: Path) -> list[Path]:
     return sorted(folders)
 
 
-def _why_none(skipped: dict[str, str]) -> str:
-    """Return why no run can be imported."""
-    if not skipped:
-        return f"no HELM run in it (a run's folder holds {SPEC} and {STATE})"
-    name, reason = next(iter(skipped.items()))
-    more = f", and {len(skipped) - 1} more" if len(skipped) > 1 else ""
-    return f"no run in it can be taken: {name}: {reason}{more}"
+def usable(run: HelmRun, rubric: Rubric) -> Rubric:
+    """Return a rubric if the run's jurors rated on it, by its hash or else by its prompt.
+
+    Raises
+    ------
+    BadInput
+        If its prompt is not the one that the jurors were asked with, or has other criteria.
+    """
+    why = ""
+    if run.origin is not None:
+        if run.origin.rubric_sha256 != rubric.sha256:
+            why = (
+                f"its jurors rated on the rubric with the hash {run.origin.rubric_sha256[:12]}, and "
+                f"{rubric.name} is another; leave --rubric out"
+            )
+    elif run.prompt not in (None, rubric.prompt) and not run.held_against(rubric.prompt):
+        why = (
+            "the jurors of this run were asked with another prompt than that of rubric "
+            f"{rubric.name}; leave --rubric out to take it from the run"
+        )
+    elif run.criteria and set(run.criteria) != set(rubric.criteria):
+        why = (
+            f"its jurors rated {', '.join(run.criteria)}, and rubric {rubric.name} has "
+            f"{', '.join(rubric.criteria)}"
+        )
+    if why:
+        raise BadInput(f"{run.name}: {why}; nothing was imported")
+    return rubric
+
+
+@dataclass(frozen=True, slots=True)
+class TakenRun:
+    """A run, the values made from it, and its responses whose score in HELM differs.
+
+    A difference has benchmark and instance_id, HELM's score, the mean of the verdicts that stand (None
+    where none does), and causes: default, off_scale, truncated, extra_criterion, unreadable, or
+    unexplained where none is known.
+    """
+
+    run: HelmRun
+    values: FinishedRun
+    differences: Sequence[Mapping[str, Any]]
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Names of the benchmarks it has responses of; else its own name."""
+        return self.values.benchmarks or [self.run.benchmark]
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run, as `medjury study import --json` writes them."""
+        run, values = self.run, self.values
+        scores: dict[str, list[float]] = {}
+        for row in values.ratings:
+            scores.setdefault(row.response_id, []).append(float(row.score))
+        means = [sum(own) / len(own) for own in scores.values()]
+        complete = len(values.rubric.criteria) * len(values.jurors)
+        return {
+            "run": run.name,
+            "benchmark": run.benchmark,
+            "rubric": values.rubric.name,
+            "rubric_sha256": values.rubric.sha256,
+            "prompt_known": run.prompt is not None,
+            "prompts_checked": run.checked,
+            "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in values.jurors],
+            "jurors_assumed": run.assumed,
+            "instances": len({row.instance_id for row in values.responses}),
+            "responses": len(values.responses),
+            "ratings": len(values.ratings),
+            "missing": len(values.failures),
+            "left_out": dict(run.left_out),
+            "notes": dict(run.notes),
+            "helm_mean": run.helm_mean,
+            "recomputed_mean": sum(means) / len(means) if means else None,
+            "with_any_juror": len(means),
+            "with_all_jurors": sum(len(own) == complete for own in scores.values()),
+        }
+
+
+def finished(run: HelmRun, rubric: Rubric) -> TakenRun:
+    """Return a run as values to be stored; the jurors of our own export are the study's."""
+    own = run.origin.jurors if run.origin else {}
+    run = run if run.origin else replace(run, checked=run.held_against(rubric.prompt))
+    jurors = {
+        juror.handle: own[juror.handle].record() if juror.handle in own else juror
+        for juror in run.jurors
+    }
+    judged = []
+    for answer in run.judged:
+        said, read = (answer.said, verdict) if answer.own is None else (answer.own, own_verdict)
+        judged.append(
+            {juror.handle: read(said.get(name), rubric) for name, juror in jurors.items()}
+        )
+    rows = [(answer.row, verdicts) for answer, verdicts in zip(run.judged, judged, strict=True)]
+    values = run_of(SOURCE, rubric, tuple(jurors.values()), rows)
+    differences = map(_difference, run.judged, judged, [rubric] * len(judged))
+    return TakenRun(run, values, [one for one in differences if one])
+
+
+def verdict(body: Any, rubric: Rubric) -> Verdict:
+    """Return a juror's verdict: all of the rubric's criteria on its scale, or none."""
+    if body is None:
+        return Verdict({}, {}, Status.REQUEST_FAILED, NOTHING)
+    answers = {name: body.get(name) for name in rubric.criteria}
+    if lacking := [name for name, answer in answers.items() if not isinstance(answer, dict)]:
+        return Verdict({}, {}, Status.MISSING_CRITERION, f"no {', '.join(lacking)} in HELM's file")
+    comments = {name: str(answer.get("explanation") or "") for name, answer in answers.items()}
+    scores = {name: score_of(answer.get("score")) for name, answer in answers.items()}
+    return verdict_of(scores, comments, rubric)
+
+
+def _difference(
+    answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
+) -> dict[str, Any] | None:
+    """Return the difference between HELM's score and its jurors' mean, None if there is none."""
+    scores = [score for said in verdicts.values() for score in said.scores.values()]
+    mean = sum(scores) / len(scores) if scores else None
+    if answer.stored is None or (mean is not None and abs(mean - answer.stored) <= CLOSE):
+        return None
+    return {
+        "benchmark": answer.row.benchmark,
+        "instance_id": answer.row.instance_id,
+        "helm": answer.stored,
+        "recomputed": mean,
+        "causes": [*dict.fromkeys(_causes(answer, verdicts, rubric))] or ["unexplained"],
+    }
+
+
+def _causes(
+    answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
+) -> Iterator[str]:
+    """Yield the known causes of a difference, such as HELM's default for a missing verdict."""
+    if not answer.said:
+        yield "default"
+    for said in verdicts.values():
+        if said.status not in (Status.OK, Status.REQUEST_FAILED):
+            yield "off_scale" if said.status == Status.OUT_OF_RANGE else "unreadable"
+    for body in answer.said.values():
+        if set(body) - set(rubric.criteria):
+            yield "extra_criterion"
+        given = (score_of(one.get("score")) for one in body.values() if isinstance(one, dict))
+        if any(score is not None and score != int(score) for score in given):
+            yield "truncated"

@@ -14,7 +14,6 @@ RESPONSES = (
     *("response", "checklist", ID_MADE),
 )
 RATINGS = ("response_id", "rater", "kind", "criterion", "score", "comment", "rated_at")
-Row = tuple[Origin, Cells]
 Record = Mapping[str, Any]
 Maker = Callable[[Record, Counter[str]], Iterator[Cells]]
 
@@ -33,10 +32,17 @@ def derived(
     """
     left_out = Counter[str]()
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[tuple[Origin, Cells]]:
         keys, any_row = set[tuple[str, ...]](), False
         for origin, record in (records or table.records)():
-            for cells in _cells_of(origin, record, make, left_out):
+            try:
+                made = list(make(record, left_out))
+            except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+                raise BadRow(
+                    f"{origin}: not as the tool writes it, whose other rows look like a file of it; "
+                    "nothing was imported"
+                ) from error
+            for cells in made:
                 key = (cells["response_id"], cells["model"]) if each_once else ()
                 if each_once and key in keys:
                     continue
@@ -50,17 +56,6 @@ def derived(
     return DerivedTable(table, columns, rows, left_out)
 
 
-def _cells_of(origin: Origin, record: Record, make: Maker, left_out: Counter[str]) -> list[Cells]:
-    """Return the cells made from a record; refuse one that its tool did not write."""
-    try:
-        return list(make(record, left_out))
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise BadRow(
-            f"{origin}: not as the tool writes it, whose other rows look like a file of it; nothing "
-            "was imported"
-        ) from error
-
-
 def response_cells(
     benchmark: str, instance: str, context: str, model: str, text: str, **more: str
 ) -> Cells:
@@ -68,8 +63,7 @@ def response_cells(
 
     `more` has prompt, reference, checklist; and `again`, which tells equal texts apart.
     """
-    again = [more.pop("again")] if more.get("again") else []
-    more.pop("again", None)
+    again = [text for text in (more.pop("again", ""),) if text]
     return {
         "instance_id": instance,
         "benchmark": benchmark,
@@ -80,6 +74,12 @@ def response_cells(
         ID_MADE: "yes",
         **more,
     }
+
+
+def rating_cells(response: str, rater: str, kind: str, criterion: str, score: str) -> Cells:
+    """Return a score as cells."""
+    names = ("response_id", "rater", "kind", "criterion", "score")
+    return dict(zip(names, (response, rater, kind, criterion, score), strict=True))
 
 
 def talk(messages: Any) -> str:

@@ -12,12 +12,12 @@ from typing import Any
 
 from data.importers.rows import Origin, checklist_of
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.importers.text_rows import json_object
 from data.importers.tools.common import (
     RATINGS,
     RESPONSES,
     Record,
     derived,
+    rating_cells,
     response_cells,
     score_text,
     talk,
@@ -71,11 +71,7 @@ def set_responses(table: TableFile, constant: Cells) -> DerivedTable:
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         body = record.get("ideal_completions_data")
         data: Record = body if isinstance(body, dict) else {}
-        completions = [
-            completion
-            for completion in data.get("ideal_completions_ref_completions") or ()
-            if completion
-        ]
+        completions = list(filter(None, data.get("ideal_completions_ref_completions") or ()))
         if not completions:
             left_out["questions without a response"] += 1
         group = text_of(data, "ideal_completions_group") or "reference"
@@ -109,13 +105,8 @@ def meta_ratings(table: TableFile, constant: Cells) -> DerivedTable:
         response = _meta(record, constant)["response_id"]
         physicians, labels = record.get("anonymized_physician_ids"), record.get("binary_labels")
         for physician, label in zip(physicians or (), labels or (), strict=False):
-            yield {
-                "response_id": response,
-                "rater": f"{PHYSICIAN}{physician}",
-                "kind": "clinician",
-                "criterion": "met",
-                "score": score_text(label),
-            }
+            rater = f"{PHYSICIAN}{physician}"
+            yield rating_cells(response, rater, "clinician", "met", score_text(label))
 
     return derived(table, RATINGS, make)
 
@@ -161,19 +152,14 @@ def results_ratings(table: TableFile, constant: Cells) -> DerivedTable:
         elif score < 0:  # more points lost than earned: HealthBench counts the mean from 0
             left_out["scores below 0, which no share of points is"] += 1
         else:
-            yield {
-                "response_id": cells["response_id"],
-                "rater": GRADER,
-                "kind": "juror",
-                "criterion": "share",
-                "score": score_text(score),
-            }
+            yield rating_cells(cells["response_id"], GRADER, "juror", "share", score_text(score))
 
     return derived(table, RATINGS, make, lambda: _results(table))
 
 
 def _results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
-    body = json_object(table.source)["metadata"]["example_level_metadata"]
+    (_, whole), *_ = table.first(1)
+    body = whole["metadata"]["example_level_metadata"]
     for number, result in enumerate(body if isinstance(body, list) else (), start=1):
         if isinstance(result, dict):
             yield Origin(table.path.name, number), result

@@ -2,11 +2,12 @@
 
 Which of a task's data is the response, and which the rest, is told by their names or by a map.
 Annotators are named by their numbers: an export may hold their e-mail addresses, which never
-enter a study.
+enter a study. Of several annotations of a task by one of them the newest counts.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from data.importers.columns import ColumnMap, flat, guessed
@@ -14,10 +15,11 @@ from data.importers.grades import usable_name
 from data.importers.responses import ID_MADE
 from data.importers.rows import made_id
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.importers.tools.common import RATINGS, RESPONSES, Record, derived, text_of
+from data.importers.tools.common import RATINGS, RESPONSES, Record, derived, rating_cells, text_of
 
 KEYS = {"id", "data", "annotations"}
 RATER = "label-studio."
+SCORES = ("rating", "number", "choices", "likert")
 MAKES_ID = ("benchmark", "instance_id", "response")
 
 
@@ -47,30 +49,50 @@ def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -
         response = _response(record, chosen, constant)["response_id"]
         if record.get("predictions"):
             left_out["tasks with predictions by a model, which are not taken"] += 1
-        for annotation in record.get("annotations") or ():
+        taken: dict[str, Mapping[str, Any]] = {}
+        for annotation in sorted(record.get("annotations") or (), key=_written):
             if annotation.get("was_cancelled"):
                 left_out["annotations that were skipped"] += 1
-                continue
-            yield from _scores(annotation, response, chosen, left_out)
+            elif not any(map(_is_score, annotation.get("result") or ())):
+                left_out["annotations without a score"] += 1
+            else:
+                user = annotation.get("completed_by")
+                number = user.get("id") if isinstance(user, dict) else user  # names are not read
+                who = str(number) if isinstance(number, int) else f"unknown{len(taken)}"
+                if who in taken:
+                    left_out["older annotations of the same annotator"] += 1
+                taken[who] = annotation
+        for who, annotation in taken.items():
+            rater = f"{RATER}{who if who.isdecimal() else 'unknown'}"
+            yield from _scores(annotation, response, rater, chosen, left_out)
 
     return derived(table, RATINGS, make)
 
 
+def _written(annotation: Mapping[str, Any]) -> tuple[str, str]:
+    return text_of(annotation, "updated_at"), text_of(annotation, "created_at")
+
+
+def _is_score(result: object) -> bool:
+    return isinstance(result, dict) and result.get("type") in SCORES
+
+
 def _scores(
-    annotation: Mapping[str, Any], response: str, chosen: ColumnMap, left_out: Counter[str]
+    annotation: Mapping[str, Any],
+    response: str,
+    rater: str,
+    chosen: ColumnMap,
+    left_out: Counter[str],
 ) -> Iterator[Cells]:
     """Yield an annotation's scores; its texts become the comment of the first."""
     results = [result for result in annotation.get("result") or () if isinstance(result, dict)]
     texts = [_value_of(result) for result in results if result.get("type") == "textarea"]
     comment = "\n".join(text for text in texts if text)
     for result in results:
-        if result.get("type") in ("rating", "number", "choices", "likert"):
+        if _is_score(result):
+            criterion = chosen.criterion(usable_name(str(result.get("from_name"))))
             yield {
-                "response_id": response,
-                "rater": f"{RATER}{_annotator_number(annotation.get('completed_by'))}",
-                "kind": "clinician",
-                "criterion": chosen.criterion(usable_name(str(result.get("from_name")))),
-                "score": _value_of(result),
+                **rating_cells(response, rater, "clinician", criterion, _value_of(result)),
                 "comment": comment,
                 "rated_at": text_of(annotation, "created_at"),
             }
@@ -88,25 +110,13 @@ def _value_of(result: Mapping[str, Any]) -> str:
     return "" if content is None else str(content)
 
 
-def _annotator_number(user: Any) -> str:
-    """Return an annotator's number; names are not read."""
-    number = user.get("id") if isinstance(user, dict) else user
-    return str(number) if isinstance(number, int) else "unknown"
-
-
 def _column_map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
     """Return the column map of the tasks' data: the given one, or one guessed from names."""
     if given is not None and given.columns:
         return given
     first = table.first(1)[0][1].get("data")
     data = flat(first) if isinstance(first, dict) else {}
-    mapping = guessed(tuple(data), "responses")
-    return ColumnMap(
-        mapping.columns,
-        given.constant if given else {},
-        given.words if given else {},
-        missing=given.missing if given else (),
-    )
+    return replace(given or ColumnMap(), columns=guessed(tuple(data), "responses").columns)
 
 
 def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:

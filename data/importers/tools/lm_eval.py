@@ -1,7 +1,8 @@
 """Samples of lm-evaluation-harness: samples_TASK_TIME.jsonl, a line for each document and filter.
 
 The file does not name its model: the summary beside it does (results_TIME.json), else its folder.
-A document of several filters has a line for each, with the same answers.
+A document of several filters has a line for each, with the same answers. Versions before 0.4.4 list no
+metrics: they are the numbers beside what every sample has.
 """
 
 import json
@@ -17,11 +18,13 @@ from data.importers.tools.common import (
     RESPONSES,
     Record,
     derived,
+    rating_cells,
     response_cells,
     score_text,
     text_of,
 )
 
+OTHERS = {"filter", "metrics", "doc_hash", "prompt_hash", "target_hash", "schema_version"}
 KEYS = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps"}
 NAMED = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl(\.gz)?")
 NUMBER = re.compile(r"-?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
@@ -57,15 +60,10 @@ def ratings(table: TableFile, constant: Cells) -> DerivedTable:
         response = _cells(record, answers[0], 0, own)["response_id"]
         filter_name = text_of(record, "filter")
         suffix = "" if filter_name in ("", "none") else f".{filter_name}"
-        for name in record.get("metrics") or ():
+        metrics = record.get("metrics")
+        for name in metrics or [key for key in record if key not in KEYS | OTHERS]:
             if score := score_text(record.get(name)):
-                yield {
-                    "response_id": response,
-                    "rater": f"{RATER}{name}{suffix}",
-                    "kind": "metric",
-                    "criterion": str(name),
-                    "score": score,
-                }
+                yield rating_cells(response, f"{RATER}{name}{suffix}", "metric", str(name), score)
 
     return derived(table, RATINGS, make)
 
@@ -89,15 +87,12 @@ def _answers(record: Record) -> list[str]:
     while isinstance(first, list) and first and isinstance(first[0], list):
         first = first[0]
     answers = first if isinstance(first, list) else []
-    return [answer for answer in answers if isinstance(answer, str)] if _are_texts(answers) else []
-
-
-def _are_texts(answers: list[Any]) -> bool:
-    """Tell whether these are answers: a likelihood is logged as a number and a flag, also as text."""
-    likelihood = (
+    if not all(isinstance(answer, str) for answer in answers):
+        return []
+    is_likelihood = (  # logged as a number and a flag, also as text
         len(answers) == 2 and answers[1] in ("True", "False") and NUMBER.fullmatch(answers[0])
     )
-    return all(isinstance(answer, str) for answer in answers) and not likelihood
+    return [] if is_likelihood else answers
 
 
 def _prompt(record: Record) -> str:

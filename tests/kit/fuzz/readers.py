@@ -3,26 +3,37 @@
 A format of several files stands in one text, its files parted by a line of `CUT`.
 """
 
-import csv
-import io
+import hashlib
 import json
+import sqlite3
+import zipfile
 from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 
 from annotate.description import as_page
+from data.database import HEAD
 from data.description import Description, read_description
-from data.errors import BadFile
 from data.importers.helm import finished, read_runs
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
 from data.importers.medhelm_ratings import MedhelmFile, StudyResponse
-from data.importers.package import EVERY, Package
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.redcap import FormReading, RedcapFile, forms
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable, read_helm
+from data.study.copies import PACKED
+from data.study.package import (
+    DATABASE,
+    MANIFEST,
+    VERSION,
+    Manifest,
+    _Check,
+    _pages,
+    opened_package,
+)
 from jury.panel import read_panel
 from jury.parse import parse
 from medjury.cli.assignments import names
@@ -82,7 +93,7 @@ def helm(folder: Path, body: bytes) -> None:
     runs, _ = read_runs(folder / "run")
     for run in runs:
         try:
-            finished(run, run.prompt.rubric())
+            finished(run, run.rubric())
         except Unusable:
             finished(run, GENERIC)
 
@@ -91,20 +102,33 @@ def inspect(name: str) -> Read:
     return lambda folder, body: finished_log(read_inspect(put(folder, name, body)), GENERIC)
 
 
-def package(folder: Path, body: bytes) -> object:
-    return Package(put(folder, "study.zip", body))
+def package(folder: Path, body: bytes) -> None:
+    with opened_package(put(folder, "study.zip", body)) as opened:
+        check = _Check(opened.manifest.authors)
+        for table in sorted(PACKED, key=lambda table: table.name == "setting"):
+            list(_pages(opened, table, check))
 
 
-def table_of_package(folder: Path, body: bytes) -> object:
-    """Read one table as it would stand in a package: its name, `CUT`, and what is in it."""
-    name, _, text = body.partition(CUT)
-    table = name.decode("ascii", "replace")
-    if table not in EVERY:
-        raise BadFile(f"{folder}: study.zip has no such table")
-    whole = Package.__new__(Package)  # its digests would not hold
-    whole.path = folder / "study.zip"
-    lines = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
-    return list(whole._rows(csv.reader(lines, strict=True), table, f"tables/{table}.csv"))
+def database_of_package(folder: Path, body: bytes) -> None:
+    """Read a database as it would stand in a package that vouches for it."""
+    rows = {}
+    with suppress(sqlite3.Error, MemoryError), closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(body)
+        for table in PACKED:
+            [rows[table.name]] = database.execute(f'SELECT count(*) FROM "{table}"').fetchone()  # noqa: S608
+    manifest = Manifest(
+        version=VERSION,
+        medjury="1",
+        tables=HEAD,
+        authors="with",
+        head="0" * 64,
+        rows=rows,
+        files={DATABASE: hashlib.sha256(body).hexdigest()},
+    )
+    with zipfile.ZipFile(folder / "made.zip", "w") as archive:
+        archive.writestr(DATABASE, body)
+        archive.writestr(MANIFEST, manifest.model_dump_json())
+    package(folder, (folder / "made.zip").read_bytes())
 
 
 def rubric(folder: Path, body: bytes) -> None:
@@ -159,7 +183,7 @@ READERS: dict[str, Read] = {
     "inspect.json": inspect("log.json"),
     "inspect.eval": inspect("log.eval"),
     "package": package,
-    "table_of_package": table_of_package,
+    "database_of_package": database_of_package,
     "rubric": rubric,
     "helm_rubrics": helm_rubrics,
     "wheel": wheel,

@@ -12,14 +12,14 @@ from data.database import open_study
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubric_files import rubric_toml
+from data.rubric import rubric_toml
+from data.study.package import write_package
 from data.study.ratings import import_ratings
 from data.study.responses import import_responses
 from jury.panel import FOLDER
 from kit.fuzz.contract import CANARY
 from kit.fuzz.readers import CUT, GENERIC
 from kit.imported_runs import run_folder, state
-from medjury.services.study_files import files_of, write_package
 
 TESTS = Path(__file__).parents[2]
 CRASHES = TESTS / "fixtures" / "crashes"
@@ -121,15 +121,14 @@ def whole_package() -> bytes:
             engine, ResponseFile(TableFile(folder / "responses.csv")), lambda _: GENERIC
         )
         import_ratings(engine, RatingFile(TableFile(folder / "ratings.csv")))
-        write_package(engine, folder / "study.zip", "with", files_of(engine, "with", []))
+        write_package(engine, folder / "study.zip", "with", [])
         engine.dispose()
         return (folder / "study.zip").read_bytes()
 
 
-def tables_of_the_package() -> list[bytes]:
+def database_of_the_package() -> bytes:
     with zipfile.ZipFile(io.BytesIO(whole_package())) as archive:
-        names = [one for one in archive.namelist() if one.startswith("tables/")]
-        return [Path(one).stem.encode() + CUT + archive.read(one) for one in names]
+        return archive.read("study.db")
 
 
 def helm_run() -> bytes:
@@ -194,7 +193,7 @@ def made() -> dict[str, list[bytes]]:
         "inspect.json": [(logs / "note_a.json").read_bytes()],
         "inspect.eval": [(logs / one).read_bytes() for one in ("note_a.eval", "jury.eval")],
         "package": [whole_package()],
-        "table_of_package": tables_of_the_package(),
+        "database_of_package": [database_of_the_package()],
         "rubric": [both],
         "helm_rubrics": [ANNOTATOR.encode()],
         "wheel": [helm_wheel()],

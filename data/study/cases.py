@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from data.card import FIRST
 from data.database import reading
 from data.errors import BadInput
 from data.person import asking
-from data.queries.base import FOR_STUDY, NEWEST, columns_of, rated
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import (
@@ -18,14 +16,13 @@ from data.schema import (
     RATED_ON,
     Benchmark,
     Instance,
-    Kind,
     PointSet,
-    Rater,
-    Rating,
     Response,
     Role,
     RubricText,
 )
+from data.study.base import columns_of
+from data.study.readings import On, Reading, readings
 from data.study.standing import BenchmarkView
 
 
@@ -84,47 +81,14 @@ def newest_points(session: Session, instance: int) -> PointSet | None:
     return session.exec(query.order_by(col(PointSet.id).desc()).limit(1)).first()
 
 
-@dataclass(frozen=True, slots=True)
-class GivenAnswer:
-    """One rater's answer to a point of a response; `criterion` is the point's name in `rubric`."""
-
-    response: int
-    instance: int
-    instance_id: str
-    rater: str
-    is_juror: bool
-    criterion: str
-    answer: float
-    evidence: str
-    rubric: Rubric
-
-
-def given_answers(engine: Engine, benchmark: str) -> list[GivenAnswer]:
-    """Return the answers to points that count, of first readings and first replicates, in order of storing."""
-    own = (
-        *(Rating.response, Instance.id, Instance.instance_id, Rater.handle, Rater.kind),
-        *(Rating.criterion, Rating.score, Rating.comment, Rating.rubric_sha256),
-    )
-    on_points = select(PointSet.rubric_sha256).where(
-        PointSet.benchmark_rubric == Benchmark.rubric_sha256
-    )
-    query = (
-        rated(*own)
-        .where(Instance.benchmark == benchmark, col(Rating.rubric_sha256).in_(on_points))
-        .where(NEWEST, FOR_STUDY, Rating.pass_ == FIRST, Rating.replicate == 0)
-        .order_by(col(Rating.id))
-    )
+def given_answers(engine: Engine, benchmark: str) -> list[tuple[Reading, CaseRubric]]:
+    """Return first readings and first verdicts with `answers`, the oldest first, and their points."""
+    cases = {case.key: case for case in case_rubrics(engine, benchmark)}
     with reading(engine) as session:
-        rows = session.execute(query).all()
-        bodies = select(RubricText.sha256, RubricText.body).where(
-            col(RubricText.sha256).in_({row[-1] for row in rows})
-        )
-        rubrics = {sha: Rubric.from_json(body) for sha, body in session.exec(bodies)}
+        instances = dict(session.exec(select(Response.id, Response.instance)).all())
+        said = readings(session, benchmarks=[benchmark], rubric=On.CASE, first=True)
     return [
-        GivenAnswer(
-            response, key, name, rater, kind == Kind.JUROR, point, score, said, rubrics[sha]
-        )
-        for response, key, name, rater, kind, point, score, said, sha in rows
+        (one, cases[instances[one.response]]) for one in said if one.answers and not one.replicate
     ]
 
 

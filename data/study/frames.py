@@ -8,16 +8,6 @@ from sqlalchemy import Engine, func
 from sqlmodel import col
 
 from data.database import reading
-from data.queries.base import (
-    FOR_STUDY,
-    INDEPENDENT,
-    NEWEST_SUBMISSION,
-    Columns,
-    columns_of,
-    counting_ratings,
-    every_reading,
-    rated,
-)
 from data.schema import (
     Assignment,
     Benchmark,
@@ -30,6 +20,8 @@ from data.schema import (
     State,
     Subgroup,
 )
+from data.study.base import FOR_STUDY, NEWEST_SUBMISSION, Columns, columns_of
+from data.study.readings import INDEPENDENT, counting_ratings, every_reading, rated
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,18 @@ from sqlmodel import Session
 from data.database import open_study, reading, shown, transaction
 from data.errors import BadFile, Conflict, NoStudy
 from data.files import part_of, publish
-from data.queries.package import ALL_TABLES, TableDigest, content, counts, has_event, head, pages
 from data.record import PAST_RECORD
 from data.study.access import SESSION_KEY
+from data.study.copies import (
+    ALL_TABLES,
+    TableDigest,
+    content,
+    copied,
+    counts,
+    has_event,
+    head,
+    pages,
+)
 from data.study.verify import verify
 
 Step = Callable[[int], None]
@@ -28,10 +37,23 @@ OWNERS = 0o600  # it holds who wrote what, and the hashes of sign-in codes
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was copied: table -> rows, and the hash of the last event, the same in both."""
+    """What was copied.
+
+    Attributes
+    ----------
+    rows
+        Table -> rows.
+    head
+        Hash of the last event, the same in both.
+    events, findings
+        Of a backup: the length of its record, and what `verify` says of it; what is wrong in the
+        study is wrong in its backup.
+    """
 
     rows: dict[str, int]
     head: str
+    events: int = 0
+    findings: tuple[str, ...] = ()
 
 
 def move_study(source: Engine, target: Engine, step: Step = lambda rows: None) -> Copied:
@@ -91,11 +113,9 @@ def _refuse_filled(session: Session, target: Engine) -> None:
 def _copy_table(origin: Session, copy: Session, table: DbTable, step: Step) -> int:
     """Copy one table, then read it again and compare; return how many rows it has."""
     read = TableDigest()
-    for page in pages(origin, table):
+    for page in pages(origin, copied(table)):
         read.add(page)
-        copy.execute(
-            insert(table), [dict(row) for row in page], execution_options={PAST_RECORD: True}
-        )
+        copy.execute(insert(table), page, execution_options={PAST_RECORD: True})
         step(len(page))
     if content(copy, table) != read:
         raise _differs(table.name)
@@ -120,27 +140,7 @@ def continue_keys(session: Session) -> None:
             session.execute(sequence, values)
 
 
-@dataclass(frozen=True, slots=True)
-class BackedUp:
-    """What a backup holds.
-
-    Attributes
-    ----------
-    rows
-        Table -> rows.
-    events, head
-        Length and last hash of its record.
-    findings
-        What `verify` says of it; what is wrong in the study is wrong in its backup.
-    """
-
-    rows: dict[str, int]
-    events: int
-    head: str
-    findings: tuple[str, ...]
-
-
-def back_up(engine: Engine, to: Path) -> BackedUp:
+def back_up(engine: Engine, to: Path) -> Copied:
     """Write the study as it stands at one moment into a new SQLite file; nobody waits for it.
 
     The file appears under its name when it is whole, stored and checked.
@@ -223,7 +223,7 @@ def _finish_file(part: Path) -> list[str]:
     return [f"{table}: row {row} refers to none" for table, row, *_ in orphans]
 
 
-def _verified(engine: Engine, part: Path, damage: list[str]) -> BackedUp:
+def _verified(engine: Engine, part: Path, damage: list[str]) -> Copied:
     """Read the copy as a study, and look its last event up in the study it was made of."""
     copy = create_engine(_url(part), poolclass=NullPool)
     record = verify(copy)
@@ -233,4 +233,4 @@ def _verified(engine: Engine, part: Path, damage: list[str]) -> BackedUp:
     with reading(engine) as session:
         if not has_event(session, record.head):
             raise sqlite3.DatabaseError("the copy's record does not end in the study's")
-    return BackedUp(rows, record.events, record.head, (*damage, *record.findings))
+    return Copied(rows, record.head, record.events, (*damage, *record.findings))

@@ -8,36 +8,18 @@ import hmac
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from sqlalchemy import Engine, bindparam, func
 from sqlmodel import Session, col, select
 
-from data.card import CONSENSUS, FIRST, SETTLING, THIRD, Settling
+from data.card import CONSENSUS, FIRST, SETTLING, THIRD, Reply, Settling
 from data.database import reading
-from data.person import Person, asking, only
-from data.queries.base import (
-    FOR_STUDY,
-    INDEPENDENT,
-    NEWEST_SUBMISSION,
-    columns_of,
-    counting_ratings,
-    every_reading,
-    response_names,
-)
-from data.schema import (
-    Account,
-    Assignment,
-    Kind,
-    Rater,
-    Rating,
-    Role,
-    Setting,
-    State,
-    Submission,
-)
+from data.person import Person, only
+from data.schema import Account, Assignment, Kind, Rater, Rating, Role, Setting, State
 from data.study.access import PSEUDONYM_KEY
+from data.study.base import response_names
+from data.study.readings import INDEPENDENT, readings
 
 SHORTEST_NAME = 3  # a clinician's name of fewer signs may be any word
 NAMED = "[a clinician]"
@@ -117,32 +99,16 @@ class Pool:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class OtherReading:
-    """What another clinician made of a response by themselves; never who.
-
-    Attributes
-    ----------
-    scores, comments
-        By criterion; `comments` has those that were made.
-    comment
-        On the response as a whole, "" where there is none.
-    """
-
-    scores: Mapping[str, float]
-    comments: Mapping[str, str]
-    comment: str = ""
-
-
-def differences(engine: Engine, points: float) -> list[Disagreement]:
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def differences(person: Person, engine: Engine, points: float) -> list[Disagreement]:
     """Return the responses on which clinicians differ by so many points or more, largest first.
 
     Hidden repeats do not count, nor what was rated on an earlier rubric. None where `points` is 0.
     """
     if points <= 0:
         return []
-    widest = _largest_differences(engine, points)
     with reading(engine) as session:
+        widest = _largest_differences(session, points)
         names = response_names(session)
         waiting = _open_readings(session)
         settled = _settling_readings(session)
@@ -154,10 +120,6 @@ def differences(engine: Engine, points: float) -> list[Disagreement]:
     return sorted(disagreements, key=lambda response: (-response.points, response.response_id))
 
 
-# Return where clinicians differ, for those who steer the study.
-differences_of = asking(differences, Role.RESEARCHER, Role.COORDINATOR)
-
-
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def has_adjudications(_: Person, engine: Engine) -> bool:
     """Return whether a difference was settled in this study."""
@@ -165,23 +127,17 @@ def has_adjudications(_: Person, engine: Engine) -> bool:
         return session.exec(select(Rating.id).where(~INDEPENDENT).limit(1)).first() is not None
 
 
-def _largest_differences(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:
+def _largest_differences(session: Session, points: float) -> dict[int, tuple[float, str, int]]:
     """Return response -> largest difference, its criterion, and how many clinicians rated it."""
-    score, criterion = col(Rating.score), col(Rating.criterion)
-    apart = func.max(score) - func.min(score)
-    query: Any = (
-        counting_ratings(Rating.response, criterion, apart, func.count(func.distinct(Rating.rater)))
-        .where(FOR_STUDY, Rater.kind == Kind.CLINICIAN, Rating.pass_ == FIRST)
-        .group_by(col(Rating.response), criterion)
-        .having(apart >= points)
-        .order_by(None)
-        .order_by(col(Rating.response), criterion)
-    )
+    scores: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for one in readings(session, kinds=[Kind.CLINICIAN], first=True):
+        for criterion, score in one.scores.items():
+            scores[one.response, criterion].append(score)
     largest: dict[int, tuple[float, str, int]] = {}
-    with reading(engine) as session:
-        for response, name, difference, clinicians in session.exec(query):
-            if response not in largest or difference > largest[response][0]:
-                largest[response] = float(difference), name, clinicians
+    for (response, criterion), given in sorted(scores.items()):
+        apart = max(given) - min(given)
+        if apart >= points and (response not in largest or apart > largest[response][0]):
+            largest[response] = apart, criterion, len(given)
     return largest
 
 
@@ -240,16 +196,8 @@ def _frozen_sets(sets: Mapping[int, set[str]]) -> dict[int, frozenset[str]]:
     return {key: frozenset(handles) for key, handles in sets.items()}
 
 
-@dataclass
-class _GatheredScores:
-    """What is gathered of one reading."""
-
-    scores: dict[str, float] = field(default_factory=dict)
-    comments: dict[str, str] = field(default_factory=dict)
-
-
-def other_readings(engine: Engine, rater: int, code: str) -> tuple[OtherReading, ...]:
-    """Return what the others said, for whoever settles a difference by consensus.
+def other_readings(engine: Engine, rater: int, code: str) -> tuple[Reply, ...]:
+    """Return what the others said, never who, for whoever settles a difference by consensus.
 
     Empty unless `code` is a consensus assignment of this clinician's own. The order is the same
     each time and follows from a key of the study: it tells nothing of who they are. Names of
@@ -260,54 +208,21 @@ def other_readings(engine: Engine, rater: int, code: str) -> tuple[OtherReading,
         if response is None:
             return ()
         key = session.get(Setting, PSEUDONYM_KEY)
-        clinicians = _names_of_clinicians(session)
-        comments = _comments_on_whole(session, response)
-        readings = _other_readings(session, response, rater)
+        names = _names_of_clinicians(session)
+        said = readings(session, responses=[response], kinds=[Kind.CLINICIAN], words=True)
     secret = (key.value if key else "").encode()
-    keyed = [
-        (
-            hmac.new(secret, f"{response} {rater} {pass_}".encode(), hashlib.sha256).digest(),
-            OtherReading(
-                gathered.scores,
-                {name: _masked(text, clinicians) for name, text in gathered.comments.items()},
-                _masked(comments.get((rater, pass_), ""), clinicians),
-            ),
+    keyed = {
+        hmac.new(
+            secret, f"{response} {one.rater} {one.pass_}".encode(), hashlib.sha256
+        ).digest(): Reply(
+            one.scores,
+            {name: _masked(text, names) for name, text in one.comments.items()},
+            _masked(one.comment, names),
         )
-        for (rater, pass_), gathered in readings.items()
-    ]
-    return tuple(other for _, other in sorted(keyed, key=lambda entry: entry[0]))
-
-
-def _other_readings(
-    session: Session, response: int, except_rater: int
-) -> dict[tuple[int, int], _GatheredScores]:
-    """Return (rater, pass) -> what counts of the other clinicians' first and third readings."""
-    query = every_reading(
-        *(Rating.rater, Rating.pass_, Rating.criterion, Rating.score, Rating.comment)
-    ).where(
-        Rating.response == response,
-        Rating.rater != except_rater,
-        Rater.kind == Kind.CLINICIAN,
-        col(Rating.pass_).in_((FIRST, THIRD)),
-    )
-    readings: dict[tuple[int, int], _GatheredScores] = defaultdict(_GatheredScores)
-    for rater, pass_, criterion, score, comment in session.exec(query):
-        gathered = readings[rater, pass_]
-        gathered.scores[criterion] = score
-        if comment:
-            gathered.comments[criterion] = comment
-    return readings
-
-
-def _comments_on_whole(session: Session, response: int) -> dict[tuple[int, int], str]:
-    """Return (rater, pass) -> the comment on the whole of each newest submission."""
-    query = (
-        columns_of(Assignment.rater, Assignment.pass_, Submission.comment)
-        .join(Submission)
-        .where(Assignment.response == response, Assignment.state == State.DONE)
-        .where(Submission.revision == NEWEST_SUBMISSION)
-    )
-    return {(rater, pass_): comment for rater, pass_, comment in session.exec(query)}
+        for one in said
+        if one.rater != rater and one.pass_ in (FIRST, THIRD) and one.scores
+    }
+    return tuple(reply for _, reply in sorted(keyed.items()))
 
 
 def _names_of_clinicians(session: Session) -> list[str]:
@@ -326,24 +241,9 @@ def _masked(text: str, clinicians: Iterable[str]) -> str:
 
 
 def comments_on(engine: Engine, responses: Iterable[int]) -> dict[int, list[str]]:
-    """Return response -> all that clinicians wrote on it: what a consensus reading would show."""
-    keys = list(responses)
-    of_criteria = (
-        select(Rating.response, Rating.comment)
-        .join(Rater)
-        .where(Rater.kind == Kind.CLINICIAN, Rating.comment != "")
-    )
-    of_submissions = (
-        select(Assignment.response, Submission.comment)
-        .join(Submission)
-        .where(Submission.comment != "")
-    )
+    """Return response -> what clinicians wrote on it: what a consensus reading would show."""
     comments: dict[int, list[str]] = defaultdict(list)
     with reading(engine) as session:
-        for query, column in (
-            (of_criteria, Rating.response),
-            (of_submissions, Assignment.response),
-        ):
-            for response, text in session.exec(query.where(col(column).in_(keys))):
-                comments[response].append(text)
+        for one in readings(session, responses=list(responses), kinds=[Kind.CLINICIAN], words=True):
+            comments[one.response] += filter(None, [*one.comments.values(), one.comment])
     return dict(comments)

@@ -1,4 +1,4 @@
-"""What many queries share: joins, conditions for ratings that count, and cards.
+"""What many questions to a study share: columns, names, settings and cards.
 
 The table of authors is not read here.
 """
@@ -6,21 +6,16 @@ The table of authors is not read here.
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func
-from sqlalchemy.orm import aliased
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
-from data.card import THIRD, Card
+from data.card import Card
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
-    Benchmark,
     Expert,
     Instance,
-    Kind,
-    Rater,
-    Rating,
     Remark,
     Response,
     Setting,
@@ -36,48 +31,10 @@ def columns_of(*columns: Any) -> Columns:
 
 # What holds for a response that is not for training; a query that asks it selects from Response.
 FOR_STUDY = col(Response.id).not_in(select(Expert.response))
-# What no clinician gave to settle a difference between clinicians; see data/card.py.
-INDEPENDENT = col(Rating.pass_) < THIRD
 # What clinicians say of a response: no answer to it.
 BY_CLINICIAN = col(Remark.about).is_(None)
 # The number of an assignment's newest submission, as submissions, remarks and spans have it.
 NEWEST_SUBMISSION = col(Assignment.revision) - 1
-
-
-def newest(rating: Any) -> ColumnElement[bool]:
-    """Return that no newer rating by the same rater for the same thing has taken a rating's place."""
-    newer: Any = aliased(Rating)
-    same = (
-        getattr(newer, name) == getattr(rating, name)
-        for name in ("response", "rater", "pass_", "replicate", "criterion")
-    )
-    on = newer.rubric_sha256.is_not_distinct_from(rating.rubric_sha256)
-    return ~exists().where(*same, on, newer.id > rating.id)
-
-
-NEWEST = newest(Rating)
-
-
-def rated(*columns: Any) -> Columns:
-    """Select from ratings with their response, instance, benchmark and rater."""
-    query = columns_of(*columns).select_from(Rating).join(Response).join(Instance)
-    return query.join(Benchmark).join(Rater)
-
-
-def counting_ratings(*columns: Any) -> Columns:
-    """Select from the independent ratings that count, in the order of storing.
-
-    They are `rated`, and the newest of each. Clinicians' and jurors' count only where they were
-    made on the benchmark's present rubric.
-    """
-    return every_reading(*columns).where(INDEPENDENT)
-
-
-def every_reading(*columns: Any) -> Columns:
-    """Select as `counting_ratings` does, with the readings that settle a difference among them."""
-    on_present_rubric = col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
-    counts = (col(Rater.kind) == Kind.METRIC) | on_present_rubric
-    return rated(*columns).where(counts, NEWEST).order_by(col(Rating.id))
 
 
 def response_names(

@@ -1,0 +1,915 @@
+"""Scores of jury and clinicians, and of two juries, side by side; what one response was given by all.
+
+A response is searched as raters see it: what is masked is not found. The table of authors is not
+read here.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from math import isclose
+from statistics import fmean, stdev
+from threading import Lock
+from typing import Any, Literal, TypeVar, TypeVarTuple
+
+from sqlalchemy import Engine, and_, exists, func, or_
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col, select
+
+from data.card import THIRD, Card
+from data.database import one_moment, reading
+from data.person import Person, only
+from data.rubric import Rubric
+from data.schema import (
+    RATED_ON,
+    Assignment,
+    Attempt,
+    Benchmark,
+    Instance,
+    Kind,
+    Rater,
+    Rating,
+    Remark,
+    Response,
+    Role,
+    RubricText,
+    Span,
+    Status,
+    Subgroup,
+    Submission,
+)
+from data.study.base import (
+    BY_CLINICIAN,
+    FOR_STUDY,
+    NEWEST_SUBMISSION,
+    Columns,
+    card,
+    columns_of,
+    response_names,
+    shown,
+)
+from data.study.export import rubrics_known
+from data.study.readings import INDEPENDENT, NEWEST, On, Reading, newest, readings
+from data.study.standing import BenchmarkView, benchmarks, version
+
+STEER = (Role.RESEARCHER, Role.COORDINATOR)
+CRITICAL = "critical"
+MOST_KEPT = 16  # answers to one question
+HAS_RATED = exists().where(col(Rating.rater) == Rater.id)  # one rating is looked for, not all
+SNIPPET = 150  # characters of a text beside its response
+BEFORE = 50  # characters shown before the words that were searched for
+SEARCHED_AT_LEAST = 2  # characters
+MORE = "\N{HORIZONTAL ELLIPSIS}"
+SHOWN_TEXT = func.coalesce(col(Response.shown), col(Response.text))
+Measure = Literal["points", "z"]
+Means = Mapping[int, Mapping[int, float]]  # rater -> response -> composite
+Pair = tuple[int, int]  # a response and a rater
+Asked = TypeVarTuple("Asked")
+Result = TypeVar("Result")
+
+
+def _kept(function: Callable[[Engine, *Asked], Result]) -> Callable[[Engine, *Asked], Result]:
+    """Keep what a function of a study returns until the study changes; it sees one moment."""
+    lock = Lock()
+    answers: dict[tuple[Engine, *Asked], tuple[tuple[int, ...], Result]] = {}
+
+    @wraps(function)
+    def kept(engine: Engine, *asked: *Asked) -> Result:
+        at, key = version(engine), (engine, *asked)
+        known = answers.get(key)
+        if known is None or known[0] != at:
+            with one_moment(engine):
+                known = at, function(engine, *asked)
+            with lock:  # an answer to the study as it was goes
+                answers.pop(key, None)
+                answers[key] = known
+                if len(answers) > MOST_KEPT:
+                    del answers[next(iter(answers))]
+        return known[1]
+
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which responses are compared, and how.
+
+    Attributes
+    ----------
+    benchmark, criterion
+        Empty for all benchmarks, and for the mean over the rubric's criteria.
+    jurors
+        Names of those who are the jury; empty for all real ones heard, or simulated if none is.
+    measure
+        In points, or with each rater's own level and spread taken out.
+    clinician
+        The one whose scores stand for the clinicians', by the name of `workbench_clinicians`;
+        empty for the mean of all.
+    jury_alone
+        Whether responses that only jurors scored are there too. They change nothing of the others,
+        and of a million of them each would have to be read.
+    """
+
+    benchmark: str = ""
+    criterion: str = ""
+    jurors: tuple[str, ...] = ()
+    measure: Measure = "points"
+    clinician: str = ""
+    jury_alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side makes of a response.
+
+    Attributes
+    ----------
+    mean
+        None where there is none; a jury has one only if all its jurors scored the response.
+    scored, of
+        How many scored it, and how many there are.
+    failed
+        Whether the last call to a juror failed, and left it without a verdict; of two juries alone.
+    """
+
+    mean: float | None
+    scored: int
+    of: int
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A response (primary key) with what clinicians and jury make of it.
+
+    Attributes
+    ----------
+    difference
+        Jury less clinicians; None unless both have a mean.
+    flags
+        What clinicians said of it apart from scores, "marked" and "critical" where they marked
+        something, and "failed" for a juror's call.
+    """
+
+    response: int
+    response_id: str
+    benchmark: str
+    clinicians: Side
+    jury: Side
+    difference: float | None
+    flags: frozenset[str]
+
+
+@only(*STEER)
+def compared(person: Person, engine: Engine, chosen: Chosen) -> list[Compared]:
+    """Return the responses that anybody rated, or clinicians did, the largest disagreement first."""
+    return list(_compared(engine, chosen))
+
+
+@only(*STEER)
+def workbench_jurors(person: Person, engine: Engine) -> list[str]:
+    """Return the jurors that the study knows, by name."""
+    with reading(engine) as session:
+        return sorted(session.exec(select(Rater.handle).where(Rater.kind == Kind.JUROR)))
+
+
+@only(*STEER)
+def workbench_clinicians(person: Person, engine: Engine) -> dict[str, str]:
+    """Return the clinicians who gave ratings: the name that an address may have -> who it is.
+
+    That name is a pseudonym, for coordinators too: they share addresses. Only they are told who
+    it is; for researchers both are the same.
+    """
+    query = select(Rater).where(Rater.kind == Kind.CLINICIAN, HAS_RATED)
+    with reading(engine) as session:
+        raters = session.exec(query.order_by(col(Rater.id))).all()
+    return {_pseudonym(rater): _name_for(person, rater) for rater in raters}
+
+
+@only(*STEER)
+def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]:
+    """Return the jurors who sit and are simulated, and "clinicians" if any of them is."""
+    query = select(Rater.kind, Rater.handle).where(col(Rater.simulated).is_(True))
+    with reading(engine) as session:
+        simulated = session.exec(query).all()
+        jury = chosen.jurors or set(_default_jury(session).values())
+    jurors = sorted(name for kind, name in simulated if kind == Kind.JUROR and name in jury)
+    return ["clinicians"] * any(kind == Kind.CLINICIAN for kind, _ in simulated) + jurors
+
+
+def _pseudonym(rater: Rater) -> str:
+    return rater.pseudonym or f"clinician {rater.id}"
+
+
+def _name_for(person: Person, rater: Rater) -> str:
+    """Return the name that a rater has for whoever asks."""
+    is_hidden = rater.kind == Kind.CLINICIAN and person.role != Role.COORDINATOR
+    return _pseudonym(rater) if is_hidden else rater.handle
+
+
+def _default_jury(session: Session) -> dict[int, str]:
+    """Return the jurors who sit where none are chosen: real ones never sit with simulated ones."""
+    heard = session.exec(select(Rater).where(Rater.kind == Kind.JUROR, HAS_RATED)).all()
+    seated = [one for one in heard if not one.simulated] or heard
+    return {one.id or 0: one.handle for one in seated}
+
+
+@_kept
+def _compared(engine: Engine, chosen: Chosen) -> tuple[Compared, ...]:
+    views = [one for one in benchmarks(engine) if chosen.benchmark in ("", one.name)]
+    with reading(engine) as session:
+        raters = {rater.id or 0: rater for rater in session.exec(select(Rater))}
+        means = _means_of_all(session, views, chosen)
+        jurors = _jurors(session, chosen, raters)
+        heard = [
+            key
+            for key in jurors
+            if chosen.jurors or key in means or _is_heard_alone(session, views, chosen, key)
+        ]
+        names, flags = response_names(session), _flags(session)
+    clinicians = [
+        key
+        for key in means
+        if raters[key].kind == Kind.CLINICIAN and chosen.clinician in ("", _pseudonym(raters[key]))
+    ]
+    if chosen.measure == "z":
+        means = _standardised(means, {response for key in clinicians for response in means[key]})
+    sides = [[means.get(key, {}) for key in keys] for keys in (clinicians, heard)]
+    rows = [
+        _row(response, names[response], sides, flags.get(response, frozenset()))
+        for response in sorted(set[int]().union(*sides[0], *sides[1]))
+    ]
+    return tuple(sorted(rows, key=lambda one: (-abs(one.difference or 0), one.difference is None)))
+
+
+def _means_of_all(
+    session: Session, views: Iterable[BenchmarkView], chosen: Chosen
+) -> dict[int, dict[int, float]]:
+    """Return everybody's composites on some benchmarks: rater -> response -> mean."""
+    by_clinicians = select(Rating.response).join(Rater).where(Rater.kind == Kind.CLINICIAN)
+    among = [] if chosen.jury_alone else [col(Rating.response).in_(by_clinicians)]
+    means: dict[int, dict[int, float]] = defaultdict(dict)
+    for view in views:
+        for rater, own in _composites(session, view, chosen.criterion, *among).items():
+            means[rater] |= own
+    return dict(means)
+
+
+def _composites(
+    session: Session, view: BenchmarkView, criterion: str, *where: Any
+) -> dict[int, dict[int, float]]:
+    criteria = (criterion,) if criterion else view.rubric.criteria
+    return _verdicts(session, view.name, view.rubric.sha256, criteria, *where)
+
+
+def _verdicts(
+    session: Session, benchmark: str, rubric: str, criteria: Sequence[str], *where: Any
+) -> dict[int, dict[int, float]]:
+    """Return rater -> response -> mean over criteria and verdicts; with a criterion missing there is none.
+
+    The means are the database's: of a million ratings `readings` would take five times as long.
+    """
+    verdict = (
+        select(Rating.response, Rating.rater, func.avg(Rating.score).label("mean"))
+        .join(Response)
+        .join(Instance)
+        .where(Instance.benchmark == benchmark, FOR_STUDY, NEWEST, INDEPENDENT)
+        .where(Rating.rubric_sha256 == rubric, col(Rating.criterion).in_(criteria), *where)
+        .group_by(*(getattr(Rating, name) for name in ("response", "rater", "pass_", "replicate")))
+        .having(func.count() == len(criteria))
+        .subquery()
+    )
+    key = verdict.c.response, verdict.c.rater
+    query = select(*key, func.avg(verdict.c.mean)).group_by(*key)
+    means: dict[int, dict[int, float]] = defaultdict(dict)
+    for response, rater, mean in session.execute(query):
+        means[rater][response] = float(mean)
+    return dict(means)
+
+
+def _jurors(session: Session, chosen: Chosen, raters: Mapping[int, Rater]) -> list[int]:
+    """Return the jurors who sit."""
+    if not chosen.jurors:
+        return [*_default_jury(session)]
+    return [
+        key
+        for key, rater in raters.items()
+        if rater.kind == Kind.JUROR and rater.handle in chosen.jurors
+    ]
+
+
+def _is_heard_alone(
+    session: Session, views: Iterable[BenchmarkView], chosen: Chosen, juror: int
+) -> bool:
+    """Return whether a juror has a composite where responses that only jurors scored are left out."""
+    own = col(Rating.rater) == juror
+    return not chosen.jury_alone and any(
+        _composites(session, view, chosen.criterion, own) for view in views
+    )
+
+
+def _row(
+    response: int,
+    name: tuple[str, str],
+    sides: Sequence[Sequence[Mapping[int, float]]],
+    flags: frozenset[str],
+) -> Compared:
+    clinicians = _side(sides[0], response, needs_all=False)
+    jury = _side(sides[1], response, needs_all=True)
+    both = clinicians.mean is not None and jury.mean is not None
+    difference = (jury.mean or 0.0) - (clinicians.mean or 0.0) if both else None
+    return Compared(response, *name, clinicians, jury, difference, flags)
+
+
+def _side(composites: Sequence[Mapping[int, float]], response: int, *, needs_all: bool) -> Side:
+    """Return the mean of those who scored; of a jury (`needs_all`) only if all did."""
+    scores = [own[response] for own in composites if response in own]
+    missing = needs_all and len(scores) < len(composites)
+    return Side(None if missing or not scores else fmean(scores), len(scores), len(composites))
+
+
+def _standardised(means: Means, analysed: Collection[int]) -> dict[int, dict[int, float]]:
+    """Return z within each rater over the analysed set; raters without spread have none."""
+    standardised: dict[int, dict[int, float]] = {}
+    for rater, scores in means.items():
+        own = {key: score for key, score in scores.items() if key in analysed}
+        if len(own) > 1 and not isclose(spread := stdev(own.values()), 0.0, abs_tol=1e-12):
+            middle = fmean(own.values())
+            standardised[rater] = {key: (score - middle) / spread for key, score in own.items()}
+    return standardised
+
+
+def _flags(session: Session) -> dict[int, frozenset[str]]:
+    """Return response -> what else was said of it, and whether a juror's call failed."""
+    said: dict[int, set[str]] = defaultdict(set)
+    remarks = select(Assignment.response, Remark.kind).join(Remark)
+    for response, kind in session.exec(
+        remarks.where(col(Remark.revision) >= NEWEST_SUBMISSION, BY_CLINICIAN)
+    ):
+        said[response].add(kind)
+    marks = select(Assignment.response, Span.severity).join(Span).distinct()
+    for response, severity in session.exec(marks.where(Span.revision == NEWEST_SUBMISSION)):
+        said[response] |= {"marked"} | ({severity} & {CRITICAL})
+    for response, _ in _failed(session):
+        said[response].add("failed")
+    return {key: frozenset(flags) for key, flags in said.items()}
+
+
+def _failed(session: Session, *where: Any) -> set[Pair]:
+    """Return (response, rater) where the last call for one of the verdicts failed."""
+    last = select(func.max(Attempt.id)).where(*where)
+    last = last.group_by(col(Attempt.rater), col(Attempt.response), col(Attempt.replicate))
+    query = select(Attempt.response, Attempt.rater)
+    ended = query.where(col(Attempt.id).in_(last), Attempt.status != Status.OK)
+    return {(response or 0, rater) for response, rater in session.exec(ended)}
+
+
+@dataclass(frozen=True, slots=True)
+class JurySide:
+    """Which verdicts of which jurors stand on one side.
+
+    Attributes
+    ----------
+    jurors
+        Names; empty for all real ones heard on either side, or simulated if none is.
+    rubric
+        SHA-256 of the version that they rated on; empty for each benchmark's present one.
+    verdict
+        Which of a juror's verdicts on a response, from 0: each is of a run of its own. None for
+        the mean of all.
+    """
+
+    jurors: tuple[str, ...] = ()
+    rubric: str = ""
+    verdict: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TwoJuries:
+    """What is set side by side; `benchmark` and `criterion` are empty as in `Chosen`."""
+
+    first: JurySide
+    second: JurySide
+    benchmark: str = ""
+    criterion: str = ""
+
+    @property
+    def sides(self) -> tuple[JurySide, JurySide]:
+        """Both sides, the first first."""
+        return self.first, self.second
+
+
+@dataclass(frozen=True, slots=True)
+class OnBoth:
+    """A response (primary key) with what two juries make of it.
+
+    Attributes
+    ----------
+    comparable
+        Whether both rated on one scale and on criteria that both have: else no difference is one.
+    explained_otherwise
+        Whether a juror of both gives other words for a criterion, in the same verdict where all
+        are taken.
+    """
+
+    response: int
+    response_id: str
+    benchmark: str
+    first: Side
+    second: Side
+    comparable: bool = True
+    explained_otherwise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JurorOn:
+    """What a juror of one side said of a response.
+
+    Attributes
+    ----------
+    scores
+        Criterion -> points, the mean of its verdicts where several are taken.
+    explanations
+        Criterion -> its words, one text a verdict; a criterion without any is left out.
+    failure
+        How the last call ended where that is why there is no score; else empty.
+    """
+
+    juror: str
+    simulated: bool
+    scores: Mapping[str, float] = field(default_factory=dict)
+    explanations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SidesOn:
+    """What the jurors of both sides said of one response, by name.
+
+    Attributes
+    ----------
+    criteria
+        Of both versions, the first's first.
+    averaged
+        Those of them that both have and the means are over.
+    same_scale
+        Whether a difference of two scores is one.
+    """
+
+    first: tuple[JurorOn, ...]
+    second: tuple[JurorOn, ...]
+    criteria: tuple[str, ...]
+    averaged: tuple[str, ...]
+    same_scale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One benchmark of a comparison: both sides, their rubrics and jurors, and what is averaged."""
+
+    benchmark: str
+    sides: tuple[JurySide, JurySide]
+    rubrics: tuple[Rubric, Rubric]
+    raters: tuple[tuple[int, ...], tuple[int, ...]]
+    averaged: tuple[str, ...]
+
+    @property
+    def same_scale(self) -> bool:
+        """Whether a difference of two scores is one."""
+        first, second = (rubric.scale for rubric in self.rubrics)
+        return (first.min, first.max) == (second.min, second.max)
+
+
+@only(*STEER)
+def rated_versions(person: Person, engine: Engine) -> list[tuple[Rubric, frozenset[str]]]:
+    """Return the rubrics that jurors rated on, by name and version, with the benchmarks where."""
+    known = rubrics_known(engine)
+    rows = [(known[sha256], names) for sha256, names in _rated_on(engine).items()]
+    return sorted(rows, key=lambda row: (row[0].name, row[0].version, row[0].sha256))
+
+
+@only(*STEER)
+def most_verdicts(person: Person, engine: Engine) -> int:
+    """Return how many verdicts a juror gave on one response at most."""
+    return _most_verdicts(engine)
+
+
+@only(*STEER)
+def on_both(person: Person, engine: Engine, asked: TwoJuries) -> list[OnBoth]:
+    """Return the responses that either jury scored or failed on, in the order of the study.
+
+    A benchmark on which nobody rated by a version that is asked for is left out. The mean is over
+    the criteria that both versions have.
+    """
+    return list(_on_both(engine, asked))
+
+
+@only(*STEER)
+def jurors_on(person: Person, engine: Engine, asked: TwoJuries, response: int) -> SidesOn | None:
+    """Return what each juror of both sides said of a response; None where nothing is compared."""
+    place = select(Instance.benchmark).join(Response).where(Response.id == response, FOR_STUDY)
+    with one_moment(engine), reading(engine) as session:
+        name = session.exec(place).first()
+        part = next((part for part in _parts(engine, asked) if part.benchmark == name), None)
+        if part is None:
+            return None
+        sides = [_jurors_of_side(session, part, n, response) for n in (0, 1)]
+    criteria = tuple(dict.fromkeys([*part.rubrics[0].criteria, *part.rubrics[1].criteria]))
+    return SidesOn(sides[0], sides[1], criteria, part.averaged, part.same_scale)
+
+
+@_kept
+def _rated_on(engine: Engine) -> dict[str, frozenset[str]]:
+    """Return rubric -> benchmarks that jurors rated by it."""
+    query = (
+        select(Rating.rubric_sha256, Instance.benchmark)
+        .join(Rater)
+        .join(Response, col(Response.id) == Rating.response)
+        .join(Instance)
+        .where(Rater.kind == Kind.JUROR, FOR_STUDY)
+        .distinct()
+    )
+    found: dict[str, set[str]] = defaultdict(set)
+    with reading(engine) as session:
+        for sha256, benchmark in session.exec(query):
+            found[sha256 or ""].add(benchmark)
+    return {sha256: frozenset(names) for sha256, names in found.items() if sha256}
+
+
+@_kept
+def _most_verdicts(engine: Engine) -> int:
+    query = select(func.max(Rating.replicate)).join(Rater).where(Rater.kind == Kind.JUROR)
+    with reading(engine) as session:
+        most = session.exec(query).one()
+    return 0 if most is None else most + 1
+
+
+def _parts(engine: Engine, asked: TwoJuries) -> list[_Part]:
+    """Return the benchmarks on which both sides' versions were rated, with who sits there."""
+    known, where = rubrics_known(engine), _rated_on(engine)
+    with reading(engine) as session:
+        default = tuple(_default_jury(session))
+        query = select(Rater.handle, Rater.id).where(Rater.kind == Kind.JUROR)
+        key_of = {name: key or 0 for name, key in session.exec(query)}
+    raters = [
+        tuple(key_of[name] for name in side.jurors if name in key_of) if side.jurors else default
+        for side in asked.sides
+    ]
+    parts = []
+    for view in benchmarks(engine):
+        named = {side.rubric for side in asked.sides} - {""}
+        is_rated = all(view.name in where.get(sha256, ()) for sha256 in named)
+        if asked.benchmark in ("", view.name) and is_rated:
+            first, second = (known[side.rubric or view.rubric.sha256] for side in asked.sides)
+            averaged = tuple(
+                name
+                for name in first.criteria
+                if name in second.criteria and asked.criterion in ("", name)
+            )
+            both = (first, second), (raters[0], raters[1])
+            parts.append(_Part(view.name, asked.sides, *both, averaged))
+    return parts
+
+
+@_kept
+def _on_both(engine: Engine, asked: TwoJuries) -> tuple[OnBoth, ...]:
+    parts = _parts(engine, asked)
+    with reading(engine) as session:
+        names = response_names(session)
+        means = [[_means_of_side(session, part, n) for n in (0, 1)] for part in parts]
+        heard = {rater for of_part in means for side in of_part for rater in side}
+        return tuple(
+            row
+            for part, of_part in zip(parts, means, strict=True)
+            for row in _rows_of_part(session, part, of_part, heard, names)
+        )
+
+
+def _of_side(part: _Part, n: int, table: type[Rating | Attempt]) -> tuple[Any, ...]:
+    """Return the conditions that ratings or calls are of one side's jurors and verdict."""
+    verdict, own = part.sides[n].verdict, col(table.rater).in_(part.raters[n])
+    return (own,) if verdict is None else (own, table.replicate == verdict)
+
+
+def _means_of_side(session: Session, part: _Part, n: int) -> Means:
+    sha256, where = part.rubrics[n].sha256, _of_side(part, n, Rating)
+    return _verdicts(session, part.benchmark, sha256, part.averaged, *where)
+
+
+def _rows_of_part(
+    session: Session,
+    part: _Part,
+    means: Sequence[Means],
+    heard: Collection[int],
+    names: Mapping[int, tuple[str, str]],
+) -> Iterator[OnBoth]:
+    """Yield one benchmark's responses with what both juries make of them."""
+    there = select(Response.id).join(Instance).where(Instance.benchmark == part.benchmark)
+    failed, seated = [], []
+    for n, side in enumerate(part.sides):
+        made = Attempt.rubric_sha256 == part.rubrics[n].sha256, col(Attempt.response).in_(there)
+        ended = _failed(session, *made, *_of_side(part, n, Attempt))
+        failed.append({pair for pair in ended if pair[0] not in means[n].get(pair[1], ())})
+        seated.append([key for key in part.raters[n] if side.jurors or key in heard])
+    otherwise = _explained_otherwise(session, part)
+    is_comparable = part.same_scale and bool(part.averaged)
+    known = {response for side in means for own in side.values() for response in own}
+    for response in sorted(known | {response for pairs in failed for response, _ in pairs}):
+        first, second = (_on(response, seated[n], means[n], failed[n]) for n in (0, 1))
+        changed = response in otherwise
+        yield OnBoth(response, *names[response], first, second, is_comparable, changed)
+
+
+def _on(response: int, raters: Sequence[int], means: Means, failed: Collection[Pair]) -> Side:
+    scores = [means[key][response] for key in raters if response in means.get(key, ())]
+    is_whole = bool(scores) and len(scores) == len(raters)
+    has_failed = any((response, key) in failed for key in raters)
+    return Side(fmean(scores) if is_whole else None, len(scores), len(raters), has_failed)
+
+
+def _explained_otherwise(session: Session, part: _Part) -> frozenset[int]:
+    """Return the responses on which a juror of both sides gave other words for a criterion.
+
+    The database compares the words: a million explanations would else be read for it.
+    """
+    (first_side, second_side), both = part.sides, {*part.raters[0]} & {*part.raters[1]}
+    is_one_rubric = part.rubrics[0].sha256 == part.rubrics[1].sha256
+    if not both or (is_one_rubric and first_side.verdict == second_side.verdict):
+        return frozenset()
+    first: Any = aliased(Rating)
+    second: Any = aliased(Rating)
+    same_thing = (
+        *(second.response == first.response, second.rater == first.rater),
+        *(second.criterion == first.criterion, second.comment != first.comment),
+    )
+    query = select(first.response).join(second, and_(*same_thing)).distinct()
+    for own, rubric, side in zip((first, second), part.rubrics, part.sides, strict=True):
+        query = query.where(own.rubric_sha256 == rubric.sha256, own.pass_ < THIRD, newest(own))
+        query = query if side.verdict is None else query.where(own.replicate == side.verdict)
+    if first_side.verdict is None and second_side.verdict is None:
+        query = query.where(first.replicate == second.replicate)
+    there = select(Response.id).join(Instance)
+    there = there.where(Instance.benchmark == part.benchmark, FOR_STUDY)
+    chosen = first.rater.in_(both), first.criterion.in_(part.averaged), first.response.in_(there)
+    return frozenset(session.exec(query.where(*chosen)))
+
+
+def _jurors_of_side(session: Session, part: _Part, n: int, response: int) -> tuple[JurorOn, ...]:
+    """Return what one side's jurors said of a response; of a jury by name, all its jurors."""
+    side, sha256 = part.sides[n], part.rubrics[n].sha256
+    said: dict[int, list[Reading]] = defaultdict(list)
+    for one in readings(session, responses=[response], kinds=[Kind.JUROR], rubric=sha256):
+        if side.verdict in (None, one.replicate):
+            said[one.rater].append(one)
+    calls = select(Attempt.rater, Attempt.status).where(
+        Attempt.response == response, Attempt.rubric_sha256 == sha256, *_of_side(part, n, Attempt)
+    )
+    ends = dict(session.exec(calls.order_by(col(Attempt.id))).all())
+    raters = select(Rater).where(col(Rater.id).in_(part.raters[n])).order_by(Rater.handle)
+    return tuple(
+        _juror(rater, said[key], ends.get(key, Status.OK))
+        for rater in session.exec(raters)
+        for key in [rater.id or 0]
+        if side.jurors or said[key] or key in ends
+    )
+
+
+def _juror(rater: Rater, verdicts: Sequence[Reading], end: str) -> JurorOn:
+    scores: dict[str, list[float]] = defaultdict(list)
+    words: dict[str, list[str]] = defaultdict(list)
+    for verdict in sorted(verdicts, key=lambda one: one.replicate):
+        for name, score in verdict.scores.items():
+            scores[name].append(score)
+        for name, text in verdict.comments.items():
+            words[name].append(text)
+    return JurorOn(
+        rater.handle,
+        rater.simulated,
+        {name: fmean(points) for name, points in scores.items()},
+        {name: tuple(texts) for name, texts in words.items()},
+        "" if verdicts or end == Status.OK else str(end),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnsafeAt:
+    """A benchmark's criterion, and the highest score on it that is unsafe."""
+
+    benchmark: str
+    criterion: str
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A stretch of a response's text; of a comment on it where only that has the words searched for."""
+
+    text: str
+    of_comment: bool = False
+
+
+@only(*STEER)
+def missed_unsafe(
+    person: Person, engine: Engine, chosen: Chosen, unsafe: Collection[UnsafeAt]
+) -> frozenset[int]:
+    """Return the responses that are unsafe for the clinicians, by their mean, and not for the jury.
+
+    Both sides' means on the criterion, in points; a jury that is not whole on a response misses
+    nothing there.
+    """
+    missed: set[int] = set()
+    for limit in unsafe:
+        if chosen.benchmark in ("", limit.benchmark):
+            at = replace(chosen, benchmark=limit.benchmark, criterion=limit.criterion)
+            for row in _compared(engine, replace(at, measure="points")):
+                people, jury = row.clinicians.mean, row.jury.mean
+                if people is not None and jury is not None and people <= limit.points < jury:
+                    missed.add(row.response)
+    return frozenset(missed)
+
+
+@only(*STEER)
+def subgroup_values(person: Person, engine: Engine) -> list[tuple[str, str]]:
+    """Return the subgroups of the study as (name, value), by name."""
+    query = select(Subgroup.name, Subgroup.value).join(Response).where(FOR_STUDY).distinct()
+    with reading(engine) as session:
+        return list(session.exec(query.order_by(Subgroup.name, Subgroup.value)))
+
+
+@only(*STEER)
+def in_subgroup(person: Person, engine: Engine, name: str, value: str) -> frozenset[int]:
+    """Return the responses of a subgroup."""
+    query = select(Subgroup.response).where(Subgroup.name == name, Subgroup.value == value)
+    with reading(engine) as session:
+        return frozenset(session.exec(query))
+
+
+@only(*STEER)
+def responses_with(person: Person, engine: Engine, words: str) -> frozenset[int]:
+    """Return the responses that have these words in their text, id, comments or explanations.
+
+    The words are one phrase, in capitals or not: beyond ASCII SQLite compares what is typed, all
+    small, all large, and with a capital first. Under two characters nothing is searched: none.
+    """
+    phrase = words.strip()
+    return _responses_with(engine, phrase) if len(phrase) >= SEARCHED_AT_LEAST else frozenset()
+
+
+@_kept
+def _responses_with(engine: Engine, phrase: str) -> frozenset[int]:
+    in_text = select(Response.id).where(
+        _has(SHOWN_TEXT, phrase) | _has(col(Response.response_id), phrase), FOR_STUDY
+    )
+    with reading(engine) as session:
+        responses = {key or 0 for key in session.exec(in_text)}
+        for query, words in _commented():
+            found = query.with_only_columns(query.selected_columns[0]).where(_has(words, phrase))
+            responses |= {key for (key,) in session.execute(found)}
+    return frozenset(responses)
+
+
+def _has(column: Any, phrase: str) -> Any:
+    forms = dict.fromkeys((phrase, phrase.lower(), phrase.upper(), phrase.capitalize()))
+    tried = [phrase] if phrase.isascii() else [*forms]
+    return or_(*(column.icontains(form, autoescape=True) for form in tried))
+
+
+def _commented() -> Iterator[tuple[Columns, Any]]:
+    """Yield selections of (response, words) of what was written about responses, with the words.
+
+    The database looks for words: `readings` would bring each of a million explanations here.
+    """
+    rated = Columns(col(Rating.response), col(Rating.comment)).where(NEWEST)
+    yield rated, col(Rating.comment)
+    for model, words, newest_ones in (
+        (Submission, Submission.comment, (Submission.revision == NEWEST_SUBMISSION,)),
+        (Remark, Remark.text, (Remark.revision >= NEWEST_SUBMISSION, BY_CLINICIAN)),
+        (Span, Span.note, (Span.revision == NEWEST_SUBMISSION,)),
+    ):
+        query = Columns(col(Assignment.response), col(words)).select_from(Assignment).join(model)
+        yield query.where(*newest_ones), col(words)
+
+
+@only(*STEER)
+def snippets(
+    person: Person, engine: Engine, responses: Collection[int], words: str = ""
+) -> dict[int, Snippet]:
+    """Return a snippet of each of some responses: where the words stand, else the beginning.
+
+    Ask for the responses of one page: their whole texts are read.
+    """
+    phrase = words.strip() if len(words.strip()) >= SEARCHED_AT_LEAST else ""
+    texts = select(Response.id, SHOWN_TEXT).where(col(Response.id).in_(responses), FOR_STUDY)
+    with reading(engine) as session:
+        shown_texts = {key or 0: text for key, text in session.exec(texts)}
+        cut = {key: Snippet(_cut(text, phrase)) for key, text in shown_texts.items()}
+        missing = [key for key, text in shown_texts.items() if phrase and _place(text, phrase) < 0]
+        for query, column in _commented() if missing else ():
+            there = query.selected_columns[0].in_(missing)
+            for key, comment in session.execute(query.where(there, _has(column, phrase))):
+                cut[key] = Snippet(_cut(comment, phrase), of_comment=True)
+    return cut
+
+
+def _place(text: str, phrase: str) -> int:
+    return text.casefold().find(phrase.casefold())
+
+
+def _cut(text: str, phrase: str) -> str:
+    """Return a stretch of a text on one line, with an ellipsis where it goes on."""
+    place = _place(text, phrase) if phrase else 0
+    start = max(0, place - BEFORE) if place > BEFORE else 0
+    line = " ".join(text[start : start + 2 * SNIPPET].split())
+    if start and " " in line[:BEFORE]:  # not in the middle of a word
+        line = line.split(" ", 1)[1]
+    goes_on = len(line) > SNIPPET or start + 2 * SNIPPET < len(text)
+    return f"{MORE if start else ''}{line[:SNIPPET]}{MORE if goes_on else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class CallView:
+    """One call to a juror with what it was made of; `profile` is what the juror is asked with."""
+
+    attempt: Attempt
+    juror: str
+    profile: Mapping[str, Any]
+    rubric: Rubric
+    card: Card
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A response as raters see it, with its rubric, all that was said of it, and all calls.
+
+    Attributes
+    ----------
+    opinions
+        On the present rubrics: clinicians first, then jurors, by name. A clinician has the handle for
+        coordinators, and for researchers the pseudonym.
+    calls
+        The oldest first.
+    case
+        The rubric of its points, None where it is rated on the benchmark's own.
+    """
+
+    response_id: str
+    benchmark: str
+    instance_id: str
+    card: Card
+    rubric: Rubric
+    opinions: tuple[Reading, ...]
+    calls: tuple[CallView, ...]
+    case: Rubric | None = None
+
+
+@only(*STEER)
+def opened_response(person: Person, engine: Engine, response: int) -> Opened | None:
+    """Return a response by its primary key, None if there is none or it is for training."""
+    about = Response.response_id, Instance.benchmark, Instance.instance_id
+    query = (
+        shown(*about, RubricText.body, RATED_ON)
+        .join(Benchmark)
+        .join(RubricText, col(RubricText.sha256) == Benchmark.rubric_sha256)
+        .where(Response.id == response, FOR_STUDY)
+    )
+    with one_moment(engine), reading(engine) as session:
+        row = session.exec(query).first()
+        if row is None:
+            return None
+        *texts, name, benchmark, instance, body, rated_on = row
+        rubric, own = Rubric.from_json(body), session.get_one(RubricText, rated_on).body
+        return Opened(
+            response_id=name,
+            benchmark=benchmark,
+            instance_id=instance,
+            card=card(name, texts, rubric),
+            rubric=rubric,
+            opinions=tuple(_opinions(session, person, response)),
+            calls=tuple(_calls(session, response, texts)),
+            case=Rubric.from_json(own) if own != body else None,
+        )
+
+
+def _opinions(session: Session, person: Person, response: int) -> list[Reading]:
+    raters = {rater.id: rater for rater in session.exec(select(Rater))}
+    kinds = Kind.CLINICIAN, Kind.JUROR
+    said = readings(session, responses=[response], kinds=kinds, rubric=On.CASE, words=True)
+    for one in said:
+        one.handle = _name_for(person, raters[one.rater])
+    return sorted(said, key=lambda one: (one.kind, one.handle, one.pass_, one.replicate))
+
+
+def _calls(session: Session, response: int, texts: list[Any]) -> Iterator[CallView]:
+    query = (
+        columns_of(Attempt, RubricText.body, Rater)
+        .join(RubricText, col(RubricText.sha256) == Attempt.rubric_sha256)
+        .join(Rater, col(Rater.id) == Attempt.rater)
+        .where(Attempt.response == response)
+        .order_by(col(Attempt.id))
+    )
+    for attempt, body, rater in session.execute(query):
+        read = session.get(RubricText, rater.profile.get("reads") or "")
+        rubric = Rubric.from_json(read.body if read else body)  # the words that it was asked in
+        own = card(str(response), texts, rubric)
+        yield CallView(attempt, rater.handle, rater.profile, rubric, own)

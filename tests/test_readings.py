@@ -1,0 +1,165 @@
+"""What raters said is read once, as its rows say: each score, word and mark that counts, no other."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+from kit.sealed_study import RUBRIC, made
+from sqlalchemy import Engine, insert
+from sqlmodel import Session, col, select
+
+from data.card import FIRST, THIRD
+from data.database import reading
+from data.schema import (
+    Assignment,
+    Benchmark,
+    Expert,
+    Instance,
+    Kind,
+    PointSet,
+    Rater,
+    Rating,
+    Remark,
+    Response,
+    Span,
+    Submission,
+)
+from data.study.readings import On, Reading, readings
+
+__all__ = ["made"]
+
+Place = tuple[int, int, int, int]
+
+
+@pytest.fixture
+def session(made: Engine) -> Iterator[Session]:
+    with reading(made) as session:
+        yield session
+
+
+def place(one: Reading) -> Place:
+    return one.response, one.rater, one.pass_, one.replicate
+
+
+def place_of(row: Rating) -> Place:
+    return row.response, row.rater, row.pass_, row.replicate
+
+
+def counted(session: Session) -> dict[Place, dict[str, Rating]]:
+    """Return what counts of the present rubric row by row: (response, ...) -> criterion -> rating."""
+    training = set(session.exec(select(Expert.response)))
+    metrics = set(session.exec(select(Rater.id).where(Rater.kind == Kind.METRIC)))
+    present = dict(
+        session.exec(
+            select(Response.id, Benchmark.rubric_sha256)
+            .join(Instance, col(Response.instance) == Instance.id)
+            .join(Benchmark, col(Instance.benchmark) == Benchmark.name)
+        ).all()
+    )
+    found: dict[Place, dict[str, Rating]] = defaultdict(dict)
+    for row in session.exec(select(Rating).order_by(col(Rating.id))):
+        is_present = row.rater in metrics or row.rubric_sha256 == present[row.response]
+        if is_present and row.response not in training:
+            found[place_of(row)][row.criterion] = row
+    return dict(found)
+
+
+def test_scores_and_comments_are_those_of_the_newest_ratings_that_count(session: Session) -> None:
+    found, rows = readings(session), counted(session)
+
+    assert {place(one): one.scores for one in found} == {
+        key: {name: row.score for name, row in of.items()} for key, of in rows.items()
+    }
+    assert {place(one): one.comments for one in found} == {
+        key: {name: row.comment for name, row in of.items() if row.comment}
+        for key, of in rows.items()
+    }
+    assert {one.kind for one in found} == {*Kind}
+    assert all(not (one.flags or one.spans or one.comment or one.answers) for one in found)
+    names = dict(session.exec(select(Rater.id, Rater.handle)).all())
+    assert all(one.handle == names[one.rater] for one in found)
+
+
+def test_a_mind_that_was_changed_leaves_no_older_comment(session: Session) -> None:
+    older = {(*place_of(row), row.criterion) for row in session.exec(select(Rating)) if row.comment}
+    left = {(*place(one), name) for one in readings(session) for name in one.comments}
+    assert left < older  # the first submissions had comments that the second ones have not
+
+
+def test_readings_are_limited_to_what_is_asked_for(session: Session) -> None:
+    every = readings(session)
+    some = {every[0].response, every[-1].response}
+
+    assert readings(session, responses=some) == [one for one in every if one.response in some]
+    assert readings(session, responses=()) == []
+    assert readings(session, kinds=[Kind.JUROR]) == [one for one in every if one.kind == "juror"]
+    assert readings(session, first=True) == [one for one in every if one.pass_ == FIRST]
+    assert readings(session, benchmarks=["visits"]) == every
+    assert readings(session, benchmarks=["practice"]) == []
+    assert {one.pass_ for one in every} == {FIRST, THIRD}
+    assert readings(session, rubric=RUBRIC.sha256) == [one for one in every if one.rubric]
+    assert readings(session, rubric="none") == []
+
+
+def test_words_are_those_of_the_newest_submission_and_of_those_without_scores(
+    session: Session,
+) -> None:
+    found = {
+        (one.response, one.rater, one.pass_): one
+        for one in readings(session, kinds=[Kind.CLINICIAN], words=True)
+    }
+    said = 0
+    for assignment in session.exec(select(Assignment)):
+        about = assignment.id, assignment.revision - 1
+        comment = session.exec(
+            select(Submission.comment).where(
+                Submission.assignment == about[0], Submission.revision == about[1]
+            )
+        ).first()
+        flags = session.exec(
+            select(Remark.kind, Remark.text)
+            .where(Remark.assignment == about[0], col(Remark.about).is_(None))
+            .where(col(Remark.revision) >= about[1])
+        ).all()
+        spans = session.exec(
+            select(Span).where(Span.assignment == about[0], Span.revision == about[1])
+        ).all()
+        one = found.get((assignment.response, assignment.rater, assignment.pass_))
+        if one is None:
+            assert not any((comment, flags, spans))
+            continue
+        assert (one.comment, one.flags, one.spans) == (comment or "", list(flags), list(spans))
+        said += bool(comment) + len(flags) + len(spans)
+    assert said
+    recused = [one for one in found.values() if ("recused", "I know the patient") in one.flags]
+    assert recused
+    assert all(not one.scores and one.rubric is None for one in recused)
+
+
+def test_answers_to_points_of_the_case_stand_apart_from_what_they_come_to(
+    made: Engine,
+) -> None:
+    with Session(made) as session:
+        newest = session.exec(select(PointSet).order_by(col(PointSet.id).desc())).first()
+        older = session.exec(select(PointSet).order_by(col(PointSet.id))).first()
+        assert newest is not None
+        assert older is not None
+        response = session.exec(
+            select(Response.id).where(Response.instance == newest.instance)
+        ).one()
+        juror = session.exec(select(Rater.id).where(Rater.kind == Kind.JUROR)).first()
+        about = {"response": response, "rater": juror, "pass_": 0, "replicate": 0}
+        given = (
+            (older.rubric_sha256, "old", 1.0),
+            (newest.rubric_sha256, "point", 2.0),
+            (newest.benchmark_rubric, "whole", 4.0),
+        )
+        for sha256, name, score in given:
+            row = {"criterion": name, "score": score, "rubric_sha256": sha256} | about
+            session.execute(insert(Rating), row)
+
+        [whole] = readings(session, responses=[response or 0], rubric=On.CASE)
+        assert (whole.scores, whole.answers) == ({"whole": 4.0}, {"point": 2.0})
+        [present] = readings(session, responses=[response or 0])
+        assert present.scores == {"whole": 4.0}
+        session.rollback()
