@@ -24,6 +24,8 @@ MOST_ITEM, MOST_VALUES = (
     2_000_000,
 )  # bytes of one row as it is handed over, and values in it
 FULL, FAILED = 77, 1  # how the process ends without memory, and by an error that nobody foresaw
+PLAIN = ("datetime", "decimal", "pathlib", "uuid")  # of what types values in files are
+NO_RECORDS = ("data.importers.file_rows", "no_records")  # the one function: it does nothing
 FOLDER = str(Path(__file__).parents[2])
 START = "import sys; sys.path.insert(0, sys.argv[1]); from data.importers.child import main; main()"
 ENVIRONMENT = {  # threads ask for memory, too; openpyxl is to read all XML through defusedxml
@@ -32,6 +34,21 @@ ENVIRONMENT = {  # threads ask for memory, too; openpyxl is to read all XML thro
     "OPENPYXL_LXML": "False",
     "OPENPYXL_DEFUSEDXML": "True",
 }
+
+
+class _Items(pickle.Unpickler):
+    """Reads what the process hands over: values and our own types, whatever became of it inside."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a type of plain values or of ours; refuse all else, and any function."""
+        found = super().find_class(module, name) if _is_ours(module) or module in PLAIN else None
+        if not isinstance(found, type) and (module, name) != NO_RECORDS:
+            raise pickle.UnpicklingError(f"{module}.{name} is no value of a row")
+        return found
+
+
+def _is_ours(module: str) -> bool:
+    return module == "data.errors" or module.startswith("data.importers.")
 
 
 def in_child(
@@ -78,9 +95,11 @@ def in_child(
                 pickle.dump((function, arguments, str(name), memory, seconds), process.stdin)
             while True:
                 try:
-                    item = pickle.load(process.stdout)  # noqa: S301 written by `main` below
-                except (EOFError, pickle.UnpicklingError) as error:
+                    item = _Items(process.stdout).load()
+                except EOFError as error:
                     raise _stopped(process.wait(), name, memory, seconds) from error
+                except pickle.UnpicklingError as error:
+                    raise _stopped(FAILED, name, memory, seconds) from error
                 if isinstance(item, MedjuryError):
                     raise item
                 if item is None:
