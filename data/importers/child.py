@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, MedjuryError
+from data.importers.safe import json_parts
 
 MEMORY, MEMORY_EACH_BYTE = 1 << 30, 8  # bytes, over what the process has at its start
 SECONDS, SECONDS_EACH_MB = 120, 1  # of processor time
@@ -107,6 +108,23 @@ def in_child(
                 yield from item
         finally:
             process.kill()
+
+
+def read_json(path: Path) -> Any:
+    """Return the JSON of a file, parsed in a process of its own.
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    BadFile
+        As `in_child` and `safe.json_parts`.
+    """
+    parts = in_child(json_parts, path, name=path, size=path.stat().st_size)
+    whole = next(parts)
+    for key, item in parts:
+        (whole if key is None else whole[key]).append(item)
+    return whole
 
 
 def _stopped(code: int, name: object, memory: int, seconds: int) -> BadFile:
