@@ -97,6 +97,10 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.monitor\.json\.decision\.(reasons has \d for \d|next\b.*)",  # "look again" and "too few" go
     # By one simulation of the design; a pilot's rows are those of the tables of agreement.
     r"\.plan\.json\.(rows|non_inferiority|assumed\.(icc|single_icc|pilot\.(clinicians|jury)))\b.*",
+    # Which jury to take is said with its costs; models are told apart by corrected scores' own test.
+    r"\.juries\.json\.decision\.reasons( has \d for \d|\[\d\]\.(code: 'all_together' became .*|(expected|jurors) is gone))",
+    r"\.models\.json\.decision\.reasons\[1\]\.(code: '(gap_spans_zero|other_instances)' became .*|(common|own) is gone)",
+    r"\.monitor\.json\.periods\[\d+\]\.se: .*",  # of the jackknife, as everywhere
 )
 
 
