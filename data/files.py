@@ -3,6 +3,8 @@
 import os
 import re
 import secrets
+import shutil
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -88,6 +90,38 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise
     except ValueError as error:  # of int(), which takes no number of any length
         raise NotToml("a number in it is too long") from error
+
+
+def refuse_full(out: Path, where: str) -> None:
+    """Refuse a folder that holds something."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadFile(f"{where}: is there already; name a new folder")
+
+
+@contextmanager
+def new_folder(out: Path, where: str) -> Iterator[Path]:
+    """Yield a folder that takes the place of `out`, new or empty, once all of it is written.
+
+    Raises
+    ------
+    BadFile
+        If it cannot be written, or `out` holds something; `where` says what named it.
+    """
+    folder: Path | None = None
+    try:
+        refuse_full(out, where)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        yield folder
+        folder.chmod(0o755)
+        if out.exists():
+            out.rmdir()
+        folder.rename(out)
+    except OSError as error:
+        raise BadFile(f"{where}: {error.strerror}") from error
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def private(path: str, flags: int) -> int:

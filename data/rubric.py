@@ -7,8 +7,6 @@ ratings made on the old one stay with the old one.
 import hashlib
 import json
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -27,8 +25,8 @@ from pydantic import (
 
 from data import question
 from data.card import Card
-from data.errors import BadFile, BadRubric, OffScale, Unknown
-from data.files import NotToml, read_toml
+from data.errors import BadRubric, OffScale, Unknown
+from data.files import NotToml, new_folder, read_toml
 from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
@@ -447,23 +445,9 @@ def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
     BadFile
         If `out` holds something already or cannot be written.
     """
-    temporary: Path | None = None
-    try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise BadFile(f"{out}: is there already; name a new folder")
-        out.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".rubrics-", dir=out.parent))
+    with new_folder(out, str(out)) as folder:
         for name, rubric in rubrics.items():
-            _write_rubric(temporary / name, rubric)
-        temporary.chmod(0o755)
-        if out.exists():
-            out.rmdir()
-        temporary.rename(out)
-    except OSError as error:
-        raise BadFile(f"{out}: {error.strerror}") from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+            _write_rubric(folder / name, rubric)
 
 
 def rubric_toml(rubric: Rubric) -> str:

@@ -247,6 +247,7 @@ def test_json_that_is_in_order_is_as_json_has_it() -> None:
         (itertools.permutations, (range(1 << 40),), "x.csv: needs more than 64 MB to read"),
         (re.finditer, ("(a+)+$", "a" * 40 + "b"), "x.csv: took longer than 1 seconds to read"),
         (iter, (5,), "x.csv: damaged, or of a form that cannot be read"),
+        (map, (re.compile, ["a"]), "x.csv: damaged, or of a form that cannot be read"),
     ],
 )
 def test_what_a_child_dies_of_is_told(

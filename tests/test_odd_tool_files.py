@@ -152,3 +152,14 @@ def test_annotations_of_nobody_are_never_taken_for_one_annotators() -> None:
     made = [annotation(None, 9, rating=2), annotation(None, 8, rating=4)]
     _, rated = given([{"id": 1, "data": data, "annotations": made}])
     assert [row.score for row in rated] == ["4", "2"]
+
+
+@pytest.mark.parametrize("beside", ["[" * 100_000, "{", '{"model_name": 3}'])
+def test_a_summary_beside_the_samples_that_names_no_model_leaves_it_to_their_folder(
+    tmp_path: Path, beside: str
+) -> None:
+    path = two_hundred.lm_eval(tmp_path)[0]
+    path.with_name("results_2026-05-31T14-00-00.123456.json").write_text(beside, "utf-8")
+    table, _ = rows_of([Source(path)], "responses", None, None, "t")
+    found = next(iter(ResponseFile(table)))
+    assert found.model == path.parent.name.replace("__", "/")

@@ -196,8 +196,8 @@ def test_a_planted_fall_from_60_to_40_is_found_in_about_a_year_of_months():
 
 @pytest.mark.slow
 def test_while_nothing_falls_hardly_any_study_is_alarmed_in_three_years():
-    alarms = [bool(watch(falling(seed, 0.6), watching(target=0.6)).alarm) for seed in range(60)]
-    assert np.mean(alarms) < 0.15
+    alarms = [bool(watch(falling(seed, 0.6), watching(target=0.6)).alarm) for seed in range(220)]
+    assert np.mean(alarms) < 0.15  # 25 of 220; of few studies it says nothing
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, MedjuryError
+from data.importers.safe import json_parts
 
 MEMORY, MEMORY_EACH_BYTE = 1 << 30, 8  # bytes, over what the process has at its start
 SECONDS, SECONDS_EACH_MB = 120, 1  # of processor time
@@ -24,6 +25,8 @@ MOST_ITEM, MOST_VALUES = (
     2_000_000,
 )  # bytes of one row as it is handed over, and values in it
 FULL, FAILED = 77, 1  # how the process ends without memory, and by an error that nobody foresaw
+PLAIN = ("datetime", "decimal", "pathlib", "uuid")  # of what types values in files are
+NO_RECORDS = ("data.importers.file_rows", "no_records")  # the one function: it does nothing
 FOLDER = str(Path(__file__).parents[2])
 START = "import sys; sys.path.insert(0, sys.argv[1]); from data.importers.child import main; main()"
 ENVIRONMENT = {  # threads ask for memory, too; openpyxl is to read all XML through defusedxml
@@ -32,6 +35,21 @@ ENVIRONMENT = {  # threads ask for memory, too; openpyxl is to read all XML thro
     "OPENPYXL_LXML": "False",
     "OPENPYXL_DEFUSEDXML": "True",
 }
+
+
+class _Items(pickle.Unpickler):
+    """Reads what the process hands over: values and our own types, whatever became of it inside."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a type of plain values or of ours; refuse all else, and any function."""
+        found = super().find_class(module, name) if _is_ours(module) or module in PLAIN else None
+        if not isinstance(found, type) and (module, name) != NO_RECORDS:
+            raise pickle.UnpicklingError(f"{module}.{name} is no value of a row")
+        return found
+
+
+def _is_ours(module: str) -> bool:
+    return module == "data.errors" or module.startswith("data.importers.")
 
 
 def in_child(
@@ -78,9 +96,11 @@ def in_child(
                 pickle.dump((function, arguments, str(name), memory, seconds), process.stdin)
             while True:
                 try:
-                    item = pickle.load(process.stdout)  # noqa: S301 written by `main` below
-                except (EOFError, pickle.UnpicklingError) as error:
+                    item = _Items(process.stdout).load()
+                except EOFError as error:
                     raise _stopped(process.wait(), name, memory, seconds) from error
+                except pickle.UnpicklingError as error:
+                    raise _stopped(FAILED, name, memory, seconds) from error
                 if isinstance(item, MedjuryError):
                     raise item
                 if item is None:
@@ -88,6 +108,23 @@ def in_child(
                 yield from item
         finally:
             process.kill()
+
+
+def read_json(path: Path) -> Any:
+    """Return the JSON of a file, parsed in a process of its own.
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    BadFile
+        As `in_child` and `safe.json_parts`.
+    """
+    parts = in_child(json_parts, path, name=path, size=path.stat().st_size)
+    whole = next(parts)
+    for key, item in parts:
+        (whole if key is None else whole[key]).append(item)
+    return whole
 
 
 def _stopped(code: int, name: object, memory: int, seconds: int) -> BadFile:

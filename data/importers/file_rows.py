@@ -65,9 +65,10 @@ def _items(source: Source, form: Form, sheet: str | None) -> Iterator[Any]:
         rows = parquet_rows(source)
     else:
         rows = text_rows(source, form)
-    yield replace(rows, records=_none)
+    yield replace(rows, records=no_records)
     yield from rows.records()
 
 
-def _none() -> Iterator[Record]:
+def no_records() -> Iterator[Record]:
+    """Return none: of a head that is handed over, the records follow by themselves."""
     return iter(())

@@ -713,7 +713,7 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
         session.flush()
         key = batch.id
         ordered = sorted(requests, key=lambda request: request.custom_id)
-        rows = [_request_batches(key, request) for request in ordered]
+        rows = [_request_row(key, request) for request in ordered]
         add_rows(session, JuryRequest, rows)
         log(session, "jury", "batch prepared", {"batch": key, "rows": len(rows)})
     return key
@@ -801,7 +801,7 @@ def _update(engine: Engine, key: int, values: Mapping[str, Any]) -> None:
         update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
 
 
-def _request_batches(key: int, request: BatchRequest) -> dict[str, Any]:
+def _request_row(key: int, request: BatchRequest) -> dict[str, Any]:
     """Return the columns of a request."""
     columns = {name: getattr(request, name) for name in BatchRequest.__slots__ if name != "rubric"}
     return columns | {"rubric_sha256": request.rubric.sha256, "batch": key, "outcome": ""}

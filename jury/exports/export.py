@@ -1,7 +1,5 @@
 """What is exported: a rubric, the panel that rates on it, responses, and what was validated."""
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -10,6 +8,7 @@ from typing import Any
 
 from data.card import ExportRow
 from data.errors import BadFile, BadInput
+from data.files import new_folder
 from data.rubric import PLACEHOLDER, Rubric
 from data.safe_text import short
 from jury.panel import Juror, Panel
@@ -106,25 +105,12 @@ def write_folder(out: Path, texts: Mapping[str, str | bytes], option: str = "--o
     BadFile
         If the folder holds something, or cannot be written.
     """
-    folder: Path | None = None
     refuse_outside(texts)
-    try:
-        refuse_full(out, option)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
+    with new_folder(out, f"{option} {out}") as folder:
         for name, text in texts.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             content = text.encode("utf-8") if isinstance(text, str) else text
             (folder / name).write_bytes(content)
-        folder.chmod(0o755)
-        if out.exists():
-            out.rmdir()
-        folder.rename(out)
-    except OSError as error:
-        raise BadFile(f"{option} {out}: {error.strerror}") from error
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def refuse_outside(names: Iterable[str]) -> None:
@@ -139,9 +125,3 @@ def refuse_outside(names: Iterable[str]) -> None:
         path = PurePosixPath(name.replace("\\", "/"))
         if path.is_absolute() or ".." in path.parts:
             raise BadFile(f"{short(name)}: leads out of the folder; give the juror another name")
-
-
-def refuse_full(out: Path, option: str = "--out") -> None:
-    """Refuse a folder that holds something."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadFile(f"{option} {out}: is there already; name a new folder")

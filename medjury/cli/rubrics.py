@@ -9,12 +9,13 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput, NoStudy
+from data.files import refuse_full
 from data.rubric import Gold, Rubric, read_rubric, shipped
 from data.rubrics.helm import is_helm_source, read_helm
 from data.study.calls import juror_profiles
 from data.study.rubrics import add_rubric
 from data.study.standing import benchmarks
-from jury.exports.export import refuse_full, write_folder
+from jury.exports.export import write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
 from medjury.cli.files import write_json
@@ -146,7 +147,7 @@ def export(
     rubric = rubric_of(engine, name)
     jury = read_panel(panel) if panel else _own_panel(engine)
     refuse_other(jury, rubric)
-    refuse_full(out)
+    refuse_full(out, f"--out {out}")
     with progress("resampling", 1.0) as at:
         request = RubricExport(rubric.to_json(), jury, to, reps, seed)
         exported = exported_rubric(engine, request, at)

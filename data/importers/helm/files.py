@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import BadFile
-from data.importers.child import in_child
-from data.importers.safe import json_parts
+from data.importers import child
 
 SPEC, STATE = "run_spec.json", "scenario_state.json"
 PER_INSTANCE, STATS = "per_instance_stats.json", "stats.json"
@@ -198,17 +197,11 @@ def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
 
 
 def read_json(folder: Path, name: str) -> Any:
-    """Return the JSON of a file of a run, which a process of its own reads."""
-    path = folder / name
+    """Return the JSON of a file of a run."""
     try:
-        size = path.stat().st_size
+        return child.read_json(folder / name)
     except OSError as error:
         raise wrong(folder, name, str(error.strerror)) from error
-    parts = in_child(json_parts, path, name=path, size=size)
-    whole = next(parts)
-    for key, item in parts:
-        (whole if key is None else whole[key]).append(item)
-    return whole
 
 
 def wrong(folder: Path, name: str, why: str) -> BadFile:

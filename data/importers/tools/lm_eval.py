@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from data.errors import BadFile
+from data.importers.child import read_json
 from data.importers.table import Cells, DerivedTable, TableFile
 from data.importers.tools.common import (
     RATINGS,
@@ -125,8 +127,8 @@ def _task_and_model(table: TableFile, constant: Cells) -> Cells:
 def _model(path: Path, time: str) -> str:
     """Return the model from the summary beside the samples, else from the folder, else ""."""
     try:
-        body = json.loads((path.parent / f"results_{time}.json").read_text("utf-8"))
-    except (OSError, ValueError):
+        body = read_json(path.parent / f"results_{time}.json")
+    except (OSError, BadFile):
         body = {}
     name = body.get("model_name") if isinstance(body, dict) else None
     if isinstance(name, str) and name:
