@@ -84,6 +84,7 @@ class Conversation:
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
         self.status: Status | None = None
+        self.reading: ParsedAnswer | None = None  # of the newest answer
 
     def call(self) -> Call:
         """Return the next request."""
@@ -172,7 +173,7 @@ class Conversation:
         await context.budget.settle(worst, cost.usd)
         context.called(cost, answer.usage)
         context.answered(session.juror, answer, reading)
-        self.number, self.status = self.number + 1, reading.status
+        self.number, self.status, self.reading = self.number + 1, reading.status, reading
         columns = answer_columns(answer, cost, seconds) | {
             "rater": session.rater,
             "status": reading.status,

@@ -82,8 +82,9 @@ def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
 
 def unreadable(body: str) -> Answer:
     """Return the answer for a success whose body cannot be read; it may be an error by its words."""
-    if _says_too_long(200, _code(body), body):
-        return Answer(Status.TOO_LONG, f"HTTP 200: {TOO_LONG}", body[:LONGEST_BODY], http=200)
+    failure = http_failure(200, {}, body)
+    if failure.status == Status.TOO_LONG:
+        return failure
     return Answer(
         Status.REQUEST_FAILED,
         "HTTP 200 with a body that is not an answer",

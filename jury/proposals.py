@@ -96,13 +96,15 @@ def ask_for_rubric(
         Before anything is sent: the model is not allowed, its key is missing, or it has ended.
     """
     asked = proposer.model_copy(update={"max_tokens": max(proposer.max_tokens, ANSWER_TOKENS)})
-    read: list[ParsedAnswer] = []
-    task = proposal_task(request, read)
+    task, readings = proposal_task(request), []
 
     async def ask(
         writer: Writer, context: RunContext, session: JurorSession, _: Task
     ) -> Status | None:
-        return await Conversation(writer, session, task).run(context)
+        conversation = Conversation(writer, session, task)
+        status = await conversation.run(context)
+        readings.append(conversation.reading)
+        return status
 
     result = run_tasks(
         engine,
@@ -113,22 +115,17 @@ def ask_for_rubric(
         1,
         limits=RunLimits(1, budget or Budget(), patience),
     )
-    return (read[-1] if read else None), result
+    return (readings[-1] if readings else None), result
 
 
-def proposal_task(request: ProposalRequest, read: list[ParsedAnswer]) -> Task:
-    """Return the question for a better rubric; what its answers come to is added to `read`."""
-
-    def keep(answer: Answer) -> ParsedAnswer:
-        read.append(read_proposal(answer, request))
-        return read[-1]
-
+def proposal_task(request: ProposalRequest) -> Task:
+    """Return the question for a better rubric."""
     return Task(
         Purpose.RUBRIC,
         {"improvement": request.improvement, "round": request.round},
         Turn("user", question_for(request)),
         schema_for(request.rubric),
-        keep,
+        lambda answer: read_proposal(answer, request),
         AGAIN,
         request.rubric,
     )

@@ -30,6 +30,9 @@ WORDS_READ = 0.8
 SMALLEST_WINDOW = 512
 # Tokenizers differ by a factor of 1.6 at most on texts in ASCII, on other scripts by up to three.
 OF_OTHERS, OF_OTHERS_ABROAD = 0.5, 0.3
+_PART = "it has read a part of the text; start it with a larger context"
+CUT_WORDS = f"the host reports {{}} tokens of input where the prompt has {{}} words: {_PART}"
+CUT_OTHERS = f"the host reports {{}} tokens of input where another juror's host read {{}} for the same prompt: {_PART}"
 
 
 class WindowSource(StrEnum):
@@ -142,15 +145,10 @@ def why_cut(prompt: str, tokens_in: int | None, others: int = 0) -> str:
         return ""
     words, share = len(WORD.findall(prompt)), OF_OTHERS if prompt.isascii() else OF_OTHERS_ABROAD
     if tokens_in < WORDS_READ * words:
-        sent = f"the prompt has {words} words"
-    elif tokens_in < share * others:
-        sent = f"another juror's host read {others} for the same prompt"
-    else:
-        return ""
-    return (
-        f"the host reports {tokens_in} tokens of input where {sent}: it has read a part of the text; "
-        "start it with a larger context"
-    )
+        return CUT_WORDS.format(tokens_in, words)
+    if tokens_in < share * others:
+        return CUT_OTHERS.format(tokens_in, others)
+    return ""
 
 
 @cache

@@ -34,6 +34,7 @@ from jury.http_answers import FILTER_CODES, OVERFLOWS, QUOTA_CODES, http_failure
 from jury.panel import Panel, read_panel
 from jury.parse import parse
 from jury.run import run_panel
+from jury.window import why_cut
 
 Write = Callable[[str, str], Path]
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
@@ -213,6 +214,22 @@ def test_a_busy_server_is_asked_again_and_a_form_it_does_not_know_is_given_up(
     assert {one["status"] for one in found.values()} == {"ok"}
     assert forms[0] == "json_schema"
     assert forms[-1] == "text"
+
+
+def test_a_host_that_read_a_part_of_the_prompt_gives_no_verdict_as_in_a_run(
+    rated: Engine, tmp_path: Path
+) -> None:
+    long = [one | {"context": "A visit of many words. " * 300} for one in CARDS[:1]]
+
+    def answer(seen: Seen) -> Do:
+        return Do(tokens=(600, 20)) if seen.model == "m-one" else Do()
+
+    with Stub(answer) as stub:
+        write_folder(tmp_path / "out", engine_of(export(panel(stub))))
+        (found,) = outside(ASK, tmp_path / "out", long)
+        prompt = read_rubric("generic").render(Card("", **long[0]))
+    assert (found["one"]["status"], found["two"]["status"]) == ("cut", "ok")
+    assert found["one"]["reason"] == why_cut(prompt, 600)
 
 
 def test_a_key_that_is_not_there_is_named_and_nothing_is_sent(tmp_path: Path) -> None:

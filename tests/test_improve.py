@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import HASTY, panel_at
-from kit.learning_study import PROPOSAL, RULE, SHOWN, fill, juror, true_gain
+from kit.learning_study import PROPOSAL, RULE, SHOWN, fill, juror, proposal, true_gain
 from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -195,7 +195,8 @@ def test_a_proposer_that_answers_nonsense_changes_nothing(
     engine: Engine, tmp_path: Path, answer: Do
 ) -> None:
     fill(engine, tmp_path, seed=1)
-    with Stub(lambda seen: answer if seen.prompt.startswith(PROPOSAL) else juror(seen)) as stub:
+    whole = replace(answer, tokens=(9000, 100))
+    with Stub(lambda seen: whole if seen.prompt.startswith(PROPOSAL) else juror(seen)) as stub:
         found = improved(engine, asked(stub))
         assert len(proposals(stub)) == 2  # it is asked once more, with the reason
     assert found.outcome is Outcome.NONE_BETTER
@@ -203,6 +204,22 @@ def test_a_proposer_that_answers_nonsense_changes_nothing(
     assert found.usd > 0
     assert improvements(engine)[0].opened is None
     assert verify(engine).findings == ()
+
+
+def test_a_proposer_whose_host_read_a_part_of_the_question_proposes_nothing(
+    engine: Engine, tmp_path: Path
+) -> None:
+    fill(engine, tmp_path, seed=1)
+
+    def script(seen: Seen) -> Do:
+        if seen.prompt.startswith(PROPOSAL):
+            return Do(text=proposal(seen.prompt), tokens=(600, 100))
+        return juror(seen)
+
+    with Stub(script) as stub:
+        found = improved(engine, asked(stub))
+    assert found.outcome is Outcome.STOPPED
+    assert "has read a part of the text" in found.reason
 
 
 def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(

@@ -9,10 +9,17 @@ import re
 from importlib.resources import files
 from typing import Any
 
+from data.question import LONGEST_EXPLANATION, SLOT, prompt_in_order
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.injection import tag_pattern
 from jury import parse
-from jury.api_protocols import CHAT_STATUS, MESSAGES_STATUS, chat_settings, limit_name
+from jury.api_protocols import (
+    CHAT_STATUS,
+    MESSAGES_STATUS,
+    NOTHING_WRITTEN,
+    chat_settings,
+    limit_name,
+)
 from jury.asking import AGAIN, REFUSED_FORM
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, pieces, refuse_untold
@@ -30,6 +37,7 @@ from jury.http_answers import (
 )
 from jury.panel import Juror
 from jury.providers.registry import PROVIDERS, forms_of
+from jury.window import CUT_WORDS, SMALLEST_WINDOW, WORDS_READ
 
 FORMAT, FORMAT_VERSION = "medjury-jury", 1
 PROGRAM, SETTINGS_FILE = "medjury_jury.py", "medjury_jury.json"
@@ -67,10 +75,13 @@ def settings(export: Export) -> dict[str, Any]:
 
 def question(rubric: Rubric) -> dict[str, Any]:
     """Return both questions about a response, with all filled in that is the same for every one."""
-    fixed = {"criteria": rubric.criteria_text(), "schema": rubric.schema_text()}
-    tags = tag_pattern(rubric.prompt)
+    fixed = {"criteria": rubric.criteria_text()}
+    tags, none = tag_pattern(rubric.prompt), prompt_in_order(rubric.prompt, "none")
     return {
-        "pieces": pieces(rubric.prompt, fixed),
+        "pieces": pieces(rubric.prompt, fixed | {"schema": rubric.schema_text()}),
+        "shorter": pieces(none, fixed | {"schema": rubric.schema_text("none")})
+        if SLOT in rubric.prompt
+        else [],
         "missing": {"reference": NO_REFERENCE, "checklist": NO_CHECKLIST},
         "tags": tags and with_flags(tags),
         "again": AGAIN.format(reason="{reason}", scale=rubric.scale),
@@ -87,6 +98,8 @@ def form(rubric: Rubric) -> dict[str, Any]:
         "min": scale.min,
         "max": scale.max,
         "schema": rubric.json_schema(),
+        "shorter_schema": rubric.json_schema("none"),
+        "longest": LONGEST_EXPLANATION,
         "reasoning": [
             [with_flags(pattern) for pattern in block]
             for block in zip(parse.OPENS, parse.CLOSES, strict=True)
@@ -113,6 +126,8 @@ def servers() -> dict[str, Any]:
         "refused_form": REFUSED_FORM,
         "unknown": with_flags(SAYS_SO),
         "unknown_codes": UNSUPPORTED,
+        "nothing_written": NOTHING_WRITTEN,
+        "least_read": {"tokens": SMALLEST_WINDOW, "a_word": WORDS_READ, "reason": CUT_WORDS},
         "ends": {"finish_reason": CHAT_STATUS, "stop_reason": MESSAGES_STATUS},
     }
 

@@ -29,6 +29,7 @@ Turns = list[dict[str, str]]  # as both protocols have them: role and content
 SETTINGS = Path(__file__).with_name("medjury_jury.json")
 LONGEST, LONGEST_BODY, QUOTED = 200_000, 2_000_000, 40  # characters, bytes, characters
 TRIES, FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED, TIMEOUT = 6, 0.5, 8.0, 120.0, 300.0  # seconds
+LENGTH = "maxLength"
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 BREAKS_OFF = "the JSON object breaks off or is not valid"
 NO_END = (
@@ -46,9 +47,12 @@ class Jury:
         self.question, self.form, self.servers = told["question"], told["form"], told["servers"]
         self.jurors = {one["name"]: Juror(one, self, first_wait) for one in told["jurors"]}
 
-    def render(self, texts: Texts) -> str:
-        """Return the prompt about a response; what is inserted is never looked at again."""
-        missing, pieces = self.question["missing"], list(self.question["pieces"])
+    def render(self, texts: Texts, form: str = "pieces") -> str:
+        """Return the prompt about a response; what is inserted is never looked at again.
+
+        With "shorter" it asks for no explanations; it is empty where none are asked for anyway.
+        """
+        missing, pieces = self.question["missing"], list(self.question[form])
         for place, name in enumerate(pieces[1::2]):
             text = texts.get(name)
             pieces[2 * place + 1] = missing.get(name, "") if text is None else self.disarm(text)
@@ -63,9 +67,9 @@ class Jury:
         """Return what all jurors say of a response."""
         if not (texts.get("response") or "").strip():
             return self.unasked()
-        prompt = self.render(texts)
+        asked = (self.render(texts), self.render(texts, "shorter"))
         with ThreadPoolExecutor(len(self.jurors)) as pool:
-            readings = pool.map(lambda juror: juror.verdict(prompt), self.jurors.values())
+            readings = pool.map(lambda juror: juror.verdict(*asked), self.jurors.values())
             return Verdict(self, dict(zip(self.jurors, readings, strict=True)))
 
     def unasked(self) -> "Verdict":
@@ -140,6 +144,7 @@ class Answer(NamedTuple):
     http: int | None = None
     transient: bool = False
     retry_after: float | None = None
+    tokens_in: int | None = None
 
 
 class Question(NamedTuple):
@@ -147,6 +152,7 @@ class Question(NamedTuple):
 
     turns: Turns
     form: str
+    schema: Mapping[str, Any]
     wait: float = 0.0
 
 
@@ -171,6 +177,7 @@ class Juror:
         self.is_chat = juror["provider"] != "anthropic"
         self.settings: dict[str, Any] = juror["settings"]
         self.known_form, self.refused = "", set[str]()
+        self.lengths = True  # whether explanations are bounded in the schema
 
     @property
     def key(self) -> str:
@@ -178,9 +185,9 @@ class Juror:
         variable = self.own["api_key_env"]
         return os.environ.get(variable, "") if variable else "none"
 
-    def verdict(self, prompt: str) -> Reading:
+    def verdict(self, prompt: str, shorter: str = "") -> Reading:
         """Return what the juror says to a prompt."""
-        talk = self.talk(prompt)
+        talk = self.talk(prompt, shorter)
         try:
             question = next(talk)
             while True:
@@ -190,25 +197,33 @@ class Juror:
             reading: Reading = end.value
             return reading
 
-    def talk(self, prompt: str) -> Generator[Question, Answer, Reading]:
+    def talk(self, prompt: str, shorter: str = "") -> Generator[Question, Answer, Reading]:
         """Yield each request, take its answer, and return what the juror says.
 
         Other forms are tried where one is refused, failures that may pass are borne for a while, and
-        an unusable answer is asked for once more.
+        an unusable answer is asked for once more: one that was cut off with the `shorter` prompt.
         """
         turns: Turns = [{"role": "user", "content": prompt}]
+        schema, is_second = self.jury.form["schema"], False
         form, wait, failures, in_this_form = self.known_form or self.own["forms"][0], 0.0, 0, 0
         while True:
-            answer = yield Question(turns, form, wait)
+            answer = yield Question(turns, form, schema, wait)
             if answer.http == 200 and not answer.transient:
                 self.known_form = self.known_form or form
-                reading = self._reading(answer)
-                if answer.status != "ok" or reading.status == "ok" or len(turns) > 1:
+                reading = self._reading(answer, turns)
+                if reading.status in ("ok", "cut") or is_second:
                     return reading
-                again = self.jury.question["again"].replace("{reason}", reading.reason)
-                quoted = _storable(answer.text).strip() or "(no answer)"
-                turns = [*turns, {"role": "assistant", "content": quoted}]
-                turns, wait = [*turns, {"role": "user", "content": again}], 0.0
+                if answer.status == "ok":
+                    again = self.jury.question["again"].replace("{reason}", reading.reason)
+                    quoted = _storable(answer.text).strip() or "(no answer)"
+                    turns = [*turns, {"role": "assistant", "content": quoted}]
+                    turns = [*turns, {"role": "user", "content": again}]
+                elif answer.status == "truncated" and answer.text.strip() and shorter:
+                    turns = [{"role": "user", "content": shorter}]
+                    schema = self.jury.form["shorter_schema"]
+                else:
+                    return reading
+                is_second, wait = True, 0.0
                 continue
             failures, in_this_form = failures + 1, in_this_form + 1
             if lower := self._form_below(form, answer, in_this_form):
@@ -217,11 +232,20 @@ class Juror:
             doubled = min(LONGEST_WAIT, self.first_wait * 2 ** (failures - 1))
             wait = doubled if answer.retry_after is None else answer.retry_after
             if not answer.transient or failures >= TRIES or wait > LONGEST_ASKED:
-                return self._reading(answer)
+                return self._reading(answer, turns)
 
-    def _reading(self, answer: Answer) -> Reading:
-        is_ok = answer.status == "ok"
-        return read(answer.text, self.jury.form) if is_ok else Reading(answer.status, answer.reason)
+    def _reading(self, answer: Answer, turns: Turns) -> Reading:
+        """Return what an answer says; nothing where its host has read a part of the prompt only."""
+        if answer.status != "ok":
+            return Reading(answer.status, answer.reason)
+        words, least = (
+            len(re.findall(r"\w+", "\n".join(turn["content"] for turn in turns))),
+            self.jury.servers["least_read"],
+        )
+        read_tokens = answer.tokens_in or 0
+        if least["tokens"] <= read_tokens < least["a_word"] * words:
+            return Reading("cut", least["reason"].format(read_tokens, words))
+        return read(answer.text, self.jury.form)
 
     def _form_below(self, form: str, answer: Answer, failures: int) -> str:
         """Return the form to try next if the failure may be due to the form, else ""."""
@@ -250,8 +274,10 @@ class Juror:
 
     def body(self, question: Question) -> dict[str, Any]:
         """Return a request as it travels."""
-        form, schema = question.form, {"schema": self.jury.form["schema"]}
+        form, schema = question.form, {"schema": question.schema}
         if self.is_chat:
+            if self.lengths and "max_completion_tokens" not in self.settings:
+                schema = {"schema": _with_lengths(question.schema, self.jury.form)}
             named = {"json_schema": {"name": "verdict", "strict": True, **schema}}
             asked = {"type": form, **(named if form == "json_schema" else {})}
             more = {} if form == "text" else {"response_format": asked}
@@ -289,13 +315,22 @@ class Juror:
         choice = choice if self.is_chat else body
         message = _dict(choice.get("message")) if self.is_chat else body
         if not message or not (self.is_chat or isinstance(body.get("content"), list)):
+            failure = self._failure(http, {}, text)
+            if failure.status == "too_long":
+                return failure
             reason = "HTTP 200 with a body that is not an answer"
             return Answer("request_failed", reason, text, 200, transient=True)
         name = "finish_reason" if self.is_chat else "stop_reason"
         finish, refusal = _text(choice.get(name)), _text(message.get("refusal"))
         status = "refused" if refusal else self.jury.servers["ends"][name].get(finish, "ok")
-        reason = "" if status == "ok" else f"{name} {finish}"
-        return Answer(status, reason, _text(message.get("content")) or refusal, 200)
+        reason, said = "" if status == "ok" else f"{name} {finish}", _text(message.get("content"))
+        usage = _dict(body.get("usage"))
+        sent, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        if self.is_chat and status == "ok" and not said and written == 0:
+            status, reason = "truncated", self.jury.servers["nothing_written"]
+        return Answer(
+            status, reason, said or refusal, 200, tokens_in=sent if self.is_chat else None
+        )
 
     def _failure(self, http: int, headers: Mapping[str, str], text: str) -> Answer:
         """Return the answer for an HTTP error; its reason holds only the error's own code."""
@@ -309,13 +344,17 @@ class Juror:
         how = "quota" if http == 402 or servers["no_credit"] in text else how
         is_too_large = http in servers["too_large"] and re.match(servers["too_long"], message)
         if known == "too_long" or is_too_large:
-            how, reason = "too_long", f"{reason}: the prompt is longer than the model takes"
+            reason = f"{reason}: the prompt is longer than the model takes"
+            return Answer("too_long", reason, text, http, False, _seconds(headers))
         passes = known != "quota" and http in servers["passing"]
         return Answer(how, reason, text, http, passes, _seconds(headers))
 
     def _leave_out(self, answer: Answer) -> bool:
         """Rename or leave out a setting that a server does not know, and tell whether that was done."""
         servers, name = self.jury.servers, ""
+        if self.is_chat and answer.http in (400, 422) and self.lengths and LENGTH in answer.text:
+            self.lengths = False
+            return True
         for error in _errors(answer.text) if self.is_chat and answer.http in (400, 422) else ():
             words = re.match(servers["unknown"], _text(error.get("message")))
             found = error.get("param") if error.get("code") in servers["unknown_codes"] else ""
@@ -342,12 +381,26 @@ def _dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _count(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and 0 <= value <= 10_000_000 else None
+
+
 def _text(value: object) -> str:
     """Return a text, also one that comes in parts; what is no text, such as thoughts, is left out."""
     if isinstance(value, list):
         parts = map(_dict, value)
         return "".join(_text(part.get("text")) for part in parts if part.get("type") == "text")
     return value if isinstance(value, str) else ""
+
+
+def _with_lengths(schema: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema whose explanations are bounded, for servers that keep to it."""
+    bounded = {}
+    for name, part in schema.items():
+        is_explanation = name == form["word"] and isinstance(part, dict)
+        part = {**part, LENGTH: form["longest"]} if is_explanation else part
+        bounded[name] = _with_lengths(part, form) if isinstance(part, dict) else part
+    return bounded
 
 
 def _errors(text: str) -> list[dict[str, Any]]:
