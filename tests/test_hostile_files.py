@@ -15,6 +15,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from kit.measured import COMMAND, MEASURED, run_python
 
 from data.errors import BadFile
 from data.importers.child import in_child
@@ -23,15 +24,6 @@ from data.importers.safe import Unsafe, read_json
 from data.importers.source import Source
 from data.importers.table import TableFile
 
-MEASURED = """
-import atexit, resource, sys
-def told():
-    own = next(line for line in open("/proc/self/status") if "VmHWM" in line).split()[1]
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print("PEAKS", int(own) >> 10, children >> 10, file=sys.stderr)
-atexit.register(told)
-"""
-COMMAND = MEASURED + "from medjury import main; main(sys.argv[1:])"
 UPLOAD = """
 import medjury
 from pathlib import Path
@@ -77,16 +69,6 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, content in BOMBS.items():
         (folder / name).write_bytes(content())
     return folder
-
-
-def run_python(code: str, *words: str) -> tuple[int, str, list[int]]:
-    """Run a script; return its exit code, what it said, and the peaks of it and its children."""
-    call = [sys.executable, "-c", code, *words]
-    ran = subprocess.run(call, capture_output=True, text=True, check=False)
-    lines = ran.stderr.splitlines()
-    peaks = next(line for line in lines if line.startswith("PEAKS")).split()[1:]
-    said = [line for line in lines if not line.startswith("PEAKS")]
-    return ran.returncode, "\n".join([ran.stdout.strip(), *said]).strip(), [*map(int, peaks)]
 
 
 @pytest.mark.not_quick

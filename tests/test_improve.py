@@ -219,7 +219,7 @@ def test_a_proposer_whose_host_read_a_part_of_the_question_proposes_nothing(
     with Stub(script) as stub:
         found = improved(engine, asked(stub))
     assert found.outcome is Outcome.STOPPED
-    assert "has read a part of the text" in found.reason
+    assert "has read a part of the text" in found.stopped
 
 
 def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(

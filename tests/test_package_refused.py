@@ -1,5 +1,6 @@
 """A stranger's package does no harm: one message, and nothing written."""
 
+import secrets
 import sqlite3
 import stat
 import zipfile
@@ -8,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from kit.measured import COMMAND, run_python
 from kit.packaged_study import Parts, altered, does, made, packed, restored, says, tables_of, whole
 from kit.studies import Run
 from kit.study_place import nothing_stored
@@ -159,6 +161,18 @@ def test_a_package_that_is_cut_off_or_is_none_is_refused(
     path.write_bytes(flipped)
     assert run("study", "import", str(path), *restored(tmp_path))[0] == 2
     assert nothing_stored(restored(tmp_path)[1])
+
+
+@pytest.mark.not_quick
+def test_long_cells_are_read_one_after_the_other(run: Run, whole: Engine, tmp_path: Path) -> None:
+    block = "".join(f"{secrets.token_hex(16)}{'a' * 300}" for _ in range(100))
+    long = block * ((20 << 20) // len(block))  # of each of 12 responses; it packs 15 to 1
+    change = does(f"UPDATE response SET text = '{long}'")  # noqa: S608 hexadecimal digits
+    path, there = altered(packed(run, tmp_path), change, vouch=True), restored(tmp_path)
+    code, said, (peak, _) = run_python(COMMAND, *there, "study", "import", str(path))
+    assert (code, len(said.splitlines())) == (2, 1), said
+    assert not any(tables_of(there[1]).values())
+    assert peak < 250  # MB; all cells have 240
 
 
 def test_a_link_in_a_package_is_refused(run: Run, whole: Engine, tmp_path: Path) -> None:

@@ -104,9 +104,9 @@ def copied(table: DbTable) -> Columns:
     return query.where(table.c.key != SESSION_KEY) if table.name == "setting" else query
 
 
-def pages(session: Session, query: Columns) -> Iterator[list[Row]]:
+def pages(session: Session, query: Columns, at_once: int = PAGE) -> Iterator[list[Row]]:
     """Yield the rows of a query, some at a time."""
-    with session.execute(query.execution_options(yield_per=PAGE)) as rows:
+    with session.execute(query.execution_options(yield_per=at_once)) as rows:
         for page in rows.mappings().partitions():
             yield [dict(row) for row in page]
 

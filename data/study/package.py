@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
-from sqlalchemy import URL, Engine, create_engine, delete, func, insert, update
+from sqlalchemy import URL, Engine, create_engine, delete, func, insert, literal, update
 from sqlalchemy import Table as DbTable
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
@@ -45,6 +45,7 @@ from data.study.authors import forget_withheld, has_named_authors, responses_wit
 from data.study.base import columns_of
 from data.study.copies import (
     PACKED,
+    PAGE,
     WITHHELD,
     Row,
     head,
@@ -76,6 +77,7 @@ MOST_MANIFEST = 1 << 20
 MOST_RATIO = 200  # unpacked to packed; tables of ratings have 10 to 40
 FREE_BYTES = 16 << 20  # below this a part may be as dense as it likes
 LONGEST_CELL = 64 << 20
+PAGE_LENGTH = 16 << 20  # characters of rows that are read at once
 STEPS, STEPS_A_BYTE, FREE_STEPS = 10_000, 20, 10_000_000  # of SQLite, to read a file once or twice
 CHUNK = 1 << 20
 PAST = {PAST_RECORD: True}  # the events that come with the rows seal them
@@ -469,7 +471,7 @@ def _pages(package: Package, table: DbTable, check: "_Check") -> Iterator[list[R
     """Yield the rows of a table of a package, each of its columns' types and held by `check`."""
     number, form = 0, _form(table)
     try:
-        for page in pages(package.session, columns_of(table)):
+        for page in pages(package.session, columns_of(table), _rows_at_once(package, table)):
             form.validate_python(page)
             for row in page:
                 number += 1
@@ -488,6 +490,13 @@ def _pages(package: Package, table: DbTable, check: "_Check") -> Iterator[list[R
             package.path,
             f"{table.name}, after row {number}: a cell cannot be read as what its column has",
         ) from error
+
+
+def _rows_at_once(package: Package, table: DbTable) -> int:
+    """Return how many of a table's rows are read at once: few where a stranger made one very long."""
+    length = sum((func.coalesce(func.length(column), 0) for column in table.c), literal(0))
+    longest = package.session.scalar(columns_of(func.max(length)).select_from(table)) or 0
+    return max(1, min(PAGE, PAGE_LENGTH // max(longest, 1)))
 
 
 @cache

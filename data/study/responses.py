@@ -274,8 +274,8 @@ def _another_response(row: ResponseRow) -> BadRow:
     return row.origin.wrong(
         "response_id",
         row.response_id,
-        "the study already has this id with another text, model or instance; "
-        "responses are never changed",
+        "the study already has this id with another text, model or instance; responses are never "
+        "changed: give the new text another response_id",
     )
 
 
