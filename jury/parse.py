@@ -108,7 +108,9 @@ def parse(text: str, rubric: Rubric) -> ParsedAnswer:
     """Return the verdict in an answer's text, or why there is none; never raises, never guesses."""
     try:
         verdict = one_object(text)
-        if unasked := next((name for name in verdict if name not in rubric.criteria), None):
+        if (
+            unasked := next((name for name in verdict if name not in rubric.criteria), None)
+        ) is not None:
             raise Unreadable(Status.INVALID_JSON, f"{_quote(unasked)} is not asked for")
         scores = {name: _score(verdict.get(name), name, rubric) for name in rubric.criteria}
     except Unreadable as error:
@@ -205,7 +207,9 @@ def _score(entry: object, name: str, rubric: Rubric) -> float:
     value = entry.get("score") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or value is None:
         raise Unreadable(Status.MISSING_CRITERION, f"{name}: no score is given")
-    if unasked := next((key for key in entry if key not in ("score", rubric.word)), None):
+    if (
+        unasked := next((key for key in entry if key not in ("score", rubric.word)), None)
+    ) is not None:
         raise Unreadable(Status.INVALID_JSON, f"{name}: {_quote(unasked)} is not asked for")
     if not isinstance(entry.get(rubric.word, ""), str | None):
         raise Unreadable(Status.INVALID_JSON, f"{name}: its {rubric.word} is no text")

@@ -435,7 +435,7 @@ def read(text: str, form: Mapping[str, Any]) -> Reading:
     word, criteria = form["word"], form["criteria"]
     try:
         verdict = _one_object(text, form)
-        if unasked := next((name for name in verdict if name not in criteria), None):
+        if (unasked := next((name for name in verdict if name not in criteria), None)) is not None:
             raise Unreadable(f"{_quote(unasked)} is not asked for")
         scores = {name: _score(verdict.get(name), name, form) for name in criteria}
     except Unreadable as error:
@@ -514,7 +514,7 @@ def _score(entry: object, name: str, form: Mapping[str, Any]) -> float:
     value, word = _dict(entry).get("score"), form["word"]
     if not isinstance(entry, dict) or value is None:
         raise Unreadable(f"{name}: no score is given", "missing_criterion")
-    if unasked := next((key for key in entry if key not in ("score", word)), None):
+    if (unasked := next((key for key in entry if key not in ("score", word)), None)) is not None:
         raise Unreadable(f"{name}: {_quote(unasked)} is not asked for")
     if not isinstance(entry.get(word, ""), str | None):
         raise Unreadable(f"{name}: its {word} is no text")
