@@ -5,11 +5,13 @@ import hashlib
 import json
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Engine
 
+from data.card import Reply
 from data.schema import Purpose, Status, now
 from data.study.calls import Intended, Step, record_steps
 from jury.asking import with_retry
@@ -71,6 +73,22 @@ def _resolve(stored: asyncio.Future[None], failure: BaseException | None) -> Non
         stored.set_result(None)
     else:
         stored.set_exception(failure)
+
+
+class Unstored(Writer):
+    """Keeps the attempts of one conversation in memory, where no study stores them."""
+
+    def __init__(self) -> None:
+        self.attempts: list[tuple[Mapping[str, Any], Reply | None]] = []
+
+    def key(self) -> str:
+        """Return no key: there is no intent to settle."""
+        return ""
+
+    async def write(self, step: Step) -> None:
+        """Keep an attempt with its reply."""
+        if step.attempt is not None and isinstance(step.attempt[0], Mapping):
+            self.attempts.append((step.attempt[0], step.attempt[2]))
 
 
 class Conversation:
