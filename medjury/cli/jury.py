@@ -315,7 +315,7 @@ def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
     """Say what all calls have cost, and what some can have cost besides."""
     unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
     total = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
-    say(f"{total}; probes are not stored", json_to)
+    say(f"{total}; what probes cost is not stored", json_to)
     if number := open_.calls + open_.batched:
         say(in_flight_words(number, open_.usd), json_to)
 
