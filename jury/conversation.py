@@ -146,9 +146,9 @@ class Conversation:
                 if not session.is_over(context.stopping) and not session.pause_left():
                     answer, reading = await self._send(context, call, worst, intent)
             if answer is None:
-                await context.budget.settle(worst, 0.0)
                 if intent:
                     await self.writer.write(Step(settles=intent))
+                await context.budget.settle(worst, 0.0)
                 return 0.0
         return self._next(context.patience, answer, reading)
 
@@ -187,7 +187,6 @@ class Conversation:
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
         session.note_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
-        await context.budget.settle(worst, cost.usd)
         context.called(cost, answer.usage)
         context.answered(session.juror, answer, reading)
         self.number, self.status = self.number + 1, reading.status
@@ -201,6 +200,7 @@ class Conversation:
             "sent": {**answer.sent, "turns": len(call.messages), **self.task.note},
         }
         await self._store(columns, reading, intent, cost.usd is None and worst is not None)
+        await context.budget.settle(worst, cost.usd)  # once stored: a kill leaves no more than fits
         return answer, reading
 
     @staticmethod

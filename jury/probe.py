@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from data.card import Card
+from data.question import ORDER_SENTENCES
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status
@@ -41,7 +42,7 @@ TINY = Rubric(
             name="test", question="Any?", anchors={point: f"{point}" for point in range(1, 6)}
         ),
     ),
-    prompt="{{response}} Answer with JSON only, in this form:\n{{schema}}",
+    prompt="{{response}} " + ORDER_SENTENCES["before"] + "\nAnswer with JSON only:\n{{schema}}",
 )
 QUESTION = Job(0, Card("probe", "", "", "Give any score."), TINY)
 

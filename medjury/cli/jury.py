@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts
+from data.calls import TokenCosts, other_model_words
 from data.errors import BadInput
 from data.study.calls import MissingVerdict, missing_verdicts, other_models
 from data.study.calls import by_juror as verdicts_by_juror
@@ -46,7 +46,6 @@ from medjury.cli.jury_words import (
     left_out_notes,
     longest_note,
     missing_by_juror,
-    other_model_words,
     own_price_notes,
     paper_bound_note,
     planted_words,
