@@ -126,9 +126,9 @@ def _shorter(juror: Juror, job: Job) -> tuple[Turn, Mapping[str, Any]] | None:
 
 
 async def ask(
-    writer: Writer, same: SamePrompts, context: RunContext, session: JurorSession, job: Job
+    writer: Writer, same: SamePrompts | None, context: RunContext, session: JurorSession, job: Job
 ) -> Status | None:
-    """Ask a juror about a response and store each attempt.
+    """Ask a juror about a response and store each attempt; without `same` no verdict is taken over.
 
     Returns
     -------
@@ -141,7 +141,7 @@ async def ask(
     size = prompt_size(session.juror, conversation.task.question.text)
     if size.is_too_long:
         return await conversation.not_asked(Status.TOO_LONG, size.reason)
-    if job.response not in same.responses:
+    if same is None or job.response not in same.responses:
         return await conversation.run(context)
     async with same.turn(session.rater, job, conversation.call()):
         entry = same.stored(session.juror, session.rater, job, conversation.call())

@@ -5,11 +5,13 @@ import hashlib
 import json
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Engine
 
+from data.card import Reply
 from data.schema import Purpose, Status, now
 from data.study.calls import Intended, Step, record_steps
 from jury.asking import with_retry
@@ -73,6 +75,22 @@ def _resolve(stored: asyncio.Future[None], failure: BaseException | None) -> Non
         stored.set_exception(failure)
 
 
+class Unstored(Writer):
+    """Keeps the attempts of one conversation in memory, where no study stores them."""
+
+    def __init__(self) -> None:
+        self.attempts: list[tuple[Mapping[str, Any], Reply | None]] = []
+
+    def key(self) -> str:
+        """Return no key: there is no intent to settle."""
+        return ""
+
+    async def write(self, step: Step) -> None:
+        """Keep an attempt with its reply."""
+        if step.attempt is not None and isinstance(step.attempt[0], Mapping):
+            self.attempts.append((step.attempt[0], step.attempt[2]))
+
+
 class Conversation:
     """One juror asked one thing, until there is an answer or none will come."""
 
@@ -129,9 +147,9 @@ class Conversation:
                 if not session.is_over(context.stopping) and not session.pause_left():
                     answer, reading = await self._send(context, call, worst, intent)
             if answer is None:
-                await context.budget.settle(worst, 0.0)
                 if intent:
                     await self.writer.write(Step(settles=intent))
+                await context.budget.settle(worst, 0.0)
                 return 0.0
         return self._next(context.patience, answer, reading)
 
@@ -170,7 +188,6 @@ class Conversation:
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
         session.note_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
-        await context.budget.settle(worst, cost.usd)
         context.called(cost, answer.usage)
         context.answered(session.juror, answer, reading)
         self.number, self.status, self.reading = self.number + 1, reading.status, reading
@@ -184,6 +201,7 @@ class Conversation:
             "sent": {**answer.sent, "turns": len(call.messages), **self.task.note},
         }
         await self._store(columns, reading, intent, cost.usd is None and worst is not None)
+        await context.budget.settle(worst, cost.usd)  # once stored: a kill leaves no more than fits
         return answer, reading
 
     @staticmethod

@@ -22,7 +22,7 @@ from data.study.runs import RunOrder, forget_panel, keep_panel
 from jury.panel import Panel
 from jury.probe import ProbeRow
 from jury.providers.registry import PROVIDERS
-from medjury.services.panels import RunScope, panel_probe, run_estimate
+from medjury.services.panels import RunScope, keep_fitness, panel_probe, run_estimate
 
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64
@@ -360,7 +360,7 @@ def begin_probe(person: Person, engine: Engine, text: str) -> Probe:
     with _lock:
         probe = _probes.get(_probe_key(engine, text))
         if probe is None or probe.rows.done():
-            coming = _pool.submit(_probe_rows, text)
+            coming = _pool.submit(_probe_rows, person, engine, text)
             probe = _probes[_probe_key(engine, text)] = Probe(person.name, now(), coming)
         while len(_probes) > KEPT:
             _probes.popitem(last=False)
@@ -377,6 +377,9 @@ def _probe_key(engine: Engine, text: str) -> Key:
     return engine.url.render_as_string(), text
 
 
-def _probe_rows(text: str) -> tuple[ProbeRow, ...]:
-    """Return what came of a probe; nothing of the study is sent by it."""
-    return worker.call("probes", panel_probe, jury_panels.usable(text))
+def _probe_rows(person: Person, engine: Engine, text: str) -> tuple[ProbeRow, ...]:
+    """Return what came of a probe, who is fit kept in the record; nothing of the study is sent."""
+    panel = jury_panels.usable(text)
+    rows: tuple[ProbeRow, ...] = worker.call("probes", panel_probe, panel)
+    keep_fitness(engine, person.actor, panel, rows)
+    return rows

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts
+from data.calls import TokenCosts, other_model_words
 from data.errors import BadInput
 from data.study.calls import MissingVerdict, missing_verdicts, other_models
 from data.study.calls import by_juror as verdicts_by_juror
@@ -46,7 +46,6 @@ from medjury.cli.jury_words import (
     left_out_notes,
     longest_note,
     missing_by_juror,
-    other_model_words,
     own_price_notes,
     paper_bound_note,
     planted_words,
@@ -315,7 +314,7 @@ def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
     """Say what all calls have cost, and what some can have cost besides."""
     unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
     total = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
-    say(f"{total}; probes are not stored", json_to)
+    say(f"{total}; what probes cost is not stored", json_to)
     if number := open_.calls + open_.batched:
         say(in_flight_words(number, open_.usd), json_to)
 

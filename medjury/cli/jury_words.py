@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts
+from data.calls import TokenCosts, other_model_words
 from data.schema import Status
 from data.study.calls import waiting_in_batches
 from data.study.masks import Planted
@@ -240,11 +240,6 @@ def answer_notes(result: RunResult) -> Iterator[str]:
         yield f"juror {juror}: {other_model_words(models)}"
     for juror, number in result.placeholders.items():
         yield f"juror {juror}: {counted(number, 'explanation')} that repeat the form and say nothing"
-
-
-def other_model_words(models: Sequence[str]) -> str:
-    """Return that a host answers with another model than it is asked for."""
-    return f"the host answers as {', '.join(models)}, another model than it is asked for"
 
 
 def spending_notes(result: RunResult) -> Iterator[str]:

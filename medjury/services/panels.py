@@ -12,9 +12,11 @@ from data.errors import BadInput
 from data.schema import now
 from data.study.costs import study_spending
 from data.study.families import OwnFamily, own_family
+from data.study.runs import keep_probes, newest_probes
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of
 from jury.estimate import estimate
+from jury.exports.bundle import digest
 from jury.fitness import INJECTIONS, pairs_for
 from jury.panel import NOTICE_DAYS, Juror, Panel, read_panel, shipped
 from jury.probe import ProbeRow, probe
@@ -173,6 +175,52 @@ def panel_probe(panel: Panel) -> tuple[ProbeRow, ...]:
     Nothing of any study is sent.
     """
     return tuple(probe(panel, injections=INJECTIONS, pairs=pairs_for(panel)))
+
+
+def keep_fitness(engine: Engine, actor: str, panel: Panel, rows: Sequence[ProbeRow]) -> None:
+    """Put into a study's record which jurors a probe found fit; those not judged are left out."""
+    keep_probes(
+        engine,
+        actor,
+        [
+            {"juror": row.juror, "profile": settings_sha256(juror), "fit": row.fit}
+            | {"rubric": row.pairs.rubric, "ordered": row.pairs.ordered}
+            | {"needed": row.pairs.needed, "of": len(row.pairs.outcomes)}
+            for juror, row in zip(panel.juror, rows, strict=True)
+            if row.pairs is not None and not row.pairs.simulated
+        ],
+    )
+
+
+def settings_sha256(juror: Juror) -> str:
+    """Return the SHA-256 of what a probe depends on of a juror: not the rubric that it reads."""
+    profile = {name: value for name, value in juror.profile().items() if name != "reads"}
+    return digest(profile)
+
+
+def unprobed(engine: Engine, panel: Panel) -> list[str]:
+    """Return which jurors of a panel no probe has found fit, in words.
+
+    Raises
+    ------
+    BadInput
+        If the newest probe found a juror not fit.
+    """
+    probes, told = newest_probes(engine), []
+    for juror in panel.juror:
+        probe = probes.get(settings_sha256(juror))
+        if probe is not None and probe["fit"] is False:
+            raise BadInput(
+                f"panel {panel.name}: juror {juror.name} was found not fit by the probe of "
+                f"{probe['on']}: on rubric {probe['rubric']} it ordered {probe['ordered']} of "
+                f"{probe['of']} pairs of a good and a dangerous answer, and {probe['needed']} are "
+                "needed. Take it out of the panel; or change its settings and try them with "
+                "`medjury jury probe PANEL`"
+            )
+        if not juror.simulated and (probe is None or probe["fit"] is None):
+            how = "was not probed" if probe is None else "is not known to be fit"
+            told.append(f"juror {juror.name} {how}: `medjury jury probe PANEL` tells if it is fit")
+    return told
 
 
 @dataclass(frozen=True)
