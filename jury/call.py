@@ -155,6 +155,10 @@ class Provider(Protocol):
         """Return how the call ended; raise only when cancelled."""
         ...
 
+    async def slots(self) -> int:
+        """Return how many requests its server works on at once, 1 where that is not known."""
+        return 1
+
     async def close(self) -> None:
         """Close all connections."""
         ...

@@ -68,6 +68,10 @@ class JurorEstimate:
         that caches may bill them at less; no amount counts on it.
     window
         What the prompts take of its context window. Those that do not fit are in no other figure.
+    at_once
+        How many calls to it run at a time; at an address in the house 1 where nobody says how many.
+    seconds
+        What its calls take at the median of its earlier ones in the study; None where there is none.
     """
 
     juror: str
@@ -77,6 +81,8 @@ class JurorEstimate:
     usd_most: float | None = 0.0
     tokens_repeated: int = 0
     window: WindowUse = field(default_factory=WindowUse)
+    at_once: int = 1
+    seconds: float | None = None
 
     def plus(self, juror: Juror, prompt: str, criteria: int, at: datetime) -> "JurorEstimate":
         """Return the estimate with one more call."""

@@ -161,10 +161,15 @@ class Juror(Part):
         return self.host if parts.port in (None, own) else f"{self.host}:{parts.port}"
 
     @property
+    def in_house(self) -> bool:
+        """Whether it is on this machine or a private network; plain http goes nowhere else."""
+        plain = self.base_url.startswith("http:")
+        return not self.simulated and (plain or in_house(kind_of(self.host)))
+
+    @property
     def seconds(self) -> float:
         """Seconds within which a request must be answered."""
-        in_the_house = not self.simulated and in_house(kind_of(self.host))
-        return self.timeout or (HOUSE_SECONDS if in_the_house else VENDOR_SECONDS)
+        return self.timeout or (HOUSE_SECONDS if self.in_house else VENDOR_SECONDS)
 
     def profile(self) -> dict[str, Any]:
         """Return what decides the scores of this juror; never its key, price, limits or port.

@@ -60,7 +60,7 @@ def check_references(
     engine: Engine,
     panel: Panel,
     *,
-    concurrency: int = 8,
+    concurrency: int | None = None,
     budget: Budget | None = None,
     benchmarks: Sequence[str] | None = None,
     progress: Watch | None = None,

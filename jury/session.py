@@ -105,6 +105,10 @@ class RateLimiter:
         async with self._places:
             yield await self._leave(tokens, stopped)
 
+    def bound(self, at_once: int) -> None:
+        """Let through so many requests at once; to be called before the first."""
+        self._places = asyncio.Semaphore(at_once)
+
     def pause(self, seconds: float) -> None:
         """Let nothing through for so many seconds, as the host has asked."""
         self._open_at = max(self._open_at, self._clock() + seconds)
@@ -235,6 +239,11 @@ class JurorSession:
         self._last_silence: Answer | None = None
         self._silences = 0
         self._stopped_event = asyncio.Event()
+
+    async def keep_to_slots(self) -> None:
+        """Send its host as many requests at once as it has slots, unless the panel says how many."""
+        if self._limiter.limits.concurrency is None:
+            self._limiter.bound(await self.provider.slots())
 
     def stop(self, status: Status, reason: str) -> None:
         """Ask this juror no more; the first reason stays."""

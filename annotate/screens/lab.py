@@ -50,6 +50,7 @@ TOLD = (
     "=</b>.</p>"
 )
 LEAVE_OUT = "Leave out long texts"
+AT_ONCE = "Unset: 8, and at a server of your own as many as it has slots."
 LEFT_OUT = (
     "A response that a juror's context window cannot hold counts as a failure of that juror. "
     "Else the run does not start."
@@ -217,7 +218,9 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
         key="replicates",
         bind="query-params",
     )
-    at_once = third.number_input("Requests at once", 1, MOST_AT_ONCE, 8, key="at-once")
+    at_once = third.number_input(
+        "Requests at once", 1, MOST_AT_ONCE, None, key="at-once", placeholder="8", help=AT_ONCE
+    )
     batch = fourth.checkbox("In batches, half price", key="batch")
     leave_out = fourth.checkbox(LEAVE_OUT, key="leave-out", help=LEFT_OUT)
     return RunOrder(
@@ -225,7 +228,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
         text=chosen.text,
         benchmarks=tuple(benchmark for benchmark in selected if benchmark in known),
         replicates=min(max(int(replicates), 1), MOST_REPLICATES),
-        concurrency=min(max(int(at_once), 1), MOST_AT_ONCE),
+        concurrency=None if at_once is None else min(max(int(at_once), 1), MOST_AT_ONCE),
         batch=bool(batch),
         leave_out_too_long=bool(leave_out),
     )

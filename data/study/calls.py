@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import sha256
+from statistics import median
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, and_, func, or_
@@ -500,6 +501,20 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
     return sorted(
         missing, key=lambda verdict: (verdict.juror, verdict.benchmark, verdict.response_id)
     )
+
+
+def seconds_of_calls(engine: Engine, raters: Collection[int]) -> dict[int, float]:
+    """Return juror -> the median of the seconds that its calls for verdicts took, batches left out."""
+    query = select(Attempt.rater, Attempt.latency_seconds).where(
+        col(Attempt.rater).in_(raters),
+        Attempt.purpose == Purpose.VERDICT,
+        col(Attempt.latency_seconds) > 0,
+    )
+    seconds: dict[int, list[float]] = {}
+    with reading(engine) as session:
+        for rater, latency in session.exec(query):
+            seconds.setdefault(rater, []).append(latency)
+    return {rater: median(values) for rater, values in seconds.items()}
 
 
 def other_models(engine: Engine) -> dict[str, list[str]]:

@@ -70,7 +70,7 @@ class RunOrder:
     text: str
     benchmarks: tuple[str, ...] = ()
     replicates: int = 1
-    concurrency: int = 8
+    concurrency: int | None = None
     cap: float | None = None
     batch: bool = False
     leave_out_too_long: bool = False

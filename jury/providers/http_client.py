@@ -133,6 +133,8 @@ LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
 
 
+SLOTS_SECONDS = 5.0
+MOST_SLOTS = 256
 LARGEST_REPLY = 2_000_000  # bytes; an answer with its reasoning has thousands
 BYTES_OF_TOKEN = 4_000  # of one token with 20 alternatives and their probabilities
 COMPRESSED = 20  # times less of a compressed reply, which may hold a thousand times as much
@@ -140,6 +142,12 @@ COMPRESSED = 20  # times less of a compressed reply, which may hold a thousand t
 
 class TooLarge(Exception):
     """A reply does not end."""
+
+
+NO_SLOTS = (
+    *(httpx2.HTTPError, aiohttp.ClientError, OSError, TooLarge),
+    *(ValueError, LookupError, TypeError, OverflowError, RecursionError),
+)
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -204,7 +212,7 @@ class Endpoint(ABC):
         http = client(transport or self.sdk.DefaultAioHttpClient, juror.base_url, timeout)
         bound(http, LARGEST_REPLY + juror.max_tokens * BYTES_OF_TOKEN * juror.expected)
         opened = self.open(key, {"max_retries": 0, "timeout": timeout, "http_client": http})
-        self.client = without_environment(opened)
+        self.http, self.client = http, without_environment(opened)
         # As the client has them; what is left out is copied for each request, which takes as long
         # as to build it.
         self.options = {"headers": {}, "max_retries": 0, "timeout": timeout}
@@ -257,6 +265,16 @@ class Endpoint(ABC):
             body = self.body(call)
             answer = await self._request(body)
         return replace(answer, sent=self.sent(call))
+
+    async def slots(self) -> int:
+        """Return the slots that llama.cpp's server tells of itself, 1 for any other server."""
+        place = self.juror.base_url.rstrip("/").removesuffix("/v1")
+        try:
+            async with asyncio.timeout(SLOTS_SECONDS):
+                reply = await self.http.get(f"{place}/props", headers=self.client.auth_headers)
+            return min(max(int(reply.json()["total_slots"]), 1), MOST_SLOTS)
+        except NO_SLOTS:
+            return 1
 
     async def close(self) -> None:
         """Close all connections."""

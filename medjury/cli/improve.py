@@ -53,7 +53,7 @@ def improve(
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,
-    concurrency: Concurrency = 8,
+    concurrency: Concurrency = None,
     benchmark: Benchmarks = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the rubric and the panel that were learned here.")

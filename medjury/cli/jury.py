@@ -53,6 +53,7 @@ from medjury.cli.jury_words import (
     repeated_input_note,
     result_notes,
     spending_notes,
+    time_notes,
     token_notes,
     token_words,
     unknown_window_note,
@@ -69,7 +70,12 @@ from medjury.services.panels import (
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
 ]
-Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        help="Requests in flight at a time; 8, at your own servers as many as they have slots."
+    ),
+]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
 STOPPING = "stopping: what is in flight is waited for and stored; Ctrl-C again drops it"
 MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
@@ -82,7 +88,7 @@ def run(
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,
-    concurrency: Concurrency = 8,
+    concurrency: Concurrency = None,
     replicates: Annotated[
         int, typer.Option(help="How many times each juror rates a response.")
     ] = 1,
@@ -104,7 +110,7 @@ def run(
     chosen = read_panel(panel)
     engine = study_of(context, db)
     if estimate_only:
-        scope = RunScope(chosen, replicates, tuple(benchmark or ()))
+        scope = RunScope(chosen, replicates, tuple(benchmark or ()), concurrency)
         expected = _print_estimate(engine, scope, max_usd, json_to)
         if batch:
             say(FULL_PRICES, json_to)
@@ -215,12 +221,13 @@ def _print_estimate(
     ended_models = ended(panel, datetime.now(UTC).date())
     notices = (*price_notices(panel), *estimate_warnings(expected), *repeated_input_note(expected))
     windows = (*longest_note(expected), *unknown_window_note(expected))
-    for line in (*ended_models, *notices, *windows, *paper_bound_note(expected)):
+    ends = (*time_notes(expected), *paper_bound_note(expected))
+    for line in (*ended_models, *notices, *windows, *ends):
         say(line, json_to)
     jurors = [asdict(row) for row in expected.jurors]
     spent = study_spending(engine)
-    money = {"usd_study": round(spent.usd, 9), "budget": spent.budget}
-    write_json({"panel": panel.name, "jurors": jurors} | money | estimate_json(expected), json_to)
+    run = {"seconds": expected.seconds, "usd_study": round(spent.usd, 9), "budget": spent.budget}
+    write_json({"panel": panel.name, "jurors": jurors} | run | estimate_json(expected), json_to)
     return expected
 
 

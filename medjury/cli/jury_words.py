@@ -79,7 +79,7 @@ class RunRequest:
     max_usd: float | None
     replicates: int
     benchmarks: list[str] | None
-    concurrency: int
+    concurrency: int | None
     batch: bool
     leave_out_too_long: bool = False
 
@@ -183,6 +183,25 @@ def longest_note(estimate: RunEstimate) -> Iterator[str]:
             f"longest prompt: about {longest.longest_tokens:,} tokens ({longest.longest_response})"
             f"{smallest}"
         )
+
+
+def time_notes(estimate: RunEstimate) -> Iterator[str]:
+    """Yield how long the calls of jurors take that were asked in the study before, and the run."""
+    known = [row for row in estimate.jurors if row.calls and row.seconds is not None]
+    for row in known:
+        calls = counted(row.calls, "call")
+        takes = time_words(row.seconds or 0.0)
+        yield f"juror {row.juror}: {takes} at its pace so far ({calls}, {row.at_once} at a time)"
+    if len(known) > 1 and estimate.seconds is not None:
+        yield f"the run: {time_words(estimate.seconds)}"
+
+
+def time_words(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    for size, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {max(1.0, seconds):.0f} s"
 
 
 def paper_bound_note(estimate: RunEstimate) -> Iterator[str]:

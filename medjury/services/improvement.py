@@ -62,7 +62,7 @@ class ImproveQuestion:
     settings: tuple[tuple[str, str], ...] = ()
     seed: int = 0
     max_usd: float | None = None
-    concurrency: int = 8
+    concurrency: int | None = None
     reps: int = 2000
 
     def proposing(self) -> Juror:

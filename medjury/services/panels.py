@@ -15,7 +15,7 @@ from data.study.families import OwnFamily, own_family
 from data.study.runs import keep_probes, newest_probes
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of
-from jury.estimate import estimate
+from jury.estimate import estimate, seconds_of_run
 from jury.exports.bundle import digest
 from jury.fitness import INJECTIONS, pairs_for
 from jury.panel import NOTICE_DAYS, Juror, Panel, read_panel, shipped
@@ -40,6 +40,7 @@ class RunScope:
     panel: Panel
     replicates: int = 1
     benchmarks: tuple[str, ...] = ()
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class RunEstimate:
         while the study is blind.
     bound
         What the MedHELM paper's formula says that it costs at most.
+    seconds
+        How long it takes; None where a juror has not been asked in this study yet.
     """
 
     panel: str
@@ -66,15 +69,24 @@ class RunEstimate:
     families: Mapping[str, str]
     own: OwnFamily
     bound: PaperBound
+    seconds: float | None
 
 
 def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     """Return what a run of a panel would take; nothing is sent or stored."""
     panel, benchmarks = with_counted_prices(scope.panel), scope.benchmarks or None
-    rows = estimate(engine, panel, replicates=scope.replicates, benchmarks=benchmarks)
+    rows = estimate(
+        engine,
+        panel,
+        replicates=scope.replicates,
+        benchmarks=benchmarks,
+        concurrency=scope.concurrency,
+    )
     families = {juror.name: juror.family for juror in panel.juror if not juror.simulated}
     own = own_family(engine, families, benchmarks)
-    return RunEstimate(panel.name, tuple(rows), families, own, bound_of(panel, rows, now()))
+    seconds = seconds_of_run(panel, rows, scope.concurrency)
+    bound = bound_of(panel, rows, now())
+    return RunEstimate(panel.name, tuple(rows), families, own, bound, seconds)
 
 
 def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float | None) -> None:
