@@ -182,7 +182,7 @@ class Conversation:
         session.note_sent(call, answer.usage)
         session.note_reply(answer, context.patience.in_a_row)
         cost = billed(session.juror, answer, now())
-        reading = self._whole(context, call, answer, self.task.read(answer))
+        reading = whole(context.most_read, call, answer, self.task.read(answer))
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
@@ -203,23 +203,6 @@ class Conversation:
         await self._store(columns, reading, intent, cost.usd is None and worst is not None)
         await context.budget.settle(worst, cost.usd)  # once stored: a kill leaves no more than fits
         return answer, reading
-
-    @staticmethod
-    def _whole(
-        context: RunContext, call: Call, answer: Answer, reading: ParsedAnswer
-    ) -> ParsedAnswer:
-        """Return a reading, or that the host has read a part of the prompt only."""
-        prompt = "\n".join(turn.text for turn in call.messages)
-        key, read = (
-            hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),
-            answer.usage.tokens_in,
-        )
-        if answer.status != Status.OK:
-            return reading
-        others = context.most_read.get(key, 0)
-        context.most_read[key] = max(others, read or 0)
-        why = why_cut(prompt, read, others)
-        return ParsedAnswer(Status.CUT, why) if why else reading
 
     async def _store(
         self,
@@ -300,6 +283,23 @@ class Conversation:
             return False
         self.asked_again = True
         return True
+
+
+def whole(
+    most_read: dict[str, int], call: Call, answer: Answer, reading: ParsedAnswer
+) -> ParsedAnswer:
+    """Return a reading, or that the host has read a part of the prompt only.
+
+    `most_read`: a prompt -> the most tokens of it that a host reported; it takes up this answer's.
+    """
+    if answer.status != Status.OK:
+        return reading
+    prompt = "\n".join(turn.text for turn in call.messages)
+    key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()
+    read, others = answer.usage.tokens_in, most_read.get(key, 0)
+    most_read[key] = max(others, read or 0)
+    why = why_cut(prompt, read, others)
+    return ParsedAnswer(Status.CUT, why) if why else reading
 
 
 def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:

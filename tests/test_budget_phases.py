@@ -11,8 +11,8 @@ from typing import Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.jury_runs import panel_at
-from kit.money import MOST_OUT, PRICES, bill
+from kit.money import MOST_OUT, bill
+from kit.money import panel as at_prices
 from kit.reference_study import fill
 from sqlalchemy import Engine
 
@@ -150,7 +150,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_neither_cap_is_passed_whatever_the_phases_and_however_their_calls_end(
     empty: Path, commands: list[tuple[float, list[Phase]]], allowed: float
 ) -> None:
-    panel = panel_at(_Nowhere(), **PRICES)
+    panel = at_prices(_Nowhere(), "a")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(empty, folder)
         engine = open_study(f"sqlite:///{folder}/study.db")

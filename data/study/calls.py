@@ -333,6 +333,13 @@ def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[Juro
         last = (page[-1][-2], page[-1][-1])
 
 
+def response_cards(engine: Engine, rubrics: Mapping[int, Rubric]) -> dict[int, Card]:
+    """Return responses as jurors get them on a rubric each, by primary key."""
+    query = shown(Response.id).where(col(Response.id).in_(rubrics))
+    with reading(engine) as session:
+        return {key: card(str(key), texts, rubrics[key]) for *texts, key in session.exec(query)}
+
+
 def _page(engine: Engine, benchmark: str, instance: int, response: int) -> list[list[Any]]:
     """Return the next responses of a benchmark after one, by the primary keys of both."""
     key = (col(Response.instance), col(Response.id))

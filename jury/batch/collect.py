@@ -19,12 +19,12 @@ from data.study.calls import (
 )
 from jury.batch.client import BatchError, BatchResult, BatchStatus
 from jury.batch.context import BatchContext, BatchSession, Key
-from jury.call import Answer
-from jury.conversation import answer_columns
+from jury.call import Answer, Call
+from jury.conversation import answer_columns, whole
 from jury.cost import Price, above_worst, batch_price, unbilled
 from jury.expected_score import read_for
 from jury.panel import Juror
-from jury.parse import storable
+from jury.parse import ParsedAnswer, storable
 
 CHUNK = 500  # results in one transaction
 KEPT = timedelta(days=30)  # neither provider keeps results for longer
@@ -93,13 +93,13 @@ async def _collect(
     """Store all results of a batch that has ended, then have its texts deleted there."""
     waiting = open_requests(context.engine, batch.id)
     ends: Counter[str] = Counter()
-    chunk: list[tuple[BatchRequest, Collected]] = []
+    chunk: list[tuple[BatchRequest, BatchResult]] = []
     gone = status.gone
     try:
         async for entry in session.client.results(batch.provider_id, status):
             request = waiting.pop(entry.custom_id, None)
             if request is not None:
-                chunk.append((request, _collected(session.juror, batch, request, entry)))
+                chunk.append((request, entry))
             if len(chunk) >= CHUNK:
                 ends += _store(context, session, batch, chunk)
                 chunk = []
@@ -202,21 +202,28 @@ def _store(
     context: BatchContext,
     session: BatchSession,
     batch: JuryBatch,
-    chunk: list[tuple[BatchRequest, Collected]],
+    chunk: list[tuple[BatchRequest, BatchResult]],
 ) -> Counter[str]:
     """Store results in one transaction, and return how many of the new ones ended in which way."""
-    fresh = set(collect(context.engine, batch.id, [result for _, result in chunk]))
-    new = [(request, result) for request, result in chunk if result.custom_id in fresh]
-    for request, result in new:
+    calls = context.calls_of(session, [request for request, _ in chunk])
+    results = [
+        (*of_chunk, _collected(context, session.juror, batch, *of_chunk, call))
+        for of_chunk, call in zip(chunk, calls, strict=True)
+    ]
+    fresh = set(collect(context.engine, batch.id, [result for _, _, result in results]))
+    new = [one for one in results if one[2].custom_id in fresh]
+    for request, entry, result in new:
         key = session.key(request)
         _ended(context, key, result.outcome)
-        if result.attempt is not None:
+        if result.attempt is not None and entry.answer is not None:
+            reading = ParsedAnswer(result.attempt.status, reply=result.reply)
+            context.tally.answered(session.juror, entry.answer, reading)
             session.rated += result.outcome == Status.OK
             context.paid(result.attempt.usd, request.usd_most)
             context.tokens = context.tokens.plus(_tokens(result.attempt))
             if result.outcome == Status.OFF_CONTRACT:
                 session.full = session.full or (Status.OFF_CONTRACT, result.attempt.reason)
-    return Counter(result.outcome for _, result in new)
+    return Counter(result.outcome for _, _, result in new)
 
 
 def _tokens(call: Attempt) -> TokenCosts:
@@ -227,13 +234,19 @@ def _tokens(call: Attempt) -> TokenCosts:
 
 
 def _collected(
-    juror: Juror, batch: JuryBatch, request: BatchRequest, entry: BatchResult
+    context: BatchContext,
+    juror: Juror,
+    batch: JuryBatch,
+    request: BatchRequest,
+    entry: BatchResult,
+    call: Call,
 ) -> Collected:
     """Return a result as the study stores it: read as a single answer is, at its day's batch price."""
     answer = entry.answer
     if answer is None:
         return Collected(entry.custom_id, entry.outcome, request.rubric)
-    parsed, cost = read_for(juror, answer, request.rubric), _cost(juror, batch, answer)
+    parsed = whole(context.most_read, call, answer, read_for(juror, answer, request.rubric))
+    cost = _cost(juror, batch, answer)
     if why := above_worst(juror, answer.usage, cost.usd, request.usd_most):
         parsed = replace(parsed, status=Status.OFF_CONTRACT, reason=why, reply=None)
     where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}

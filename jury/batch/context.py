@@ -1,7 +1,7 @@
 """What the steps of a run in batches share: worklist, jurors' sessions, budget and counts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -9,14 +9,14 @@ from sqlalchemy import Engine
 
 from data.calls import TokenCosts
 from data.schema import Status
-from data.study.calls import BatchRequest, requests_in_flight
+from data.study.calls import BatchRequest, requests_in_flight, response_cards
 from jury.ask import SamePrompts
 from jury.batch.client import BatchClient, BatchError
 from jury.budget import Budget
 from jury.call import Call, Turn
 from jury.panel import Juror
 from jury.providers.registry import FORMS
-from jury.run_result import INTERRUPTED, RunResult
+from jury.run_result import INTERRUPTED, RunResult, RunTally
 from jury.worklist import Job, Worklist, learned_by, pending_jobs
 
 IN_FLIGHT = "in_flight"
@@ -112,6 +112,10 @@ class BatchContext:
         Finds verdicts on the same prompt, and how many this run took over.
     waits_for_same
         Whether a response waits for the verdict of a batch on the same prompt.
+    most_read
+        A prompt -> the most tokens of it that a provider reported.
+    tally
+        Notes which jurors answered as another model, and whose explanations say nothing.
     """
 
     engine: Engine
@@ -128,6 +132,8 @@ class BatchContext:
     shared: int = 0
     tokens: TokenCosts = field(default_factory=TokenCosts)
     told_once: set[str] = field(default_factory=set)
+    most_read: dict[str, int] = field(default_factory=dict)
+    tally: RunTally = field(default_factory=lambda: RunTally(0, None))
     calls: int = 0
     usd: float = 0.0
     usd_unknown: int = 0
@@ -181,6 +187,7 @@ class BatchContext:
         total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
         rated = by_status[str(Status.OK)]
         ends = {session.juror.name: session.stopped or session.full for session in self.sessions}
+        answers = self.tally.result(panel, 0, [])
         return RunResult(
             panel=panel,
             responses=self.worklist.responses,
@@ -195,6 +202,8 @@ class BatchContext:
             stopped={name: end[1] for name, end in ends.items() if end},
             tokens=self.tokens,
             shared_prompts=self.shared,
+            placeholders=answers.placeholders,
+            other_models=answers.other_models,
         )
 
     def missing(self, session: BatchSession) -> Iterator[Job]:
@@ -207,6 +216,18 @@ class BatchContext:
         learned = learned_by(self.engine, session.juror, self.worklist)
         for group in pending_jobs(self.engine, self.worklist, session.rater, rated, learned):
             yield from group
+
+    def calls_of(self, session: BatchSession, requests: Sequence[BatchRequest]) -> list[Call]:
+        """Return what a juror was asked by some requests, in their order."""
+        read = learned_by(self.engine, session.juror, self.worklist).rubric
+        rubrics = {request.response: request.rubric for request in requests}
+        cards = response_cards(self.engine, rubrics)
+        return [
+            session.call(
+                Job(one.response, cards[one.response], one.rubric, one.replicate, read=read)
+            )
+            for one in requests
+        ]
 
     def _counted(self, session: BatchSession) -> Counter[str]:
         """Return how many of a juror's verdicts on the worklist ended in which way."""
