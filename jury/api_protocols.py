@@ -1,23 +1,311 @@
 """The protocols that jurors speak: OpenAI's chat completions and Anthropic's Messages API.
 
-Many servers speak the first, some of them loosely.
+How requests are written, and how replies and failures are read. Many servers speak the first, some
+of them loosely.
 """
 
-from collections.abc import Collection, Mapping
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from data.calls import Status
 from data.question import with_lengths
-from jury.call import Answer, Call, JurorSettings, Usage
-from jury.http_answers import (
-    LONGEST_BODY,
-    believed,
-    body_of,
-    count,
-    text_of,
-    unreadable,
-    unsupported_parameter,
+from jury.call import TOO_LONG, Answer, Call, JurorSettings, Usage
+
+AUTH = (401, 403)
+GATEWAY_TIMEOUTS = (408, 504, 524)  # LiteLLM has 408 for it, Cloudflare 524
+QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
+FILTER_CODES = ("content_filter", "content_policy_violation")
+IN_LITELLM = "ContextWindowExceededError"  # which says it in its message alone
+OVERFLOWS = (
+    *("context_length_exceeded", "exceed_context_size_error", "request_too_large"),
+    IN_LITELLM,
 )
+TOO_LARGE = (200, 400, 413, 422, 500)  # LM Studio says it with 200, Ollama with 500
+# As Anthropic, Amazon, OpenAI, vLLM, Google, LM Studio, Ollama, TGI, SGLang and llama.cpp begin it.
+SAYS_TOO_LONG = re.compile(
+    r"prompt is too long|input length and `max_tokens` exceed|input is too long for requested model"
+    r"|(?:[`'\"]?max_(?:completion_)?tokens\b.{0,60} is too large: \d+\. )?this model's maximum context length"
+    r"|the (?:decoder )?prompt \([\w ]{0,40}\) is (?:too long|longer than the maximum model length)"
+    r"|the input token count"
+    r"|context size has been exceeded|trying to keep the first \d+ tokens when context"
+    r"|the number of tokens to keep from the initial prompt is greater than the context length"
+    r"|input (?:length )?exceeds (?:the )?context length"
+    r"|input validation error: `inputs` (?:tokens \+ `max_new_tokens` must be|must have less than)"
+    r"|the input \(\d+ tokens\) is longer than the model's context length"
+    r"|requested token count exceeds the model's maximum context length"
+    r"|the request exceeds the available context size",
+    re.IGNORECASE,
+)
+NO_CREDIT = "credit balance is too low"
+TOKEN_LENGTH = 60
+MOST_TOKENS = 10_000_000  # of one call; no model reads or writes as many
+LONGEST_WHOLE = 300  # digits of a number that a float still holds
+LONGEST_WAIT = 366 * 86_400.0  # seconds; an endpoint that asks for more says nothing
+LONGEST_BODY = 4_000
+REFUSED = (400, 422)
+FORBIDDEN = (*REFUSED, 403)  # some models are not "allowed" to tell probabilities
+SETTINGS = {
+    "temperature": ("temperature",),
+    "effort": ("reasoning_effort", "effort"),
+    "scores": ("scores", "logprobs", "top_logprobs"),
+}
+UNSUPPORTED = ("unsupported_parameter", "unsupported_value", "unknown_parameter")
+SAYS_SO = re.compile(
+    r"(?:unsupported parameter|unsupported value|unknown parameter|unrecognized parameter"
+    r"|unrecognized request arguments? supplied|unknown name|this model does not support(?: the)?)"
+    r":? ?[`'\"]?(\w+)",
+    re.IGNORECASE,
+)
+NO_CACHING = re.compile(
+    r"messages\.\d+\.content\.\d+\.(?:text\.)?cache_control\b"
+    r"|You invoked an unsupported model or your request did not allow prompt caching"
+)
+PROBABILITIES = re.compile(r"log_?prob", re.IGNORECASE)
+SO_MANY = re.compile(r"top_logprobs|logprobs of \d+", re.IGNORECASE)
+BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
+
+
+def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
+    """Return the answer for an HTTP error; its reason holds only the error's own code."""
+    code = _code(body)
+    is_too_long = _says_too_long(status, code, body)
+    more = f": {TOO_LONG}" if is_too_long else ""
+    return Answer(
+        Status.TOO_LONG if is_too_long else _status(status, code, body),
+        f"HTTP {status} {code}".strip() + more,
+        text=body[:LONGEST_BODY],
+        http=status,
+        transient=not is_too_long and _passes(status, code),
+        retry_after=_seconds(headers),
+    )
+
+
+def unreadable(body: str) -> Answer:
+    """Return the answer for a success whose body cannot be read; it may be an error by its words."""
+    if _says_too_long(200, _code(body), body):
+        return Answer(Status.TOO_LONG, f"HTTP 200: {TOO_LONG}", body[:LONGEST_BODY], http=200)
+    return Answer(
+        Status.REQUEST_FAILED,
+        "HTTP 200 with a body that is not an answer",
+        text=body[:LONGEST_BODY],
+        http=200,
+        transient=True,
+    )
+
+
+def body_of(text: str) -> dict[str, Any] | None:
+    """Return the JSON object a response body is, or None; whole numbers that are too long are floats."""
+    try:
+        value = json.loads(text, parse_int=_whole)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _whole(digits: str) -> int | float:
+    """Return a whole number; Python reads none of thousands of digits, and would lose the answer."""
+    return int(digits) if len(digits) < LONGEST_WHOLE else float(digits)
+
+
+class _NoCount(ValueError):
+    """An endpoint reports as a number of tokens what can be none."""
+
+
+def count(source: Any, name: str) -> int | None:
+    """Return a number of tokens from a usage object, None where it has none.
+
+    To be called from what `believed` is given: it raises for a number that cannot be true.
+    """
+    value = source.get(name) if isinstance(source, dict) else None
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_TOKENS:
+        raise _NoCount
+    return value
+
+
+def believed(read: Callable[[Any], Usage], source: Any, text: str) -> Usage:
+    """Return the usage that is read from what an endpoint reports, empty where that cannot be true.
+
+    Then the cost of the call is unknown and counts at its most: a report may make a call dearer
+    than it was expected to be, never cheaper than nothing. Not believed is a number that is
+    negative, absurd or none, no tokens for a prompt or for a `text`, and a part that is larger than
+    its whole.
+    """
+    try:
+        usage = read(source)
+    except _NoCount:
+        return Usage()
+    parts = (usage.tokens_cached or 0) + (usage.tokens_cache_write or 0)
+    is_true = (usage.tokens_in is None or usage.tokens_in >= max(parts, 1)) and (
+        usage.tokens_out is None or usage.tokens_out >= (usage.tokens_reasoning or bool(text))
+    )
+    return usage if is_true else Usage()
+
+
+def text_of(value: Any) -> str:
+    """Return a value that should be text, empty if it is not."""
+    return value if isinstance(value, str) else ""
+
+
+def _status(status: int, code: str, body: str) -> Status:
+    """Return the status of a rating whose request ended with an HTTP error."""
+    if status == 402 or code in QUOTA_CODES or NO_CREDIT in body:
+        return Status.QUOTA
+    if code in FILTER_CODES:
+        return Status.CONTENT_FILTER
+    if status in AUTH:
+        return Status.AUTH
+    if status == 429:
+        return Status.RATE_LIMITED
+    return Status.TIMEOUT if status in GATEWAY_TIMEOUTS else Status.REQUEST_FAILED
+
+
+def _passes(status: int, code: str) -> bool:
+    """Return whether an HTTP error may pass by itself."""
+    return code not in QUOTA_CODES and (status in (408, 409, 425, 429) or status >= 500)
+
+
+def _code(body: str) -> str:
+    """Return the error's code or type: one word, so that no text that was sent can be in it."""
+    error = _error(body)
+    names = [text_of(error.get(name)) for name in ("code", "type", "status")]
+    words = [IN_LITELLM, *names] if IN_LITELLM in text_of(error.get("message")) else names
+    return next((word for word in words if _is_bare(word)), "")
+
+
+def _says_too_long(status: int, code: str, body: str) -> bool:
+    """Return whether an error says so by its code, or begins with words that no patient's text has."""
+    message = text_of(_error(body).get("message"))
+    return code in OVERFLOWS or (status in TOO_LARGE and SAYS_TOO_LONG.match(message) is not None)
+
+
+def _error(body: str) -> dict[str, Any]:
+    """Return the error in a body, empty if there is none; Google's stands in a list, TGI's is a text."""
+    content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}
+    error = content.get("error", content)
+    return error if isinstance(error, dict) else {"message": error}
+
+
+def _is_bare(word: str) -> bool:
+    """Return whether it is a single word, and not just a number such as the HTTP status."""
+    return word.replace("_", "").isalnum() and not word.isdecimal() and len(word) < TOKEN_LENGTH
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the endpoint asks to wait, from milliseconds, seconds or a date.
+
+    None where it names no time that anybody could wait.
+    """
+    retry_after = headers.get("retry-after", "")
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            seconds = float(milliseconds) / 1000
+        else:
+            seconds = float(retry_after)
+    except ValueError:
+        seconds = _until(retry_after)
+    return seconds if 0 <= seconds <= LONGEST_WAIT else None
+
+
+def _until(date: str) -> float:
+    """Return the seconds until an HTTP date, 0 for one that has passed, NaN for what is none."""
+    try:
+        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
+
+
+def unsupported_parameter(answer: Answer) -> str:
+    """Return the name of the parameter that a server does not know, empty if it names none.
+
+    An error may quote text of a patient, so a name counts only in a field of its own or at the
+    beginning of the message.
+    """
+    for error in _errors(answer):
+        if error.get("code") in UNSUPPORTED and isinstance(error.get("param"), str):
+            return str(error["param"])
+        if error.get("type") == "extra_forbidden" and isinstance(error.get("loc"), list):
+            return str(error["loc"][-1]) if error["loc"] else ""
+        if match := SAYS_SO.match(_message(error)):
+            return match[1]
+    return ""
+
+
+def refuses_caching(answer: Answer) -> bool:
+    """Return whether an error says that a prefix cannot be marked for caching here."""
+    if unsupported_parameter(answer).endswith("cache_control"):
+        return True
+    return any(NO_CACHING.match(_message(error)) for error in _errors(answer))
+
+
+def refused_setting(answer: Answer) -> str:
+    """Return which setting of the panel an error is about, empty if none that was sent."""
+    for setting, names in SETTINGS.items():
+        if value_sent(answer, setting) and _concerns(answer, names):
+            return setting
+    if value_sent(answer, "scores") and _message_matches(answer, PROBABILITIES):
+        return "scores"
+    return ""
+
+
+def refuses_so_many(answer: Answer) -> bool:
+    """Return whether an error is about the number of alternatives asked for at each token."""
+    by_name = any(error.get("param") == "top_logprobs" for error in _errors(answer))
+    return by_name or _message_matches(answer, SO_MANY)
+
+
+def _message_matches(answer: Answer, words: re.Pattern[str]) -> bool:
+    """Return whether an error's message matches words that no text of a patient has."""
+    return any(words.search(_message(error)) for error in _errors(answer, FORBIDDEN))
+
+
+def value_sent(answer: Answer, setting: str) -> str:
+    """Return the value of a setting as a panel writes it, empty if it was not sent."""
+    values = (answer.sent.get(name) for name in SETTINGS[setting])
+    value = next((value for value in values if value is not None), None)
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, (int, float)) else f'"{value}"'
+
+
+def _concerns(answer: Answer, names: Sequence[str]) -> bool:
+    """Return whether an error is about a parameter with one of these names."""
+    if unsupported_parameter(answer) in names:
+        return True
+    for error in _errors(answer):
+        begins = BEGINS_WITH.match(_message(error))
+        if error.get("param") in names or (begins and begins[1] in names):
+            return True
+    return False
+
+
+def _errors(answer: Answer, statuses: Sequence[int] = REFUSED) -> Iterator[Mapping[str, Any]]:
+    """Yield the errors in the body of a refusal, as OpenAI, FastAPI and Amazon write them."""
+    if answer.http not in statuses:
+        return
+    try:
+        body = json.loads(answer.text)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(body, dict):
+        return
+    detail = body.get("detail")
+    inner = body.get("error", body)  # Amazon's is the body itself
+    for error in [inner, *(detail if isinstance(detail, list) else [])]:
+        if isinstance(error, dict):
+            yield error
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    message = error.get("message")
+    return message if isinstance(message, str) else ""
+
 
 CHAT_PATH = "/chat/completions"
 LIMIT_NAMES = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer

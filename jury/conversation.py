@@ -12,13 +12,12 @@ from sqlalchemy import Engine
 
 from data.schema import Purpose, Status, now
 from data.study.calls import Intended, Step, record_steps
-from jury.asking import with_retry
 from jury.call import Answer, Call, Turn
 from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
 from jury.panel import Juror
 from jury.parse import ParsedAnswer, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
-from jury.task import Task
+from jury.task import Task, with_retry
 from jury.window import why_cut
 
 

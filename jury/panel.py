@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
+    BaseModel,
+    ConfigDict,
     Field,
     ValidationError,
     field_validator,
@@ -20,7 +22,6 @@ from data.files import NotToml, read_toml
 from data.question import Explanation
 from data.rubric import Rubric
 from jury.address import fault, in_house, kind_of
-from jury.panel_parts import Name, Part
 from jury.providers.registry import (
     PROVIDERS,
     Auth,
@@ -29,6 +30,15 @@ from jury.providers.registry import (
     refuse_misplaced,
     with_address,
 )
+
+Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
+
+
+class Part(BaseModel):
+    """A piece of a panel: immutable, with no key that we do not know and no value bent to fit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+
 
 FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90

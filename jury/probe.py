@@ -18,12 +18,11 @@ from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
 from data.study.calls import without_texts
 from jury.admission import admit, api_keys
-from jury.asking import first_question, retry_question, with_retry
+from jury.api_protocols import refused_setting
 from jury.call import Answer, Call, Form, Provider
 from jury.cost import price
 from jury.expected_score import read_for
 from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, ask_injections, ask_pairs
-from jury.http_answers import refused_setting
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer, read_answer
 from jury.providers.registry import FORMS, open_provider
@@ -35,6 +34,7 @@ from jury.session import (
     record_rate_limits,
     tokens_used,
 )
+from jury.task import first_question, retry_question, with_retry
 
 WRONG_FORM = (400, 422, 500, 501)
 PATIENCE = Patience(tries=3)

@@ -8,8 +8,7 @@ from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.rubric import read_rubric
-from jury.exports.bundle import bundle, derived
-from jury.exports.export import Export
+from jury.exports.bundle import Export, bundle, derived
 from jury.panel import read_panel
 
 Write = Callable[[str, str], Path]

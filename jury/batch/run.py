@@ -6,50 +6,514 @@ A batch is stored before it is sent, so that a killed run never sends it twice.
 import asyncio
 import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from math import inf
 from typing import Any
 
 from sqlalchemy import Engine
 
+from data.calls import TokenCosts, token_costs
 from data.errors import BadPanel
-from data.schema import Status, now
-from data.schema.jury import BatchState, JuryBatch
+from data.schema import Attempt, Status, now
+from data.schema.jury import UNANSWERED, BatchState, JuryBatch
 from data.study.calls import (
     BatchRequest,
+    Collected,
     add_jurors,
+    collect,
+    count,
     finish,
     hashes_in_flight,
     move,
     open_batches,
+    open_requests,
     prepare,
+    provider_ids,
     record_attempts,
     requests_in_flight,
 )
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, hashes_of, verdict_task
-from jury.asking import NO_TEXT
 from jury.batch.client import (
     NO_SUCH_PATH,
     BatchClient,
     BatchError,
     BatchLimits,
+    BatchResult,
+    BatchStatus,
     Request,
     open_client,
 )
-from jury.batch.collect import follow
-from jury.batch.context import BatchContext, BatchProgress, BatchSession, Polling
 from jury.budget import Budget
-from jury.call import Call
-from jury.conversation import not_asked_columns, request_sha256, worst_case_usd
-from jury.cost import batch_price
+from jury.call import Answer, Call, Turn
+from jury.conversation import answer_columns, not_asked_columns, request_sha256, worst_case_usd
+from jury.cost import Price, above_worst, batch_price, unbilled
+from jury.expected_score import read_for
 from jury.panel import Juror, Panel, refuse_ended
-from jury.providers.registry import PROVIDERS
+from jury.parse import storable
+from jury.providers.registry import FORMS, PROVIDERS
 from jury.run import refuse_numbers, run_lock
-from jury.run_result import RunResult, with_study_spending
+from jury.run_result import INTERRUPTED, RunResult, with_study_spending
+from jury.task import NO_TEXT
 from jury.window import prompt_size
-from jury.worklist import Job, Worklist, benchmarks_to_rate, juror_record, refuse_changed
+from jury.worklist import (
+    Job,
+    Worklist,
+    benchmarks_to_rate,
+    juror_record,
+    learned_by,
+    pending_jobs,
+    refuse_changed,
+)
+
+IN_FLIGHT = "in_flight"
+FAILURES_IN_A_ROW = 10
+
+Key = tuple[int, int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """How often a run asks for the state of its batches, in seconds.
+
+    Attributes
+    ----------
+    first, longest
+        Time until a batch is asked about again, growing by half each time up to the longest.
+    grace
+        How long a batch whose id never arrived is looked for before it counts as not taken.
+    """
+
+    first: float = 1.0
+    longest: float = 60.0
+    grace: float = 300.0
+
+    def after(self, wait: float) -> float:
+        """Return the wait that follows a wait."""
+        return min(self.longest, max(self.first, wait * 1.5))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far a run has come: verdicts that are rated, are with providers, and failed in this run.
+
+    `answered` of those in flight have ended at their provider, as far as it reports.
+    """
+
+    total: int
+    rated: int
+    in_flight: int
+    answered: int
+    failed: int
+    usd: float
+
+
+@dataclass
+class BatchSession:
+    """One juror within a run in batches.
+
+    Attributes
+    ----------
+    stopped
+        Status and reason once nothing more can be done for this juror in this run.
+    full
+        The same once nothing more may be submitted, while what is in flight is still awaited.
+    """
+
+    juror: Juror
+    rater: int
+    client: BatchClient
+    stopped: tuple[Status, str] | None = None
+    full: tuple[Status, str] | None = None
+    rated: int = 0
+    failures: int = 0
+    answered: dict[int, int] = field(default_factory=dict)
+
+    def call(self, job: Job) -> Call:
+        """Return the request for a job, in the strictest form the juror may be asked in."""
+        form = FORMS[0] if self.juror.form == "auto" else self.juror.form
+        rubric, explanation = job.rubric, self.juror.explanation
+        prompt = Turn("user", job.prompt(explanation).text)
+        schema = rubric.json_schema(explanation)
+        return Call((prompt,), schema, form, job.replicate, self.juror.expected)
+
+    def key(self, request: Job | BatchRequest) -> Key:
+        """Return the key of the verdict that a job or a stored request asks for."""
+        return (self.rater, request.response, request.replicate, request.rubric.sha256)
+
+    def note_error(self, error: BatchError) -> None:
+        """Note a request that failed; stop the juror after a lasting failure, or too many in a row."""
+        answer = error.answer
+        self.failures += 1
+        if not answer.transient or self.failures >= FAILURES_IN_A_ROW:
+            self.stopped = self.stopped or (answer.status, answer.reason)
+
+
+@dataclass
+class BatchContext:
+    """One run in batches.
+
+    Attributes
+    ----------
+    same, shared
+        Finds verdicts on the same prompt, and how many this run took over.
+    waits_for_same
+        Whether a response waits for the verdict of a batch on the same prompt.
+    """
+
+    engine: Engine
+    worklist: Worklist
+    sessions: list[BatchSession]
+    budget: Budget
+    pace: Polling
+    tell: Callable[[str], None]
+    watch: Callable[[BatchProgress], None]
+    ended: dict[Key, str] = field(default_factory=dict)
+    handed_in: set[Key] = field(default_factory=set)
+    same: SamePrompts | None = None
+    waits_for_same: bool = False
+    shared: int = 0
+    tokens: TokenCosts = field(default_factory=TokenCosts)
+    told_once: set[str] = field(default_factory=set)
+    calls: int = 0
+    usd: float = 0.0
+    usd_unknown: int = 0
+    usd_at_worst: float = 0.0
+
+    def tell_once(self, text: str) -> None:
+        """Tell the user something once that would otherwise be repeated in every round."""
+        if text not in self.told_once:
+            self.told_once.add(text)
+            self.tell(text)
+
+    def paid(self, usd: float | None, most: float | None) -> None:
+        """Count the cost of one answer; an unknown one counts at its highest against a cap."""
+        self.usd += usd or 0.0
+        if usd is None:
+            self.usd_unknown += 1
+            self.usd_at_worst += inf if most is None else most
+
+    def lost(self, requests: Iterable[BatchRequest]) -> None:
+        """Count requests that the provider may have answered and billed, and whose answers are gone."""
+        for request in requests:
+            self.paid(None, request.usd_most)
+
+    def held(self) -> float:
+        """Return what this run has spent, plus the most that all in flight can cost, in US dollars.
+
+        Infinite if something is in flight that had no price when it was submitted.
+        """
+        open_ = (
+            most
+            for c in self.sessions
+            for most in requests_in_flight(self.engine, c.rater).values()
+        )
+        return self.usd + self.usd_at_worst + sum(inf if most is None else most for most in open_)
+
+    def tick(self) -> None:
+        """Report how far the run has come."""
+        rated = sum(session.rated for session in self.sessions)
+        open_ = sum(
+            len(requests_in_flight(self.engine, session.rater)) for session in self.sessions
+        )
+        answered = sum(sum(session.answered.values()) for session in self.sessions)
+        failed = sum(status != Status.OK for status in self.ended.values())
+        total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
+        self.watch(BatchProgress(total, rated, open_, min(answered, open_), failed, self.usd))
+
+    def result(self, panel: str) -> RunResult:
+        """Return the result of the run."""
+        by_juror = {session.juror.name: self._counted(session) for session in self.sessions}
+        by_status = sum(by_juror.values(), Counter[str]())
+        total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
+        rated = by_status[str(Status.OK)]
+        ends = {session.juror.name: session.stopped or session.full for session in self.sessions}
+        return RunResult(
+            panel=panel,
+            responses=self.worklist.responses,
+            jurors=len(self.sessions),
+            rated=rated,
+            missing=total - rated,
+            by_status={name: by_status[name] for name in sorted(by_status) if by_status[name]},
+            by_juror={name: dict(counts) for name, counts in by_juror.items()},
+            calls=self.calls,
+            usd=round(self.usd, 9),
+            usd_unknown=self.usd_unknown,
+            stopped={name: end[1] for name, end in ends.items() if end},
+            tokens=self.tokens,
+            shared_prompts=self.shared,
+        )
+
+    def missing(self, session: BatchSession) -> Iterator[Job]:
+        """Yield the jobs that a juror has still to do, and count anew those that are done."""
+        session.rated = 0
+
+        def rated(_: Status) -> None:
+            session.rated += 1
+
+        learned = learned_by(self.engine, session.juror, self.worklist)
+        for group in pending_jobs(self.engine, self.worklist, session.rater, rated, learned):
+            yield from group
+
+    def _counted(self, session: BatchSession) -> Counter[str]:
+        """Return how many of a juror's verdicts on the worklist ended in which way."""
+        counts: Counter[str] = Counter()
+        open_ = requests_in_flight(self.engine, session.rater)
+        stop = session.stopped or session.full
+        otherwise = str(stop[0]) if stop else INTERRUPTED
+        for job in self.missing(session):
+            key = session.key(job)
+            counts[IN_FLIGHT if key[1:] in open_ else self.ended.get(key, otherwise)] += 1
+        counts[str(Status.OK)] = session.rated
+        return counts
+
+
+CHUNK = 500  # results in one transaction
+KEPT = timedelta(days=30)  # neither provider keeps results for longer
+GONE = "its answers are gone at the provider"
+ASK_ANEW = "to ask anew all the same, run without --batch"
+
+
+async def follow(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Advance a batch by one step; return whether requests became free that were never answered."""
+    if batch.state == BatchState.PREPARED:
+        await session.client.withdraw(batch)
+        reason = batch.reason or "killed before it was handed in"
+        finish(context.engine, batch.id, "not_sent", reason)
+        return True
+    if batch.state == BatchState.SUBMITTING:
+        return await _find_submitted(context, session, batch)
+    if batch.state == BatchState.COLLECTED:
+        status = await _batch_status(session, batch)
+        await _delete_texts(context, session, batch, status or BatchStatus(ended=True))
+        return False
+    return await _check(context, session, batch)
+
+
+async def _find_submitted(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Find out whether the provider took a batch; the requests of one not taken become free."""
+    name = session.juror.name
+    if _age(batch) > KEPT.total_seconds():
+        _lose(context, batch)
+        return True
+    search = await session.client.find_lost(batch, provider_ids(context.engine))
+    if not search.provider_id and not search.doubt and _age(batch) >= context.pace.grace:
+        await session.client.withdraw(batch)  # what has not begun by now cannot begin any more
+        search = await session.client.find_lost(batch, provider_ids(context.engine))
+        if not search.provider_id and not search.doubt:
+            finish(context.engine, batch.id, "not_sent", "the provider never took it")
+            context.tell(f"juror {name}: a batch of {batch.requests} was never taken; free again")
+            return True
+    if not search.provider_id:
+        where = f"{search.doubt}, which is waited for" if search.doubt else "it is being looked for"
+        doubt = f"unknown whether a batch of {batch.requests} was taken: {where}"
+        context.tell_once(f"juror {name}: {doubt}. Nothing is sent twice; {ASK_ANEW}")
+        return False
+    move(context.engine, batch.id, BatchState.SUBMITTED, provider_id=search.provider_id)
+    context.tell(f"juror {name}: batch {search.provider_id} found at the provider")
+    batch.provider_id, batch.submitted = search.provider_id, now()
+    return await _check(context, session, batch)
+
+
+async def _check(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Ask for the state of a batch, and collect it if it has ended."""
+    status = await _batch_status(session, batch)
+    if status is None:
+        return _unknown_there(context, session, batch)
+    count(context.engine, batch.id, status.counts)
+    session.answered[batch.id] = 0 if status.ended else status.done
+    if not status.ended:
+        return False
+    if status.failed:
+        return await _failed(context, session, batch, status)
+    return await _collect(context, session, batch, status)
+
+
+async def _collect(
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
+) -> bool:
+    """Store all results of a batch that has ended, then have its texts deleted there."""
+    waiting = open_requests(context.engine, batch.id)
+    ends: Counter[str] = Counter()
+    chunk: list[tuple[BatchRequest, Collected]] = []
+    gone = status.gone
+    try:
+        async for entry in session.client.results(batch.provider_id, status):
+            request = waiting.pop(entry.custom_id, None)
+            if request is not None:
+                chunk.append((request, _collected(session.juror, batch, request, entry)))
+            if len(chunk) >= CHUNK:
+                ends += _store(context, session, batch, chunk)
+                chunk = []
+    except BatchError as error:
+        if error.answer.http != 404:
+            raise
+        gone = True
+    ends += _store(context, session, batch, chunk)
+    session.failures = 0
+    ends[status.leftover] += len(waiting)
+    counts = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
+    context.tell(f"juror {session.juror.name}: batch {batch.provider_id} has ended: {counts}")
+    await _settle_unnamed(context, session, batch, replace(status, gone=gone), waiting)
+    return any(name not in (*Status,) for name in ends)
+
+
+async def _settle_unnamed(
+    context: BatchContext,
+    session: BatchSession,
+    batch: JuryBatch,
+    status: BatchStatus,
+    unnamed: dict[str, BatchRequest],
+) -> None:
+    """Give what the results do not name its outcome, and let the provider delete_texts the rest."""
+    for request in unnamed.values():
+        _ended(context, session.key(request), status.leftover)
+    if not unnamed or status.leftover != UNANSWERED:
+        finish(context.engine, batch.id, status.leftover, state=BatchState.COLLECTED)
+        await _delete_texts(context, session, batch, status)
+        return
+    why = GONE if status.gone else "its results do not name all of its requests"
+    _lose(context, batch, why)
+    name = f"juror {session.juror.name}: batch {batch.provider_id}"
+    context.tell(f"{name}: {len(unnamed)} lost: {why}; what is there was not deleted")
+
+
+async def _failed(
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
+) -> bool:
+    """Record that the provider refused a batch as a whole."""
+    reason = f"batch {batch.provider_id} was refused as a whole: {status.failed}"
+    for request in open_requests(context.engine, batch.id).values():
+        key = session.key(request)
+        context.ended[key] = str(Status.REQUEST_FAILED)
+    finish(context.engine, batch.id, "not_sent", reason, BatchState.COLLECTED)
+    session.full = (Status.REQUEST_FAILED, reason)
+    await _delete_texts(context, session, batch, status)
+    return False
+
+
+async def _delete_texts(
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
+) -> None:
+    """Delete a batch's texts at the provider, or tell the user that they are still there."""
+    try:
+        await session.client.delete_texts(batch, status)
+    except BatchError as error:
+        context.tell_once(
+            f"juror {session.juror.name}: batch {batch.provider_id} is stored, but its texts at "
+            f"{batch.host} could not be deleted ({error}); the next run with --batch tries again"
+        )
+        return
+    move(context.engine, batch.id, BatchState.CLOSED)
+
+
+async def _batch_status(session: BatchSession, batch: JuryBatch) -> BatchStatus | None:
+    """Return the state of a batch, None if the provider knows no batch of that id."""
+    try:
+        status = await session.client.status_of(batch.provider_id)
+    except BatchError as error:
+        if error.answer.http == 404:
+            return None
+        raise
+    session.failures = 0
+    return status
+
+
+def _unknown_there(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Give up a batch that is too old; stop the juror if its key cannot see a newer one."""
+    since = batch.submitted or batch.prepared
+    if now() - since > KEPT:
+        _lose(context, batch)
+        context.tell(f"juror {session.juror.name}: batch {batch.provider_id} is lost: {GONE}")
+        return True
+    reason = (
+        f"batch {batch.provider_id} is not known at {batch.host} with this key; use the key of "
+        f"the account and project that handed it in ({ASK_ANEW})"
+    )
+    session.stopped = session.stopped or (Status.REQUEST_FAILED, reason)
+    return False
+
+
+def _lose(context: BatchContext, batch: JuryBatch, why: str = GONE) -> None:
+    """Give up the requests of a batch that are left: they may have been billed, and count as such."""
+    context.lost(open_requests(context.engine, batch.id).values())
+    finish(context.engine, batch.id, UNANSWERED, why)
+
+
+def _store(
+    context: BatchContext,
+    session: BatchSession,
+    batch: JuryBatch,
+    chunk: list[tuple[BatchRequest, Collected]],
+) -> Counter[str]:
+    """Store results in one transaction, and return how many of the new ones ended in which way."""
+    fresh = set(collect(context.engine, batch.id, [result for _, result in chunk]))
+    new = [(request, result) for request, result in chunk if result.custom_id in fresh]
+    for request, result in new:
+        key = session.key(request)
+        _ended(context, key, result.outcome)
+        if result.attempt is not None:
+            session.rated += result.outcome == Status.OK
+            context.paid(result.attempt.usd, request.usd_most)
+            context.tokens = context.tokens.plus(_tokens(result.attempt))
+            if result.outcome == Status.OFF_CONTRACT:
+                session.full = session.full or (Status.OFF_CONTRACT, result.attempt.reason)
+    return Counter(result.outcome for _, result in new)
+
+
+def _tokens(call: Attempt) -> TokenCosts:
+    """Return a call's tokens by kind, and what each kind cost."""
+    tokens = (call.tokens_in, call.tokens_cached, call.tokens_cache_write)
+    amounts = (call.usd, call.usd_cached, call.usd_cache_write, call.usd_out)
+    return token_costs((*tokens, call.tokens_out, call.tokens_reasoning), amounts)
+
+
+def _collected(
+    juror: Juror, batch: JuryBatch, request: BatchRequest, entry: BatchResult
+) -> Collected:
+    """Return a result as the study stores it: read as a single answer is, at its day's batch price."""
+    answer = entry.answer
+    if answer is None:
+        return Collected(entry.custom_id, entry.outcome, request.rubric)
+    parsed, cost = read_for(juror, answer, request.rubric), _cost(juror, batch, answer)
+    if why := above_worst(juror, answer.usage, cost.usd, request.usd_most):
+        parsed = replace(parsed, status=Status.OFF_CONTRACT, reason=why, reply=None)
+    where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}
+    record = Attempt(
+        rater=batch.rater,
+        response=request.response,
+        replicate=request.replicate,
+        status=parsed.status,
+        request_sha256=request.request_sha256,
+        reason=storable(parsed.reason),
+        sent={**batch.sent, **where},
+        answer=dict(parsed.answer) if parsed.answer else None,
+        **answer_columns(answer, cost),
+    )
+    return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
+
+
+def _cost(juror: Juror, batch: JuryBatch, answer: Answer) -> Price:
+    """Return the cost of an answer; a request in a batch that failed is not billed."""
+    at = batch.submitted or batch.prepared
+    if answer.http is not None and answer.http != 200:
+        return unbilled(juror, answer.http, at)
+    return batch_price(juror, answer.usage, at)
+
+
+def _ended(context: BatchContext, key: Key, outcome: str) -> None:
+    """Note how a verdict ended, unless it is free to be asked again in this run."""
+    if outcome in (*Status,) or key in context.handed_in:
+        context.ended[key] = outcome
+
+
+def _age(batch: JuryBatch) -> float:
+    """Return the seconds since the provider was asked to take a batch."""
+    return (now() - (batch.asked or batch.prepared)).total_seconds()
+
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
@@ -232,7 +696,7 @@ def run_batches(
     benchmarks: Sequence[str] | None = None,
     progress: Callable[[BatchProgress], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
-    pace: Polling = Polling(),  # noqa: B008 - frozen
+    pace: Polling = Polling(),
     waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
     """Ask every juror of a panel, in batches, about every response that it has not rated yet.

@@ -12,13 +12,11 @@ from typing import Any
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.injection import tag_pattern
 from jury import parse
-from jury.api_protocols import CHAT_STATUS, MESSAGES_STATUS, chat_settings, limit_name
-from jury.asking import AGAIN, REFUSED_FORM
-from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, pieces, refuse_untold
-from jury.http_answers import (
+from jury.api_protocols import (
+    CHAT_STATUS,
     FILTER_CODES,
     IN_LITELLM,
+    MESSAGES_STATUS,
     NO_CREDIT,
     OVERFLOWS,
     QUOTA_CODES,
@@ -26,10 +24,14 @@ from jury.http_answers import (
     SAYS_TOO_LONG,
     TOO_LARGE,
     UNSUPPORTED,
+    chat_settings,
     http_failure,
+    limit_name,
 )
+from jury.exports.bundle import PAGE, Export, bundle, derived, pieces, refuse_untold
 from jury.panel import Juror
 from jury.providers.registry import PROVIDERS, forms_of
+from jury.task import AGAIN, REFUSED_FORM
 
 FORMAT, FORMAT_VERSION = "medjury-jury", 1
 PROGRAM, SETTINGS_FILE = "medjury_jury.py", "medjury_jury.json"

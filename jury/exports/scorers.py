@@ -15,9 +15,8 @@ from typing import Any
 
 from data.card import ExportRow
 from data.rubric import rubric_toml
-from jury.exports.bundle import PAGE
+from jury.exports.bundle import PAGE, Export, place_of, program, texts_of
 from jury.exports.engine import engine
-from jury.exports.export import Export, place_of, program, texts_of
 from jury.panel import Juror
 from jury.providers.registry import PROVIDERS
 

@@ -17,8 +17,8 @@ import aiohttp
 import httpx2
 
 from data.calls import Status
+from jury.api_protocols import AUTH, http_failure
 from jury.call import NO_CONNECTION, NO_CREDENTIALS, Answer, Call
-from jury.http_answers import AUTH, http_failure
 from jury.panel import Juror
 
 EARLY_SECONDS = 120.0  # renewed before it ends, so that it cannot end on its way

@@ -14,14 +14,17 @@ from data.schema import now
 from jury.api_protocols import (
     CHAT_PATH,
     LIMIT_NAMES,
+    REFUSED,
+    body_of,
     chat_body,
     chat_settings,
     limit_name,
     read_chat,
+    refuses_so_many,
+    unsupported_parameter,
 )
 from jury.call import Answer, Call, Token, Turn
 from jury.cost import cache_writes_cost
-from jury.http_answers import REFUSED, body_of, refuses_so_many, unsupported_parameter
 from jury.panel import Juror
 from jury.providers.http_client import (
     AZURE_OPENAI_SCOPE,

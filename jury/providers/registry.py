@@ -130,13 +130,13 @@ def _gemini_address(body: Mapping[str, Any]) -> str:
 PROVIDERS = {
     "openai": ProviderSpec(
         "jury.providers.openai_chat:OpenAIChat",
-        batches="jury.batch.openai_files:OpenAIBatches",
+        batches="jury.batch.client:OpenAIBatches",
         own_host="api.openai.com",
         exported=True,
     ),
     "anthropic": ProviderSpec(
         "jury.providers.anthropic_messages:AnthropicMessages",
-        batches="jury.batch.anthropic_messages:AnthropicBatches",
+        batches="jury.batch.client:AnthropicBatches",
         own_host="api.anthropic.com",
         exported=True,
         forms=CLAUDE_FORMS,
