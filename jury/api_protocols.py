@@ -5,16 +5,18 @@ of them loosely.
 """
 
 import json
-import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from data.calls import Status
 from data.question import with_lengths
-from jury.call import TOO_LONG, Answer, Call, JurorSettings, Usage
+from jury.call import TOO_LONG, Answer, Call, Usage
+
+if TYPE_CHECKING:
+    from jury.panel import Juror
 
 AUTH = (401, 403)
 GATEWAY_TIMEOUTS = (408, 504, 524)  # LiteLLM has 408 for it, Cloudflare 524
@@ -42,7 +44,7 @@ SAYS_TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 NO_CREDIT = "credit balance is too low"
-TOKEN_LENGTH = 60
+BARE = re.compile(r"(?!\d+$)\w{1,59}")  # a word, and not just a number such as the HTTP status
 MOST_TOKENS = 10_000_000  # of one call; no model reads or writes as many
 LONGEST_WHOLE = 300  # digits of a number that a float still holds
 LONGEST_WAIT = 366 * 86_400.0  # seconds; an endpoint that asks for more says nothing
@@ -75,12 +77,13 @@ def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
     code = _code(body)
     is_too_long = _says_too_long(status, code, body)
     more = f": {TOO_LONG}" if is_too_long else ""
+    passes = code not in QUOTA_CODES and (status in (408, 409, 425, 429) or status >= 500)
     return Answer(
         Status.TOO_LONG if is_too_long else _status(status, code, body),
         f"HTTP {status} {code}".strip() + more,
         text=body[:LONGEST_BODY],
         http=status,
-        transient=not is_too_long and _passes(status, code),
+        transient=passes and not is_too_long,
         retry_after=_seconds(headers),
     )
 
@@ -100,16 +103,13 @@ def unreadable(body: str) -> Answer:
 
 def body_of(text: str) -> dict[str, Any] | None:
     """Return the JSON object a response body is, or None; whole numbers that are too long are floats."""
-    try:
-        value = json.loads(text, parse_int=_whole)
+    try:  # Python reads no whole number of thousands of digits, and would lose the answer
+        value = json.loads(
+            text, parse_int=lambda digits: (int if len(digits) < LONGEST_WHOLE else float)(digits)
+        )
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _whole(digits: str) -> int | float:
-    """Return a whole number; Python reads none of thousands of digits, and would lose the answer."""
-    return int(digits) if len(digits) < LONGEST_WHOLE else float(digits)
 
 
 class _NoCount(ValueError):
@@ -154,7 +154,6 @@ def text_of(value: Any) -> str:
 
 
 def _status(status: int, code: str, body: str) -> Status:
-    """Return the status of a rating whose request ended with an HTTP error."""
     if status == 402 or code in QUOTA_CODES or NO_CREDIT in body:
         return Status.QUOTA
     if code in FILTER_CODES:
@@ -166,35 +165,30 @@ def _status(status: int, code: str, body: str) -> Status:
     return Status.TIMEOUT if status in GATEWAY_TIMEOUTS else Status.REQUEST_FAILED
 
 
-def _passes(status: int, code: str) -> bool:
-    """Return whether an HTTP error may pass by itself."""
-    return code not in QUOTA_CODES and (status in (408, 409, 425, 429) or status >= 500)
-
-
 def _code(body: str) -> str:
     """Return the error's code or type: one word, so that no text that was sent can be in it."""
-    error = _error(body)
+    error = _errors(body)[0]
     names = [text_of(error.get(name)) for name in ("code", "type", "status")]
     words = [IN_LITELLM, *names] if IN_LITELLM in text_of(error.get("message")) else names
-    return next((word for word in words if _is_bare(word)), "")
+    return next(filter(BARE.fullmatch, words), "")
 
 
 def _says_too_long(status: int, code: str, body: str) -> bool:
     """Return whether an error says so by its code, or begins with words that no patient's text has."""
-    message = text_of(_error(body).get("message"))
+    message = text_of(_errors(body)[0].get("message"))
     return code in OVERFLOWS or (status in TOO_LARGE and SAYS_TOO_LONG.match(message) is not None)
 
 
-def _error(body: str) -> dict[str, Any]:
-    """Return the error in a body, empty if there is none; Google's stands in a list, TGI's is a text."""
+def _errors(body: str) -> list[Mapping[str, Any]]:
+    """Return the errors in a body, at least an empty one.
+
+    FastAPI lists several, Amazon's is the body itself, Google's stands in a list, TGI's is a text.
+    """
     content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}
-    error = content.get("error", content)
-    return error if isinstance(error, dict) else {"message": error}
-
-
-def _is_bare(word: str) -> bool:
-    """Return whether it is a single word, and not just a number such as the HTTP status."""
-    return word.replace("_", "").isalnum() and not word.isdecimal() and len(word) < TOKEN_LENGTH
+    error, detail = content.get("error", content), content.get("detail")
+    first = error if isinstance(error, dict) else {"message": error}
+    others = detail if isinstance(detail, list) else []
+    return [first, *(one for one in others if isinstance(one, dict))]
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
@@ -209,16 +203,12 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
         else:
             seconds = float(retry_after)
     except ValueError:
-        seconds = _until(retry_after)
+        try:
+            left = parsedate_to_datetime(retry_after) - datetime.now(UTC)
+        except (ValueError, TypeError, OverflowError):
+            return None
+        seconds = max(0.0, left.total_seconds())
     return seconds if 0 <= seconds <= LONGEST_WAIT else None
-
-
-def _until(date: str) -> float:
-    """Return the seconds until an HTTP date, 0 for one that has passed, NaN for what is none."""
-    try:
-        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError, OverflowError):
-        return math.nan
 
 
 def unsupported_parameter(answer: Answer) -> str:
@@ -227,12 +217,12 @@ def unsupported_parameter(answer: Answer) -> str:
     An error may quote text of a patient, so a name counts only in a field of its own or at the
     beginning of the message.
     """
-    for error in _errors(answer):
+    for error in _refusals(answer):
         if error.get("code") in UNSUPPORTED and isinstance(error.get("param"), str):
             return str(error["param"])
         if error.get("type") == "extra_forbidden" and isinstance(error.get("loc"), list):
             return str(error["loc"][-1]) if error["loc"] else ""
-        if match := SAYS_SO.match(_message(error)):
+        if match := SAYS_SO.match(text_of(error.get("message"))):
             return match[1]
     return ""
 
@@ -241,7 +231,7 @@ def refuses_caching(answer: Answer) -> bool:
     """Return whether an error says that a prefix cannot be marked for caching here."""
     if unsupported_parameter(answer).endswith("cache_control"):
         return True
-    return any(NO_CACHING.match(_message(error)) for error in _errors(answer))
+    return any(NO_CACHING.match(text_of(error.get("message"))) for error in _refusals(answer))
 
 
 def refused_setting(answer: Answer) -> str:
@@ -256,13 +246,14 @@ def refused_setting(answer: Answer) -> str:
 
 def refuses_so_many(answer: Answer) -> bool:
     """Return whether an error is about the number of alternatives asked for at each token."""
-    by_name = any(error.get("param") == "top_logprobs" for error in _errors(answer))
+    by_name = any(error.get("param") == "top_logprobs" for error in _refusals(answer))
     return by_name or _message_matches(answer, SO_MANY)
 
 
 def _message_matches(answer: Answer, words: re.Pattern[str]) -> bool:
     """Return whether an error's message matches words that no text of a patient has."""
-    return any(words.search(_message(error)) for error in _errors(answer, FORBIDDEN))
+    refusals = _refusals(answer, FORBIDDEN)
+    return any(words.search(text_of(error.get("message"))) for error in refusals)
 
 
 def value_sent(answer: Answer, setting: str) -> str:
@@ -275,36 +266,17 @@ def value_sent(answer: Answer, setting: str) -> str:
 
 
 def _concerns(answer: Answer, names: Sequence[str]) -> bool:
-    """Return whether an error is about a parameter with one of these names."""
     if unsupported_parameter(answer) in names:
         return True
-    for error in _errors(answer):
-        begins = BEGINS_WITH.match(_message(error))
+    for error in _refusals(answer):
+        begins = BEGINS_WITH.match(text_of(error.get("message")))
         if error.get("param") in names or (begins and begins[1] in names):
             return True
     return False
 
 
-def _errors(answer: Answer, statuses: Sequence[int] = REFUSED) -> Iterator[Mapping[str, Any]]:
-    """Yield the errors in the body of a refusal, as OpenAI, FastAPI and Amazon write them."""
-    if answer.http not in statuses:
-        return
-    try:
-        body = json.loads(answer.text)
-    except (ValueError, RecursionError):
-        return
-    if not isinstance(body, dict):
-        return
-    detail = body.get("detail")
-    inner = body.get("error", body)  # Amazon's is the body itself
-    for error in [inner, *(detail if isinstance(detail, list) else [])]:
-        if isinstance(error, dict):
-            yield error
-
-
-def _message(error: Mapping[str, Any]) -> str:
-    message = error.get("message")
-    return message if isinstance(message, str) else ""
+def _refusals(answer: Answer, statuses: Sequence[int] = REFUSED) -> list[Mapping[str, Any]]:
+    return _errors(answer.text) if answer.http in statuses else []
 
 
 CHAT_PATH = "/chat/completions"
@@ -322,7 +294,7 @@ def limit_name(*, newest: bool, unsupported: Collection[str] = ()) -> str:
     return next((name for name in usual if name not in unsupported), usual[0])
 
 
-def chat_settings(juror: JurorSettings, *, model: str, limit: str, store: bool) -> dict[str, Any]:
+def chat_settings(juror: "Juror", *, model: str, limit: str, store: bool) -> dict[str, Any]:
     """Return a juror's settings as this API names them; without `store` texts are not to be stored."""
     settings_sent: dict[str, Any] = {
         "model": model,
@@ -384,20 +356,10 @@ def read_chat(text: str, headers: Mapping[str, str]) -> Answer:
 
 
 def _words(content: Any) -> str:
-    """Return the text of a message; of a list of parts those of the answer, not of the reasoning."""
     if not isinstance(content, list):
         return text_of(content)
     parts = [part for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
     return "".join(text_of(part.get("text")) for part in parts)
-
-
-def refused_parameter(answer: Answer, sent: Collection[str]) -> str:
-    """Return a parameter that a server refused and that can be renamed or left out, "" if none.
-
-    Only what does not change the answers is sent otherwise: the name of the limit, and `store`.
-    """
-    name = unsupported_parameter(answer)
-    return name if name in (*LIMIT_NAMES, "store") and name in sent else ""
 
 
 def _chat_usage(usage: Any) -> Usage:
@@ -428,7 +390,7 @@ MESSAGES_STATUS = {
 }
 
 
-def messages_body(juror: JurorSettings, call: Call) -> dict[str, Any]:
+def messages_body(juror: "Juror", call: Call) -> dict[str, Any]:
     """Return the body of a request; json_object, which this API lacks, is asked for in the prompt."""
     extra = {"output_config": output_config(juror, call) or None, "temperature": juror.temperature}
     return {
@@ -438,7 +400,7 @@ def messages_body(juror: JurorSettings, call: Call) -> dict[str, Any]:
     } | {name: value for name, value in extra.items() if value is not None}
 
 
-def output_config(juror: JurorSettings, call: Call) -> dict[str, Any]:
+def output_config(juror: "Juror", call: Call) -> dict[str, Any]:
     """Return the part of a request that sets the form of the answer and the effort."""
     output: dict[str, Any] = {}
     if call.form == "json_schema":
@@ -470,7 +432,6 @@ def read_message(text: str, headers: Mapping[str, str]) -> Answer:
 
 
 def _category(reply: Mapping[str, Any]) -> str:
-    """Return the category of a refusal, such as bio."""
     details = reply.get("stop_details")
     return text_of(details.get("category")) if isinstance(details, dict) else ""
 

@@ -118,7 +118,6 @@ def verdict_task(juror: Juror, job: Job) -> Task:
 
 
 def _shorter(juror: Juror, job: Job) -> tuple[Turn, Mapping[str, Any]] | None:
-    """Return the question and the schema without explanations, None where that is how it is asked."""
     if juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt:
         return None
     return job.question("none"), job.rubric.json_schema("none")

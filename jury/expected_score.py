@@ -251,18 +251,15 @@ def _after(text: bytes, before: bytes) -> bytes:
 
 
 def _seen(text: bytes) -> bytes:
-    """Return the bytes by which an answer and its tokens are compared."""
     return text.translate(None, UNSEEN)
 
 
 def _refuse_impossible(token: Token) -> None:
-    """Raise NoDistribution if the probabilities of a token's alternatives add up to more than 1."""
     if sum(share for _, share in token.options) > MOST_MASS:
         raise NoDistribution("the probabilities of one place add up to more than 1")
 
 
 def _too_little(distribution: Distribution) -> str:
-    """Return why too little of the probability is on the scale's points, empty if enough is."""
     known = distribution.mass / (distribution.mass + distribution.hidden)
     if distribution.mass >= LEAST_MASS and known >= LEAST_KNOWN:
         return ""
@@ -278,5 +275,4 @@ def _too_little(distribution: Distribution) -> str:
 
 
 def _without(parsed: ParsedAnswer, why: str) -> ParsedAnswer:
-    """Return a reading without a verdict: the stated points never replace the means."""
     return replace(parsed, status=Status.NO_PROBABILITIES, reason=why, reply=None)

@@ -330,7 +330,6 @@ def refuse_form(panel: Panel, rubric: Rubric) -> None:
 
 
 def _path(name_or_path: str | Path) -> Path:
-    """Return the file that is meant: a shipped name wins."""
     if str(name_or_path) in shipped():
         return FOLDER / f"{name_or_path}.toml"
     path = Path(name_or_path)
@@ -404,7 +403,6 @@ def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
 
 
 def _called(body: Mapping[str, Any], index: Any) -> str:
-    """Return the name of the juror at a place in the file, or its number where it has none."""
     juror = body["juror"][index]
     name = juror.get("name") if isinstance(juror, dict) else None
     return shown(name) if isinstance(name, str) else str(index + 1)

@@ -115,7 +115,6 @@ def pending_jobs(
 
 
 def _meant(cards: Iterable[JurorCard], worklist: Worklist, learned: Learned) -> Iterator[JurorCard]:
-    """Yield the cards that a juror is asked about."""
     for shown in cards:
         is_meant = worklist.only is None or shown.response in worklist.only
         if is_meant and shown.response not in learned.responses:
@@ -158,7 +157,6 @@ def _pending(
     done: Container[tuple[int, int]],
     rated: Callable[[Status], None],
 ) -> Iterator[Job]:
-    """Yield the jobs on some responses that are not done."""
     for card in shown:
         for replicate in replicates:
             if (card.response, replicate) in done:
@@ -222,7 +220,6 @@ def refuse_changed(engine: Engine, panel: Panel) -> None:
 
 
 def _changes(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> list[str]:
-    """Return the settings that differ, the old value first."""
     if old is None or not old:
         return []
     names = [name for name in (*new, *(set(old) - set(new))) if old.get(name) != new.get(name)]

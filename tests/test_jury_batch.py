@@ -48,7 +48,7 @@ def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results
         "tokens": result.tokens.to_json(),
         "shared_prompts": 0,
         "placeholders": {},
-        "other_models": {},
+        "other_models": {"a": ["a-returned"], "b": ["b-returned"]},
     }
     assert stub.creations() == 2
     with reading(small_study) as session:

@@ -362,14 +362,12 @@ class AnthropicBatches(BatchClient):
         return BatchResult(name, _failure(result.get("error")))
 
     async def _marked(self, provider_id: str, marker: str) -> bool:
-        """Return whether a batch that has ended is the one with this marker."""
         lines = await self.lines(f"{self.path}/{provider_id}/results")
         self._read.add((provider_id, marker))
         return any(text_of(line.get("custom_id")).startswith(marker) for line in lines)
 
 
 def _failure(error: Any) -> Answer:
-    """Return the answer for a request that failed in its batch, as for one sent by itself."""
     inner = error.get("error") if isinstance(error, dict) else None
     detail = inner if isinstance(inner, dict) else error
     kind = text_of(detail.get("type")) if isinstance(detail, dict) else ""
@@ -474,7 +472,6 @@ class OpenAIBatches(BatchClient):
         return BatchResult(name, Answer(Status.REQUEST_FAILED, reason))
 
     def _answer(self, response: Body) -> Answer:
-        """Return the answer in a response of a batch."""
         code, text = response.get("status_code"), json.dumps(response.get("body"))
         if code != 200:
             status = code if isinstance(code, int) and 100 <= code < 600 else 500
@@ -490,7 +487,6 @@ class OpenAIBatches(BatchClient):
 
 
 def _file_name(marker: str) -> str:
-    """Return the name of a batch's input file, by which it is found again."""
     return f"medjury-{marker}.jsonl"
 
 
@@ -504,7 +500,6 @@ def _bare(code: str) -> str:
 
 
 def _complaint(reply: Mapping[str, Any]) -> str:
-    """Return the code, and the line where there is one, of what is wrong with a whole batch."""
     errors = reply.get("errors")
     rows = errors.get("data") if isinstance(errors, dict) else None
     first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}

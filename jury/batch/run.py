@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts, token_costs
 from data.errors import BadPanel
 from data.schema import Attempt, Status, now
 from data.schema.jury import UNANSWERED, BatchState, JuryBatch
@@ -48,15 +47,15 @@ from jury.batch.client import (
     open_client,
 )
 from jury.budget import Budget
-from jury.call import Answer, Call, Turn
+from jury.call import Answer, Call, Usage
 from jury.conversation import answer_columns, not_asked_columns, request_sha256, worst_case_usd
 from jury.cost import Price, above_worst, batch_price, unbilled
 from jury.expected_score import read_for
 from jury.panel import Juror, Panel, refuse_ended
-from jury.parse import storable
-from jury.providers.registry import FORMS, PROVIDERS
+from jury.parse import ParsedAnswer, storable
+from jury.providers.registry import PROVIDERS, forms_of
 from jury.run import refuse_numbers, run_lock
-from jury.run_result import INTERRUPTED, RunResult, with_study_spending
+from jury.run_result import RunResult, RunTally, with_study_spending
 from jury.task import NO_TEXT
 from jury.window import prompt_size
 from jury.worklist import (
@@ -134,11 +133,9 @@ class BatchSession:
 
     def call(self, job: Job) -> Call:
         """Return the request for a job, in the strictest form the juror may be asked in."""
-        form = FORMS[0] if self.juror.form == "auto" else self.juror.form
-        rubric, explanation = job.rubric, self.juror.explanation
-        prompt = Turn("user", job.prompt(explanation).text)
-        schema = rubric.json_schema(explanation)
-        return Call((prompt,), schema, form, job.replicate, self.juror.expected)
+        task, juror = verdict_task(self.juror, job), self.juror
+        question = replace(task.question, shared=0)  # nothing is cached for a batch
+        return Call((question,), task.schema, forms_of(juror)[0], job.replicate, juror.expected)
 
     def key(self, request: Job | BatchRequest) -> Key:
         """Return the key of the verdict that a job or a stored request asks for."""
@@ -158,8 +155,8 @@ class BatchContext:
 
     Attributes
     ----------
-    same, shared
-        Finds verdicts on the same prompt, and how many this run took over.
+    same
+        Finds verdicts on the same prompt.
     waits_for_same
         Whether a response waits for the verdict of a batch on the same prompt.
     """
@@ -175,13 +172,17 @@ class BatchContext:
     handed_in: set[Key] = field(default_factory=set)
     same: SamePrompts | None = None
     waits_for_same: bool = False
-    shared: int = 0
-    tokens: TokenCosts = field(default_factory=TokenCosts)
     told_once: set[str] = field(default_factory=set)
     calls: int = 0
-    usd: float = 0.0
-    usd_unknown: int = 0
     usd_at_worst: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.tally = RunTally(0, None)
+
+    @property
+    def total(self) -> int:
+        """How many verdicts there are to have."""
+        return self.worklist.responses * len(self.sessions) * self.worklist.replicates
 
     def tell_once(self, text: str) -> None:
         """Tell the user something once that would otherwise be repeated in every round."""
@@ -189,17 +190,16 @@ class BatchContext:
             self.told_once.add(text)
             self.tell(text)
 
-    def paid(self, usd: float | None, most: float | None) -> None:
+    def paid(self, cost: Price, usage: Usage, most: float | None) -> None:
         """Count the cost of one answer; an unknown one counts at its highest against a cap."""
-        self.usd += usd or 0.0
-        if usd is None:
-            self.usd_unknown += 1
+        self.tally.called(cost, usage)
+        if cost.usd is None:
             self.usd_at_worst += inf if most is None else most
 
     def lost(self, requests: Iterable[BatchRequest]) -> None:
         """Count requests that the provider may have answered and billed, and whose answers are gone."""
         for request in requests:
-            self.paid(None, request.usd_most)
+            self.paid(Price(None, GONE), Usage(), request.usd_most)
 
     def held(self) -> float:
         """Return what this run has spent, plus the most that all in flight can cost, in US dollars.
@@ -211,7 +211,11 @@ class BatchContext:
             for c in self.sessions
             for most in requests_in_flight(self.engine, c.rater).values()
         )
-        return self.usd + self.usd_at_worst + sum(inf if most is None else most for most in open_)
+        return (
+            self.tally.usd
+            + self.usd_at_worst
+            + sum(inf if most is None else most for most in open_)
+        )
 
     def tick(self) -> None:
         """Report how far the run has come."""
@@ -221,31 +225,16 @@ class BatchContext:
         )
         answered = sum(sum(session.answered.values()) for session in self.sessions)
         failed = sum(status != Status.OK for status in self.ended.values())
-        total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
-        self.watch(BatchProgress(total, rated, open_, min(answered, open_), failed, self.usd))
+        usd = self.tally.usd
+        self.watch(BatchProgress(self.total, rated, open_, min(answered, open_), failed, usd))
 
     def result(self, panel: str) -> RunResult:
         """Return the result of the run."""
-        by_juror = {session.juror.name: self._counted(session) for session in self.sessions}
-        by_status = sum(by_juror.values(), Counter[str]())
-        total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
-        rated = by_status[str(Status.OK)]
-        ends = {session.juror.name: session.stopped or session.full for session in self.sessions}
-        return RunResult(
-            panel=panel,
-            responses=self.worklist.responses,
-            jurors=len(self.sessions),
-            rated=rated,
-            missing=total - rated,
-            by_status={name: by_status[name] for name in sorted(by_status) if by_status[name]},
-            by_juror={name: dict(counts) for name, counts in by_juror.items()},
-            calls=self.calls,
-            usd=round(self.usd, 9),
-            usd_unknown=self.usd_unknown,
-            stopped={name: end[1] for name, end in ends.items() if end},
-            tokens=self.tokens,
-            shared_prompts=self.shared,
-        )
+        for session in self.sessions:
+            self._count(session)
+        ends = {one.juror.name: one.stopped or one.full for one in self.sessions}
+        found = self.tally.result(panel, self.worklist.responses, ends)
+        return replace(found, missing=self.total - found.rated, calls=self.calls)
 
     def missing(self, session: BatchSession) -> Iterator[Job]:
         """Yield the jobs that a juror has still to do, and count anew those that are done."""
@@ -258,17 +247,18 @@ class BatchContext:
         for group in pending_jobs(self.engine, self.worklist, session.rater, rated, learned):
             yield from group
 
-    def _counted(self, session: BatchSession) -> Counter[str]:
-        """Return how many of a juror's verdicts on the worklist ended in which way."""
-        counts: Counter[str] = Counter()
+    def _count(self, session: BatchSession) -> None:
+        """Count how each of a juror's verdicts on the worklist ended."""
         open_ = requests_in_flight(self.engine, session.rater)
         stop = session.stopped or session.full
-        otherwise = str(stop[0]) if stop else INTERRUPTED
+        otherwise = str(stop[0]) if stop else None
         for job in self.missing(session):
             key = session.key(job)
-            counts[IN_FLIGHT if key[1:] in open_ else self.ended.get(key, otherwise)] += 1
-        counts[str(Status.OK)] = session.rated
-        return counts
+            is_open = key[1:] in open_
+            end = IN_FLIGHT if is_open else self.ended.get(key, otherwise)
+            self.tally.ended(session.juror.name, end)
+        for _ in range(session.rated):
+            self.tally.ended(session.juror.name, Status.OK)
 
 
 CHUNK = 500  # results in one transaction
@@ -319,7 +309,6 @@ async def _find_submitted(context: BatchContext, session: BatchSession, batch: J
 
 
 async def _check(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
-    """Ask for the state of a batch, and collect it if it has ended."""
     status = await _batch_status(session, batch)
     if status is None:
         return _unknown_there(context, session, batch)
@@ -335,16 +324,15 @@ async def _check(context: BatchContext, session: BatchSession, batch: JuryBatch)
 async def _collect(
     context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
 ) -> bool:
-    """Store all results of a batch that has ended, then have its texts deleted there."""
     waiting = open_requests(context.engine, batch.id)
     ends: Counter[str] = Counter()
-    chunk: list[tuple[BatchRequest, Collected]] = []
+    chunk: list[_Result] = []
     gone = status.gone
     try:
         async for entry in session.client.results(batch.provider_id, status):
             request = waiting.pop(entry.custom_id, None)
             if request is not None:
-                chunk.append((request, _collected(session.juror, batch, request, entry)))
+                chunk.append(_collected(session.juror, batch, request, entry))
             if len(chunk) >= CHUNK:
                 ends += _store(context, session, batch, chunk)
                 chunk = []
@@ -384,7 +372,6 @@ async def _settle_unnamed(
 async def _failed(
     context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
 ) -> bool:
-    """Record that the provider refused a batch as a whole."""
     reason = f"batch {batch.provider_id} was refused as a whole: {status.failed}"
     for request in open_requests(context.engine, batch.id).values():
         key = session.key(request)
@@ -398,7 +385,6 @@ async def _failed(
 async def _delete_texts(
     context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
 ) -> None:
-    """Delete a batch's texts at the provider, or tell the user that they are still there."""
     try:
         await session.client.delete_texts(batch, status)
     except BatchError as error:
@@ -411,7 +397,6 @@ async def _delete_texts(
 
 
 async def _batch_status(session: BatchSession, batch: JuryBatch) -> BatchStatus | None:
-    """Return the state of a batch, None if the provider knows no batch of that id."""
     try:
         status = await session.client.status_of(batch.provider_id)
     except BatchError as error:
@@ -447,38 +432,43 @@ def _store(
     context: BatchContext,
     session: BatchSession,
     batch: JuryBatch,
-    chunk: list[tuple[BatchRequest, Collected]],
+    chunk: "list[_Result]",
 ) -> Counter[str]:
-    """Store results in one transaction, and return how many of the new ones ended in which way."""
-    fresh = set(collect(context.engine, batch.id, [result for _, result in chunk]))
-    new = [(request, result) for request, result in chunk if result.custom_id in fresh]
-    for request, result in new:
-        key = session.key(request)
-        _ended(context, key, result.outcome)
-        if result.attempt is not None:
-            session.rated += result.outcome == Status.OK
-            context.paid(result.attempt.usd, request.usd_most)
-            context.tokens = context.tokens.plus(_tokens(result.attempt))
-            if result.outcome == Status.OFF_CONTRACT:
-                session.full = session.full or (Status.OFF_CONTRACT, result.attempt.reason)
-    return Counter(result.outcome for _, result in new)
+    fresh = set(collect(context.engine, batch.id, [one.stored for one in chunk]))
+    new = [one for one in chunk if one.stored.custom_id in fresh]
+    for one in new:
+        _ended(context, session.key(one.request), one.stored.outcome)
+        if one.answer is not None:
+            session.rated += one.stored.outcome == Status.OK
+            context.paid(one.cost, one.answer.usage, one.request.usd_most)
+            context.tally.answered(session.juror, one.answer, one.reading)
+            if one.stored.outcome == Status.OFF_CONTRACT:
+                session.full = session.full or (Status.OFF_CONTRACT, one.reading.reason)
+    return Counter(one.stored.outcome for one in new)
 
 
-def _tokens(call: Attempt) -> TokenCosts:
-    """Return a call's tokens by kind, and what each kind cost."""
-    tokens = (call.tokens_in, call.tokens_cached, call.tokens_cache_write)
-    amounts = (call.usd, call.usd_cached, call.usd_cache_write, call.usd_out)
-    return token_costs((*tokens, call.tokens_out, call.tokens_reasoning), amounts)
+class _Result(NamedTuple):
+    """One line of a batch's results, as it is stored and as it is counted."""
+
+    request: BatchRequest
+    stored: Collected
+    answer: Answer | None = None
+    cost: Price = Price(None, "")
+    reading: ParsedAnswer = ParsedAnswer(Status.OK)
 
 
 def _collected(
     juror: Juror, batch: JuryBatch, request: BatchRequest, entry: BatchResult
-) -> Collected:
+) -> _Result:
     """Return a result as the study stores it: read as a single answer is, at its day's batch price."""
     answer = entry.answer
     if answer is None:
-        return Collected(entry.custom_id, entry.outcome, request.rubric)
-    parsed, cost = read_for(juror, answer, request.rubric), _cost(juror, batch, answer)
+        return _Result(request, Collected(entry.custom_id, entry.outcome, request.rubric))
+    parsed, at = read_for(juror, answer, request.rubric), batch.submitted or batch.prepared
+    if answer.http in (None, 200):
+        cost = batch_price(juror, answer.usage, at)
+    else:  # a request that failed in its batch is not billed
+        cost = unbilled(juror, answer.http, at)
     if why := above_worst(juror, answer.usage, cost.usd, request.usd_most):
         parsed = replace(parsed, status=Status.OFF_CONTRACT, reason=why, reply=None)
     where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}
@@ -493,15 +483,8 @@ def _collected(
         answer=dict(parsed.answer) if parsed.answer else None,
         **answer_columns(answer, cost),
     )
-    return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
-
-
-def _cost(juror: Juror, batch: JuryBatch, answer: Answer) -> Price:
-    """Return the cost of an answer; a request in a batch that failed is not billed."""
-    at = batch.submitted or batch.prepared
-    if answer.http is not None and answer.http != 200:
-        return unbilled(juror, answer.http, at)
-    return batch_price(juror, answer.usage, at)
+    stored = Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
+    return _Result(request, stored, answer, cost, parsed)
 
 
 def _ended(context: BatchContext, key: Key, outcome: str) -> None:
@@ -511,22 +494,12 @@ def _ended(context: BatchContext, key: Key, outcome: str) -> None:
 
 
 def _age(batch: JuryBatch) -> float:
-    """Return the seconds since the provider was asked to take a batch."""
     return (now() - (batch.asked or batch.prepared)).total_seconds()
 
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
 AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
-
-
-@dataclass(frozen=True, slots=True)
-class _PricedRequest:
-    """A job with its request, and the most that it can cost in US dollars."""
-
-    job: Job
-    call: Call
-    usd_most: float | None
 
 
 @dataclass
@@ -545,17 +518,16 @@ class _BatchDraft:
         return not self.records or not full
 
     def add(
-        self, session: BatchSession, priced: _PricedRequest, request: Request, size: int
+        self, session: BatchSession, job: Job, call: Call, most: float | None, size: int
     ) -> None:
-        """Add a request, under an id that holds the marker and no text."""
-        job = priced.job
+        """Add a request of so many bytes, under an id that holds the marker and no text."""
         name = f"{self.marker}-{session.rater}-{job.response}-{job.replicate}"
-        digest = request_sha256(session.juror, priced.call)
-        self.requests.append(request | {"custom_id": name})
+        digest = request_sha256(session.juror, call)
+        self.requests.append(session.client.request(name, call))
         self.records.append(
-            BatchRequest(name, job.response, job.replicate, job.rubric, digest, priced.usd_most)
+            BatchRequest(name, job.response, job.replicate, job.rubric, digest, most)
         )
-        self.sent = session.client.endpoint.sent(priced.call)
+        self.sent = session.client.endpoint.sent(call)
         self.bytes += size
 
 
@@ -609,7 +581,6 @@ async def _hand_in(context: BatchContext, session: BatchSession, draft: _BatchDr
 
 
 def _refused(context: BatchContext, session: BatchSession, key: int, error: BatchError) -> None:
-    """Release the requests of a batch that the provider refused."""
     reason = f"the batch was not taken: {error}"
     finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
     session.full = (error.answer.status, f"{reason}; run the same command again later")
@@ -618,18 +589,20 @@ def _refused(context: BatchContext, session: BatchSession, key: int, error: Batc
 def _drafts(context: BatchContext, session: BatchSession) -> Iterator[_BatchDraft]:
     """Yield the requests to make, cut into batches within the provider's limits."""
     draft = _BatchDraft()
-    for priced in _requests_to_make(context, session):
-        request = session.client.request("-" * LONGEST_ID, priced.call)
+    for job, call, most in _requests_to_make(context, session):
+        request = session.client.request("-" * LONGEST_ID, call)
         size = len(json.dumps(request)) + COMMAS  # in ASCII: never shorter than what is sent
         if not draft.takes(size, session.client.limits):
             yield draft
             draft = _BatchDraft()
-        draft.add(session, priced, request, size)
+        draft.add(session, job, call, most, size)
     if draft.records:
         yield draft
 
 
-def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[_PricedRequest]:
+def _requests_to_make(
+    context: BatchContext, session: BatchSession
+) -> Iterator[tuple[Job, Call, float | None]]:
     """Yield the requests that are missing and not in flight, as far as the cap goes."""
     waiting = requests_in_flight(context.engine, session.rater)
     held = context.held()
@@ -655,7 +628,7 @@ def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[
             continue
         held += most or 0.0  # a cap is refused beforehand where a price is not known
         open_hashes.add(request_sha256(session.juror, call))
-        yield _PricedRequest(job, call, most)
+        yield job, call, most
 
 
 def _has_same_prompt(
@@ -672,14 +645,13 @@ def _has_same_prompt(
         return False
     record_attempts(context.engine, [entry])
     session.rated += 1
-    context.shared += 1
+    context.tally.shared()
     return True
 
 
 def _not_asked(
     context: BatchContext, session: BatchSession, job: Job, status: Status, reason: str
 ) -> None:
-    """Store why a juror was not asked about a response."""
     context.ended[session.key(job)] = str(status)
     task = verdict_task(session.juror, job)
     call = Call((task.question,), task.schema, replicate=job.replicate)
@@ -732,7 +704,6 @@ def run_batches(
 
 
 async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> None:
-    """Run all jurors' batches, and close the connections whatever happens."""
     clients = {juror.name: open_client(juror, secrets[juror.name]) for juror in panel.juror}
     try:
         errors = {
@@ -757,39 +728,31 @@ async def _rounds(context: BatchContext) -> None:
     """Follow the batches in flight and submit what is missing, until nothing is in flight."""
     free, wait = True, 0.0
     while True:
-        for session in context.sessions:
-            for batch in _open_batches(context, session):
-                free = await _advance(context, session, batch) or free
+        for session, batch in _open_batches(context):
+            try:  # what fails now is tried again in the next round
+                free = (not session.stopped and await follow(context, session, batch)) or free
+            except BatchError as error:
+                session.note_error(error)
         if free or context.waits_for_same:
             context.waits_for_same = False
             for session in context.sessions:
                 await submit_missing(context, session)
         free = False
         context.tick()
-        if not any(
-            batch.state in AWAITED
-            for session in context.sessions
-            for batch in _open_batches(context, session)
-        ):
+        if not any(batch.state in AWAITED for _, batch in _open_batches(context)):
             return
         wait = context.pace.after(wait)
         await asyncio.sleep(wait)
 
 
-async def _advance(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
-    """Advance one batch by a step; a passing failure is retried in the next round."""
-    if session.stopped:
-        return False
-    try:
-        return await follow(context, session, batch)
-    except BatchError as error:
-        session.note_error(error)
-        return False
-
-
-def _open_batches(context: BatchContext, session: BatchSession) -> list[JuryBatch]:
-    """Return the batches of a juror that can be followed in this run."""
-    return [] if session.stopped else open_batches(context.engine, session.rater)
+def _open_batches(context: BatchContext) -> list[tuple[BatchSession, JuryBatch]]:
+    """Return the batches that can be followed in this run."""
+    return [
+        (session, batch)
+        for session in context.sessions
+        if not session.stopped
+        for batch in open_batches(context.engine, session.rater)
+    ]
 
 
 async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> BatchError | None:
@@ -807,7 +770,6 @@ async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> BatchErro
 
 
 def _refuse(panel: Panel, replicates: int, budget: Budget) -> None:
-    """Raise before anything is sent or stored if a panel cannot be run in batches."""
     simulated = [juror.name for juror in panel.juror if juror.simulated]
     if simulated:
         raise BadPanel(

@@ -133,20 +133,17 @@ class OpenAIChat(Endpoint):
         return cache_writes_cost(self.juror, now())
 
     def _probabilities(self, call: Call) -> dict[str, Any]:
-        """Return the parameters that ask for token probabilities, where the call does."""
         if not call.probabilities:
             return {}
         return {"logprobs": True, TOP: FEW if TOP in self.unsupported else MOST}
 
     def _settings(self) -> dict[str, Any]:
-        """Return the juror's settings as this API names them."""
         own = self.juror.host == PROVIDERS["openai"].own_host and "store" not in self.unsupported
         limit = limit_name(newest=self.newest_names(), unsupported=self.unsupported)
         return chat_settings(self.juror, model=self.model(), limit=limit, store=not own)
 
 
 def _marked(turn: Turn) -> str | list[dict[str, Any]]:
-    """Return a turn with the end of its shared beginning marked, if it has one."""
     first, *rest = turn.pieces
     if not rest:
         return turn.text

@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pkgutil import resolve_name
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from jury.call import Form, Provider
+
+if TYPE_CHECKING:
+    from jury.panel import Juror
 
 ProviderName = Literal[
     "openai", "azure", "anthropic", "bedrock", "vertex", "foundry", "gemini", "simulated"
@@ -23,39 +26,6 @@ LIBRARIES = {
     "entra": ("azure.identity", "azure"),
     "google": ("google.auth", "vertex"),
 }
-GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
-
-
-class JurorAddress(Protocol):
-    """What a panel says of a juror, as far as its provider goes; `jury.panel.Juror` has it all."""
-
-    @property
-    def provider(self) -> ProviderName:
-        """The key of `PROVIDERS`."""
-
-    @property
-    def form(self) -> Literal["auto"] | Form:
-        """The form of answer that is asked for."""
-
-    @property
-    def auth(self) -> Auth | None:
-        """How it signs in, where the panel says so."""
-
-    @property
-    def base_url(self) -> str:
-        """The address that is asked."""
-
-    @property
-    def api_key_env(self) -> str:
-        """The variable that holds its key, or nothing."""
-
-    @property
-    def seconds(self) -> float:
-        """Seconds within which a request must be answered."""
-
-    @property
-    def aws_profile(self) -> str:
-        """The profile of AWS's configuration, or nothing."""
 
 
 FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
@@ -103,16 +73,8 @@ class ProviderSpec:
     exported: bool = False
 
 
-def _bedrock_address(body: Mapping[str, Any]) -> str:
-    region = body.get("region")
-    return f"https://bedrock-runtime.{region}.amazonaws.com" if region else ""
-
-
 def _vertex_address(body: Mapping[str, Any]) -> str:
-    """Return Vertex AI's address for a region, or for one of its multi-regions."""
     region = body.get("region")
-    if not region:
-        return ""
     if region in ("us", "eu"):
         return f"https://aiplatform.{region}.rep.googleapis.com/v1"
     prefix = "" if region == "global" else f"{region}-"
@@ -120,11 +82,10 @@ def _vertex_address(body: Mapping[str, Any]) -> str:
 
 
 def _gemini_address(body: Mapping[str, Any]) -> str:
-    """Return Gemini's own address for a key, or its address on Vertex AI."""
     if body.get("auth") != "google":
-        return GEMINI
-    region, project = body.get("region"), body.get("project")
-    return _vertex_address(body) + f"/projects/{project}/locations/{region}/endpoints/openapi"
+        return "https://generativelanguage.googleapis.com/v1beta/openai"
+    place = f"/projects/{body.get('project')}/locations/{body.get('region')}/endpoints/openapi"
+    return _vertex_address(body) + place
 
 
 PROVIDERS = {
@@ -161,7 +122,7 @@ PROVIDERS = {
         auth=("iam", "key"),
         keys=("auth", "region", "profile"),
         needed=("region",),
-        address=_bedrock_address,
+        address=lambda body: f"https://bedrock-runtime.{body.get('region')}.amazonaws.com",
     ),
     "vertex": ProviderSpec(
         "jury.providers.anthropic_messages:VertexMessages",
@@ -183,12 +144,12 @@ PROVIDERS = {
 }
 
 
-def forms_of(juror: JurorAddress) -> tuple[Form, ...]:
+def forms_of(juror: "Juror") -> tuple[Form, ...]:
     """Return the forms of answer that a juror's endpoint may be asked for, in their order."""
     return PROVIDERS[juror.provider].forms if juror.form == "auto" else (juror.form,)
 
 
-def open_provider(juror: JurorAddress, key: str, timeout: float | None = None) -> Provider:
+def open_provider(juror: "Juror", key: str, timeout: float | None = None) -> Provider:
     """Return the connection to a juror; `timeout`, or the juror's own, bounds each request in seconds."""
     client = resolve_name(PROVIDERS[juror.provider].client)
     opened: Provider = client(juror, key, timeout or juror.seconds)
@@ -218,7 +179,7 @@ def lacking_library(provider: str, auth: Auth | None) -> str:
     )
 
 
-def refuse_misplaced(juror: JurorAddress) -> None:
+def refuse_misplaced(juror: "Juror") -> None:
     """Raise ValueError for the first setting that is missing or does not apply to the provider."""
     _refuse_query(juror)
     spec, provider = PROVIDERS[juror.provider], juror.provider
@@ -235,7 +196,7 @@ def refuse_misplaced(juror: JurorAddress) -> None:
     _refuse_wrong_way(juror)
 
 
-def _refuse_query(juror: JurorAddress) -> None:
+def _refuse_query(juror: "Juror") -> None:
     """Refuse the whole address of an Azure deployment, as its portal shows it."""
     if "/deployments/" in juror.base_url or "api-version=" in juror.base_url:
         raise ValueError(
@@ -245,8 +206,7 @@ def _refuse_query(juror: JurorAddress) -> None:
         )
 
 
-def _refuse_lacking(juror: JurorAddress) -> None:
-    """Refuse a juror without what its provider cannot do without."""
+def _refuse_lacking(juror: "Juror") -> None:
     spec, way = PROVIDERS[juror.provider], auth_of(juror.provider, juror.auth)
     for key in (*spec.needed, *spec.needed_with.get(way, ())):
         if not _value(juror, key):
@@ -256,7 +216,7 @@ def _refuse_lacking(juror: JurorAddress) -> None:
         raise ValueError(f"api_key_env: name the variable that holds the key{others}")
 
 
-def _refuse_wrong_way(juror: JurorAddress) -> None:
+def _refuse_wrong_way(juror: "Juror") -> None:
     """Refuse what belongs to another way to sign in, or to another kind of address."""
     way = auth_of(juror.provider, juror.auth)
     if way != "key" and juror.api_key_env:
@@ -277,7 +237,7 @@ def _refuse_wrong_way(juror: JurorAddress) -> None:
         )
 
 
-def _value(juror: JurorAddress, key: str) -> Any:
+def _value(juror: "Juror", key: str) -> Any:
     return getattr(juror, "aws_profile" if key == "profile" else key)
 
 

@@ -135,7 +135,6 @@ def _asks_for_scores(schema: Mapping[str, Any]) -> bool:
 
 
 def _filled(schema: Mapping[str, Any], text: str) -> Any:
-    """Return an answer in a form that has texts only, each of them `text`."""
     if schema["type"] == "string":
         return text
     return {name: _filled(part, text) for name, part in schema["properties"].items()}
@@ -144,7 +143,6 @@ def _filled(schema: Mapping[str, Any], text: str) -> Any:
 def _tokenized(
     text: str, scales: Mapping[str, list[int]], quality: Mapping[str, float]
 ) -> tuple[Token, ...]:
-    """Return the tokens of an answer; at each score, every point has its probability."""
     tokens, at = [], 0
     for name, span in member_spans(text, 0):
         score = dict(member_spans(text, span.start))["score"]
@@ -174,12 +172,10 @@ def _spread(points: list[int], quality: float) -> tuple[tuple[bytes, float], ...
 
 
 def _tokens(*texts: str) -> int:
-    """Return an estimate of the number of tokens, from the number of characters."""
     return round(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
 
 
 def _points(call: Call) -> dict[str, list[int]]:
-    """Return the points of the scale for each criterion, out of the schema of the answer."""
     criteria = call.schema["properties"]
     return {name: criterion["properties"]["score"]["enum"] for name, criterion in criteria.items()}
 
@@ -198,7 +194,6 @@ def _quality(text: str, criterion: str) -> float:
 
 @cache
 def _planned() -> dict[tuple[str, str], float]:
-    """Return the planned quality by the hash of the response's text and the criterion."""
     table, texts = SAMPLES / "planned.csv", SAMPLES / "responses.jsonl"
     if not (table.is_file() and texts.is_file()):
         return {}
@@ -219,7 +214,6 @@ def _noise(criterion: str, *seeds: str) -> float:
 
 
 def _normal(*seeds: str) -> float:
-    """Return a standard normal number, the same for the same seeds."""
     return NORMAL.inv_cdf(_uniform(*seeds))
 
 
@@ -229,5 +223,4 @@ def _uniform(*seeds: str) -> float:
 
 
 def _sha256(text: str) -> str:
-    """Return the SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
