@@ -13,7 +13,7 @@ from data.schema import now
 from data.study.costs import study_spending
 from data.study.families import OwnFamily, own_family
 from jury.admission import with_counted_prices
-from jury.cost import JurorEstimate, PaperBound, bound_of
+from jury.cost import JurorEstimate, PaperBound, rates, upper_bound
 from jury.estimate import estimate
 from jury.fitness import INJECTIONS, pairs_for
 from jury.panel import NOTICE_DAYS, Juror, Panel, read_panel, shipped
@@ -72,7 +72,8 @@ def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     rows = estimate(engine, panel, replicates=scope.replicates, benchmarks=benchmarks)
     families = {juror.name: juror.family for juror in panel.juror if not juror.simulated}
     own = own_family(engine, families, benchmarks)
-    return RunEstimate(panel.name, tuple(rows), families, own, bound_of(panel, rows, now()))
+    bound = upper_bound(rows, [rates(juror, now()) for juror in panel.juror])
+    return RunEstimate(panel.name, tuple(rows), families, own, bound)
 
 
 def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float | None) -> None:
