@@ -261,7 +261,6 @@ def figure(record: Body, criterion: str | None, scorer: str) -> Body:
 
 
 def _page(body: Body) -> str:
-    """Return the bundle as Markdown; what is quoted stands in fences no text can close."""
     rubric, record = body["rubric"], body["validation"]
     lines = [
         f"# {in_markdown(rubric['name'])}, version {in_markdown(rubric['version'])}",
@@ -299,7 +298,6 @@ def _texts(body: Body) -> Iterator[tuple[str, str]]:
 
 
 def _shown(record: Body) -> list[str]:
-    """Return what was fixed beforehand, and what was found."""
     protocol, decision = record["protocol"], record["decision"]
     if protocol is None:
         return []
@@ -340,7 +338,6 @@ def _basis(record: Body) -> list[str]:
 
 
 def _checked(check: Body | None) -> str:
-    """Return whether another library finds the same ICCs."""
     if check is None:
         return "not checked with another library"
     largest = check["largest_difference"]

@@ -99,7 +99,6 @@ def _conf(run: str, argument: str) -> str:
 
 
 def _record(export: Export, helm_question: "Question") -> dict[str, object]:
-    """Return the validation record, with what HELM does otherwise; HELM does not read it."""
     return {
         **export.record,
         "rubric": {"name": export.rubric.name, "sha256": export.rubric.sha256},
@@ -110,7 +109,6 @@ def _record(export: Export, helm_question: "Question") -> dict[str, object]:
 
 
 def _page(export: Export, helm_question: "Question", data: str) -> str:
-    """Return how the files are run, and in what HELM differs from what was validated."""
     rubric, name = export.rubric, f"medjury-{export.rubric.name}"
     run = "--suite medjury --max-eval-instances 1000000 --local-path prod_env"
     lines = [
@@ -122,17 +120,26 @@ def _page(export: Export, helm_question: "Question", data: str) -> str:
         "",
     ]
     if data:
+        added = (
+            f"it adds {len(helm_question.added.encode())} bytes to the validated prompt (in_helm);"
+        )
+        added = added if helm_question.added else "the prompt is the validated one, but"
+        count = len({row.instance_id for row in export.rows})
+        columns = data.split("\n", 1)[0].replace('"', "").replace(",", ", ")
         lines += [
             f"    helm-run --plugins medjury_helm.py --conf-paths {name}-as-validated.conf {run}",
             f"    helm-run --conf-paths {name}.conf {run}",
             "",
             "The first asks the question that was validated, to the letter, with the panel's "
             "settings, and needs the panel's keys in the environment. The second is HELM "
-            f"alone: {_added(helm_question)} tags in a response are not broken; a juror's 7 on a scale to "
+            f"alone: {added} tags in a response are not broken; a juror's 7 on a scale to "
             "5 counts; a missing juror makes a mean of fewer; a response that no juror rated "
             "counts 0.",
             "",
-            *_data(export, data),
+            f"data.csv has {count} instances of the study, HELM's id0 being the first. Data of your "
+            f"own take the same columns: {columns}. No cell may be empty or a "
+            "number, and the prompt's tags in them are not broken; a question is as prompt.txt has it.",
+            "",
         ]
     else:
         lines += [
@@ -149,23 +156,6 @@ def _page(export: Export, helm_question: "Question", data: str) -> str:
     return "\n".join(
         [*lines, "Take the run back: `medjury study import benchmark_output/runs/medjury`", ""]
     )
-
-
-def _added(helm_question: "Question") -> str:
-    if not helm_question.added:
-        return "the prompt is the validated one, but"
-    return f"it adds {len(helm_question.added.encode())} bytes to the validated prompt (in_helm);"
-
-
-def _data(export: Export, data: str) -> list[str]:
-    count = len({row.instance_id for row in export.rows})
-    columns = data.split("\n", 1)[0].replace('"', "").replace(",", ", ")
-    return [
-        f"data.csv has {count} instances of the study, HELM's id0 being the first. Data of your "
-        f"own take the same columns: {columns}. No cell may be empty or a "
-        "number, and the prompt's tags in them are not broken; a question is as prompt.txt has it.",
-        "",
-    ]
 
 
 def deployments(panel: Panel) -> dict[str, str]:
@@ -318,14 +308,6 @@ ID, WHOLE, GOLD = "instance_id", "question", "correct_answer"
 
 
 @dataclass(frozen=True, slots=True)
-class PromptPart:
-    """A stretch of a prompt: words as they are, or the name of a text that is put there."""
-
-    text: str
-    is_slot: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """Both prompts.
 
@@ -334,19 +316,20 @@ class Question:
     judge
         HELM's template of what jurors are asked.
     task
-        What QUESTION is made of, and so all that the model under test is sent.
+        What QUESTION is made of, and so all that the model under test is sent: words and names of
+        texts by turns.
     added
         End of `judge` that the rubric's prompt does not have; empty where HELM's block is in it.
     """
 
     judge: str
-    task: tuple[PromptPart, ...]
+    task: tuple[str, ...]
     added: str
 
     @property
     def shown(self) -> tuple[str, ...]:
         """Which of context and prompt are in QUESTION."""
-        return tuple(name for name in ASKED if PromptPart(name, True) in self.task)
+        return tuple(name for name in ASKED if name in self.task[1::2])
 
 
 def question(rubric: Rubric) -> Question:
@@ -357,90 +340,61 @@ def question(rubric: Rubric) -> Question:
     BadInput
         If HELM cannot put it to jurors word for word.
     """
-    parts = _parts(rubric)
-    if any("\r" in part.text for part in parts):
+    fixed = {"criteria": rubric.criteria_text(), "schema": rubric.schema_text()}
+    parts = pieces(rubric.prompt, fixed | {"checklist": NO_CHECKLIST})
+    if any("\r" in words for words in parts[::2]):
         raise BadInput(
             f"rubric {rubric.name}: its prompt holds a carriage return, which HELM drops"
         )
     outside, task = _taken_out(parts, rubric.name)
-    judge = "".join(map(_theirs, outside))
+    judge = "".join(
+        THEIRS.get(part, part) if place % 2 else part.replace("$", "$$")
+        for place, part in enumerate(outside)
+    )
     _check_slots(outside, rubric.name)
-    added = "" if "<rubric_criteria>" in judge else _block(rubric)
+    keys = json.dumps(dict.fromkeys(rubric.criteria, KEYS), ensure_ascii=False)
+    block = f"\n<rubric_criteria>\n{keys}\n</rubric_criteria>\n"  # it says nothing of a score
+    added = "" if "<rubric_criteria>" in judge else block
     _check_block(judge + added, rubric)
-    return Question(judge + added, task, added)
+    return Question(judge + added, tuple(task), added)
 
 
-def _parts(rubric: Rubric) -> list[PromptPart]:
-    """Return the prompt with all that is the same for every instance filled in."""
-    fixed = {
-        "criteria": rubric.criteria_text(),
-        "schema": rubric.schema_text(),
-        "checklist": NO_CHECKLIST,
-    }
-    return [
-        PromptPart(piece, is_slot=place % 2 == 1)
-        for place, piece in enumerate(pieces(rubric.prompt, fixed))
-    ]
-
-
-def _taken_out(
-    parts: list[PromptPart], name: str
-) -> tuple[list[PromptPart], tuple[PromptPart, ...]]:
+def _taken_out(parts: list[str], name: str) -> tuple[list[str], list[str]]:
     """Return the prompt with QUESTION in it, and what QUESTION is made of."""
-    places = [index for index, part in enumerate(parts) if part.is_slot and part.text in ASKED]
-    names = list(dict.fromkeys(parts[index].text for index in places))
-    whole_question = PromptPart(QUESTION, True)
+    places = [place for place in range(1, len(parts), 2) if parts[place] in ASKED]
+    names = list(dict.fromkeys(parts[place] for place in places))
     if not names:
-        return parts, (PromptPart("context", True), PromptPart("\n\n"), PromptPart("prompt", True))
+        return parts, ["", "context", "\n\n", "prompt", ""]
     if len(names) == 1:
-        single = PromptPart(names[0], True)
-        return [whole_question if part == single else part for part in parts], (single,)
+        outside = [QUESTION if place in places else part for place, part in enumerate(parts)]
+        return outside, ["", names[0], ""]
     first, last = places[0], places[-1]
     task = parts[first : last + 1]
-    if any(part.is_slot and part.text not in ASKED for part in task):
+    if any(slot not in ASKED for slot in task[::2]):
         raise BadInput(
             f"rubric {name}: its prompt has the response or the reference between context and "
             "prompt; HELM shows jurors one question: put {{context}} and {{prompt}} side by side"
         )
-    before, after = parts[first - 1].text, parts[last + 1].text
+    before, after = parts[first - 1], parts[last + 1]
     opened, closed = OPENS.search(before), CLOSES.search(after)
-    if opened and closed:
-        task = [PromptPart(opened[0]), *task, PromptPart(closed[0])]
-        before, after = before[: opened.start()], after[closed.end() :]
-    outside = [
-        *parts[: first - 1],
-        PromptPart(before),
-        whole_question,
-        PromptPart(after),
-        *parts[last + 2 :],
-    ]
-    return outside, tuple(task)
+    if not (opened and closed):
+        return [*parts[:first], QUESTION, *parts[last + 1 :]], ["", *task, ""]
+    outside = [before[: opened.start()], QUESTION, after[closed.end() :]]
+    return [*parts[: first - 1], *outside, *parts[last + 2 :]], [opened[0], *task, closed[0]]
 
 
-def _theirs(part: PromptPart) -> str:
-    if part.is_slot:
-        return THEIRS.get(part.text, part.text)
-    return part.text.replace("$", "$$")
-
-
-def _check_slots(parts: Sequence[PromptPart], name: str) -> None:
+def _check_slots(parts: Sequence[str], name: str) -> None:
     """Refuse words that HELM would take for its own placeholders, or that run into one."""
-    for index, part in enumerate(parts):
-        if part.is_slot:
-            after = parts[index + 1].text[:1]
+    for place, part in enumerate(parts):
+        if place % 2:
+            after = parts[place + 1][:1]
             if WORD.match(after):
                 raise BadInput(
                     f"rubric {name}: its prompt has {after!r} right after a placeholder, which "
                     "HELM reads as part of it: put a space or a line between them"
                 )
-        elif taken := next((t for t in (QUESTION, *THEIRS.values()) if t in part.text), None):
+        elif taken := next((t for t in (QUESTION, *THEIRS.values()) if t in part), None):
             raise BadInput(f"rubric {name}: its prompt holds {taken}, which HELM would fill")
-
-
-def _block(rubric: Rubric) -> str:
-    """Return the block that HELM reads the criteria from; it says nothing of a score."""
-    keys = json.dumps(dict.fromkeys(rubric.criteria, KEYS), ensure_ascii=False)
-    return f"\n<rubric_criteria>\n{keys}\n</rubric_criteria>\n"
 
 
 def _check_block(judge: str, rubric: Rubric) -> None:
@@ -466,7 +420,7 @@ def _keys(keys: object) -> bool:
     return isinstance(keys, dict | list) and "score" in keys and set(keys) <= set(KEYS)
 
 
-def table(rubric: Rubric, task: Sequence[PromptPart], rows: Iterable[ExportRow]) -> dict[str, str]:
+def table(rubric: Rubric, task: Sequence[str], rows: Iterable[ExportRow]) -> dict[str, str]:
     """Return `prompt.txt`, what the model under test is sent, and `data.csv`, what goes into it.
 
     A column for each text; one for the whole question where pandas would change a text on its
@@ -479,12 +433,12 @@ def table(rubric: Rubric, task: Sequence[PromptPart], rows: Iterable[ExportRow])
     """
     instances = list({row.instance_id: row for row in rows}.values())
     texts = [_texts(rubric, row) for row in instances]
-    names = list(dict.fromkeys(part.text for part in task if part.is_slot))
+    names = list(dict.fromkeys(task[1::2]))
     gold = [GOLD] if "{{reference}}" in rubric.prompt else []
-    cells = [row | {WHOLE: "".join(_filled(part, row) for part in task)} for row in texts]
+    cells = [row | {WHOLE: _filled(task, row)} for row in texts]
     split = _csv([ID, *names, *gold], cells)
     if _changed(split, [*names], cells) is None:
-        columns, prompt, written = names, "".join(map(_format, task)), split
+        columns, prompt, written = names, _template(task), split
     else:
         columns, prompt = [WHOLE], f"{{{WHOLE}}}"
         written = _csv([ID, WHOLE, *gold], cells)
@@ -496,14 +450,12 @@ def table(rubric: Rubric, task: Sequence[PromptPart], rows: Iterable[ExportRow])
     return {"prompt.txt": prompt, "data.csv": written}
 
 
-def asked_of(rubric: Rubric, task: Sequence[PromptPart], row: ExportRow) -> str:
+def asked_of(rubric: Rubric, task: Sequence[str], row: ExportRow) -> str:
     """Return the text of an instance that HELM calls QUESTION."""
-    texts = _texts(rubric, row)
-    return "".join(_filled(part, texts) for part in task)
+    return _filled(task, _texts(rubric, row))
 
 
 def _texts(rubric: Rubric, row: ExportRow) -> dict[str, str]:
-    """Return the texts of an instance as jurors are to read them."""
     gold = NO_REFERENCE if row.reference is None else disarm(row.reference, rubric.prompt)
     return {
         ID: row.instance_id,
@@ -513,15 +465,15 @@ def _texts(rubric: Rubric, row: ExportRow) -> dict[str, str]:
     }
 
 
-def _filled(part: PromptPart, texts: Cells) -> str:
-    return texts[part.text] if part.is_slot else part.text
+def _filled(task: Sequence[str], texts: Cells) -> str:
+    return "".join(texts[part] if place % 2 else part for place, part in enumerate(task))
 
 
-def _format(part: PromptPart) -> str:
-    """Return a part of the task as `str.format` reads it."""
-    if part.is_slot:
-        return f"{{{part.text}}}"
-    return part.text.replace("{", "{{").replace("}", "}}")
+def _template(task: Sequence[str]) -> str:
+    """Return the task as `str.format` reads it."""
+    escaped = (part.replace("{", "{{").replace("}", "}}") for part in task[::2])
+    slots = [*(f"{{{part}}}" for part in task[1::2]), ""]
+    return "".join(words + slot for words, slot in zip(escaped, slots, strict=True))
 
 
 def _csv(columns: Sequence[str], texts: Sequence[Cells]) -> str:

@@ -114,7 +114,6 @@ def write_promptfoo(export: Export) -> dict[str, str]:
 
 
 def _configuration(export: Export, tests: bool) -> str:
-    """Return the YAML; it has no word from outside."""
     return f"""\
 # Written by medjury; the jury is {export.record["status"]}: see {PAGE}.
 description: outputs rated by a jury, with medjury
