@@ -312,20 +312,14 @@ def chat_body(call: Call, settings: Mapping[str, Any], *, lengths: bool = True) 
     `lengths`: whether explanations are bounded in the schema; OpenAI's own dialect knows no lengths.
     """
     turns = [{"role": turn.role, "content": turn.text} for turn in call.messages]
-    form = answer_form(call, lengths=lengths and LIMIT_NAMES[0] not in settings)
-    return {"messages": turns} | dict(settings) | form
-
-
-def answer_form(call: Call, *, lengths: bool = False) -> dict[str, Any]:
-    """Return the part of a request that sets the form of the answer."""
-    response_format: dict[str, Any] = {"type": call.form}
-    if call.form == "json_schema":
-        response_format["json_schema"] = {
-            "name": "verdict",
-            "strict": True,
-            "schema": with_lengths(call.schema) if lengths else dict(call.schema),
-        }
-    return {} if call.form == "text" else {"response_format": response_format}
+    body: dict[str, Any] = {"messages": turns} | dict(settings)
+    if call.form == "text":
+        return body
+    bounded = lengths and LIMIT_NAMES[0] not in settings
+    schema = with_lengths(call.schema) if bounded else dict(call.schema)
+    named = {"name": "verdict", "strict": True, "schema": schema}
+    more = {"json_schema": named} if call.form == "json_schema" else {}
+    return body | {"response_format": {"type": call.form, **more}}
 
 
 def read_chat(text: str, headers: Mapping[str, str]) -> Answer:
@@ -392,22 +386,17 @@ MESSAGES_STATUS = {
 
 def messages_body(juror: "Juror", call: Call) -> dict[str, Any]:
     """Return the body of a request; json_object, which this API lacks, is asked for in the prompt."""
-    extra = {"output_config": output_config(juror, call) or None, "temperature": juror.temperature}
-    return {
-        "model": juror.model,
-        "max_tokens": juror.max_tokens,
-        "messages": [{"role": turn.role, "content": turn.text} for turn in call.messages],
-    } | {name: value for name, value in extra.items() if value is not None}
-
-
-def output_config(juror: "Juror", call: Call) -> dict[str, Any]:
-    """Return the part of a request that sets the form of the answer and the effort."""
     output: dict[str, Any] = {}
     if call.form == "json_schema":
         output["format"] = {"type": "json_schema", "schema": dict(call.schema)}
     if juror.effort is not None:
         output["effort"] = juror.effort
-    return output
+    extra = {"output_config": output or None, "temperature": juror.temperature}
+    return {
+        "model": juror.model,
+        "max_tokens": juror.max_tokens,
+        "messages": [{"role": turn.role, "content": turn.text} for turn in call.messages],
+    } | {name: value for name, value in extra.items() if value is not None}
 
 
 def read_message(text: str, headers: Mapping[str, str]) -> Answer:
@@ -416,24 +405,20 @@ def read_message(text: str, headers: Mapping[str, str]) -> Answer:
     content = reply.get("content")
     if not isinstance(content, list):
         return unreadable(text)
-    finish = text_of(reply.get("stop_reason"))
+    finish, details = text_of(reply.get("stop_reason")), reply.get("stop_details")
+    category = text_of(details.get("category")) if isinstance(details, dict) else ""  # such as bio
     status = MESSAGES_STATUS.get(finish, Status.OK)
     blocks = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]
     words = "".join(text_of(block.get("text")) for block in blocks)
     return Answer(
         status,
-        "" if status == Status.OK else f"stop_reason {finish} {_category(reply)}".strip(),
+        "" if status == Status.OK else f"stop_reason {finish} {category}".strip(),
         text=text[:LONGEST_BODY] if status in WHOLE_REPLY else words,
         usage=believed(_messages_usage, reply.get("usage"), words),
         http=200,
         request_id=headers.get("request-id") or text_of(reply.get("id")),
         returned_model=text_of(reply.get("model")),
     )
-
-
-def _category(reply: Mapping[str, Any]) -> str:
-    details = reply.get("stop_details")
-    return text_of(details.get("category")) if isinstance(details, dict) else ""
 
 
 def _messages_usage(usage: Any) -> Usage:

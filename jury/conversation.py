@@ -57,17 +57,13 @@ class Writer:
             except BaseException as error:
                 failure = error
             for _, stored in batch:
-                _resolve(stored, failure)
+                if stored.done():  # its task was cancelled
+                    continue
+                if failure is None:
+                    stored.set_result(None)
+                else:
+                    stored.set_exception(failure)
         self._busy = None
-
-
-def _resolve(stored: asyncio.Future[None], failure: BaseException | None) -> None:
-    if stored.done():
-        return
-    if failure is None:
-        stored.set_result(None)
-    else:
-        stored.set_exception(failure)
 
 
 class Conversation:

@@ -239,9 +239,6 @@ class Panel(Part):
         ]
 
 
-TABLES: Mapping[str, type[Part]] = {"proposer": Juror}
-
-
 def read_panel(name_or_path: str | Path) -> Panel:
     """Read a panel by the name of one that ships with medjury, or from a TOML file.
 
@@ -380,19 +377,16 @@ def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
     problem = error.errors()[0]
     steps = list(problem["loc"])
     message = str(problem["msg"]).removeprefix("Value error, ")
-    prefix = ""
-    part: type[Part] = Panel
-    if len(steps) > 1 and steps[0] == "juror":
-        prefix, part = f"juror {_called(body, steps[1])}, ", Juror
-        steps = steps[2:]
-    elif len(steps) > 1 and steps[0] in TABLES:
-        prefix, part = f"{steps[0]}, ", TABLES[str(steps[0])]
-        steps = steps[1:]
+    prefix, part = "", Panel.model_fields
+    if len(steps) > 1 and steps[0] in ("juror", "proposer"):
+        is_juror, part = steps[0] == "juror", Juror.model_fields
+        prefix = f"juror {_called(body, steps[1])}, " if is_juror else "proposer, "
+        steps = steps[1 + is_juror :]
     if not steps:
         return f"{prefix}{message}"
     if problem["type"] == "extra_forbidden":
         named = shown(steps[0]).strip("'")
-        keys = [field.alias or name for name, field in part.model_fields.items()]
+        keys = [field.alias or name for name, field in part.items()]
         return f"{prefix}{named}: no such key; the keys are {', '.join(keys)}"
     if problem["type"] == "string_pattern_mismatch":
         message = NAME_SIGNS

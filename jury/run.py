@@ -113,7 +113,7 @@ def run_panel(
 
     def queue(session: JurorSession) -> Iterator[Sequence[Job]]:
         name = session.juror.name
-        counter = tally.counter_of(name)
+        counter = partial(tally.ended, name)
         return pending_jobs(engine, worklist, session.rater, counter, learned[name])
 
     same = SamePrompts(engine)

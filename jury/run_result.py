@@ -160,10 +160,6 @@ class RunTally:
         if self._tick is not None:
             self._tick(self.progress())
 
-    def counter_of(self, juror: str) -> Callable[[Status], None]:
-        """Return a function that counts a verdict of this juror."""
-        return lambda status: self.ended(juror, status)
-
     def progress(self) -> RunProgress:
         """Return how far the run has come."""
         done = self._status.total()

@@ -135,8 +135,7 @@ class BatchClient(ABC):
     async def find_lost(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
         """Look for a batch that was submitted and whose id never arrived."""
 
-    @abstractmethod
-    async def withdraw(self, batch: JuryBatch) -> None:
+    async def withdraw(self, batch: JuryBatch) -> None:  # noqa: B027 - not all providers keep files
         """Delete what was uploaded for a batch that has no id."""
 
     @abstractmethod
@@ -316,9 +315,6 @@ class AnthropicBatches(BatchClient):
             elif await self._marked(id_in(candidate), batch.marker):
                 return BatchSearch(id_in(candidate))
         return BatchSearch(doubt=doubt)
-
-    async def withdraw(self, batch: JuryBatch) -> None:
-        """Do nothing: nothing is uploaded apart from the batch."""
 
     async def status_of(self, provider_id: str) -> BatchStatus:
         """Return the state of a batch."""

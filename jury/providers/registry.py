@@ -4,7 +4,7 @@ A new provider is one row of `PROVIDERS`, its name in `ProviderName`, and the cl
 SDK is imported only when a juror of its kind is first opened.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pkgutil import resolve_name
@@ -171,67 +171,67 @@ def with_address(body: Mapping[str, Any]) -> dict[str, Any]:
 def lacking_library(provider: str, auth: Auth | None) -> str:
     """Return which library a juror's way to sign in lacks here, and how to have it."""
     library, extra = LIBRARIES.get(auth_of(provider, auth), ("", ""))
-    if not library or _installed(library):
-        return ""
+    try:
+        is_lacking = bool(library) and find_spec(library) is None
+    except ModuleNotFoundError:  # the package around it is not there
+        is_lacking = True
     return (
         f'provider "{provider}" with auth = "{auth_of(provider, auth)}" needs {library}, which is '
         f"not installed: `uv sync --extra {extra}`"
+        if is_lacking
+        else ""
     )
 
 
 def refuse_misplaced(juror: "Juror") -> None:
     """Raise ValueError for the first setting that is missing or does not apply to the provider."""
-    _refuse_query(juror)
+    for complaint in (*_misplaced(juror), *_lacking(juror), *_of_another_way(juror)):
+        raise ValueError(complaint)
+
+
+def _misplaced(juror: "Juror") -> Iterator[str]:
     spec, provider = PROVIDERS[juror.provider], juror.provider
-    for key in PANEL_KEYS:
-        if _value(juror, key) and key not in spec.keys:
-            takers = [name for name, other in PROVIDERS.items() if key in other.keys]
-            raise ValueError(
-                f'{key}: does not apply to provider "{provider}"; it is for {", ".join(takers)}'
-            )
-    if juror.auth and juror.auth not in spec.auth:
-        choices = " or ".join(f'"{way}"' for way in spec.auth)
-        raise ValueError(f'auth: provider "{provider}" signs in with {choices}')
-    _refuse_lacking(juror)
-    _refuse_wrong_way(juror)
-
-
-def _refuse_query(juror: "Juror") -> None:
-    """Refuse the whole address of an Azure deployment, as its portal shows it."""
-    if "/deployments/" in juror.base_url or "api-version=" in juror.base_url:
-        raise ValueError(
+    if "/deployments/" in juror.base_url or "api-version=" in juror.base_url:  # as Azure shows it
+        yield (
             'base_url: for a deployment at Azure write provider = "azure", the resource\'s address '
             "alone, such as https://NAME.openai.azure.com, and deployment and api_version on lines "
             "of their own"
         )
+    for key in PANEL_KEYS:
+        if _value(juror, key) and key not in spec.keys:
+            takers = [name for name, other in PROVIDERS.items() if key in other.keys]
+            yield f'{key}: does not apply to provider "{provider}"; it is for {", ".join(takers)}'
+    if juror.auth and juror.auth not in spec.auth:
+        choices = " or ".join(f'"{way}"' for way in spec.auth)
+        yield f'auth: provider "{provider}" signs in with {choices}'
 
 
-def _refuse_lacking(juror: "Juror") -> None:
+def _lacking(juror: "Juror") -> Iterator[str]:
     spec, way = PROVIDERS[juror.provider], auth_of(juror.provider, juror.auth)
     for key in (*spec.needed, *spec.needed_with.get(way, ())):
         if not _value(juror, key):
-            raise ValueError(f'{key}: provider "{juror.provider}" needs it')
+            yield f'{key}: provider "{juror.provider}" needs it'
     if spec.keys and way == "key" and not juror.api_key_env:
         others = "".join(f', or write auth = "{other}"' for other in spec.auth if other != "key")
-        raise ValueError(f"api_key_env: name the variable that holds the key{others}")
+        yield f"api_key_env: name the variable that holds the key{others}"
 
 
-def _refuse_wrong_way(juror: "Juror") -> None:
-    """Refuse what belongs to another way to sign in, or to another kind of address."""
+def _of_another_way(juror: "Juror") -> Iterator[str]:
+    """Yield what belongs to another way to sign in, or to another kind of address."""
     way = auth_of(juror.provider, juror.auth)
     if way != "key" and juror.api_key_env:
-        raise ValueError(
+        yield (
             f'api_key_env: does not apply to auth = "{way}", whose credentials are found where '
             "the vendor's own tools find them"
         )
     if juror.aws_profile and way != "iam":
-        raise ValueError(f'profile: does not apply to auth = "{way}"')
+        yield f'profile: does not apply to auth = "{way}"'
     for other, keys in PROVIDERS[juror.provider].needed_with.items():
-        for key in keys if way != other else ():
-            if _value(juror, key):
-                raise ValueError(f'{key}: applies to auth = "{other}" only')
+        for key in keys:
+            if way != other and _value(juror, key):
+                yield f'{key}: applies to auth = "{other}" only'
     if _value(juror, "api_version") and juror.base_url.rstrip("/").endswith("/openai/v1"):
-        raise ValueError(
+        yield (
             "api_version: does not apply to an address that ends in /openai/v1; leave one of the "
             "two out"
         )
@@ -239,10 +239,3 @@ def _refuse_wrong_way(juror: "Juror") -> None:
 
 def _value(juror: "Juror", key: str) -> Any:
     return getattr(juror, "aws_profile" if key == "profile" else key)
-
-
-def _installed(library: str) -> bool:
-    try:
-        return find_spec(library) is not None
-    except ModuleNotFoundError:  # the package around it is not there
-        return False

@@ -68,9 +68,13 @@ class Simulated:
 
     async def complete(self, call: Call) -> Answer:
         """Return an answer in the form a real juror gives it; it says that it is simulated."""
-        if not _asks_for_scores(call.schema):
+        parts = call.schema["properties"]
+        if not all("score" in part.get("properties", ()) for part in parts.values()):
             return self._answer(call, json.dumps(self._other(call)))
-        response, scales = _response(call.messages[0].text), _points(call)
+        prompt = call.messages[0].text
+        match = RESPONSE.search(prompt)  # without its tags; a rubric may have none
+        response = (match[1] if match else prompt).strip()
+        scales = {name: part["properties"]["score"]["enum"] for name, part in parts.items()}
         quality = {
             name: self._rating(response, name, points, call.replicate)
             for name, points in scales.items()
@@ -130,10 +134,6 @@ class Simulated:
         return points[0] + share * (points[-1] - points[0])
 
 
-def _asks_for_scores(schema: Mapping[str, Any]) -> bool:
-    return all("score" in part.get("properties", ()) for part in schema["properties"].values())
-
-
 def _filled(schema: Mapping[str, Any], text: str) -> Any:
     if schema["type"] == "string":
         return text
@@ -175,17 +175,6 @@ def _tokens(*texts: str) -> int:
     return round(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
 
 
-def _points(call: Call) -> dict[str, list[int]]:
-    criteria = call.schema["properties"]
-    return {name: criterion["properties"]["score"]["enum"] for name, criterion in criteria.items()}
-
-
-def _response(prompt: str) -> str:
-    """Return the response in a prompt, or the whole prompt of a rubric without its tags."""
-    match = RESPONSE.search(prompt)
-    return (match[1] if match else prompt).strip()
-
-
 def _quality(text: str, criterion: str) -> float:
     """Return the planned quality of a text, drawn from its hash where none was planned."""
     planned = _planned().get((_sha256(text), criterion))
@@ -210,11 +199,8 @@ def _planned() -> dict[tuple[str, str], float]:
 
 def _noise(criterion: str, *seeds: str) -> float:
     """Return noise of variance 1, half of it common to all criteria of a response."""
-    return (_normal(*seeds) + _normal(criterion, *seeds)) / 2**0.5
-
-
-def _normal(*seeds: str) -> float:
-    return NORMAL.inv_cdf(_uniform(*seeds))
+    common, own = (NORMAL.inv_cdf(_uniform(*names)) for names in (seeds, (criterion, *seeds)))
+    return (common + own) / 2**0.5
 
 
 def _uniform(*seeds: str) -> float:
