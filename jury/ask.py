@@ -24,7 +24,6 @@ from data.study.calls import (
     responses_with_equal_texts,
     verdict_of_same_prompt,
 )
-from jury.asking import AGAIN, NO_TEXT
 from jury.call import Call, Turn
 from jury.conversation import Conversation, Writer, request_sha256
 from jury.cost import no_cost
@@ -32,7 +31,7 @@ from jury.expected_score import read_for
 from jury.panel import Juror
 from jury.providers.registry import FORMS
 from jury.session import JurorSession, RunContext
-from jury.task import Task
+from jury.task import AGAIN, NO_TEXT, Task
 from jury.window import prompt_size
 from jury.worklist import Job
 
@@ -119,7 +118,6 @@ def verdict_task(juror: Juror, job: Job) -> Task:
 
 
 def _shorter(juror: Juror, job: Job) -> tuple[Turn, Mapping[str, Any]] | None:
-    """Return the question and the schema without explanations, None where that is how it is asked."""
     if juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt:
         return None
     return job.question("none"), job.rubric.json_schema("none")

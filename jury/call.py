@@ -135,19 +135,6 @@ class Answer:
     tokens: tuple[Token, ...] = ()
 
 
-class JurorSettings(Protocol):
-    """The settings of a juror that its requests carry."""
-
-    @property
-    def model(self) -> str: ...  # noqa: D102 - the panel's own keys
-    @property
-    def max_tokens(self) -> int: ...  # noqa: D102
-    @property
-    def temperature(self) -> float | None: ...  # noqa: D102
-    @property
-    def effort(self) -> str | None: ...  # noqa: D102
-
-
 class Provider(Protocol):
     """The connection to a juror: whatever turns a call into an answer."""
 

@@ -14,13 +14,12 @@ from sqlalchemy import Engine
 from data.card import Reply
 from data.schema import Purpose, Status, now
 from data.study.calls import Intended, Step, record_steps
-from jury.asking import with_retry
 from jury.call import Answer, Call, Turn
-from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
+from jury.cost import Price, Pricing, above_worst, billed, price, worst_case
 from jury.panel import Juror
 from jury.parse import ParsedAnswer, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
-from jury.task import Task
+from jury.task import Task, with_retry
 from jury.window import why_cut
 
 
@@ -52,7 +51,6 @@ class Writer:
         await stored
 
     async def _drain(self) -> None:
-        """Store the waiting steps until none is left."""
         while self._waiting:
             batch, self._waiting = self._waiting, []
             failure: BaseException | None = None
@@ -61,18 +59,13 @@ class Writer:
             except BaseException as error:
                 failure = error
             for _, stored in batch:
-                _resolve(stored, failure)
+                if stored.done():  # its task was cancelled
+                    continue
+                if failure is None:
+                    stored.set_result(None)
+                else:
+                    stored.set_exception(failure)
         self._busy = None
-
-
-def _resolve(stored: asyncio.Future[None], failure: BaseException | None) -> None:
-    """Set the result of a step that was stored or could not be, unless its task was cancelled."""
-    if stored.done():
-        return
-    if failure is None:
-        stored.set_result(None)
-    else:
-        stored.set_exception(failure)
 
 
 class Unstored(Writer):
@@ -102,7 +95,6 @@ class Conversation:
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
         self.status: Status | None = None
-        self.reading: ParsedAnswer | None = None  # of the newest answer
 
     def call(self) -> Call:
         """Return the next request."""
@@ -190,7 +182,7 @@ class Conversation:
         self._pause(context.patience, answer)
         context.called(cost, answer.usage)
         context.answered(session.juror, answer, reading)
-        self.number, self.status, self.reading = self.number + 1, reading.status, reading
+        self.number, self.status = self.number + 1, reading.status
         columns = answer_columns(answer, cost, seconds) | {
             "rater": session.rater,
             "status": reading.status,
@@ -211,7 +203,6 @@ class Conversation:
         intent: str = "",
         unknown: bool = False,
     ) -> None:
-        """Store a call that was made, or was not, with what came of it."""
         entry = (self.task.columns | columns, self.task.rubric, reading.reply if reading else None)
         made = (reading.rubric,) if reading and reading.rubric else ()
         await self.writer.write(Step(None, entry, made, intent, unknown))
@@ -345,10 +336,5 @@ def request_sha256(juror: Juror, call: Call) -> str:
 
 def worst_case_usd(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
     """Return the most that a request can cost, cache writes included; None without a price."""
-    texts = [turn.text for turn in call.messages]
-    sent, at = "".join([*texts, json.dumps(call.schema)]), now()
-    dearer = may_write(juror, bool(call.prefix), at)
-    prices = (priced, written(priced)) if dearer else (priced,)
-    amounts = [worst_case(juror, sent, at, way) for way in prices]
-    known_amounts = [amount for amount in amounts if amount is not None]
-    return max(known_amounts) if len(known_amounts) == len(amounts) else None
+    sent = "".join([*(turn.text for turn in call.messages), json.dumps(call.schema)])
+    return worst_case(juror, sent, now(), priced, marked=bool(call.prefix))

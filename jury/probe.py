@@ -16,18 +16,19 @@ from data.rubrics.pairs import RubricPairs
 from data.schema import Status
 from data.study.calls import without_texts
 from jury.admission import admit, api_keys
+from jury.api_protocols import refused_setting
 from jury.ask import ask
 from jury.budget import Budget
 from jury.call import Answer, Provider
 from jury.conversation import Unstored
 from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, compare_answers, compare_pair
-from jury.http_answers import refused_setting
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer
 from jury.providers.registry import open_provider
 from jury.run import RunLimits, run_all, run_loop
 from jury.run_result import RunTally
-from jury.session import JurorSession, Patience, RunContext, rate_limiters, record_rate_limits
+from jury.session import JurorSession, RunContext, rate_limiters, record_rate_limits
+from jury.task import Patience
 from jury.worklist import Job
 
 CONCURRENCY = 8

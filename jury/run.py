@@ -117,7 +117,7 @@ def run_panel(
 
     def queue(session: JurorSession) -> Iterator[Sequence[Job]]:
         name = session.juror.name
-        counter = tally.counter_of(name)
+        counter = partial(tally.ended, name)
         return pending_jobs(engine, worklist, session.rater, counter, learned[name])
 
     same = SamePrompts(engine)
@@ -178,7 +178,8 @@ def run_tasks(
         queues = [queue(session) for session in sessions]
         budget.begin(engine, panel)
         run_loop(run_all(sessions, queues, partial(ask, Writer(engine)), tally, limits))
-        result = tally.result(panel.name, subjects, sessions)
+        ends = {session.juror.name: session.stopped for session in sessions}
+        result = tally.result(panel.name, subjects, ends)
         return with_study_spending(result, engine, budget)
 
 
@@ -404,7 +405,6 @@ def lock_beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def _taken(connection: sqlite3.Connection) -> bool:
-    """Return whether the lock could be taken now."""
     try:
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
@@ -428,7 +428,6 @@ def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _listening(engine: Engine, name: str, listener: Callable[[Connection], None]) -> Iterator[None]:
-    """Call a function at an event of an engine's connections."""
     event.listen(engine, name, listener)
     try:
         yield
@@ -482,11 +481,9 @@ class _ServersLock:
         self._connection.close()
 
     def _take(self) -> bool:
-        """Return whether the lock could be taken now."""
         return bool(self._connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY))
 
     def _is_held(self) -> bool:
-        """Return whether the connection that holds the lock still works."""
         try:
             self._connection.execute(text("SELECT 1"))
         except SQLAlchemyError:

@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from data.schema import Status
-from jury.asking import FormFallback
-from jury.asking import Patience as Patience
+from jury.api_protocols import refused_setting, value_sent
 from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Usage
 from jury.cost import Price
-from jury.http_answers import refused_setting, value_sent
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer
 from jury.providers.registry import forms_of
+from jury.task import FormFallback
+from jury.task import Patience as Patience
 from jury.window import CHARACTERS_PER_TOKEN
 
 MINUTE = 60.0

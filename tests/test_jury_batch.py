@@ -19,7 +19,7 @@ from sqlmodel import select
 from data.database import reading
 from data.errors import BadPanel
 from data.schema import Rater, Response, Status
-from jury.batch.context import BatchProgress
+from jury.batch.run import BatchProgress
 from jury.panel import Panel
 from jury.run import run_panel
 

@@ -12,8 +12,7 @@ from data.rubric import read_rubric
 from data.rubrics.pairs import read_pairs
 from data.study.runs import newest_probes
 from data.study.settings import lock
-from jury.exports.bundle import bundle, derived
-from jury.exports.export import Export
+from jury.exports.bundle import Export, bundle, derived
 from jury.panel import read_panel
 
 Write = Callable[[str, str], Path]

@@ -23,8 +23,7 @@ from data.study.costs import (
 )
 from data.study.masks import Planted, planted_texts
 from jury.admission import api_keys, price_notices
-from jury.batch.context import IN_FLIGHT
-from jury.batch.run import run_batches
+from jury.batch.run import IN_FLIGHT, run_batches
 from jury.budget import Budget
 from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.run import run_panel

@@ -11,7 +11,7 @@ from data.calls import TokenCosts, other_model_words
 from data.schema import Status
 from data.study.calls import waiting_in_batches
 from data.study.masks import Planted
-from jury.batch.context import IN_FLIGHT, BatchProgress
+from jury.batch.run import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
 from jury.panel import Panel
 from jury.run_result import RunProgress, RunResult

@@ -14,7 +14,7 @@ from data.study.costs import study_spending
 from data.study.families import OwnFamily, own_family
 from data.study.runs import keep_probes, newest_probes
 from jury.admission import with_counted_prices
-from jury.cost import JurorEstimate, PaperBound, bound_of
+from jury.cost import JurorEstimate, PaperBound, rates, upper_bound
 from jury.estimate import estimate, seconds_of_run
 from jury.exports.bundle import digest
 from jury.fitness import INJECTIONS, pairs_for
@@ -85,7 +85,7 @@ def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     families = {juror.name: juror.family for juror in panel.juror if not juror.simulated}
     own = own_family(engine, families, benchmarks)
     seconds = seconds_of_run(panel, rows, scope.concurrency)
-    bound = bound_of(panel, rows, now())
+    bound = upper_bound(rows, [rates(juror, now()) for juror in panel.juror])
     return RunEstimate(panel.name, tuple(rows), families, own, bound, seconds)
 
 

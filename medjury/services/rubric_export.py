@@ -24,8 +24,7 @@ from data.study.rubrics import RubricUse, Seat, caveats, material, rubric_use, v
 from data.study.standing import study_id
 from data.study.verify import verify as verify_record
 from jury.admission import admit
-from jury.exports.bundle import digest, reasons
-from jury.exports.export import Export
+from jury.exports.bundle import Export, digest, reasons
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
 from medjury.services.panels import unprobed
