@@ -9,6 +9,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
+from data.question import SLOT, prompt_in_order, with_lengths
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.injection import tag_pattern
 from jury import parse
@@ -69,10 +70,12 @@ def settings(export: Export) -> dict[str, Any]:
 
 def question(rubric: Rubric) -> dict[str, Any]:
     """Return both questions about a response, with all filled in that is the same for every one."""
-    fixed = {"criteria": rubric.criteria_text(), "schema": rubric.schema_text()}
-    tags = tag_pattern(rubric.prompt)
+    criteria, plain = rubric.criteria_text(), prompt_in_order(rubric.prompt, "none")
+    fixed = {"criteria": criteria, "schema": rubric.schema_text()}
+    tags, short = tag_pattern(rubric.prompt), fixed | {"schema": rubric.schema_text("none")}
     return {
         "pieces": pieces(rubric.prompt, fixed),
+        "shorter": pieces(plain, short) if SLOT in plain else None,
         "missing": {"reference": NO_REFERENCE, "checklist": NO_CHECKLIST},
         "tags": tags and with_flags(tags),
         "again": AGAIN.format(reason="{reason}", scale=rubric.scale),
@@ -89,6 +92,8 @@ def form(rubric: Rubric) -> dict[str, Any]:
         "min": scale.min,
         "max": scale.max,
         "schema": rubric.json_schema(),
+        "bounded": with_lengths(rubric.json_schema()),
+        "shorter": rubric.json_schema("none"),
         "reasoning": [
             [with_flags(pattern) for pattern in block]
             for block in zip(parse.OPENS, parse.CLOSES, strict=True)

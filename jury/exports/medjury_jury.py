@@ -30,6 +30,7 @@ SETTINGS = Path(__file__).with_name("medjury_jury.json")
 LONGEST, LONGEST_BODY, QUOTED = 200_000, 2_000_000, 40  # characters, bytes, characters
 TRIES, FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED, TIMEOUT = 6, 0.5, 8.0, 120.0, 300.0  # seconds
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+TOO_LONG = "the prompt is longer than the model takes"
 BREAKS_OFF = "the JSON object breaks off or is not valid"
 NO_END = (
     "the answer is reasoning that never ends; give it more max_tokens, or start the server with its "
@@ -46,9 +47,15 @@ class Jury:
         self.question, self.form, self.servers = told["question"], told["form"], told["servers"]
         self.jurors = {one["name"]: Juror(one, self, first_wait) for one in told["jurors"]}
 
-    def render(self, texts: Texts) -> str:
+    def render(self, texts: Texts) -> "Prompt":
         """Return the prompt about a response; what is inserted is never looked at again."""
-        missing, pieces = self.question["missing"], list(self.question["pieces"])
+        prompt = Prompt(self._filled(self.question["pieces"], texts))
+        if shorter := self.question["shorter"]:
+            prompt.shorter = self._filled(shorter, texts)
+        return prompt
+
+    def _filled(self, told: list[str], texts: Texts) -> str:
+        missing, pieces = self.question["missing"], list(told)
         for place, name in enumerate(pieces[1::2]):
             text = texts.get(name)
             pieces[2 * place + 1] = missing.get(name, "") if text is None else self.disarm(text)
@@ -72,6 +79,12 @@ class Jury:
         """Return the verdict on a response without text, about which nobody is asked."""
         reading = Reading("empty_response", "the response has no text")
         return Verdict(self, dict.fromkeys(self.jurors, reading))
+
+
+class Prompt(str):
+    """A question; `shorter` is the same without explanations, asked where those are cut off."""
+
+    shorter = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +161,7 @@ class Question(NamedTuple):
     turns: Turns
     form: str
     wait: float = 0.0
+    is_short: bool = False
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -170,7 +184,7 @@ class Juror:
         self.own, self.jury, self.first_wait = juror, jury, first_wait
         self.is_chat = juror["provider"] != "anthropic"
         self.settings: dict[str, Any] = juror["settings"]
-        self.known_form, self.refused = "", set[str]()
+        self.known_form, self.refused, self.is_bounded = "", set[str](), True
 
     @property
     def key(self) -> str:
@@ -196,19 +210,25 @@ class Juror:
         Other forms are tried where one is refused, failures that may pass are borne for a while, and
         an unusable answer is asked for once more.
         """
-        turns: Turns = [{"role": "user", "content": prompt}]
+        turns, is_again, is_short = [{"role": "user", "content": prompt}], False, False
+        shorter = getattr(prompt, "shorter", "")
         form, wait, failures, in_this_form = self.known_form or self.own["forms"][0], 0.0, 0, 0
         while True:
-            answer = yield Question(turns, form, wait)
+            answer = yield Question(turns, form, wait, is_short)
             if answer.http == 200 and not answer.transient:
                 self.known_form = self.known_form or form
-                reading = self._reading(answer)
-                if answer.status != "ok" or reading.status == "ok" or len(turns) > 1:
+                reading, wait = self._reading(answer), 0.0
+                if is_again or reading.status == "ok":
+                    return reading
+                if answer.status == "truncated" and answer.text.strip() and shorter:
+                    turns, is_again, is_short = [{"role": "user", "content": shorter}], True, True
+                    continue
+                if answer.status != "ok":
                     return reading
                 again = self.jury.question["again"].replace("{reason}", reading.reason)
                 quoted = _storable(answer.text).strip() or "(no answer)"
                 turns = [*turns, {"role": "assistant", "content": quoted}]
-                turns, wait = [*turns, {"role": "user", "content": again}], 0.0
+                turns, is_again = [*turns, {"role": "user", "content": again}], True
                 continue
             failures, in_this_form = failures + 1, in_this_form + 1
             if lower := self._form_below(form, answer, in_this_form):
@@ -224,7 +244,6 @@ class Juror:
         return read(answer.text, self.jury.form) if is_ok else Reading(answer.status, answer.reason)
 
     def _form_below(self, form: str, answer: Answer, failures: int) -> str:
-        """Return the form to try next if the failure may be due to the form, else ""."""
         forms: list[str] = self.own["forms"]
         lower = forms[forms.index(form) + 1 :]
         if self.known_form:  # by another verdict, while this one was asked in a stricter form
@@ -250,7 +269,10 @@ class Juror:
 
     def body(self, question: Question) -> dict[str, Any]:
         """Return a request as it travels."""
-        form, schema = question.form, {"schema": self.jury.form["schema"]}
+        form, is_bounded = question.form, self.is_bounded and self.is_chat
+        is_bounded = is_bounded and "max_completion_tokens" not in self.settings
+        which = "shorter" if question.is_short else "bounded" if is_bounded else "schema"
+        schema = {"schema": self.jury.form[which]}
         if self.is_chat:
             named = {"json_schema": {"name": "verdict", "strict": True, **schema}}
             asked = {"type": form, **(named if form == "json_schema" else {})}
@@ -289,6 +311,8 @@ class Juror:
         choice = choice if self.is_chat else body
         message = _dict(choice.get("message")) if self.is_chat else body
         if not message or not (self.is_chat or isinstance(body.get("content"), list)):
+            if self._failure(200, {}, text).status == "too_long":
+                return Answer("too_long", f"HTTP 200: {TOO_LONG}", text, 200)
             reason = "HTTP 200 with a body that is not an answer"
             return Answer("request_failed", reason, text, 200, transient=True)
         name = "finish_reason" if self.is_chat else "stop_reason"
@@ -299,7 +323,7 @@ class Juror:
 
     def _failure(self, http: int, headers: Mapping[str, str], text: str) -> Answer:
         """Return the answer for an HTTP error; its reason holds only the error's own code."""
-        error, servers = next(iter(_errors(text)), {}), self.jury.servers
+        error, servers = _errors(text)[0], self.jury.servers
         message, by_litellm = _text(error.get("message")), servers["in_litellm"]
         words = [_text(error.get(name)) for name in ("code", "type", "status")]
         words = [by_litellm, *words] if by_litellm in message else words
@@ -309,14 +333,18 @@ class Juror:
         how = "quota" if http == 402 or servers["no_credit"] in text else how
         is_too_large = http in servers["too_large"] and re.match(servers["too_long"], message)
         if known == "too_long" or is_too_large:
-            how, reason = "too_long", f"{reason}: the prompt is longer than the model takes"
-        passes = known != "quota" and http in servers["passing"]
+            how, reason = "too_long", f"{reason}: {TOO_LONG}"
+        passes = known != "quota" and how != "too_long" and http in servers["passing"]
         return Answer(how, reason, text, http, passes, _seconds(headers))
 
     def _leave_out(self, answer: Answer) -> bool:
         """Rename or leave out a setting that a server does not know, and tell whether that was done."""
         servers, name = self.jury.servers, ""
-        for error in _errors(answer.text) if self.is_chat and answer.http in (400, 422) else ():
+        is_refusal = self.is_chat and answer.http in (400, 422)
+        if is_refusal and self.is_bounded and "maxLength" in answer.text:
+            self.is_bounded = False
+            return True
+        for error in _errors(answer.text) if is_refusal else ():
             words = re.match(servers["unknown"], _text(error.get("message")))
             found = error.get("param") if error.get("code") in servers["unknown_codes"] else ""
             if error.get("type") == "extra_forbidden" and isinstance(error.get("loc"), list):
@@ -353,13 +381,12 @@ def _text(value: object) -> str:
 def _errors(text: str) -> list[dict[str, Any]]:
     """Return the errors in a body, as OpenAI, FastAPI, Amazon and Google write them."""
     body = _object(text.strip().removeprefix("[").removesuffix("]"))
-    detail = body.get("detail")
-    errors = [body.get("error", body), *(detail if isinstance(detail, list) else [])]
-    return [error for error in errors if isinstance(error, dict)]
+    error, detail = body.get("error", body), body.get("detail")
+    first = error if isinstance(error, dict) else {"message": error}
+    return [first, *map(_dict, detail if isinstance(detail, list) else [])]
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that an endpoint asks to wait, None where it names no time to wait."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers.get(name, "")) / unit
