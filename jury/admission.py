@@ -68,9 +68,13 @@ def api_keys(
             raise BadPanel(f"panel {panel.name}, juror {juror.name}: {why}")
     admit(panel, environment)
     for juror in panel.juror:
-        by_name = named_by_owner(juror, egress_of(environment))
-        why = _unset(juror, environment) or _led_elsewhere(juror, resolve, by_name)
-        if why:
+        by_name, why = named_by_owner(juror, egress_of(environment)), ""
+        if juror.api_key_env and not environment.get(juror.api_key_env):
+            why = (
+                f"the environment variable {juror.api_key_env} is not set; put the key for {juror.host} "
+                'in it (api_key_env = "" where the server needs none)'
+            )
+        if why := why or _led_elsewhere(juror, resolve, by_name):
             raise BadPanel(f"panel {panel.name}, juror {juror.name}: {why}")
     return {juror.name: environment.get(juror.api_key_env) or "none" for juror in panel.juror}
 
@@ -84,15 +88,6 @@ def _unready(juror: Juror) -> str:
                 f"write yours where it says {BLANK}"
             )
     return lacking_library(juror.provider, juror.auth)
-
-
-def _unset(juror: Juror, environment: Mapping[str, str]) -> str:
-    if not juror.api_key_env or environment.get(juror.api_key_env):
-        return ""
-    return (
-        f"the environment variable {juror.api_key_env} is not set; put the key for {juror.host} in "
-        'it (api_key_env = "" where the server needs none)'
-    )
 
 
 def _led_elsewhere(juror: Juror, resolve: Resolve, by_name: bool) -> str:

@@ -6,11 +6,10 @@ call fails is asked again with the next response that has it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
@@ -24,7 +23,7 @@ from data.study.calls import (
     responses_with_equal_texts,
     verdict_of_same_prompt,
 )
-from jury.call import Call, Turn
+from jury.call import Call
 from jury.conversation import Conversation, Writer, request_sha256
 from jury.cost import no_cost
 from jury.expected_score import read_for
@@ -103,6 +102,8 @@ def _shared_attempt(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
 def verdict_task(juror: Juror, job: Job) -> Task:
     """Return the question for a verdict on one response."""
     forged = job.rubric.forged(job.card)
+    is_shortest = juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt
+    shorter = None if is_shortest else (job.question("none"), job.rubric.json_schema("none"))
     return Task(
         Purpose.VERDICT,
         {"response": job.response},
@@ -112,15 +113,9 @@ def verdict_task(juror: Juror, job: Job) -> Task:
         AGAIN.replace("{scale}", str(job.rubric.scale)),
         job.rubric,
         job.replicate,
-        _shorter(juror, job),
+        shorter,
         {"tags_broken_in": list(forged)} if forged else {},
     )
-
-
-def _shorter(juror: Juror, job: Job) -> tuple[Turn, Mapping[str, Any]] | None:
-    if juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt:
-        return None
-    return job.question("none"), job.rubric.json_schema("none")
 
 
 async def ask(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from json import dumps
 from pkgutil import resolve_name
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import httpx2
 
@@ -34,8 +34,7 @@ Request = dict[str, Any]
 Body = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
+class BatchLimits(NamedTuple):
     """The largest batch that a provider takes."""
 
     requests: int
@@ -69,8 +68,7 @@ class BatchStatus:
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BatchResult:
+class BatchResult(NamedTuple):
     """One line of a batch's results: an answer, or an outcome without one."""
 
     custom_id: str
@@ -78,8 +76,7 @@ class BatchResult:
     outcome: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSearch:
+class BatchSearch(NamedTuple):
     """The result of looking for a batch at its provider; `doubt` says why it is not certain."""
 
     provider_id: str = ""

@@ -216,27 +216,25 @@ class BatchContext:
 
         Infinite if something is in flight that had no price when it was submitted.
         """
-        open_ = (
-            most
-            for c in self.sessions
-            for most in requests_in_flight(self.engine, c.rater).values()
-        )
-        return (
-            self.tally.usd
-            + self.usd_at_worst
-            + sum(inf if most is None else most for most in open_)
-        )
+        most = sum(inf if usd is None else usd for usd in self._in_flight())
+        return self.tally.usd + self.usd_at_worst + most
 
     def tick(self) -> None:
         """Report how far the run has come."""
         rated = sum(session.rated for session in self.sessions)
-        open_ = sum(
-            len(requests_in_flight(self.engine, session.rater)) for session in self.sessions
-        )
+        open_ = len(self._in_flight())
         answered = sum(sum(session.answered.values()) for session in self.sessions)
         failed = sum(status != Status.OK for status in self.ended.values())
         usd = self.tally.usd
         self.watch(BatchProgress(self.total, rated, open_, min(answered, open_), failed, usd))
+
+    def _in_flight(self) -> list[float | None]:
+        """Return the most that each request in flight can cost, None where its price is not known."""
+        return [
+            most
+            for session in self.sessions
+            for most in requests_in_flight(self.engine, session.rater).values()
+        ]
 
     def result(self, panel: str) -> RunResult:
         """Return the result of the run."""

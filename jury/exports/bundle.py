@@ -11,7 +11,7 @@ from typing import Any
 from data.card import ExportRow
 from data.errors import BadFile, BadInput
 from data.files import new_folder
-from data.question import Explanation, prompt_in_order
+from data.question import prompt_in_order
 from data.rubric import PLACEHOLDER, Rubric, rubric_toml
 from data.safe_text import in_markdown, short
 from jury.panel import Juror, Panel
@@ -178,21 +178,20 @@ def told(rubric: Rubric, jurors: Sequence[Body]) -> dict[str, Any]:
     prompt says, and is there only where a juror is.
     """
     named = dict.fromkeys(juror["explanation"] for juror in jurors if "explanation" in juror)
-    orders = {name: _order(rubric, name) for name in named}
+    orders = {
+        name: {
+            "prompt": prompt_in_order(rubric.prompt, name),
+            "form": rubric.schema_text(name),
+            "schema": rubric.json_schema(name),
+        }
+        for name in named
+    }
     return ({"orders": orders} if orders else {}) | {
         "rubric": rubric.model_dump(mode="json"),
         "prompt": rubric.prompt,
         "criteria": rubric.criteria_text(),
         "form": rubric.schema_text(),
         "schema": rubric.json_schema(),
-    }
-
-
-def _order(rubric: Rubric, explanation: Explanation) -> dict[str, Any]:
-    return {
-        "prompt": prompt_in_order(rubric.prompt, explanation),
-        "form": rubric.schema_text(explanation),
-        "schema": rubric.json_schema(explanation),
     }
 
 
@@ -278,23 +277,15 @@ def _page(body: Body) -> str:
         *_figures(record["figures"]),
         *_panel(body["panel"]),
     ]
-    for title, text in _texts(body):
-        lines += ["", f"## {title}", "", *_fenced(text)]
-    return "\n".join(lines) + "\n"
-
-
-def _texts(body: Body) -> Iterator[tuple[str, str]]:
-    """Yield what jurors are asked with, by title; last what those are whose order is another."""
-    yield "Criteria", body["criteria"]
-    yield "Prompt", body["prompt"]
-    yield "Schema", json.dumps(body["schema"], indent=2, ensure_ascii=False)
+    texts = {"Criteria": body["criteria"], "Prompt": body["prompt"], "Schema": body["schema"]}
     for name, order in body.get("orders", {}).items():
         for title in ("prompt", "form", "schema"):
-            text = order[title]
-            shown = (
-                text if isinstance(text, str) else json.dumps(text, indent=2, ensure_ascii=False)
-            )
-            yield f"{title.capitalize()}, explanation {name}", shown
+            texts[f"{title.capitalize()}, explanation {name}"] = order[title]
+    for title, text in texts.items():
+        if not isinstance(text, str):
+            text = json.dumps(text, indent=2, ensure_ascii=False)
+        lines += ["", f"## {title}", "", *_fenced(text)]
+    return "\n".join(lines) + "\n"
 
 
 def _shown(record: Body) -> list[str]:
@@ -352,15 +343,13 @@ def _figures(rows: Sequence[Body]) -> list[str]:
         return [*head, "None.", ""]
     head += ["| criterion | scorer | ICC(C,2) | 95 % | responses |"]
     head += ["| --- | --- | ---: | ---: | ---: |"]
-    return [*head, *(_row(row) for row in rows), "", "like_for_like is a difference of ICCs.", ""]
-
-
-def _row(row: Body) -> str:
-    icc = "undefined" if row["icc"] is None else f"{row['icc']:.3f}"
-    ends = (row["low"], row["high"])
-    between = "" if None in ends else f"{ends[0]:.3f} to {ends[1]:.3f}"
-    name, scorer = in_markdown(row["criterion"] or "composite"), in_markdown(row["scorer"])
-    return f"| {name} | {scorer} | {icc} | {between} | {row['n_responses']} |"
+    for row in rows:
+        icc = "undefined" if row["icc"] is None else f"{row['icc']:.3f}"
+        ends = (row["low"], row["high"])
+        between = "" if None in ends else f"{ends[0]:.3f} to {ends[1]:.3f}"
+        name, scorer = in_markdown(row["criterion"] or "composite"), in_markdown(row["scorer"])
+        head.append(f"| {name} | {scorer} | {icc} | {between} | {row['n_responses']} |")
+    return [*head, "", "like_for_like is a difference of ICCs.", ""]
 
 
 def _panel(panel: Body) -> list[str]:
