@@ -18,7 +18,7 @@ from kit.study_place import all_rows
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from annotate import forecasts, routings, worker
+from annotate import compute, forecasts, routings
 from annotate.navigation import study as served
 from annotate.results import (
     BackupQuestion,
@@ -113,7 +113,7 @@ def labels(
         patch.setenv("MEDJURY_DB", study.url.render_as_string(hide_password=False))
         yield cache(_labels)
         served().dispose()
-        worker.end()
+        compute.end()
 
 
 def _labels(address: str) -> set[str]:

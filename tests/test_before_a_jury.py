@@ -8,7 +8,7 @@ from kit.studies import Run
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from annotate import worker
+from annotate import compute
 from annotate.navigation import study
 from annotate.screens import study_home
 from annotate.screens.agreement import OF_A_JURY
@@ -43,7 +43,7 @@ def drawn(
 
     yield draw
     study().dispose()
-    worker.end()
+    compute.end()
 
 
 def told(page: AppTest) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
-from annotate import worker
+from annotate import compute
 from annotate.navigation import study as served_study
 from calibration.errors import benchmark_errors, places
 from calibration.scope import scopes
@@ -301,7 +301,7 @@ def screen(marked: Engine) -> Iterator[AppTest]:
     page.query_params["view"] = "Errors"
     yield page.run()
     served_study().dispose()
-    worker.end()
+    compute.end()
 
 
 def test_the_screen_shows_errors_with_a_link_to_the_workbench(screen: AppTest) -> None:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, tables, worker
+from annotate import charts, compute, tables
+from annotate.compute import ask
 from annotate.results import (
     AgreementQuestion,
     Answer,
@@ -25,7 +26,6 @@ from annotate.results import (
 )
 from annotate.screens import agreement_errors, agreement_routing, controls, frame
 from annotate.screens.frame import caption, heading, lead
-from annotate.worker import ask
 from calibration.notes import listed
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table
@@ -86,9 +86,9 @@ NEAR = 1e-5
 def show(engine: Engine, person: Person) -> None:
     """Show the agreement that is asked for: the answer first, then a view at a time."""
     frame.begin(person, "Agreement", ABOUT, "agreement.css")
-    worker.wake()
+    compute.prepare()
     question = controls.of_agreement(engine, person)
-    coming: Future[Answer] = worker.ask(person, engine, FIRST, question)
+    coming: Future[Answer] = compute.ask(person, engine, FIRST, question)
     answer = frame.computed(coming, COMPUTING)
     if answer is None:
         return
@@ -123,7 +123,7 @@ def show(engine: Engine, person: Person) -> None:
 def _points(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     """Show agreement on points of the case, each benchmark that is rated by them."""
     asked = PointsAsked(question.options)
-    coming: Future[tuple[Table, ...]] = worker.ask(person, engine, POINTS, asked, "details")
+    coming: Future[tuple[Table, ...]] = compute.ask(person, engine, POINTS, asked, "long")
     found = frame.computed(coming, OF_POINTS)
     if found is None:
         return
@@ -134,7 +134,7 @@ class Later:
     """The details behind the answer: requested at once, waited for by the views that need them."""
 
     def __init__(self, engine: Engine, person: Person, question: AgreementQuestion) -> None:
-        self.coming: Future[Behind] = worker.ask(person, engine, THEN, question, "details")
+        self.coming: Future[Behind] = compute.ask(person, engine, THEN, question, "long")
 
     def found(self) -> Behind | None:
         """Return the details, waiting for them; if they were refused, show why and return None."""
@@ -279,7 +279,7 @@ def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> 
     if st.session_state.get(REPORT_MADE) != question:
         return
     coming: Future[dict[str, str]] = ask(
-        person, engine, "annotate.analyses:agreement_reports", question, "details"
+        person, engine, "annotate.analyses:agreement_reports", question, "long"
     )
     texts = frame.computed(coming, WRITING)
     if texts is None:
@@ -299,7 +299,7 @@ def show_predictions(engine: Engine, person: Person, question: AgreementQuestion
     if st.session_state.get(PREDICTED) != asked:
         return
     coming: Future[PredictionsAnswer] = ask(
-        person, engine, "annotate.forecasts:predicted", asked, "details"
+        person, engine, "annotate.forecasts:predicted", asked, "long"
     )
     answer = frame.computed(coming, PREDICTING)
     if answer is None:

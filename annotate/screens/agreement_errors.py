@@ -7,7 +7,7 @@ from urllib.parse import quote
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
+from annotate import compute, tables
 from annotate.results import AgreementQuestion, ErrorsAnswer, ErrorsAsked
 from annotate.screens import frame
 from annotate.screens.frame import caption, heading, lead, notice
@@ -33,7 +33,7 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     number = place.number_input("Examples for each reason", 1, MOST, USUAL, 1, key="per-group")
     options = question.options
     asked = ErrorsAsked(options.benchmark, options.jurors, options.criterion, int(number))
-    coming: Future[ErrorsAnswer] = worker.ask(person, engine, FOUND, asked, "details")
+    coming: Future[ErrorsAnswer] = compute.ask(person, engine, FOUND, asked, "long")
     answer = frame.computed(coming, "Marks are being counted, and examples chosen")
     if answer is None:
         return

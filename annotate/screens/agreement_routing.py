@@ -5,7 +5,8 @@ from concurrent.futures import Future
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
+from annotate import compute, tables
+from annotate.compute import waited
 from annotate.results import (
     AgreementQuestion,
     RoutedByAnswer,
@@ -17,7 +18,6 @@ from annotate.results import (
 )
 from annotate.screens import frame
 from annotate.screens.frame import caption, good, heading, paragraph
-from annotate.waiting import waited
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from data.person import Person, only
 from data.schema import Role
@@ -77,7 +77,7 @@ def show(engine: Engine, person: Person, of: AgreementQuestion) -> None:
 
 def _answer(engine: Engine, person: Person, asked: RouteQuestion) -> None:
     """Show what came of it, the rule, the decisions to save, and the rule to keep."""
-    coming: Future[RoutingAnswer] = worker.ask(person, engine, ROUTED, asked, "details")
+    coming: Future[RoutingAnswer] = compute.ask(person, engine, ROUTED, asked, "long")
     answer = frame.computed(
         coming, "It is being worked out which responses the jury may pass at this limit"
     )
@@ -118,7 +118,7 @@ def _keep(engine: Engine, person: Person, asked: RouteQuestion, answer: RoutingA
 @only(Role.COORDINATOR)
 def kept(_: Person, engine: Engine, rule: RuleToKeep) -> "Future[str]":
     """Keep a rule; its SHA-256 is to come."""
-    return worker.of_study(engine, KEPT, rule)
+    return compute.of_study(engine, KEPT, rule)
 
 
 def _ask(of: AgreementQuestion) -> RouteQuestion | None:
@@ -147,7 +147,7 @@ def _rules(engine: Engine, person: Person) -> None:
     """List the rules that are kept, and route by the one that is chosen."""
     st.html(heading("Kept rules"))
     asked = RulesAsked(tuple(names_of_actors(person, engine).items()))
-    coming: Future[RulesAnswer] = worker.ask(person, engine, RULES, asked, "details")
+    coming: Future[RulesAnswer] = compute.ask(person, engine, RULES, asked, "long")
     kept = frame.computed(coming, "Rules are being read")
     if kept is None:
         return
@@ -171,7 +171,7 @@ def _routed(
     place: "st.delta_generator.DeltaGenerator",
 ) -> None:
     """Show what a kept rule makes of every response, and the routes to save."""
-    coming: Future[RoutedByAnswer] = worker.ask(person, engine, ROUTED_BY, asked, "details")
+    coming: Future[RoutedByAnswer] = compute.ask(person, engine, ROUTED_BY, asked, "long")
     answer = frame.computed(coming, "Responses are being routed")
     if answer is None:
         return

@@ -11,7 +11,7 @@ from threading import Lock
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import jury_panels, jury_runs, worker
+from annotate import compute, jury_panels, jury_runs
 from annotate.screens import frame, lab_run
 from annotate.screens.frame import heading, notice, paragraph
 from data.errors import BadPanel, MedjuryError
@@ -234,7 +234,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
 def _count(engine: Engine, person: Person, order: RunOrder) -> None:
     """Ask what the run would take, and keep the answer for this session."""
     scope = RunScope(jury_panels.usable(order.text), order.replicates, order.benchmarks)
-    coming = worker.ask(person, engine, run_estimate, scope)
+    coming = compute.ask(person, engine, run_estimate, scope)
     if (estimate := frame.computed(coming, COUNTING)) is not None:
         st.session_state[ESTIMATE] = (order, estimate, now())
 
@@ -379,4 +379,4 @@ def _probe_key(engine: Engine, text: str) -> Key:
 
 def _probe_rows(text: str) -> tuple[ProbeRow, ...]:
     """Return what came of a probe; nothing of the study is sent by it."""
-    return worker.call("probes", panel_probe, jury_panels.usable(text))
+    return compute.call(panel_probe, jury_panels.usable(text))

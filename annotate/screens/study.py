@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
+from annotate import compute, tables
 from annotate.results import MeasureQuestion
 from annotate.screens import (
     frame,
@@ -229,7 +229,7 @@ def _measure(engine: Engine, person: Person) -> None:
 @only(Role.COORDINATOR)
 def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> "Future[tuple[str, ...]]":
     """Score and store by some metrics in the worker process; return a sentence a metric, to come."""
-    return worker.of_study(engine, MEASURED, MeasureQuestion(metrics))
+    return compute.of_study(engine, MEASURED, MeasureQuestion(metrics))
 
 
 def _at(options: list[str], value: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import worker
+from annotate import compute
 from annotate.results import BackupQuestion, Whole
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
@@ -139,7 +139,7 @@ def _told(name: str, backup: Copied) -> str:
 @only(Role.COORDINATOR)
 def packed(_: Person, engine: Engine) -> "Future[bytes]":
     """Return the study as a package without authors, to come; nothing of it is kept."""
-    return worker.of_study(engine, PACKAGE, Whole())
+    return compute.of_study(engine, PACKAGE, Whole())
 
 
 @only(Role.COORDINATOR)
@@ -149,4 +149,4 @@ def backed_up(_: Person, engine: Engine) -> "tuple[str, Future[Copied]]":
     is_file = engine.dialect.name == "sqlite"
     folder = Path(database).resolve().parent if is_file else Path.cwd()
     place = folder / f"{Path(database).stem}-backup-{now():%Y%m%d-%H%M%S}.db"
-    return place.name, worker.of_study(engine, BACKUP, BackupQuestion(str(place)))
+    return place.name, compute.of_study(engine, BACKUP, BackupQuestion(str(place)))

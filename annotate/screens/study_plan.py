@@ -5,7 +5,7 @@ from concurrent.futures import Future
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
+from annotate import compute, tables
 from annotate.results import PlanAnswer, PlanQuestion
 from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
@@ -39,7 +39,7 @@ def show(engine: Engine, person: Person) -> None:
     asked: PlanQuestion | None = st.session_state.get(ASKED)
     if asked is None:
         return
-    coming: Future[PlanAnswer] = worker.ask(person, engine, PLANNED, asked, "details")
+    coming: Future[PlanAnswer] = compute.ask(person, engine, PLANNED, asked, "long")
     answer = frame.computed(
         coming, "How many responses and clinicians it takes is being worked out"
     )
