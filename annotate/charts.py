@@ -1,6 +1,6 @@
 """Show a chart in the reports' style, with its figures as a table and files to download.
 
-A chart is a Vega-Lite specification that the worker process made: whoever imports Altair in this
+A chart is a Vega-Lite specification made beside the server: whoever imports Altair in this
 process makes every rater's page slower. On the screen it has the colours of
 the theme; files are drawn from the chart itself, on white paper.
 """

@@ -14,6 +14,7 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
+from importlib import import_module
 from inspect import signature
 from itertools import count
 from pkgutil import resolve_name
@@ -198,9 +199,15 @@ def call(
 
 
 def prepare() -> None:
-    """Start the process and have it load what screens need, unless it runs."""
+    """Start the process and load what screens need, there and here, without waiting for it."""
     if not _lanes["figures"].runs:
-        _lanes["figures"].submit("importlib:import_module", "annotate.analyses")
+        _lanes["figures"].submit("annotate.compute:load", "annotate.analyses")
+        Thread(target=load, args=("annotate.screens.agreement",), daemon=True).start()
+
+
+def load(module: str) -> None:
+    """Import a module, so that who asks next does not wait for it."""
+    import_module(module)
 
 
 def end() -> None:

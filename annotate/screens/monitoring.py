@@ -296,7 +296,7 @@ def _frozen() -> bool:
 
 @only(Role.COORDINATOR)
 def _freeze(person: Person, engine: Engine, name: str, options: AnalysisOptions) -> "Future[int]":
-    """Begin to compute and freeze a calibration in the worker process."""
+    """Begin to compute and freeze a calibration beside the server."""
     called = "".join(sign for sign in name if sign.isprintable()).strip()[:LONGEST_NAME]
     coming: Future[int] = compute.ask(person, engine, FREEZE, FreezeQuestion(options, called))
     return coming
