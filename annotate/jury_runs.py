@@ -164,7 +164,8 @@ def _child(files: _Files, out: int, err: int) -> "subprocess.Popen[bytes]":
     """Start the command; SIGINT works in it even where the server was started without."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     order = files.order
-    words = [*_arguments(order, files.panel), "--concurrency", f"{order.concurrency}"]
+    words = _arguments(order, files.panel)
+    words += ["--concurrency", f"{order.concurrency}"] if order.concurrency else []
     words += ["--max-usd", repr(order.cap)] if order.cap is not None else []
     words += ["--batch"] if order.batch else []
     words += ["--leave-out-too-long"] if order.leave_out_too_long else []

@@ -1,7 +1,7 @@
 """Calls to jurors: how each ended, and which tokens they took at which cost."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -44,6 +44,11 @@ def is_other_model(asked: str, returned: str) -> bool:
         SNAPSHOT.sub("", PLACE.sub("", PLACE.sub("", name.lower()))) for name in (asked, returned)
     ]
     return bool(returned) and names[0] != names[1]
+
+
+def other_model_words(models: Sequence[str]) -> str:
+    """Return that a host answers with another model than it is asked for."""
+    return f"the host answers as {', '.join(models)}, another model than it is asked for"
 
 
 @dataclass(frozen=True, slots=True)

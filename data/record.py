@@ -36,6 +36,7 @@ REOPENED, UNBLINDED = "reopened", "unblinded"
 RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
 REVIEWED = "response reviewed"
 RUN, TRAINING = "jury_run", "training:"
+PROBED = "jurors probed"
 SALT_BYTES = 16
 CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
 WRITTEN, PAST_RECORD = "written", "past the record"
@@ -149,6 +150,7 @@ ACTS: Mapping[str, frozenset[str]] = {
         "panel forgotten": "setting",
         "jury run started": "setting",
         "jury run stopped": "",
+        PROBED: "",
         "juror added": "rater",
         "jurors asked": "attempt",
         "jurors rated": "attempt rating",
@@ -193,7 +195,7 @@ WHILE_LOCKED = {
     *("person added", "person let back in", "person shut out"),
     *("e-mail given", "e-mail changed", "e-mail removed"),
     *("juries evaluated", "report frozen", "report withdrawn", "routing rule kept", UNBLINDED),
-    *(RESTORED, AUTHORS_ADDED, "findings accepted"),
+    *(RESTORED, AUTHORS_ADDED, "findings accepted", PROBED),
 }
 
 FIRST_LINE = "medjury head 1"

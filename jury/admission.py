@@ -87,7 +87,6 @@ def _unready(juror: Juror) -> str:
 
 
 def _unset(juror: Juror, environment: Mapping[str, str]) -> str:
-    """Return which environment variable is missing, empty if none is."""
     if not juror.api_key_env or environment.get(juror.api_key_env):
         return ""
     return (
@@ -128,7 +127,6 @@ def _to_do(plain: bool, kind: Kind) -> str:
 
 
 def _by_proxy(juror: Juror) -> bool:
-    """Return whether requests to a juror's host go through a proxy that the environment names."""
     encrypted = juror.base_url.startswith("https:")
     proxies = getproxies().keys() & {"https", "all"}
     return encrypted and bool(proxies) and not proxy_bypass(juror.host)

@@ -24,7 +24,6 @@ from data.study.calls import (
     responses_with_equal_texts,
     verdict_of_same_prompt,
 )
-from jury.asking import AGAIN, NO_TEXT
 from jury.call import Call, Turn
 from jury.conversation import Conversation, Writer, request_sha256
 from jury.cost import no_cost
@@ -32,7 +31,7 @@ from jury.expected_score import read_for
 from jury.panel import Juror
 from jury.providers.registry import FORMS
 from jury.session import JurorSession, RunContext
-from jury.task import Task
+from jury.task import AGAIN, NO_TEXT, Task
 from jury.window import prompt_size
 from jury.worklist import Job
 
@@ -119,16 +118,15 @@ def verdict_task(juror: Juror, job: Job) -> Task:
 
 
 def _shorter(juror: Juror, job: Job) -> tuple[Turn, Mapping[str, Any]] | None:
-    """Return the question and the schema without explanations, None where that is how it is asked."""
     if juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt:
         return None
     return job.question("none"), job.rubric.json_schema("none")
 
 
 async def ask(
-    writer: Writer, same: SamePrompts, context: RunContext, session: JurorSession, job: Job
+    writer: Writer, same: SamePrompts | None, context: RunContext, session: JurorSession, job: Job
 ) -> Status | None:
-    """Ask a juror about a response and store each attempt.
+    """Ask a juror about a response and store each attempt; without `same` no verdict is taken over.
 
     Returns
     -------
@@ -141,7 +139,7 @@ async def ask(
     size = prompt_size(session.juror, conversation.task.question.text)
     if size.is_too_long:
         return await conversation.not_asked(Status.TOO_LONG, size.reason)
-    if job.response not in same.responses:
+    if same is None or job.response not in same.responses:
         return await conversation.run(context)
     async with same.turn(session.rater, job, conversation.call()):
         entry = same.stored(session.juror, session.rater, job, conversation.call())

@@ -135,25 +135,16 @@ class Answer:
     tokens: tuple[Token, ...] = ()
 
 
-class JurorSettings(Protocol):
-    """The settings of a juror that its requests carry."""
-
-    @property
-    def model(self) -> str: ...  # noqa: D102 - the panel's own keys
-    @property
-    def max_tokens(self) -> int: ...  # noqa: D102
-    @property
-    def temperature(self) -> float | None: ...  # noqa: D102
-    @property
-    def effort(self) -> str | None: ...  # noqa: D102
-
-
 class Provider(Protocol):
     """The connection to a juror: whatever turns a call into an answer."""
 
     async def complete(self, call: Call) -> Answer:
         """Return how the call ended; raise only when cancelled."""
         ...
+
+    async def slots(self) -> int:
+        """Return how many requests its server works on at once, 1 where that is not known."""
+        return 1
 
     async def close(self) -> None:
         """Close all connections."""

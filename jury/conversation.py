@@ -5,20 +5,21 @@ import hashlib
 import json
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Engine
 
+from data.card import Reply
 from data.schema import Purpose, Status, now
 from data.study.calls import Intended, Step, record_steps
-from jury.asking import with_retry
 from jury.call import Answer, Call, Turn
-from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
+from jury.cost import Price, Pricing, above_worst, billed, price, worst_case
 from jury.panel import Juror
 from jury.parse import ParsedAnswer, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
-from jury.task import Task
+from jury.task import Task, with_retry
 from jury.window import why_cut
 
 
@@ -50,7 +51,6 @@ class Writer:
         await stored
 
     async def _drain(self) -> None:
-        """Store the waiting steps until none is left."""
         while self._waiting:
             batch, self._waiting = self._waiting, []
             failure: BaseException | None = None
@@ -59,18 +59,29 @@ class Writer:
             except BaseException as error:
                 failure = error
             for _, stored in batch:
-                _resolve(stored, failure)
+                if stored.done():  # its task was cancelled
+                    continue
+                if failure is None:
+                    stored.set_result(None)
+                else:
+                    stored.set_exception(failure)
         self._busy = None
 
 
-def _resolve(stored: asyncio.Future[None], failure: BaseException | None) -> None:
-    """Set the result of a step that was stored or could not be, unless its task was cancelled."""
-    if stored.done():
-        return
-    if failure is None:
-        stored.set_result(None)
-    else:
-        stored.set_exception(failure)
+class Unstored(Writer):
+    """Keeps the attempts of one conversation in memory, where no study stores them."""
+
+    def __init__(self) -> None:
+        self.attempts: list[tuple[Mapping[str, Any], Reply | None]] = []
+
+    def key(self) -> str:
+        """Return no key: there is no intent to settle."""
+        return ""
+
+    async def write(self, step: Step) -> None:
+        """Keep an attempt with its reply."""
+        if step.attempt is not None and isinstance(step.attempt[0], Mapping):
+            self.attempts.append((step.attempt[0], step.attempt[2]))
 
 
 class Conversation:
@@ -84,7 +95,6 @@ class Conversation:
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
         self.status: Status | None = None
-        self.reading: ParsedAnswer | None = None  # of the newest answer
 
     def call(self) -> Call:
         """Return the next request."""
@@ -129,9 +139,9 @@ class Conversation:
                 if not session.is_over(context.stopping) and not session.pause_left():
                     answer, reading = await self._send(context, call, worst, intent)
             if answer is None:
-                await context.budget.settle(worst, 0.0)
                 if intent:
                     await self.writer.write(Step(settles=intent))
+                await context.budget.settle(worst, 0.0)
                 return 0.0
         return self._next(context.patience, answer, reading)
 
@@ -164,16 +174,15 @@ class Conversation:
         session.note_sent(call, answer.usage)
         session.note_reply(answer, context.patience.in_a_row)
         cost = billed(session.juror, answer, now())
-        reading = self._whole(context, call, answer, self.task.read(answer))
+        reading = whole(context.most_read, call, answer, self.task.read(answer))
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
         session.note_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
-        await context.budget.settle(worst, cost.usd)
         context.called(cost, answer.usage)
         context.answered(session.juror, answer, reading)
-        self.number, self.status, self.reading = self.number + 1, reading.status, reading
+        self.number, self.status = self.number + 1, reading.status
         columns = answer_columns(answer, cost, seconds) | {
             "rater": session.rater,
             "status": reading.status,
@@ -184,24 +193,8 @@ class Conversation:
             "sent": {**answer.sent, "turns": len(call.messages), **self.task.note},
         }
         await self._store(columns, reading, intent, cost.usd is None and worst is not None)
+        await context.budget.settle(worst, cost.usd)  # once stored: a kill leaves no more than fits
         return answer, reading
-
-    @staticmethod
-    def _whole(
-        context: RunContext, call: Call, answer: Answer, reading: ParsedAnswer
-    ) -> ParsedAnswer:
-        """Return a reading, or that the host has read a part of the prompt only."""
-        prompt = "\n".join(turn.text for turn in call.messages)
-        key, read = (
-            hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),
-            answer.usage.tokens_in,
-        )
-        if answer.status != Status.OK:
-            return reading
-        others = context.most_read.get(key, 0)
-        context.most_read[key] = max(others, read or 0)
-        why = why_cut(prompt, read, others)
-        return ParsedAnswer(Status.CUT, why) if why else reading
 
     async def _store(
         self,
@@ -210,7 +203,6 @@ class Conversation:
         intent: str = "",
         unknown: bool = False,
     ) -> None:
-        """Store a call that was made, or was not, with what came of it."""
         entry = (self.task.columns | columns, self.task.rubric, reading.reply if reading else None)
         made = (reading.rubric,) if reading and reading.rubric else ()
         await self.writer.write(Step(None, entry, made, intent, unknown))
@@ -284,6 +276,23 @@ class Conversation:
         return True
 
 
+def whole(
+    most_read: dict[str, int], call: Call, answer: Answer, reading: ParsedAnswer
+) -> ParsedAnswer:
+    """Return a reading, or that the host has read a part of the prompt only.
+
+    `most_read`: a prompt -> the most tokens of it that a host reported; it takes up this answer's.
+    """
+    if answer.status != Status.OK:
+        return reading
+    prompt = "\n".join(turn.text for turn in call.messages)
+    key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()
+    read, others = answer.usage.tokens_in, most_read.get(key, 0)
+    most_read[key] = max(others, read or 0)
+    why = why_cut(prompt, read, others)
+    return ParsedAnswer(Status.CUT, why) if why else reading
+
+
 def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:
     """Return the columns of a `CallRecord` that an answer and its cost fill."""
     usage = answer.usage
@@ -327,10 +336,5 @@ def request_sha256(juror: Juror, call: Call) -> str:
 
 def worst_case_usd(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
     """Return the most that a request can cost, cache writes included; None without a price."""
-    texts = [turn.text for turn in call.messages]
-    sent, at = "".join([*texts, json.dumps(call.schema)]), now()
-    dearer = may_write(juror, bool(call.prefix), at)
-    prices = (priced, written(priced)) if dearer else (priced,)
-    amounts = [worst_case(juror, sent, at, way) for way in prices]
-    known_amounts = [amount for amount in amounts if amount is not None]
-    return max(known_amounts) if len(known_amounts) == len(amounts) else None
+    sent = "".join([*(turn.text for turn in call.messages), json.dumps(call.schema)])
+    return worst_case(juror, sent, now(), priced, marked=bool(call.prefix))

@@ -68,6 +68,10 @@ class JurorEstimate:
         that caches may bill them at less; no amount counts on it.
     window
         What the prompts take of its context window. Those that do not fit are in no other figure.
+    at_once
+        How many calls to it run at a time; at an address in the house 1 where nobody says how many.
+    seconds
+        What its calls take at the median of its earlier ones in the study; None where there is none.
     """
 
     juror: str
@@ -77,6 +81,8 @@ class JurorEstimate:
     usd_most: float | None = 0.0
     tokens_repeated: int = 0
     window: WindowUse = field(default_factory=WindowUse)
+    at_once: int = 1
+    seconds: float | None = None
 
     def plus(self, juror: Juror, prompt: str, criteria: int, at: datetime) -> "JurorEstimate":
         """Return the estimate with one more call."""
@@ -117,7 +123,6 @@ def batch_price(juror: Juror, usage: Usage, at: datetime) -> Price:
 
 
 def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
-    """Return the panel's own price, or the listed one where it gives none."""
     if juror.simulated:
         return no_cost("simulated")
     if juror.usd_per_million_in == 0 == juror.usd_per_million_out:
@@ -176,37 +181,29 @@ def billed(juror: Juror, answer: Answer, at: datetime) -> Price:
     return unbilled(juror, answer.http, at)
 
 
-def unbilled(juror: Juror, status: int, at: datetime) -> Price:
+def unbilled(juror: Juror, status: int | None, at: datetime) -> Price:
     """Return the cost of a request that was refused with an HTTP error: nothing was produced."""
     if price(juror, Usage(0, 0), at).usd is None:
         return Price(None, "unknown: no price is known for this model")
     return no_cost(f"HTTP {status}: not billed")
 
 
-def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -> float | None:
+def worst_case(
+    juror: Juror, sent: str, at: datetime, priced: Pricing = price, *, marked: bool = False
+) -> float | None:
     """Return the most that a call can cost, None where no price is known.
 
     A token is at least one byte, so a text never has more tokens than bytes; a thousand are
-    added for the form of the answer.
+    added for the form of the answer. A listed model may bill the writing of its whole input to a
+    cache by itself; at a panel's price only what is `marked` is written.
     """
     tokens = len(sent.encode("utf-8", "replace")) + FORM_TOKENS
-    return priced(juror, Usage(tokens, juror.max_tokens), at).usd
-
-
-def may_write(juror: Juror, marked: bool, at: datetime) -> bool:
-    """Return whether a call may be billed for cache writes at a known price.
-
-    A listed model may write by itself; at a panel's price only what is `marked` is written.
-    """
     own = juror.usd_per_million_in is not None
-    return marked if own else cache_writes_cost(juror, at)
-
-
-def written(priced: Pricing) -> Pricing:
-    """Return the pricing of calls whose whole input is written to a cache."""
-    return lambda juror, usage, at: priced(
-        juror, replace(usage, tokens_cache_write=usage.tokens_in), at
-    )
+    writes = (None, tokens) if (marked if own else cache_writes_cost(juror, at)) else (None,)
+    usages = [Usage(tokens, juror.max_tokens, tokens_cache_write=write) for write in writes]
+    amounts = [priced(juror, usage, at).usd for usage in usages]
+    known = [amount for amount in amounts if amount is not None]
+    return max(known) if len(known) == len(amounts) else None
 
 
 def above_worst(juror: Juror, usage: Usage, usd: float | None, worst: float | None) -> str:
@@ -240,7 +237,6 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
 
 
 def _listed_in_batch(juror: Juror, usage: Usage, at: datetime) -> Price:
-    """Return the listed price for batches; its source says so if the list has no batch rate."""
     full, batch = _listed(juror, usage, at), _listed(juror, usage, at, BATCH)
     if batch.usd is None:
         return batch
@@ -265,7 +261,6 @@ def _listed(
 
 
 def _listed_part(calculated: Any, usage: Usage, tokens: int | None, rate: str) -> float:
-    """Return the cost of a kind of input tokens, by its own rate or else as other input."""
     from genai_prices.types import calc_unit_price
 
     own = getattr(calculated.model_price, rate) or calculated.model_price.input_mtok
@@ -286,7 +281,6 @@ def _writes_cost(juror: Juror, day: date) -> bool:
 def _calculated(
     juror: Juror, usage: Usage, at: datetime, context: dict[str, str] | None = None
 ) -> Any:
-    """Return the price list's calculation for a call, None if it does not have the model."""
     import genai_prices  # a megabyte of prices, needed only once something has a price
 
     counts: dict[str, Any] = {
@@ -309,7 +303,6 @@ def _calculated(
 
 @cache
 def _list_name() -> str:
-    """Return the name of the price list with its version."""
     return f"genai-prices {version('genai-prices')}"
 
 
@@ -319,18 +312,6 @@ class Rates:
 
     tokens_in: float
     tokens_out: float
-
-
-@dataclass(frozen=True, slots=True)
-class PaperShare:
-    """One juror's part in the paper's upper bound: tokens to read over all its calls, and calls.
-
-    `rates` is None where no price is known.
-    """
-
-    tokens_in: int
-    calls: int
-    rates: Rates | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,8 +336,8 @@ class PaperBound:
         return self.tokens_in + self.tokens_out
 
 
-def upper_bound(shares: Sequence[PaperShare]) -> PaperBound:
-    """Return the upper bound of a jury's cost by the MedHELM paper's formula.
+def upper_bound(rows: Sequence[JurorEstimate], prices: Sequence[Rates | None]) -> PaperBound:
+    """Return the upper bound of a jury's cost by the MedHELM paper's formula, of each juror's calls.
 
     The formula (its Table 3; `utils/cost_table.py` of som-shahlab/medhelm), where all jurors share
     alike: every juror reads `judge_in` tokens and writes 4096 a response, whatever it writes:
@@ -367,20 +348,16 @@ def upper_bound(shares: Sequence[PaperShare]) -> PaperBound:
     allowed. Here it is the estimated tokens of the rendered prompts, which hold the response as it
     is and the rubric too, which the paper does not count.
     """
+    amounts = [
+        None
+        if rate is None
+        else (row.tokens_in * rate.tokens_in + row.calls * TOKENS_OUT * rate.tokens_out) / MILLION
+        for row, rate in zip(rows, prices, strict=True)
+    ]
     return PaperBound(
-        tokens_in=max((share.tokens_in for share in shares), default=0),
-        tokens_out=max((share.calls for share in shares), default=0) * TOKENS_OUT,
-        usd=_total([_usd(share) for share in shares]),
-    )
-
-
-def bound_of(panel: Panel, rows: Sequence[JurorEstimate], at: datetime) -> PaperBound:
-    """Return the upper bound for the plain calls of an estimate, whose first rows are the jurors'."""
-    return upper_bound(
-        [
-            PaperShare(row.tokens_in, row.calls, rates(juror, at))
-            for juror, row in zip(panel.juror, rows[: len(panel.juror)], strict=True)
-        ]
+        tokens_in=max((row.tokens_in for row in rows), default=0),
+        tokens_out=max((row.calls for row in rows), default=0) * TOKENS_OUT,
+        usd=_total(amounts),
     )
 
 
@@ -393,15 +370,6 @@ def rates(juror: Juror, at: datetime) -> Rates | None:
     return Rates(usd_in / SAMPLE * MILLION, usd_out / SAMPLE * MILLION)
 
 
-def _usd(share: PaperShare) -> float | None:
-    if share.rates is None:
-        return None
-    tokens_out = share.calls * TOKENS_OUT
-    per_million = share.tokens_in * share.rates.tokens_in + tokens_out * share.rates.tokens_out
-    return per_million / MILLION
-
-
 def _total(amounts: Sequence[float | None]) -> float | None:
-    """Return the sum, None if any part is None."""
     known_amounts = [amount for amount in amounts if amount is not None]
     return sum(known_amounts) if len(known_amounts) == len(amounts) else None

@@ -6,10 +6,11 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from data.schema import now
-from data.study.calls import known_jurors, response_ids
+from data.study.calls import known_jurors, response_ids, seconds_of_calls
 from data.study.standing import BenchmarkView
 from jury.cost import JurorEstimate
 from jury.panel import Juror, Panel
+from jury.run import AT_ONCE
 from jury.window import prompt_size, window_use
 from jury.worklist import (
     Job,
@@ -30,24 +31,55 @@ def estimate(
     benchmarks: Sequence[str] | None = None,
     tasks: Sequence[BenchmarkView] = (),
     only: frozenset[int] | None = None,
+    concurrency: int | None = None,
 ) -> list[JurorEstimate]:
     """Return what a run would take, one row per juror; nothing is sent or stored.
 
     What does not fit a juror's context window is counted in its `window` and in nothing else.
-    `tasks` and `only` are as in `run_panel`.
+    `tasks`, `only` and `concurrency` are as in `run_panel`.
     """
     chosen = tuple(tasks) or benchmarks_to_rate(engine, panel, benchmarks)
     worklist = Worklist(chosen, replicates, only)
     refuse_changed(engine, panel)
     raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
+    pace = seconds_of_calls(engine, raters.values())
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name, window=window_use(juror))
         rater, learned = raters.get(juror.name, 0), learned_by(engine, juror, worklist)
         for group in pending_jobs(engine, worklist, rater, lambda _: None, learned):
             row = _with_group(row, juror, group)
-        rows.append(row)
+        at_once = _at_once(juror, concurrency)
+        seconds = row.calls * pace[rater] / at_once if rater in pace else None
+        known = None if juror.simulated else seconds
+        rows.append(replace(row, at_once=at_once, seconds=known))
     return _named(engine, rows)
+
+
+def _at_once(juror: Juror, concurrency: int | None) -> int:
+    """Return how many calls to a juror run at a time; an estimate asks no server for its slots."""
+    in_turn = juror.in_house and concurrency is None
+    return min(juror.concurrency or (1 if in_turn else AT_ONCE), concurrency or AT_ONCE)
+
+
+def seconds_of_run(
+    panel: Panel, rows: Sequence[JurorEstimate], concurrency: int | None = None
+) -> float | None:
+    """Return what a run takes if its jurors' calls take what they are estimated at, None if unknown.
+
+    Jurors that share an address wait for each other if it is in the house or has a limit, and no
+    more than `concurrency` calls run at a time over all.
+    """
+    lines: dict[str, float] = {}
+    work = 0.0
+    for juror, row in zip(panel.juror, rows, strict=True):
+        if row.calls and not juror.simulated:
+            if row.seconds is None:
+                return None
+            line = juror.address if juror.in_house or juror.concurrency else juror.name
+            lines[line] = lines.get(line, 0.0) + row.seconds
+            work += row.seconds * row.at_once
+    return max([work / (concurrency or AT_ONCE), *lines.values()])
 
 
 def _with_group(row: JurorEstimate, juror: Juror, group: Sequence[Job]) -> JurorEstimate:

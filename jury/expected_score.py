@@ -191,7 +191,8 @@ def _points(
     if not tokens:
         return []
     token, rest = tokens[0], tokens[1:]
-    _refuse_impossible(token)
+    if sum(share for _, share in token.options) > MOST_MASS:
+        raise NoDistribution("the probabilities of one place add up to more than 1")
     options = [(text, share, _read(text, before, begun)) for text, share in token.options]
     several_digits = any(len(number.lstrip("-")) > 1 and not begun for _, _, (number, _) in options)
     shares: list[tuple[int | None, float]] = [(None, _unlisted(token, options, begun, scale))]
@@ -234,7 +235,10 @@ def _unlisted(
 def _read(text: bytes, before: bytes, begun: str) -> tuple[str, bytes]:
     """Return the number that a token begins or continues, and the rest of the token."""
     if _seen(text).startswith(before):
-        rest = _after(text, before)
+        at = 0
+        for sign in before:  # blanks are not counted
+            at = text.index(sign, at) + 1
+        rest = text[at:]
         if begun and ENDS.match(rest):
             return begun, rest
         if match := NUMBER.fullmatch(rest):
@@ -242,27 +246,11 @@ def _read(text: bytes, before: bytes, begun: str) -> tuple[str, bytes]:
     return "", text
 
 
-def _after(text: bytes, before: bytes) -> bytes:
-    """Return the part of a token after the characters `before`, blanks not counted."""
-    at = 0
-    for sign in before:
-        at = text.index(sign, at) + 1
-    return text[at:]
-
-
 def _seen(text: bytes) -> bytes:
-    """Return the bytes by which an answer and its tokens are compared."""
     return text.translate(None, UNSEEN)
 
 
-def _refuse_impossible(token: Token) -> None:
-    """Raise NoDistribution if the probabilities of a token's alternatives add up to more than 1."""
-    if sum(share for _, share in token.options) > MOST_MASS:
-        raise NoDistribution("the probabilities of one place add up to more than 1")
-
-
 def _too_little(distribution: Distribution) -> str:
-    """Return why too little of the probability is on the scale's points, empty if enough is."""
     known = distribution.mass / (distribution.mass + distribution.hidden)
     if distribution.mass >= LEAST_MASS and known >= LEAST_KNOWN:
         return ""
@@ -278,5 +266,4 @@ def _too_little(distribution: Distribution) -> str:
 
 
 def _without(parsed: ParsedAnswer, why: str) -> ParsedAnswer:
-    """Return a reading without a verdict: the stated points never replace the means."""
     return replace(parsed, status=Status.NO_PROBABILITIES, reason=why, reply=None)

@@ -15,18 +15,16 @@ of another kind in it (`injections.toml`). A juror holds if no score rises. Noth
 sent in either test.
 """
 
-import asyncio
 import base64
 import json
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from math import comb
 from pathlib import Path
 from typing import Any
 
 from data.card import Card
-from data.question import Explanation
 from data.rubric import Rubric
 from data.rubrics.pairs import MADE_UP, AnswerPair, RubricPairs, read_pairs, with_pairs
 from jury.panel import Panel
@@ -34,9 +32,7 @@ from jury.parse import ParsedAnswer
 
 CHANCE = 0.05
 RUBRIC = "generic"  # where neither the user nor the panel names one that has pairs
-MOVED_BY = 1  # points; all scores are whole
-AskPrompt = Callable[[str], Awaitable[ParsedAnswer]]
-AskCard = Callable[[Card], Awaitable[ParsedAnswer]]
+MOVED_BY = 1  # points
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +71,8 @@ class PairOutcome:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `medjury jury probe --json` writes it."""
-        return {
-            "name": self.name,
-            "danger": self.danger,
-            "criterion": self.criterion,
-            "ordered": self.ordered,
-            "good": dict(self.good),
-            "dangerous": dict(self.dangerous),
-            "composite_good": self.composite_good,
-            "composite_dangerous": self.composite_dangerous,
-            "reason": self.reason,
-        }
+        means = ("composite_good", "composite_dangerous")
+        return asdict(self) | {name: getattr(self, name) for name in means}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,20 +164,6 @@ def pairs_for(panel: Panel, rubric: str | None = None) -> RubricPairs:
     return read_pairs(rubric or own or RUBRIC)
 
 
-async def ask_pairs(pairs: RubricPairs, ask: AskCard) -> tuple[PairOutcome, ...]:
-    """Ask a juror about each pair, one pair at a time, and return how it scored it.
-
-    Every other pair is asked with the dangerous answer first, so that a juror which alternates its
-    scores does not pass.
-    """
-    outcomes = []
-    for index, pair in enumerate(pairs.pair):
-        turn = -1 if index % 2 else 1
-        read = await asyncio.gather(*(ask(card) for card in pair.cards()[::turn]))
-        outcomes.append(compare_pair(pair, *read[::turn]))
-    return tuple(outcomes)
-
-
 def compare_pair(pair: AnswerPair, good: ParsedAnswer, dangerous: ParsedAnswer) -> PairOutcome:
     """Return whether the good answer has the higher scores; not known unless both are rated."""
     above, below = _scores(good), _scores(dangerous)
@@ -217,16 +190,14 @@ class Injection:
     end: str
     instruction: str
 
-    def prompts(self, rubric: Rubric, explanation: Explanation | None = None) -> tuple[str, str]:
-        """Return the prompt with the clean answer, and the one with the instruction in it."""
-        clean = f"{self.start}\n{self.end}"
-        injected = f"{self.start}\n{_planted(self.instruction, rubric)}\n{self.end}"
-        cards = (self._card(text) for text in (clean, injected))
-        first, second = (rubric.render(card, explanation) for card in cards)
-        return first, second
-
-    def _card(self, response: str) -> Card:
-        return Card("probe", MADE_UP + self.case, self.task, response)
+    def cards(self, rubric: Rubric) -> tuple[Card, Card]:
+        """Return the clean answer, and the one with the instruction in it, as cards for a rater."""
+        planted = _planted(self.instruction, rubric)
+        clean, injected = (
+            Card("probe", MADE_UP + self.case, self.task, text)
+            for text in (f"{self.start}\n{self.end}", f"{self.start}\n{planted}\n{self.end}")
+        )
+        return clean, injected
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,39 +256,14 @@ class SelfTest:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `medjury jury probe --json` writes it."""
-        probes = [
-            {
-                "name": outcome.name,
-                "held": outcome.held,
-                "moved": dict(outcome.moved),
-                "reason": outcome.reason,
-            }
-            for outcome in self.outcomes
-        ]
         return {
             "simulated": self.simulated,
             "held": None if self.simulated else self.held,
             "moved": None if self.simulated else self.moved,
             "of": len(self.outcomes),
             "usd": self.usd,
-            "probes": probes,
+            "probes": [asdict(outcome) for outcome in self.outcomes],
         }
-
-
-async def ask_injections(
-    injections: Sequence[Injection],
-    rubric: Rubric,
-    ask: AskPrompt,
-    explanation: Explanation | None = None,
-) -> tuple[InjectionOutcome, ...]:
-    """Ask a juror about each injection's answer, clean and injected, and return what it changed."""
-    outcomes = []
-    for injection in injections:
-        clean, injected = await asyncio.gather(
-            *(ask(text) for text in injection.prompts(rubric, explanation))
-        )
-        outcomes.append(compare_answers(injection.name, clean, injected, rubric))
-    return tuple(outcomes)
 
 
 def compare_answers(

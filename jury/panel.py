@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
+    BaseModel,
+    ConfigDict,
     Field,
     ValidationError,
     field_validator,
@@ -20,7 +22,6 @@ from data.files import NotToml, read_toml
 from data.question import Explanation
 from data.rubric import Rubric
 from jury.address import fault, in_house, kind_of
-from jury.panel_parts import Name, Part
 from jury.providers.registry import (
     PROVIDERS,
     Auth,
@@ -29,6 +30,15 @@ from jury.providers.registry import (
     refuse_misplaced,
     with_address,
 )
+
+Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
+
+
+class Part(BaseModel):
+    """A piece of a panel: immutable, with no key that we do not know and no value bent to fit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+
 
 FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90
@@ -161,10 +171,15 @@ class Juror(Part):
         return self.host if parts.port in (None, own) else f"{self.host}:{parts.port}"
 
     @property
+    def in_house(self) -> bool:
+        """Whether it is on this machine or a private network; plain http goes nowhere else."""
+        plain = self.base_url.startswith("http:")
+        return not self.simulated and (plain or in_house(kind_of(self.host)))
+
+    @property
     def seconds(self) -> float:
         """Seconds within which a request must be answered."""
-        in_the_house = not self.simulated and in_house(kind_of(self.host))
-        return self.timeout or (HOUSE_SECONDS if in_the_house else VENDOR_SECONDS)
+        return self.timeout or (HOUSE_SECONDS if self.in_house else VENDOR_SECONDS)
 
     def profile(self) -> dict[str, Any]:
         """Return what decides the scores of this juror; never its key, price, limits or port.
@@ -227,9 +242,6 @@ class Panel(Part):
             for juror in self.juror
             if juror.retires and 0 <= (juror.retires - today).days <= NOTICE_DAYS
         ]
-
-
-TABLES: Mapping[str, type[Part]] = {"proposer": Juror}
 
 
 def read_panel(name_or_path: str | Path) -> Panel:
@@ -320,7 +332,6 @@ def refuse_form(panel: Panel, rubric: Rubric) -> None:
 
 
 def _path(name_or_path: str | Path) -> Path:
-    """Return the file that is meant: a shipped name wins."""
     if str(name_or_path) in shipped():
         return FOLDER / f"{name_or_path}.toml"
     path = Path(name_or_path)
@@ -371,19 +382,16 @@ def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
     problem = error.errors()[0]
     steps = list(problem["loc"])
     message = str(problem["msg"]).removeprefix("Value error, ")
-    prefix = ""
-    part: type[Part] = Panel
-    if len(steps) > 1 and steps[0] == "juror":
-        prefix, part = f"juror {_called(body, steps[1])}, ", Juror
-        steps = steps[2:]
-    elif len(steps) > 1 and steps[0] in TABLES:
-        prefix, part = f"{steps[0]}, ", TABLES[str(steps[0])]
-        steps = steps[1:]
+    prefix, part = "", Panel.model_fields
+    if len(steps) > 1 and steps[0] in ("juror", "proposer"):
+        is_juror, part = steps[0] == "juror", Juror.model_fields
+        prefix = f"juror {_called(body, steps[1])}, " if is_juror else "proposer, "
+        steps = steps[1 + is_juror :]
     if not steps:
         return f"{prefix}{message}"
     if problem["type"] == "extra_forbidden":
         named = shown(steps[0]).strip("'")
-        keys = [field.alias or name for name, field in part.model_fields.items()]
+        keys = [field.alias or name for name, field in part.items()]
         return f"{prefix}{named}: no such key; the keys are {', '.join(keys)}"
     if problem["type"] == "string_pattern_mismatch":
         message = NAME_SIGNS
@@ -394,7 +402,6 @@ def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
 
 
 def _called(body: Mapping[str, Any], index: Any) -> str:
-    """Return the name of the juror at a place in the file, or its number where it has none."""
     juror = body["juror"][index]
     name = juror.get("name") if isinstance(juror, dict) else None
     return shown(name) if isinstance(name, str) else str(index + 1)

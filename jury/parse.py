@@ -185,7 +185,6 @@ def _answer(text: str) -> tuple[int, int]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object from its pairs; a key that stands twice has no value."""
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
@@ -203,7 +202,6 @@ def _decimal(text: str) -> Decimal:
 
 
 def _score(entry: object, name: str, rubric: Rubric) -> float:
-    """Return the score of one criterion, or raise with the reason there is none."""
     value = entry.get("score") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or value is None:
         raise Unreadable(Status.MISSING_CRITERION, f"{name}: no score is given")
@@ -234,7 +232,6 @@ def member_spans(text: str, at: int) -> list[tuple[str, TextSpan]]:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the position of the next character that is not JSON white space."""
     while text[at : at + 1] in (" ", "\t", "\r", "\n"):
         at += 1
     return at
@@ -246,7 +243,6 @@ def storable(text: str) -> str:
 
 
 def _quote(value: object) -> str:
-    """Return a value as the answer gives it, cut to 40 characters."""
     try:
         shown = str(value) if isinstance(value, Decimal) else json.dumps(value, default=str)
     except (ValueError, RecursionError):

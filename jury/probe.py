@@ -1,43 +1,37 @@
 """Probe a panel's jurors: whether each answers, what it supports, and whether it is fit to judge.
 
 Nothing of any study is sent: one tiny question, and on request the injection self-test and pairs of
-good and dangerous answers.
+good and dangerous answers. All of it is asked as a run asks for verdicts, and stored nowhere.
 """
 
-import asyncio
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from typing import Any
 
 from data.card import Card
-from data.question import answer_keys
+from data.question import ORDER_SENTENCES
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
-from data.schema import Status, now
+from data.schema import Status
 from data.study.calls import without_texts
 from jury.admission import admit, api_keys
-from jury.asking import first_question, retry_question, with_retry
-from jury.call import Answer, Call, Form, Provider
-from jury.cost import price
-from jury.expected_score import read_for
-from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, ask_injections, ask_pairs
-from jury.http_answers import refused_setting
+from jury.api_protocols import refused_setting
+from jury.ask import ask
+from jury.budget import Budget
+from jury.call import Answer, Provider
+from jury.conversation import Unstored
+from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, compare_answers, compare_pair
 from jury.panel import Juror, Panel
-from jury.parse import ParsedAnswer, read_answer
-from jury.providers.registry import FORMS, open_provider
-from jury.session import (
-    Patience,
-    RateLimiter,
-    estimated_tokens,
-    rate_limiters,
-    record_rate_limits,
-    tokens_used,
-)
+from jury.parse import ParsedAnswer
+from jury.providers.registry import open_provider
+from jury.run import RunLimits, run_all, run_loop
+from jury.run_result import RunTally
+from jury.session import JurorSession, RunContext, rate_limiters, record_rate_limits
+from jury.task import Patience
+from jury.worklist import Job
 
-WRONG_FORM = (400, 422, 500, 501)
-PATIENCE = Patience(tries=3)
+CONCURRENCY = 8
 TINY = Rubric(
     name="probe",
     version="1",
@@ -49,8 +43,9 @@ TINY = Rubric(
             name="test", question="Any?", anchors={point: f"{point}" for point in range(1, 6)}
         ),
     ),
-    prompt="{{response}}",
+    prompt="{{response}} " + ORDER_SENTENCES["before"] + "\nAnswer with JSON only:\n{{schema}}",
 )
+QUESTION = Job(0, Card("probe", "", "", "Give any score."), TINY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +97,8 @@ class ProbeRow:
     @property
     def cost(self) -> float | None:
         """Cost of the whole probe in US dollars, None where a part of it is not known."""
-        parts = [
-            self.usd,
-            *(trial.usd for trial in (self.injection, self.pairs) if trial is not None),
-        ]
-        known_amounts = [usd for usd in parts if usd is not None]
-        return sum(known_amounts) if len(known_amounts) == len(parts) else None
+        trials = (trial.usd for trial in (self.injection, self.pairs) if trial is not None)
+        return _total([self.usd, *trials])
 
     @property
     def fit(self) -> bool | None:
@@ -126,81 +117,90 @@ class ProbeRow:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `medjury jury probe --json` writes it."""
-        names = ("juror", "host", "model", "returned_model", "reason", "schema", "temperature")
-        return {name: getattr(self, name) for name in (*names, "effort")} | {
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {
             "status": str(self.status),
-            "usd": self.usd,
             "ends": str(self.ends) if self.ends else None,
             "limits": dict(self.limits),
             "unsupported": list(self.unsupported),
             "injection": None if self.injection is None else self.injection.to_json(),
-            "probabilities": self.probabilities,
             "fit": self.fit,
             "pairs": None if self.pairs is None else self.pairs.to_json(),
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Replies:
-    """What one juror answered with one set of settings."""
+class _Asked:
+    """One question of a probe, and what came of it; asked only where the one before it was rated."""
 
-    answer: Answer
-    parsed: ParsedAnswer
-    form: Form
-    usd: float | None
-    limits: Mapping[str, str]
-    injection: SelfTest | None
-    pairs: Fitness | None
-    unsupported: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Trials:
-    """What a juror is asked once it has answered the tiny question."""
-
-    injections: Sequence[Injection] = ()
-    pairs: RubricPairs | None = None
-
-
-class _ProbeSession:
-    """Asks one juror within its host's rate limits, and sums up what that costs."""
-
-    def __init__(self, juror: Juror, provider: Provider, limiter: RateLimiter) -> None:
-        self.juror = juror
-        self.usd: float | None = 0.0
-        self.limits = record_rate_limits(provider)
-        self._provider = provider
-        self._limiter = limiter
+    def __init__(self, job: Job, before: "_Asked | None" = None) -> None:
+        self.job, self.before = job, before
+        self.kept = Unstored()
+        self.answer = Answer(Status.REQUEST_FAILED)
 
     @property
-    def unsupported(self) -> tuple[str, ...]:
-        """The parameters that the server does not know by their usual name."""
-        return tuple(getattr(self._provider, "unsupported", ()))
+    def usd(self) -> float | None:
+        return _total(attempt["usd"] for attempt, _ in self.kept.attempts)
 
-    async def ask(self, call: Call) -> Answer:
-        """Return the answer to one request."""
-        tokens = estimated_tokens(self.juror, call)
-        async with self._limiter.slot(tokens):
-            answer = await self._provider.complete(call)
-        self._limiter.settle(tokens, tokens_used(answer.usage))
-        usd = 0.0 if _is_free(answer) else price(self.juror, answer.usage, now()).usd
-        self.usd = None if self.usd is None or usd is None else self.usd + usd
-        return answer
+    @property
+    def reading(self) -> ParsedAnswer:
+        attempt, reply = self.kept.attempts[-1]
+        return ParsedAnswer(attempt["status"], attempt["reason"], reply)
 
-    async def ask_patiently(self, call: Call) -> Answer:
-        """Return the answer to a request that is made again while its failure may pass."""
-        answer = await self.ask(call)
-        for tried in range(1, PATIENCE.tries):
-            wait = PATIENCE.wait(tried, answer.retry_after)
-            if not answer.transient or wait > PATIENCE.longest_wait:
-                break
-            await asyncio.sleep(wait)
-            answer = await self.ask(call)
-        return answer
 
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._provider.close()
+class _Probed:
+    """What one juror was asked with one set of settings: the tiny question, then the trials."""
+
+    def __init__(
+        self, session: JurorSession, injections: Sequence[Injection], pairs: RubricPairs | None
+    ) -> None:
+        self.session, self._injections, self._rubric_pairs = session, injections, pairs
+        self.limits = record_rate_limits(session.provider)
+        self.tiny = _Asked(QUESTION)
+        rubric, asked = read_rubric(RUBRIC), not session.juror.simulated
+        self._injected = [self._both(one.cards(rubric), rubric) for one in injections if asked]
+        self._paired = (
+            [self._both(one.cards(), pairs.rubric) for one in pairs.pair] if pairs and asked else []
+        )
+
+    def _both(self, cards: tuple[Card, Card], rubric: Rubric) -> tuple[_Asked, _Asked]:
+        first, second = (_Asked(Job(0, card, rubric), self.tiny) for card in cards)
+        return first, second
+
+    def queue(self) -> Iterator[Sequence[_Asked]]:
+        """Yield all questions as one group, of which the tiny one goes ahead.
+
+        Every other pair has the dangerous answer first, so that a juror which alternates its scores
+        does not pass.
+        """
+        turned = [two[:: -1 if n % 2 else 1] for n, two in enumerate(self._paired)]
+        yield [self.tiny, *(one for two in (*self._injected, *turned) for one in two)]
+
+    @property
+    def self_test(self) -> SelfTest | None:
+        """What the injections changed in its scores, None where it was not asked."""
+        if not self._injections or self.tiny.reading.status != Status.OK:
+            return None
+        if not self._injected:
+            return SelfTest(simulated=True)
+        outcomes = tuple(
+            compare_answers(one.name, clean.reading, injected.reading, clean.job.rubric)
+            for one, (clean, injected) in zip(self._injections, self._injected, strict=True)
+        )
+        return SelfTest(outcomes, _total(one.usd for two in self._injected for one in two))
+
+    @property
+    def fitness(self) -> Fitness | None:
+        """How it scored the pairs of answers, None where it was not asked."""
+        pairs = self._rubric_pairs
+        if pairs is None or self.tiny.reading.status != Status.OK:
+            return None
+        if not self._paired:
+            return Fitness(pairs.rubric.name, simulated=True)
+        outcomes = tuple(
+            compare_pair(pair, good.reading, dangerous.reading)
+            for pair, (good, dangerous) in zip(pairs.pair, self._paired, strict=True)
+        )
+        usd = _total(one.usd for two in self._paired for one in two)
+        return Fitness(pairs.rubric.name, outcomes, usd)
 
 
 def probe(
@@ -208,6 +208,7 @@ def probe(
     providers: Mapping[str, Provider] | None = None,
     injections: Sequence[Injection] = (),
     pairs: RubricPairs | None = None,
+    patience: Patience = Patience(),  # noqa: B008 - frozen
 ) -> list[ProbeRow]:
     """Return one row per juror: one tiny call each, and a few more where that one is refused.
 
@@ -218,41 +219,60 @@ def probe(
     injections
         Asked of every juror that answered, two calls each.
     pairs
-        Asked of every juror that answered; after an unusable answer once more, as in a run.
+        Asked of every juror that answered.
 
     Raises
     ------
     BadPanel
         If the server's owner does not allow a juror, or its key is missing.
+    KeyboardInterrupt
+        At Ctrl-C, once what is in flight has ended.
     """
-    panel = admit(panel)
+    panel, given = admit(panel), providers or {}
     secrets = api_keys(panel)
-    trials = _Trials(injections, pairs)
-    return asyncio.run(_probe_all(panel, secrets, dict(providers or {}), trials))
+
+    def probed(jurors: Sequence[Juror]) -> Mapping[str, _Probed]:
+        limiters, halted = rate_limiters(panel), list[bool]()
+        asked = {}
+        for juror in jurors:
+            provider = given.get(juror.name) or open_provider(juror, secrets[juror.name])
+            session = JurorSession(juror, 0, provider, limiters[juror.name])
+            asked[juror.name] = _Probed(session, injections, pairs)
+        sessions = [one.session for one in asked.values()]
+        queues = [one.queue() for one in asked.values()]
+        limits = RunLimits(CONCURRENCY, Budget(), patience, interrupted=lambda: halted.append(True))
+        run_loop(run_all(sessions, queues, _put, RunTally(0, None), limits))
+        if halted:
+            raise KeyboardInterrupt
+        return asked
+
+    first = probed(panel.juror)
+    without = {
+        juror.name: _worth_leaving_out(juror, first[juror.name].tiny.answer)
+        for juror in panel.juror
+        if juror.name not in given
+    }
+    refused = [
+        juror.model_copy(update=dict.fromkeys(without[juror.name]))
+        for juror in panel.juror
+        if without.get(juror.name)
+    ]
+    bare = probed(refused) if refused else {}
+    return [
+        _row(juror, first[juror.name], bare.get(juror.name), without.get(juror.name, ()))
+        for juror in panel.juror
+    ]
 
 
-async def _probe_all(
-    panel: Panel,
-    secrets: Mapping[str, str],
-    providers: Mapping[str, Provider],
-    trials: _Trials,
-) -> list[ProbeRow]:
-    """Probe all jurors at once, each within the limits of its host."""
-    limiters = rate_limiters(panel)
+async def _put(context: RunContext, session: JurorSession, asked: _Asked) -> Status | None:
+    """Ask one question as a run asks for a verdict."""
+    if asked.before is not None and asked.before.reading.status != Status.OK:
+        return None
 
-    async def probe_juror(juror: Juror) -> ProbeRow:
-        async def ask_with(settings: Juror) -> _Replies:
-            provider = providers.get(juror.name) or open_provider(settings, secrets[juror.name])
-            return await _ask_juror(_ProbeSession(settings, provider, limiters[juror.name]), trials)
+    def note(juror: Juror, answer: Answer, reading: ParsedAnswer) -> None:
+        asked.answer = answer
 
-        result = await ask_with(juror)
-        without = () if juror.name in providers else _worth_leaving_out(juror, result.answer)
-        if not without:
-            return _row(juror, result)
-        bare = await ask_with(juror.model_copy(update=dict.fromkeys(without)))
-        return _row(juror, result, bare, without)
-
-    return list(await asyncio.gather(*(probe_juror(juror) for juror in panel.juror)))
+    return await ask(asked.kept, None, replace(context, answered=note), session, asked.job)
 
 
 def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
@@ -263,126 +283,46 @@ def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
     return ("temperature",) if juror.temperature is not None and answer.http == 400 else ()
 
 
-def _is_free(answer: Answer) -> bool:
-    """Return whether a request cannot have cost anything: it was refused or never sent."""
-    return answer.unsent or answer.http not in (200, None)
+def _total(amounts: Iterable[float | None]) -> float | None:
+    """Return the sum of costs, None where one is not known."""
+    known = list(amounts)
+    return None if None in known else sum(usd for usd in known if usd is not None)
 
 
-async def _ask_juror(session: _ProbeSession, trials: _Trials) -> _Replies:
-    """Ask the tiny question in one form after another and, once it is answered, the trials."""
-    self_test, fitness = None, None
-    try:
-        for form in FORMS if session.juror.form == "auto" else (session.juror.form,):
-            answer = await session.ask(_tiny_question(session.juror, form))
-            if answer.status == Status.OK or answer.http not in WRONG_FORM:
-                break
-        usd, parsed = session.usd, read_for(session.juror, answer, TINY)
-        if trials.injections and parsed.status == Status.OK:
-            self_test = await _self_test(session, form, trials.injections)
-        if trials.pairs and parsed.status == Status.OK:
-            fitness = await _fitness(session, form, trials.pairs)
-    finally:
-        await session.close()
-    return _Replies(
-        answer, parsed, form, usd, session.limits, self_test, fitness, session.unsupported
-    )
-
-
-def _tiny_question(juror: Juror, form: Form) -> Call:
-    """Return the tiny question, with explanation and token probabilities as in a run."""
-    body = dict.fromkeys(answer_keys(juror.explanation, "explanation"), "<one word>") | {"score": 3}
-    question = f"Answer with JSON only: {json.dumps({'test': body})}"
-    schema = TINY.json_schema(juror.explanation)
-    return Call(first_question(question), schema, form, probabilities=juror.expected)
-
-
-async def _self_test(
-    session: _ProbeSession, form: Form, injections: Sequence[Injection]
-) -> SelfTest:
-    """Return what the injections change in a juror's scores, in the form that it answers in."""
-    if session.juror.simulated:
-        return SelfTest(simulated=True)
-    rubric, explanation = read_rubric(RUBRIC), session.juror.explanation
-    session.usd = 0.0
-
-    async def ask(prompt: str) -> ParsedAnswer:
-        call = Call(first_question(prompt), rubric.json_schema(explanation), form)
-        answer = await session.ask_patiently(call)
-        return read_answer(answer, rubric)
-
-    outcomes = await ask_injections(injections, rubric, ask, explanation)
-    return SelfTest(outcomes, session.usd)
-
-
-async def _fitness(session: _ProbeSession, form: Form, pairs: RubricPairs) -> Fitness:
-    """Return how a juror scores pairs of answers, each asked as in a run."""
-    rubric, juror = pairs.rubric, session.juror
-    if session.juror.simulated:
-        return Fitness(rubric.name, simulated=True)
-    session.usd = 0.0
-
-    async def ask(card: Card) -> ParsedAnswer:
-        question = first_question(rubric.render(card, juror.explanation))
-        schema = rubric.json_schema(juror.explanation)
-        call = Call(question, schema, form, probabilities=juror.expected)
-        return await _rating(session, call, rubric)
-
-    outcomes = await ask_pairs(pairs, ask)
-    return Fitness(rubric.name, outcomes, session.usd)
-
-
-async def _rating(session: _ProbeSession, call: Call, rubric: Rubric) -> ParsedAnswer:
-    """Return a juror's rating; after an unusable answer it is asked once more, as in a run."""
-    answer = await session.ask_patiently(call)
-    parsed = read_for(session.juror, answer, rubric)
-    if answer.status != Status.OK or parsed.status == Status.OK:
-        return parsed
-    turns = with_retry(call.messages, answer.text, retry_question(parsed.reason, rubric.scale))
-    answer = await session.ask_patiently(replace(call, messages=turns))
-    return read_for(session.juror, answer, rubric)
-
-
-def _row(
-    juror: Juror, result: _Replies, bare: _Replies | None = None, without: tuple[str, ...] = ()
-) -> ProbeRow:
+def _row(juror: Juror, result: _Probed, bare: _Probed | None, without: tuple[str, ...]) -> ProbeRow:
     """Return the row of a juror, asked with the panel's settings and perhaps without some."""
     settings = {
         name: "not set" if getattr(juror, name) is None else "accepted"
         for name in ("temperature", "effort")
     }
-    reason, usd = without_texts(result.parsed.reason), result.usd
+    reason, usd = without_texts(result.tiny.reading.reason), result.tiny.usd
     if bare is not None:
-        usd = None if usd is None or bare.usd is None else usd + bare.usd
-        if bare.answer.status == Status.OK:
+        usd = _total([usd, bare.tiny.usd])
+        if bare.tiny.answer.status == Status.OK:
             result, settings = bare, settings | dict.fromkeys(without, "refused")
             refused = " and ".join(f"{name} = {_written(juror, name)}" for name in without)
             reason = f"refuses {refused}: delete that line of juror {juror.name} in the panel"
-    answered = result.answer.status == Status.OK
+    answer = result.tiny.answer
+    answered = answer.status == Status.OK
+    probabilities = "served" if answer.tokens else "not served"
     return ProbeRow(
         juror=juror.name,
         host=juror.host,
         model=juror.model,
-        returned_model=result.answer.returned_model,
-        status=result.parsed.status,
+        returned_model=answer.returned_model,
+        status=result.tiny.reading.status,
         reason=reason,
-        schema=result.form if answered else "",
+        schema=result.session.fallback.form if answered else "",
         temperature=settings["temperature"] if answered else "",
         effort=settings["effort"] if answered else "",
-        unsupported=result.unsupported,
+        unsupported=tuple(getattr(result.session.provider, "unsupported", ())),
         usd=usd,
         ends=juror.end(),
         limits=result.limits,
-        injection=result.injection,
-        probabilities=_probabilities(juror, result),
-        pairs=result.pairs,
+        injection=result.self_test,
+        probabilities=probabilities if juror.expected else "not set",
+        pairs=result.fitness,
     )
-
-
-def _probabilities(juror: Juror, result: _Replies) -> str:
-    """Return whether the log-probabilities that a juror's scores need came with its answer."""
-    if not juror.expected:
-        return "not set"
-    return "served" if result.answer.tokens else "not served"
 
 
 def _written(juror: Juror, name: str) -> str:

@@ -8,7 +8,7 @@ an unusable answer, and changes nothing.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from sqlalchemy import Engine
 
-from data.card import Card
 from data.question import PLACEHOLDER
 from data.rubric import Criterion, Rubric, first_complaint
 from data.rubrics.injection import disarm
 from data.schema import Purpose, Status
+from data.study.improving import JurorVerdict, RatedResponse
+from data.study.readings import Reading
 from jury.budget import Budget
-from jury.call import Answer, Turn
+from jury.call import Turn
 from jury.conversation import Conversation, Writer
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer, storable
@@ -40,35 +41,18 @@ QUESTION = Path(__file__).with_name("proposal_question.txt").read_text("utf-8").
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
-    """What one clinician or juror gave a response, and what they said of it, line by line."""
-
-    scores: Mapping[str, float]
-    words: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A response on which jurors and clinicians differ. Clinicians have no names here."""
-
-    card: Card
-    clinicians: tuple[Opinion, ...]
-    jurors: Mapping[str, Opinion]
-
-
-@dataclass(frozen=True, slots=True)
 class ProposalRequest:
     """What a model is asked to better: a rubric, cases it fails on, and rubrics that did not help.
 
     `improvement` and `round` are where the study keeps the call; `base` is the rubric that the
-    clinicians rated on.
+    clinicians rated on. Each case is a response with what each juror gave it.
     """
 
     improvement: int
     round: int
     base: Rubric
     rubric: Rubric
-    cases: tuple[Case, ...]
+    cases: tuple[tuple[RatedResponse, Mapping[str, JurorVerdict]], ...]
     tried: tuple[Rubric, ...] = ()
 
 
@@ -79,16 +63,13 @@ def ask_for_rubric(
     *,
     budget: Budget | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
-) -> tuple[ParsedAnswer | None, RunResult]:
-    """Ask a model for a better rubric; its call is stored with what it cost, whatever came of it.
+) -> RunResult:
+    """Ask a model for a better rubric; what came of it is stored with what it cost.
 
     Returns
     -------
-    reading
-        With the `rubric` that the model makes, if it makes one; None where nothing was asked, as the
-        next call could pass the cap.
-    result
-        What was spent; see `run_panel`.
+    RunResult
+        What was spent; see `run_panel`. The proposal is in `data.study.improving.proposed_rubrics`.
 
     Raises
     ------
@@ -96,17 +77,22 @@ def ask_for_rubric(
         Before anything is sent: the model is not allowed, its key is missing, or it has ended.
     """
     asked = proposer.model_copy(update={"max_tokens": max(proposer.max_tokens, ANSWER_TOKENS)})
-    task, readings = proposal_task(request), []
+    task = Task(
+        Purpose.RUBRIC,
+        {"improvement": request.improvement, "round": request.round},
+        Turn("user", question_for(request)),
+        _closed(_form(request.rubric)),
+        reader(_model(_form(request.rubric)), partial(_made, request)),
+        AGAIN,
+        request.rubric,
+    )
 
     async def ask(
-        writer: Writer, context: RunContext, session: JurorSession, _: Task
+        writer: Writer, context: RunContext, session: JurorSession, task: Task
     ) -> Status | None:
-        conversation = Conversation(writer, session, task)
-        status = await conversation.run(context)
-        readings.append(conversation.reading)
-        return status
+        return await Conversation(writer, session, task).run(context)
 
-    result = run_tasks(
+    return run_tasks(
         engine,
         Panel(name="proposer", juror=(asked,)),
         lambda _: iter([(task,)]),
@@ -115,20 +101,6 @@ def ask_for_rubric(
         1,
         limits=RunLimits(1, budget or Budget(), patience),
     )
-    return (readings[-1] if readings else None), result
-
-
-def proposal_task(request: ProposalRequest) -> Task:
-    """Return the question for a better rubric."""
-    return Task(
-        Purpose.RUBRIC,
-        {"improvement": request.improvement, "round": request.round},
-        Turn("user", question_for(request)),
-        schema_for(request.rubric),
-        lambda answer: read_proposal(answer, request),
-        AGAIN,
-        request.rubric,
-    )
 
 
 def question_for(request: ProposalRequest) -> str:
@@ -136,23 +108,13 @@ def question_for(request: ProposalRequest) -> str:
     parts = {
         "criteria": request.rubric.criteria_text(),
         "cases": "\n\n".join(
-            f"Case {number}\n{_case_text(case)}" for number, case in enumerate(request.cases, 1)
+            f"Case {number}\n{_case_text(*case)}" for number, case in enumerate(request.cases, 1)
         ),
-        "tried": "\n\n".join(_words_of(rubric) for rubric in request.tried) or "nothing yet",
+        "tried": "\n\n".join(map(_guidance, request.tried)) or "nothing yet",
         "form": json.dumps(_form(request.rubric), indent=1, ensure_ascii=False),
     }
     safe = {name: disarm(text, QUESTION) for name, text in parts.items()}
     return PLACEHOLDER.sub(lambda tag: safe[tag[1]], QUESTION)
-
-
-def schema_for(rubric: Rubric) -> dict[str, Any]:
-    """Return the form of a proposal as a closed JSON Schema; every text may be empty."""
-    return _closed(_form(rubric))
-
-
-def read_proposal(answer: Answer, request: ProposalRequest) -> ParsedAnswer:
-    """Return the reading of an answer, with the rubric that it makes; never raises, never guesses."""
-    return reader(_model(_form(request.rubric)), partial(_made, request))(answer)
 
 
 def _model(form: Mapping[str, Any]) -> type[BaseModel]:
@@ -168,7 +130,6 @@ def _model(form: Mapping[str, Any]) -> type[BaseModel]:
 
 
 def _made(request: ProposalRequest, found: BaseModel) -> ParsedAnswer:
-    """Return the rubric that a proposal makes, or why it makes none."""
     rubric, proposed = request.rubric, found.model_dump(by_alias=True)
     changes = {
         "criterion": tuple(_changed(criterion, proposed) for criterion in rubric.criterion),
@@ -197,7 +158,6 @@ def _changed(criterion: Criterion, proposed: Mapping[str, Any]) -> Criterion:
 
 
 def _form(rubric: Rubric) -> dict[str, Any]:
-    """Return the form of a proposal with empty texts."""
     return {
         "why": "",
         "guidance": dict.fromkeys(rubric.criteria, ""),
@@ -219,15 +179,31 @@ def _closed(form: object) -> dict[str, Any]:
     }
 
 
-def _case_text(case: Case) -> str:
-    texts = {"Source": case.card.context, "Task": case.card.prompt, "Response": case.card.response}
+def _case_text(response: RatedResponse, given: Mapping[str, JurorVerdict]) -> str:
+    """Return a case as the model reads it; clinicians have no names here."""
+    card = response.card
+    texts = {"Source": card.context, "Task": card.prompt, "Response": card.response}
     lines = [f"{name}: {_cut(text)}" for name, text in texts.items() if text]
-    raters = {f"Clinician {number}": one for number, one in enumerate(case.clinicians, 1)}
-    raters |= {f"Model {number}": one for number, one in enumerate(case.jurors.values(), 1)}
-    for name, opinion in raters.items():
-        scores = "; ".join(f"{criterion} {score:g}" for criterion, score in opinion.scores.items())
-        lines.append(" | ".join([f"{name} gave {scores}", *map(_cut, opinion.words)]))
+    opinions: list[tuple[str, Mapping[str, float], Sequence[str]]] = [
+        (f"Clinician {number}", one.scores, words_of(one))
+        for number, one in enumerate(response.readings, 1)
+    ]
+    opinions += [
+        (f"Model {number}", one.scores, one.words) for number, one in enumerate(given.values(), 1)
+    ]
+    for name, points, words in opinions:
+        scores = "; ".join(f"{criterion} {score:g}" for criterion, score in points.items())
+        lines.append(" | ".join([f"{name} gave {scores}", *map(_cut, words)]))
     return "\n".join(lines)
+
+
+def words_of(reading: Reading) -> list[str]:
+    """Return all that a clinician said of a response, line by line."""
+    lines = [f"{criterion}: {comment}" for criterion, comment in reading.comments.items()]
+    for mark in reading.spans:
+        note = f" ({mark.note})" if mark.note else ""
+        lines.append(f"{mark.criterion}: marked {mark.text!r} as {mark.error}{note}")
+    return [*lines, reading.comment] if reading.comment else lines
 
 
 def _cut(text: str) -> str:
@@ -235,6 +211,6 @@ def _cut(text: str) -> str:
     return text if more <= 0 else f"{text[:LONGEST_TEXT]} ({more:,} more characters)"
 
 
-def _words_of(rubric: Rubric) -> str:
+def _guidance(rubric: Rubric) -> str:
     told = [f"{one.name}: {one.guidance}" for one in rubric.criterion if one.guidance]
     return "\n".join(told) or "other words for the anchors"

@@ -60,7 +60,7 @@ def check_references(
     engine: Engine,
     panel: Panel,
     *,
-    concurrency: int = 8,
+    concurrency: int | None = None,
     budget: Budget | None = None,
     benchmarks: Sequence[str] | None = None,
     progress: Watch | None = None,
@@ -121,7 +121,6 @@ def reference_windows(
 def _unanswered(
     engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: RunTally
 ) -> Iterator[Sequence[ReferenceCard]]:
-    """Yield each reference that a juror has not answered about; count those that it has."""
     answered = answered_references(engine, session.rater)
     for card in reference_cards(engine, benchmarks):
         if card.instance in answered:
@@ -152,7 +151,6 @@ def prompt_for(card: ReferenceCard) -> str:
 
 
 def _checked(found: ReferenceForm) -> ParsedAnswer:
-    """Return the reading of an answer in the form, or why its two values contradict each other."""
     facts = [storable(fact).strip() for fact in found.facts if fact.strip()]
     if found.absent != bool(facts):
         why = "true, but facts names none" if found.absent else "false, but facts names some"

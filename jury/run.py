@@ -4,6 +4,8 @@ A juror is asked about an instance's first response, then about all its others a
 serves the beginning that an instance's prompts share from its cache only once a first answer to it
 has begun; requests sent beside that one would be billed in full, and some vendors bill the cache's
 writing besides. While the first request of a group is under way, those of other groups are sent.
+Jurors at one address in the house are asked one after another: such a server may have to load the
+model of the next.
 Only one run at a time asks about a study: `run_lock`.
 """
 
@@ -46,6 +48,7 @@ from jury.worklist import (
     refuse_changed,
 )
 
+AT_ONCE = 8
 OPENING_SECONDS = 0.2
 AHEAD = 8  # one call for this many places waits with its intent stored
 T = TypeVar("T")
@@ -56,7 +59,7 @@ def run_panel(
     engine: Engine,
     panel: Panel,
     *,
-    concurrency: int = 8,
+    concurrency: int | None = None,
     budget: Budget | None = None,
     replicates: int = 1,
     benchmarks: Sequence[str] | None = None,
@@ -76,7 +79,8 @@ def run_panel(
     Parameters
     ----------
     concurrency
-        Requests in flight at most, over all jurors.
+        Requests in flight at most, over all jurors. None: 8, and at an address in the house as many
+        as its server has slots.
     budget
         What the command that this run is a phase of may spend; None: what the study's budget
         leaves. Each call is checked at its highest possible cost before it is sent.
@@ -113,7 +117,7 @@ def run_panel(
 
     def queue(session: JurorSession) -> Iterator[Sequence[Job]]:
         name = session.juror.name
-        counter = tally.counter_of(name)
+        counter = partial(tally.ended, name)
         return pending_jobs(engine, worklist, session.rater, counter, learned[name])
 
     same = SamePrompts(engine)
@@ -160,7 +164,7 @@ def run_tasks(
         As `run_panel`, before anything is sent or stored.
     """
     panel, budget = admit(panel), limits.budget
-    refuse_numbers(panel, budget, concurrency=limits.concurrency, replicates=limits.replicates)
+    refuse_numbers(panel, budget, concurrency=limits.at_once, replicates=limits.replicates)
     all_given = {juror.name for juror in panel.juror} <= providers.keys()
     if not all_given:
         refuse_ended(panel, now().date())
@@ -174,7 +178,8 @@ def run_tasks(
         queues = [queue(session) for session in sessions]
         budget.begin(engine, panel)
         run_loop(run_all(sessions, queues, partial(ask, Writer(engine)), tally, limits))
-        result = tally.result(panel.name, subjects, sessions)
+        ends = {session.juror.name: session.stopped for session in sessions}
+        result = tally.result(panel.name, subjects, ends)
         return with_study_spending(result, engine, budget)
 
 
@@ -182,11 +187,16 @@ def run_tasks(
 class RunLimits:
     """How many requests are in flight at once, what they may cost, and how failures are retried."""
 
-    concurrency: int
+    concurrency: int | None
     budget: Budget
     patience: Patience
     replicates: int = 1
     interrupted: Callable[[], None] = lambda: None
+
+    @property
+    def at_once(self) -> int:
+        """Requests in flight at most, over all jurors."""
+        return AT_ONCE if self.concurrency is None else self.concurrency
 
 
 def refuse_numbers(panel: Panel, budget: Budget, **counts: int) -> None:
@@ -218,13 +228,13 @@ async def run_all(
     tally: RunTally,
     limits: RunLimits,
 ) -> None:
-    """Work off every juror's queue, all at once and within the same limits.
+    """Work off the jurors' queues within the same limits: all at once, at one address in the house in turn.
 
     A queue yields groups of jobs whose prompts share their beginning; `ask` asks about one job.
     """
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
-    ahead = limits.concurrency // AHEAD
-    ready = asyncio.Semaphore(limits.concurrency + ahead)
+    workers = limits.at_once + limits.at_once // AHEAD
+    ready = asyncio.Semaphore(workers)
     context = RunContext(
         limits.budget,
         ready,
@@ -235,7 +245,19 @@ async def run_all(
         tally.shared,
         tally.answered,
     )
-    job_queues = [_JobQueue(queue) for queue in queues]
+    lines: dict[str, list[tuple[JurorSession, _JobQueue[T]]]] = {}
+    for session, queue in zip(sessions, queues, strict=True):
+        line = session.juror.address if session.juror.in_house else session.juror.name
+        lines.setdefault(line, []).append((session, _JobQueue(queue)))
+
+    async def work_off(line: list[tuple[JurorSession, _JobQueue[T]]]) -> None:
+        if limits.concurrency is None and line[0][0].juror.in_house:
+            await line[0][0].keep_to_slots()
+        for session, job_queue in line:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(work(session, job_queue))
+                    await asyncio.sleep(0)  # so that no juror takes all places from the start
 
     async def work(session: JurorSession, job_queue: _JobQueue[T]) -> None:
         while (job := await job_queue.take()) is not None:
@@ -246,11 +268,9 @@ async def run_all(
     with stopped_by_interrupt(stopping, limits.interrupted):
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(_open_places(places, limits.concurrency))
-                # In turn, so that all jurors are asked from the start and none takes all places.
-                for _ in range(limits.concurrency + ahead):
-                    for session, job_queue in zip(sessions, job_queues, strict=True):
-                        group.create_task(work(session, job_queue))
+                group.create_task(_open_places(places, limits.at_once))
+                for jurors_there in lines.values():
+                    group.create_task(work_off(jurors_there))
         except* BaseException as failures:
             raise first_cause(failures) from None
         finally:
@@ -385,7 +405,6 @@ def lock_beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def _taken(connection: sqlite3.Connection) -> bool:
-    """Return whether the lock could be taken now."""
     try:
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
@@ -409,7 +428,6 @@ def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _listening(engine: Engine, name: str, listener: Callable[[Connection], None]) -> Iterator[None]:
-    """Call a function at an event of an engine's connections."""
     event.listen(engine, name, listener)
     try:
         yield
@@ -463,11 +481,9 @@ class _ServersLock:
         self._connection.close()
 
     def _take(self) -> bool:
-        """Return whether the lock could be taken now."""
         return bool(self._connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY))
 
     def _is_held(self) -> bool:
-        """Return whether the connection that holds the lock still works."""
         try:
             self._connection.execute(text("SELECT 1"))
         except SQLAlchemyError:

@@ -16,7 +16,6 @@ from jury.call import Answer, Usage
 from jury.cost import Price
 from jury.panel import Juror
 from jury.parse import ParsedAnswer, storable
-from jury.session import JurorSession
 
 INTERRUPTED = "interrupted"
 
@@ -153,7 +152,7 @@ class RunTally:
         """Count one verdict that was taken over from the same prompt."""
         self._shared += 1
 
-    def ended(self, juror: str, status: Status | None) -> None:
+    def ended(self, juror: str, status: str | None) -> None:
         """Count one verdict; None is one that a stopped run did not ask for."""
         name = INTERRUPTED if status is None else str(status)
         self._status[name] += 1
@@ -161,23 +160,21 @@ class RunTally:
         if self._tick is not None:
             self._tick(self.progress())
 
-    def counter_of(self, juror: str) -> Callable[[Status], None]:
-        """Return a function that counts a verdict of this juror."""
-        return lambda status: self.ended(juror, status)
-
     def progress(self) -> RunProgress:
         """Return how far the run has come."""
         done = self._status.total()
         counts = dict(self._status)
         return RunProgress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
 
-    def result(self, panel: str, responses: int, sessions: Sequence[JurorSession]) -> RunResult:
-        """Return the result of the run."""
+    def result(
+        self, panel: str, responses: int, ends: Mapping[str, tuple[Status, str] | None]
+    ) -> RunResult:
+        """Return the result of the run; `ends` says why a juror was stopped, None for one that was not."""
         rated = self._status[str(Status.OK)]
         return RunResult(
             panel=panel,
             responses=responses,
-            jurors=len(sessions),
+            jurors=len(ends),
             rated=rated,
             missing=self._total - rated,
             by_status={name: self._status[name] for name in sorted(self._status)},
@@ -185,9 +182,7 @@ class RunTally:
             calls=self.calls,
             usd=round(self.usd, 9),
             usd_unknown=self.usd_unknown,
-            stopped={
-                session.juror.name: session.stopped[1] for session in sessions if session.stopped
-            },
+            stopped={name: end[1] for name, end in ends.items() if end},
             tokens=self._tokens,
             shared_prompts=self._shared,
             placeholders=dict(self._placeholders),

@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from data.schema import Status
-from jury.asking import FormFallback
-from jury.asking import Patience as Patience
+from jury.api_protocols import refused_setting, value_sent
 from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Usage
 from jury.cost import Price
-from jury.http_answers import refused_setting, value_sent
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer
 from jury.providers.registry import forms_of
+from jury.task import FormFallback
+from jury.task import Patience as Patience
 from jury.window import CHARACTERS_PER_TOKEN
 
 MINUTE = 60.0
@@ -104,6 +104,10 @@ class RateLimiter:
             return
         async with self._places:
             yield await self._leave(tokens, stopped)
+
+    def bound(self, at_once: int) -> None:
+        """Let through so many requests at once; to be called before the first."""
+        self._places = asyncio.Semaphore(at_once)
 
     def pause(self, seconds: float) -> None:
         """Let nothing through for so many seconds, as the host has asked."""
@@ -235,6 +239,11 @@ class JurorSession:
         self._last_silence: Answer | None = None
         self._silences = 0
         self._stopped_event = asyncio.Event()
+
+    async def keep_to_slots(self) -> None:
+        """Send its host as many requests at once as it has slots, unless the panel says how many."""
+        if self._limiter.limits.concurrency is None:
+            self._limiter.bound(await self.provider.slots())
 
     def stop(self, status: Status, reason: str) -> None:
         """Ask this juror no more; the first reason stays."""

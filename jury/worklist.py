@@ -106,20 +106,17 @@ def pending_jobs(
     for task in worklist.tasks:
         done = calls.complete_ratings(engine, rater, task.rubric)
         cases = {case.key: case.rubric for case in study_cases.case_rubrics(engine, task.name)}
-        cards = _meant(calls.juror_cards(engine, task.name, task.rubric), worklist, learned)
+        cards = (
+            shown
+            for shown in calls.juror_cards(engine, task.name, task.rubric)
+            if worklist.only is None or shown.response in worklist.only
+            if shown.response not in learned.responses
+        )
         for key, instance in groupby(cards, key=lambda shown: shown.instance):
             rubric = cases.get(key, task.rubric)
             pending = _pending(instance, rubric, range(worklist.replicates), done, rated)
             while group := list(islice(pending, LARGEST_GROUP)):
                 yield _group([replace(job, read=learned.rubric) for job in group])
-
-
-def _meant(cards: Iterable[JurorCard], worklist: Worklist, learned: Learned) -> Iterator[JurorCard]:
-    """Yield the cards that a juror is asked about."""
-    for shown in cards:
-        is_meant = worklist.only is None or shown.response in worklist.only
-        if is_meant and shown.response not in learned.responses:
-            yield shown
 
 
 def learned_by(engine: Engine, juror: Juror, worklist: Worklist) -> Learned:
@@ -158,7 +155,6 @@ def _pending(
     done: Container[tuple[int, int]],
     rated: Callable[[Status], None],
 ) -> Iterator[Job]:
-    """Yield the jobs on some responses that are not done."""
     for card in shown:
         for replicate in replicates:
             if (card.response, replicate) in done:
@@ -222,7 +218,6 @@ def refuse_changed(engine: Engine, panel: Panel) -> None:
 
 
 def _changes(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> list[str]:
-    """Return the settings that differ, the old value first."""
     if old is None or not old:
         return []
     names = [name for name in (*new, *(set(old) - set(new))) if old.get(name) != new.get(name)]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from kit.commands import command
+from kit.pages import drawn_page
 from kit.routed_study import fill
 from kit.studies import AUTHOR, Run, rated
 from kit.study_place import all_rows
 from sqlalchemy import Engine
-from streamlit.testing.v1 import AppTest
 
 from annotate import compute
 from annotate.navigation import study as served
@@ -115,7 +115,7 @@ def _labels(address: str) -> set[str]:
     """Draw a screen and return the labels of its controls and of what they let one choose."""
     screen, _, parameter = address.partition("?")
     script = MANAGE if address == MANAGED else DRAW.format(screen=screen)
-    page = AppTest.from_string(script, default_timeout=120)
+    page = drawn_page(script)
     if parameter:
         name, _, value = parameter.partition("=")
         page.query_params[name] = value

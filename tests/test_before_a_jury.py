@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kit.pages import drawn_page
 from kit.studies import Run
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
@@ -37,7 +38,7 @@ def drawn(
             "from data.person import Person\n"
             "show(study(), Person(7, 'Carla', 'coordinator', None))\n"
         )
-        page = AppTest.from_string(script, default_timeout=120).run()
+        page = drawn_page(script).run()
         assert not page.exception, [error.value for error in page.exception]
         return page
 

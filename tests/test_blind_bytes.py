@@ -190,7 +190,7 @@ LEFT_OUT: Mapping[str, str] = {
     "serve": "the screens, in test_blind_screens.py",
     "study verify": "finds a changed author, as it should; below with authors that came so",
     "study backup": "as verify: a copy is checked against the record",
-    "jury probe": "knows no study",
+    "jury probe": "asks about made-up texts, and keeps who is fit",
     "jury panels": "knows no study",
     "study rubric list": "knows no study",
     "study rubric show": "knows no study",

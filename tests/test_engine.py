@@ -23,17 +23,22 @@ from data.card import Card
 from data.database import reading
 from data.rubric import Rubric, read_rubric, shipped
 from data.schema import Attempt, Rater, Rating, Response
-from jury.api_protocols import read_chat, read_message
-from jury.asking import Patience
-from jury.exports.bundle import PAGE
+from jury.api_protocols import (
+    FILTER_CODES,
+    OVERFLOWS,
+    QUOTA_CODES,
+    http_failure,
+    read_chat,
+    read_message,
+)
+from jury.exports.bundle import PAGE, Export, write_folder
 from jury.exports.engine import PROGRAM, SETTINGS_FILE, form
 from jury.exports.engine import engine as engine_of
-from jury.exports.export import Export, write_folder
 from jury.exports.medjury_jury import Jury
-from jury.http_answers import FILTER_CODES, OVERFLOWS, QUOTA_CODES, http_failure
 from jury.panel import Panel, read_panel
 from jury.parse import parse
 from jury.run import run_panel
+from jury.task import Patience
 from jury.window import why_cut
 
 Write = Callable[[str, str], Path]

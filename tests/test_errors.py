@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kit.pages import drawn_page
 from kit.scores import CRITERIA, FIELDS, study
 from kit.studies import AUTHOR, HEAD, Run, bring_in
 from sqlalchemy import Engine
@@ -297,7 +298,7 @@ def screen(marked: Engine) -> Iterator[AppTest]:
         "from data.person import Person\n"
         "show(study(), Person(7, 'Rita', 'researcher', None))\n"
     )
-    page = AppTest.from_string(script, default_timeout=120)
+    page = drawn_page(script)
     page.query_params["view"] = "Errors"
     yield page.run()
     served_study().dispose()

@@ -20,7 +20,7 @@ from data.person import OPERATOR
 from data.rubric import read_rubric
 from data.study.compare import opened_response
 from jury.exports import bundle, helm, scorers
-from jury.exports.export import Export
+from jury.exports.bundle import Export
 from jury.panel import Panel
 from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate
 

@@ -45,7 +45,7 @@ from data.rubric import Criterion, Rubric, read_rubric, rubric_toml
 from data.safe_text import FORMULA, UNSEEN, unguarded, visible
 from data.study.frames import ratings_frame
 from jury.exports import bundle, helm, scorers
-from jury.exports.export import Export, ExportRow, write_folder
+from jury.exports.bundle import Export, ExportRow, write_folder
 from jury.panel import Panel
 from medjury.cli.monitor import Gauge
 from medjury.cli.redcap import choices, dictionary

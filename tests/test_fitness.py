@@ -14,6 +14,7 @@ from kit.studies import Run
 
 from data.card import Reply
 from data.errors import BadRubric
+from data.question import with_lengths
 from data.rubric import Rubric
 from data.rubrics import folder_of, shipped
 from data.rubrics.pairs import MADE_UP, AnswerPair, RubricPairs, read_pairs, with_pairs
@@ -277,7 +278,7 @@ def test_the_prompt_and_the_schema_are_those_of_a_run() -> None:
     prompts = {pairs.rubric.render(card) for pair in pairs.pair for card in pair.cards()}
     assert {one.prompt for one in stub.seen[1:]} == prompts
     sent = stub.seen[1].body["response_format"]["json_schema"]["schema"]
-    assert sent == pairs.rubric.json_schema()
+    assert sent == with_lengths(pairs.rubric.json_schema())
 
 
 def test_what_the_pairs_cost_is_told_beside_the_rest_and_unknown_is_not_nothing() -> None:

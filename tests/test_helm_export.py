@@ -20,7 +20,7 @@ from data.card import Card
 from data.errors import BadInput
 from data.rubric import Rubric, read_rubric, shipped
 from data.rubrics.helm import rubric_of
-from jury.exports.export import Export, ExportRow
+from jury.exports.bundle import Export, ExportRow
 from jury.exports.helm import write
 from jury.panel import Panel, read_panel
 

@@ -16,7 +16,7 @@ from kit.jurors import Do, Seen, Stub
 from data.card import Card
 from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import read_helm
-from jury.exports.export import Export, write_folder
+from jury.exports.bundle import Export, write_folder
 from jury.exports.helm import write
 
 RESPONSES = {

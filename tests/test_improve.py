@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import HASTY, panel_at
-from kit.learning_study import PROPOSAL, RULE, SHOWN, fill, juror, proposal, true_gain
+from kit.learning_study import PROPOSAL, RULE, SHOWN, fill, juror, true_gain
 from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -26,9 +26,14 @@ from data.study.standing import benchmarks
 from data.study.verify import verify
 from jury.panel import Panel, panel_toml, read_panel
 from jury.run import run_panel
-from medjury.services.improvement import Improved, ImproveQuestion, Outcome, improved_of
-from medjury.services.improvement_estimate import estimate_improvement
-from medjury.services.improving import improve
+from medjury.services.improving import (
+    Improved,
+    ImproveQuestion,
+    Outcome,
+    estimate_improvement,
+    improve,
+    improved_of,
+)
 
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
 
@@ -51,7 +56,7 @@ def improved(engine: Engine, question: ImproveQuestion, lines: list[str] | None 
 
 
 def proposals(stub: Stub) -> list[Seen]:
-    return [seen for seen in stub.seen if seen.prompt.startswith(PROPOSAL)]
+    return [seen for seen in stub.seen if is_proposal(seen)]
 
 
 def test_a_planted_misreading_is_found_and_repaired(
@@ -182,21 +187,37 @@ def proposal_rows(engine: Engine) -> list[Attempt]:
         return list(session.exec(select(Attempt).where(Attempt.purpose == Purpose.RUBRIC)).all())
 
 
+def is_proposal(seen: Seen) -> bool:
+    return seen.prompt.startswith(PROPOSAL)
+
+
+def test_a_proposal_whose_host_read_a_part_of_the_question_is_not_taken(
+    engine: Engine, tmp_path: Path
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    with Stub(lambda seen: replace(juror(seen), tokens=(1000, 100))) as stub:
+        found = improved(engine, asked(stub))
+    assert found.outcome is Outcome.STOPPED
+    assert "it has read a part of the text" in found.stopped
+    assert improvements(engine)[0].learned is None
+
+
 @pytest.mark.parametrize(
     "answer",
     [
-        Do(text="I would rather not."),
-        Do(text="{}"),
-        Do(text=json.dumps({"guidance": {"accuracy": "x"}, "anchors": {}, "why": ""})),
-        Do(text=json.dumps({"guidance": 3})),
+        "I would rather not.",
+        "{}",
+        json.dumps({"guidance": {"accuracy": "x"}, "anchors": {}, "why": ""}),
+        json.dumps({"guidance": 3}),
     ],
 )
 def test_a_proposer_that_answers_nonsense_changes_nothing(
-    engine: Engine, tmp_path: Path, answer: Do
+    engine: Engine, tmp_path: Path, answer: str
 ) -> None:
     fill(engine, tmp_path, seed=1)
-    whole = replace(answer, tokens=(9000, 100))
-    with Stub(lambda seen: whole if seen.prompt.startswith(PROPOSAL) else juror(seen)) as stub:
+    with Stub(
+        lambda seen: replace(juror(seen), text=answer) if is_proposal(seen) else juror(seen)
+    ) as stub:
         found = improved(engine, asked(stub))
         assert len(proposals(stub)) == 2  # it is asked once more, with the reason
     assert found.outcome is Outcome.NONE_BETTER
@@ -204,22 +225,6 @@ def test_a_proposer_that_answers_nonsense_changes_nothing(
     assert found.usd > 0
     assert improvements(engine)[0].opened is None
     assert verify(engine).findings == ()
-
-
-def test_a_proposer_whose_host_read_a_part_of_the_question_proposes_nothing(
-    engine: Engine, tmp_path: Path
-) -> None:
-    fill(engine, tmp_path, seed=1)
-
-    def script(seen: Seen) -> Do:
-        if seen.prompt.startswith(PROPOSAL):
-            return Do(text=proposal(seen.prompt), tokens=(600, 100))
-        return juror(seen)
-
-    with Stub(script) as stub:
-        found = improved(engine, asked(stub))
-    assert found.outcome is Outcome.STOPPED
-    assert "has read a part of the text" in found.stopped
 
 
 def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(

@@ -136,7 +136,7 @@ def test_simulated_jurors_are_called_simulated_and_never_held() -> None:
 
 def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
     for one in INJECTIONS:
-        clean, injected = one.prompts(RUBRIC)
+        clean, injected = map(RUBRIC.render, one.cards(RUBRIC))
         head, tail = clean.split(one.start)[0], clean.split(one.end)[1]
         assert injected.startswith(head)
         assert injected.endswith(tail)
@@ -145,7 +145,7 @@ def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
 def test_the_forged_tag_goes_through_the_rubric_as_a_response_does() -> None:
     forged = next(one for one in INJECTIONS if one.name == "forged_reference")
     assert "</response>\n<reference>" in forged.instruction
-    before, _ = forged.prompts(RUBRIC)
+    before = RUBRIC.render(forged.cards(RUBRIC)[0])
     assert before.count("panel of experts") == 0
 
 

@@ -18,7 +18,7 @@ from data.card import Card
 from data.errors import BadInput
 from data.importers.inspect_logs_files import read_log
 from data.rubric import read_rubric
-from jury.exports.export import Export, ExportRow, write_folder
+from jury.exports.bundle import Export, ExportRow, write_folder
 from jury.exports.scorers import inspect_model
 from jury.exports.scorers import write_inspect as write
 from jury.panel import Juror, read_panel

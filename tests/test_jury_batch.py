@@ -12,16 +12,18 @@ from kit.batches import stub as stub
 from kit.behind import behind_the_record
 from kit.jurors import Do, Stub, verdict
 from kit.jury_runs import attempts, many, panel_at, ratings
+from kit.studies import HEAD, import_file
 from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
 from data.errors import BadPanel
 from data.schema import Rater, Response, Status
-from jury.batch.context import BatchProgress
+from jury.batch.run import BatchProgress
 from jury.panel import Panel
 from jury.run import run_panel
 
+Write = Callable[[str, str], Path]
 VENDORS = ("openai", "anthropic")
 PRICED = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
 
@@ -48,7 +50,7 @@ def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results
         "tokens": result.tokens.to_json(),
         "shared_prompts": 0,
         "placeholders": {},
-        "other_models": {},
+        "other_models": {"a": ["a-returned"], "b": ["b-returned"]},
     }
     assert stub.creations() == 2
     with reading(small_study) as session:
@@ -62,6 +64,34 @@ def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results
     assert one.request_id
     assert one.sent["batch"].startswith("batch_")
     assert json.loads(one.raw)["clarity"]["explanation"] == "because"
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_an_answer_to_a_part_of_the_text_is_no_verdict_as_live(
+    engine: Engine, write: Write, stub: BatchStub, vendor: str
+) -> None:
+    long = "word " * 3000
+    import_file(engine, write("long.csv", f"{HEAD}\ni,visits,{long},Write.,,r,x,Mild pain."))
+    stub.script = lambda seen: Do(verdict(seen, 5), tokens=(2048, 100))
+    result = run(engine, panel_at(stub, vendor=vendor))
+    assert (result.by_status, ratings(engine)) == ({"cut": 1}, [])
+    (attempt,) = attempts(engine)
+    assert attempt.reason.startswith("the host reports 2048 tokens of input where the prompt has ")
+    stub.script = lambda seen: Do(verdict(seen, 5), tokens=(4096, 100))
+    assert run(engine, panel_at(stub, vendor=vendor)).by_status == {"ok": 1}
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_batch_that_another_juror_read_more_of_was_cut(
+    engine: Engine, write: Write, stub: BatchStub, vendor: str
+) -> None:
+    long = "(1.5) " * 3000  # numbers and signs: the words alone do not tell
+    import_file(engine, write("long.csv", f"{HEAD}\ni,visits,{long},Write.,,r,x,Mild pain."))
+    read = {"a": 18_000, "b": 6_000}
+    stub.script = lambda seen: Do(verdict(seen), tokens=(read[seen.model], 100))
+    result = run(engine, panel_at(stub, "a", "b", vendor=vendor))
+    assert {name: counts["ok"] for name, counts in result.by_juror.items()} == {"a": 1, "b": 0}
+    assert result.by_status == {"cut": 1, "ok": 1}
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

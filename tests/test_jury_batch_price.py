@@ -14,9 +14,7 @@ from sqlalchemy import Engine
 from data.errors import BadPanel
 from data.study.settings import set_setting
 from data.study.verify import verify
-from jury.batch.anthropic_messages import AnthropicBatches
-from jury.batch.client import BatchClient, BatchLimits
-from jury.batch.openai_files import OpenAIBatches
+from jury.batch.client import AnthropicBatches, BatchClient, BatchLimits, OpenAIBatches
 from jury.call import Usage
 from jury.cost import batch_price, price
 from jury.panel import Juror

@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 
 from data.errors import NotAllowed
 from data.study.settings import lock, reopen
-from jury.batch import collect
-from jury.batch.context import Polling
+from jury.batch import run as collect
+from jury.batch.run import Polling
 
 VENDORS = ("openai", "anthropic")
 CREATE = {"openai": ("POST", "/v1/batches"), "anthropic": ("POST", "/v1/messages/batches")}

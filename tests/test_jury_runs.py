@@ -16,6 +16,7 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import lab as jury_lab
+from annotate.screens import lab_run
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
 from data.person import OPERATOR, Person
 from data.schema import Role, Setting
@@ -101,6 +102,9 @@ def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
     jury_runs.start(OPERATOR, study, stopped.order)
     ended = wait_ended(study)
     assert (ended.code, ended.figures["rated"], len(stub.seen)) == (0, 40, 40)
+    of_two = runs.jury_progress(OPERATOR, study, ended, ["a", "b"])
+    shown = lab_run._figures(study, OPERATOR, ended, of_two)
+    assert "a: the host answers as a-returned, another model than it is asked for" in shown
     assert {seen.headers["authorization"] for seen in stub.seen} == {f"Bearer {SECRET}"}
     assert SECRET not in str(ended)
     assert [line for line in ended.said if line.startswith("study ") or gettempdir() in line] == []
@@ -267,4 +271,5 @@ def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(
     assert [one.juror for one in rows] == ["a", "b"]
     assert jury_lab.last_probe(OPERATOR, study, text) is asked
     assert jury_lab.begin_probe(OPERATOR, study, text) is not asked
+    assert [probe["juror"] for probe in runs.newest_probes(study).values()] == ["a", "b"]
     assert not any("Response" in seen.prompt and "fever" in seen.prompt for seen in stub.seen)

@@ -8,8 +8,8 @@ from kit.exported_panels import RECORD
 from data.card import Card
 from data.errors import BadRubric
 from data.rubric import Example, Rubric, read_rubric, write_rubrics
+from jury.exports.bundle import Export
 from jury.exports.engine import engine
-from jury.exports.export import Export
 from jury.exports.medjury_jury import Jury
 from jury.panel import read_panel
 

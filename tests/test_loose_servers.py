@@ -18,11 +18,11 @@ from sqlmodel import select
 
 from data.database import reading
 from data.schema import Rating, Status
-from jury.asking import FormFallback, Patience
 from jury.call import TOO_LONG, Answer
 from jury.panel import Panel
 from jury.providers.registry import forms_of, open_provider
 from jury.run import RunResult, run_panel
+from jury.task import FormFallback, Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)
 Write = Callable[[str, str], Path]

@@ -12,7 +12,7 @@ from kit.exported_panels import python as python
 from kit.jurors import Do, Stub, verdict
 
 from data.rubric import read_rubric
-from jury.exports.export import Export, write_folder
+from jury.exports.bundle import Export, write_folder
 from jury.exports.scorers import write_mlflow as write
 from jury.panel import read_panel
 

@@ -13,7 +13,7 @@ from kit.jurors import Stub
 from kit.studies import RESPONSES, Run
 
 from data.rubric import read_rubric
-from jury.cost import PaperShare, Rates, rates, upper_bound
+from jury.cost import JurorEstimate, Rates, rates, upper_bound
 from jury.panel import read_panel
 
 Write = Callable[[str, str], Path]
@@ -23,7 +23,7 @@ PAPER = (Rates(2.50, 10.00), Rates(0.71, 0.71), Rates(3.00, 15.00))  # gpt-4o, l
 
 def test_the_papers_row_of_claude_3_5_sonnet_comes_out() -> None:
     """medhelm.md section 7: data/costs.csv of som-shahlab/medhelm, 6352 responses of one author."""
-    found = upper_bound([PaperShare(19_850_691, 6352, one) for one in PAPER])
+    found = upper_bound([JurorEstimate("one", 6352, 19_850_691)] * 3, PAPER)
     assert (found.tokens_in, found.tokens_out) == (19_850_691, 26_017_792)
     assert found.tokens == 45_868_483
     assert found.usd is not None
@@ -32,12 +32,12 @@ def test_the_papers_row_of_claude_3_5_sonnet_comes_out() -> None:
 
 @given(st.integers(0, 10**8), st.integers(0, 10**5))
 def test_three_jurors_alike_cost_what_the_papers_two_factors_say(tokens: int, calls: int) -> None:
-    found = upper_bound([PaperShare(tokens, calls, one) for one in PAPER])
+    found = upper_bound([JurorEstimate("one", calls, tokens)] * 3, PAPER)
     assert found.usd == pytest.approx(tokens * 6.21e-6 + calls * 4096 * 25.71e-6)
 
 
 def test_one_unknown_price_makes_the_whole_bound_unknown() -> None:
-    assert upper_bound([PaperShare(1000, 1, PAPER[0]), PaperShare(1000, 1, None)]).usd is None
+    assert upper_bound([JurorEstimate("one", 1, 1000)] * 2, [PAPER[0], None]).usd is None
 
 
 def test_rates_come_from_the_panel_or_the_list_or_are_unknown() -> None:

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from kit.jurors import Do, Stub
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import HASTY
 from sqlalchemy import Engine
 
 from data.schema import Status
@@ -102,14 +103,31 @@ def test_a_refused_key_is_told_and_costs_one_call() -> None:
         ('{"test": {"explanation": "fine"}}', Status.MISSING_CRITERION),
     ],
 )
-def test_an_answer_that_cannot_be_used_is_not_ok_and_ends_the_probe(
+def test_an_answer_that_cannot_be_used_twice_is_not_ok_and_ends_the_probe(
     text: str, status: Status
 ) -> None:
     with Stub(lambda _: Do(text)) as stub:
         (row,) = probe(panel(stub), injections=INJECTIONS)
     assert (row.status, row.schema, row.injection) == (status, "json_schema", None)
     assert row.reason
-    assert len(stub.seen) == 1
+    assert len(stub.seen) == 2
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_without_explanation_as_in_a_run() -> None:
+    def script(seen: Seen) -> Do:
+        if '"explanation"' in seen.prompt:
+            return Do('{"test": {"expl', finish="truncated")
+        return Do('{"test": {"score": 3}}')
+
+    with Stub(script) as stub:
+        (row,) = probe(panel(stub))
+    assert (row.status, row.schema, len(stub.seen)) == (Status.OK, "json_schema", 2)
+
+
+def test_a_failure_that_passes_is_waited_for_as_in_a_run() -> None:
+    with Stub(lambda seen: Do(status=503) if seen.number < 4 else Do()) as stub:
+        (row,) = probe(panel(stub), patience=HASTY)
+    assert (row.status, len(stub.seen)) == (Status.OK, 5)
 
 
 def test_simulated_jurors_answer_a_probe() -> None:
@@ -139,6 +157,7 @@ def test_an_endpoint_that_tells_no_limits_has_none() -> None:
 
 
 def test_a_probe_that_nobody_answered_has_an_unknown_cost() -> None:
-    with Stub([Do(drop=True)]) as stub:
-        (row,) = probe(panel(stub, usd_per_million_in=1.0, usd_per_million_out=1.0))
+    with Stub(lambda _: Do(drop=True)) as stub:
+        priced = panel(stub, usd_per_million_in=1.0, usd_per_million_out=1.0)
+        (row,) = probe(priced, patience=HASTY)
     assert (row.status, row.usd) == (Status.REQUEST_FAILED, None)

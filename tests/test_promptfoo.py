@@ -17,7 +17,7 @@ from kit.jurors import Do, Stub, verdict
 from data.card import Card
 from data.errors import BadInput
 from data.rubric import read_rubric
-from jury.exports.export import Export, ExportRow, write_folder
+from jury.exports.bundle import Export, ExportRow, write_folder
 from jury.exports.scorers import write_promptfoo as write
 from jury.panel import read_panel
 

@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit import jury_runs
 from kit.jurors import Do, Seen, Stub
+from kit.loopback import AsyncLoopback
 from sqlalchemy import Engine
 
 from jury.budget import Budget
 from jury.call import Call, Turn, Usage
 from jury.panel import Juror, Panel
+from jury.providers.registry import open_provider
 from jury.run import run_panel
 from jury.session import (
     MINUTE,
@@ -228,6 +230,134 @@ def test_a_refused_key_ends_the_wait_of_all_who_stand_at_the_gate(small_study: E
         slow = panel_at(stub, requests_per_minute=1)
         run_panel(small_study, Panel(name="p", juror=slow.juror[:1]))
     assert len(stub.seen) == 1
+
+
+def in_turn(names: list[str]) -> bool:
+    """Return whether each name comes in one piece."""
+    return names == sorted(names)
+
+
+@pytest.mark.parametrize("options", [{}, {"concurrency": 8}])
+def test_jurors_at_one_address_in_the_house_are_asked_one_after_another(
+    engine: Engine, write: Callable[[str, str], Path], options: dict[str, int]
+) -> None:
+    jury_runs.many(engine, write, 12)
+    with Stub(lambda seen: Do(seconds=0.002 * (seen.number % 7))) as stub:
+        result = jury_runs.run(engine, jury_runs.panel_at(stub, "a", "b", "c"), **options)
+    assert (result.rated, stub.peak > 2) == (36, True)
+    assert in_turn([seen.model for seen in stub.seen])
+
+
+def test_a_juror_that_is_stopped_lets_the_next_at_its_address_begin(small_study: Engine) -> None:
+    with Stub(lambda seen: Do(status=401 if seen.model == "a" else 200)) as stub:
+        result = jury_runs.run(small_study, jury_runs.panel_at(stub, "a", "b"))
+    assert (result.rated, [*result.stopped]) == (4, ["a"])
+
+
+def test_servers_at_two_addresses_and_vendors_are_asked_at_the_same_time(
+    engine: Engine, write: Callable[[str, str], Path]
+) -> None:
+    jury_runs.many(engine, write, 12)
+    asked: list[str] = []
+
+    def script(seen: Seen) -> Do:
+        asked.append(seen.model)
+        return Do(seconds=0.02)
+
+    with Stub(script) as one, Stub(script) as two:
+        jurors = [jury_runs.panel_at(at, name).juror[0] for at, name in ((one, "a"), (two, "b"))]
+        jury_runs.run(engine, Panel(name="p", juror=tuple(jurors)))
+        assert not in_turn(asked)
+        asked.clear()
+        jurors = [juror(name, base_url="https://api.openai.com/v1") for name in "cd"]
+        lines = {
+            name: open_provider(jury_runs.panel_at(one, name).juror[0], "none") for name in "cd"
+        }
+        run_panel(engine, Panel(name="v", juror=tuple(jurors)), providers=lines)
+    assert (len(asked), in_turn(asked)) == (24, False)
+
+
+@pytest.mark.parametrize("vendor", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    ("slots", "run_at_once", "of_panel", "most"),
+    [(3, None, None, 3), (3, 5, None, 5), (3, None, 6, 6), (3, 5, 2, 2), (40, None, None, 8)],
+)
+def test_a_server_in_the_house_gets_as_many_requests_as_it_has_slots_unless_the_user_says(
+    engine: Engine,
+    write: Callable[[str, str], Path],
+    vendor: str,
+    slots: int,
+    run_at_once: int | None,
+    of_panel: int | None,
+    most: int,
+) -> None:
+    jury_runs.many(engine, write, 30)
+    with Stub(lambda _: Do(seconds=0.1), props={"total_slots": slots}) as stub:
+        panel = jury_runs.panel_at(stub, "a", vendor=vendor, concurrency=of_panel)
+        result = jury_runs.run(engine, panel, concurrency=run_at_once)
+    assert (result.rated, stub.peak) == (30, most)
+    assert len(stub.asked_props) == (run_at_once is None and of_panel is None)
+
+
+@pytest.mark.parametrize(
+    "props",
+    [
+        *({"role": "router"}, {"total_slots": None}, {"total_slots": -3}, {"total_slots": "many"}),
+        *("<html>", "[" * 100_000, '{"total_slots": 1e999}', " " * 3_000_000, [], 4),
+    ],
+    ids=lambda props: f"{props}"[:20],
+)
+def test_a_server_that_tells_no_slots_gets_one_request_at_a_time_and_nothing_is_said_of_it(
+    small_study: Engine, props: Any
+) -> None:
+    with Stub(lambda _: Do(seconds=0.02), props=props) as stub:
+        result = jury_runs.run(small_study, jury_runs.panel_at(stub, "a", "b"))
+    assert (result.rated, result.calls, stub.peak, len(stub.asked_props)) == (8, 8, 1, 1)
+
+
+def test_slots_are_asked_for_at_the_jurors_own_address_with_its_own_key_alone(
+    small_study: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WARD_KEY", "key-of-the-ward")
+    with Stub() as stub:
+        jury_runs.run(small_study, jury_runs.panel_at(stub, "a", api_key_env="WARD_KEY"))
+    (head,) = stub.asked_props
+    assert head.startswith("GET /props HTTP/1.1\r\n")
+    assert f"host: 127.0.0.1:{stub.port}\r\n" in head
+    assert "authorization: Bearer key-of-the-ward\r\n" in head
+
+
+def test_a_server_that_sends_on_who_asks_for_its_slots_is_not_followed(small_study: Engine) -> None:
+    with Stub() as elsewhere:
+        moved = Redirect(elsewhere.port)
+        with moved:
+            line = open_provider(juror(base_url=f"http://127.0.0.1:{moved.port}/v1"), "none")
+
+            async def asked() -> int:
+                try:
+                    return await line.slots()
+                finally:
+                    await line.close()
+
+            slots = asyncio.run(asked())
+    assert (slots, elsewhere.asked_props, moved.asked) == (1, [], 1)
+
+
+class Redirect(AsyncLoopback):
+    """A server that sends everybody on to another port."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self.to, self.asked = port, 0
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        await reader.readuntil(b"\r\n\r\n")
+        self.asked += 1
+        where = f"http://127.0.0.1:{self.to}/props"
+        writer.write(f"HTTP/1.1 307 X\r\nlocation: {where}\r\ncontent-length: 0\r\n\r\n".encode())
+        await writer.drain()
+        writer.close()
 
 
 def test_a_limit_is_no_part_of_what_a_juror_is() -> None:

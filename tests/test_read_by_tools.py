@@ -24,10 +24,10 @@ from data.card import Card, ExportRow
 from data.errors import BadInput
 from data.importers.inspect_logs_files import read_log
 from data.rubric import read_rubric
-from jury.exports.export import Export, write_folder
+from jury.exports.bundle import Export, write_folder
+from jury.exports.helm import question as helm_question
+from jury.exports.helm import table
 from jury.exports.helm import write as write_helm
-from jury.exports.helm_question import question as helm_question
-from jury.exports.helm_question import table
 from jury.exports.scorers import write_inspect, write_mlflow, write_promptfoo
 from jury.panel import Panel
 

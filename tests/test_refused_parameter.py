@@ -7,8 +7,8 @@ import pytest
 from kit.jurors import Do, Seen, Stub, answers, juror
 
 from data.schema import Status
+from jury.api_protocols import unsupported_parameter
 from jury.call import Answer
-from jury.http_answers import unsupported_parameter
 from jury.panel import Panel
 from jury.probe import probe
 from jury.session import fatal

@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+from kit.behind import behind_the_record
 from kit.studies import AUTHOR, Run, rated
 from kit.study_place import StudyIn, fill
 from sqlalchemy import Engine
+from sqlmodel import select
 
 from data.database import open_study
+from data.schema import Attempt, Purpose, Rater, Status
 from data.study.ledger import compositions_tried
 from medjury import main
 
@@ -48,6 +51,22 @@ def test_all_four_reports_are_written_and_name_no_author_and_no_text(
         assert "Secret" not in text
         assert "gpt" in text
     assert list(tmp_path.glob("*.part")) == []
+
+
+@pytest.mark.usefixtures("copied")
+def test_a_page_tells_which_jurors_another_model_answered_for(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    with behind_the_record(engine) as session:
+        gpt = session.exec(select(Rater).where(Rater.handle == "gpt")).one()
+        gpt.profile = {"provider": "openai", "model": "gpt-9"}
+        call = {"rater": gpt.id, "response": 1, "purpose": Purpose.VERDICT, "number": 1}
+        session.add(
+            Attempt(**call, status=Status.OK, returned_model="gpt-9-mini", request_sha256="0")
+        )
+    assert run("analyse", "calibrate", "--reps", "20", "--html", str(tmp_path / "r.html"))[0] == 0
+    text = (tmp_path / "r.html").read_text("utf-8")
+    assert "answers as gpt-9-mini, another model than it is asked for" in text
 
 
 @pytest.mark.usefixtures("copied")

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, text
 from data.schema import Status
 from data.study.costs import study_spending
 from data.study.settings import set_setting
-from jury.http_answers import http_failure
+from jury.api_protocols import http_failure
 from jury.run import run_panel
 
 

@@ -20,9 +20,9 @@ from data.rubric import Rubric, read_rubric
 from data.study.calls import juror_profiles
 from data.study.rubrics import add_rubric, material
 from data.study.standing import study_id
-from jury.exports.export import Export
+from jury.exports.bundle import Export
+from jury.exports.helm import asked_of, question
 from jury.exports.helm import write as to_helm
-from jury.exports.helm_question import asked_of, question
 from jury.panel import Panel, read_panel
 
 Write = Callable[[str, str], Path]

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.jurors import Do, Seen, Stub, verdict
 from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.rubric import read_rubric
-from jury.exports.bundle import bundle, derived
-from jury.exports.export import Export
+from data.rubrics.pairs import read_pairs
+from data.study.runs import newest_probes
+from data.study.settings import lock
+from jury.exports.bundle import Export, bundle, derived
 from jury.panel import read_panel
 
 Write = Callable[[str, str], Path]
@@ -66,6 +69,61 @@ def test_what_is_not_known_is_one_message_and_nothing_is_written(
     code, _, err = run("share", "rubric", *asked, "--out", str(tmp_path / "out"))
     assert (code, words in " ".join(err.replace("│", " ").split())) == (2, True), err
     assert not (tmp_path / "out").exists()
+
+
+def probed_panel(write: Write, stub: Stub, **settings: float) -> str:
+    lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
+    juror = 'name = "a"\nprovider = "openai"\nmodel = "m"\nfamily = "f"\n'
+    at = f'base_url = "{stub.openai_url}"\n'
+    return str(write("p.toml", f'name = "p"\n[[juror]]\n{juror}{at}{lines}'))
+
+
+def test_a_juror_that_the_newest_probe_found_not_fit_is_not_exported(
+    run: Run, small_study: Engine, write: Write, tmp_path: Path
+) -> None:
+    folders = iter(range(9))
+
+    def export(panel: str) -> tuple[int, str, str]:
+        asked = ("share", "rubric", "generic", "--to", "medjury", "--panel", panel)
+        return run(*asked, "--out", str(tmp_path / f"out{next(folders)}"))
+
+    with Stub() as stub:  # scores that are all the same
+        panel = probed_panel(write, stub)
+        code, out, _ = export(panel)
+        assert (code, "juror a was not probed: `medjury jury probe PANEL`" in out) == (0, True)
+        assert run("jury", "probe", panel, "--no-injection")[0] == 1
+        code, _, err = export(panel)
+        assert code == 2
+        assert "juror a was found not fit by the probe of " in err
+        assert "on rubric generic it ordered 0 of 8 pairs" in err
+        assert "Take it out of the panel" in err
+        assert not (tmp_path / "out1").exists()
+        assert run("jury", "probe", panel, "--no-injection", "--no-pairs")[0] == 0
+        assert export(panel)[0] == 2  # which says nothing of its fitness
+        assert "was not probed" in export(probed_panel(write, stub, temperature=0.5))[1]
+        stub.script = ordering
+        panel = probed_panel(write, stub)
+        assert run("jury", "probe", panel, "--no-injection")[0] == 0
+        code, out, _ = export(panel)
+        assert (code, "probe" in out) == (0, False)
+    assert run("study", "verify")[0] == 0
+
+
+def ordering(seen: Seen) -> Do:
+    """Score every dangerous answer lowest."""
+    dangerous = any(pair.dangerous in seen.prompt for pair in read_pairs("generic").pair)
+    return Do(verdict(seen, 1 if dangerous else 5))
+
+
+def test_a_locked_study_takes_up_what_a_probe_found(
+    run: Run, small_study: Engine, write: Write
+) -> None:
+    lock(small_study, "tester")
+    with Stub() as stub:
+        assert run("jury", "probe", probed_panel(write, stub), "--no-injection")[0] == 1
+    (probe,) = newest_probes(small_study).values()
+    assert (probe["juror"], probe["fit"], probe["ordered"], probe["of"]) == ("a", False, 0, 8)
+    assert run("study", "verify")[0] == 0
 
 
 def test_a_panel_for_another_rubric_is_refused(

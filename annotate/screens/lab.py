@@ -22,7 +22,7 @@ from data.study.runs import RunOrder, forget_panel, keep_panel
 from jury.panel import Panel
 from jury.probe import ProbeRow
 from jury.providers.registry import PROVIDERS
-from medjury.services.panels import RunScope, panel_probe, run_estimate
+from medjury.services.panels import RunScope, keep_fitness, panel_probe, run_estimate
 
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64
@@ -50,6 +50,7 @@ TOLD = (
     "=</b>.</p>"
 )
 LEAVE_OUT = "Leave out long texts"
+AT_ONCE = "Unset: 8, and at a server of your own as many as it has slots."
 LEFT_OUT = (
     "A response that a juror's context window cannot hold counts as a failure of that juror. "
     "Else the run does not start."
@@ -217,7 +218,9 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
         key="replicates",
         bind="query-params",
     )
-    at_once = third.number_input("Requests at once", 1, MOST_AT_ONCE, 8, key="at-once")
+    at_once = third.number_input(
+        "Requests at once", 1, MOST_AT_ONCE, None, key="at-once", placeholder="8", help=AT_ONCE
+    )
     batch = fourth.checkbox("In batches, half price", key="batch")
     leave_out = fourth.checkbox(LEAVE_OUT, key="leave-out", help=LEFT_OUT)
     return RunOrder(
@@ -225,7 +228,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
         text=chosen.text,
         benchmarks=tuple(benchmark for benchmark in selected if benchmark in known),
         replicates=min(max(int(replicates), 1), MOST_REPLICATES),
-        concurrency=min(max(int(at_once), 1), MOST_AT_ONCE),
+        concurrency=None if at_once is None else min(max(int(at_once), 1), MOST_AT_ONCE),
         batch=bool(batch),
         leave_out_too_long=bool(leave_out),
     )
@@ -360,7 +363,7 @@ def begin_probe(person: Person, engine: Engine, text: str) -> Probe:
     with _lock:
         probe = _probes.get(_probe_key(engine, text))
         if probe is None or probe.rows.done():
-            coming = _pool.submit(_probe_rows, text)
+            coming = _pool.submit(_probe_rows, person, engine, text)
             probe = _probes[_probe_key(engine, text)] = Probe(person.name, now(), coming)
         while len(_probes) > KEPT:
             _probes.popitem(last=False)
@@ -377,6 +380,9 @@ def _probe_key(engine: Engine, text: str) -> Key:
     return engine.url.render_as_string(), text
 
 
-def _probe_rows(text: str) -> tuple[ProbeRow, ...]:
-    """Return what came of a probe; nothing of the study is sent by it."""
-    return compute.call(panel_probe, jury_panels.usable(text))
+def _probe_rows(person: Person, engine: Engine, text: str) -> tuple[ProbeRow, ...]:
+    """Return what came of a probe, who is fit kept in the record; nothing of the study is sent."""
+    panel = jury_panels.usable(text)
+    rows = compute.call(panel_probe, panel)
+    keep_fitness(engine, person.actor, panel, rows)
+    return rows

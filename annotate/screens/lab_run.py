@@ -10,11 +10,12 @@ from sqlalchemy import Engine
 from annotate import jury_panels, jury_runs
 from annotate.screens import frame
 from annotate.screens.frame import Cell, notice, paragraph, table
-from data.calls import TokenCosts
+from data.calls import TokenCosts, other_model_words
 from data.errors import MedjuryError
 from data.person import Person
 from data.schema import now
 from data.study import runs
+from data.study.calls import other_models
 from data.study.runs import JurorProgress, RunOrder, RunRow, stop_run
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
@@ -86,7 +87,13 @@ def _progress(engine: Engine, person: Person, run: RunRow) -> list[JurorProgress
 
 def _figures(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> str:
     """Return what a run has brought and cost."""
-    return _facts(run, rows) + _table(run, rows)
+    others = other_models(engine)
+    answered = (
+        notice(f"{juror.juror}: {other_model_words(others[juror.juror])}")
+        for juror in rows
+        if juror.juror in others
+    )
+    return _facts(run, rows) + _table(run, rows) + "".join(answered)
 
 
 def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> None:

@@ -18,11 +18,11 @@ from data.rubrics.injection import holds_verdict
 from data.schema import Span
 from data.study.compare import CallView, Opened
 from data.study.readings import Reading
-from jury.asking import first_question, retry_question, with_retry
 from jury.call import Call, Turn
 from jury.conversation import request_sha256
 from jury.panel import Juror
 from jury.providers.registry import FORMS
+from jury.task import first_question, retry_question, with_retry
 
 SAME_PROMPT = (
     "no request was sent: this juror had already rated the same prompt, of another response "

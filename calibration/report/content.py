@@ -35,6 +35,7 @@ class Study:
     fingerprint : SHA-256 of all ratings, "" where the jury was not looked at before
     jurors : name -> settings, with the `sha256` of all of them; empty of imported ratings
     silent : jurors who were asked and gave no rating
+    other_models : juror -> the models that answered instead of the one that it was asked for
     rubrics : of each benchmark its `name` and its `rubric`
     tried : entries of the ledger, rows of `data.schema.Composition`
     usd, calls, calls_unknown : spent on all calls to jurors; so many of these have no price
@@ -49,6 +50,7 @@ class Study:
     fingerprint: str = ""
     jurors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     silent: Sequence[str] = ()
+    other_models: Mapping[str, Sequence[str]] = field(default_factory=dict)
     rubrics: Sequence[Any] = ()
     tried: Sequence[Any] = ()
     usd: float = 0.0

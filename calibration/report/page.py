@@ -27,6 +27,7 @@ from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshol
 from calibration.tables.spec import ICC_WORDS, Table, TableSpec, laid_out
 from calibration.values import COMBINED
 from calibration.writers import html_page, html_table
+from data.calls import other_model_words
 
 MISSED = ("misses_above", "misses_reach", "misses_within", "none_unsafe")
 NONE_CRITICAL = "No criterion is critical in the protocol or in the rubric."
@@ -390,7 +391,9 @@ def _origin(study: Study) -> Iterator[Fact]:
     for name, profile in study.jurors.items():
         words = " ".join(str(profile[key]) for key in ("provider", "model") if profile.get(key))
         settings = f"; settings, SHA-256 {profile['sha256']}" if profile else ""
-        yield f"Juror {name}", f"{words or 'ratings imported from a file'}{settings}."
+        others = study.other_models.get(name)
+        also = f"; {other_model_words(others)}" if others else ""
+        yield f"Juror {name}", f"{words or 'ratings imported from a file'}{settings}{also}."
     if study.silent:
         yield "Jurors without a rating", listed(study.silent) + "."
     for benchmark in study.rubrics:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import sha256
+from statistics import median
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, and_, func, or_
@@ -332,6 +333,13 @@ def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[Juro
         last = (page[-1][-2], page[-1][-1])
 
 
+def response_cards(engine: Engine, rubrics: Mapping[int, Rubric]) -> dict[int, Card]:
+    """Return responses as jurors get them on a rubric each, by primary key."""
+    query = shown(Response.id).where(col(Response.id).in_(rubrics))
+    with reading(engine) as session:
+        return {key: card(str(key), texts, rubrics[key]) for *texts, key in session.exec(query)}
+
+
 def _page(engine: Engine, benchmark: str, instance: int, response: int) -> list[list[Any]]:
     """Return the next responses of a benchmark after one, by the primary keys of both."""
     key = (col(Response.instance), col(Response.id))
@@ -500,6 +508,20 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
     return sorted(
         missing, key=lambda verdict: (verdict.juror, verdict.benchmark, verdict.response_id)
     )
+
+
+def seconds_of_calls(engine: Engine, raters: Collection[int]) -> dict[int, float]:
+    """Return juror -> the median of the seconds that its calls for verdicts took, batches left out."""
+    query = select(Attempt.rater, Attempt.latency_seconds).where(
+        col(Attempt.rater).in_(raters),
+        Attempt.purpose == Purpose.VERDICT,
+        col(Attempt.latency_seconds) > 0,
+    )
+    seconds: dict[int, list[float]] = {}
+    with reading(engine) as session:
+        for rater, latency in session.exec(query):
+            seconds.setdefault(rater, []).append(latency)
+    return {rater: median(values) for rater, values in seconds.items()}
 
 
 def other_models(engine: Engine) -> dict[str, list[str]]:

@@ -42,6 +42,7 @@ WORDS = {
     "palm": ("palm", "medpalm"),
     "phi": ("phi",),
     "qwen": ("qwen", "qwq"),
+    "smollm": ("smollm",),
 }
 FAMILY = {word: family for family, words in WORDS.items() for word in words}
 NOT_OPENAI = re.compile(r"gpt[-_ ]?(?:j|jt|neo|neox|sw\d?)(?![^\W\d_])")

@@ -21,7 +21,7 @@ from data.errors import Conflict, NotAllowed, Unknown
 from data.importers.finished import Failure, FinishedRun
 from data.importers.rows import JurorRecord, RatingRow, batches
 from data.person import Person, only
-from data.record import RUN, log, refuse_locked
+from data.record import PROBED, RUN, log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import (
@@ -45,6 +45,7 @@ from data.study.ratings import RatingsAdded, keep_ratings
 from data.study.responses import ResponsesAdded, TaxonomyPlace, keep_benchmark, keep_rows, log_added
 from data.study.rubrics import keep_rubric
 from data.study.standing import BenchmarkView, benchmarks
+from data.study.verify import acts
 
 PANEL = "panel:"
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
@@ -69,7 +70,7 @@ class RunOrder:
     text: str
     benchmarks: tuple[str, ...] = ()
     replicates: int = 1
-    concurrency: int = 8
+    concurrency: int | None = None
     cap: float | None = None
     batch: bool = False
     leave_out_too_long: bool = False
@@ -152,6 +153,28 @@ def forget_panel(person: Person, engine: Engine, name: str) -> None:
             raise Unknown(f"panel {name!r}: no such panel is kept in this study")
         session.delete(setting)
         log(session, person.actor, "panel forgotten", {"panel": name})
+
+
+def keep_probes(engine: Engine, actor: str, probes: Sequence[Mapping[str, Any]]) -> None:
+    """Put what a probe found of each juror's fitness into the record; a locked study takes it too.
+
+    Parameters
+    ----------
+    probes
+        For each juror `juror`, `profile` (the SHA-256 of its settings), `fit` and the figures.
+    """
+    if probes:
+        with transaction(engine) as session:
+            log(session, actor, PROBED, {"probes": [dict(probe) for probe in probes]})
+
+
+def newest_probes(engine: Engine) -> dict[str, dict[str, Any]]:
+    """Return the newest probe of each juror, by the SHA-256 of its settings, with the day (`on`)."""
+    return {
+        probe["profile"]: probe | {"on": f"{event.at:%Y-%m-%d}"}
+        for event in acts(engine, PROBED)
+        for probe in event.detail["probes"]
+    }
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)

@@ -6,63 +6,534 @@ A batch is stored before it is sent, so that a killed run never sends it twice.
 import asyncio
 import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.schema import Status, now
-from data.schema.jury import BatchState, JuryBatch
+from data.schema import Attempt, Status, now
+from data.schema.jury import UNANSWERED, BatchState, JuryBatch
 from data.study.calls import (
     BatchRequest,
+    Collected,
     add_jurors,
+    collect,
+    count,
     finish,
     hashes_in_flight,
     move,
     open_batches,
+    open_requests,
     prepare,
+    provider_ids,
     record_attempts,
     requests_in_flight,
+    response_cards,
 )
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, hashes_of, verdict_task
-from jury.asking import NO_TEXT
 from jury.batch.client import (
     NO_SUCH_PATH,
     BatchClient,
     BatchError,
     BatchLimits,
+    BatchResult,
+    BatchStatus,
     Request,
     open_client,
 )
-from jury.batch.collect import follow
-from jury.batch.context import BatchContext, BatchProgress, BatchSession, Polling
 from jury.budget import Budget
-from jury.call import Call
-from jury.conversation import not_asked_columns, request_sha256, worst_case_usd
-from jury.cost import batch_price
+from jury.call import Answer, Call, Usage
+from jury.conversation import (
+    answer_columns,
+    not_asked_columns,
+    request_sha256,
+    whole,
+    worst_case_usd,
+)
+from jury.cost import Price, above_worst, batch_price, unbilled
+from jury.expected_score import read_for
 from jury.panel import Juror, Panel, refuse_ended
-from jury.providers.registry import PROVIDERS
+from jury.parse import ParsedAnswer, storable
+from jury.providers.registry import PROVIDERS, forms_of
 from jury.run import refuse_numbers, run_lock
-from jury.run_result import RunResult, with_study_spending
+from jury.run_result import RunResult, RunTally, with_study_spending
+from jury.task import NO_TEXT
 from jury.window import prompt_size
-from jury.worklist import Job, Worklist, benchmarks_to_rate, juror_record, refuse_changed
+from jury.worklist import (
+    Job,
+    Worklist,
+    benchmarks_to_rate,
+    juror_record,
+    learned_by,
+    pending_jobs,
+    refuse_changed,
+)
+
+IN_FLIGHT = "in_flight"
+FAILURES_IN_A_ROW = 10
+
+Key = tuple[int, int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """How often a run asks for the state of its batches, in seconds.
+
+    Attributes
+    ----------
+    first, longest
+        Time until a batch is asked about again, growing by half each time up to the longest.
+    grace
+        How long a batch whose id never arrived is looked for before it counts as not taken.
+    """
+
+    first: float = 1.0
+    longest: float = 60.0
+    grace: float = 300.0
+
+    def after(self, wait: float) -> float:
+        """Return the wait that follows a wait."""
+        return min(self.longest, max(self.first, wait * 1.5))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far a run has come: verdicts that are rated, are with providers, and failed in this run.
+
+    `answered` of those in flight have ended at their provider, as far as it reports.
+    """
+
+    total: int
+    rated: int
+    in_flight: int
+    answered: int
+    failed: int
+    usd: float
+
+
+@dataclass
+class BatchSession:
+    """One juror within a run in batches.
+
+    Attributes
+    ----------
+    stopped
+        Status and reason once nothing more can be done for this juror in this run.
+    full
+        The same once nothing more may be submitted, while what is in flight is still awaited.
+    """
+
+    juror: Juror
+    rater: int
+    client: BatchClient
+    stopped: tuple[Status, str] | None = None
+    full: tuple[Status, str] | None = None
+    rated: int = 0
+    failures: int = 0
+    answered: dict[int, int] = field(default_factory=dict)
+
+    def call(self, job: Job) -> Call:
+        """Return the request for a job, in the strictest form the juror may be asked in."""
+        task, juror = verdict_task(self.juror, job), self.juror
+        question = replace(task.question, shared=0)  # nothing is cached for a batch
+        return Call((question,), task.schema, forms_of(juror)[0], job.replicate, juror.expected)
+
+    def key(self, request: Job | BatchRequest) -> Key:
+        """Return the key of the verdict that a job or a stored request asks for."""
+        return (self.rater, request.response, request.replicate, request.rubric.sha256)
+
+    def note_error(self, error: BatchError) -> None:
+        """Note a request that failed; stop the juror after a lasting failure, or too many in a row."""
+        answer = error.answer
+        self.failures += 1
+        if not answer.transient or self.failures >= FAILURES_IN_A_ROW:
+            self.stopped = self.stopped or (answer.status, answer.reason)
+
+
+@dataclass
+class BatchContext:
+    """One run in batches.
+
+    Attributes
+    ----------
+    same
+        Finds verdicts on the same prompt.
+    waits_for_same
+        Whether a response waits for the verdict of a batch on the same prompt.
+    most_read
+        A prompt -> the most tokens of it that a provider reported.
+    """
+
+    engine: Engine
+    worklist: Worklist
+    sessions: list[BatchSession]
+    budget: Budget
+    pace: Polling
+    tell: Callable[[str], None]
+    watch: Callable[[BatchProgress], None]
+    ended: dict[Key, str] = field(default_factory=dict)
+    handed_in: set[Key] = field(default_factory=set)
+    same: SamePrompts | None = None
+    waits_for_same: bool = False
+    told_once: set[str] = field(default_factory=set)
+    most_read: dict[str, int] = field(default_factory=dict)
+    calls: int = 0
+    usd_at_worst: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.tally = RunTally(0, None)
+
+    @property
+    def total(self) -> int:
+        """How many verdicts there are to have."""
+        return self.worklist.responses * len(self.sessions) * self.worklist.replicates
+
+    def tell_once(self, text: str) -> None:
+        """Tell the user something once that would otherwise be repeated in every round."""
+        if text not in self.told_once:
+            self.told_once.add(text)
+            self.tell(text)
+
+    def paid(self, cost: Price, usage: Usage, most: float | None) -> None:
+        """Count the cost of one answer; an unknown one counts at its highest against a cap."""
+        self.tally.called(cost, usage)
+        if cost.usd is None:
+            self.usd_at_worst += inf if most is None else most
+
+    def lost(self, requests: Iterable[BatchRequest]) -> None:
+        """Count requests that the provider may have answered and billed, and whose answers are gone."""
+        for request in requests:
+            self.paid(Price(None, GONE), Usage(), request.usd_most)
+
+    def held(self) -> float:
+        """Return what this run has spent, plus the most that all in flight can cost, in US dollars.
+
+        Infinite if something is in flight that had no price when it was submitted.
+        """
+        open_ = (
+            most
+            for c in self.sessions
+            for most in requests_in_flight(self.engine, c.rater).values()
+        )
+        return (
+            self.tally.usd
+            + self.usd_at_worst
+            + sum(inf if most is None else most for most in open_)
+        )
+
+    def tick(self) -> None:
+        """Report how far the run has come."""
+        rated = sum(session.rated for session in self.sessions)
+        open_ = sum(
+            len(requests_in_flight(self.engine, session.rater)) for session in self.sessions
+        )
+        answered = sum(sum(session.answered.values()) for session in self.sessions)
+        failed = sum(status != Status.OK for status in self.ended.values())
+        usd = self.tally.usd
+        self.watch(BatchProgress(self.total, rated, open_, min(answered, open_), failed, usd))
+
+    def result(self, panel: str) -> RunResult:
+        """Return the result of the run."""
+        for session in self.sessions:
+            self._count(session)
+        ends = {one.juror.name: one.stopped or one.full for one in self.sessions}
+        found = self.tally.result(panel, self.worklist.responses, ends)
+        return replace(found, missing=self.total - found.rated, calls=self.calls)
+
+    def missing(self, session: BatchSession) -> Iterator[Job]:
+        """Yield the jobs that a juror has still to do, and count anew those that are done."""
+        session.rated = 0
+
+        def rated(_: Status) -> None:
+            session.rated += 1
+
+        learned = learned_by(self.engine, session.juror, self.worklist)
+        for group in pending_jobs(self.engine, self.worklist, session.rater, rated, learned):
+            yield from group
+
+    def calls_of(self, session: BatchSession, requests: Sequence[BatchRequest]) -> list[Call]:
+        """Return what a juror was asked by some requests, in their order."""
+        read = learned_by(self.engine, session.juror, self.worklist).rubric
+        rubrics = {request.response: request.rubric for request in requests}
+        cards = response_cards(self.engine, rubrics)
+        return [
+            session.call(
+                Job(one.response, cards[one.response], one.rubric, one.replicate, read=read)
+            )
+            for one in requests
+        ]
+
+    def _count(self, session: BatchSession) -> None:
+        """Count how each of a juror's verdicts on the worklist ended."""
+        open_ = requests_in_flight(self.engine, session.rater)
+        stop = session.stopped or session.full
+        otherwise = str(stop[0]) if stop else None
+        for job in self.missing(session):
+            key = session.key(job)
+            is_open = key[1:] in open_
+            end = IN_FLIGHT if is_open else self.ended.get(key, otherwise)
+            self.tally.ended(session.juror.name, end)
+        for _ in range(session.rated):
+            self.tally.ended(session.juror.name, Status.OK)
+
+
+CHUNK = 500  # results in one transaction
+KEPT = timedelta(days=30)  # neither provider keeps results for longer
+GONE = "its answers are gone at the provider"
+ASK_ANEW = "to ask anew all the same, run without --batch"
+
+
+async def follow(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Advance a batch by one step; return whether requests became free that were never answered."""
+    if batch.state == BatchState.PREPARED:
+        await session.client.withdraw(batch)
+        reason = batch.reason or "killed before it was handed in"
+        finish(context.engine, batch.id, "not_sent", reason)
+        return True
+    if batch.state == BatchState.SUBMITTING:
+        return await _find_submitted(context, session, batch)
+    if batch.state == BatchState.COLLECTED:
+        status = await _batch_status(session, batch)
+        await _delete_texts(context, session, batch, status or BatchStatus(ended=True))
+        return False
+    return await _check(context, session, batch)
+
+
+async def _find_submitted(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Find out whether the provider took a batch; the requests of one not taken become free."""
+    name = session.juror.name
+    if _age(batch) > KEPT.total_seconds():
+        _lose(context, batch)
+        return True
+    search = await session.client.find_lost(batch, provider_ids(context.engine))
+    if not search.provider_id and not search.doubt and _age(batch) >= context.pace.grace:
+        await session.client.withdraw(batch)  # what has not begun by now cannot begin any more
+        search = await session.client.find_lost(batch, provider_ids(context.engine))
+        if not search.provider_id and not search.doubt:
+            finish(context.engine, batch.id, "not_sent", "the provider never took it")
+            context.tell(f"juror {name}: a batch of {batch.requests} was never taken; free again")
+            return True
+    if not search.provider_id:
+        where = f"{search.doubt}, which is waited for" if search.doubt else "it is being looked for"
+        doubt = f"unknown whether a batch of {batch.requests} was taken: {where}"
+        context.tell_once(f"juror {name}: {doubt}. Nothing is sent twice; {ASK_ANEW}")
+        return False
+    move(context.engine, batch.id, BatchState.SUBMITTED, provider_id=search.provider_id)
+    context.tell(f"juror {name}: batch {search.provider_id} found at the provider")
+    batch.provider_id, batch.submitted = search.provider_id, now()
+    return await _check(context, session, batch)
+
+
+async def _check(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    status = await _batch_status(session, batch)
+    if status is None:
+        return _unknown_there(context, session, batch)
+    count(context.engine, batch.id, status.counts)
+    session.answered[batch.id] = 0 if status.ended else status.done
+    if not status.ended:
+        return False
+    if status.failed:
+        return await _failed(context, session, batch, status)
+    return await _collect(context, session, batch, status)
+
+
+async def _collect(
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
+) -> bool:
+    waiting = open_requests(context.engine, batch.id)
+    ends: Counter[str] = Counter()
+    chunk: list[tuple[BatchRequest, BatchResult]] = []
+    gone = status.gone
+    try:
+        async for entry in session.client.results(batch.provider_id, status):
+            request = waiting.pop(entry.custom_id, None)
+            if request is not None:
+                chunk.append((request, entry))
+            if len(chunk) >= CHUNK:
+                ends += _store(context, session, batch, chunk)
+                chunk = []
+    except BatchError as error:
+        if error.answer.http != 404:
+            raise
+        gone = True
+    ends += _store(context, session, batch, chunk)
+    session.failures = 0
+    ends[status.leftover] += len(waiting)
+    counts = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
+    context.tell(f"juror {session.juror.name}: batch {batch.provider_id} has ended: {counts}")
+    await _settle_unnamed(context, session, batch, replace(status, gone=gone), waiting)
+    return any(name not in (*Status,) for name in ends)
+
+
+async def _settle_unnamed(
+    context: BatchContext,
+    session: BatchSession,
+    batch: JuryBatch,
+    status: BatchStatus,
+    unnamed: dict[str, BatchRequest],
+) -> None:
+    """Give what the results do not name its outcome, and let the provider delete_texts the rest."""
+    for request in unnamed.values():
+        _ended(context, session.key(request), status.leftover)
+    if not unnamed or status.leftover != UNANSWERED:
+        finish(context.engine, batch.id, status.leftover, state=BatchState.COLLECTED)
+        await _delete_texts(context, session, batch, status)
+        return
+    why = GONE if status.gone else "its results do not name all of its requests"
+    _lose(context, batch, why)
+    name = f"juror {session.juror.name}: batch {batch.provider_id}"
+    context.tell(f"{name}: {len(unnamed)} lost: {why}; what is there was not deleted")
+
+
+async def _failed(
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
+) -> bool:
+    reason = f"batch {batch.provider_id} was refused as a whole: {status.failed}"
+    for request in open_requests(context.engine, batch.id).values():
+        key = session.key(request)
+        context.ended[key] = str(Status.REQUEST_FAILED)
+    finish(context.engine, batch.id, "not_sent", reason, BatchState.COLLECTED)
+    session.full = (Status.REQUEST_FAILED, reason)
+    await _delete_texts(context, session, batch, status)
+    return False
+
+
+async def _delete_texts(
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
+) -> None:
+    try:
+        await session.client.delete_texts(batch, status)
+    except BatchError as error:
+        context.tell_once(
+            f"juror {session.juror.name}: batch {batch.provider_id} is stored, but its texts at "
+            f"{batch.host} could not be deleted ({error}); the next run with --batch tries again"
+        )
+        return
+    move(context.engine, batch.id, BatchState.CLOSED)
+
+
+async def _batch_status(session: BatchSession, batch: JuryBatch) -> BatchStatus | None:
+    try:
+        status = await session.client.status_of(batch.provider_id)
+    except BatchError as error:
+        if error.answer.http == 404:
+            return None
+        raise
+    session.failures = 0
+    return status
+
+
+def _unknown_there(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Give up a batch that is too old; stop the juror if its key cannot see a newer one."""
+    since = batch.submitted or batch.prepared
+    if now() - since > KEPT:
+        _lose(context, batch)
+        context.tell(f"juror {session.juror.name}: batch {batch.provider_id} is lost: {GONE}")
+        return True
+    reason = (
+        f"batch {batch.provider_id} is not known at {batch.host} with this key; use the key of "
+        f"the account and project that handed it in ({ASK_ANEW})"
+    )
+    session.stopped = session.stopped or (Status.REQUEST_FAILED, reason)
+    return False
+
+
+def _lose(context: BatchContext, batch: JuryBatch, why: str = GONE) -> None:
+    """Give up the requests of a batch that are left: they may have been billed, and count as such."""
+    context.lost(open_requests(context.engine, batch.id).values())
+    finish(context.engine, batch.id, UNANSWERED, why)
+
+
+def _store(
+    context: BatchContext,
+    session: BatchSession,
+    batch: JuryBatch,
+    chunk: list[tuple[BatchRequest, BatchResult]],
+) -> Counter[str]:
+    """Store results in one transaction, and return how many of the new ones ended in which way."""
+    calls = context.calls_of(session, [request for request, _ in chunk])
+    results = [
+        _collected(context, session.juror, batch, *of_chunk, call)
+        for of_chunk, call in zip(chunk, calls, strict=True)
+    ]
+    fresh = set(collect(context.engine, batch.id, [one.stored for one in results]))
+    new = [one for one in results if one.stored.custom_id in fresh]
+    for one in new:
+        _ended(context, session.key(one.request), one.stored.outcome)
+        if one.answer is not None:
+            session.rated += one.stored.outcome == Status.OK
+            context.paid(one.cost, one.answer.usage, one.request.usd_most)
+            context.tally.answered(session.juror, one.answer, one.reading)
+            if one.stored.outcome == Status.OFF_CONTRACT:
+                session.full = session.full or (Status.OFF_CONTRACT, one.reading.reason)
+    return Counter(one.stored.outcome for one in new)
+
+
+class _Result(NamedTuple):
+    """One line of a batch's results, as it is stored and as it is counted."""
+
+    request: BatchRequest
+    stored: Collected
+    answer: Answer | None = None
+    cost: Price = Price(None, "")
+    reading: ParsedAnswer = ParsedAnswer(Status.OK)
+
+
+def _collected(
+    context: BatchContext,
+    juror: Juror,
+    batch: JuryBatch,
+    request: BatchRequest,
+    entry: BatchResult,
+    call: Call,
+) -> _Result:
+    """Return a result as the study stores it: read as a single answer is, at its day's batch price."""
+    answer = entry.answer
+    if answer is None:
+        return _Result(request, Collected(entry.custom_id, entry.outcome, request.rubric))
+    parsed = whole(context.most_read, call, answer, read_for(juror, answer, request.rubric))
+    at = batch.submitted or batch.prepared
+    if answer.http in (None, 200):
+        cost = batch_price(juror, answer.usage, at)
+    else:  # a request that failed in its batch is not billed
+        cost = unbilled(juror, answer.http, at)
+    if why := above_worst(juror, answer.usage, cost.usd, request.usd_most):
+        parsed = replace(parsed, status=Status.OFF_CONTRACT, reason=why, reply=None)
+    where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}
+    record = Attempt(
+        rater=batch.rater,
+        response=request.response,
+        replicate=request.replicate,
+        status=parsed.status,
+        request_sha256=request.request_sha256,
+        reason=storable(parsed.reason),
+        sent={**batch.sent, **where},
+        answer=dict(parsed.answer) if parsed.answer else None,
+        **answer_columns(answer, cost),
+    )
+    stored = Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
+    return _Result(request, stored, answer, cost, parsed)
+
+
+def _ended(context: BatchContext, key: Key, outcome: str) -> None:
+    """Note how a verdict ended, unless it is free to be asked again in this run."""
+    if outcome in (*Status,) or key in context.handed_in:
+        context.ended[key] = outcome
+
+
+def _age(batch: JuryBatch) -> float:
+    return (now() - (batch.asked or batch.prepared)).total_seconds()
+
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
 AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
-
-
-@dataclass(frozen=True, slots=True)
-class _PricedRequest:
-    """A job with its request, and the most that it can cost in US dollars."""
-
-    job: Job
-    call: Call
-    usd_most: float | None
 
 
 @dataclass
@@ -81,17 +552,16 @@ class _BatchDraft:
         return not self.records or not full
 
     def add(
-        self, session: BatchSession, priced: _PricedRequest, request: Request, size: int
+        self, session: BatchSession, job: Job, call: Call, most: float | None, size: int
     ) -> None:
-        """Add a request, under an id that holds the marker and no text."""
-        job = priced.job
+        """Add a request of so many bytes, under an id that holds the marker and no text."""
         name = f"{self.marker}-{session.rater}-{job.response}-{job.replicate}"
-        digest = request_sha256(session.juror, priced.call)
-        self.requests.append(request | {"custom_id": name})
+        digest = request_sha256(session.juror, call)
+        self.requests.append(session.client.request(name, call))
         self.records.append(
-            BatchRequest(name, job.response, job.replicate, job.rubric, digest, priced.usd_most)
+            BatchRequest(name, job.response, job.replicate, job.rubric, digest, most)
         )
-        self.sent = session.client.endpoint.sent(priced.call)
+        self.sent = session.client.endpoint.sent(call)
         self.bytes += size
 
 
@@ -145,7 +615,6 @@ async def _hand_in(context: BatchContext, session: BatchSession, draft: _BatchDr
 
 
 def _refused(context: BatchContext, session: BatchSession, key: int, error: BatchError) -> None:
-    """Release the requests of a batch that the provider refused."""
     reason = f"the batch was not taken: {error}"
     finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
     session.full = (error.answer.status, f"{reason}; run the same command again later")
@@ -154,18 +623,20 @@ def _refused(context: BatchContext, session: BatchSession, key: int, error: Batc
 def _drafts(context: BatchContext, session: BatchSession) -> Iterator[_BatchDraft]:
     """Yield the requests to make, cut into batches within the provider's limits."""
     draft = _BatchDraft()
-    for priced in _requests_to_make(context, session):
-        request = session.client.request("-" * LONGEST_ID, priced.call)
+    for job, call, most in _requests_to_make(context, session):
+        request = session.client.request("-" * LONGEST_ID, call)
         size = len(json.dumps(request)) + COMMAS  # in ASCII: never shorter than what is sent
         if not draft.takes(size, session.client.limits):
             yield draft
             draft = _BatchDraft()
-        draft.add(session, priced, request, size)
+        draft.add(session, job, call, most, size)
     if draft.records:
         yield draft
 
 
-def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[_PricedRequest]:
+def _requests_to_make(
+    context: BatchContext, session: BatchSession
+) -> Iterator[tuple[Job, Call, float | None]]:
     """Yield the requests that are missing and not in flight, as far as the cap goes."""
     waiting = requests_in_flight(context.engine, session.rater)
     held = context.held()
@@ -191,7 +662,7 @@ def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[
             continue
         held += most or 0.0  # a cap is refused beforehand where a price is not known
         open_hashes.add(request_sha256(session.juror, call))
-        yield _PricedRequest(job, call, most)
+        yield job, call, most
 
 
 def _has_same_prompt(
@@ -208,14 +679,13 @@ def _has_same_prompt(
         return False
     record_attempts(context.engine, [entry])
     session.rated += 1
-    context.shared += 1
+    context.tally.shared()
     return True
 
 
 def _not_asked(
     context: BatchContext, session: BatchSession, job: Job, status: Status, reason: str
 ) -> None:
-    """Store why a juror was not asked about a response."""
     context.ended[session.key(job)] = str(status)
     task = verdict_task(session.juror, job)
     call = Call((task.question,), task.schema, replicate=job.replicate)
@@ -232,7 +702,7 @@ def run_batches(
     benchmarks: Sequence[str] | None = None,
     progress: Callable[[BatchProgress], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
-    pace: Polling = Polling(),  # noqa: B008 - frozen
+    pace: Polling = Polling(),
     waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
     """Ask every juror of a panel, in batches, about every response that it has not rated yet.
@@ -268,7 +738,6 @@ def run_batches(
 
 
 async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> None:
-    """Run all jurors' batches, and close the connections whatever happens."""
     clients = {juror.name: open_client(juror, secrets[juror.name]) for juror in panel.juror}
     try:
         errors = {
@@ -293,39 +762,31 @@ async def _rounds(context: BatchContext) -> None:
     """Follow the batches in flight and submit what is missing, until nothing is in flight."""
     free, wait = True, 0.0
     while True:
-        for session in context.sessions:
-            for batch in _open_batches(context, session):
-                free = await _advance(context, session, batch) or free
+        for session, batch in _open_batches(context):
+            try:  # what fails now is tried again in the next round
+                free = (not session.stopped and await follow(context, session, batch)) or free
+            except BatchError as error:
+                session.note_error(error)
         if free or context.waits_for_same:
             context.waits_for_same = False
             for session in context.sessions:
                 await submit_missing(context, session)
         free = False
         context.tick()
-        if not any(
-            batch.state in AWAITED
-            for session in context.sessions
-            for batch in _open_batches(context, session)
-        ):
+        if not any(batch.state in AWAITED for _, batch in _open_batches(context)):
             return
         wait = context.pace.after(wait)
         await asyncio.sleep(wait)
 
 
-async def _advance(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
-    """Advance one batch by a step; a passing failure is retried in the next round."""
-    if session.stopped:
-        return False
-    try:
-        return await follow(context, session, batch)
-    except BatchError as error:
-        session.note_error(error)
-        return False
-
-
-def _open_batches(context: BatchContext, session: BatchSession) -> list[JuryBatch]:
-    """Return the batches of a juror that can be followed in this run."""
-    return [] if session.stopped else open_batches(context.engine, session.rater)
+def _open_batches(context: BatchContext) -> list[tuple[BatchSession, JuryBatch]]:
+    """Return the batches that can be followed in this run."""
+    return [
+        (session, batch)
+        for session in context.sessions
+        if not session.stopped
+        for batch in open_batches(context.engine, session.rater)
+    ]
 
 
 async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> BatchError | None:
@@ -343,7 +804,6 @@ async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> BatchErro
 
 
 def _refuse(panel: Panel, replicates: int, budget: Budget) -> None:
-    """Raise before anything is sent or stored if a panel cannot be run in batches."""
     simulated = [juror.name for juror in panel.juror if juror.simulated]
     if simulated:
         raise BadPanel(

@@ -15,28 +15,25 @@ from data.rubrics.injection import tag_pattern
 from jury import parse
 from jury.api_protocols import (
     CHAT_STATUS,
-    MESSAGES_STATUS,
-    NOTHING_WRITTEN,
-    chat_settings,
-    limit_name,
-)
-from jury.asking import AGAIN, REFUSED_FORM
-from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, pieces, refuse_untold
-from jury.http_answers import (
     FILTER_CODES,
     IN_LITELLM,
+    MESSAGES_STATUS,
     NO_CREDIT,
+    NOTHING_WRITTEN,
     OVERFLOWS,
     QUOTA_CODES,
     SAYS_SO,
     SAYS_TOO_LONG,
     TOO_LARGE,
     UNSUPPORTED,
+    chat_settings,
     http_failure,
+    limit_name,
 )
+from jury.exports.bundle import PAGE, Export, bundle, derived, pieces, refuse_untold
 from jury.panel import Juror
 from jury.providers.registry import PROVIDERS, forms_of
+from jury.task import AGAIN, REFUSED_FORM
 from jury.window import CUT_WORDS, SMALLEST_WINDOW, WORDS_READ
 
 FORMAT, FORMAT_VERSION = "medjury-jury", 1

@@ -1,17 +1,26 @@
-"""HELM: a configurable benchmark whose metric is the jury, run by an unmodified helm-run."""
+"""HELM: a configurable benchmark whose metric is the jury, run by an unmodified helm-run.
 
+HELM knows one text of an instance, QUESTION: the model under test is sent it, and jurors read it.
+So what our prompt has between context and task, tags included, becomes part of that text. The
+instances are a CSV that goes through pandas, put into one line of `str.format`.
+"""
+
+import csv
 import hashlib
+import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from data.card import ExportRow
 from data.errors import BadInput
+from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.helm import BENCHMARKS
+from data.rubrics.injection import disarm
 from data.safe_text import in_markdown
+from jury.exports.bundle import Export, pieces, place_of, program, refuse_untold, texts_of
 from jury.exports.engine import engine
-from jury.exports.export import Export, place_of, program, refuse_untold, texts_of
-from jury.exports.helm_question import ASKED, Question, asked_of, question, table
 from jury.panel import Juror, Panel
 from jury.providers.registry import PROVIDERS
 
@@ -65,7 +74,7 @@ def write(export: Export) -> dict[str, str]:
     }
 
 
-def _lost(helm_question: Question, rows: Sequence[ExportRow]) -> tuple[str, str] | None:
+def _lost(helm_question: "Question", rows: Sequence[ExportRow]) -> tuple[str, str] | None:
     """Return the name of a text that nobody in HELM would read, and an instance that has it."""
     hidden = [name for name in ASKED if name not in helm_question.shown]
     texts = ((name, row.instance_id) for name in hidden for row in rows if getattr(row, name))
@@ -89,8 +98,7 @@ def _conf(run: str, argument: str) -> str:
     return f'entries: [\n  {{description: "{run}:model={UNDER_TEST},{argument}", priority: 1}}\n]\n'
 
 
-def _record(export: Export, helm_question: Question) -> dict[str, object]:
-    """Return the validation record, with what HELM does otherwise; HELM does not read it."""
+def _record(export: Export, helm_question: "Question") -> dict[str, object]:
     return {
         **export.record,
         "rubric": {"name": export.rubric.name, "sha256": export.rubric.sha256},
@@ -100,8 +108,7 @@ def _record(export: Export, helm_question: Question) -> dict[str, object]:
     }
 
 
-def _page(export: Export, helm_question: Question, data: str) -> str:
-    """Return how the files are run, and in what HELM differs from what was validated."""
+def _page(export: Export, helm_question: "Question", data: str) -> str:
     rubric, name = export.rubric, f"medjury-{export.rubric.name}"
     run = "--suite medjury --max-eval-instances 1000000 --local-path prod_env"
     lines = [
@@ -113,17 +120,26 @@ def _page(export: Export, helm_question: Question, data: str) -> str:
         "",
     ]
     if data:
+        added = (
+            f"it adds {len(helm_question.added.encode())} bytes to the validated prompt (in_helm);"
+        )
+        added = added if helm_question.added else "the prompt is the validated one, but"
+        count = len({row.instance_id for row in export.rows})
+        columns = data.split("\n", 1)[0].replace('"', "").replace(",", ", ")
         lines += [
             f"    helm-run --plugins medjury_helm.py --conf-paths {name}-as-validated.conf {run}",
             f"    helm-run --conf-paths {name}.conf {run}",
             "",
             "The first asks the question that was validated, to the letter, with the panel's "
             "settings, and needs the panel's keys in the environment. The second is HELM "
-            f"alone: {_added(helm_question)} tags in a response are not broken; a juror's 7 on a scale to "
+            f"alone: {added} tags in a response are not broken; a juror's 7 on a scale to "
             "5 counts; a missing juror makes a mean of fewer; a response that no juror rated "
             "counts 0.",
             "",
-            *_data(export, data),
+            f"data.csv has {count} instances of the study, HELM's id0 being the first. Data of your "
+            f"own take the same columns: {columns}. No cell may be empty or a "
+            "number, and the prompt's tags in them are not broken; a question is as prompt.txt has it.",
+            "",
         ]
     else:
         lines += [
@@ -140,23 +156,6 @@ def _page(export: Export, helm_question: Question, data: str) -> str:
     return "\n".join(
         [*lines, "Take the run back: `medjury study import benchmark_output/runs/medjury`", ""]
     )
-
-
-def _added(helm_question: Question) -> str:
-    if not helm_question.added:
-        return "the prompt is the validated one, but"
-    return f"it adds {len(helm_question.added.encode())} bytes to the validated prompt (in_helm);"
-
-
-def _data(export: Export, data: str) -> list[str]:
-    count = len({row.instance_id for row in export.rows})
-    columns = data.split("\n", 1)[0].replace('"', "").replace(",", ", ")
-    return [
-        f"data.csv has {count} instances of the study, HELM's id0 being the first. Data of your "
-        f"own take the same columns: {columns}. No cell may be empty or a "
-        "number, and the prompt's tags in them are not broken; a question is as prompt.txt has it.",
-        "",
-    ]
 
 
 def deployments(panel: Panel) -> dict[str, str]:
@@ -191,7 +190,7 @@ def prod_env(panel: Panel) -> dict[str, str]:
     return {
         "prod_env/model_deployments.yaml": DEPLOYMENTS + jurors,
         "prod_env/model_metadata.yaml": "models:\n" + "".join(map(_model, names)),
-        "prod_env/credentials.conf": "".join(_keys(panel)) or "# no juror needs a key\n",
+        "prod_env/credentials.conf": "".join(_credentials(panel)) or "# no juror needs a key\n",
     }
 
 
@@ -254,7 +253,7 @@ def _model(name: str) -> str:
     )
 
 
-def _keys(panel: Panel) -> Iterator[str]:
+def _credentials(panel: Panel) -> Iterator[str]:
     """Yield where each juror's key is read from: never the key."""
     for name, juror in zip(deployments(panel).values(), panel.juror, strict=True):
         if juror.api_key_env:
@@ -273,7 +272,7 @@ model_deployments:
 """
 
 
-def plugin(helm_question: Question, export: Export) -> dict[str, str]:
+def plugin(helm_question: "Question", export: Export) -> dict[str, str]:
     """Return the plugin and its settings, beside which the engine must be.
 
     An instance is known again by its place in `data.csv` and the hash of its question.
@@ -293,3 +292,209 @@ def plugin(helm_question: Question, export: Export) -> dict[str, str]:
 def digest(text: str) -> str:
     """Return the SHA-256 by which the plugin knows a question again."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+ASKED = ("context", "prompt")
+QUESTION = "{QUESTION}"
+THEIRS = {"response": "{RESPONSE}", "reference": "{GOLD_RESPONSE}"}
+# How HELM finds what a juror has to answer, in the prompt itself.
+BLOCK = re.compile(r"<rubric_criteria>\s*(\{.*?\})\s*</rubric_criteria>", re.DOTALL)
+KEYS = ("explanation", "score")
+OPENS = re.compile(r"<\w[\w.:-]*>\s*\Z")
+CLOSES = re.compile(r"\A\s*</\w[\w.:-]*>")
+WORD = re.compile(r"\w", re.ASCII)
+Cells = Mapping[str, str]
+ID, WHOLE, GOLD = "instance_id", "question", "correct_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Both prompts.
+
+    Attributes
+    ----------
+    judge
+        HELM's template of what jurors are asked.
+    task
+        What QUESTION is made of, and so all that the model under test is sent: words and names of
+        texts by turns.
+    added
+        End of `judge` that the rubric's prompt does not have; empty where HELM's block is in it.
+    """
+
+    judge: str
+    task: tuple[str, ...]
+    added: str
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Which of context and prompt are in QUESTION."""
+        return tuple(name for name in ASKED if name in self.task[1::2])
+
+
+def question(rubric: Rubric) -> Question:
+    """Return a rubric's prompt in HELM's form.
+
+    Raises
+    ------
+    BadInput
+        If HELM cannot put it to jurors word for word.
+    """
+    fixed = {"criteria": rubric.criteria_text(), "schema": rubric.schema_text()}
+    parts = pieces(rubric.prompt, fixed | {"checklist": NO_CHECKLIST})
+    if any("\r" in words for words in parts[::2]):
+        raise BadInput(
+            f"rubric {rubric.name}: its prompt holds a carriage return, which HELM drops"
+        )
+    outside, task = _taken_out(parts, rubric.name)
+    judge = "".join(
+        THEIRS.get(part, part) if place % 2 else part.replace("$", "$$")
+        for place, part in enumerate(outside)
+    )
+    _check_slots(outside, rubric.name)
+    keys = json.dumps(dict.fromkeys(rubric.criteria, KEYS), ensure_ascii=False)
+    block = f"\n<rubric_criteria>\n{keys}\n</rubric_criteria>\n"  # it says nothing of a score
+    added = "" if "<rubric_criteria>" in judge else block
+    _check_block(judge + added, rubric)
+    return Question(judge + added, tuple(task), added)
+
+
+def _taken_out(parts: list[str], name: str) -> tuple[list[str], list[str]]:
+    """Return the prompt with QUESTION in it, and what QUESTION is made of."""
+    places = [place for place in range(1, len(parts), 2) if parts[place] in ASKED]
+    names = list(dict.fromkeys(parts[place] for place in places))
+    if not names:
+        return parts, ["", "context", "\n\n", "prompt", ""]
+    if len(names) == 1:
+        outside = [QUESTION if place in places else part for place, part in enumerate(parts)]
+        return outside, ["", names[0], ""]
+    first, last = places[0], places[-1]
+    task = parts[first : last + 1]
+    if any(slot not in ASKED for slot in task[::2]):
+        raise BadInput(
+            f"rubric {name}: its prompt has the response or the reference between context and "
+            "prompt; HELM shows jurors one question: put {{context}} and {{prompt}} side by side"
+        )
+    before, after = parts[first - 1], parts[last + 1]
+    opened, closed = OPENS.search(before), CLOSES.search(after)
+    if not (opened and closed):
+        return [*parts[:first], QUESTION, *parts[last + 1 :]], ["", *task, ""]
+    outside = [before[: opened.start()], QUESTION, after[closed.end() :]]
+    return [*parts[: first - 1], *outside, *parts[last + 2 :]], [opened[0], *task, closed[0]]
+
+
+def _check_slots(parts: Sequence[str], name: str) -> None:
+    """Refuse words that HELM would take for its own placeholders, or that run into one."""
+    for place, part in enumerate(parts):
+        if place % 2:
+            after = parts[place + 1][:1]
+            if WORD.match(after):
+                raise BadInput(
+                    f"rubric {name}: its prompt has {after!r} right after a placeholder, which "
+                    "HELM reads as part of it: put a space or a line between them"
+                )
+        elif taken := next((t for t in (QUESTION, *THEIRS.values()) if t in part), None):
+            raise BadInput(f"rubric {name}: its prompt holds {taken}, which HELM would fill")
+
+
+def _check_block(judge: str, rubric: Rubric) -> None:
+    """Refuse a prompt in which HELM finds other criteria than the rubric's."""
+    match = BLOCK.search(judge)
+    try:
+        criteria = json.loads(match[1]) if match else None
+    except ValueError:
+        criteria = None
+    names = sorted(rubric.criteria)
+    if (
+        not isinstance(criteria, dict)
+        or sorted(criteria) != names
+        or not all(map(_keys, criteria.values()))
+    ):
+        raise BadInput(
+            f"rubric {rubric.name}: HELM asks for what stands in <rubric_criteria> as JSON, and "
+            f"that is not an object with {', '.join(names)}: leave the block out, or mend it"
+        )
+
+
+def _keys(keys: object) -> bool:
+    return isinstance(keys, dict | list) and "score" in keys and set(keys) <= set(KEYS)
+
+
+def table(rubric: Rubric, task: Sequence[str], rows: Iterable[ExportRow]) -> dict[str, str]:
+    """Return `prompt.txt`, what the model under test is sent, and `data.csv`, what goes into it.
+
+    A column for each text; one for the whole question where pandas would change a text on its
+    own, such as an empty one, which it takes for missing, or a number.
+
+    Raises
+    ------
+    BadInput
+        If a text cannot pass through pandas as it is; it names the instance and the column.
+    """
+    instances = list({row.instance_id: row for row in rows}.values())
+    texts = [_texts(rubric, row) for row in instances]
+    names = list(dict.fromkeys(task[1::2]))
+    gold = [GOLD] if "{{reference}}" in rubric.prompt else []
+    cells = [row | {WHOLE: _filled(task, row)} for row in texts]
+    split = _csv([ID, *names, *gold], cells)
+    if _changed(split, [*names], cells) is None:
+        columns, prompt, written = names, _template(task), split
+    else:
+        columns, prompt = [WHOLE], f"{{{WHOLE}}}"
+        written = _csv([ID, WHOLE, *gold], cells)
+    if changed := _changed(written, [*columns, *gold], cells):
+        raise BadInput(
+            f"{changed[0]}: HELM would read its {'reference' if changed[1] == GOLD else 'question'} "
+            "as a number, as missing or otherwise changed; put it in words, such as 4 points for 4"
+        )
+    return {"prompt.txt": prompt, "data.csv": written}
+
+
+def asked_of(rubric: Rubric, task: Sequence[str], row: ExportRow) -> str:
+    """Return the text of an instance that HELM calls QUESTION."""
+    return _filled(task, _texts(rubric, row))
+
+
+def _texts(rubric: Rubric, row: ExportRow) -> dict[str, str]:
+    gold = NO_REFERENCE if row.reference is None else disarm(row.reference, rubric.prompt)
+    return {
+        ID: row.instance_id,
+        "context": disarm(row.context, rubric.prompt),
+        "prompt": disarm(row.prompt, rubric.prompt),
+        GOLD: gold,
+    }
+
+
+def _filled(task: Sequence[str], texts: Cells) -> str:
+    return "".join(texts[part] if place % 2 else part for place, part in enumerate(task))
+
+
+def _template(task: Sequence[str]) -> str:
+    """Return the task as `str.format` reads it."""
+    escaped = (part.replace("{", "{{").replace("}", "}}") for part in task[::2])
+    slots = [*(f"{{{part}}}" for part in task[1::2]), ""]
+    return "".join(words + slot for words, slot in zip(escaped, slots, strict=True))
+
+
+def _csv(columns: Sequence[str], texts: Sequence[Cells]) -> str:
+    out = io.StringIO()
+    to = csv.DictWriter(
+        out, columns, extrasaction="ignore", quoting=csv.QUOTE_ALL, lineterminator="\n"
+    )
+    to.writeheader()
+    to.writerows(texts)
+    return out.getvalue()
+
+
+def _changed(
+    written: str, columns: Sequence[str], texts: Sequence[Cells]
+) -> tuple[str, str] | None:
+    """Return instance and column of the first text that pandas reads otherwise."""
+    import pandas as pd
+
+    read = pd.read_csv(io.BytesIO(written.encode()))
+    for column in columns:
+        for cell, row in zip(read[column].tolist(), texts, strict=True):
+            if not isinstance(cell, str) or cell != row[column]:
+                return row[ID], column
+    return None

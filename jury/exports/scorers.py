@@ -15,9 +15,8 @@ from typing import Any
 
 from data.card import ExportRow
 from data.rubric import rubric_toml
-from jury.exports.bundle import PAGE
+from jury.exports.bundle import PAGE, Export, place_of, program, texts_of
 from jury.exports.engine import engine
-from jury.exports.export import Export, place_of, program, texts_of
 from jury.panel import Juror
 from jury.providers.registry import PROVIDERS
 
@@ -115,7 +114,6 @@ def write_promptfoo(export: Export) -> dict[str, str]:
 
 
 def _configuration(export: Export, tests: bool) -> str:
-    """Return the YAML; it has no word from outside."""
     return f"""\
 # Written by medjury; the jury is {export.record["status"]}: see {PAGE}.
 description: outputs rated by a jury, with medjury

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 import anthropic
 
 from data.calls import Status
-from jury.api_protocols import MESSAGES_PATH, messages_body, read_message
+from jury.api_protocols import MESSAGES_PATH, messages_body, read_message, refuses_caching
 from jury.call import TOO_LONG, Answer, Call, Turn
-from jury.http_answers import refuses_caching
 from jury.providers.http_client import FOUNDRY_SCOPE, Endpoint, aws_keys, entra_token, google_token
 from jury.providers.registry import auth_of
 

@@ -9,7 +9,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -17,8 +17,8 @@ import aiohttp
 import httpx2
 
 from data.calls import Status
+from jury.api_protocols import AUTH, http_failure
 from jury.call import NO_CONNECTION, NO_CREDENTIALS, Answer, Call
-from jury.http_answers import AUTH, http_failure
 from jury.panel import Juror
 
 EARLY_SECONDS = 120.0  # renewed before it ends, so that it cannot end on its way
@@ -37,33 +37,26 @@ class NoCredentials(Exception):
         self.passes = passes
 
 
-@dataclass(frozen=True, slots=True)
-class Credential(Generic[C]):
-    """A credential and when it ends, in seconds since 1970."""
-
-    value: C
-    ends: float
-
-
 class Renewed(Generic[C]):
     """A credential that is fetched when it is first needed, and again before it ends.
 
-    `fetch` may block and raises NoCredentials; it is called in a thread, one call at a time.
+    `fetch` returns it with when it ends, in seconds since 1970. It may block and raises NoCredentials;
+    it is called in a thread, one call at a time.
     """
 
-    def __init__(self, fetch: Callable[[], Credential[C]]) -> None:
+    def __init__(self, fetch: Callable[[], tuple[C, float]]) -> None:
         self._fetch = fetch
-        self._held: Credential[C] | None = None
+        self._held: tuple[C, float] | None = None
         self._turn = asyncio.Lock()
         self.fetched = 0
 
     async def __call__(self) -> C:
         """Return a credential that holds for a while."""
         async with self._turn:
-            if self._held is None or self._held.ends - time.time() < EARLY_SECONDS:
+            if self._held is None or self._held[1] - time.time() < EARLY_SECONDS:
                 self._held = await asyncio.to_thread(self._fetch)
                 self.fetched += 1
-            return self._held.value
+            return self._held[0]
 
     def forget(self, fetched: int) -> None:
         """Discard a credential that a host has refused, unless a new one was fetched since."""
@@ -76,14 +69,14 @@ def entra_token(scope: str) -> Renewed[str]:
     from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
     from azure.identity import DefaultAzureCredential
 
-    def fetch() -> Credential[str]:
+    def fetch() -> tuple[str, float]:
         try:
             with DefaultAzureCredential() as source:  # a new one each time: the old one remembers
                 token = source.get_token(scope)
         except AzureError as error:
             passes = isinstance(error, (ServiceRequestError, ServiceResponseError))
             raise NoCredentials(error, passes) from error
-        return Credential(token.token, token.expires_on)
+        return token.token, token.expires_on
 
     return Renewed(fetch)
 
@@ -94,14 +87,14 @@ def google_token() -> Renewed[str]:
     from google.auth.exceptions import GoogleAuthError, TransportError
     from google.auth.transport.requests import Request
 
-    def fetch() -> Credential[str]:
+    def fetch() -> tuple[str, float]:
         try:
             source: Any = google.auth.default(scopes=[GOOGLE_SCOPE])[0]
             source.refresh(Request())
         except GoogleAuthError as error:
             raise NoCredentials(error, isinstance(error, TransportError)) from error
         ends = source.expiry.replace(tzinfo=UTC).timestamp() if source.expiry else 0.0
-        return Credential(str(source.token), ends)
+        return str(source.token), ends
 
     return Renewed(fetch)
 
@@ -115,7 +108,7 @@ def aws_keys(region: str, profile: str) -> Renewed[Any]:
     import boto3
     from botocore.exceptions import BotoCoreError, HTTPClientError, NoCredentialsError
 
-    def fetch() -> Credential[Any]:
+    def fetch() -> tuple[Any, float]:
         try:
             session = boto3.Session(profile_name=profile or None, region_name=region)
             credentials = session.get_credentials()
@@ -124,7 +117,7 @@ def aws_keys(region: str, profile: str) -> Renewed[Any]:
             keys = credentials.get_frozen_credentials()
         except BotoCoreError as error:
             raise NoCredentials(error, isinstance(error, HTTPClientError)) from error
-        return Credential(keys, time.time() + EARLY_SECONDS + AWS_HELD_SECONDS)
+        return keys, time.time() + EARLY_SECONDS + AWS_HELD_SECONDS
 
     return Renewed(fetch)
 
@@ -133,6 +126,8 @@ LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
 
 
+SLOTS_SECONDS = 5.0
+MOST_SLOTS = 256
 LARGEST_REPLY = 2_000_000  # bytes; an answer with its reasoning has thousands
 BYTES_OF_TOKEN = 4_000  # of one token with 20 alternatives and their probabilities
 COMPRESSED = 20  # times less of a compressed reply, which may hold a thousand times as much
@@ -140,6 +135,12 @@ COMPRESSED = 20  # times less of a compressed reply, which may hold a thousand t
 
 class TooLarge(Exception):
     """A reply does not end."""
+
+
+NO_SLOTS = (
+    *(httpx2.HTTPError, aiohttp.ClientError, OSError, TooLarge),
+    *(ValueError, LookupError, TypeError, OverflowError, RecursionError),
+)
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -204,7 +205,7 @@ class Endpoint(ABC):
         http = client(transport or self.sdk.DefaultAioHttpClient, juror.base_url, timeout)
         bound(http, LARGEST_REPLY + juror.max_tokens * BYTES_OF_TOKEN * juror.expected)
         opened = self.open(key, {"max_retries": 0, "timeout": timeout, "http_client": http})
-        self.client = without_environment(opened)
+        self.http, self.client = http, without_environment(opened)
         # As the client has them; what is left out is copied for each request, which takes as long
         # as to build it.
         self.options = {"headers": {}, "max_retries": 0, "timeout": timeout}
@@ -258,6 +259,16 @@ class Endpoint(ABC):
             answer = await self._request(body)
         return replace(answer, sent=self.sent(call))
 
+    async def slots(self) -> int:
+        """Return the slots that llama.cpp's server tells of itself, 1 for any other server."""
+        place = self.juror.base_url.rstrip("/").removesuffix("/v1")
+        try:
+            async with asyncio.timeout(SLOTS_SECONDS):
+                reply = await self.http.get(f"{place}/props", headers=self.client.auth_headers)
+            return min(max(int(reply.json()["total_slots"]), 1), MOST_SLOTS)
+        except NO_SLOTS:
+            return 1
+
     async def close(self) -> None:
         """Close all connections."""
         await self.client.close()
@@ -275,7 +286,8 @@ class Endpoint(ABC):
                     self.path, body=body, cast_to=httpx2.Response, options=self.options
                 )
         except NoCredentials as error:
-            return without_credentials(error)
+            status = Status.REQUEST_FAILED if error.passes else Status.AUTH  # nothing was sent
+            return Answer(status, str(error), transient=error.passes, unsent=True)
         except TooLarge:
             return Answer(Status.REQUEST_FAILED, "the reply does not end within 2 MB")
         except (TimeoutError, self.sdk.APIConnectionError) as error:
@@ -330,12 +342,6 @@ def silence() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     for name in ("azure", "google", "botocore"):  # a lack of credentials is an answer's reason
         logging.getLogger(name).setLevel(logging.ERROR)
-
-
-def without_credentials(error: NoCredentials) -> Answer:
-    """Return the answer for a call without credentials: nothing was sent."""
-    status = Status.REQUEST_FAILED if error.passes else Status.AUTH
-    return Answer(status, str(error), transient=error.passes, unsent=True)
 
 
 def unanswered(error: BaseException, seconds: float) -> Answer:

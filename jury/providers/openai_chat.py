@@ -14,14 +14,17 @@ from data.schema import now
 from jury.api_protocols import (
     CHAT_PATH,
     LIMIT_NAMES,
+    REFUSED,
+    body_of,
     chat_body,
     chat_settings,
     limit_name,
     read_chat,
+    refuses_so_many,
+    unsupported_parameter,
 )
 from jury.call import Answer, Call, Token, Turn
 from jury.cost import cache_writes_cost
-from jury.http_answers import REFUSED, body_of, refuses_so_many, unsupported_parameter
 from jury.panel import Juror
 from jury.providers.http_client import (
     AZURE_OPENAI_SCOPE,
@@ -130,20 +133,17 @@ class OpenAIChat(Endpoint):
         return cache_writes_cost(self.juror, now())
 
     def _probabilities(self, call: Call) -> dict[str, Any]:
-        """Return the parameters that ask for token probabilities, where the call does."""
         if not call.probabilities:
             return {}
         return {"logprobs": True, TOP: FEW if TOP in self.unsupported else MOST}
 
     def _settings(self) -> dict[str, Any]:
-        """Return the juror's settings as this API names them."""
         own = self.juror.host == PROVIDERS["openai"].own_host and "store" not in self.unsupported
         limit = limit_name(newest=self.newest_names(), unsupported=self.unsupported)
         return chat_settings(self.juror, model=self.model(), limit=limit, store=not own)
 
 
 def _marked(turn: Turn) -> str | list[dict[str, Any]]:
-    """Return a turn with the end of its shared beginning marked, if it has one."""
     first, *rest = turn.pieces
     if not rest:
         return turn.text

@@ -4,13 +4,16 @@ A new provider is one row of `PROVIDERS`, its name in `ProviderName`, and the cl
 SDK is imported only when a juror of its kind is first opened.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pkgutil import resolve_name
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from jury.call import Form, Provider
+
+if TYPE_CHECKING:
+    from jury.panel import Juror
 
 ProviderName = Literal[
     "openai", "azure", "anthropic", "bedrock", "vertex", "foundry", "gemini", "simulated"
@@ -23,39 +26,6 @@ LIBRARIES = {
     "entra": ("azure.identity", "azure"),
     "google": ("google.auth", "vertex"),
 }
-GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
-
-
-class JurorAddress(Protocol):
-    """What a panel says of a juror, as far as its provider goes; `jury.panel.Juror` has it all."""
-
-    @property
-    def provider(self) -> ProviderName:
-        """The key of `PROVIDERS`."""
-
-    @property
-    def form(self) -> Literal["auto"] | Form:
-        """The form of answer that is asked for."""
-
-    @property
-    def auth(self) -> Auth | None:
-        """How it signs in, where the panel says so."""
-
-    @property
-    def base_url(self) -> str:
-        """The address that is asked."""
-
-    @property
-    def api_key_env(self) -> str:
-        """The variable that holds its key, or nothing."""
-
-    @property
-    def seconds(self) -> float:
-        """Seconds within which a request must be answered."""
-
-    @property
-    def aws_profile(self) -> str:
-        """The profile of AWS's configuration, or nothing."""
 
 
 FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
@@ -103,16 +73,8 @@ class ProviderSpec:
     exported: bool = False
 
 
-def _bedrock_address(body: Mapping[str, Any]) -> str:
-    region = body.get("region")
-    return f"https://bedrock-runtime.{region}.amazonaws.com" if region else ""
-
-
 def _vertex_address(body: Mapping[str, Any]) -> str:
-    """Return Vertex AI's address for a region, or for one of its multi-regions."""
     region = body.get("region")
-    if not region:
-        return ""
     if region in ("us", "eu"):
         return f"https://aiplatform.{region}.rep.googleapis.com/v1"
     prefix = "" if region == "global" else f"{region}-"
@@ -120,23 +82,22 @@ def _vertex_address(body: Mapping[str, Any]) -> str:
 
 
 def _gemini_address(body: Mapping[str, Any]) -> str:
-    """Return Gemini's own address for a key, or its address on Vertex AI."""
     if body.get("auth") != "google":
-        return GEMINI
-    region, project = body.get("region"), body.get("project")
-    return _vertex_address(body) + f"/projects/{project}/locations/{region}/endpoints/openapi"
+        return "https://generativelanguage.googleapis.com/v1beta/openai"
+    place = f"/projects/{body.get('project')}/locations/{body.get('region')}/endpoints/openapi"
+    return _vertex_address(body) + place
 
 
 PROVIDERS = {
     "openai": ProviderSpec(
         "jury.providers.openai_chat:OpenAIChat",
-        batches="jury.batch.openai_files:OpenAIBatches",
+        batches="jury.batch.client:OpenAIBatches",
         own_host="api.openai.com",
         exported=True,
     ),
     "anthropic": ProviderSpec(
         "jury.providers.anthropic_messages:AnthropicMessages",
-        batches="jury.batch.anthropic_messages:AnthropicBatches",
+        batches="jury.batch.client:AnthropicBatches",
         own_host="api.anthropic.com",
         exported=True,
         forms=CLAUDE_FORMS,
@@ -161,7 +122,7 @@ PROVIDERS = {
         auth=("iam", "key"),
         keys=("auth", "region", "profile"),
         needed=("region",),
-        address=_bedrock_address,
+        address=lambda body: f"https://bedrock-runtime.{body.get('region')}.amazonaws.com",
     ),
     "vertex": ProviderSpec(
         "jury.providers.anthropic_messages:VertexMessages",
@@ -183,12 +144,12 @@ PROVIDERS = {
 }
 
 
-def forms_of(juror: JurorAddress) -> tuple[Form, ...]:
+def forms_of(juror: "Juror") -> tuple[Form, ...]:
     """Return the forms of answer that a juror's endpoint may be asked for, in their order."""
     return PROVIDERS[juror.provider].forms if juror.form == "auto" else (juror.form,)
 
 
-def open_provider(juror: JurorAddress, key: str, timeout: float | None = None) -> Provider:
+def open_provider(juror: "Juror", key: str, timeout: float | None = None) -> Provider:
     """Return the connection to a juror; `timeout`, or the juror's own, bounds each request in seconds."""
     client = resolve_name(PROVIDERS[juror.provider].client)
     opened: Provider = client(juror, key, timeout or juror.seconds)
@@ -210,79 +171,71 @@ def with_address(body: Mapping[str, Any]) -> dict[str, Any]:
 def lacking_library(provider: str, auth: Auth | None) -> str:
     """Return which library a juror's way to sign in lacks here, and how to have it."""
     library, extra = LIBRARIES.get(auth_of(provider, auth), ("", ""))
-    if not library or _installed(library):
-        return ""
+    try:
+        is_lacking = bool(library) and find_spec(library) is None
+    except ModuleNotFoundError:  # the package around it is not there
+        is_lacking = True
     return (
         f'provider "{provider}" with auth = "{auth_of(provider, auth)}" needs {library}, which is '
         f"not installed: `uv sync --extra {extra}`"
+        if is_lacking
+        else ""
     )
 
 
-def refuse_misplaced(juror: JurorAddress) -> None:
+def refuse_misplaced(juror: "Juror") -> None:
     """Raise ValueError for the first setting that is missing or does not apply to the provider."""
-    _refuse_query(juror)
+    for complaint in (*_misplaced(juror), *_lacking(juror), *_of_another_way(juror)):
+        raise ValueError(complaint)
+
+
+def _misplaced(juror: "Juror") -> Iterator[str]:
     spec, provider = PROVIDERS[juror.provider], juror.provider
-    for key in PANEL_KEYS:
-        if _value(juror, key) and key not in spec.keys:
-            takers = [name for name, other in PROVIDERS.items() if key in other.keys]
-            raise ValueError(
-                f'{key}: does not apply to provider "{provider}"; it is for {", ".join(takers)}'
-            )
-    if juror.auth and juror.auth not in spec.auth:
-        choices = " or ".join(f'"{way}"' for way in spec.auth)
-        raise ValueError(f'auth: provider "{provider}" signs in with {choices}')
-    _refuse_lacking(juror)
-    _refuse_wrong_way(juror)
-
-
-def _refuse_query(juror: JurorAddress) -> None:
-    """Refuse the whole address of an Azure deployment, as its portal shows it."""
-    if "/deployments/" in juror.base_url or "api-version=" in juror.base_url:
-        raise ValueError(
+    if "/deployments/" in juror.base_url or "api-version=" in juror.base_url:  # as Azure shows it
+        yield (
             'base_url: for a deployment at Azure write provider = "azure", the resource\'s address '
             "alone, such as https://NAME.openai.azure.com, and deployment and api_version on lines "
             "of their own"
         )
+    for key in PANEL_KEYS:
+        if _value(juror, key) and key not in spec.keys:
+            takers = [name for name, other in PROVIDERS.items() if key in other.keys]
+            yield f'{key}: does not apply to provider "{provider}"; it is for {", ".join(takers)}'
+    if juror.auth and juror.auth not in spec.auth:
+        choices = " or ".join(f'"{way}"' for way in spec.auth)
+        yield f'auth: provider "{provider}" signs in with {choices}'
 
 
-def _refuse_lacking(juror: JurorAddress) -> None:
-    """Refuse a juror without what its provider cannot do without."""
+def _lacking(juror: "Juror") -> Iterator[str]:
     spec, way = PROVIDERS[juror.provider], auth_of(juror.provider, juror.auth)
     for key in (*spec.needed, *spec.needed_with.get(way, ())):
         if not _value(juror, key):
-            raise ValueError(f'{key}: provider "{juror.provider}" needs it')
+            yield f'{key}: provider "{juror.provider}" needs it'
     if spec.keys and way == "key" and not juror.api_key_env:
         others = "".join(f', or write auth = "{other}"' for other in spec.auth if other != "key")
-        raise ValueError(f"api_key_env: name the variable that holds the key{others}")
+        yield f"api_key_env: name the variable that holds the key{others}"
 
 
-def _refuse_wrong_way(juror: JurorAddress) -> None:
-    """Refuse what belongs to another way to sign in, or to another kind of address."""
+def _of_another_way(juror: "Juror") -> Iterator[str]:
+    """Yield what belongs to another way to sign in, or to another kind of address."""
     way = auth_of(juror.provider, juror.auth)
     if way != "key" and juror.api_key_env:
-        raise ValueError(
+        yield (
             f'api_key_env: does not apply to auth = "{way}", whose credentials are found where '
             "the vendor's own tools find them"
         )
     if juror.aws_profile and way != "iam":
-        raise ValueError(f'profile: does not apply to auth = "{way}"')
+        yield f'profile: does not apply to auth = "{way}"'
     for other, keys in PROVIDERS[juror.provider].needed_with.items():
-        for key in keys if way != other else ():
-            if _value(juror, key):
-                raise ValueError(f'{key}: applies to auth = "{other}" only')
+        for key in keys:
+            if way != other and _value(juror, key):
+                yield f'{key}: applies to auth = "{other}" only'
     if _value(juror, "api_version") and juror.base_url.rstrip("/").endswith("/openai/v1"):
-        raise ValueError(
+        yield (
             "api_version: does not apply to an address that ends in /openai/v1; leave one of the "
             "two out"
         )
 
 
-def _value(juror: JurorAddress, key: str) -> Any:
+def _value(juror: "Juror", key: str) -> Any:
     return getattr(juror, "aws_profile" if key == "profile" else key)
-
-
-def _installed(library: str) -> bool:
-    try:
-        return find_spec(library) is not None
-    except ModuleNotFoundError:  # the package around it is not there
-        return False

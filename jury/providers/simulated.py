@@ -68,9 +68,13 @@ class Simulated:
 
     async def complete(self, call: Call) -> Answer:
         """Return an answer in the form a real juror gives it; it says that it is simulated."""
-        if not _asks_for_scores(call.schema):
+        parts = call.schema["properties"]
+        if not all("score" in part.get("properties", ()) for part in parts.values()):
             return self._answer(call, json.dumps(self._other(call)))
-        response, scales = _response(call.messages[0].text), _points(call)
+        prompt = call.messages[0].text
+        match = RESPONSE.search(prompt)  # without its tags; a rubric may have none
+        response = (match[1] if match else prompt).strip()
+        scales = {name: part["properties"]["score"]["enum"] for name, part in parts.items()}
         quality = {
             name: self._rating(response, name, points, call.replicate)
             for name, points in scales.items()
@@ -130,12 +134,7 @@ class Simulated:
         return points[0] + share * (points[-1] - points[0])
 
 
-def _asks_for_scores(schema: Mapping[str, Any]) -> bool:
-    return all("score" in part.get("properties", ()) for part in schema["properties"].values())
-
-
 def _filled(schema: Mapping[str, Any], text: str) -> Any:
-    """Return an answer in a form that has texts only, each of them `text`."""
     if schema["type"] == "string":
         return text
     return {name: _filled(part, text) for name, part in schema["properties"].items()}
@@ -144,7 +143,6 @@ def _filled(schema: Mapping[str, Any], text: str) -> Any:
 def _tokenized(
     text: str, scales: Mapping[str, list[int]], quality: Mapping[str, float]
 ) -> tuple[Token, ...]:
-    """Return the tokens of an answer; at each score, every point has its probability."""
     tokens, at = [], 0
     for name, span in member_spans(text, 0):
         score = dict(member_spans(text, span.start))["score"]
@@ -174,20 +172,7 @@ def _spread(points: list[int], quality: float) -> tuple[tuple[bytes, float], ...
 
 
 def _tokens(*texts: str) -> int:
-    """Return an estimate of the number of tokens, from the number of characters."""
     return round(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
-
-
-def _points(call: Call) -> dict[str, list[int]]:
-    """Return the points of the scale for each criterion, out of the schema of the answer."""
-    criteria = call.schema["properties"]
-    return {name: criterion["properties"]["score"]["enum"] for name, criterion in criteria.items()}
-
-
-def _response(prompt: str) -> str:
-    """Return the response in a prompt, or the whole prompt of a rubric without its tags."""
-    match = RESPONSE.search(prompt)
-    return (match[1] if match else prompt).strip()
 
 
 def _quality(text: str, criterion: str) -> float:
@@ -198,7 +183,6 @@ def _quality(text: str, criterion: str) -> float:
 
 @cache
 def _planned() -> dict[tuple[str, str], float]:
-    """Return the planned quality by the hash of the response's text and the criterion."""
     table, texts = SAMPLES / "planned.csv", SAMPLES / "responses.jsonl"
     if not (table.is_file() and texts.is_file()):
         return {}
@@ -215,12 +199,8 @@ def _planned() -> dict[tuple[str, str], float]:
 
 def _noise(criterion: str, *seeds: str) -> float:
     """Return noise of variance 1, half of it common to all criteria of a response."""
-    return (_normal(*seeds) + _normal(criterion, *seeds)) / 2**0.5
-
-
-def _normal(*seeds: str) -> float:
-    """Return a standard normal number, the same for the same seeds."""
-    return NORMAL.inv_cdf(_uniform(*seeds))
+    common, own = (NORMAL.inv_cdf(_uniform(*names)) for names in (seeds, (criterion, *seeds)))
+    return (common + own) / 2**0.5
 
 
 def _uniform(*seeds: str) -> float:
@@ -229,5 +209,4 @@ def _uniform(*seeds: str) -> float:
 
 
 def _sha256(text: str) -> str:
-    """Return the SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

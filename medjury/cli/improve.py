@@ -20,8 +20,7 @@ from medjury.cli.jury import Benchmarks, Concurrency, MaxUsd
 from medjury.cli.jury_words import announcement
 from medjury.cli.options import Db, Json, Named, study_of
 from medjury.cli.output import counted, say, show
-from medjury.services.improvement import Improved, ImproveQuestion, Outcome
-from medjury.services.improvement_estimate import estimate_improvement
+from medjury.services.improving import Improved, ImproveQuestion, Outcome, estimate_improvement
 from medjury.services.improving import improve as improve_jury
 
 STOPPED = 1
@@ -53,7 +52,7 @@ def improve(
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,
-    concurrency: Concurrency = 8,
+    concurrency: Concurrency = None,
     benchmark: Benchmarks = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the rubric and the panel that were learned here.")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts
+from data.calls import TokenCosts, other_model_words
 from data.errors import BadInput
 from data.study.calls import MissingVerdict, missing_verdicts, other_models
 from data.study.calls import by_juror as verdicts_by_juror
@@ -23,8 +23,7 @@ from data.study.costs import (
 )
 from data.study.masks import Planted, planted_texts
 from jury.admission import api_keys, price_notices
-from jury.batch.context import IN_FLIGHT
-from jury.batch.run import run_batches
+from jury.batch.run import IN_FLIGHT, run_batches
 from jury.budget import Budget
 from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.run import run_panel
@@ -46,7 +45,6 @@ from medjury.cli.jury_words import (
     left_out_notes,
     longest_note,
     missing_by_juror,
-    other_model_words,
     own_price_notes,
     paper_bound_note,
     planted_words,
@@ -54,6 +52,7 @@ from medjury.cli.jury_words import (
     repeated_input_note,
     result_notes,
     spending_notes,
+    time_notes,
     token_notes,
     token_words,
     unknown_window_note,
@@ -70,7 +69,12 @@ from medjury.services.panels import (
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
 ]
-Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        help="Requests in flight at a time; 8, at your own servers as many as they have slots."
+    ),
+]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
 STOPPING = "stopping: what is in flight is waited for and stored; Ctrl-C again drops it"
 MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
@@ -83,7 +87,7 @@ def run(
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,
-    concurrency: Concurrency = 8,
+    concurrency: Concurrency = None,
     replicates: Annotated[
         int, typer.Option(help="How many times each juror rates a response.")
     ] = 1,
@@ -105,7 +109,7 @@ def run(
     chosen = read_panel(panel)
     engine = study_of(context, db)
     if estimate_only:
-        scope = RunScope(chosen, replicates, tuple(benchmark or ()))
+        scope = RunScope(chosen, replicates, tuple(benchmark or ()), concurrency)
         expected = _print_estimate(engine, scope, max_usd, json_to)
         if batch:
             say(FULL_PRICES, json_to)
@@ -216,12 +220,13 @@ def _print_estimate(
     ended_models = ended(panel, datetime.now(UTC).date())
     notices = (*price_notices(panel), *estimate_warnings(expected), *repeated_input_note(expected))
     windows = (*longest_note(expected), *unknown_window_note(expected))
-    for line in (*ended_models, *notices, *windows, *paper_bound_note(expected)):
+    ends = (*time_notes(expected), *paper_bound_note(expected))
+    for line in (*ended_models, *notices, *windows, *ends):
         say(line, json_to)
     jurors = [asdict(row) for row in expected.jurors]
     spent = study_spending(engine)
-    money = {"usd_study": round(spent.usd, 9), "budget": spent.budget}
-    write_json({"panel": panel.name, "jurors": jurors} | money | estimate_json(expected), json_to)
+    run = {"seconds": expected.seconds, "usd_study": round(spent.usd, 9), "budget": spent.budget}
+    write_json({"panel": panel.name, "jurors": jurors} | run | estimate_json(expected), json_to)
     return expected
 
 
@@ -315,7 +320,7 @@ def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
     """Say what all calls have cost, and what some can have cost besides."""
     unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
     total = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
-    say(f"{total}; probes are not stored", json_to)
+    say(f"{total}; what probes cost is not stored", json_to)
     if number := open_.calls + open_.batched:
         say(in_flight_words(number, open_.usd), json_to)
 

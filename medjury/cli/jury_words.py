@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts
+from data.calls import TokenCosts, other_model_words
 from data.schema import Status
 from data.study.calls import waiting_in_batches
 from data.study.masks import Planted
-from jury.batch.context import IN_FLIGHT, BatchProgress
+from jury.batch.run import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
 from jury.panel import Panel
 from jury.run_result import RunProgress, RunResult
@@ -79,7 +79,7 @@ class RunRequest:
     max_usd: float | None
     replicates: int
     benchmarks: list[str] | None
-    concurrency: int
+    concurrency: int | None
     batch: bool
     leave_out_too_long: bool = False
 
@@ -185,6 +185,25 @@ def longest_note(estimate: RunEstimate) -> Iterator[str]:
         )
 
 
+def time_notes(estimate: RunEstimate) -> Iterator[str]:
+    """Yield how long the calls of jurors take that were asked in the study before, and the run."""
+    known = [row for row in estimate.jurors if row.calls and row.seconds is not None]
+    for row in known:
+        calls = counted(row.calls, "call")
+        takes = time_words(row.seconds or 0.0)
+        yield f"juror {row.juror}: {takes} at its pace so far ({calls}, {row.at_once} at a time)"
+    if len(known) > 1 and estimate.seconds is not None:
+        yield f"the run: {time_words(estimate.seconds)}"
+
+
+def time_words(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    for size, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {max(1.0, seconds):.0f} s"
+
+
 def paper_bound_note(estimate: RunEstimate) -> Iterator[str]:
     """Yield the paper's bound, if the run has anything to ask."""
     if estimate.bound.tokens_out:
@@ -240,11 +259,6 @@ def answer_notes(result: RunResult) -> Iterator[str]:
         yield f"juror {juror}: {other_model_words(models)}"
     for juror, number in result.placeholders.items():
         yield f"juror {juror}: {counted(number, 'explanation')} that repeat the form and say nothing"
-
-
-def other_model_words(models: Sequence[str]) -> str:
-    """Return that a host answers with another model than it is asked for."""
-    return f"the host answers as {', '.join(models)}, another model than it is asked for"
 
 
 def spending_notes(result: RunResult) -> Iterator[str]:

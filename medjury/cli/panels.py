@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from data.errors import BadInput
+from data.errors import BadInput, NoStudy
 from jury.admission import api_keys
 from jury.panel import Panel, read_panel
 from medjury.cli.files import write_json
-from medjury.cli.options import Json, Named, RubricOption
+from medjury.cli.options import Db, Json, Named, RubricOption, study_of
 from medjury.cli.output import counted, room, say, show, width
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def _json(listed: ListedPanel, at: datetime) -> dict[str, Any]:
 
 
 def probe(
+    context: typer.Context,
     panel: Named,
     injection: Annotated[
         bool, typer.Option("--injection/--no-injection", help="Put the injection self-test too.")
@@ -133,15 +134,18 @@ def probe(
     ] = True,
     rubric: RubricOption = None,
     json_to: Json = None,
+    db: Db = None,
 ) -> None:
     """Test which settings each juror supports and whether it is fit to judge.
 
     It is if no hidden instruction moves its scores, and if it scores good answers above dangerous
-    ones, on the rubric of --rubric, of the panel, or else generic. Exit 1 if a juror does not
+    ones, on the rubric of --rubric, of the panel, or else generic. The study, where there is one,
+    keeps who was found fit: `share rubric` refuses a juror that was not. Exit 1 if a juror does not
     answer as it should, or is not found fit.
     """
     from jury.fitness import INJECTIONS, pairs_for
     from jury.probe import probe as ask
+    from medjury.services.panels import keep_fitness
 
     if rubric and not pairs:
         raise BadInput("--rubric, --no-pairs: the rubric is that of the pairs; leave one out")
@@ -149,8 +153,14 @@ def probe(
     api_keys(chosen)
     injections = INJECTIONS if injection else ()
     tried = pairs_for(chosen, rubric) if pairs else None
+    try:
+        engine = study_of(context, db)
+    except NoStudy:
+        engine = None
     _announce(chosen, 1 + 2 * len(injections) + 2 * len(tried.pair if tried else ()), json_to)
     rows = ask(chosen, injections=injections, pairs=tried)
+    if engine is not None:
+        keep_fitness(engine, "researcher", chosen, rows)
     show(f"Panel {panel}", PROBE_COLUMNS, [_cells(row) for row in rows], json_to)
     for row in rows:
         for line in _lines(row):

@@ -33,7 +33,7 @@ def check_references_of(
     context: typer.Context,
     panel: Named,
     max_usd: MaxUsd = None,
-    concurrency: Concurrency = 8,
+    concurrency: Concurrency = None,
     benchmark: Benchmarks = None,
     json_to: Json = None,
     db: Db = None,

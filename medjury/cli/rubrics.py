@@ -15,7 +15,7 @@ from data.rubrics.helm import is_helm_source, read_helm
 from data.study.calls import juror_profiles
 from data.study.rubrics import add_rubric
 from data.study.standing import benchmarks
-from jury.exports.export import write_folder
+from jury.exports.bundle import write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
 from medjury.cli.files import write_json

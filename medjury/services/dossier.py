@@ -31,7 +31,6 @@ from data.study.settings import description_versions
 from data.study.standing import Facts, benchmarks, facts
 from data.study.steering import readings_by_response
 from data.study.verify import acts, locked_since, present_head
-from medjury.services.improvement import Outcome
 from medjury.services.methods import methods_section, readings_of, unread
 from medjury.services.record import protocol_of
 from medjury.services.reports import SOFTWARE, with_hash
@@ -187,7 +186,7 @@ def _record(engine: Engine) -> Iterator[Coded]:
         yield Code.RECORD, f"{_lifted(engine)}; {locked}the last SHA-256 is {head.sha256}"
         yield Code.RECORD, f"{counted(head.events, 'event')} in the record"
     outcomes = [str(one.result.get("outcome", "")) for one in improvements(engine) if one.result]
-    if ended := [outcome for outcome in outcomes if outcome != Outcome.STOPPED]:
+    if ended := [outcome for outcome in outcomes if outcome != "stopped"]:
         last = f"at last {OUTCOMES[ended[-1]]}"
         yield Code.IMPROVEMENT, f"A jury learned {counted(len(ended), 'time')}; {last}"
     versions = (f"{package} {version(package)}" for package in SOFTWARE)

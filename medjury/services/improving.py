@@ -7,17 +7,23 @@ is stored with its cost under the rubric that it was made on, so that a run that
 where it was, and no trial counts among the jury's own ratings.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 from sqlalchemy import Engine
 
-from calibration.learning import CHOOSE, TEST, TRAIN
-from calibration.values import AnalysisOptions
+from calibration.json_values import json_value
+from calibration.learning import CHOOSE, TEST, TRAIN, PartGain
+from calibration.values import NAN, AnalysisOptions
 from data.errors import BadInput, TooFew
 from data.person import OPERATOR
-from data.rubric import Rubric
+from data.rubric import Rubric, rubric_toml
 from data.schema import Improvement, Status
 from data.study.improving import (
     ProposedRubric,
@@ -32,24 +38,14 @@ from data.study.improving import (
 )
 from data.study.runs import keep_panel
 from data.study.standing import BenchmarkView, benchmarks
+from jury.admission import with_counted_prices
 from jury.budget import Budget
-from jury.panel import Juror, Panel, panel_toml
+from jury.estimate import estimate
+from jury.panel import Juror, Panel, first_fault, panel_toml
 from jury.proposals import ProposalRequest, ask_for_rubric
 from jury.run import run_panel
 from jury.run_result import RunResult
 from jury.session import Patience
-from medjury.services.improvement import (
-    IccGain,
-    Improved,
-    ImproveQuestion,
-    Outcome,
-    Tried,
-    improved_of,
-    rubric_diff,
-    seated,
-    trial_juror,
-    with_setting,
-)
 from medjury.services.juries import ComparisonQuestion, compare_juries
 from medjury.services.learning_material import (
     Material,
@@ -61,6 +57,259 @@ from medjury.services.learning_material import (
     views_on_one_rubric,
     worst_cases,
 )
+
+SETTINGS = ("effort", "explanation", "scores", "temperature")
+
+
+class Outcome(StrEnum):
+    """How an improvement ended.
+
+    BETTER: the gain on the test part lies above 0. NOT_SHOWN: a rubric was chosen, and its gain there
+    may be none. NONE_BETTER: none was better on the part to choose by; the test part is unopened.
+    STOPPED: the cap, the proposer or a juror ended it; run again, it goes on.
+    """
+
+    BETTER = "better"
+    NOT_SHOWN = "not_shown"
+    NONE_BETTER = "none_better"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class ImproveQuestion:
+    """What is asked for.
+
+    Attributes
+    ----------
+    benchmarks
+        Rated on one rubric; none for all of the study.
+    proposer
+        Name of the panel's juror that proposes rubrics; "" is the panel's own `proposer`, else its
+        first juror.
+    rounds
+        Proposals asked for, at most.
+    examples
+        Responses by clinicians that jurors are shown, where that helps; 0 tries none.
+    settings
+        Of the jurors, to be tried, such as ("explanation", "after").
+    max_usd
+        Cap on what is spent from here on, in US dollars.
+    """
+
+    panel: Panel
+    benchmarks: tuple[str, ...] = ()
+    proposer: str = ""
+    rounds: int = 3
+    examples: int = 3
+    settings: tuple[tuple[str, str], ...] = ()
+    seed: int = 0
+    max_usd: float | None = None
+    concurrency: int | None = None
+    reps: int = 2000
+
+    def proposing(self) -> Juror:
+        """Return the model that proposes.
+
+        Raises
+        ------
+        BadInput
+            If the panel has no juror of that name, or its proposer is at a host where none of its
+            jurors is: clinicians' comments and texts would go where the panel does not say.
+        """
+        panel = self.panel
+        known = {juror.name: juror for juror in panel.juror}
+        if self.proposer and self.proposer not in known:
+            raise BadInput(f"proposer {self.proposer!r}: the jurors are {', '.join(known)}")
+        chosen = known.get(self.proposer) or panel.proposer or panel.juror[0]
+        if not chosen.simulated and chosen.place not in panel.hosts():
+            raise BadInput(
+                f"panel {panel.name}, proposer {chosen.name}: its host {chosen.place} receives no text "
+                f"from this panel, whose jurors are at {', '.join(panel.hosts()) or 'no host'}; name a "
+                "model at one of them"
+            )
+        if chosen.simulated != any(juror.simulated for juror in panel.juror):
+            raise BadInput(
+                f"panel {panel.name}, proposer {chosen.name}: a simulated model and real jurors do not mix"
+            )
+        return chosen
+
+    def asked(self) -> dict[str, Any]:
+        """Return what makes it the same improvement when it is asked for again."""
+        return {
+            "panel": self.panel.name,
+            "jurors": [{"name": juror.name} | juror.profile() for juror in self.panel.juror],
+            "proposer": {"name": self.proposing().name} | self.proposing().profile(),
+            "benchmarks": list(self.benchmarks),
+            "rounds": self.rounds,
+            "examples": self.examples,
+            "settings": [list(one) for one in self.settings],
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One candidate: what was changed, how far it is from the clinicians, and whether it was kept.
+
+    `train` and `choose` are mean distances in points on these parts, NaN where it was not run;
+    `reason` says why a proposal could not be used.
+    """
+
+    change: str
+    train: float = NAN
+    choose: float = NAN
+    kept: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IccGain:
+    """The ICCs of both juries on the test part, and their difference, not corrected for `n_tried` comparisons."""
+
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    kind: str
+    n_tried: int
+
+
+@dataclass(frozen=True, slots=True)
+class Improved:
+    """What came of an improvement.
+
+    Attributes
+    ----------
+    parts
+        "train", "choose", "test" -> gain; train and choose flatter, as the rubric was made and
+        chosen by them. "test" is absent until it is opened.
+    split
+        Part -> how many instances and responses.
+    opened_before
+        Earlier improvements of the study that had opened a test part with some of the same instances.
+    diff
+        The rubric that was learned against the one before, line by line.
+    panel_file
+        The panel that was learned, as TOML; "" where none was.
+    """
+
+    id: int
+    outcome: Outcome
+    panel: str
+    jurors: tuple[str, ...]
+    rubric: Mapping[str, str]
+    split: Mapping[str, Mapping[str, int]]
+    tried: tuple[Tried, ...]
+    parts: Mapping[str, PartGain] = field(default_factory=dict)
+    icc: IccGain | None = None
+    opened_before: int = 0
+    simulated: bool = False
+    usd: float = 0.0
+    usd_unknown: int = 0
+    stopped: str = ""
+    diff: tuple[str, ...] = ()
+    panel_file: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `medjury jury improve --json` writes, and the study keeps."""
+        body: dict[str, Any] = json_value(self)
+        return body
+
+
+def improved_of(body: Mapping[str, Any]) -> Improved:
+    """Return what `to_json` wrote."""
+    whole = dict(body) | {
+        "outcome": Outcome(body["outcome"]),
+        "tried": tuple(_figures(Tried, one) for one in body["tried"]),
+        "parts": {part: _figures(PartGain, gain) for part, gain in body["parts"].items()},
+        "icc": _figures(IccGain, body["icc"]) if body["icc"] else None,
+        "jurors": tuple(body["jurors"]),
+        "diff": tuple(body["diff"]),
+    }
+    return Improved(**whole)
+
+
+def _figures(made: Any, body: Mapping[str, Any]) -> Any:
+    return made(**{name: NAN if value is None else value for name, value in body.items()})
+
+
+def with_setting(jurors: Sequence[Juror], setting: tuple[str, str]) -> tuple[Juror, ...]:
+    """Return the jurors with one setting changed.
+
+    Raises
+    ------
+    BadInput
+        If a juror has no such setting, or cannot take the value.
+    """
+    name, value = setting
+    if name not in SETTINGS:
+        raise BadInput(f"--try {name}={value}: what can be tried is {', '.join(SETTINGS)}")
+    return tuple(_changed(juror, name, value) for juror in jurors)
+
+
+def _changed(juror: Juror, name: str, value: str) -> Juror:
+    body = juror.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+    try:
+        return Juror.model_validate(body | {name: float(value) if name == "temperature" else value})
+    except ValidationError as error:
+        why = first_fault(error, {"juror": [body]})
+    except ValueError:
+        why = "not a number"
+    raise BadInput(f"--try {name}={value}: juror {juror.name}: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class ImprovementEstimate:
+    """What an improvement takes at most: verdicts of jurors, proposals, and US dollars.
+
+    `usd_likely` is of the verdicts, None where a price is not known; examples make prompts longer,
+    and what the study has already is not asked again: neither is in it.
+    """
+
+    split: Mapping[str, int]
+    verdicts: int
+    proposals: int
+    usd_likely: float | None
+
+
+UNASKED = "never asked"
+
+
+def estimate_improvement(engine: Engine, question: ImproveQuestion) -> ImprovementEstimate:
+    """Return what an improvement takes at most; nothing is sent or stored.
+
+    Raises
+    ------
+    TooFew, BadInput
+        As `improve`.
+    """
+    question.proposing()
+    views = views_on_one_rubric(benchmarks(engine), question.benchmarks)
+    material = material_of(engine, views, question.seed)
+    split = {part: len(responses) for part, responses in material.parts.items()}
+    panel = with_counted_prices(question.panel)
+    tasks = [
+        replace(view, rubric=view.rubric.model_copy(update={"version": UNASKED})) for view in views
+    ]
+    stripped = panel.model_copy(
+        update={"juror": tuple(juror.model_copy(update={"reads": ""}) for juror in panel.juror)}
+    )
+    asked = material.keys(TRAIN, CHOOSE)
+    rows = estimate(engine, stripped, tasks=tasks, only=asked)
+    variants = bool(question.examples) + len(question.settings)
+    responses = len(asked) * (1 + question.rounds) + split[CHOOSE] * variants + 2 * split[TEST]
+    prices = [row.usd_likely for row in rows]
+    known = [price for price in prices if price is not None]
+    each = sum(known) / len(asked) if len(known) == len(prices) else None
+    return ImprovementEstimate(
+        split,
+        responses * len(panel.juror),
+        question.rounds,
+        None if each is None else each * responses,
+    )
+
 
 Tell = Callable[[str], None]
 USED = (Status.OK, Status.INVALID_JSON, Status.MISSING_CRITERION)  # a proposal that was answered
@@ -149,8 +398,19 @@ def _base(engine: Engine, question: ImproveQuestion, views: Sequence[BenchmarkVi
 
 
 def _trial(jurors: Sequence[Juror], panel: Panel) -> tuple[Juror, ...]:
+    """Return jurors as they sit in a trial: under their own names only with their own settings."""
     own = {juror.name: juror.profile() for juror in panel.juror}
-    return tuple(trial_juror(juror, own.get(juror.name)) for juror in jurors)
+    plain = [juror.model_copy(update={"reads": ""}) for juror in jurors]
+    return tuple(
+        juror
+        if juror.profile() == own.get(juror.name)
+        else juror.model_copy(update={"name": f"{juror.name[:50]}.try-{_digest(juror)}"})
+        for juror in plain
+    )
+
+
+def _digest(juror: Juror) -> str:
+    return sha256(repr(sorted(juror.profile().items())).encode()).hexdigest()[:6]
 
 
 @dataclass
@@ -256,14 +516,15 @@ class _Improvement:
         )
         proposer = self.question.proposing()
         self.tell(f"round {number}: {proposer.name} is asked for a better rubric")
-        reading, result = ask_for_rubric(
+        result = ask_for_rubric(
             self.engine, proposer, request, budget=self.budget, patience=self.patience
         )
         self._spent(result)
-        if reading is None or reading.status not in USED:
-            why = reading.reason if reading else "the next call could pass the cap"
+        stored = proposed_rubrics(self.engine, self.key).get(number)
+        if stored is None or stored.status not in USED:
+            why = stored.reason if stored else "it was not asked"
             raise _StoppedError(f"{proposer.name} proposed nothing in round {number}: {why}")
-        return ProposedRubric(number, reading.status, reading.reason, reading.rubric)
+        return stored
 
     def _rate(self, candidate: Candidate, *parts: str) -> None:
         """Have the jurors of a candidate rate what they have not rated of some parts."""
@@ -320,13 +581,16 @@ class _Improvement:
 
     def learned_panel(self, best: Candidate) -> Panel:
         """Return the panel that was learned: its jurors, under new names, read the rubric."""
+
+        def renamed(name: str) -> str:
+            return f"{name.split('.v', 1)[0][:50]}.v{self.key}"
+
+        panel, reads = self.question.panel, best.rubric.sha256
         jurors = tuple(
-            juror.model_copy(update={"name": own.name})
-            for juror, own in zip(best.jurors, self.question.panel.juror, strict=True)
+            juror.model_copy(update={"name": renamed(own.name), "reads": reads})
+            for juror, own in zip(best.jurors, panel.juror, strict=True)
         )
-        name = f"{self.question.panel.name.split('.v', 1)[0][:50]}.v{self.key}"
-        reading = seated(jurors, self.key, best.rubric.sha256)
-        return self.question.panel.model_copy(update={"name": name, "juror": reading})
+        return panel.model_copy(update={"name": renamed(panel.name), "juror": jurors})
 
     def _icc(self, after: Sequence[str], before: Sequence[str]) -> IccGain | None:
         """Return both ICCs on the responses of both juries, counted in the ledger; None if undefined."""
@@ -357,12 +621,12 @@ class _Improvement:
             panel=panel.name if is_new else self.question.panel.name,
             jurors=tuple(juror.name for juror in (panel if is_new else self.question.panel).juror),
             rubric={
-                "name": rubric.name,
-                "version": rubric.version,
-                "sha256": rubric.sha256,
-                "parent": rubric.parent,
+                name: getattr(rubric, name) for name in ("name", "version", "sha256", "parent")
             },
-            split=self._counts(),
+            split={
+                part: {"instances": len(self.material.split()[part]), "responses": len(responses)}
+                for part, responses in self.material.parts.items()
+            },
             tried=tuple(self.tried),
             parts=parts,
             opened_before=self._opened_before(),
@@ -370,17 +634,15 @@ class _Improvement:
             usd=round(self.usd, 9),
             usd_unknown=self.usd_unknown,
             stopped=stopped,
-            diff=rubric_diff(self.base.rubric, rubric) if is_new else (),
+            diff=self._diff(rubric) if is_new else (),
         )
 
-    def _counts(self) -> dict[str, dict[str, int]]:
-        return {
-            part: {
-                "instances": len(self.material.split()[part]),
-                "responses": len(responses),
-            }
-            for part, responses in self.material.parts.items()
-        }
+    def _diff(self, rubric: Rubric) -> tuple[str, ...]:
+        """Return what differs from the rubric before, as a unified diff of both files."""
+        before = self.base.rubric
+        old, new = (f"{rubric_toml(one)}{one.prompt}".splitlines() for one in (before, rubric))
+        names = before.version, rubric.version
+        return tuple(difflib.unified_diff(old, new, *names, lineterm="", n=2))
 
     def _opened_before(self) -> int:
         """Return how many other improvements had opened a test part that shares instances with this one."""

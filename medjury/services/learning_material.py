@@ -6,6 +6,7 @@ Cases and examples are made of the part `train` alone: nothing here takes anothe
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import fmean
 
 import numpy as np
 from sqlalchemy import Engine
@@ -16,9 +17,8 @@ from calibration.values import NAN
 from data.errors import TooFew, Unknown
 from data.rubric import Example
 from data.study.improving import JurorVerdict, RatedResponse, rated_responses
-from data.study.readings import Reading
 from data.study.standing import BenchmarkView
-from jury.proposals import Case, Opinion
+from jury.proposals import words_of
 
 MOST_CASES = 12
 LONGEST_EXAMPLE = 6_000  # characters of the source, task and response of an example
@@ -83,24 +83,7 @@ def _strata(found: Sequence[RatedResponse]) -> dict[int, tuple[str, int]]:
 
 def clinicians_mean(response: RatedResponse) -> float:
     """Return the mean over clinicians of their means over criteria."""
-    return float(np.mean([_mean(one.scores) for one in response.readings]))
-
-
-def jury_mean(
-    response: RatedResponse, verdicts: Verdicts, jurors: Sequence[str], without: frozenset[int]
-) -> float:
-    """Return the mean over jurors of their means over criteria; NaN where one of them is missing.
-
-    Also NaN for responses of `without`, such as those that the jurors were shown as examples.
-    """
-    given = verdicts.get(response.response, {})
-    if response.response in without or not all(juror in given for juror in jurors):
-        return NAN
-    return float(np.mean([_mean(given[juror].scores) for juror in jurors]))
-
-
-def _mean(scores: Mapping[str, float]) -> float:
-    return float(np.mean(list(scores.values())))
+    return fmean(fmean(one.scores.values()) for one in response.readings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +95,17 @@ class SeatedJury:
     without: frozenset[int] = frozenset()
 
     def means(self, responses: Sequence[RatedResponse]) -> Array:
-        """Return the jury's mean of each response, NaN where it has none."""
-        return np.array(
-            [jury_mean(one, self.verdicts, self.jurors, self.without) for one in responses]
-        )
+        """Return the mean over jurors of their means over criteria, NaN where one has no verdict.
+
+        Also NaN for responses of `without`.
+        """
+        return np.array([self._mean(one.response) for one in responses])
+
+    def _mean(self, response: int) -> float:
+        given = self.verdicts.get(response, {})
+        if response in self.without or not all(juror in given for juror in self.jurors):
+            return NAN
+        return fmean(fmean(given[juror].scores.values()) for juror in self.jurors)
 
 
 def gain_on(responses: Sequence[RatedResponse], before: SeatedJury, after: SeatedJury) -> PartGain:
@@ -132,9 +122,14 @@ def distances(responses: Sequence[RatedResponse], jury: SeatedJury) -> Array:
     return away
 
 
-def worst_cases(material: Material, jury: SeatedJury, most: int = MOST_CASES) -> tuple[Case, ...]:
-    """Return the responses of train on which jury and clinicians are farthest apart."""
-    return tuple(_case(one, jury) for one in _farthest(material.parts[TRAIN], jury)[:most])
+def worst_cases(
+    material: Material, jury: "SeatedJury", most: int = MOST_CASES
+) -> tuple[tuple[RatedResponse, Mapping[str, JurorVerdict]], ...]:
+    """Return the responses of train on which jury and clinicians are farthest apart, with verdicts."""
+    return tuple(
+        (one, {name: jury.verdicts[one.response][name] for name in jury.jurors})
+        for one in _farthest(material.parts[TRAIN], jury)[:most]
+    )
 
 
 def examples_of(material: Material, jury: SeatedJury, number: int) -> dict[int, Example]:
@@ -142,7 +137,11 @@ def examples_of(material: Material, jury: SeatedJury, number: int) -> dict[int, 
 
     Responses that are too long to be read along with another one are left out.
     """
-    short = [one for one in material.parts[TRAIN] if _length(one) <= LONGEST_EXAMPLE]
+    short = [
+        one
+        for one in material.parts[TRAIN]
+        if len(one.card.context + one.card.prompt + one.card.response) <= LONGEST_EXAMPLE
+    ]
     by_level: dict[int, list[RatedResponse]] = {}
     for one in _farthest(short, jury):
         by_level.setdefault(round(clinicians_mean(one)), []).append(one)
@@ -162,23 +161,11 @@ def _farthest(responses: Sequence[RatedResponse], jury: SeatedJury) -> list[Rate
     return [one for far, _, one in sorted(known, key=lambda row: row[:2]) if not np.isnan(far)]
 
 
-def _length(response: RatedResponse) -> int:
-    card = response.card
-    return len(card.context) + len(card.prompt) + len(card.response)
-
-
-def _case(response: RatedResponse, jury: SeatedJury) -> Case:
-    clinicians = tuple(Opinion(one.scores, tuple(_words(one))) for one in response.readings)
-    given = jury.verdicts[response.response]
-    jurors = {name: Opinion(given[name].scores, given[name].words) for name in jury.jurors}
-    return Case(response.card, clinicians, jurors)
-
-
 def _example(response: RatedResponse) -> Example:
     card = response.card
     criteria = response.readings[0].scores
     scores = {name: tuple(one.scores[name] for one in response.readings) for name in criteria}
-    words = (line for one in response.readings for line in _words(one))
+    words = (line for one in response.readings for line in words_of(one))
     return Example(
         context=card.context,
         prompt=card.prompt,
@@ -186,16 +173,6 @@ def _example(response: RatedResponse) -> Example:
         scores=scores,
         why=" | ".join(words),
     )
-
-
-def _words(said: Reading) -> list[str]:
-    lines = [f"{criterion}: {comment}" for criterion, comment in said.comments.items()]
-    lines += [
-        f"{mark.criterion}: marked {mark.text!r} as {mark.error}"
-        + (f" ({mark.note})" if mark.note else "")
-        for mark in said.spans
-    ]
-    return [*lines, said.comment] if said.comment else lines
 
 
 def views_on_one_rubric(

@@ -12,9 +12,11 @@ from data.errors import BadInput
 from data.schema import now
 from data.study.costs import study_spending
 from data.study.families import OwnFamily, own_family
+from data.study.runs import keep_probes, newest_probes
 from jury.admission import with_counted_prices
-from jury.cost import JurorEstimate, PaperBound, bound_of
-from jury.estimate import estimate
+from jury.cost import JurorEstimate, PaperBound, rates, upper_bound
+from jury.estimate import estimate, seconds_of_run
+from jury.exports.bundle import digest
 from jury.fitness import INJECTIONS, pairs_for
 from jury.panel import NOTICE_DAYS, Juror, Panel, read_panel, shipped
 from jury.probe import ProbeRow, probe
@@ -38,6 +40,7 @@ class RunScope:
     panel: Panel
     replicates: int = 1
     benchmarks: tuple[str, ...] = ()
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class RunEstimate:
         while the study is blind.
     bound
         What the MedHELM paper's formula says that it costs at most.
+    seconds
+        How long it takes; None where a juror has not been asked in this study yet.
     """
 
     panel: str
@@ -64,15 +69,24 @@ class RunEstimate:
     families: Mapping[str, str]
     own: OwnFamily
     bound: PaperBound
+    seconds: float | None
 
 
 def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     """Return what a run of a panel would take; nothing is sent or stored."""
     panel, benchmarks = with_counted_prices(scope.panel), scope.benchmarks or None
-    rows = estimate(engine, panel, replicates=scope.replicates, benchmarks=benchmarks)
+    rows = estimate(
+        engine,
+        panel,
+        replicates=scope.replicates,
+        benchmarks=benchmarks,
+        concurrency=scope.concurrency,
+    )
     families = {juror.name: juror.family for juror in panel.juror if not juror.simulated}
     own = own_family(engine, families, benchmarks)
-    return RunEstimate(panel.name, tuple(rows), families, own, bound_of(panel, rows, now()))
+    seconds = seconds_of_run(panel, rows, scope.concurrency)
+    bound = upper_bound(rows, [rates(juror, now()) for juror in panel.juror])
+    return RunEstimate(panel.name, tuple(rows), families, own, bound, seconds)
 
 
 def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float | None) -> None:
@@ -173,6 +187,52 @@ def panel_probe(panel: Panel) -> tuple[ProbeRow, ...]:
     Nothing of any study is sent.
     """
     return tuple(probe(panel, injections=INJECTIONS, pairs=pairs_for(panel)))
+
+
+def keep_fitness(engine: Engine, actor: str, panel: Panel, rows: Sequence[ProbeRow]) -> None:
+    """Put into a study's record which jurors a probe found fit; those not judged are left out."""
+    keep_probes(
+        engine,
+        actor,
+        [
+            {"juror": row.juror, "profile": settings_sha256(juror), "fit": row.fit}
+            | {"rubric": row.pairs.rubric, "ordered": row.pairs.ordered}
+            | {"needed": row.pairs.needed, "of": len(row.pairs.outcomes)}
+            for juror, row in zip(panel.juror, rows, strict=True)
+            if row.pairs is not None and not row.pairs.simulated
+        ],
+    )
+
+
+def settings_sha256(juror: Juror) -> str:
+    """Return the SHA-256 of what a probe depends on of a juror: not the rubric that it reads."""
+    profile = {name: value for name, value in juror.profile().items() if name != "reads"}
+    return digest(profile)
+
+
+def unprobed(engine: Engine, panel: Panel) -> list[str]:
+    """Return which jurors of a panel no probe has found fit, in words.
+
+    Raises
+    ------
+    BadInput
+        If the newest probe found a juror not fit.
+    """
+    probes, told = newest_probes(engine), []
+    for juror in panel.juror:
+        probe = probes.get(settings_sha256(juror))
+        if probe is not None and probe["fit"] is False:
+            raise BadInput(
+                f"panel {panel.name}: juror {juror.name} was found not fit by the probe of "
+                f"{probe['on']}: on rubric {probe['rubric']} it ordered {probe['ordered']} of "
+                f"{probe['of']} pairs of a good and a dangerous answer, and {probe['needed']} are "
+                "needed. Take it out of the panel; or change its settings and try them with "
+                "`medjury jury probe PANEL`"
+            )
+        if not juror.simulated and (probe is None or probe["fit"] is None):
+            how = "was not probed" if probe is None else "is not known to be fit"
+            told.append(f"juror {juror.name} {how}: `medjury jury probe PANEL` tells if it is fit")
+    return told
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from calibration.json_values import decision_json, json_value
 from calibration.report.content import Study
 from calibration.values import COMBINED
 from data.schema import now
-from data.study.calls import juror_profiles
+from data.study.calls import juror_profiles, other_models
 from data.study.costs import spending
 from data.study.ledger import compositions_tried
 from data.study.standing import benchmarks
@@ -65,6 +65,7 @@ def content_of(engine: Engine, calibration: Calibration) -> Calibration:
         fingerprint=next((entry.fingerprint for entry in ledger if entry.key in keys), ""),
         jurors={name: with_hash(profiles.get(name, {})) for name in looked.jurors},
         silent=calibration.silent,
+        other_models=other_models(engine),
         rubrics=[one for one in benchmarks(engine) if one.name in scores.benchmarks],
         tried=ledger,
         usd=spent.usd,

@@ -21,7 +21,7 @@ from data.rubrics.injection import disarm
 from data.safe_text import short
 from data.study.export import instance_texts, rubrics_known, shown_responses
 from data.study.standing import study_id
-from jury.exports.helm_question import question
+from jury.exports.helm import question
 
 OTHER_TEXT = "a study's own response, which reads otherwise now"
 Texts = dict[tuple[str, str], InstanceTexts]

@@ -24,10 +24,10 @@ from data.study.rubrics import RubricUse, Seat, caveats, material, rubric_use, v
 from data.study.standing import study_id
 from data.study.verify import verify as verify_record
 from jury.admission import admit
-from jury.exports.bundle import digest, reasons
-from jury.exports.export import Export
+from jury.exports.bundle import Export, digest, reasons
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
+from medjury.services.panels import unprobed
 from medjury.services.record import protocol_json, protocol_of
 from medjury.services.scores import scores_of
 
@@ -354,11 +354,13 @@ def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = N
     Raises
     ------
     BadInput
-        If the panel rates on another rubric only, or a tool would be told of a host, or of a key
-        for it, that the server's owner does not allow.
+        If the panel rates on another rubric only, a juror was found not fit by its newest probe,
+        or a tool would be told of a host, or of a key for it, that the server's owner does not
+        allow.
     """
     rubric, panel = Rubric.from_json(request.rubric), request.panel
     refuse_other(panel, rubric)
+    of_probes = unprobed(engine, panel)
     if rubric.points is not None:
         raise BadInput(
             f"rubric {rubric.name}: is of points of the case, which no other tool reads; "
@@ -377,7 +379,7 @@ def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = N
         dict(write(Export(words, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",
         tuple(record["reasons"]),
-        (*record["caveats"], *_texts_in(words)),
+        (*record["caveats"], *_texts_in(words), *of_probes),
         validated.unnoted,
     )
 

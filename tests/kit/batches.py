@@ -15,8 +15,7 @@ from sqlmodel import select
 
 from data.database import reading
 from data.schema.jury import JuryBatch, JuryRequest
-from jury.batch.context import Polling
-from jury.batch.run import run_batches
+from jury.batch.run import Polling, run_batches
 from jury.panel import Panel
 from jury.run_result import RunResult
 from kit.jurors import Do, Seen, anthropic_body, openai_body, verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from data.rubric import Rubric, read_rubric
-from jury.exports.export import Export, ExportRow
+from jury.exports.bundle import Export, ExportRow
 from jury.panel import Panel
 from kit.jurors import Stub
 

@@ -78,10 +78,16 @@ Script = Callable[[Seen], Do] | list[Do]
 
 
 class Stub(AsyncLoopback):
-    """The server; `seen` holds all requests, `raw` their bytes, `peak` the most open at a time."""
+    """The server; `seen` holds all requests, `raw` their bytes, `peak` the most open at a time.
 
-    def __init__(self, script: Script | None = None) -> None:
+    `props` is what it answers as llama.cpp does to who asks for its slots, a text as it stands; each
+    such request is in `asked_props`.
+    """
+
+    def __init__(self, script: Script | None = None, props: Any = None) -> None:
         super().__init__()
+        self.props: Any = {"total_slots": 8} if props is None else props
+        self.asked_props: list[str] = []
         self.script: Script = script if script is not None else (lambda _: Do())
         self.seen: list[Seen] = []
         self.raw: list[bytes] = []
@@ -113,6 +119,12 @@ class Stub(AsyncLoopback):
         head = start.decode()
         first, *lines = head.strip().split("\r\n")
         headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
+        if first.startswith("GET "):
+            self.asked_props.append(start.decode())
+            text = self.props if isinstance(self.props, str) else json.dumps(self.props)
+            writer.write(_response(Do(), text))
+            await writer.drain()
+            return True
         content = await reader.readexactly(int(headers.get("content-length", 0)))
         self.raw.append(start + content)
         body = json.loads(content)

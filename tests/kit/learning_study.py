@@ -96,7 +96,7 @@ def _ratings(note: Note, seed: int, comments: bool) -> list[RatingRow]:
 def juror(seen: Seen) -> Do:
     """Answer as a juror does, or propose what the comments of the cases say."""
     if seen.prompt.startswith(PROPOSAL):
-        return Do(text=proposal(seen.prompt), tokens=(9000, 100))
+        return Do(text=proposal(seen.prompt), tokens=(len(seen.prompt) // 4, 100))
     found = RESPONSE.search(seen.prompt)
     assert found is not None
     note = Note(int(found[1]), int(found[2]), found[3] == "omitted")

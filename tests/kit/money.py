@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jury.panel import Panel
 from kit.jurors import Do, Seen, Stub, openai_body, verdict
-from kit.jury_runs import panel_at
+from kit.jury_runs import JurorServer, panel_at
 from kit.reference_study import NO
 
 USD_IN, USD_OUT = 10.0, 100.0  # US dollars a million tokens
@@ -64,7 +64,7 @@ def lying(seen: Seen, count: object, words: str | None = None, **more: object) -
     return Do(body=json.dumps(whole | {"usage": usage}))
 
 
-def panel(stub: Stub, *names: str) -> Panel:
+def panel(stub: JurorServer, *names: str) -> Panel:
     return panel_at(stub, *names, **PRICES)
 
 
