@@ -1,6 +1,6 @@
 """Compute what the screens of agreement, juries, models and monitoring show.
 
-The worker process runs this, never the server: it loads pandas, scipy and Altair. What it returns is
+A process beside the server runs this: it loads pandas, scipy and Altair. What it returns is
 in `annotate.results`. The last calibrations and judgements are kept, so that what is asked second
 does not compute the first answer again.
 """

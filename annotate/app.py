@@ -1,8 +1,9 @@
-"""The entry file: what each browser session runs."""
+"""The entry file: what each browser session runs; processes beside the server pass it by."""
 
-import streamlit as st
+if __name__ == "__main__":
+    import streamlit as st
 
-from annotate import navigation
+    from annotate import navigation
 
-st.set_page_config(page_title="medjury", layout="wide")
-navigation.run()
+    st.set_page_config(page_title="medjury", layout="wide")
+    navigation.run()

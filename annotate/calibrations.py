@@ -1,6 +1,6 @@
 """Calibrations that screens ask for, each computed once for an unchanged study, and what Study shows of them.
 
-The worker process runs this, never the server. It loads no library that draws: who opens a study waits
+A process beside the server runs this. It loads no library that draws: who opens a study waits
 for figures alone.
 """
 

@@ -1,6 +1,6 @@
 """Show a chart in the reports' style, with its figures as a table and files to download.
 
-A chart is a Vega-Lite specification that the worker process made: whoever imports Altair in this
+A chart is a Vega-Lite specification made beside the server: whoever imports Altair in this
 process makes every rater's page slower. On the screen it has the colours of
 the theme; files are drawn from the chart itself, on white paper.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from annotate import tables, worker
+from annotate import compute, tables
 from calibration.tables.numbers import fixed
 
 Row = Mapping[str, Any]
@@ -98,8 +98,8 @@ def _files(spec: Mapping[str, Any], name: str, rows: Sequence[Row]) -> None:
     """Show the download buttons; a file is made when its button is pressed."""
     with st.container(horizontal=True, gap="small"):
         for kind, mime, make in (
-            ("svg", "image/svg+xml", partial(worker.make, "annotate.vega:svg", spec)),
-            ("png", "image/png", partial(worker.make, "annotate.vega:png", spec)),
+            ("svg", "image/svg+xml", partial(compute.call, "annotate.vega:svg", spec)),
+            ("png", "image/png", partial(compute.call, "annotate.vega:png", spec)),
             ("csv", "text/csv", partial(tables.csv_of, rows)),
         ):
             st.download_button(

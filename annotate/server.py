@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.web.bootstrap import load_config_options
 
-from annotate import oidc, signin
+from annotate import compute, oidc, signin
 from annotate.middleware import Gate, Roles, SecurityHeaders, WebSockets
 from annotate.navigation import serve_study
 from annotate.rating import requests
@@ -111,6 +111,7 @@ async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
     import annotate.screens.rate  # noqa: F401 for its effect on sys.modules
 
     yield {}
+    compute.end()
     close_studies()  # a SIGTERM ends the process right after this, without its exit handlers
 
 

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from annotate import oidc, sessions, worker
+from annotate import compute, oidc, sessions
 from annotate.middleware import from_elsewhere
 from annotate.sessions import (
     DEVICE_COOKIE,
@@ -190,7 +190,7 @@ class Desk:
         await run_in_threadpool(self._leave, request)
         await run_in_threadpool(self._give_cookies, request, answer, entered.person)
         if entered.person.role != Role.CLINICIAN:  # whose page is no other than the rating room
-            worker.expect_study()
+            compute.prepare()
         return answer
 
     def _give_cookies(self, request: Request, answer: Response, person: Person) -> None:

@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specifications, and as files: what the worker process makes for a screen."""
+"""Charts as Vega-Lite specifications, and as files: made beside the server."""
 
 from collections.abc import Mapping
 from typing import Any

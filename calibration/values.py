@@ -120,3 +120,12 @@ class PlanOptions:
     seed: int = 0
     margin: float | None = None
     ceiling: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuestion:
+    """What is planned: from an ICC(C,2) that is assumed, or where it is None from the study's ratings."""
+
+    options: PlanOptions
+    icc: float | None = None
+    benchmark: str | None = None

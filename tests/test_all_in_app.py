@@ -12,40 +12,35 @@ from pathlib import Path
 
 import pytest
 from kit.commands import command
+from kit.pages import drawn_page
 from kit.routed_study import fill
 from kit.studies import AUTHOR, Run, rated
 from kit.study_place import all_rows
 from sqlalchemy import Engine
-from streamlit.testing.v1 import AppTest
 
-from annotate import forecasts, routings, worker
+from annotate import compute
 from annotate.navigation import study as served
-from annotate.results import (
-    BackupQuestion,
-    MeasureQuestion,
-    PlanQuestion,
-    PredictionsQuestion,
-    RoutedByQuestion,
-    RulesAsked,
-    RuleToKeep,
-    Whole,
-)
 from annotate.screens import agreement_routing, study_files, study_import
 from annotate.screens import study as study_screen
 from annotate.uploads import Upload
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
-from calibration.values import AnalysisOptions, PlanOptions
+from calibration.values import AnalysisOptions, PlanOptions, PlanQuestion
+from data.csv_files import csv_bytes, frame_cells
 from data.database import open_study
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR, Person
 from data.schema import Role
 from data.study import steering
+from data.study.moving import back_up
+from data.study.package import package_bytes
 from data.study.people import add_people
 from data.study.runs import keep_panel
 from data.study.verify import verify
 from jury.panel import Panel, panel_toml
+from medjury.services import predicting
 from medjury.services.measuring import METRICS
-from medjury.services.routing import kept_rules
+from medjury.services.planning import planned
+from medjury.services.routing import RuleToKeep, keep_shown, kept_rules, route, route_kept
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 SEATED = {"provider": "openai", "family": "stub", "base_url": "http://127.0.0.1:9/v1"}
@@ -113,14 +108,14 @@ def labels(
         patch.setenv("MEDJURY_DB", study.url.render_as_string(hide_password=False))
         yield cache(_labels)
         served().dispose()
-        worker.end()
+        compute.end()
 
 
 def _labels(address: str) -> set[str]:
     """Draw a screen and return the labels of its controls and of what they let one choose."""
     screen, _, parameter = address.partition("?")
     script = MANAGE if address == MANAGED else DRAW.format(screen=screen)
-    page = AppTest.from_string(script, default_timeout=120)
+    page = drawn_page(script)
     if parameter:
         name, _, value = parameter.partition("=")
         page.query_params[name] = value
@@ -166,9 +161,8 @@ def test_the_list_of_responses_has_every_id_and_no_author(
 
 def test_a_plan_is_the_command_s(run: Run, engine: Engine) -> None:
     _, out, _ = run("study", "plan", "--icc", "0.6", "--margin", "0.1", "--json", "-")
-    answer = forecasts.planned(engine, PlanQuestion(PlanOptions(margin=0.1), icc=0.6))
-    assert list(answer.told) == json.loads(out)["sentences"]
-    assert len(answer.tables) >= 3
+    plan = planned(engine, PlanQuestion(PlanOptions(margin=0.1), icc=0.6))
+    assert list(plan.told) == json.loads(out)["sentences"]
 
 
 def test_predictions_and_metrics_are_the_command_s(
@@ -177,16 +171,16 @@ def test_predictions_and_metrics_are_the_command_s(
     rated(run, tmp_path, n=12)
     to = tmp_path / "predictions.csv"
     assert run("analyse", "predict", "--csv", str(to))[0] == 0
-    answer = forecasts.predicted(engine, PredictionsQuestion(AnalysisOptions()))
-    assert answer.csv.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
-    assert AUTHOR.encode() not in answer.csv
-    told = forecasts.measured(engine, MeasureQuestion(("rouge-l",)))
-    assert told == ("rouge-l: scored 12 of 12 responses.",)
+    body = csv_bytes(*predicting.csv_of(predicting.predict(engine, AnalysisOptions()).responses))
+    assert body.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
+    assert AUTHOR.encode() not in body
+    [scored] = study_screen.measured(OPERATOR, engine, ("rouge-l",)).result(120)
+    assert (scored.name, len(scored.rows), scored.total) == ("rouge-l", 12, 12)
     before = all_rows(engine)["rating"]
     assert "there already" in run("analyse", "measure", "rouge-l")[1]
     assert all_rows(engine)["rating"] == before
     with pytest.raises(BadInput, match="choose from rouge-l and bertscore"):
-        forecasts.measured(engine, MeasureQuestion(("bleu",)))
+        study_screen.measured(OPERATOR, engine, ("bleu",)).result(120)
     assert METRICS[0] == "rouge-l"
 
 
@@ -195,28 +189,26 @@ def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_no
 ) -> None:
     fill(run, tmp_path, rated=80)
     question = RouteQuestion(Harm("low", 2.0), 0.3, 0.9)
-    shown = routings.routed(engine, question)
-    rule = RuleToKeep("account 7", "ward", question, shown.fingerprint)
-    sha256 = routings.kept_now(engine, rule)
+    shown = route(engine, question)
+    rule = RuleToKeep(question, shown.fingerprint, "ward", "account 7")
+    sha256 = keep_shown(engine, rule)
     _, out, _ = run(
         "analyse", "route", "--at-most", "2", "--bound", "0.3", "--keep", "own", "--json", "-"
     )
     assert json.loads(out)["kept"]["sha256"] == sha256
-    kept = routings.rules(engine, RulesAsked((("account 7", "Rita"),)))
-    assert kept.names == ("own", "ward")
-    assert any("Rita" in cell for cell in kept.table.groups[0].rows[1])
+    assert [one.name for one in kept_rules(engine)] == ["ward", "own"]
     to = tmp_path / "routes.csv"
     assert run("analyse", "route", "--by", "ward", "--csv", str(to))[0] == 0
-    by = routings.routed_by(engine, RoutedByQuestion("ward"))
-    assert by.csv.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
+    body = csv_bytes(*frame_cells(route_kept(engine, "ward")))
+    assert body.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
     with pytest.raises(Conflict, match="kept already"):
-        routings.kept_now(engine, rule)
+        keep_shown(engine, rule)
     with pytest.raises(Conflict, match="route again, then keep it"):
-        routings.kept_now(engine, replace(rule, name="late", fingerprint="of other ratings"))
+        keep_shown(engine, replace(rule, name="late", fingerprint="of other ratings"))
     tight = replace(question, bound=0.001)
-    assert not routings.routed(engine, tight).is_certified
+    assert not route(engine, tight).found.certified
     with pytest.raises(BadInput, match=NONE_TO_KEEP):
-        routings.kept_now(engine, replace(rule, name="tight", question=tight))
+        keep_shown(engine, replace(rule, name="tight", question=tight))
     with pytest.raises(NotAllowed):
         agreement_routing.kept(RESEARCHER, engine, rule)
     assert len(kept_rules(engine)) == 2
@@ -228,7 +220,7 @@ def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
     rated(run, tmp_path, n=3)
     place = tmp_path / "package.zip"
     assert run("share", "export", "--package", str(place))[0] == 0
-    ours = zipfile.ZipFile(io.BytesIO(forecasts.package(engine, Whole())))
+    ours = zipfile.ZipFile(io.BytesIO(package_bytes(engine, "without")))
     theirs = zipfile.ZipFile(place)
     assert ours.namelist() == theirs.namelist()
     for name in ours.namelist():
@@ -240,7 +232,7 @@ def test_a_backup_is_made_beside_the_study_by_coordinators_alone(
     small_study: Engine, tmp_path: Path
 ) -> None:
     place = tmp_path / "kept.db"
-    backup = forecasts.backed_up(small_study, BackupQuestion(str(place)))
+    backup = back_up(small_study, place)
     assert backup.findings == ()
     copy = open_study(f"sqlite:///{place}")
     assert all_rows(copy)["response"] == all_rows(small_study)["response"]

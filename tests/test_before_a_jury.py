@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kit.pages import drawn_page
 from kit.studies import Run
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from annotate import worker
+from annotate import compute
 from annotate.navigation import study
 from annotate.screens import study_home
 from annotate.screens.agreement import OF_A_JURY
@@ -37,13 +38,13 @@ def drawn(
             "from data.person import Person\n"
             "show(study(), Person(7, 'Carla', 'coordinator', None))\n"
         )
-        page = AppTest.from_string(script, default_timeout=120).run()
+        page = drawn_page(script).run()
         assert not page.exception, [error.value for error in page.exception]
         return page
 
     yield draw
     study().dispose()
-    worker.end()
+    compute.end()
 
 
 def told(page: AppTest) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from kit.authored_study import Permute, make, permuted, plain, shuffled, turned, unheard
+from kit.pages import drawn_page
 from sqlmodel import Session, select
-from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import SCREENS
 from annotate.navigation import study as served
@@ -88,7 +88,7 @@ def views(script: str, opened: str) -> Iterator[tuple[str, str]]:
 
 def drawn(script: str, **address: str) -> tuple[str, list[str]]:
     """Return what a screen sends at an address, and the names of its views."""
-    app = AppTest.from_string(script, default_timeout=120)
+    app = drawn_page(script)
     for name, value in address.items():
         app.query_params[name] = value
     app.run()

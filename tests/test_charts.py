@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate import charts, tables, vega, worker
+from annotate import charts, compute, tables, vega
 from calibration.report.charts import chart_intervals
 from data.errors import MedjuryError
 
@@ -15,20 +15,18 @@ ROWS = [
 PNG = b"\x89PNG"
 
 
-def test_what_cannot_be_drawn_says_so_and_is_not_kept() -> None:
-    kept = len(worker._made)
-    for _ in range(2):
-        with pytest.raises(MedjuryError, match="could not be computed"):
-            worker.make("annotate.vega:no_such_chart")
-    assert len(worker._made) == kept
+@pytest.mark.not_quick
+def test_what_cannot_be_drawn_says_so() -> None:
+    with pytest.raises(MedjuryError, match="could not be computed"):
+        compute.call("annotate.vega:no_such_chart")
 
 
 @pytest.mark.not_quick
 def test_a_chart_becomes_an_svg_and_a_png_without_a_network() -> None:
     spec = vega.specification(chart_intervals(ROWS))
     picked = charts.pickable(spec, "point", "label")
-    assert "<svg" in worker.make("annotate.vega:svg", picked)
-    assert worker.make("annotate.vega:png", picked).startswith(PNG)
+    assert "<svg" in compute.call("annotate.vega:svg", picked)
+    assert compute.call("annotate.vega:png", picked).startswith(PNG)
 
 
 def test_a_table_escapes_its_texts_and_heads_its_rows() -> None:

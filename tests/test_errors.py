@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kit.pages import drawn_page
 from kit.scores import CRITERIA, FIELDS, study
 from kit.studies import AUTHOR, HEAD, Run, bring_in
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
-from annotate import worker
+from annotate import compute
 from annotate.navigation import study as served_study
 from calibration.errors import benchmark_errors, places
 from calibration.scope import scopes
@@ -297,11 +298,11 @@ def screen(marked: Engine) -> Iterator[AppTest]:
         "from data.person import Person\n"
         "show(study(), Person(7, 'Rita', 'researcher', None))\n"
     )
-    page = AppTest.from_string(script, default_timeout=120)
+    page = drawn_page(script)
     page.query_params["view"] = "Errors"
     yield page.run()
     served_study().dispose()
-    worker.end()
+    compute.end()
 
 
 def test_the_screen_shows_errors_with_a_link_to_the_workbench(screen: AppTest) -> None:

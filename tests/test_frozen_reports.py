@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from kit import rating_files
+from kit.pages import drawn_page
 from kit.studies import Run
 from sqlalchemy import Engine
-from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import study as served
 from calibration.values import AnalysisOptions
@@ -87,7 +87,7 @@ show_reports(study(), OPERATOR, AnalysisOptions(reps=20))
 def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_before(
     rated: Engine,
 ) -> None:
-    app = AppTest.from_string(SCREEN, default_timeout=120).run()
+    app = drawn_page(SCREEN).run()
     button = app.button[0]
     app.text_input[0].input("report 1")
     for _ in range(2):  # the second press comes from the page as it was before the first

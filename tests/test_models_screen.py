@@ -1,4 +1,4 @@
-"""What the worker process answers the Models screen: nothing while blind, and only light values."""
+"""What is computed for the Models screen: nothing while blind, and only light values."""
 
 import tempfile
 from collections.abc import Callable

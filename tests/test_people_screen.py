@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from kit.pages import drawn_page
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
@@ -28,10 +29,7 @@ def dialogs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     add_people(OPERATOR, engine, ["dr-a"], Role.CLINICIAN)
     add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)
     monkeypatch.setenv("MEDJURY_DB", engine.url.render_as_string(hide_password=False))
-    yield {
-        name: AppTest.from_string(f"NAME = {name!r}\n{SCRIPT}", default_timeout=60).run()
-        for name in ("dr-a", "Rita")
-    }
+    yield {name: drawn_page(f"NAME = {name!r}\n{SCRIPT}", 60).run() for name in ("dr-a", "Rita")}
     served().dispose()
 
 

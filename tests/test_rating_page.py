@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.pages import drawn_page
 from kit.rating_study import FULL, build, codes_of, message, person_of, row, rubric
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
@@ -45,7 +46,7 @@ def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ap
         "from data.person import Person\n"
         f"show(study(), Person({me.id}, 'dr-a', 'clinician', {me.rater}))\n"
     )
-    yield AppTest.from_string(script, default_timeout=30)
+    yield drawn_page(script, 30)
     study().dispose()
 
 

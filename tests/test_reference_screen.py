@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from kit.jurors import Do, Stub
+from kit.pages import drawn_page
 from kit.reference_study import NO, Write, absent_by, check, fill, panel_at
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
@@ -33,7 +34,7 @@ def stub() -> Iterator[Stub]:
 @pytest.fixture
 def page(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("MEDJURY_DB", engine.url.render_as_string(hide_password=False))
-    return AppTest.from_string(SCREEN, default_timeout=60)
+    return drawn_page(SCREEN, 60)
 
 
 def told(page: AppTest) -> str:

@@ -2,6 +2,7 @@
 
 import json
 
+import psutil
 import pytest
 from kit.attacked_study import (
     HERE,
@@ -99,9 +100,11 @@ def test_neither_log_nor_command_tells_a_secret_and_nobody_outside_is_asked(
     with wire(server, cookies["boss"]) as opened:
         run_of(opened, page_asked(screens(run_of(opened, page_asked()))["agreement"]))
     told = server.log.read_text("utf-8", "replace")
-    ran = [line for line in told.splitlines() if line.startswith("RAN")]
+    children = psutil.Process(server.process.pid).children(recursive=True)
+    ran = [" ".join(one.cmdline()) for one in children]
     asked = [line for line in told.splitlines() if line.startswith("ASKED")]
-    assert any("'-m', 'annotate.worker_process'" in one for one in ran)
+    assert any("multiprocessing.spawn" in one for one in ran)
+    assert all(one.environ()["PYTHONSAFEPATH"] for one in children)
     assert STUDY not in "".join(ran)
     assert asked
     assert [one for one in asked if not HERE.fullmatch(one)] == []

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from kit.pages import drawn_page
 from kit.trained_study import WIDE, Put, fail_round
 from kit.trained_study import made as made
 from kit.trained_study import put as put
@@ -33,7 +34,7 @@ show(study(), Person(7, 'Carla', 'coordinator', None))
 @pytest.fixture
 def page(study: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setenv("MEDJURY_DB", study.url.render_as_string(hide_password=False))
-    yield AppTest.from_string(SCRIPT, default_timeout=60)
+    yield drawn_page(SCRIPT, 60)
     served().dispose()
 
 

@@ -138,8 +138,8 @@ def test_the_apps_processes_start_in_a_folder_with_packages_of_our_names(
     site: Path, hostile: Path
 ) -> None:
     code = (
-        "import medjury; from annotate import worker;"
-        "print(worker.call('figures', 'data.rubric:read_rubric', 'generic').name); worker.end()"
+        "import medjury; from annotate import compute;"
+        "print(compute.call('data.rubric:read_rubric', 'generic').name); compute.end()"
     )
     ran = python(site, hostile, "-c", code)
     assert (ran.stdout, ran.returncode) == ("generic\n", 0), ran.stderr

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -10,7 +11,8 @@ from urllib.parse import quote
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, tables, worker
+from annotate import charts, compute, tables
+from annotate.compute import ask
 from annotate.results import (
     AgreementQuestion,
     Answer,
@@ -18,18 +20,18 @@ from annotate.results import (
     Chart,
     Fact,
     Pair,
-    PointsAsked,
-    PredictionsAnswer,
-    PredictionsQuestion,
     Section,
 )
 from annotate.screens import agreement_errors, agreement_routing, controls, frame
 from annotate.screens.frame import caption, heading, lead
-from annotate.worker import ask
 from calibration.notes import listed
-from calibration.tables.numbers import fixed
-from calibration.tables.spec import Table
+from calibration.tables.numbers import PAGE, fixed
+from calibration.tables.planning import means_table, single_table
+from data.csv_files import csv_bytes
 from data.person import Person
+from data.study.standing import benchmarks
+from medjury.services.points import BenchmarkPoints, PointsQuestion, tables_of
+from medjury.services.predicting import Predictions, csv_of
 
 ABOUT = (
     "How well the jury, each juror and each metric agree with the clinicians, and how sure that is."
@@ -44,7 +46,7 @@ NO_GROUP = (
     "No response is in a group. To add groups, give the file of responses columns such as "
     "group:language, and import it again."
 )
-POINTS = "annotate.forecasts:points_agreed"
+POINTS = "medjury.services.points:points_agreement"
 NO_POINTS = (
     "No benchmark chosen here is rated by points of the case. To have one rated so, bring its points in "
     "under Study, Points."
@@ -70,6 +72,7 @@ ABOUT_PREDICTIONS = (
     "It may be used only where the jury is validated; the first line says whether it is."
 )
 MORE_PREDICTIONS = "Single responses, and the agreement this rests on"
+PREDICT = "medjury.services.predicting:predict"
 PREDICTED = "predicted"  # in the session: for which question predictions were asked
 OF_A_JURY = ("Criteria", "Responses", "Comparisons", "Jurors", "Predictions")
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
@@ -86,9 +89,9 @@ NEAR = 1e-5
 def show(engine: Engine, person: Person) -> None:
     """Show the agreement that is asked for: the answer first, then a view at a time."""
     frame.begin(person, "Agreement", ABOUT, "agreement.css")
-    worker.wake()
+    compute.prepare()
     question = controls.of_agreement(engine, person)
-    coming: Future[Answer] = worker.ask(person, engine, FIRST, question)
+    coming: Future[Answer] = compute.ask(person, engine, FIRST, question)
     answer = frame.computed(coming, COMPUTING)
     if answer is None:
         return
@@ -122,19 +125,23 @@ def show(engine: Engine, person: Person) -> None:
 
 def _points(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     """Show agreement on points of the case, each benchmark that is rated by them."""
-    asked = PointsAsked(question.options)
-    coming: Future[tuple[Table, ...]] = worker.ask(person, engine, POINTS, asked, "details")
-    found = frame.computed(coming, OF_POINTS)
-    if found is None:
+    options = question.options
+    views = benchmarks(engine)
+    if not any(one.rubric.points and options.benchmark in (None, one.name) for one in views):
+        st.html(frame.paragraph(NO_POINTS))
         return
-    st.html("".join(map(tables.of_table, found)) or frame.paragraph(NO_POINTS))
+    asked = PointsQuestion(options.benchmark, options.jurors, options.reps, options.seed)
+    coming: Future[list[BenchmarkPoints]] = compute.ask(person, engine, POINTS, asked, "long")
+    found = frame.computed(coming, OF_POINTS)
+    if found is not None:
+        st.html("".join(tables.of_table(table) for one in found for table in tables_of(one)))
 
 
 class Later:
     """The details behind the answer: requested at once, waited for by the views that need them."""
 
     def __init__(self, engine: Engine, person: Person, question: AgreementQuestion) -> None:
-        self.coming: Future[Behind] = worker.ask(person, engine, THEN, question, "details")
+        self.coming: Future[Behind] = compute.ask(person, engine, THEN, question, "long")
 
     def found(self) -> Behind | None:
         """Return the details, waiting for them; if they were refused, show why and return None."""
@@ -279,7 +286,7 @@ def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> 
     if st.session_state.get(REPORT_MADE) != question:
         return
     coming: Future[dict[str, str]] = ask(
-        person, engine, "annotate.analyses:agreement_reports", question, "details"
+        person, engine, "annotate.analyses:agreement_reports", question, "long"
     )
     texts = frame.computed(coming, WRITING)
     if texts is None:
@@ -293,23 +300,23 @@ def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> 
 def show_predictions(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     """Predict, when the button is pressed, what clinicians would say of responses they did not rate."""
     st.html(heading("Predictions") + lead(ABOUT_PREDICTIONS))
-    asked = PredictionsQuestion(question.options)
+    asked = question.options
     if st.button("Predict", type="primary", key="predict"):
         st.session_state[PREDICTED] = asked
     if st.session_state.get(PREDICTED) != asked:
         return
-    coming: Future[PredictionsAnswer] = ask(
-        person, engine, "annotate.forecasts:predicted", asked, "details"
-    )
+    coming: Future[Predictions] = ask(person, engine, PREDICT, asked, "long")
     answer = frame.computed(coming, PREDICTING)
     if answer is None:
         return
-    st.html(tables.of_decision(answer.decision) + tables.of_table(answer.tables[0]))
-    file = ("Predictions as CSV", answer.csv, "predictions.csv", "text/csv")
+    means = means_table(answer.rows, answer.level, PAGE)
+    st.html(tables.of_decision(answer.decision) + tables.of_table(means))
+    body = csv_bytes(*csv_of(answer.responses))
+    file = ("Predictions as CSV", body, "predictions.csv", "text/csv")
     st.download_button(*file, key="save-predictions", on_click="ignore")
     with st.expander(MORE_PREDICTIONS):
-        behind = (*map(tables.of_table, answer.tables[1:]), *map(lead, answer.told))
-        st.html("".join(behind))
+        single = replace(single_table(answer.rows, answer.level, PAGE), notes=())  # the means' own
+        st.html(tables.of_table(single) + "".join(map(lead, answer.told)))
 
 
 def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:

@@ -1,21 +1,25 @@
 """Errors on the agreement screen: what clinicians marked, and the worst and most disputed responses."""
 
 import html
+from collections.abc import Iterator
 from concurrent.futures import Future
 from urllib.parse import quote
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
-from annotate.results import AgreementQuestion, ErrorsAnswer, ErrorsAsked
+from annotate import compute, tables
+from annotate.results import AgreementQuestion
 from annotate.screens import frame
 from annotate.screens.frame import caption, heading, lead, notice
 from calibration.notes import counted
-from calibration.tables.errors import errors_table, examples_html, left_out_lines
+from calibration.tables.errors import ABOUT as ABOUT_ERRORS
+from calibration.tables.errors import RULE, errors_table, examples_html, left_out_lines
+from data.csv_files import csv_bytes
 from data.person import Person
+from medjury.services.errors import ErrorsQuestion, StudyErrors, csv_of
 
-FOUND = "annotate.forecasts:errors_found"
+FOUND = "medjury.services.errors:study_errors"
 ABOUT = (
     "Which errors clinicians marked and how often, with the worst and most disputed responses. A response "
     "leads to the workbench."
@@ -32,8 +36,8 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     place, *_ = st.columns(4)
     number = place.number_input("Examples for each reason", 1, MOST, USUAL, 1, key="per-group")
     options = question.options
-    asked = ErrorsAsked(options.benchmark, options.jurors, options.criterion, int(number))
-    coming: Future[ErrorsAnswer] = worker.ask(person, engine, FOUND, asked, "details")
+    asked = ErrorsQuestion(options.benchmark, options.jurors, None, int(number), options.criterion)
+    coming: Future[StudyErrors] = compute.ask(person, engine, FOUND, asked, "long")
     answer = frame.computed(coming, "Marks are being counted, and examples chosen")
     if answer is None:
         return
@@ -51,10 +55,16 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
             tables.with_notes_folded(errors_table(found)) + left_out + tables.folded(label, shown)
         )
         st.html(tables.folded(found.benchmark, part) if index else part)
-    if told := "".join(map(caption, answer.told)):
-        st.html(tables.folded(COUNTED, told))
-    file = ("Examples as CSV", answer.csv, "errors.csv", "text/csv")
+    st.html(tables.folded(COUNTED, "".join(map(caption, _counted(answer)))))
+    file = ("Examples as CSV", csv_bytes(*csv_of(answer)), "errors.csv", "text/csv")
     st.download_button(*file, key="save-errors", on_click="ignore")
+
+
+def _counted(found: StudyErrors) -> Iterator[str]:
+    yield f"Jury: {', '.join(found.jury) or 'none has rated'}."
+    if found.silent:
+        yield f"Asked, and gave no rating: {', '.join(found.silent)}."
+    yield from (ABOUT_ERRORS, RULE.format(found.per_group), *found.told)
 
 
 def _link(response_id: str) -> str:

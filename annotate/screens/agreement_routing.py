@@ -1,29 +1,47 @@
 """Routing, under the unsafe responses: which the jury may pass, which clinicians read, and the rules kept."""
 
 from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
-from annotate.results import (
-    AgreementQuestion,
-    RoutedByAnswer,
-    RoutedByQuestion,
-    RoutingAnswer,
-    RulesAnswer,
-    RulesAsked,
-    RuleToKeep,
-)
+from annotate import compute, tables
+from annotate.compute import waited
+from annotate.results import AgreementQuestion
 from annotate.screens import frame
 from annotate.screens.frame import caption, good, heading, paragraph
-from annotate.waiting import waited
-from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
+from calibration.routing import (
+    NONE_TO_KEEP,
+    Harm,
+    KeptRule,
+    RouteQuestion,
+    changed_line,
+    headline,
+    kept_details,
+    kept_headline,
+    kept_table,
+    rules_table,
+    work_lines,
+)
+from calibration.tables.numbers import PAGE
+from data.csv_files import csv_bytes, frame_cells
 from data.person import Person, only
 from data.schema import Role
 from data.study.people import names_of_actors
+from medjury.services.routing import (
+    RuleToKeep,
+    StudyRoutes,
+    changed_since,
+    csv_of,
+    kept_rules,
+)
 
-ROUTED, KEPT = "annotate.routings:routed", "annotate.routings:kept_now"
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROUTED, KEPT = "medjury.services.routing:route", "medjury.services.routing:keep_shown"
 ASKED = "routing-asked"  # in the session: the question that was asked last
 TURN = "routing-turn"  # in the session: how often one was asked
 STORED = "rule-stored"  # in the session: what was kept just now
@@ -44,7 +62,7 @@ CONFIDENCE = "How sure the bound is to hold."
 NAME_HELP = "A name is given once, and the rule under it is never changed."
 COORDINATORS = "A coordinator can keep this rule under a name, to route later responses by it."
 
-RULES, ROUTED_BY = "annotate.routings:rules", "annotate.routings:routed_by"
+ROUTED_BY = "medjury.services.routing:route_kept"
 BY = "routed-by"  # in the session: the kept rule that responses were routed by last
 ABOUT_RULES = (
     "A kept rule routes every response of the study, those that came later too. What it was not "
@@ -77,27 +95,41 @@ def show(engine: Engine, person: Person, of: AgreementQuestion) -> None:
 
 def _answer(engine: Engine, person: Person, asked: RouteQuestion) -> None:
     """Show what came of it, the rule, the decisions to save, and the rule to keep."""
-    coming: Future[RoutingAnswer] = worker.ask(person, engine, ROUTED, asked, "details")
+    coming: Future[StudyRoutes] = compute.ask(person, engine, ROUTED, asked, "long")
     answer = frame.computed(
         coming, "It is being worked out which responses the jury may pass at this limit"
     )
     if answer is None:
         return
-    is_good = answer.is_certified and not answer.is_simulated
-    st.html(tables.of_verdict(answer.headline, answer.told, is_good=is_good))
-    st.html(tables.beside(answer.table))
+    found, simulated = answer.found, bool(answer.simulated)
+    is_good = found.certified and not simulated
+    st.html(
+        tables.of_verdict(headline(found, simulated=simulated), _facts(answer), is_good=is_good)
+    )
+    st.html(tables.beside(rules_table(found, PAGE)))
     left, right = st.columns((3, 1), vertical_alignment="bottom")
     with left:
         _keep(engine, person, asked, answer)
-    _save(right, "Decisions as CSV", answer.csv, simulated=answer.is_simulated)
+    _save(right, "Decisions as CSV", csv_bytes(*csv_of(answer)), simulated=simulated)
 
 
-def _keep(engine: Engine, person: Person, asked: RouteQuestion, answer: RoutingAnswer) -> None:
+def _facts(answer: StudyRoutes) -> tuple[str, ...]:
+    """Return who sits on the jury, the work that is left, and what a report owes its reader."""
+    silent = ", ".join(answer.silent)
+    return (
+        f"Jury: {', '.join(answer.jury)}",
+        *([f"Asked, and gave no rating: {silent}"] if silent else []),
+        *work_lines(answer.found, answer.unread, answer.hours),
+        *answer.told,
+    )
+
+
+def _keep(engine: Engine, person: Person, asked: RouteQuestion, answer: StudyRoutes) -> None:
     """Ask for a name to keep the rule under, or say why it cannot be kept.
 
     The form is another where the ratings are: what is kept is what was shown.
     """
-    if not answer.is_certified:
+    if not answer.found.certified:
         st.html(caption(f"{NONE_TO_KEEP.capitalize()}."))
         return
     if person.role != Role.COORDINATOR:
@@ -109,7 +141,7 @@ def _keep(engine: Engine, person: Person, asked: RouteQuestion, answer: RoutingA
         pressed = places[1].form_submit_button("Keep this rule", width="stretch")
     if pressed:
         with frame.refusals():
-            rule = RuleToKeep(person.actor, name, asked, answer.fingerprint)
+            rule = RuleToKeep(asked, answer.fingerprint, name, person.actor)
             sha256 = waited(kept(person, engine, rule), "The rule is certified anew and kept")
             st.session_state[STORED] = f"Kept as {name}; the record has it under SHA-256 {sha256}."
             st.rerun()
@@ -118,7 +150,7 @@ def _keep(engine: Engine, person: Person, asked: RouteQuestion, answer: RoutingA
 @only(Role.COORDINATOR)
 def kept(_: Person, engine: Engine, rule: RuleToKeep) -> "Future[str]":
     """Keep a rule; its SHA-256 is to come."""
-    return worker.of_study(engine, KEPT, rule)
+    return compute.of_study(engine, KEPT, rule)
 
 
 def _ask(of: AgreementQuestion) -> RouteQuestion | None:
@@ -146,39 +178,39 @@ def _usual(kind: str) -> float:
 def _rules(engine: Engine, person: Person) -> None:
     """List the rules that are kept, and route by the one that is chosen."""
     st.html(heading("Kept rules"))
-    asked = RulesAsked(tuple(names_of_actors(person, engine).items()))
-    coming: Future[RulesAnswer] = worker.ask(person, engine, RULES, asked, "details")
-    kept = frame.computed(coming, "Rules are being read")
-    if kept is None:
-        return
-    if not kept.names:
+    people, kept = names_of_actors(person, engine), []
+    with frame.refusals():
+        kept = [
+            replace(one, by=people.get(one.by, one.by), changed=changed_since(engine, one.rule))
+            for one in reversed(kept_rules(engine))
+        ]
+    if not kept:
         st.html(paragraph(NO_RULE))
         return
-    st.html(tables.of_table(kept.table) + paragraph(ABOUT_RULES))
+    st.html(tables.of_table(kept_table(kept)) + paragraph(ABOUT_RULES))
     places = st.columns((2, 1, 1), vertical_alignment="bottom")
-    name = places[0].selectbox("Kept rule", kept.names, key="kept-rule")
+    by_name = {one.name: one for one in kept}
+    name = places[0].selectbox("Kept rule", [*by_name], key="kept-rule")
     if places[1].button("Route by this rule", key="route-by", width="stretch"):
         st.session_state[BY] = name
-    by: str | None = st.session_state.get(BY)
-    if by in kept.names and by == name:
-        _routed(engine, person, RoutedByQuestion(by), places[2])
+    if st.session_state.get(BY) == name:
+        _routed(engine, person, by_name[name], places[2])
 
 
 def _routed(
-    engine: Engine,
-    person: Person,
-    asked: RoutedByQuestion,
-    place: "st.delta_generator.DeltaGenerator",
+    engine: Engine, person: Person, rule: KeptRule, place: "st.delta_generator.DeltaGenerator"
 ) -> None:
     """Show what a kept rule makes of every response, and the routes to save."""
-    coming: Future[RoutedByAnswer] = worker.ask(person, engine, ROUTED_BY, asked, "details")
-    answer = frame.computed(coming, "Responses are being routed")
-    if answer is None:
+    coming: Future[pd.DataFrame] = compute.ask(person, engine, ROUTED_BY, rule.name, "long")
+    decided = frame.computed(coming, "Responses are being routed")
+    if decided is None:
         return
-    changed = [answer.changed] if answer.changed else []
-    is_good = not (changed or answer.is_simulated)
-    st.html(tables.of_verdict(answer.headline, (*changed, *answer.told), is_good=is_good))
-    _save(place, "Routes as CSV", answer.csv, simulated=answer.is_simulated)
+    why, simulated = [*decided["why"]], bool(rule.rule.simulated)
+    changed = [changed_line(rule.changed)] if rule.changed else []
+    told = (*changed, *kept_details(rule.rule, why))
+    is_good = not (changed or simulated)
+    st.html(tables.of_verdict(kept_headline(rule.name, rule.rule, why), told, is_good=is_good))
+    _save(place, "Routes as CSV", csv_bytes(*frame_cells(decided)), simulated=simulated)
 
 
 def _save(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from annotate.waiting import waited
+from annotate.compute import waited
 from data.errors import MedjuryError
 from data.person import Person
 from data.study.steering import StudyStanding

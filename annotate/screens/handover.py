@@ -6,7 +6,7 @@ from concurrent.futures import Future
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import worker
+from annotate import compute
 from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
 from data.guidelines import GUIDELINES, guideline
@@ -43,7 +43,7 @@ def show(engine: Engine, person: Person) -> None:
         st.session_state[CHOSEN] = name
     if st.session_state.get(CHOSEN) != name:
         return
-    coming: Future[Mapping[str, str]] = worker.ask(person, engine, MAKE, name)
+    coming: Future[Mapping[str, str]] = compute.ask(person, engine, MAKE, name)
     files = frame.computed(coming, "The items are filled in, and their figures computed")
     if files is None:
         return

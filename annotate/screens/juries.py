@@ -10,7 +10,7 @@ from urllib.parse import quote
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import jury_panels, tables, worker
+from annotate import compute, jury_panels, tables
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
 from annotate.screens import frame, study_home
 from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, chosen, method_of
@@ -81,10 +81,10 @@ def show(engine: Engine, person: Person) -> None:
         frame.empty(NOBODY, FIRST)
         study_home.say_no_jury(engine, person)
         return
-    worker.wake()
+    compute.prepare()
     question = _asked(engine, person, jurors)
     st.html(tables.folded(CHOICES, _meanings()))
-    coming: Future[ShownRanking] = worker.ask(person, engine, RANK, question)
+    coming: Future[ShownRanking] = compute.ask(person, engine, RANK, question)
     ranking = frame.computed(coming, RANKING_THEM)
     if ranking is None:
         return
@@ -178,7 +178,7 @@ def _two_juries(
         frame.empty("Choose two juries that differ in a juror.")
         return
     question = ComparisonQuestion(options, tuple(first_jury), tuple(second_jury))
-    coming: Future[ShownComparison] = worker.ask(person, engine, COMPARE, question)
+    coming: Future[ShownComparison] = compute.ask(person, engine, COMPARE, question)
     comparison = frame.computed(coming, COMPARING)
     if comparison is not None:
         shown = tables.of_decision(comparison.decision), tables.of_table(comparison.table)

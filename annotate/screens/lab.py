@@ -11,7 +11,7 @@ from threading import Lock
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import jury_panels, jury_runs, worker
+from annotate import compute, jury_panels, jury_runs
 from annotate.screens import frame, lab_run
 from annotate.screens.frame import heading, notice, paragraph
 from data.errors import BadPanel, MedjuryError
@@ -237,7 +237,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
 def _count(engine: Engine, person: Person, order: RunOrder) -> None:
     """Ask what the run would take, and keep the answer for this session."""
     scope = RunScope(jury_panels.usable(order.text), order.replicates, order.benchmarks)
-    coming = worker.ask(person, engine, run_estimate, scope)
+    coming = compute.ask(person, engine, run_estimate, scope)
     if (estimate := frame.computed(coming, COUNTING)) is not None:
         st.session_state[ESTIMATE] = (order, estimate, now())
 
@@ -383,6 +383,6 @@ def _probe_key(engine: Engine, text: str) -> Key:
 def _probe_rows(person: Person, engine: Engine, text: str) -> tuple[ProbeRow, ...]:
     """Return what came of a probe, who is fit kept in the record; nothing of the study is sent."""
     panel = jury_panels.usable(text)
-    rows: tuple[ProbeRow, ...] = worker.call("probes", panel_probe, panel)
+    rows = compute.call(panel_probe, panel)
     keep_fitness(engine, person.actor, panel, rows)
     return rows

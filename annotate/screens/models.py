@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
+from annotate import compute, tables
 from annotate.results import CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
@@ -61,9 +61,9 @@ def show(engine: Engine, person: Person) -> None:
     frame.begin(person, "Models", ABOUT, "monitoring.css")
     if not is_lifted(engine, person, standing):
         return
-    worker.wake()
+    compute.prepare()
     request = controls.of_models(engine, person)
-    coming: Future[ModelsFigures] = worker.ask(
+    coming: Future[ModelsFigures] = compute.ask(
         person, engine, "annotate.analyses:compared_models", request
     )
     figures = frame.computed(coming, "The models are compared, resample by resample")
@@ -112,7 +112,7 @@ def _ask_to_lift(engine: Engine, person: Person, *, locked: bool) -> None:
 def _lift(person: Person, engine: Engine, reason: str) -> bool:
     """Lift the blind if the models can be compared at all; tell whether it was lifted."""
     request = ModelsRequest(by=(CLINICIANS,))
-    coming: Future[bool] = worker.ask(person, engine, "annotate.analyses:check_models", request)
+    coming: Future[bool] = compute.ask(person, engine, "annotate.analyses:check_models", request)
     if frame.computed(coming, "Looking at the ratings") is None:
         return False
     try:
@@ -130,7 +130,7 @@ def show_costs(engine: Engine, person: Person, figures: ModelsFigures) -> None:
     if request is None:
         st.html(paragraph(NONE_GIVEN))
         return
-    coming: Future[dict[str, float]] = worker.ask(
+    coming: Future[dict[str, float]] = compute.ask(
         person, engine, "annotate.analyses:models_costs", request
     )
     costs = frame.computed(coming, "Reading what was spent")

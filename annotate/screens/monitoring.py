@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, tables, worker
+from annotate import charts, compute, tables
 from annotate.results import MonitoringAnswer, MonitoringBehind
 from annotate.screens import controls, frame, study_home
 from annotate.screens.controls import ALL, WHOLE
@@ -64,14 +64,14 @@ def show(engine: Engine, person: Person) -> None:
         frame.empty(NOBODY, FIRST_STEP)
         study_home.say_no_jury(engine, person)
         return
-    worker.wake()
+    compute.prepare()
     top = st.container()
     question = controls.of_monitoring(engine, person)
     say_frozen(engine, person)
     figures = st.container()  # they take a while: a report just frozen is listed before them
     show_reports(engine, person, question.analysis)
-    first: Future[MonitoringAnswer] = worker.ask(person, engine, FIRST, question)
-    details: Future[MonitoringBehind] = worker.ask(person, engine, THEN, question)
+    first: Future[MonitoringAnswer] = compute.ask(person, engine, FIRST, question)
+    details: Future[MonitoringBehind] = compute.ask(person, engine, THEN, question)
     with top:
         answer = frame.computed(first, "Agreement is being computed for each period")
         if answer is not None:
@@ -296,9 +296,9 @@ def _frozen() -> bool:
 
 @only(Role.COORDINATOR)
 def _freeze(person: Person, engine: Engine, name: str, options: AnalysisOptions) -> "Future[int]":
-    """Begin to compute and freeze a calibration in the worker process."""
+    """Begin to compute and freeze a calibration beside the server."""
     called = "".join(sign for sign in name if sign.isprintable()).strip()[:LONGEST_NAME]
-    coming: Future[int] = worker.ask(person, engine, FREEZE, FreezeQuestion(options, called))
+    coming: Future[int] = compute.ask(person, engine, FREEZE, FreezeQuestion(options, called))
     return coming
 
 

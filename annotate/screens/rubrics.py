@@ -11,7 +11,7 @@ import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
-from annotate import tables, worker
+from annotate import compute, tables
 from annotate.rating import text_html
 from annotate.screens import frame
 from annotate.screens.controls import panels_heard
@@ -267,7 +267,7 @@ def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
         request = RubricExport(
             rubric.to_json(), read_panel(panels[panel_name].panel or panel_name), to
         )
-        coming = worker.ask(person, engine, exported_rubric, request)
+        coming = compute.ask(person, engine, exported_rubric, request)
         name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
         made = frame.computed(coming, MAKING)
         if made is not None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
-from annotate.results import MeasureQuestion
+from annotate import compute, tables
 from annotate.screens import (
     frame,
     study_description,
@@ -37,7 +36,7 @@ from data.study.standing import placed_for
 from data.study.steering import Material, StudyStanding, lock_study, reopen_study, set_place
 from data.study.verify import Verified
 from data.taxonomy import medhelm_taxonomy
-from medjury.services.measuring import METRICS
+from medjury.services.measuring import METRICS, Scored
 from medjury.services.taxonomy import coverage
 
 ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
@@ -59,7 +58,7 @@ HEADS = (
     *("Criteria", "Scale", "Instances", "References", "Responses", "Masked"),
 )
 NO_PLACE = "not placed"
-MEASURED = "annotate.forecasts:measured"
+MEASURED = "medjury.services.measuring:measure_study"
 MEASURING = "Each response is compared with its reference; nothing is stored before all are"
 CHECKING = "Every event is hashed again, and every row that an event vouches for is compared"
 ABOUT_METRICS = (
@@ -221,15 +220,20 @@ def _measure(engine: Engine, person: Person) -> None:
         metrics = st.multiselect("Metrics", METRICS, METRICS[:1], key="metrics")
         pressed = st.button("Compute", key="measure-now", disabled=not metrics)
     if pressed:
-        told = frame.computed(measured(person, engine, tuple(metrics)), MEASURING)
-        if told is not None:
-            st.html(good(" ".join(told)))
+        scored = frame.computed(measured(person, engine, tuple(metrics)), MEASURING)
+        if scored is not None:
+            st.html(good(" ".join(map(_scored, scored))))
 
 
 @only(Role.COORDINATOR)
-def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> "Future[tuple[str, ...]]":
-    """Score and store by some metrics in the worker process; return a sentence a metric, to come."""
-    return worker.of_study(engine, MEASURED, MeasureQuestion(metrics))
+def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> "Future[list[Scored]]":
+    """Score and store by some metrics beside the server; what they scored is to come."""
+    return compute.of_study(engine, MEASURED, metrics)
+
+
+def _scored(one: Scored) -> str:
+    cut = f"; {len(one.cut)} were read only in part" if one.cut else ""
+    return f"{one.name}: scored {len(one.rows):,} of {one.total:,} responses{cut}."
 
 
 def _at(options: list[str], value: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import worker
+from annotate import compute
 from annotate.assign import DesignRequest, PlannedDesign, designed, planned_design
 from annotate.plan import Design, pace_in_words, spread_in_words
 from annotate.screens import frame, people
@@ -93,7 +93,7 @@ def _planned(engine: Engine, person: Person, request: DesignRequest) -> PlannedD
     if not request.raters:
         frame.empty("No clinician is chosen.", "Choose some above, or name new ones.")
         return None
-    coming = worker.ask(person, engine, planned_design, request)
+    coming = compute.ask(person, engine, planned_design, request)
     return frame.computed(coming, "The responses are being assigned")
 
 

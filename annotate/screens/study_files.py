@@ -8,8 +8,7 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import worker
-from annotate.results import BackupQuestion, Whole
+from annotate import compute
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
 from calibration.notes import counted
@@ -58,7 +57,7 @@ ABOUT_BACKUP = (
     "A backup is the whole study, with authors and accounts. It is written beside the study's "
     "database on the server and does not travel to this browser."
 )
-PACKAGE, BACKUP = "annotate.forecasts:package", "annotate.forecasts:backed_up"
+PACKAGE, BACKUP = "data.study.package:package_bytes", "data.study.moving:back_up"
 PACKED, BACKED_UP = "files-packed", "files-backed-up"
 CSV = "text/csv"
 PACKING = "The study is being packed: its tables are written, then read again and compared"
@@ -139,7 +138,7 @@ def _told(name: str, backup: Copied) -> str:
 @only(Role.COORDINATOR)
 def packed(_: Person, engine: Engine) -> "Future[bytes]":
     """Return the study as a package without authors, to come; nothing of it is kept."""
-    return worker.of_study(engine, PACKAGE, Whole())
+    return compute.of_study(engine, PACKAGE, "without")
 
 
 @only(Role.COORDINATOR)
@@ -149,4 +148,4 @@ def backed_up(_: Person, engine: Engine) -> "tuple[str, Future[Copied]]":
     is_file = engine.dialect.name == "sqlite"
     folder = Path(database).resolve().parent if is_file else Path.cwd()
     place = folder / f"{Path(database).stem}-backup-{now():%Y%m%d-%H%M%S}.db"
-    return place.name, worker.of_study(engine, BACKUP, BackupQuestion(str(place)))
+    return place.name, compute.of_study(engine, BACKUP, place)

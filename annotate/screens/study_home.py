@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
+from annotate import compute, tables
 from annotate.results import AgreementQuestion, HomeFigures
 from annotate.screens import frame
 from annotate.screens.frame import heading
@@ -111,9 +111,11 @@ def next_html(study: StudyStatus, role: str) -> str:
 def _computed(engine: Engine, person: Person) -> HomeFigures | None:
     """Return the figures, None where they are refused."""
     question = AgreementQuestion(AnalysisOptions())
-    coming: Future[HomeFigures] = worker.ask(person, engine, "annotate.calibrations:home", question)
+    coming: Future[HomeFigures] = compute.ask(
+        person, engine, "annotate.calibrations:home", question
+    )
     figures: HomeFigures | None = frame.computed(coming, COMPUTING)
-    worker.prepare()
+    compute.prepare()
     return figures
 
 

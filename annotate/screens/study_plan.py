@@ -5,16 +5,18 @@ from concurrent.futures import Future
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
-from annotate.results import PlanAnswer, PlanQuestion
+from annotate import compute, tables
 from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
+from calibration.tables.numbers import PAGE
+from calibration.tables.planning import panel_size_table, plan_tables
 from calibration.tables.spec import ICC_WORDS
-from calibration.values import PlanOptions
+from calibration.values import PlanOptions, PlanQuestion
 from data.person import Person
 from data.study import steering
+from medjury.services.planning import StudyPlan
 
-PLANNED = "annotate.forecasts:planned"
+PLANNED = "medjury.services.planning:planned"
 ASKED = "plan-asked"
 ABOUT = (
     "How many responses, rated by how many clinicians, give an interval of the agreement that is narrow "
@@ -39,17 +41,14 @@ def show(engine: Engine, person: Person) -> None:
     asked: PlanQuestion | None = st.session_state.get(ASKED)
     if asked is None:
         return
-    coming: Future[PlanAnswer] = worker.ask(person, engine, PLANNED, asked, "details")
-    answer = frame.computed(
-        coming, "How many responses and clinicians it takes is being worked out"
-    )
-    if answer is not None:
-        *needed, reliability = answer.tables
-        st.html("".join(map(tables.of_table, needed)))
+    coming: Future[StudyPlan] = compute.ask(person, engine, PLANNED, asked, "long")
+    plan = frame.computed(coming, "How many responses and clinicians it takes is being worked out")
+    if plan is not None:
+        st.html("".join(map(tables.of_table, plan_tables(plan.rows, asked.options, PAGE))))
         with st.expander(PROTOCOL):
-            st.html("".join(map(paragraph, answer.told)))
+            st.html("".join(map(paragraph, plan.told)))
         with st.expander(RELIABILITY):
-            st.html(tables.of_table(reliability))
+            st.html(tables.of_table(panel_size_table(plan.reliability, PAGE)))
 
 
 def _ask(engine: Engine, person: Person) -> PlanQuestion | None:

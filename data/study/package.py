@@ -128,6 +128,14 @@ def write_package(
     return rows
 
 
+def package_bytes(engine: Engine, authors: str) -> bytes:
+    """Return the study as one package, as `write_package` writes it without tables of CSV."""
+    with TemporaryDirectory(prefix="medjury-package-") as folder:
+        path = Path(folder, "study.zip")
+        write_package(engine, path, authors, [])
+        return path.read_bytes()
+
+
 def _write_parts(
     engine: Engine, folder: Path, authors: Any, who_wrote: list[tuple[str, str]]
 ) -> dict[str, int]:

@@ -27,7 +27,7 @@ from calibration.reliability import (
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.table import scope_rows
-from calibration.values import AnalysisOptions, PlanOptions
+from calibration.values import AnalysisOptions, PlanOptions, PlanQuestion
 from data.errors import BadInput
 from data.schema import State
 from data.study.export import columns, reading_rows
@@ -56,6 +56,19 @@ class StudyPlan:
     reliability: list[PanelSizeRow]
     told: tuple[str, ...]
     unnoted: str = ""
+
+
+def planned(engine: Engine, question: PlanQuestion) -> StudyPlan:
+    """Return the plan that is asked for, of an assumed ICC or of the study's own ratings.
+
+    Raises
+    ------
+    BadInput
+        If the study has no agreement to plan from.
+    """
+    if question.icc is not None:
+        return plan_from_assumption(question.options, question.icc)
+    return plan_from_pilot(engine, AnalysisOptions(benchmark=question.benchmark), question.options)
 
 
 def plan_from_assumption(

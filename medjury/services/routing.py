@@ -24,9 +24,8 @@ from calibration.routing import (
     RouteQuestion,
     RoutingRule,
 )
-from calibration.scores import Scores
 from data.csv_files import frame_cells
-from data.errors import BadInput, Unknown
+from data.errors import BadInput, Conflict, Unknown
 from data.pace import Work
 from data.person import Person, only
 from data.schema import Role
@@ -54,7 +53,7 @@ class StudyRoutes:
     simulated : raters in it that are simulated
     told : when and why the blind was lifted or the study reopened
     needed : jurors that must have scored a response completely
-    scores : the ratings that it comes from
+    fingerprint : of the ratings that it comes from
     """
 
     found: Routed
@@ -66,7 +65,17 @@ class StudyRoutes:
     simulated: tuple[str, ...]
     told: tuple[str, ...]
     needed: int
-    scores: Scores
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleToKeep:
+    """The rule that a question leads to, as shown of which ratings, and the name to keep it under."""
+
+    question: RouteQuestion
+    fingerprint: str
+    name: str
+    actor: str
 
 
 def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
@@ -108,7 +117,7 @@ def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
         tuple(sorted({*jury, *scores.raters("clinician")} & scores.simulated)),
         tuple(steered(engine)),
         needed,
-        scores,
+        fingerprint(scores.ratings),
     )
 
 
@@ -163,6 +172,22 @@ def keep(by: Person, engine: Engine, name: str, found: StudyRoutes) -> KeptRule:
     return keep_as(engine, by.actor, name, found)
 
 
+def keep_shown(engine: Engine, rule: RuleToKeep) -> str:
+    """Keep a rule that was shown; return its SHA-256 as the record has it.
+
+    Raises
+    ------
+    Conflict
+        If a rule of this name is kept, or ratings have come since the rule was shown.
+    BadInput, Unknown, TooFew
+        As `route` and `keep_as`.
+    """
+    result = route(engine, rule.question)
+    if result.fingerprint != rule.fingerprint:
+        raise Conflict("ratings have changed since this rule was shown: route again, then keep it")
+    return keep_as(engine, rule.actor, rule.name, result).sha256
+
+
 def keep_as(engine: Engine, actor: str, name: str, result: StudyRoutes) -> KeptRule:
     """Keep the rule that decided, under a name; return it as the record has it.
 
@@ -198,7 +223,7 @@ def keep_as(engine: Engine, actor: str, name: str, result: StudyRoutes) -> KeptR
         needed=result.needed,
         jurors=_settings(engine, result.jury),
         benchmarks=tuple(sorted(places, key=lambda one: one.name)),
-        fingerprint=fingerprint(result.scores.ratings),
+        fingerprint=result.fingerprint,
         n_train=found.n_train,
         n_certify=found.n_certify,
         passed=found.certified_passed,
@@ -265,6 +290,11 @@ def changed_since(engine: Engine, rule: RoutingRule) -> tuple[str, ...]:
     jurors = [name for name, sha256 in rule.jurors.items() if now[name] != sha256]
     places = [one.name for one in rule.benchmarks if rubrics.get(one.name) != one.rubric_sha256]
     return (*jurors, *places)
+
+
+def route_kept(engine: Engine, name: str) -> pd.DataFrame:
+    """Return the decision of the kept rule of a name on every response: see `route_by`."""
+    return route_study(engine, kept_rule(engine, name).rule)
 
 
 def route_study(engine: Engine, rule: RoutingRule) -> pd.DataFrame:

@@ -1,25 +1,27 @@
-"""The worker process answers with values, keeps the server light, and may be killed at any time."""
+"""Processes beside the server answer with values, keep it light, and may be killed at any time."""
 
 import json
 import os
-import pickle
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import psutil
 import pytest
+from kit.servers import free_port
 from kit.studies import Run, rated
 from kit.study_place import StudyIn
 from sqlalchemy import Engine
 
-from annotate import worker
+from annotate import compute
 from annotate.assign import DesignRequest, PlannedDesign, planned_design
-from annotate.worker import Worker, ask, call
+from annotate.compute import Process, ask, call
 from data.database import open_study
 from data.errors import BadInput, BadPanel, MedjuryError, NoStudy, NotAllowed, TooFew
 from data.person import OPERATOR, Person
@@ -40,7 +42,7 @@ SIMULATED = tuple(one.name for one in read_panel("simulated").juror)
 SERVER = """
 import sys
 from annotate.assign import DesignRequest, planned_design
-from annotate.worker import ask, call, make
+from annotate.compute import ask, call
 from data.database import open_study
 from data.person import OPERATOR
 from data.rubric import read_rubric
@@ -54,9 +56,9 @@ for function, question in (
     (exported_rubric, RubricExport(read_rubric("generic").to_json(), panel, "medjury", 20)),
 ):
     print(type(ask(OPERATOR, engine, function, question).result()).__name__)
-print(type(call("probes", panel_probe, panel)[0]).__name__)
+print(type(call(panel_probe, panel)[0]).__name__)
 rows = [{"a": 1}]
-print(type(make("annotate.vega:svg", {"data": {"values": rows}, "mark": "point"})).__name__)
+print(type(call("annotate.vega:svg", {"data": {"values": rows}, "mark": "point"})).__name__)
 print([one for one in sys.argv[2:] if one in sys.modules])
 """
 TWO = DesignRequest(("clinician-1", "clinician-2"), 2, 0.0, 0)
@@ -65,22 +67,21 @@ PATIENT = "Mrs Krause has chest pain"
 
 
 @pytest.fixture
-def own() -> Iterator[Worker]:
+def own() -> Iterator[Process]:
     """Return a worker that no other test asks, its log this test's."""
-    made = Worker()
+    made = Process()
     yield made
     made.end()
 
 
-def answered(by: Worker, function: str, *given: object) -> object:
-    """Return what a worker answers in the lane of figures."""
-    return pickle.loads(by.answer("figures", pickle.dumps((function, given))))  # noqa: S301 ours
+def answered(by: Process, function: str, *given: object) -> object:
+    """Return what a process answers."""
+    return by.submit(function, *given).result(WAIT_SECONDS)
 
 
-def pid_of(asked: Worker) -> int:
-    """Return the number of a worker's process."""
-    assert asked.child is not None
-    return asked.child.process.pid
+def running(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended may not be reaped yet."""
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -117,7 +118,7 @@ def test_a_question_is_computed_once_until_the_study_changes_or_it_failed(engine
     assert version(engine) != before
     second = ask(OPERATOR, engine, planned_design, TWO)
     assert second is not first
-    assert first not in worker._answers.values(), "nobody can ask for it again"
+    assert first not in compute._answers.values(), "nobody can ask for it again"
     assert second.exception(WAIT_SECONDS)
     assert ask(OPERATOR, engine, planned_design, TWO) is not second
 
@@ -143,7 +144,7 @@ def test_two_studies_have_answers_of_their_own(
     other = open_study(study_in(tmp_path, "other.db"), create=True)
     first = ask(OPERATOR, engine, planned_design, TWO)
     assert ask(OPERATOR, other, planned_design, TWO) is not first
-    assert first in worker._answers.values()
+    assert first in compute._answers.values()
     other.dispose()
 
 
@@ -164,119 +165,116 @@ def test_an_error_comes_back_as_its_class_with_its_message(engine: Engine, tmp_p
     with pytest.raises(BadInput, match="the study has no responses yet"):
         ask(OPERATOR, engine, planned_design, TWO).result(WAIT_SECONDS)
     with pytest.raises(BadPanel, match="NO_SUCH_VARIABLE_KEY is not set"):
-        call("probes", panel_probe, Panel(name="p", juror=(keyless,)))
+        call(panel_probe, Panel(name="p", juror=(keyless,)))
     with pytest.raises(NoStudy, match=r"absent\.db"):
         call(
-            *("figures", "annotate.worker_process:of_study"),
+            "annotate.compute:opened",
             *(f"sqlite:///{tmp_path / 'absent.db'}", "annotate.assign:planned_design", TWO),
         )
     with pytest.raises(TooFew, match="an ICC needs 2 responses"):
-        call("figures", "calibration.icc:icc_consistency", np.ones((1, 2)))
+        call("calibration.icc:icc_consistency", np.ones((1, 2)))
 
 
 def test_another_error_says_only_that_the_log_tells_more_and_the_log_quotes_no_text(
-    own: Worker, capfd: pytest.CaptureFixture[str]
+    own: Process, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    told = answered(own, "builtins:int", PATIENT)
-
-    assert isinstance(told, MedjuryError)
-    assert "the server's log says why" in str(told)
+    with pytest.raises(MedjuryError, match="the server's log says why") as refused:
+        answered(own, "builtins:int", PATIENT)
     log = capfd.readouterr().err
-    assert "ValueError in the worker process" in log
-    assert "worker_process.py" in log
-    assert PATIENT not in log + str(told)
+    assert "ValueError in a computation" in log
+    assert "compute.py" in log
+    assert PATIENT not in log + str(refused.value)
     assert answered(own, "builtins:sum", [1, 2]) == 3
 
 
+@pytest.mark.parametrize("function", ["threading:Lock", "no_such_module:function", "sys:exit"])
 def test_what_cannot_be_sent_back_is_such_an_error_too(
-    own: Worker, capfd: pytest.CaptureFixture[str]
+    own: Process, function: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert isinstance(answered(own, "threading:Lock"), MedjuryError)
-    assert isinstance(answered(own, "no_such_module:function"), MedjuryError)
-    assert isinstance(answered(own, "sys:exit"), MedjuryError)
-    assert "ModuleNotFoundError" in capfd.readouterr().err
+    with pytest.raises(MedjuryError, match="the server's log says why"):
+        answered(own, function)
+    assert " in a computation" in capfd.readouterr().err
     assert answered(own, "builtins:sum", [1, 2]) == 3
 
 
 def test_who_waits_for_a_process_that_is_killed_is_told_and_the_next_gets_an_answer(
-    own: Worker,
+    own: Process,
 ) -> None:
-    answered(own, "os:getpid")
-    killed = pid_of(own)
-    with ThreadPoolExecutor(1) as person:
-        waiting = person.submit(answered, own, "time:sleep", WAIT_SECONDS)
-        time.sleep(0.2)
-        os.kill(killed, 9)
-        with pytest.raises(MedjuryError, match="interrupted because its process ended; try again"):
-            waiting.result(WAIT_SECONDS)
-
-    assert answered(own, "os:getpid") == pid_of(own) != killed
-
-
-def test_a_drawing_that_is_interrupted_is_drawn_again(own: Worker) -> None:
-    answered(own, "os:getpid")
-    killed = pid_of(own)
-    with ThreadPoolExecutor(1) as person:
-        waiting = person.submit(own.answer, "drawings", pickle.dumps(("time:sleep", (1,))))
-        time.sleep(0.2)
-        os.kill(killed, 9)
-        assert pickle.loads(waiting.result(WAIT_SECONDS)) is None  # noqa: S301 ours
-
-    assert pid_of(own) != killed
-
-
-def test_a_process_killed_while_nobody_waits_is_not_missed(own: Worker) -> None:
-    answered(own, "os:getpid")
-    killed = pid_of(own)
+    killed = answered(own, "os:getpid")
+    waiting = own.submit("time:sleep", WAIT_SECONDS)
+    time.sleep(0.2)
     os.kill(killed, 9)
-    until(lambda: not own.runs)
+    with pytest.raises(MedjuryError, match="interrupted because its process ended; try again"):
+        waiting.result(WAIT_SECONDS)
+
+    assert answered(own, "os:getpid") != killed
+
+
+def test_a_process_killed_while_nobody_waits_is_not_missed(own: Process) -> None:
+    killed = answered(own, "os:getpid")
+    os.kill(killed, 9)
+    until(lambda: not running(killed))
+    time.sleep(0.2)
 
     assert answered(own, "os:getpid") != killed
 
 
 def test_it_ends_when_idle_and_no_question_is_lost_to_that() -> None:
-    brief = Worker(idle_seconds=0.1)
+    brief = Process(idle_seconds=0.1)
     pids = set()
     for wait in (0.0, 0.08, 0.1, 0.12, 0.5):
         time.sleep(wait)
         pids.add(answered(brief, "os:getpid"))
-    until(lambda: not brief.runs)
+    until(lambda: not any(map(running, pids)))
 
     assert len(pids) > 1
-    assert brief.child is not None
-    assert brief.child.process.returncode == 0
+    assert not brief.runs
 
 
-def test_it_ends_with_the_server_also_in_the_middle_of_a_computation() -> None:
+def test_how_far_a_computation_is_can_be_seen_while_it_runs(engine: Engine) -> None:
+    place = compute._lanes["long"]
+    answer = compute.of_study(engine, "kit.slow_computation:half_done", 1)
+    waiting = place.submit("os:getpid")
+
+    until(lambda: place.share(answer) == 0.5)
+    assert place.share(waiting) == compute.WAITS
+    assert answer.result(WAIT_SECONDS) == "done"
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_it_ends_with_the_server_also_in_the_middle_of_a_computation(
+    ending: signal.Signals, small_study: object, engine: Engine
+) -> None:
     code = (
-        "from annotate import worker; import threading; worker.call('figures', 'os:getpid')\n"
-        "sleep = threading.Thread(target=worker.call, args=('figures', 'time:sleep', 600))\n"
-        "sleep.start(); print(worker._worker.child.process.pid, flush=True)"
+        "import sys, threading; from annotate import compute\n"
+        "print(compute.call('os:getpid'), flush=True)\n"
+        "threading.Thread(target=compute.call, args=('time:sleep', 600), daemon=True).start()\n"
+        "from annotate.server import serve; serve(sys.argv[1], int(sys.argv[2]))"
     )
-    server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    words = [str(engine.url), str(free_port())]
+    server = subprocess.Popen([sys.executable, "-c", code, *words], stdout=PIPE, text=True)
     assert server.stdout is not None
     child = int(server.stdout.readline())
-    assert psutil.pid_exists(child)
+    assert "http://" in server.stdout.readline()
+    time.sleep(1)
+    assert running(child)
 
-    server.kill()
-    server.wait()
+    server.send_signal(ending)
+    server.wait(WAIT_SECONDS)
     server.stdout.close()
 
-    until(lambda: not psutil.pid_exists(child))
+    until(lambda: not running(child))
 
 
 def test_the_password_of_a_study_is_shown_to_no_ps_and_in_no_message(
-    own: Worker, capfd: pytest.CaptureFixture[str]
+    own: Process, capfd: pytest.CaptureFixture[str]
 ) -> None:
     url = f"postgresql+psycopg://medjury:{SECRET}@127.0.0.1:9/study"
-    told = answered(
-        own, "annotate.worker_process:of_study", url, "annotate.assign:planned_design", TWO
-    )
-
-    assert isinstance(told, NoStudy)
-    child = psutil.Process(pid_of(own))
-    assert "annotate.worker_process" in child.cmdline()
-    assert SECRET not in " ".join([*child.cmdline(), *child.environ().values(), str(told)])
+    with pytest.raises(NoStudy) as refused:
+        answered(own, "annotate.compute:opened", url, "annotate.assign:planned_design", TWO)
+    child = psutil.Process(answered(own, "os:getpid"))
+    shown = [*child.cmdline(), *child.environ().values(), str(refused.value)]
+    assert SECRET not in " ".join(shown)
     assert SECRET not in capfd.readouterr().err
 
 

@@ -1,0 +1,11 @@
+"""Pages drawn in the tests' own process."""
+
+from textwrap import indent
+
+from streamlit.testing.v1 import AppTest
+
+
+def drawn_page(script: str, seconds: float = 120) -> AppTest:
+    """Return a page that a script draws; processes that compute for it pass the script by."""
+    guarded = 'if __name__ == "__main__":\n' + indent(script, "    ")
+    return AppTest.from_string(guarded, default_timeout=seconds)
