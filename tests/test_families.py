@@ -135,7 +135,7 @@ def test_a_run_warns_before_counts_after_and_tells_no_juror(
     warned = "juror one (family gpt) will rate 2 of 4 responses written by its own family"
     counted = "juror one (family gpt) has 2 of 4 responses of its own family in this"
     assert -1 < err.index(warned) < err.index("p: scored 8 of 8") < err.index(counted)
-    assert "juror two" not in err
+    assert "juror two (family" not in err
     assert "2 of 4 responses have authors whose family is unknown" in err
     sent = json.dumps([[seen.body, seen.headers] for seen in stub.seen]).casefold()
     assert len(stub.seen) == 8
