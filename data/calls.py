@@ -31,6 +31,11 @@ class Status(StrEnum):
     NO_PROBABILITIES = "no_probabilities"
 
 
+# What a juror wrote itself, whether it could be used or not.
+ANSWERED = (
+    *(Status.OK, Status.INVALID_JSON, Status.TWO_VERDICTS, Status.MISSING_CRITERION),
+    *(Status.OUT_OF_RANGE, Status.TRUNCATED, Status.REFUSED, Status.NO_PROBABILITIES),
+)
 PLACE = re.compile(r"^.*/|^(?:[a-z]+\.)+(?=[a-z])|\.gguf$")  # a folder, a cloud's prefix
 SNAPSHOT = re.compile(r"(?:[-@:](?:latest|\d{4}-\d\d-\d\d|\d{3,8}|v\d+(?::\d+)?))+$")
 
@@ -49,6 +54,11 @@ def is_other_model(asked: str, returned: str) -> bool:
 def other_model_words(models: Sequence[str]) -> str:
     """Return that a host answers with another model than it is asked for."""
     return f"the host answers as {', '.join(models)}, another model than it is asked for"
+
+
+def first_asking_words(usable: int, answers: int) -> str:
+    """Return how many of a juror's answers were usable at first asking."""
+    return f"{usable:,} of {answers:,} answers usable at first asking"
 
 
 @dataclass(frozen=True, slots=True)

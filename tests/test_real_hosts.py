@@ -1,10 +1,12 @@
 """What real hosts send is read, or refused with the reason that they give."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.commands import command
 from kit.jurors import Do, Seen, Stub, answers, juror, served, verdict, verdict_of
 from kit.jury_runs import attempts, fill, many, panel_at, ratings, run
 from kit.real_hosts import HOSTS, said
@@ -15,7 +17,7 @@ from sqlmodel import select
 from data.calls import is_other_model
 from data.database import reading
 from data.schema import Attempt, Rater, Status
-from data.study.calls import other_models
+from data.study.calls import other_models, usable_at_first
 from jury.probe import probe
 from medjury.cli.jury_words import answer_notes
 from medjury.cli.output import progress
@@ -130,6 +132,25 @@ def test_another_model_than_was_asked_for_is_told_apart_from_a_snapshot(
     asked: str, returned: str, is_other: bool
 ) -> None:
     assert is_other_model(asked, returned) is is_other
+
+
+def test_how_many_answers_were_usable_at_first_asking_is_told_by_juror(
+    engine: Engine, write: Write
+) -> None:
+    many(engine, write, 4)
+    asked = Counter[str]()
+
+    def script(seen: Seen) -> Do:
+        asked[seen.model] += 1
+        if seen.model == "a" and asked["a"] == 1:
+            return Do(text="I would rather not.")
+        return Do(status=503) if seen.model == "b" and asked["b"] == 1 else Do()
+
+    with Stub(script) as stub:
+        run(engine, panel_at(stub, "a", "b"))
+    assert usable_at_first(engine) == {"a": (3, 4), "b": (3, 3)}
+    _, out, _ = command(engine)("jury", "missing")
+    assert "a: 3 of 4 answers usable at first asking" in out
 
 
 def test_another_model_is_told_by_the_run_and_by_what_is_missing(

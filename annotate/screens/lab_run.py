@@ -9,13 +9,13 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import frame
-from annotate.screens.frame import Cell, notice, paragraph, table
-from data.calls import TokenCosts, other_model_words
+from annotate.screens.frame import Cell, caption, notice, paragraph, table
+from data.calls import TokenCosts, first_asking_words, other_model_words
 from data.errors import MedjuryError
 from data.person import Person
 from data.schema import now
 from data.study import runs
-from data.study.calls import other_models
+from data.study.calls import other_models, usable_at_first
 from data.study.runs import JurorProgress, RunOrder, RunRow, stop_run
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
@@ -87,13 +87,19 @@ def _progress(engine: Engine, person: Person, run: RunRow) -> list[JurorProgress
 
 def _figures(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> str:
     """Return what a run has brought and cost."""
-    others = other_models(engine)
+    others, first = other_models(engine), usable_at_first(engine)
+    usable = "; ".join(
+        f"{juror.juror}: {first_asking_words(*first[juror.juror])}"
+        for juror in rows
+        if juror.juror in first
+    )
     answered = (
         notice(f"{juror.juror}: {other_model_words(others[juror.juror])}")
         for juror in rows
         if juror.juror in others
     )
-    return _facts(run, rows) + _table(run, rows) + "".join(answered)
+    said = caption(f"In this study, {usable}.") if usable else ""
+    return _facts(run, rows) + _table(run, rows) + said + "".join(answered)
 
 
 def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Engine, and_, func, or_
 from sqlmodel import Session, col, select
 
-from data.calls import is_other_model
+from data.calls import ANSWERED, is_other_model
 from data.card import Card, Reply
 from data.database import reading, transaction
 from data.errors import Conflict
@@ -539,6 +539,31 @@ def other_models(engine: Engine) -> dict[str, list[str]]:
             if is_other_model(str((profile or {}).get("model", "")), returned):
                 others.setdefault(name, []).append(returned)
     return others
+
+
+def usable_at_first(engine: Engine) -> dict[str, tuple[int, int]]:
+    """Return juror -> how many verdicts were usable at first asking, of how many first answers.
+
+    Counted are first calls that brought an answer of the juror's own; one that its host failed,
+    filtered or cut says nothing of the juror.
+    """
+    query = (
+        select(Rater.handle, Attempt.status, func.count())
+        .join(Attempt, col(Attempt.rater) == col(Rater.id))
+        .where(
+            Attempt.purpose == Purpose.VERDICT,
+            Attempt.number == 1,
+            col(Attempt.status).in_(ANSWERED),
+        )
+        .group_by(col(Rater.handle), col(Attempt.status))
+        .order_by(col(Rater.handle))
+    )
+    counts: dict[str, tuple[int, int]] = {}
+    with reading(engine) as session:
+        for juror, status, number in session.exec(query):
+            usable, answers = counts.get(juror, (0, 0))
+            counts[juror] = usable + number * (status == Status.OK), answers + number
+    return counts
 
 
 def by_juror(rows: Sequence[MissingVerdict]) -> dict[str, dict[str, int]]:

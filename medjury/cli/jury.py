@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts, other_model_words
+from data.calls import TokenCosts, first_asking_words, other_model_words
 from data.errors import BadInput
-from data.study.calls import MissingVerdict, missing_verdicts, other_models
+from data.study.calls import MissingVerdict, missing_verdicts, other_models, usable_at_first
 from data.study.calls import by_juror as verdicts_by_juror
 from data.study.costs import (
     InFlight,
@@ -253,6 +253,9 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
     others = other_models(engine)
     for juror, models in others.items():
         say(f"{juror}: {other_model_words(models)}", json_to)
+    first = usable_at_first(engine)
+    for juror, counts_first in first.items():
+        say(f"{juror}: {first_asking_words(*counts_first)}", json_to)
     _say_spent(spent, open_, json_to)
     costs = token_costs_by_juror(engine)
     for line in token_cost_lines(costs):
@@ -269,6 +272,10 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         ],
         "tokens": {juror: cost.to_json() for juror, cost in costs.items()},
         "other_models": others,
+        "usable_at_first": {
+            juror: {"usable": usable, "answers": answers}
+            for juror, (usable, answers) in first.items()
+        },
     }
     write_json(body | _money(spent, open_), json_to)
 
