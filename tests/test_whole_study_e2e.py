@@ -21,6 +21,8 @@ from kit.servers import Server, created
 from kit.studies import HEAD
 from playwright.sync_api import Browser, Page, expect
 
+from data.rubrics.pairs import read_pairs
+
 MODELS = ("gpt-9-secret", "llama-hidden")
 
 # low accuracy asks for a line of comment: none here
@@ -45,9 +47,11 @@ def responses() -> str:
 
 
 def juror(seen: Seen) -> Do:
-    """Score a note as the juror finds it; anything else, as in a probe, is a three."""
-    found = NOTE.search(seen.prompt)
-    return Do(text=verdict(seen, VERDICTS[seen.model][int(found[1])])) if found else Do()
+    """Score a note as the juror finds it; of a probe's answers the good ones five, all else two."""
+    if found := NOTE.search(seen.prompt):
+        return Do(text=verdict(seen, VERDICTS[seen.model][int(found[1])]))
+    is_good = any(pair.good in seen.prompt for pair in read_pairs("generic").pair)
+    return Do(text=verdict(seen, 5 if is_good else 2))
 
 
 pytestmark = pytest.mark.e2e
