@@ -98,7 +98,6 @@ class Process:
         """Submit to the process there is; where it was killed while nobody waited, to another."""
         for _ in range(2):
             if self._executor is None:
-                os.environ["PYTHONSAFEPATH"] = "1"  # a working folder may hold any module
                 self._executor = ProcessPoolExecutor(
                     1, SPAWN, initializer=_begin, initargs=(self._shares,)
                 )

@@ -1,6 +1,7 @@
 """Serving the application: `medjury serve`."""
 
 import importlib.resources
+import os
 import socket
 import tomllib
 from collections.abc import AsyncIterator, Mapping
@@ -45,6 +46,7 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     BadInput
         If the port is taken, or [auth] in `secrets` cannot be used.
     """
+    os.environ["PYTHONSAFEPATH"] = "1"  # of all processes beside it: this folder may hold any module
     accounts = oidc.read_secrets(secrets)
     engine = serve_study(db_url)
     _refuse_taken(host, port)

@@ -176,18 +176,20 @@ def _code(body: str) -> str:
 
 def _says_too_long(status: int, code: str, body: str) -> bool:
     """Return whether an error says so by its code, or begins with words that no patient's text has."""
-    message = text_of(_errors(body)[0].get("message"))
+    error = _errors(body)[0]
+    message = text_of(error.get("message")) or text_of(error.get("text"))
     return code in OVERFLOWS or (status in TOO_LARGE and SAYS_TOO_LONG.match(message) is not None)
 
 
 def _errors(body: str) -> list[Mapping[str, Any]]:
     """Return the errors in a body, at least an empty one.
 
-    FastAPI lists several, Amazon's is the body itself, Google's stands in a list, TGI's is a text.
+    FastAPI lists several, Amazon's is the body itself, Google's stands in a list, TGI's is a bare
+    text, which may be anything: it says nothing of a setting.
     """
     content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}
     error, detail = content.get("error", content), content.get("detail")
-    first = error if isinstance(error, dict) else {"message": error}
+    first = error if isinstance(error, dict) else {"text": error}
     others = detail if isinstance(detail, list) else []
     return [first, *(one for one in others if isinstance(one, dict))]
 

@@ -246,24 +246,15 @@ def test_what_no_score_could_be_read_from_is_missing_and_counted(mentalbench: Co
     ]
 
 
-def test_the_jury_s_parser_finds_an_answer_where_the_script_does(mentalbench: Converted) -> None:
-    # The raw answers have bare numbers where a juror is asked for {"score": ...}: an object is
-    # an answer with the criterion missing, and only what holds no object is invalid JSON.
-    rubric = read_rubric(RUBRICS / "mentalbench")
-    given = {(row["response_id"], row["rater"]) for row in mentalbench.rows("ratings.csv")}
-    for rater, file in {
-        "claude-3.7-sonnet": "claude_llm_judge.xlsx",
-        "gemini-2.5-flash": "gemini_llm_judge.xlsx",
-        "o4-mini": "o4-mini_llm_judge.xlsx",
-    }.items():
+def test_no_answer_in_another_form_than_the_one_asked_for_is_a_verdict() -> None:
+    # The raw answers have other keys, and bare numbers where a juror is asked for {"score": ...}.
+    rubric, seen = read_rubric(RUBRICS / "mentalbench"), Counter[Status]()
+    for file in ("claude_llm_judge.xlsx", "gemini_llm_judge.xlsx", "o4-mini_llm_judge.xlsx"):
         book = load_workbook(DATASETS / "mentalbench_judges" / file, read_only=True)
-        for conversation, _, *cells in list(book.worksheets[0].values)[1:]:
-            for number, cell in enumerate(cells, start=1):
-                name = f"conversation-{conversation:04}-reply-{number:02}"
-                found = parse(str(cell or ""), rubric).status
-                readable = (name, rater) in given
-                assert found == (Status.MISSING_CRITERION if readable else Status.INVALID_JSON)
+        for _, _, *cells in list(book.worksheets[0].values)[1:]:
+            seen.update(parse(str(cell or ""), rubric).status for cell in cells)
         book.close()
+    assert seen == {Status.INVALID_JSON: 30_000}
 
 
 def test_the_panel_s_scores_off_the_scale_are_refused_by_name(
