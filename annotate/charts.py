@@ -98,8 +98,12 @@ def _files(spec: Mapping[str, Any], name: str, rows: Sequence[Row]) -> None:
     """Show the download buttons; a file is made when its button is pressed."""
     with st.container(horizontal=True, gap="small"):
         for kind, mime, make in (
-            ("svg", "image/svg+xml", partial(compute.call, "annotate.vega:svg", spec)),
-            ("png", "image/png", partial(compute.call, "annotate.vega:png", spec)),
+            (
+                "svg",
+                "image/svg+xml",
+                partial(compute.call, "annotate.vega:svg", spec, lane="figures"),
+            ),
+            ("png", "image/png", partial(compute.call, "annotate.vega:png", spec, lane="figures")),
             ("csv", "text/csv", partial(tables.csv_of, rows)),
         ):
             st.download_button(

@@ -84,8 +84,11 @@ class Process:
         return answer
 
     def share(self, answer: Future[Any]) -> float:
-        """Return what share of a computation is done, 0 to 1; `WAITS` or `BEGUN` where none is told."""
-        return self._shares[self._slots[answer]] if answer in self._slots else BEGUN
+        """Return what share of a computation is done, 0 to 1; `WAITS` or `BEGUN` where none is told.
+
+        `WAITS` of one that another process was asked for.
+        """
+        return self._shares[self._slots[answer]] if answer in self._slots else WAITS
 
     def end(self) -> None:
         """End the process once it has answered; the next question starts another."""
@@ -120,8 +123,6 @@ class Process:
             return
         error = computed.exception()
         if isinstance(error, BrokenExecutor):
-            with self._lock:
-                self._executor = None
             error = MedjuryError(INTERRUPTED)
         elif error is not None and not isinstance(error, MedjuryError):
             _log(error)
@@ -201,11 +202,11 @@ def prepare() -> None:
     """Start the process and load what screens need, there and here, without waiting for it."""
     if not _lanes["figures"].runs:
         _lanes["figures"].submit("annotate.compute:load", "annotate.analyses")
-        Thread(target=load, args=("annotate.screens.agreement",), daemon=True).start()
+        Thread(target=import_module, args=("annotate.screens.agreement",), daemon=True).start()
 
 
 def load(module: str) -> None:
-    """Import a module, so that who asks next does not wait for it."""
+    """Import a module in the process, and return nothing: a module cannot be sent back."""
     import_module(module)
 
 

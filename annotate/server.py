@@ -46,7 +46,9 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     BadInput
         If the port is taken, or [auth] in `secrets` cannot be used.
     """
-    os.environ["PYTHONSAFEPATH"] = "1"  # of all processes beside it: this folder may hold any module
+    os.environ["PYTHONSAFEPATH"] = (
+        "1"  # of all processes beside it: this folder may hold any module
+    )
     accounts = oidc.read_secrets(secrets)
     engine = serve_study(db_url)
     _refuse_taken(host, port)

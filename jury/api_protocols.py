@@ -379,7 +379,6 @@ def _chat_usage(usage: Any) -> Usage:
 
 
 MESSAGES_PATH = "/v1/messages"
-MESSAGES_VERSION = "2023-06-01"
 MESSAGES_STATUS = {
     "max_tokens": Status.TRUNCATED,
     "model_context_window_exceeded": Status.TRUNCATED,

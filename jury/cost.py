@@ -1,6 +1,6 @@
 """Costs in US dollars: of a call, and the most that it can cost."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
@@ -92,8 +92,8 @@ class JurorEstimate:
             self.juror,
             self.calls + 1,
             self.tokens_in + tokens,
-            _total([self.usd_likely, price(juror, Usage(tokens, likely), at).usd]),
-            _total([self.usd_most, price(juror, Usage(tokens, juror.max_tokens), at).usd]),
+            total([self.usd_likely, price(juror, Usage(tokens, likely), at).usd]),
+            total([self.usd_most, price(juror, Usage(tokens, juror.max_tokens), at).usd]),
             self.tokens_repeated,
             self.window,
         )
@@ -357,7 +357,7 @@ def upper_bound(rows: Sequence[JurorEstimate], prices: Sequence[Rates | None]) -
     return PaperBound(
         tokens_in=max((row.tokens_in for row in rows), default=0),
         tokens_out=max((row.calls for row in rows), default=0) * TOKENS_OUT,
-        usd=_total(amounts),
+        usd=total(amounts),
     )
 
 
@@ -370,6 +370,7 @@ def rates(juror: Juror, at: datetime) -> Rates | None:
     return Rates(usd_in / SAMPLE * MILLION, usd_out / SAMPLE * MILLION)
 
 
-def _total(amounts: Sequence[float | None]) -> float | None:
-    known_amounts = [amount for amount in amounts if amount is not None]
-    return sum(known_amounts) if len(known_amounts) == len(amounts) else None
+def total(amounts: Iterable[float | None]) -> float | None:
+    """Return the sum of costs, None where one is not known."""
+    known = list(amounts)
+    return None if None in known else sum(usd for usd in known if usd is not None)

@@ -4,7 +4,7 @@ Nothing of any study is sent: one tiny question, and on request the injection se
 good and dangerous answers. All of it is asked as a run asks for verdicts, and stored nowhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from typing import Any
@@ -21,6 +21,7 @@ from jury.ask import ask
 from jury.budget import Budget
 from jury.call import Answer, Provider
 from jury.conversation import Unstored
+from jury.cost import total
 from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, compare_answers, compare_pair
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer
@@ -98,7 +99,7 @@ class ProbeRow:
     def cost(self) -> float | None:
         """Cost of the whole probe in US dollars, None where a part of it is not known."""
         trials = (trial.usd for trial in (self.injection, self.pairs) if trial is not None)
-        return _total([self.usd, *trials])
+        return total([self.usd, *trials])
 
     @property
     def fit(self) -> bool | None:
@@ -138,7 +139,7 @@ class _Asked:
 
     @property
     def usd(self) -> float | None:
-        return _total(attempt["usd"] for attempt, _ in self.kept.attempts)
+        return total(attempt["usd"] for attempt, _ in self.kept.attempts)
 
     @property
     def reading(self) -> ParsedAnswer:
@@ -185,7 +186,7 @@ class _Probed:
             compare_answers(one.name, clean.reading, injected.reading, clean.job.rubric)
             for one, (clean, injected) in zip(self._injections, self._injected, strict=True)
         )
-        return SelfTest(outcomes, _total(one.usd for two in self._injected for one in two))
+        return SelfTest(outcomes, total(one.usd for two in self._injected for one in two))
 
     @property
     def fitness(self) -> Fitness | None:
@@ -199,7 +200,7 @@ class _Probed:
             compare_pair(pair, good.reading, dangerous.reading)
             for pair, (good, dangerous) in zip(pairs.pair, self._paired, strict=True)
         )
-        usd = _total(one.usd for two in self._paired for one in two)
+        usd = total(one.usd for two in self._paired for one in two)
         return Fitness(pairs.rubric.name, outcomes, usd)
 
 
@@ -283,12 +284,6 @@ def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
     return ("temperature",) if juror.temperature is not None and answer.http == 400 else ()
 
 
-def _total(amounts: Iterable[float | None]) -> float | None:
-    """Return the sum of costs, None where one is not known."""
-    known = list(amounts)
-    return None if None in known else sum(usd for usd in known if usd is not None)
-
-
 def _row(juror: Juror, result: _Probed, bare: _Probed | None, without: tuple[str, ...]) -> ProbeRow:
     """Return the row of a juror, asked with the panel's settings and perhaps without some."""
     settings = {
@@ -297,7 +292,7 @@ def _row(juror: Juror, result: _Probed, bare: _Probed | None, without: tuple[str
     }
     reason, usd = without_texts(result.tiny.reading.reason), result.tiny.usd
     if bare is not None:
-        usd = _total([usd, bare.tiny.usd])
+        usd = total([usd, bare.tiny.usd])
         if bare.tiny.answer.status == Status.OK:
             result, settings = bare, settings | dict.fromkeys(without, "refused")
             refused = " and ".join(f"{name} = {_written(juror, name)}" for name in without)

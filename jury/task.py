@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from data.calls import Status
-from data.rubric import Rubric, Scale
+from data.rubric import Rubric
 from data.schema import Purpose
 from jury.call import Answer, Form, Turn
 from jury.parse import ParsedAnswer, Unreadable, one_object, storable
@@ -87,16 +87,6 @@ NO_TEXT = "the response has no text"
 NO_ANSWER = "(no answer)"
 REFUSED_FORM = (400, 415, 422, 501)  # HTTP status of servers that do not know a form of answer
 Turns = tuple[Turn, ...]
-
-
-def first_question(prompt: str) -> Turns:
-    """Return a conversation that begins with a rendered prompt."""
-    return (Turn("user", prompt),)
-
-
-def retry_question(reason: str, scale: Scale) -> str:
-    """Return the question that follows an answer which cannot be used, with the reason."""
-    return AGAIN.format(reason=reason, scale=scale)
 
 
 def with_retry(turns: Turns, answer: str, question: str) -> Turns:

@@ -238,6 +238,7 @@ def test_how_far_a_computation_is_can_be_seen_while_it_runs(engine: Engine) -> N
 
     until(lambda: place.share(answer) == 0.5)
     assert place.share(waiting) == compute.WAITS
+    assert {lane.share(waiting) for lane in compute._lanes.values()} == {compute.WAITS}
     assert answer.result(WAIT_SECONDS) == "done"
 
 

@@ -311,9 +311,9 @@ def show_predictions(engine: Engine, person: Person, question: AgreementQuestion
         return
     means = means_table(answer.rows, answer.level, PAGE)
     st.html(tables.of_decision(answer.decision) + tables.of_table(means))
-    body = csv_bytes(*csv_of(answer.responses))
-    file = ("Predictions as CSV", body, "predictions.csv", "text/csv")
-    st.download_button(*file, key="save-predictions", on_click="ignore")
+    file = ("Predictions as CSV", lambda: csv_bytes(*csv_of(answer.responses)))
+    names = ("predictions.csv", "text/csv")
+    st.download_button(*file, *names, key="save-predictions", on_click="ignore")
     with st.expander(MORE_PREDICTIONS):
         single = replace(single_table(answer.rows, answer.level, PAGE), notes=())  # the means' own
         st.html(tables.of_table(single) + "".join(map(lead, answer.told)))

@@ -56,8 +56,8 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
         )
         st.html(tables.folded(found.benchmark, part) if index else part)
     st.html(tables.folded(COUNTED, "".join(map(caption, _counted(answer)))))
-    file = ("Examples as CSV", csv_bytes(*csv_of(answer)), "errors.csv", "text/csv")
-    st.download_button(*file, key="save-errors", on_click="ignore")
+    file = ("Examples as CSV", lambda: csv_bytes(*csv_of(answer)))
+    st.download_button(*file, "errors.csv", "text/csv", key="save-errors", on_click="ignore")
 
 
 def _counted(found: StudyErrors) -> Iterator[str]:

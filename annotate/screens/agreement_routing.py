@@ -1,7 +1,9 @@
 """Routing, under the unsafe responses: which the jury may pass, which clinicians read, and the rules kept."""
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -110,7 +112,7 @@ def _answer(engine: Engine, person: Person, asked: RouteQuestion) -> None:
     left, right = st.columns((3, 1), vertical_alignment="bottom")
     with left:
         _keep(engine, person, asked, answer)
-    _save(right, "Decisions as CSV", csv_bytes(*csv_of(answer)), simulated=simulated)
+    _save(right, "Decisions as CSV", partial(csv_of, answer), simulated=simulated)
 
 
 def _facts(answer: StudyRoutes) -> tuple[str, ...]:
@@ -210,14 +212,21 @@ def _routed(
     told = (*changed, *kept_details(rule.rule, why))
     is_good = not (changed or simulated)
     st.html(tables.of_verdict(kept_headline(rule.name, rule.rule, why), told, is_good=is_good))
-    _save(place, "Routes as CSV", csv_bytes(*frame_cells(decided)), simulated=simulated)
+    _save(place, "Routes as CSV", partial(frame_cells, decided), simulated=simulated)
 
 
 def _save(
-    place: "st.delta_generator.DeltaGenerator", label: str, body: bytes, *, simulated: bool
+    place: "st.delta_generator.DeltaGenerator",
+    label: str,
+    rows: Callable[[], tuple[list[str], Iterator[list[object]]]],
+    *,
+    simulated: bool,
 ) -> None:
     """Offer decisions as a file, whose name says where simulated raters are behind it."""
     file = f"routes{'_simulated' if simulated else ''}.csv"
     place.download_button(
-        label, body, file, "text/csv", key=f"save-{label}", on_click="ignore", width="stretch"
+        *(label, lambda: csv_bytes(*rows()), file, "text/csv"),
+        key=f"save-{label}",
+        on_click="ignore",
+        width="stretch",
     )

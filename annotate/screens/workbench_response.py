@@ -22,7 +22,7 @@ from jury.call import Call, Turn
 from jury.conversation import request_sha256
 from jury.panel import Juror
 from jury.providers.registry import FORMS
-from jury.task import first_question, retry_question, with_retry
+from jury.task import AGAIN, with_retry
 
 SAME_PROMPT = (
     "no request was sent: this juror had already rated the same prompt, of another response "
@@ -312,14 +312,13 @@ def _conversations(
     call: CallView, before: Sequence[CallView], explanation: Explanation | None
 ) -> Iterator[tuple[Turn, ...]]:
     """Yield what may have been said: the question, or it again after an unusable answer."""
-    question = first_question(call.rubric.render(call.card, explanation))
+    question = (Turn("user", call.rubric.render(call.card, explanation)),)
     if call.attempt.sent.get("turns", 1) == 1:
         yield question
         return
     for earlier in reversed(before):
-        yield with_retry(
-            question, earlier.attempt.raw, retry_question(earlier.attempt.reason, call.rubric.scale)
-        )
+        again = AGAIN.format(reason=earlier.attempt.reason, scale=call.rubric.scale)
+        yield with_retry(question, earlier.attempt.raw, again)
     yield question
 
 

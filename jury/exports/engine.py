@@ -9,7 +9,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from data.question import LONGEST_EXPLANATION, SLOT, prompt_in_order
+from data.question import SLOT, prompt_in_order, with_lengths
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.injection import tag_pattern
 from jury import parse
@@ -95,8 +95,8 @@ def form(rubric: Rubric) -> dict[str, Any]:
         "min": scale.min,
         "max": scale.max,
         "schema": rubric.json_schema(),
-        "shorter_schema": rubric.json_schema("none"),
-        "longest": LONGEST_EXPLANATION,
+        "bounded": with_lengths(rubric.json_schema()),
+        "shorter": rubric.json_schema("none"),
         "reasoning": [
             [with_flags(pattern) for pattern in block]
             for block in zip(parse.OPENS, parse.CLOSES, strict=True)

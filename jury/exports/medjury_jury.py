@@ -29,7 +29,6 @@ Turns = list[dict[str, str]]  # as both protocols have them: role and content
 SETTINGS = Path(__file__).with_name("medjury_jury.json")
 LONGEST, LONGEST_BODY, QUOTED = 200_000, 2_000_000, 40  # characters, bytes, characters
 TRIES, FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED, TIMEOUT = 6, 0.5, 8.0, 120.0, 300.0  # seconds
-LENGTH = "maxLength"
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 BREAKS_OFF = "the JSON object breaks off or is not valid"
 NO_END = (
@@ -152,7 +151,7 @@ class Question(NamedTuple):
 
     turns: Turns
     form: str
-    schema: Mapping[str, Any]
+    schema: str
     wait: float = 0.0
 
 
@@ -204,7 +203,7 @@ class Juror:
         an unusable answer is asked for once more: one that was cut off with the `shorter` prompt.
         """
         turns: Turns = [{"role": "user", "content": prompt}]
-        schema, is_second = self.jury.form["schema"], False
+        schema, is_second = "schema", False
         form, wait, failures, in_this_form = self.known_form or self.own["forms"][0], 0.0, 0, 0
         while True:
             answer = yield Question(turns, form, schema, wait)
@@ -220,7 +219,7 @@ class Juror:
                     turns = [*turns, {"role": "user", "content": again}]
                 elif answer.status == "truncated" and answer.text.strip() and shorter:
                     turns = [{"role": "user", "content": shorter}]
-                    schema = self.jury.form["shorter_schema"]
+                    schema = "shorter"
                 else:
                     return reading
                 is_second, wait = True, 0.0
@@ -274,10 +273,11 @@ class Juror:
 
     def body(self, question: Question) -> dict[str, Any]:
         """Return a request as it travels."""
-        form, schema = question.form, {"schema": question.schema}
+        form, name = question.form, question.schema
+        is_bounded = self.is_chat and self.lengths and "max_completion_tokens" not in self.settings
+        name = "bounded" if is_bounded and name == "schema" else name
+        schema = {"schema": self.jury.form[name]}
         if self.is_chat:
-            if self.lengths and "max_completion_tokens" not in self.settings:
-                schema = {"schema": _with_lengths(question.schema, self.jury.form)}
             named = {"json_schema": {"name": "verdict", "strict": True, **schema}}
             asked = {"type": form, **(named if form == "json_schema" else {})}
             more = {} if form == "text" else {"response_format": asked}
@@ -352,7 +352,12 @@ class Juror:
     def _leave_out(self, answer: Answer) -> bool:
         """Rename or leave out a setting that a server does not know, and tell whether that was done."""
         servers, name = self.jury.servers, ""
-        if self.is_chat and answer.http in (400, 422) and self.lengths and LENGTH in answer.text:
+        if (
+            self.is_chat
+            and answer.http in (400, 422)
+            and self.lengths
+            and "maxLength" in answer.text
+        ):
             self.lengths = False
             return True
         for error in _errors(answer.text) if self.is_chat and answer.http in (400, 422) else ():
@@ -391,16 +396,6 @@ def _text(value: object) -> str:
         parts = map(_dict, value)
         return "".join(_text(part.get("text")) for part in parts if part.get("type") == "text")
     return value if isinstance(value, str) else ""
-
-
-def _with_lengths(schema: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema whose explanations are bounded, for servers that keep to it."""
-    bounded = {}
-    for name, part in schema.items():
-        is_explanation = name == form["word"] and isinstance(part, dict)
-        part = {**part, LENGTH: form["longest"]} if is_explanation else part
-        bounded[name] = _with_lengths(part, form) if isinstance(part, dict) else part
-    return bounded
 
 
 def _errors(text: str) -> list[dict[str, Any]]:
