@@ -292,3 +292,9 @@ def test_the_server_loads_nothing_heavy_for_the_answers_that_it_is_given(
     assert ran.stdout.split() == [
         *("PlannedDesign", "RunEstimate", "RubricFiles", "ProbeRow", "str", "[]")
     ], ran.stderr
+
+
+def test_the_first_screen_of_who_steers_a_study_loads_nothing_heavy() -> None:
+    code = "import sys, annotate.screens.study; print([one for one in sys.argv[1:] if one in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True)
+    assert ran.stdout.strip() == "[]", ran.stderr

@@ -1,6 +1,7 @@
 """The plan of a study: how many responses and clinicians it needs, and what it can show."""
 
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -14,7 +15,9 @@ from calibration.tables.spec import ICC_WORDS
 from calibration.values import PlanOptions, PlanQuestion
 from data.person import Person
 from data.study import steering
-from medjury.services.planning import StudyPlan
+
+if TYPE_CHECKING:
+    from medjury.services.planning import StudyPlan
 
 PLANNED = "medjury.services.planning:planned"
 ASKED = "plan-asked"
