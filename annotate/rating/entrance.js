@@ -27,7 +27,8 @@ function listen(life) {
 }
 
 function clicked(life, target) {
-  setTimeout(() => { life.pointed = false; }); // its change comes first
+  if (target.closest("label")) setTimeout(() => { life.pointed = false; }); // its change comes first
+  else life.pointed = false;
   const legend = target.closest("legend");
   if (legend && life.entry.stage === "rating") {
     life.entry.active = legend.closest("fieldset").dataset.name;
