@@ -129,6 +129,8 @@ class Reply:
     flags
         What else is to be said of it. With "not_enough_context" a rater may leave out scores:
         the response then counts as one they could not rate.
+    odd
+        What a "flag" is about, for the coordinator; "" where the comment says it.
     """
 
     scores: Mapping[str, float]
@@ -136,6 +138,7 @@ class Reply:
     comment: str = ""
     spans: tuple[Marked, ...] = ()
     flags: tuple[Flag, ...] = ()
+    odd: str = ""
 
 
 def reading_of_pass(pass_: int) -> Reading:

@@ -21,7 +21,7 @@ ALLOWED = {
     "ask_why": "true or false",
     "budget": "an amount of US dollars, 0 or more, or none",
 }
-ERROR_TYPES, FAMILIES = "error_types", "families"
+ERROR_TYPES, FAMILIES, AS_TYPED = "error_types", "families", "as_typed"
 MOST_ERROR_TYPES = 12
 FAMILY = re.compile(r"[^\W\d_][\w-]{0,29}")
 ERROR_TYPE = re.compile(r"[^\W\d_][\w -]{0,29}")  # words of any language, as clinicians read them
@@ -39,6 +39,10 @@ def _error_types(text: str) -> tuple[str, ...]:
     if len(names) > MOST_ERROR_TYPES:
         raise ValueError(f"{ERROR_TYPES}: {len(names)}, and a study has at most {MOST_ERROR_TYPES}")
     return names
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _families(text: str) -> tuple[tuple[str, str], ...]:
@@ -80,6 +84,9 @@ class Settings:
         the response leaves something out, and is what marks the source.
     remind_days
         A clinician with open work who has ended none of it for so many days is due a reminder.
+    as_typed
+        Benchmarks whose texts clinicians first see as they were typed, not with headings, lists and
+        tables laid out; a key shows them the other way.
     families
         (model, family) of authors whose names do not tell their family: for figures of jurors on
         responses of their own, which a blind study does not tell.
@@ -100,12 +107,14 @@ class Settings:
     remind_days: Whole = 3
     budget: Annotated[Budget, BeforeValidator(lambda text: None if text == "none" else text)] = None
     families: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_families)] = ()
+    as_typed: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""
         texts = {name: str(value).lower() for name, value in asdict(self).items()}
         of_models = ",".join(f"{model}={family}" for model, family in self.families)
-        return texts | {ERROR_TYPES: ",".join(self.error_types), FAMILIES: of_models}
+        lists = {ERROR_TYPES: ",".join(self.error_types), AS_TYPED: ",".join(self.as_typed)}
+        return texts | lists | {FAMILIES: of_models}
 
     @property
     def adjudicates(self) -> bool:

@@ -67,6 +67,8 @@ class Message(BaseModel):
         The page that sent it: two pages open on one response tell their drafts apart.
     comment, comments
         On the response as a whole, and by criterion.
+    odd
+        What a flag is about, for the coordinator.
     seconds
         Seconds active on this response so far.
     go, reason
@@ -88,13 +90,14 @@ class Message(BaseModel):
     submit: bool
     spans: list[Mark] = Field(default_factory=list, max_length=MOST_MARKS)
     flags: list[Flag] = Field(default_factory=list, max_length=8)
+    odd: str = Field(default="", max_length=LONGEST_NOTE)
     go: Literal["", "previous", "next", "recuse"] = ""
     reason: str = Field(default="", max_length=LONGEST_REASON)
     appearance: Literal["light", "dark"] = "light"
 
     def state(self) -> FormState:
         """Return what is kept of this state for whoever returns to it."""
-        stored_fields = {"scores", "comment", "comments", "by", "seq", "spans", "flags"}
+        stored_fields = {"scores", "comment", "comments", "by", "seq", "spans", "flags", "odd"}
         draft: dict[str, Any] = self.model_dump(include=stored_fields)
         return FormState(draft, self.seconds, self.base, self.appearance)
 

@@ -29,8 +29,8 @@ function ratingKeys(entry) {
     keyLine("not enough context to rate", "N"), keyLine("the text names its author", "A"),
     keyLine("flag for the coordinator", "F"), keyLine("recuse yourself", "R"),
     keyLine("the response rated before", "P", "←"), keyLine("back to the next response", "B"),
-    keyLine("what the study is about, and its guideline", "G"),
-    keyLine("find in the texts", "/"), keyLine("this list", "?")];
+    keyLine("what the study is about, and its guideline", "G"), keyLine("to the response whose flag was answered", "J"),
+    keyLine("the texts laid out, or as they were typed", "V"), keyLine("find in the texts", "/"), keyLine("this list", "?")];
 }
 
 function openKeys(root, entry, off, switchKeys) {

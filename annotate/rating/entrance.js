@@ -19,6 +19,11 @@ function listen(life) {
     if (overruledIn(life.entry)) life.keep();
     else life.sendSoon();
   });
+  life.view.odd.addEventListener("input", () => {
+    life.entry.odd = life.view.odd.value;
+    changed(life.entry);
+    life.sendSoon();
+  });
   comment.addEventListener("focus", () => { life.entry.writing = !overruledIn(life.entry); });
   comment.addEventListener("blur", () => {
     if (life.entry) life.entry.writing = false;

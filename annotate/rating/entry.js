@@ -6,6 +6,7 @@
 
 const PAGE = Math.random().toString(36).slice(2, 12);
 const NO_CONTEXT = "not_enough_context";
+const FLAG = "flag";
 const SPANS = "#spans";
 const FLAGS = "#flags";
 const WHOLE = "";
@@ -27,7 +28,8 @@ function begin(shown) {
     unsent: shown.unsent,
     why: shown.why,
     unseen: shown.unseen,
-    scores: {}, comment: "", comments: {}, spans: [], flags: [],
+    scores: {}, comment: "", comments: {}, spans: [], flags: [], odd: "",
+    latest: null,
     seconds: stored.seconds,
     version: stored.version,
     seq, savedSeq: seq,
@@ -56,12 +58,13 @@ function fill(entry, from) {
   entry.comments = { ...from.comments };
   entry.spans = [...from.spans];
   entry.flags = [...from.flags];
+  entry.odd = from.odd;
   entry.past = [];
   entry.active = firstUnrated(entry, 0);
 }
 
-function content({ scores, comment, comments, spans, flags }) {
-  return { scores: { ...scores }, comment, comments: { ...comments }, spans, flags };
+function content({ scores, comment, comments, spans, flags, odd }) {
+  return { scores: { ...scores }, comment, comments: { ...comments }, spans, flags, odd };
 }
 
 function firstUnrated(entry, from) {
@@ -108,6 +111,7 @@ function score(entry, name, point) {
   if (entry.scores[name] !== point) {
     entry.past.push([name, entry.scores[name]]);
     entry.scores[name] = point;
+    entry.latest = name;
     changed(entry);
   }
   return true;
@@ -252,7 +256,7 @@ function putBack(entry) {
 }
 
 // All that is entered, in an order of its own.
-function said({ scores, comment, comments, spans, flags }) {
+function said({ scores, comment, comments, spans, flags, odd }) {
   const sorted = (one) => Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([sorted(scores), comment, sorted(comments).filter(([, text]) => text), spans.map(sorted), [...flags].sort()]);
+  return JSON.stringify([sorted(scores), comment, sorted(comments).filter(([, text]) => text), spans.map(sorted), [...flags].sort(), odd]);
 }

@@ -27,6 +27,7 @@ class Life {
       [window, "pagehide", () => this.flush()],
       [window, "beforeunload", (event) => { if (this.isLeft() || this.isNoting()) event.preventDefault(); }],
       [document, "visibilitychange", () => { if (document.hidden) this.flush(); else this.line.retry(); }],
+      [window, "focus", () => this.renew()],
       [document, "selectionchange", () => this.selected()],
     ];
     for (const [where, kind, does] of this.heardFrom) where.addEventListener(kind, does, true);
@@ -54,6 +55,7 @@ class Life {
 
   rate(shown) {
     this.frame.rate(shown);
+    this.frame.typed(this.isTyped ?? shown.typed);
     this.entry = begin(shown);
     takeUp(this.entry, shown.entry);
     this.view = draw(this.frame.formPlace, this.entry);
@@ -171,7 +173,7 @@ class Life {
   press(event, target) {
     if (isWritten(target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return null;
     if (isElement(target, "button, a, summary") && event.key === "Enter") return null;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const key = letterOf(event);
     if (this.keysOff && key.length === 1) return null;
     const made = [...this.root.querySelectorAll("button[data-key]")].find((one) => one.dataset.key.split(" ").includes(key));
     return made ? { does: "click", with: made } : null;
@@ -204,6 +206,12 @@ class Life {
     if (this.entry.active !== null && typed(this.entry, this.entry.active, sign)) this.sendSoon();
   }
 
+  // The texts laid out, or as they were typed: as the benchmark has it, until one chooses.
+  switchTyped() {
+    this.isTyped = !this.root.hasAttribute("data-typed");
+    this.frame.typed(this.isTyped);
+  }
+
   turnPage(direction) {
     const pane = document.querySelector(".mj-response");
     pane?.scrollBy(0, direction * 0.85 * pane.clientHeight);
@@ -217,9 +225,22 @@ class Life {
 
   write() { this.view.comment.focus(); }
 
-  leave() { this.view.comment.blur(); }
+  leave() { document.activeElement?.blur(); }
 
-  flag(flag) { if (toggleFlag(this.entry, flag)) this.sendSoon(); }
+  // A flag asks in one line what is odd.
+  flag(flag) {
+    if (!toggleFlag(this.entry, flag)) return;
+    this.sendSoon();
+    if (flag === FLAG && this.entry.flags.includes(FLAG)) this.view.odd.focus();
+  }
+
+  // To the response of which the coordinator has answered a flag.
+  async toFlagged() {
+    const code = this.frame.answered;
+    if (!code || (this.entry && !isSaved(this.entry))) return;
+    const answer = await request(`${ROOM}/back`, { code });
+    if (answer?.body) this.show(answer.body.shown);
+  }
 
   mark() {
     if (this.marker.at) this.marker.stop();
@@ -371,6 +392,18 @@ class Life {
     this.keep();
     this.line.send();
     this.refresh();
+  }
+
+  // Another tab may have gone on meanwhile: show what is stored, where nothing waits in this one.
+  async renew() {
+    const { entry } = this;
+    const isIdle = () => this.entry === entry && entry?.stage === "rating" && isSaved(entry) && !entry.rated && !overruledIn(entry) && !this.marker.at && this.line.missed === 0;
+    if (!entry || !isIdle() || this.waiting || this.line.flying) return;
+    const { seq } = entry;
+    const answer = await request(ROOM);
+    const now = answer?.body?.shown;
+    if (!now || !isIdle() || entry.seq !== seq || this.waiting) return;
+    if (now.code !== entry.code || now.entry.version > entry.version) this.show(now);
   }
 
   // The page may be gone in a moment: send what is not stored yet.

@@ -17,7 +17,7 @@ function timeText(minutes) {
 class Frame {
   constructor(life) {
     this.life = life;
-    this.reader = new Reader();
+    this.reader = new Reader(() => life.switchTyped());
     this.count = node("span", { class: "mj-count" });
     this.fill = node("span", {});
     this.bar = node("span", { class: "mj-bar", role: "progressbar", "aria-valuemin": 0 }, this.fill);
@@ -33,6 +33,8 @@ class Frame {
     this.guide.hidden = !life.room.guide;
     this.guide.addEventListener("click", () => life.guide());
     this.leave.addEventListener("click", (event) => life.signOut(event));
+    const small = node("p", { class: "mj-small" }, "This screen is too small to read source and response together: please use a tablet or a computer.");
+    this.top.append(small);
     life.root.append(this.top, this.body);
   }
 
@@ -55,15 +57,22 @@ class Frame {
 
   // What the coordinator answered to the clinician's flags; each goes once it was seen.
   answers(told) {
+    const left = [...told];
     const one = (answer) => {
+      const go = node("button", { type: "button" }, "Go to that response ", key("J"));
       const seen = button("Seen");
-      const line = node("p", { class: "notice" }, node("span", {}, `The coordinator on your flag${answer.text ? ` “${answer.text}”` : ""}: ${answer.answer}`), seen);
+      const line = node("p", { class: "notice" }, node("span", { dir: "auto" }, `The coordinator on your flag${answer.text ? ` “${answer.text}”` : ""}: ${answer.answer}`), node("span", { class: "ways" }, go, " ", seen));
+      go.addEventListener("click", () => { this.answered = answer.code; this.life.toFlagged(); });
       seen.addEventListener("click", async () => {
         const heard = await request(`${ROOM}/seen`, { answer: answer.id });
-        if (heard?.status === 200) line.remove();
+        if (heard?.status !== 200) return;
+        line.remove();
+        left.splice(left.indexOf(answer), 1);
+        this.answered = left[0]?.code;
       });
       return line;
     };
+    this.answered = left[0]?.code;
     this.top.after(node("div", { class: "mj-answers", role: "status" }, ...told.map(one)));
   }
 
@@ -125,9 +134,15 @@ class Frame {
       node("h2", { class: "mj-heading" }, "Others read this differently; your reading settles it"), ...shown.others.map(one))];
   }
 
+  typed(on) {
+    this.life.root.toggleAttribute("data-typed", on);
+    this.reader.asTyped.setAttribute("aria-pressed", `${on}`);
+  }
+
   // What an expert gave, beside what the clinician gave.
   feedback(shown, go) {
     this.rate(shown);
+    this.typed(this.life.isTyped ?? shown.typed);
     this.right.replaceChildren(this.text(shown, shown.texts.find((one) => one.name === "response")),
       node("div", { class: "mj-lessons" }, fromHtml(shown.html), node("div", { class: "ends" }, go)));
     this.page("feedback");

@@ -6,13 +6,14 @@ const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 const PAGES = { PageDown: 1, PageUp: -1 };
 const LETTERS = { u: "undo", Backspace: "undo", c: "write" };
 const FLAG_KEYS = { f: "flag", n: NO_CONTEXT, a: "names_author" };
-const TOOLS = { s: "mark", p: "previous", b: "next", r: "recuse", g: "guide", "?": "help" };
+const TOOLS = { j: "toFlagged", s: "mark", p: "previous", b: "next", r: "recuse", g: "guide", v: "switchTyped", "?": "help" };
 const MOVES = {
   ArrowDown: ["sentence", 1], ArrowUp: ["sentence", -1], ArrowRight: ["word", 1], ArrowLeft: ["word", -1],
 };
-const TAKEN = "ucfnaspbrgx"; // letters that mean something while nothing is marked, or end a mark
+const TAKEN = "ucfnaspbrgxvj"; // letters that mean something while nothing is marked, or end a mark
 const DIALOGS = "dialog[open], [role=dialog], [role=alertdialog], [aria-modal=true]";
 const QUIET_MS = 150;
+const BURST_MS = 400; // keys that follow one another so fast were meant for one response
 const STILL_MS = 500; // without a key, where a response comes so late that somebody types on into it
 
 // A letter for each error type, of its own name, that no other tool has.
@@ -60,6 +61,7 @@ class Quiet {
     this.struckAt = -STILL_MS;
     this.still = 0;
     this.shown = 0;
+    this.isBurst = false;
   }
 
   // `late` is a response that comes long after the one before was submitted.
@@ -87,7 +89,9 @@ class Quiet {
 
   swallows(event) {
     const struckAt = event.timeStamp;
-    const early = struckAt < this.until;
+    const goesOn = this.isBurst && struckAt - this.struckAt < BURST_MS;
+    const early = struckAt < this.until || goesOn;
+    this.isBurst = early;
     this.struckAt = struckAt;
     if (early && this.still > 0) this.until = Math.max(this.until, struckAt + this.still);
     this.down.add(event.code);
@@ -112,7 +116,7 @@ function keyCommand(event, target, life) {
   if (chord) return event.key === "Enter" && !event.repeat ? { does: "submit" } : null;
   if (isWritten(target)) return writing(event, target, life);
   if (keysOff) return null;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const key = letterOf(event);
   if (marker.at) return markKey(event, key, target, life);
   if (PAGES[key] && target === document.body) return { does: "turnPage", with: PAGES[key] };
   if (event.repeat) return null;
@@ -123,8 +127,9 @@ function keyCommand(event, target, life) {
 }
 
 function writing(event, target, life) {
+  if (event.key === "Enter" && target === life.view.odd) return { does: "leave" };
   if (event.key !== "Escape") return null;
-  if (target === life.view.comment) return { does: "leave" };
+  if (target === life.view.comment || target === life.view.odd) return { does: "leave" };
   return life.view.marking.bar.contains(target) ? { does: "mark" } : null;
 }
 
@@ -150,8 +155,24 @@ function toolKey(key, target, entry) {
   return key === "ArrowLeft" && free ? { does: "previous" } : null;
 }
 
+// The letter that stands on the key where a keyboard has no Latin ones.
+function letterOf({ key, code }) {
+  if (key.length !== 1) return key;
+  const other = /\p{L}/u.test(key) && !/\p{Script=Latin}/u.test(key) && /^Key[A-Z]$/.test(code);
+  return (other ? code.at(-1) : key).toLowerCase();
+}
+
+// A digit of any script; or that of the key, where it gives one only with Shift (AZERTY, Czech).
+function digitOf({ key, code, shiftKey }) {
+  if (/^\p{Nd}$/u.test(key)) {
+    const first = [0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xe50, 0xff10].find((zero) => key.codePointAt(0) - zero < 10 && key.codePointAt(0) >= zero);
+    return first === undefined ? NaN : key.codePointAt(0) - first;
+  }
+  return /^Digit\d$/.test(code) && !shiftKey ? Number(code.at(-1)) : NaN;
+}
+
 function digit(event, entry) {
-  const point = /^\d$/.test(event.key) ? Number(event.key) : NaN;
+  const point = digitOf(event);
   return entry.points.includes(point) ? { does: "rateActive", with: point } : null;
 }
 

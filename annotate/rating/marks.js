@@ -143,7 +143,9 @@ class Marker {
   }
 
   quote(at = this.at, longest = LONGEST_QUOTE, side = this.side) {
-    const text = this.readings[side].text.slice(...at).replace(/\s+/g, " ");
+    const part = rangeOf(this.readings[side], ...at).cloneContents();
+    for (const unseen of part.querySelectorAll(".mj-syntax")) unseen.remove();
+    const text = part.textContent.replace(/\s+/g, " ").trim();
     return text.length <= longest ? text : `${text.slice(0, longest - 20).trimEnd()} … ${text.slice(-15).trimStart()}`;
   }
 

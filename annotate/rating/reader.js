@@ -18,15 +18,16 @@ function find(words) {
 }
 
 class Reader {
-  constructor() {
+  constructor(switchTyped) {
     this.found = [];
     this.at = 0;
     this.input = node("input", { type: "text", "aria-label": "Find in the texts", placeholder: "Find in the texts  /", maxlength: "200", spellcheck: "false" });
     this.count = node("span", { class: "count", role: "status" });
     this.steps = [["‹", -1, "Previous place found"], ["›", 1, "Next place found"]].map(([text, by, name]) => this.button(text, name, () => this.go(by)));
     const sizes = [["A−", -1, "A− Smaller text"], ["A", 0, "A Normal text size"], ["A+", 1, "A+ Larger text"]].map(([text, by, name]) => this.button(text, name, () => this.resize(by)));
+    this.asTyped = this.button("As typed", "As typed: show headings, tables and the like as they were typed (V)", switchTyped);
     this.bar = node("div", { class: "mj-reader", role: "group", "aria-label": "Reading aids" },
-      node("span", { class: "find", role: "search" }, this.input, this.count, ...this.steps), node("span", { class: "sizes" }, ...sizes));
+      node("span", { class: "find", role: "search" }, this.input, this.count, ...this.steps), node("span", { class: "sizes" }, this.asTyped, ...sizes));
     this.input.addEventListener("input", () => this.search());
     this.input.addEventListener("keydown", (event) => this.typed(event));
     this.resize(null);

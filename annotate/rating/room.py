@@ -150,6 +150,7 @@ def entry(task: Task) -> Shown:
         "comments": {c: comments[c] for c in criteria if c in comments},
         "spans": _known_marks(draft.get("spans", []), criteria),
         "flags": draft.get("flags", []),
+        "odd": draft.get("odd", ""),
         "seq": draft.get("seq", 0),
         "by": draft.get("by", ""),
         "version": task.draft_seq,
@@ -234,6 +235,7 @@ def card_shown(view: View) -> Shown:
             "response": text_html.unseen(task.card.response),
             "source": text_html.unseen(task.card.context or task.card.prompt),
         },
+        "typed": task.benchmark in settings.as_typed,
         "points": list(task.rubric.scale.points),
         "criteria": _criteria(task.rubric),
         "checked": task.rubric.case is not None,
@@ -256,7 +258,8 @@ def _training(now: Stage, house: RoomState) -> Shown:
         return training | card_shown(view) | {"training": True}
     if isinstance(now, Feedback):
         texts = _texts(now.card, "asked")
-        also = {"code": now.card.code, "texts": texts, "html": training_feedback(now)}
+        also: Shown = {"code": now.card.code, "texts": texts, "html": training_feedback(now)}
+        also["typed"] = now.benchmark in house.settings.as_typed
         label_ = "Next response" if now.number < now.total else "See how the round went"
         return training | also | {"stage": "feedback", "read": now.drill, "go": label_}
     return training | {

@@ -1,11 +1,13 @@
-"""Texts and the training round as HTML: escaped, never interpreted; a dialogue laid out by its turns."""
+"""Texts and the training round as HTML: escaped, laid out by turns, sections and Markdown."""
 
 import html
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from annotate.rating.markdown_html import heading_line, rendered
 from data.rubric import Rubric
 from data.study.room import Exercise, Feedback, Miss, RoundResult, ScoredCriterion
 
@@ -59,10 +61,11 @@ def note(title: str, text: str) -> str:
     return f'<div class="mj-note"><h1>{html.escape(title)}</h1><p>{html.escape(text)}</p></div>'
 
 
+@lru_cache(maxsize=64)
 def body(text: str, folds: bool) -> str:
-    """Return a text's lines; a source as turns if it is a dialogue, as sections if it has headings.
+    """Return a text laid out; a source as turns if it is a dialogue, in sections if it has headings.
 
-    A response or a reference is never laid out: its form is part of what is rated.
+    Without its tags, and unescaped, it is the text; a style sheet shows it as it was typed.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if folds and _is_dialogue(text):
@@ -70,23 +73,19 @@ def body(text: str, folds: bool) -> str:
     lines = text.translate(PICTURES).split("\n")
     starts = [n for n, line in enumerate(lines) if _is_heading(line)] if folds else []
     if len(starts) < FEWEST_SECTIONS:
-        return _text(lines)
-    before = [_text([*lines[: starts[0]], ""])] if starts[0] else []
+        return rendered("\n".join(lines))
+    before = [rendered("\n".join([*lines[: starts[0]], ""]))] if starts[0] else []
     ends = [*starts[1:], None]
     return "".join(before + [_section(lines[a:b], b) for a, b in zip(starts, ends, strict=True)])
-
-
-def _text(lines: list[str]) -> str:
-    return f'<div class="mj-text">{html.escape(chr(10).join(lines))}</div>'
 
 
 def _section(lines: list[str], goes_on: int | None) -> str:
     """Return a heading and what is under it, which folds away; no character is changed."""
     body_lines = [*lines[1:], ""] if goes_on else lines[1:]
-    newline = chr(10) if body_lines else ""
+    newline = "\n" if body_lines else ""
     return (
-        f'<details class="mj-section" open><summary>{html.escape(lines[0])}{newline}</summary>'
-        f"{_text(body_lines)}</details>"
+        f'<details class="mj-section" open><summary dir="auto">{heading_line(lines[0] + newline)}'
+        f"</summary>{rendered(chr(10).join(body_lines))}</details>"
     )
 
 
@@ -106,10 +105,12 @@ def _line(line: str) -> str:
     """Return one line of a dialogue, every character of it in place."""
     match = TURN.match(line)
     if match is None:
-        return f'<div class="mj-turn"><span></span><span>{html.escape(line)}\n</span></div>'
+        return (
+            f'<div class="mj-turn"><span></span><span dir="auto">{html.escape(line)}\n</span></div>'
+        )
     speaker, space, speech = (html.escape(group) for group in match.groups())
     first = "mj-turn mj-first" if _asks(match[1]) else "mj-turn"
-    return f'<div class="{first}"><span class="mj-who">{speaker}{space}</span><span>{speech}\n</span></div>'
+    return f'<div class="{first}"><span class="mj-who">{speaker}{space}</span><span dir="auto">{speech}\n</span></div>'
 
 
 def _asks(speaker: str) -> bool:

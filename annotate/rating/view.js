@@ -54,11 +54,13 @@ function key(text) {
 function draw(root, entry) {
   const view = {
     blocks: entry.criteria.map((one, place) => block(one, place, entry.points)),
-    comment: node("textarea", { rows: 2, maxlength: 20000 }),
+    comment: node("textarea", { rows: 2, maxlength: 20000, dir: "auto" }),
+    odd: node("input", { type: "text", class: "odd", maxlength: 2000, dir: "auto", placeholder: "What is odd? One line for the coordinator", "aria-label": "What is odd" }),
     about: node("select", { class: "about", "aria-label": "What the comment is about" },
       node("option", { value: WHOLE }, "On the whole"), ...entry.criteria.map((one) => node("option", { value: one.name }, `On ${one.label.toLowerCase()}`))),
     button: node("button", { type: "submit", class: "main" }, "Submit and next"),
-    alert: node("p", { class: "alert", role: "alert" }),
+    said: node("span", {}),
+    signIn: node("a", { href: "/login", target: "_blank", rel: "opener" }, "Sign in"),
     status: node("p", { class: "status", role: "status" }),
     yours: node("div", { class: "yours", role: "alert" }),
     ask: node("p", { class: "ask", role: "status" }),
@@ -67,12 +69,13 @@ function draw(root, entry) {
     row: toolRow(entry),
     marking: markingBar(entry),
   };
+  view.alert = node("p", { class: "alert", role: "alert" }, view.said, " ", view.signIn);
   view.criteria = node("div", { class: "criteria" }, ...view.blocks, view.marking.bar);
   view.form = node(
     "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
     notice(entry), view.criteria,
     node("div", { class: "foot" },
-      view.chips, view.ask, view.yours, view.alert,
+      view.chips, view.ask, view.yours, view.alert, view.odd,
       node("div", { class: "last" }, view.back, view.about, view.comment, view.button),
       node("div", { class: "below" }, view.row, view.status)),
   );
@@ -91,7 +94,11 @@ function show(view, entry, late) {
   view.button.disabled = entry.stage !== "rating" && entry.stage !== "after";
   view.button.textContent = buttonText(entry);
   view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
-  set(view.alert, entry.error || awayText(entry));
+  set(view.said, entry.error || awayText(entry));
+  view.signIn.hidden = entry.away !== "signed out";
+  view.odd.hidden = !entry.flags.includes(FLAG) || entry.stage === "after";
+  view.odd.readOnly = locked;
+  if (view.odd.value !== entry.odd) view.odd.value = entry.odd;
   showYours(view.yours, entry);
   set(view.status, statusText(entry, late));
 }
@@ -136,7 +143,9 @@ function set(element, text) {
 
 function showBlock(one, entry, locked) {
   const { name } = one.dataset;
+  const last = entry.active === null ? entry.criteria.find((other) => other.name === entry.latest) ?? entry.criteria.at(-1) : null;
   one.toggleAttribute("data-active", name === entry.active && !locked);
+  one.toggleAttribute("data-open", (name === entry.active && !locked) || name === last?.name);
   one.toggleAttribute("data-rated", name in entry.scores);
   for (const input of one.querySelectorAll("input")) {
     input.checked = entry.scores[name] === Number(input.value);
@@ -168,7 +177,7 @@ function showYours(box, entry) {
 function awayText(entry) {
   if (!entry.away) return "";
   if (entry.unkept) return "The study cannot be reached just now, and this browser keeps nothing: do not close or reload this page until it says that all is stored. It is sent by itself.";
-  if (entry.away === "signed out") return "You are signed out; nothing you entered is lost: it is kept in this browser. Sign in again in another tab, and it is stored by itself.";
+  if (entry.away === "signed out") return "You are signed out; nothing you entered is lost: it is kept in this browser, and stored by itself once you are signed in again.";
   return entry.stage === "submitting"
     ? "Not stored yet, as the study cannot be reached just now; nothing is lost: it is kept in this browser and submitted by itself."
     : "The study cannot be reached just now, but nothing you entered is lost: it is kept in this browser and stored by itself. You can go on.";
@@ -176,6 +185,7 @@ function awayText(entry) {
 
 function statusText(entry, late) {
   if (entry.stage !== "rating") return late && entry.stage !== "after" ? "Not received yet, sending again…" : "";
+  if (!isSaved(entry) && entry.error) return "Not saved";
   if (!isSaved(entry)) return late ? "Not saved yet, sending again…" : "Saving…";
   if (entry.rated) return entry.unsent || entry.past.length > 0 ? "Changed, not submitted" : "";
   return entry.version > 0 ? "Draft saved" : "";

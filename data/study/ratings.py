@@ -14,7 +14,7 @@ from sqlalchemy import select as select_columns
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
-from data.card import Marked, Reply
+from data.card import Flag, Marked, Reply
 from data.database import shared_transaction, transaction
 from data.errors import BadInput, NotAllowed, OffScale, Stale, Unexplained, Unknown
 from data.importers.rows import Origin, RatingRow, Tick, batches
@@ -384,7 +384,8 @@ class FormState:
         entered = self.draft
         spans = tuple(Marked(**span) for span in entered.get("spans", ()))
         comments, flags = entered.get("comments", {}), tuple(entered.get("flags", ()))
-        return Reply(entered.get("scores", {}), comments, entered.get("comment", ""), spans, flags)
+        comment, odd = entered.get("comment", ""), entered.get("odd", "")
+        return Reply(entered.get("scores", {}), comments, comment, spans, flags, odd)
 
     def follows(self, stored: Stored) -> bool:
         """Tell whether nobody else has changed what is stored since this page knew it."""
@@ -502,14 +503,20 @@ def submitted_content(session: Session, assignment: Assignment) -> SubmittedCont
     given = (said.answers or said.scores) if assignment.state == State.DONE else {}
     scores = {name: (score, said.comments.get(name, "")) for name, score in given.items()}
     marked = {tuple(getattr(span, name) for name in MARKED) for span in said.spans}
-    return scores, {kind for kind, _ in said.flags}, marked, said.comment
+    return scores, set(said.flags), marked, said.comment
 
 
 def reply_content(reply: Reply, scores: Mapping[str, float]) -> SubmittedContent:
     """Return what a reply says, in the form of `submitted_content`."""
     marked = {tuple(getattr(span, name) for name in MARKED) for span in reply.spans}
     rated = {name: (score, reply.comments.get(name, "")) for name, score in scores.items()}
-    return rated, set(reply.flags), marked, whole_comment(reply, scores)
+    return rated, set(flag_texts(reply)), marked, whole_comment(reply, scores)
+
+
+def flag_texts(reply: Reply) -> list[tuple[Flag, str]]:
+    """Return the flags of a reply, each with what it is about: its own line, or the comment."""
+    odd = {"flag": reply.odd}
+    return [(flag, odd.get(flag) or reply.comment) for flag in reply.flags]
 
 
 def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int:
@@ -708,6 +715,6 @@ def _write(
         "replicate": 0,
     }
     add_rows(session, Rating, rating_rows(rated, form.rubric, scores, reply))
-    session.add_all(Remark(kind=kind, text=reply.comment, **about) for kind in reply.flags)
+    session.add_all(Remark(kind=kind, text=text, **about) for kind, text in flag_texts(reply))
     session.add_all(Span(text=form.stretch(span), **about, **asdict(span)) for span in reply.spans)
     session.add(submission)

@@ -25,6 +25,7 @@ from data.schema import (
     Benchmark,
     Drill,
     Expert,
+    Instance,
     Rater,
     Rating,
     Response,
@@ -78,6 +79,7 @@ _TASKS = (  # from the draft on in the order of a `Task`
         Assignment.submitted_seq,
         Assignment.done_at,
         Assignment.pass_,
+        Instance.benchmark,
     )
     .join(Assignment)
     .join(Benchmark)
@@ -141,6 +143,8 @@ class Task:
         The draft's number at the last submission, and when the first one was made.
     reading
         "independent", "third", or "consensus", which is shown what others said.
+    benchmark
+        Decides how its texts are shown; never sent.
     """
 
     card: Card
@@ -155,6 +159,7 @@ class Task:
     submitted_seq: int = 0
     done_at: datetime | None = None
     reading: Reading = "independent"
+    benchmark: str = ""
 
     @property
     def ended(self) -> bool:
@@ -214,7 +219,7 @@ def _task(row: Sequence[Any]) -> Task:
     """Return the task of a row of `_TASKS`."""
     texts, (code, body, draft, seq, seconds, state, *rest) = list(row[:TEXTS]), row[TEXTS:]
     rubric = Rubric.from_json(body)
-    rest[-1] = reading_of_pass(rest[-1])
+    rest[-2] = reading_of_pass(rest[-2])
     return Task(card(code, texts, rubric), rubric, draft, seq, seconds, State(state), *rest)
 
 
@@ -245,6 +250,7 @@ class Feedback:
     drill: int
     card: Card
     rubric: Rubric
+    benchmark: str
     marks: tuple[ScoredCriterion, ...]
     round_: int
     number: int
@@ -383,7 +389,7 @@ class _TrainingRound:
         order = training.order(self.secret, self.rater, sorted(self.experts), round_)
         answered = {drill.response for drill in self.drills if drill.round == round_}
         response = next(response for response in order if response not in answered)
-        shown_card, rubric = self._card(response, round_, ("on_request",))
+        shown_card, rubric, benchmark = self._card(response, round_, ("on_request",))
         stored = self.standing.draft if self.standing.draft.get("code") == shown_card.code else {}
         task = Task(
             card=shown_card,
@@ -391,12 +397,14 @@ class _TrainingRound:
             draft=stored.get("draft", {}),
             draft_seq=stored.get("seq", 0),
             seconds_active=stored.get("seconds", 0.0),
+            benchmark=benchmark,
         )
         return Exercise(task, round_ + 1, len(answered) + 1, len(order))
 
     def _feedback(self, drill: Drill) -> Feedback:
         response, total = drill.response, len(self.experts)
-        shown_card, rubric = self._card(response, drill.round, ("on_request", "after_rating"))
+        opens = ("on_request", "after_rating")
+        shown_card, rubric, benchmark = self._card(response, drill.round, opens)
         experts = self.session.exec(select(Expert).where(Expert.response == response))
         by_criterion = {expert.criterion: expert for expert in experts}
         marks = tuple(
@@ -405,7 +413,8 @@ class _TrainingRound:
             if (expert := by_criterion.get(name)) and name in drill.scores
         )
         number = sum(answered.round == drill.round for answered in self.drills)
-        return Feedback(drill.id or 0, shown_card, rubric, marks, drill.round + 1, number, total)
+        of_round = drill.round + 1, number, total
+        return Feedback(drill.id or 0, shown_card, rubric, benchmark, marks, *of_round)
 
     def _result(self) -> RoundResult:
         round_ = len(self.standing.rounds) - 1
@@ -420,10 +429,13 @@ class _TrainingRound:
             self.standing.rounds[-1], tuple(misses), round_ + 1, len(answers), self.standing.halted
         )
 
-    def _card(self, response: int, round_: int, opens: Sequence[str]) -> tuple[Card, Rubric]:
-        """Return what is shown of a response; its reference only if the study's setting opens it."""
-        *texts, body = self.session.execute(
-            shown(RubricText.body)
+    def _card(self, response: int, round_: int, opens: Sequence[str]) -> tuple[Card, Rubric, str]:
+        """Return what is shown of a response, its rubric and benchmark.
+
+        Its reference is only shown if the study's setting opens it.
+        """
+        *texts, body, benchmark = self.session.execute(
+            shown(RubricText.body, Instance.benchmark)
             .join(Benchmark)
             .join(RubricText, IS_RATED_ON)
             .where(Response.id == response)
@@ -432,7 +444,9 @@ class _TrainingRound:
         code = training.code(self.secret, self.rater, response, round_)
         whole_card = card(code, list(texts), rubric)
         is_opened = read_settings(setting_values(self.session)).reference in opens
-        return (whole_card if is_opened else replace(whole_card, reference=None)), rubric
+        if not is_opened:
+            whole_card = replace(whole_card, reference=None)
+        return whole_card, rubric, benchmark
 
 
 def _read_standing(text: str | None) -> TrainingStanding:
