@@ -16,20 +16,20 @@ from data.schema import Assignment, Span
 pytestmark = pytest.mark.e2e
 
 GAPS_MS = (0, 20, 50, 100)
+APART_MS = (0, 160)
 RATERS = ["dr-late", "dr-held", "dr-foreign", "dr-off", "dr-shift"]
 CRITERIA = ("accuracy", "completeness", "clarity")
 EXPERTS = "response_id,accuracy,completeness,clarity\ntrain-1,4,4,4\n"
 SHIFT = 20
-# Three keys so long after the next Enter, or after the response that follows is there. They are struck
+# Three keys, so far apart, so long after the next Enter, or after the response that follows is there. They are struck
 # in the page: a driver on a busy machine strikes late.
-STRIKE = """([moment, gap]) => {
-  const strike = () => setTimeout(() => {
-    for (const key of "11f")
-      for (const kind of ["keydown", "keyup"])
-        document.activeElement.dispatchEvent(new KeyboardEvent(kind, {
-          key, code: key === "f" ? "KeyF" : "Digit1", bubbles: true, cancelable: true, composed: true,
-        }));
-  }, gap);
+STRIKE = """([moment, gap, apart]) => {
+  const strike = () => [..."11f"].forEach((key, place) => setTimeout(() => {
+    for (const kind of ["keydown", "keyup"])
+      document.activeElement.dispatchEvent(new KeyboardEvent(kind, {
+        key, code: key === "f" ? "KeyF" : "Digit1", bubbles: true, cancelable: true, composed: true,
+      }));
+  }, gap + place * apart));
   if (moment === "entered") {
     document.addEventListener("keydown", function entered(event) {
       if (event.key !== "Enter") return;
@@ -98,12 +98,14 @@ def test_no_digit_typed_after_a_submission_lands_on_the_next_response(
     page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     begin(page, server, codes["dr-late"])
-    moments = [*product(("entered", "shown"), GAPS_MS)] * 2
+    moments = [*product(("entered", "shown"), GAPS_MS, APART_MS)]
     for number, moment in enumerate(moments, 1):
+        wait_quiet(page)
         page.keyboard.type("543")
         page.evaluate(STRIKE, moment)
         page.keyboard.press("Control+Enter")
         wait_for_count(page, number, SHIFT)
+        page.wait_for_timeout(2 * moment[-1])  # until the last of them was struck
         assert (moment, chosen(page)) == (moment, {})
         expect(page.get_by_role("button", name="Flag")).to_have_attribute("aria-pressed", "false")
     expected = [5, 4, 3] * len(moments)

@@ -87,7 +87,7 @@ def test_a_stretch_selected_with_the_mouse_is_stored_as_python_counts_it(
 ) -> None:
     sign_in(page, server, codes["dr-mouse"])
     page.locator(".mj-response .mj-text").evaluate(
-        """pane => { const words = pane.firstChild, at = words.data.indexOf("Last");
+        """pane => { const words = pane.querySelector("p:last-of-type").lastChild, at = words.data.indexOf("Last");
         getSelection().setBaseAndExtent(words, at, words, at + 8); }"""  # half of the emoji
     )
     page.get_by_role("button", name="Missing").click()
@@ -95,7 +95,7 @@ def test_a_stretch_selected_with_the_mouse_is_stored_as_python_counts_it(
     page.keyboard.press("u")
     expect(page.get_by_role("list", name="Marked in the texts")).to_be_hidden()
     page.locator(".mj-response .mj-text").evaluate(
-        """pane => { const words = pane.firstChild, at = words.data.lastIndexOf("\\u{1F600}");
+        """pane => { const words = pane.querySelector("p:last-of-type").lastChild, at = words.data.lastIndexOf("\\u{1F600}");
         getSelection().setBaseAndExtent(words, at + 1, words, words.length); }"""
     )
     page.get_by_role("button", name="Missing").click()

@@ -147,7 +147,7 @@ class Life {
   key(event) {
     this.pointed = false;
     const target = event.composedPath()[0];
-    const early = this.quiet.swallows(event);
+    const early = this.quiet.swallows(event, this.entry !== null && !["rating", "after"].includes(this.entry.stage));
     if (!isForRoom(this.root, target)) return;
     if (early && !isWritten(target)) {
       event.preventDefault();

@@ -51,8 +51,9 @@ function isForRoom(root, target) {
 }
 
 // Keys that were struck for the response before: none counts before a new one is painted and in the
-// first moment after, nor one that is still held down from before. What counts is when a key was
-// struck, not when a busy page comes to hear of it.
+// first moment after, nor one that follows such a key so fast that it was meant for the same response,
+// nor one that is still held down from before. What counts is when a key was struck, not when a busy
+// page comes to hear of it.
 class Quiet {
   constructor() {
     this.down = new Set();
@@ -61,7 +62,7 @@ class Quiet {
     this.struckAt = -STILL_MS;
     this.still = 0;
     this.shown = 0;
-    this.isBurst = false;
+    this.earlyAt = -BURST_MS;
   }
 
   // `late` is a response that comes long after the one before was submitted.
@@ -77,7 +78,7 @@ class Quiet {
 
   painted(root, shown) {
     if (shown !== this.shown) return;
-    this.until = performance.now() + Math.max(QUIET_MS, this.still);
+    this.until = Math.max(performance.now() + Math.max(QUIET_MS, this.still), this.earlyAt + BURST_MS);
     this.open(root);
   }
 
@@ -87,13 +88,16 @@ class Quiet {
     else if (left < Infinity) setTimeout(() => this.open(root), left + 1);
   }
 
-  swallows(event) {
+  // `leaving` is when the response that is shown has been submitted already.
+  swallows(event, leaving) {
     const struckAt = event.timeStamp;
-    const goesOn = this.isBurst && struckAt - this.struckAt < BURST_MS;
-    const early = struckAt < this.until || goesOn;
-    this.isBurst = early;
+    const early = struckAt < this.until;
     this.struckAt = struckAt;
-    if (early && this.still > 0) this.until = Math.max(this.until, struckAt + this.still);
+    if (leaving) this.earlyAt = struckAt;
+    if (early) {
+      this.earlyAt = struckAt;
+      this.until = Math.max(this.until, struckAt + Math.max(BURST_MS, this.still));
+    }
     this.down.add(event.code);
     return early || this.held.has(event.code);
   }

@@ -59,7 +59,7 @@ function draw(root, entry) {
     about: node("select", { class: "about", "aria-label": "What the comment is about" },
       node("option", { value: WHOLE }, "On the whole"), ...entry.criteria.map((one) => node("option", { value: one.name }, `On ${one.label.toLowerCase()}`))),
     button: node("button", { type: "submit", class: "main" }, "Submit and next"),
-    said: node("span", {}),
+    alert: node("p", { class: "alert", role: "alert" }),
     signIn: node("a", { href: "/login", target: "_blank", rel: "opener" }, "Sign in"),
     status: node("p", { class: "status", role: "status" }),
     yours: node("div", { class: "yours", role: "alert" }),
@@ -69,7 +69,6 @@ function draw(root, entry) {
     row: toolRow(entry),
     marking: markingBar(entry),
   };
-  view.alert = node("p", { class: "alert", role: "alert" }, view.said, " ", view.signIn);
   view.criteria = node("div", { class: "criteria" }, ...view.blocks, view.marking.bar);
   view.form = node(
     "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
@@ -94,8 +93,10 @@ function show(view, entry, late) {
   view.button.disabled = entry.stage !== "rating" && entry.stage !== "after";
   view.button.textContent = buttonText(entry);
   view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
-  set(view.said, entry.error || awayText(entry));
-  view.signIn.hidden = entry.away !== "signed out";
+  const alert = entry.error || awayText(entry);
+  const isOut = entry.away === "signed out" && alert !== entry.error;
+  if (!isOut) set(view.alert, alert);
+  else if (!view.signIn.isConnected) view.alert.replaceChildren(alert, " ", view.signIn);
   view.odd.hidden = !entry.flags.includes(FLAG) || entry.stage === "after";
   view.odd.readOnly = locked;
   if (view.odd.value !== entry.odd) view.odd.value = entry.odd;
