@@ -14,11 +14,12 @@ Reference = Literal["hidden", "on_request", "after_rating"]
 Amount = Annotated[float, Field(ge=0, le=1000)]
 Whole = Annotated[int, Field(ge=0, le=1000)]
 Budget = Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+Switch = Annotated[bool, BeforeValidator(lambda text: {"true": True, "false": False}.get(text))]
 # Setting -> what it takes, where its type does not say it.
 ALLOWED = {
     **dict.fromkeys(("training_gap", "adjudicate_from"), "a number from 0 to 1000"),
     **dict.fromkeys(("pause_minutes", "remind_days"), "a whole number from 0 to 1000"),
-    "ask_why": "true or false",
+    **dict.fromkeys(("ask_why", "training_order"), "true or false"),
     "budget": "an amount of US dollars, 0 or more, or none",
 }
 ERROR_TYPES, FAMILIES, AS_TYPED = "error_types", "families", "as_typed"
@@ -73,6 +74,8 @@ class Settings:
         Whether a low score on the first criterion asks for a line or a marked stretch.
     training_gap
         Mean distance from the experts, in points, up to which the training round is passed.
+    training_order
+        Whether training also asks that the response which the experts rated lowest is rated lowest.
     adjudicate_from
         Where two clinicians are so many points apart on any criterion, or more, a response waits
         for a reading that settles it; 0: none does.
@@ -97,9 +100,7 @@ class Settings:
 
     reference: Reference = "on_request"
     pause_minutes: Whole = 25
-    ask_why: Annotated[
-        bool, BeforeValidator(lambda text: {"true": True, "false": False}.get(text))
-    ] = True
+    ask_why: Switch = True
     training_gap: Amount = 1.0
     error_types: Annotated[tuple[str, ...], BeforeValidator(_error_types)] = ERRORS
     adjudicate_from: Amount = 0.0
@@ -108,6 +109,7 @@ class Settings:
     budget: Annotated[Budget, BeforeValidator(lambda text: None if text == "none" else text)] = None
     families: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_families)] = ()
     as_typed: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
+    training_order: Switch = False
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""

@@ -3,6 +3,7 @@
 import base64
 import hmac
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -18,16 +19,21 @@ Scores = Mapping[str, float]
 
 
 class RoundOutcome(BaseModel):
-    """Result of a finished round: mean distance from the experts and the limit, in points."""
+    """Result of a finished round: mean distance from the experts and the limit, in points.
+
+    `misordered` is whether the study asks for the order, and the response that the experts rated
+    lowest was not rated lower than the others.
+    """
 
     model_config = ConfigDict(frozen=True)
     distance: float
     gap: float
+    misordered: bool = False
 
     @property
     def passed(self) -> bool:
-        """Whether the distance is not above what is allowed."""
-        return self.distance <= self.gap + NEARLY
+        """Whether the distance is not above what is allowed, and the worst was told from the rest."""
+        return self.distance <= self.gap + NEARLY and not self.misordered
 
 
 class TrainingStanding(BaseModel):
@@ -104,6 +110,19 @@ def distance(answers: Mapping[int, Scores], experts: Mapping[int, Scores]) -> fl
     if not gaps:
         raise Conflict("the experts scored on another rubric; import their scores on this one")
     return sum(gaps) / len(gaps)
+
+
+def is_worst_lowest(answers: Mapping[int, Scores], experts: Mapping[int, Scores]) -> bool:
+    """Return whether the response with the experts' lowest mean score has the lowest own mean.
+
+    Where several share the experts' lowest mean, each must be below all others; True where all do.
+    """
+    means = {response: fmean(scores.values()) for response, scores in experts.items()}
+    own = {response: fmean(scores.values()) for response, scores in answers.items() if scores}
+    lowest = min(means.values())
+    worst = [own[one] for one, mean in means.items() if mean <= lowest + NEARLY and one in own]
+    rest = [own[one] for one, mean in means.items() if mean > lowest + NEARLY and one in own]
+    return not worst or not rest or max(worst) < min(rest)
 
 
 def differences(

@@ -18,12 +18,23 @@ def test_what_was_never_set_is_the_default(engine: Engine) -> None:
 def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
     named = ("wrong", "Unsafe dose", "fehlt \u00fcberall")
     chosen = Settings(
-        "hidden", 0, False, 0.5, named, 2.0, "consensus", 5, 12.5, (("ward-x", "house"),), ("aci",)
+        "hidden",
+        0,
+        False,
+        0.5,
+        named,
+        2.0,
+        "consensus",
+        5,
+        12.5,
+        (("ward-x", "house"),),
+        ("aci",),
+        True,
     )
     for name, value in chosen.as_text().items():
         set_setting(engine, name, value)
     assert settings(engine) == chosen
-    assert len(acts(engine, "setting changed")) == 11
+    assert len(acts(engine, "setting changed")) == 12
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,23 @@ def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(
     assert situation(study, 1).stage is None
 
 
+def test_where_the_order_counts_a_constant_rater_does_not_pass(put: Put, study: Engine) -> None:
+    put(WIDE)
+    set_setting(study, "training_order", "true")
+    told = pass_round(study, 1)
+    assert told.outcome.distance <= told.outcome.gap
+    assert not told.outcome.passed
+    assert "was not clearly your lowest" in text_html.training_result(told)
+
+
+def test_the_worst_is_below_all_others_or_it_is_not() -> None:
+    experts = {1: {"a": 2.0}, 2: {"a": 4.0}, 3: {"a": 5.0}}
+    assert training.is_worst_lowest({1: {"a": 3}, 2: {"a": 4}, 3: {"a": 4}}, experts)
+    assert not training.is_worst_lowest({1: {"a": 4}, 2: {"a": 4}, 3: {"a": 4}}, experts)
+    assert not training.is_worst_lowest({1: {"a": 3}, 2: {"a": 3}, 3: {"a": 5}}, experts)
+    assert training.is_worst_lowest({1: {"a": 4}, 2: {"a": 1}}, {1: {"a": 3.0}, 2: {"a": 3.0}})
+
+
 def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_order(
     put: Put, study: Engine
 ) -> None:
@@ -149,7 +166,7 @@ def test_differences_are_told_in_words_and_text_is_escaped() -> None:
         ScoredCriterion("accuracy", 4, 2.5, "<b>dose</b>"),
         ScoredCriterion("clarity", 3, 3, ""),
     )
-    one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), marks, 1, 1, 2)
+    one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), "", marks, 1, 1, 2)
     told = text_html.training_feedback(one)
     assert "you scored 1.5 points higher" in told
     assert "the same score" in told

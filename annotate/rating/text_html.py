@@ -156,6 +156,8 @@ def training_result(stage: RoundResult) -> str:
         f"Your mean distance from the experts was {in_points(outcome.distance)}; "
         f"up to {decimals(outcome.gap)} is fine."
     )
+    if outcome.misordered:
+        message += " The response that the experts rated lowest was not clearly your lowest."
     if stage.halted:
         title = "Please speak to the coordinator"
         message += " They can let you begin. All that you entered is kept."

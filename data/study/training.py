@@ -414,10 +414,14 @@ def _with_outcome(session: Session, rater: int, standing: TrainingStanding) -> T
     if len(answers) < len(experts):
         return standing
     settings = {setting.key: setting.value for setting in session.exec(select(Setting))}
-    gap = read_settings(settings).training_gap
-    outcome = RoundOutcome(distance=training.distance(answers, experts), gap=gap)
+    chosen = read_settings(settings)
+    gap = chosen.training_gap
+    misordered = chosen.training_order and not training.is_worst_lowest(answers, experts)
+    distance = training.distance(answers, experts)
+    outcome = RoundOutcome(distance=distance, gap=gap, misordered=misordered)
     action = "training passed" if outcome.passed else "training not passed"
     detail = {"rater": rater, "round": round_ + 1, "distance": outcome.distance, "gap": gap}
+    detail |= {"misordered": True} if misordered else {}
     log(session, f"rater {rater}", action, detail)
     ended = PASSED if outcome.passed else ""
     return standing.model_copy(update={"rounds": (*standing.rounds, outcome), "ended": ended})

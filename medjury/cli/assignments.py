@@ -406,4 +406,4 @@ def _trainee_json(trainee: Trainee) -> dict[str, object]:
 
 
 def _outcome(outcome: RoundOutcome) -> dict[str, object]:
-    return {"distance": outcome.distance, "gap": outcome.gap, "passed": outcome.passed}
+    return outcome.model_dump() | {"passed": outcome.passed}
