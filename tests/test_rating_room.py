@@ -109,3 +109,10 @@ def test_nothing_that_serves_raters_reads_who_wrote_a_response() -> None:
 
     for module in (data.study.base, data.study.calls, data.study.readings, data.study.room):
         assert not hasattr(module, "Authorship")
+
+
+def test_hidden_repeats_are_not_told_by_the_count(small_study: Engine, dr_a: int) -> None:
+    assert next_task(small_study, dr_a).progress.repeats == 0
+    slots = [Slot("dr_a", response, place) for place, response in enumerate((3, 1, 2))]
+    assign(small_study, [*slots, Slot("dr_b", 4, 0), Slot("dr_a", 3, 9, pass_=1)], seed=1)
+    assert next_task(small_study, dr_a).progress == Progress(0, 4, 1)

@@ -39,17 +39,17 @@ class Frame {
   }
 
   progress(shown) {
-    const { done = 0, total = 0, number, round } = shown.progress ?? {};
+    const { done = 0, total = 0, number, round, as_share: asShare } = shown.progress ?? {};
     const left = timeText((total - done) * this.life.room.minutes);
     const lesson = shown.training === true && number !== undefined;
     const again = round > 1 ? `, round ${round}` : "";
     const told = lesson
       ? [`Training${again}: response `, node("b", {}, `${number}`), " of ", node("b", {}, `${total}`)]
-      : [node("b", {}, `${done}`), " of ", node("b", {}, `${total}`), " rated", ...(left ? [`, ${left} left`] : [])];
+      : [...(asShare ? [node("b", {}, `${total ? Math.floor((100 * done) / total) : 0} %`)] : [node("b", {}, `${done}`), " of ", node("b", {}, `${total}`)]), " rated", ...(left ? [`, ${left} left`] : [])];
     this.count.replaceChildren(...told);
     this.bar.setAttribute("aria-label", lesson ? "Training responses rated" : "Responses rated");
-    this.bar.setAttribute("aria-valuemax", total);
-    this.bar.setAttribute("aria-valuenow", done);
+    this.bar.setAttribute("aria-valuemax", asShare ? 100 : total);
+    this.bar.setAttribute("aria-valuenow", asShare ? Math.floor((100 * done) / total) : done);
     this.fill.style.width = `${total ? Math.round((100 * done) / total) : 0}%`;
     set(this.practice, lesson ? "Practice, not part of the study: an expert's scores follow" : "");
     this.count.hidden = this.bar.hidden = !shown.progress;

@@ -188,6 +188,8 @@ def _rating(engine: Engine, rater: int, house: RoomState, answer: Answer | None)
     task = (room.task(engine, rater, answer.at) if answer and answer.at else None) or current.task
     done, total = current.progress.done, current.progress.total
     counted = {"progress": {"done": done, "total": total}}
+    if current.progress.repeats:  # how many there are would say that some come twice
+        counted["progress"]["as_share"] = True
     if task is None:
         return counted | _end(engine, rater, current.progress)
     after = answer is not None and answer.after and answer.at == task.card.code
@@ -216,7 +218,8 @@ def _end(engine: Engine, rater: int, progress: Progress) -> Shown:
     """Return that all is rated, with the way back to it; or that nothing has been assigned."""
     if progress.total == 0:
         return {"stage": "note", "title": "Nothing to rate yet", "text": NOTHING}
-    text = f"All {progress.total} responses are rated and stored. You can close this page."
+    which = "" if progress.repeats else f"{progress.total} "
+    text = f"All {which}responses are rated and stored. You can close this page."
     rated = room.rated_codes(engine, rater)
     back = rated[-1] if rated else ""
     return {"stage": "note", "title": "Thank you", "text": text, "back": back}

@@ -13,7 +13,7 @@ from sqlalchemy import BindParameter, Engine, bindparam, func
 from sqlmodel import Session, col, select
 
 from data import training
-from data.card import Card, Reading, reading_of_pass
+from data.card import THIRD, Card, Reading, reading_of_pass
 from data.database import glance, reading
 from data.description import CONSENT_TEXT, consent_key
 from data.record import LOCKED
@@ -44,9 +44,11 @@ TEXTS = 5
 RATER: BindParameter[int] = bindparam("rater")
 _OF_RATER = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
 _IS_ENDED = col(Assignment.state).in_(ENDED)
+_IS_REPEAT = (col(Assignment.pass_) > 0) & (col(Assignment.pass_) < THIRD)
 _PROGRESS = select(
     func.count(col(Assignment.id)).filter(_IS_ENDED),
     func.count(col(Assignment.id)),
+    func.count(col(Assignment.id)).filter(_IS_REPEAT),
 ).where(*_OF_RATER)
 # When it was first rated, by the order of storing: a clock may be set back. The sum keeps a
 # database from looking for the least number through all that the rater has rated.
@@ -94,9 +96,8 @@ _FIRST_OPEN = (
     .limit(1)
     .scalar_subquery()
 )
-_COUNTS = (
-    _PROGRESS.with_only_columns(func.count(col(Assignment.id)).filter(_IS_ENDED)).scalar_subquery(),
-    _PROGRESS.with_only_columns(func.count(col(Assignment.id))).scalar_subquery(),
+_COUNTS = tuple(
+    _PROGRESS.with_only_columns(count).scalar_subquery() for count in _PROGRESS.selected_columns
 )
 # Not to sort the texts of all; with how far the clinician is, from the end of a row.
 _NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN).add_columns(*_COUNTS)
@@ -119,10 +120,14 @@ class RoomState:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many of a clinician's assignments are done; those given back do not count."""
+    """How many of a clinician's assignments are done; those given back do not count.
+
+    `repeats` of them are hidden repeats of others.
+    """
 
     done: int
     total: int
+    repeats: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +191,8 @@ def next_task(engine: Engine, rater: int) -> NextTask:
         row = session.execute(_NEXT, {"rater": rater}).first()
         if row is None:
             return NextTask(_progress(session, rater), None)
-    *told, done, total = row
-    return NextTask(Progress(done, total), _task(told))
+    *told, done, total, repeats = row
+    return NextTask(Progress(done, total, repeats), _task(told))
 
 
 def task(engine: Engine, rater: int, code: str) -> Task | None:
