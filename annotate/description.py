@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -31,11 +31,13 @@ class Section:
     html: str
 
 
-def sections(description: Description) -> tuple[Section, ...]:
+def sections(description: Description, say: Callable[[str], str] = str) -> tuple[Section, ...]:
     """Return the texts of a description in the order they are read, those that say nothing left out."""
     texts = {name: getattr(description, name) for name in TEXTS}
     return tuple(
-        Section(name, HEADINGS[name], as_html(text)) for name, text in texts.items() if text.strip()
+        Section(name, say(HEADINGS[name]), as_html(text))
+        for name, text in texts.items()
+        if text.strip()
     )
 
 
@@ -46,18 +48,18 @@ def pages(description: Description) -> tuple[Section, ...]:
     )
 
 
-def as_page(description: Description) -> str:
+def as_page(description: Description, say: Callable[[str], str] = str) -> str:
     """Return all of it as one page, the guideline's pages to be opened one by one."""
     body = "".join(
         f"<section><h2>{section.heading}</h2>{section.html}</section>"
-        for section in sections(description)
+        for section in sections(description, say)
     )
     guideline = "".join(
         f"<details><summary>{html.escape(page.heading)}</summary>{page.html}</details>"
         for page in pages(description)
     )
     if guideline:
-        body += f"<section><h2>Guideline</h2>{guideline}</section>"
+        body += f"<section><h2>{say('Guideline')}</h2>{guideline}</section>"
     title = html.escape(description.title)
     return f'<article class="mj-described"><h2 class="mj-of-study">{title}</h2>{body}</article>'
 

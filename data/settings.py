@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from data.card import ERRORS, Settling
 from data.errors import BadInput
 
+Language = Literal["en", "de"]
 Reference = Literal["hidden", "on_request", "after_rating"]
 Amount = Annotated[float, Field(ge=0, le=1000)]
 Whole = Annotated[int, Field(ge=0, le=1000)]
@@ -90,6 +91,8 @@ class Settings:
     as_typed
         Benchmarks whose texts clinicians first see as they were typed, not with headings, lists and
         tables laid out; a key shows them the other way.
+    language
+        Of the rating room's own words.
     families
         (model, family) of authors whose names do not tell their family: for figures of jurors on
         responses of their own, which a blind study does not tell.
@@ -110,6 +113,7 @@ class Settings:
     families: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_families)] = ()
     as_typed: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
     training_order: Switch = False
+    language: Language = "en"
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""

@@ -11,6 +11,7 @@ from sqlmodel import Session, select
 from data.person import OPERATOR
 from data.schema import Remark, Span
 from data.study.assignments import answer_flag, flags
+from data.study.settings import set_setting
 
 pytestmark = pytest.mark.e2e
 
@@ -118,3 +119,15 @@ def test_a_second_tab_renews_itself_when_it_is_looked_at(
     page.evaluate("() => window.dispatchEvent(new Event('focus'))")
     wait_for_count(page, 1, 3)
     assert chosen(page) == {}
+
+
+def test_the_room_speaks_the_language_of_the_study(
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
+) -> None:
+    set_setting(study, "language", "de")
+    sign_in(page, server, codes["dr-tabs"])
+    expect(page.get_by_role("button", name="Absenden und weiter")).to_be_visible()
+    expect(page.locator(".mj-count")).to_contain_text("von 3 bewertet")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("bewerten und zum nächsten Kriterium")
+    set_setting(study, "language", "en")

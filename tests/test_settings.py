@@ -34,7 +34,7 @@ def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
     for name, value in chosen.as_text().items():
         set_setting(engine, name, value)
     assert settings(engine) == chosen
-    assert len(acts(engine, "setting changed")) == 12
+    assert len(acts(engine, "setting changed")) == 13
 
 
 @pytest.mark.parametrize(

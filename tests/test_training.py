@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from annotate.rating import text_html
+from annotate.rating.words import sayer
 from data import training
 from data.card import Card, Reply
 from data.errors import BadInput, Conflict, Unknown
@@ -27,6 +28,8 @@ from data.study.standing import design_items
 from data.study.training import answer_drill, leave_outcome, let_through
 
 __all__ = ["made", "put", "study"]
+
+ENGLISH = sayer("en")
 
 
 def test_a_study_without_expert_scores_has_no_training(study: Engine) -> None:
@@ -73,7 +76,7 @@ def test_where_the_order_counts_a_constant_rater_does_not_pass(put: Put, study: 
     told = pass_round(study, 1)
     assert told.outcome.distance <= told.outcome.gap
     assert not told.outcome.passed
-    assert "was not clearly your lowest" in text_html.training_result(told)
+    assert "was not clearly your lowest" in text_html.training_result(told, ENGLISH)
 
 
 def test_the_worst_is_below_all_others_or_it_is_not() -> None:
@@ -167,14 +170,14 @@ def test_differences_are_told_in_words_and_text_is_escaped() -> None:
         ScoredCriterion("clarity", 3, 3, ""),
     )
     one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), "", marks, 1, 1, 2)
-    told = text_html.training_feedback(one)
+    told = text_html.training_feedback(one, ENGLISH)
     assert "you scored 1.5 points higher" in told
     assert "the same score" in told
     assert "<span>2: Point 2 of accuracy: as good as 2<br>3: Point 3 of" in told
     assert "&lt;b&gt;dose&lt;/b&gt;" in told
     assert (
-        text_html.in_points(0.7),
-        text_html.in_points(1),
+        text_html.in_points(0.7, ENGLISH),
+        text_html.in_points(1, ENGLISH),
         text_html.decimals(1.04),
     ) == (
         "0.7 points",

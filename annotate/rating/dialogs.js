@@ -13,7 +13,7 @@ function openDialog(root, title, ...children) {
 }
 
 function keyLine(does, ...keys) {
-  return node("div", {}, node("dt", {}, ...keys.map((one) => key(one))), node("dd", {}, does));
+  return node("div", {}, node("dt", {}, ...keys.map((one) => key(one))), node("dd", {}, say(does)));
 }
 
 function ratingKeys(entry) {
@@ -25,7 +25,7 @@ function ratingKeys(entry) {
     keyLine("submit, and go on", "Ctrl", "Enter"), keyLine("mark a stretch of the response", "S"),
     keyLine("while marking: sentence by sentence, word by word", "↑", "↓", "←", "→"),
     keyLine("while marking: longer or shorter", "Shift", "→"), keyLine("while marking: the other text; stop", "X", "Esc"),
-    ...Object.entries(errorKeys(entry.errors)).map(([error, letter]) => keyLine(`while marking: ${error}`, letter.toUpperCase())),
+    ...Object.entries(errorKeys(entry.errors)).map(([error, letter]) => keyLine(say("while marking: {error}", { error: say(titled(error)) }), letter.toUpperCase())),
     keyLine("not enough context to rate", "N"), keyLine("the text names its author", "A"),
     keyLine("flag for the coordinator", "F"), keyLine("recuse yourself", "R"),
     keyLine("the response rated before", "P", "←"), keyLine("back to the next response", "B"),
@@ -38,22 +38,22 @@ function openKeys(root, entry, off, switchKeys) {
   const box = node("input", { type: "checkbox" });
   box.checked = !off;
   box.addEventListener("change", () => switchKeys(!box.checked));
-  const close = button("Close", { class: "main" });
-  const dialog = openDialog(root, "Keys", list, node("label", { class: "switch" }, box, "Single keys are on"), node("div", { class: "ends" }, close));
+  const close = button(say("Close"), { class: "main" });
+  const dialog = openDialog(root, say("Keys"), list, node("label", { class: "switch" }, box, say("Single keys are on")), node("div", { class: "ends" }, close));
   close.addEventListener("click", () => dialog.close());
   close.focus();
 }
 
 function openRecusal(root, done) {
   const radios = REASONS.map((reason) => node("input", { type: "radio", name: "reason", value: reason }));
-  const other = node("input", { type: "text", maxlength: 400, "aria-label": "Which other reason", placeholder: "Which other reason" });
+  const other = node("input", { type: "text", maxlength: 400, "aria-label": say("Which other reason"), placeholder: say("Which other reason") });
   const alert = node("p", { class: "alert", role: "alert" });
-  const go = node("button", { type: "submit", class: "main" }, "Give it back");
-  const cancel = button("Cancel");
-  const lines = radios.map((radio, n) => node("label", { class: "reason" }, radio, REASONS[n]));
-  const form = node("form", { novalidate: "" }, node("p", {}, "Another clinician will rate this response. What you entered for it does not count."),
-    node("div", { role: "radiogroup", "aria-label": "Reason" }, ...lines), other, alert, node("div", { class: "ends" }, cancel, go));
-  const dialog = openDialog(root, "Recuse yourself from this response", form);
+  const go = node("button", { type: "submit", class: "main" }, say("Give it back"));
+  const cancel = button(say("Cancel"));
+  const lines = radios.map((radio, n) => node("label", { class: "reason" }, radio, say(REASONS[n])));
+  const form = node("form", { novalidate: "" }, node("p", {}, say("Another clinician will rate this response. What you entered for it does not count.")),
+    node("div", { role: "radiogroup", "aria-label": say("Reason") }, ...lines), other, alert, node("div", { class: "ends" }, cancel, go));
+  const dialog = openDialog(root, say("Recuse yourself from this response"), form);
   other.addEventListener("input", () => { radios.at(-1).checked = true; });
   cancel.addEventListener("click", () => dialog.close());
   form.addEventListener("submit", (event) => {
@@ -61,7 +61,7 @@ function openRecusal(root, done) {
     const chosen = radios.find((one) => one.checked)?.value;
     const reason = chosen === REASONS.at(-1) ? other.value.trim() : chosen;
     if (!reason) {
-      alert.textContent = chosen ? "Please write the reason" : "Please choose a reason";
+      alert.textContent = chosen ? say("Please write the reason") : say("Please choose a reason");
       (chosen ? other : radios[0]).focus();
       return;
     }
@@ -72,8 +72,8 @@ function openRecusal(root, done) {
 }
 
 function openPause(root, minutes, done) {
-  const go = button("Continue", { class: "main" });
-  const dialog = openDialog(root, `You have worked ${minutes} minutes`, node("p", {}, "Everything is saved. A short break keeps your judgement even."), node("div", { class: "ends" }, go));
+  const go = button(say("Continue"), { class: "main" });
+  const dialog = openDialog(root, say("You have worked {minutes} minutes", { minutes }), node("p", {}, say("Everything is saved. A short break keeps your judgement even.")), node("div", { class: "ends" }, go));
   dialog.classList.add("pause");
   go.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", done);
@@ -82,9 +82,9 @@ function openPause(root, minutes, done) {
 
 // Some of what was entered is in this browser alone, and signing out would take it away.
 function openLeaving(root, done) {
-  const stay = button("Stay", { class: "main" });
-  const leave = button("Sign out and lose it");
-  const dialog = openDialog(root, "Not everything is stored yet", node("p", {}, "Some of what you entered is in this browser alone, and signing out takes it away. Stay on this page until it says that all is stored."),
+  const stay = button(say("Stay"), { class: "main" });
+  const leave = button(say("Sign out and lose it"));
+  const dialog = openDialog(root, say("Not everything is stored yet"), node("p", {}, say("Some of what you entered is in this browser alone, and signing out takes it away. Stay on this page until it says that all is stored.")),
     node("div", { class: "ends" }, leave, stay));
   stay.addEventListener("click", () => dialog.close());
   leave.addEventListener("click", () => { dialog.close(); done(); });

@@ -68,11 +68,13 @@ function focused(life, target) {
 
 // What stands in the way of submitting, in words.
 function refusal(entry) {
-  if (overruledIn(entry)) return "Choose first: what is stored, or what you had entered here.";
+  if (overruledIn(entry)) return say("Choose first: what is stored, or what you had entered here.");
   const left = missing(entry).map((one) => one.label);
   if (left.length > 0) {
-    const partly = entry.flags.includes(NO_CONTEXT) && !entry.training ? ". Without enough context rate all, or undo the scores you gave" : "";
-    return `Not rated yet: ${left.join(", ")}${partly}`;
+    const names = left.join(", ");
+    return entry.flags.includes(NO_CONTEXT) && !entry.training
+      ? say("Not rated yet: {names}. Without enough context rate all, or undo the scores you gave", { names })
+      : say("Not rated yet: {names}", { names });
   }
   return needsWhy(entry) ? whyText(entry) : "";
 }
@@ -103,6 +105,7 @@ async function arrive() {
 
 function enter({ room, shown }) {
   kept.tag = room.tag;
+  WORDS.said = room.words;
   kept.tidy();
   HOUSE.life = new Life(room);
   HOUSE.life.root.prepend(node("style", {}, STYLE));

@@ -69,8 +69,8 @@ class Life {
   onCard(act) { act(this); }
 
   note({ title, text, back }) {
-    const words = node("div", {}, node("h1", {}, title), node("p", {}, text));
-    const previous = button("Previous", { "data-key": "p" });
+    const words = node("div", {}, node("h1", {}, say(title)), node("p", {}, say(text)));
+    const previous = button(say("Previous"), { "data-key": "p" });
     previous.addEventListener("click", async () => {
       const answer = await request(`${ROOM}/back`, { code: back });
       if (answer?.body) this.show(answer.body.shown);
@@ -79,13 +79,13 @@ class Life {
   }
 
   readButton({ stage, read, go }) {
-    const made = button(go, { class: "main", "data-ready": "", "data-key": "Enter n" });
+    const made = button(say(go), { class: "main", "data-ready": "", "data-key": "Enter n" });
     made.addEventListener("click", () => this.answered(made, `${ROOM}/read`, { stage, read }));
     return made;
   }
 
   consentButton({ sha256 }) {
-    const made = button("I have read this and consent", { class: "main", "data-ready": "" });
+    const made = button(say("I have read this and consent"), { class: "main", "data-ready": "" });
     made.addEventListener("click", () => this.answered(made, `${ROOM}/consent`, { sha256 }));
     return made;
   }
@@ -96,7 +96,7 @@ class Life {
     const answer = await request(path, told);
     made.disabled = false;
     if (answer?.body) this.show(answer.body.shown);
-    else if (answer === null) made.textContent = `${made.textContent.replace(/ \(.*\)$/, "")} (cannot be reached just now)`;
+    else if (answer === null) made.textContent = say("{what} (cannot be reached just now)", { what: made.textContent.replace(/ \(.*\)$/, "") });
     else window.location.reload();
   }
 
@@ -104,7 +104,7 @@ class Life {
     const { entry } = this;
     if (!entry || entry.code !== told.code) return;
     if (answer === null) {
-      this.refused(told, "The page cannot be understood by the study; reload it. What you entered is kept.");
+      this.refused(told, say("The page cannot be understood by the study; reload it. What you entered is kept."));
       return;
     }
     entry.away = false;
@@ -130,7 +130,7 @@ class Life {
   refused(told, error) {
     const { entry } = this;
     if (entry.seq !== told.seq) return;
-    entry.error = error;
+    entry.error = say(error);
     entry.stage = "rating";
     this.refusedSeq = entry.seq;
     this.refresh();

@@ -10,8 +10,8 @@ function fromHtml(html) {
 // How long so many minutes are, as roughly as they are known.
 function timeText(minutes) {
   if (minutes < 1) return "";
-  if (minutes < 60) return `about ${Math.max(5, Math.round(minutes / 5) * 5)} min`;
-  return `about ${Math.round(minutes / 30) / 2} h`;
+  if (minutes < 60) return say("about {count} min", { count: Math.max(5, Math.round(minutes / 5) * 5) });
+  return say("about {count} h", { count: Math.round(minutes / 30) / 2 });
 }
 
 class Frame {
@@ -22,18 +22,18 @@ class Frame {
     this.fill = node("span", {});
     this.bar = node("span", { class: "mj-bar", role: "progressbar", "aria-valuemin": 0 }, this.fill);
     this.practice = node("span", { class: "mj-practice" });
-    this.guide = button("About the study", { class: "mj-guide", "aria-expanded": "false", "data-key": "g" });
-    this.leave = node("a", { href: "/logout" }, "Sign out");
+    this.guide = button(say("About the study"), { class: "mj-guide", "aria-expanded": "false", "data-key": "g" });
+    this.leave = node("a", { href: "/logout" }, say("Sign out"));
     this.top = node("header", { class: "mj-top" }, node("span", { class: "mj-brand" }, life.room.title || "medjury"),
       this.count, this.bar, this.practice, this.guide, node("span", { class: "mj-who" }, life.room.who), this.leave);
-    this.left = node("section", { class: "mj-left", "aria-label": "What the response was made from" });
-    this.right = node("section", { class: "mj-right", "aria-label": "Response and rating" });
+    this.left = node("section", { class: "mj-left", "aria-label": say("What the response was made from") });
+    this.right = node("section", { class: "mj-right", "aria-label": say("Response and rating") });
     this.formPlace = node("div", { class: "mj-form" });
     this.body = node("main", { class: "mj-body" }, this.left, this.right);
     this.guide.hidden = !life.room.guide;
     this.guide.addEventListener("click", () => life.guide());
     this.leave.addEventListener("click", (event) => life.signOut(event));
-    const small = node("p", { class: "mj-small" }, "This screen is too small to read source and response together: please use a tablet or a computer.");
+    const small = node("p", { class: "mj-small" }, say("This screen is too small to read source and response together: please use a tablet or a computer."));
     this.top.append(small);
     life.root.append(this.top, this.body);
   }
@@ -42,16 +42,16 @@ class Frame {
     const { done = 0, total = 0, number, round, as_share: asShare } = shown.progress ?? {};
     const left = timeText((total - done) * this.life.room.minutes);
     const lesson = shown.training === true && number !== undefined;
-    const again = round > 1 ? `, round ${round}` : "";
-    const told = lesson
-      ? [`Training${again}: response `, node("b", {}, `${number}`), " of ", node("b", {}, `${total}`)]
-      : [...(asShare ? [node("b", {}, `${total ? Math.floor((100 * done) / total) : 0} %`)] : [node("b", {}, `${done}`), " of ", node("b", {}, `${total}`)]), " rated", ...(left ? [`, ${left} left`] : [])];
-    this.count.replaceChildren(...told);
-    this.bar.setAttribute("aria-label", lesson ? "Training responses rated" : "Responses rated");
+    const share = total ? Math.floor((100 * done) / total) : 0;
+    const count = asShare ? say("{share} % rated", { share }) : say("{done} of {total} rated", { done, total });
+    const training = { number, total, round };
+    const lessons = round > 1 ? say("Training, round {round}: response {number} of {total}", training) : say("Training: response {number} of {total}", training);
+    set(this.count, lesson ? lessons : [count, ...(left ? [say("{time} left", { time: left })] : [])].join(", "));
+    this.bar.setAttribute("aria-label", lesson ? say("Training responses rated") : say("Responses rated"));
     this.bar.setAttribute("aria-valuemax", asShare ? 100 : total);
-    this.bar.setAttribute("aria-valuenow", asShare ? Math.floor((100 * done) / total) : done);
+    this.bar.setAttribute("aria-valuenow", asShare ? share : done);
     this.fill.style.width = `${total ? Math.round((100 * done) / total) : 0}%`;
-    set(this.practice, lesson ? "Practice, not part of the study: an expert's scores follow" : "");
+    set(this.practice, lesson ? say("Practice, not part of the study: an expert's scores follow") : "");
     this.count.hidden = this.bar.hidden = !shown.progress;
   }
 
@@ -59,9 +59,9 @@ class Frame {
   answers(told) {
     const left = [...told];
     const one = (answer) => {
-      const go = node("button", { type: "button" }, "Go to that response ", key("J"));
-      const seen = button("Seen");
-      const line = node("p", { class: "notice" }, node("span", { dir: "auto" }, `The coordinator on your flag${answer.text ? ` “${answer.text}”` : ""}: ${answer.answer}`), node("span", { class: "ways" }, go, " ", seen));
+      const go = node("button", { type: "button" }, say("Go to that response "), key("J"));
+      const seen = button(say("Seen"));
+      const line = node("p", { class: "notice" }, node("span", { dir: "auto" }, answer.text ? say("The coordinator on your flag “{text}”: {answer}", answer) : say("The coordinator on your flag: {answer}", answer)), node("span", { class: "ways" }, go, " ", seen));
       go.addEventListener("click", () => { this.answered = answer.code; this.life.toFlagged(); });
       seen.addEventListener("click", async () => {
         const heard = await request(`${ROOM}/seen`, { answer: answer.id });
@@ -88,28 +88,28 @@ class Frame {
 
   text(shown, one) {
     if (one.html === undefined) return this.onRequest(shown, one);
-    const pane = node("div", { class: `mj-pane mj-${one.name}`, tabindex: 0, role: "region", "aria-label": one.label });
+    const pane = node("div", { class: `mj-pane mj-${one.name}`, tabindex: 0, role: "region", "aria-label": say(one.label) });
     if (shown.code && ["response", "source"].includes(one.name)) pane.dataset.code = shown.code;
     pane.append(fromHtml(one.html));
-    return node("div", { class: `mj-block mj-of-${one.name}` }, node("h2", { class: "mj-heading" }, one.label), pane);
+    return node("div", { class: `mj-block mj-of-${one.name}` }, node("h2", { class: "mj-heading" }, say(one.label)), pane);
   }
 
   // A text that is sent only once it is opened.
   onRequest(shown, one) {
     const place = node("div", { class: "mj-block" });
-    const ask = button(`Show ${one.name}`, { class: "mj-ask", "aria-expanded": "false" });
+    const ask = button(say(`Show ${one.name}`), { class: "mj-ask", "aria-expanded": "false" });
     place.append(ask);
     ask.addEventListener("click", async () => {
       const answer = await request(`${ROOM}/show`, { code: shown.code, name: one.name });
       if (answer?.body) place.replaceWith(this.text(shown, answer.body));
-      else set(ask, `Show ${one.name} (cannot be reached just now)`);
+      else set(ask, say("{what} (cannot be reached just now)", { what: say(`Show ${one.name}`) }));
     });
     return place;
   }
 
   // A page that is only a message, with a button or two.
   note(html, ...buttons) {
-    const place = node("div", { class: "mj-note", role: "region", "aria-label": "Message", tabindex: -1 }, html, node("div", { class: "ends" }, ...buttons));
+    const place = node("div", { class: "mj-note", role: "region", "aria-label": say("Message"), tabindex: -1 }, html, node("div", { class: "ends" }, ...buttons));
     this.left.replaceChildren(...(this.aside ? [this.aside] : []));
     this.right.replaceChildren(place);
     this.page("note");
@@ -118,20 +118,20 @@ class Frame {
 
   // What the clinician is told of the study, and agrees to before they go on; or they sign out.
   consent({ html }, agree) {
-    const signOut = button("Sign out");
+    const signOut = button(say("Sign out"));
     signOut.addEventListener("click", (event) => this.life.signOut(event));
-    this.note(node("div", { class: "mj-consent" }, node("h1", {}, "Before you begin"), fromHtml(html)), signOut, agree);
+    this.note(node("div", { class: "mj-consent" }, node("h1", {}, say("Before you begin")), fromHtml(html)), signOut, agree);
   }
 
   // What the others said, without a name, for whoever settles a difference between them.
   others(shown) {
     if (!shown.others) return [];
-    const one = (other, place) => node("article", { class: "mj-other" }, node("h3", {}, `Reading ${place + 1}`),
-      node("p", {}, shown.criteria.map(({ name, label }) => `${label} ${other.scores[name] ?? "not rated"}`).join(", ")),
+    const one = (other, place) => node("article", { class: "mj-other" }, node("h3", {}, say("Reading {number}", { number: place + 1 })),
+      node("p", {}, shown.criteria.map(({ name, label }) => `${label} ${other.scores[name] ?? say("not rated")}`).join(", ")),
       ...shown.criteria.filter(({ name }) => other.comments[name]).map(({ name, label }) => node("p", {}, node("b", {}, `${label}: `), other.comments[name])),
-      ...(other.comment ? [node("p", {}, node("b", {}, "On the whole: "), other.comment)] : []));
-    return [node("section", { class: "mj-others", tabindex: 0, "aria-label": "What others said" },
-      node("h2", { class: "mj-heading" }, "Others read this differently; your reading settles it"), ...shown.others.map(one))];
+      ...(other.comment ? [node("p", {}, node("b", {}, say("On the whole: ")), other.comment)] : []));
+    return [node("section", { class: "mj-others", tabindex: 0, "aria-label": say("What others said") },
+      node("h2", { class: "mj-heading" }, say("Others read this differently; your reading settles it")), ...shown.others.map(one))];
   }
 
   typed(on) {
@@ -158,9 +158,9 @@ class Frame {
       (this.right.querySelector(".mj-response") ?? this.guide).focus({ preventScroll: true });
       return;
     }
-    const close = button("Close", { class: "mj-close" });
+    const close = button(say("Close"), { class: "mj-close" });
     close.addEventListener("click", () => this.life.guide());
-    this.aside = node("aside", { class: "mj-aside", "aria-label": "About the study", tabindex: 0 }, close, fromHtml(this.life.room.guide));
+    this.aside = node("aside", { class: "mj-aside", "aria-label": say("About the study"), tabindex: 0 }, close, fromHtml(this.life.room.guide));
     this.left.append(this.aside);
     this.aside.focus();
   }

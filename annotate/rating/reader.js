@@ -21,12 +21,12 @@ class Reader {
   constructor(switchTyped) {
     this.found = [];
     this.at = 0;
-    this.input = node("input", { type: "text", "aria-label": "Find in the texts", placeholder: "Find in the texts  /", maxlength: "200", spellcheck: "false" });
+    this.input = node("input", { type: "text", "aria-label": say("Find in the texts"), placeholder: say("Find in the texts  /"), maxlength: "200", spellcheck: "false" });
     this.count = node("span", { class: "count", role: "status" });
-    this.steps = [["‹", -1, "Previous place found"], ["›", 1, "Next place found"]].map(([text, by, name]) => this.button(text, name, () => this.go(by)));
-    const sizes = [["A−", -1, "A− Smaller text"], ["A", 0, "A Normal text size"], ["A+", 1, "A+ Larger text"]].map(([text, by, name]) => this.button(text, name, () => this.resize(by)));
-    this.asTyped = this.button("As typed", "As typed: show headings, tables and the like as they were typed (V)", switchTyped);
-    this.bar = node("div", { class: "mj-reader", role: "group", "aria-label": "Reading aids" },
+    this.steps = [["‹", -1, say("Previous place found")], ["›", 1, say("Next place found")]].map(([text, by, name]) => this.button(text, name, () => this.go(by)));
+    const sizes = [["A−", -1, say("A− Smaller text")], ["A", 0, say("A Normal text size")], ["A+", 1, say("A+ Larger text")]].map(([text, by, name]) => this.button(text, name, () => this.resize(by)));
+    this.asTyped = this.button(say("As typed"), say("As typed: show headings, tables and the like as they were typed (V)"), switchTyped);
+    this.bar = node("div", { class: "mj-reader", role: "group", "aria-label": say("Reading aids") },
       node("span", { class: "find", role: "search" }, this.input, this.count, ...this.steps), node("span", { class: "sizes" }, this.asTyped, ...sizes));
     this.input.addEventListener("input", () => this.search());
     this.input.addEventListener("keydown", (event) => this.typed(event));
@@ -83,7 +83,7 @@ class Reader {
       bringIntoView(here.pane, here.range);
     }
     const most = found.length === MOST ? "+" : "";
-    this.count.textContent = this.input.value.trim() === "" ? "" : here ? `${at + 1} of ${found.length}${most}` : "none";
+    this.count.textContent = this.input.value.trim() === "" ? "" : here ? say("{number} of {total}", { number: at + 1, total: `${found.length}${most}` }) : say("none");
     for (const one of this.steps) one.disabled = found.length === 0;
   }
 

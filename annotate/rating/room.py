@@ -17,6 +17,7 @@ from annotate.rating.text_html import (
     training_result,
     training_way_on,
 )
+from annotate.rating.words import say, sayer, words
 from data.card import SEVERITIES, Card
 from data.description import Description
 from data.pace import measured
@@ -67,9 +68,10 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "who": person.name,
         "tag": str(person.id),
         "title": description.title if description else "",
-        "guide": _guide(description) if description else "",
+        "guide": _guide(description, now.room.settings.language) if description else "",
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
+        "words": words(now.room.settings.language),
     }
     return {"room": pinned, "shown": shown(engine, person, situation=now)}
 
@@ -106,7 +108,7 @@ def shown(
     if now.room.locked:
         return {"stage": "note", "title": "Thank you", "text": LOCKED}
     if not now.consents:
-        return _consent(engine)
+        return _consent(engine, now.room.settings.language)
     if now.stage is not None:
         return _training(now.stage, now.room)
     return _rating(engine, rater, now.room, answer)
@@ -158,19 +160,20 @@ def entry(task: Task) -> Shown:
     }
 
 
-def _guide(description: Description) -> str:
+def _guide(description: Description, language: str) -> str:
     """Return what clinicians are told of the study; its Markdown is read only where there is any."""
     from annotate.description import as_page
 
-    return as_page(description)
+    return as_page(description, sayer(language))
 
 
-def _consent(engine: Engine) -> Shown:
+def _consent(engine: Engine, language: str) -> Shown:
     """Return what a clinician is to agree to before they go on."""
     description = study_settings.description(engine)
     if description is None:
         return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
-    return {"stage": "consent", "html": _guide(description), "sha256": description.consent_sha256}
+    html = _guide(description, language)
+    return {"stage": "consent", "html": html, "sha256": description.consent_sha256}
 
 
 def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
@@ -191,7 +194,7 @@ def _rating(engine: Engine, rater: int, house: RoomState, answer: Answer | None)
     if current.progress.repeats:  # how many there are would say that some come twice
         counted["progress"]["as_share"] = True
     if task is None:
-        return counted | _end(engine, rater, current.progress)
+        return counted | _end(engine, rater, current.progress, house.settings.language)
     after = answer is not None and answer.after and answer.at == task.card.code
     if after or not task.opened:
         assignments.opened(engine, rater, task.card.code, reference=after)
@@ -214,12 +217,15 @@ def _of_others(engine: Engine, rater: int, task: Task) -> Shown:
     return {"others": shown_others}
 
 
-def _end(engine: Engine, rater: int, progress: Progress) -> Shown:
+def _end(engine: Engine, rater: int, progress: Progress, language: str) -> Shown:
     """Return that all is rated, with the way back to it; or that nothing has been assigned."""
     if progress.total == 0:
         return {"stage": "note", "title": "Nothing to rate yet", "text": NOTHING}
-    which = "" if progress.repeats else f"{progress.total} "
-    text = f"All {which}responses are rated and stored. You can close this page."
+    if progress.repeats:
+        text = say(language, "All responses are rated and stored. You can close this page.")
+    else:
+        done = "All {count} responses are rated and stored. You can close this page."
+        text = say(language, done, count=progress.total)
     rated = room.rated_codes(engine, rater)
     back = rated[-1] if rated else ""
     return {"stage": "note", "title": "Thank you", "text": text, "back": back}
@@ -255,19 +261,19 @@ def card_shown(view: View) -> Shown:
 
 def _training(now: Stage, house: RoomState) -> Shown:
     """Return a training response with the form of the real work, its feedback, or how a round went."""
-    training = training_progress(now)
+    training, told = training_progress(now), sayer(house.settings.language)
     if isinstance(now, Exercise):
         view = View(now.task, replace(house, settings=replace(house.settings, pause_minutes=0)))
         return training | card_shown(view) | {"training": True}
     if isinstance(now, Feedback):
         texts = _texts(now.card, "asked")
-        also: Shown = {"code": now.card.code, "texts": texts, "html": training_feedback(now)}
+        also: Shown = {"code": now.card.code, "texts": texts, "html": training_feedback(now, told)}
         also["typed"] = now.benchmark in house.settings.as_typed
         label_ = "Next response" if now.number < now.total else "See how the round went"
         return training | also | {"stage": "feedback", "read": now.drill, "go": label_}
     return training | {
         "stage": "outcome",
-        "html": training_result(now),
+        "html": training_result(now, told),
         "read": now.round_,
         "go": training_way_on(now),
     }

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from annotate.rating.markdown_html import heading_line, rendered
+from annotate.rating.words import Say
 from data.rubric import Rubric
 from data.study.room import Exercise, Feedback, Miss, RoundResult, ScoredCriterion
 
@@ -136,44 +137,47 @@ def training_way_on(stage: RoundResult) -> str:
     return "Begin rating" if stage.outcome.passed else "Start again"
 
 
-def training_feedback(stage: Feedback) -> str:
+def training_feedback(stage: Feedback, say: Say) -> str:
     """Return, criterion by criterion, the clinician's score beside the expert's and the reason."""
     reasons = {mark.why for mark in stage.marks}
     shared = reasons.pop() if len(reasons) == 1 else ""
-    why = _why(shared) if shared else ""
-    blocks = "".join(_mark(mark, stage.rubric, not shared) for mark in stage.marks)
+    why = _why(shared, say) if shared else ""
+    blocks = "".join(_mark(mark, stage.rubric, not shared, say) for mark in stage.marks)
+    title = html.escape(say("Your scores beside the expert's"))
     return (
-        '<section class="mj-lesson" aria-label="Your scores beside the expert\'s">'
-        f'<h2 class="mj-heading">Your scores beside the expert\'s</h2>{why}{blocks}</section>'
+        f'<section class="mj-lesson" aria-label="{title}">'
+        f'<h2 class="mj-heading">{title}</h2>{why}{blocks}</section>'
     )
 
 
-def training_result(stage: RoundResult) -> str:
+def training_result(stage: RoundResult, say: Say) -> str:
     """Return how a round went: the distance, what is allowed, and where it was largest."""
     outcome = stage.outcome
-    title = "Training passed" if outcome.passed else "Once more, please"
-    message = (
-        f"Your mean distance from the experts was {in_points(outcome.distance)}; "
-        f"up to {decimals(outcome.gap)} is fine."
-    )
+    distance = "Your mean distance from the experts was {distance}; up to {gap} is fine."
+    message = say(distance, distance=in_points(outcome.distance, say), gap=decimals(outcome.gap))
     if outcome.misordered:
-        message += " The response that the experts rated lowest was not clearly your lowest."
+        message += " " + say(
+            "The response that the experts rated lowest was not clearly your lowest."
+        )
     if stage.halted:
-        title = "Please speak to the coordinator"
-        message += " They can let you begin. All that you entered is kept."
+        title = say("Please speak to the coordinator")
+        message += " " + say("They can let you begin. All that you entered is kept.")
     elif not outcome.passed:
-        message += (
-            " The training responses come again in another order; your answers so far are kept."
+        title = say("Once more, please")
+        message += " " + say(
+            "The training responses come again in another order; your answers so far are kept."
         )
     else:
-        message += " The responses of the study come next."
-    listed = "" if outcome.passed else _misses(stage.misses)
-    return f"<h1>{title}</h1><p>{message}</p>{listed}"
+        title = say("Training passed")
+        message += " " + say("The responses of the study come next.")
+    listed = "" if outcome.passed else _misses(stage.misses, say)
+    return f"<h1>{html.escape(title)}</h1><p>{html.escape(message)}</p>{listed}"
 
 
-def in_points(distance: float) -> str:
+def in_points(distance: float, say: Say) -> str:
     """Return a distance with its unit."""
-    return f"{decimals(distance)} point{'' if distance == 1 else 's'}"
+    unit = "{count} point" if distance == 1 else "{count} points"
+    return say(unit, count=decimals(distance))
 
 
 def decimals(value: float) -> str:
@@ -182,18 +186,18 @@ def decimals(value: float) -> str:
     return text[:-1] if text.endswith("0") else text
 
 
-def _mark(mark: ScoredCriterion, rubric: Rubric, with_why: bool) -> str:
+def _mark(mark: ScoredCriterion, rubric: Rubric, with_why: bool, say: Say) -> str:
     """Return one criterion: both scores, their difference in words, their anchors, the reason."""
     label = html.escape(mark.criterion.replace("_", " ").capitalize())
     near = "mj-same" if mark.own == mark.expert else "mj-apart"
     rows = "".join(
-        f"<dt>{scorer}</dt><dd>{score_text}</dd>"
+        f"<dt>{html.escape(say(scorer))}</dt><dd>{score_text}</dd>"
         for scorer, score_text in _score_rows(mark, rubric)
     )
-    why = _why(mark.why) if with_why and mark.why else ""
+    why = _why(mark.why, say) if with_why and mark.why else ""
     return (
         f'<article class="mj-mark {near}"><h3>{label}</h3>'
-        f'<p class="mj-gap">{_difference(mark)}</p><dl>{rows}</dl>{why}</article>'
+        f'<p class="mj-gap">{html.escape(_difference(mark, say))}</p><dl>{rows}</dl>{why}</article>'
     )
 
 
@@ -221,32 +225,35 @@ def _said(score: float, anchors: dict[int, str]) -> str:
     return f"<b>{decimals(score)}</b> <span>{'<br>'.join(ends)}</span>"
 
 
-def _difference(mark: ScoredCriterion) -> str:
+def _difference(mark: ScoredCriterion, say: Say) -> str:
     """Return how far the clinician is from the expert, in words."""
-    if mark.own == mark.expert:
-        return "the same score"
-    side = "higher" if mark.own > mark.expert else "lower"
-    gap = abs(mark.own - mark.expert)
-    size = "1 point" if gap == 1 else f"{gap:g} points"
-    return f"you scored {size} {side}"
+    gap = mark.own - mark.expert
+    if gap == 0:
+        return say("the same score")
+    if abs(gap) == 1:
+        return say("you scored 1 point higher" if gap > 0 else "you scored 1 point lower")
+    side = "you scored {count} points higher" if gap > 0 else "you scored {count} points lower"
+    return say(side, count=f"{abs(gap):g}")
 
 
-def _why(text: str) -> str:
-    return f'<p class="mj-why"><b>Why</b> {html.escape(text)}</p>'
+def _why(text: str, say: Say) -> str:
+    return f'<p class="mj-why"><b>{say("Why")}</b> {html.escape(text)}</p>'
 
 
-def _misses(misses: tuple[Miss, ...]) -> str:
+def _misses(misses: tuple[Miss, ...], say: Say) -> str:
     """Return the criteria on which the clinician was furthest from the experts."""
     lines = "".join(
         f"<li><b>{html.escape(miss.criterion.replace('_', ' ').capitalize())}</b>: "
-        f"{in_points(miss.distance)} on average, {_lean(miss)}</li>"
+        f"{html.escape(_miss(miss, say))}</li>"
         for miss in misses[:MOST_MISSES]
         if miss.distance > 0
     )
-    return f"<h2>Where you differed most</h2><ul>{lines}</ul>"
+    return f"<h2>{say('Where you differed most')}</h2><ul>{lines}</ul>"
 
 
-def _lean(miss: Miss) -> str:
-    if miss.lean == 0:
-        return "above and below alike"
-    return "you scored higher" if miss.lean > 0 else "you scored lower"
+def _miss(miss: Miss, say: Say) -> str:
+    lean = "{distance} on average, above and below alike"
+    if miss.lean:
+        lean = "{distance} on average, you scored "
+        lean += "higher" if miss.lean > 0 else "lower"
+    return say(lean, distance=in_points(miss.distance, say))

@@ -11,33 +11,33 @@ function titled(name) {
 }
 
 function toolRow(entry) {
-  const flags = FLAG_TEXTS.map(([flag, text, letter]) => tool(text, letter, { "data-flag": flag, "aria-pressed": "false" }));
-  const recuse = entry.training ? [] : [tool("Recuse", "R", { "data-does": "recuse" })];
+  const flags = FLAG_TEXTS.map(([flag, text, letter]) => tool(say(text), letter, { "data-flag": flag, "aria-pressed": "false" }));
+  const recuse = entry.training ? [] : [tool(say("Recuse"), "R", { "data-does": "recuse" })];
   return node("div", { class: "tools" },
-    tool("Mark", "S", { "data-does": "mark", "aria-pressed": "false" }), ...flags, ...recuse, tool("Keys", "?", { "data-does": "help" }));
+    tool(say("Mark"), "S", { "data-does": "mark", "aria-pressed": "false" }), ...flags, ...recuse, tool(say("Keys"), "?", { "data-does": "help" }));
 }
 
 function markingBar(entry) {
   const letters = errorKeys(entry.errors);
-  const kinds = entry.errors.map((error) => tool(titled(error), (letters[error] ?? "").toUpperCase(), { "data-kind": error, class: `tool kind ${error}` }));
-  const choice = node("select", { "aria-label": "Criterion of the mark" }, ...entry.criteria.map((one) => node("option", { value: one.name }, one.label)));
-  const severity = node("select", { "aria-label": "Severity of the mark" }, node("option", { value: "" }, "severity not said"), ...entry.severities.map((one) => node("option", { value: one }, one)));
-  const link = node("select", { "aria-label": "Goes with" });
-  const note = node("input", { type: "text", maxlength: 2000, "aria-label": "Note on the mark", placeholder: "Note (optional)" });
+  const kinds = entry.errors.map((error) => tool(say(titled(error)), (letters[error] ?? "").toUpperCase(), { "data-kind": error, class: `tool kind ${error}` }));
+  const choice = node("select", { "aria-label": say("Criterion of the mark") }, ...entry.criteria.map((one) => node("option", { value: one.name }, one.label)));
+  const severity = node("select", { "aria-label": say("Severity of the mark") }, node("option", { value: "" }, say("severity not said")), ...entry.severities.map((one) => node("option", { value: one }, say(one))));
+  const link = node("select", { "aria-label": say("Goes with") });
+  const note = node("input", { type: "text", maxlength: 2000, "aria-label": say("Note on the mark"), placeholder: say("Note (optional)") });
   const quote = node("p", { class: "quote", role: "status" });
-  const how = node("p", { class: "how" }, key("↑"), key("↓"), " sentence ", key("←"), key("→"), " word ", key("Shift"), " longer or shorter ", key("X"), " other text");
-  const bar = node("div", { class: "marking", role: "group", "aria-label": "Mark this stretch" }, quote,
+  const how = node("p", { class: "how" }, key("↑"), key("↓"), say(" sentence "), key("←"), key("→"), say(" word "), key("Shift"), say(" longer or shorter "), key("X"), say(" other text"));
+  const bar = node("div", { class: "marking", role: "group", "aria-label": say("Mark this stretch") }, quote,
     node("div", { class: "kinds" }, node("span", {}, "for"), choice, severity, link, note),
-    node("div", { class: "kinds" }, ...kinds, tool("Stop", "Esc", { "data-does": "mark" })), how);
+    node("div", { class: "kinds" }, ...kinds, tool(say("Stop"), "Esc", { "data-does": "mark" })), how);
   return { bar, choice, severity, link, note, quote, how, letters };
 }
 
 function notice(entry) {
-  if (entry.mode === "after") return node("p", { class: "notice" }, node("span", {}, "Submitted. This is how you rated it; the reference stands on the left."));
+  if (entry.mode === "after") return node("p", { class: "notice" }, node("span", {}, say("Submitted. This is how you rated it; the reference stands on the left.")));
   if (!entry.rated) return "";
   const at = new Date(entry.rated).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  const told = `You rated this on ${at}; submitting again replaces it (the earlier rating is kept).`;
-  return node("p", { class: "notice" }, node("span", {}, told), tool("Back to the next response", "B", { "data-does": "next" }));
+  const told = say("You rated this on {at}; submitting again replaces it (the earlier rating is kept).", { at });
+  return node("p", { class: "notice" }, node("span", {}, told), tool(say("Back to the next response"), "B", { "data-does": "next" }));
 }
 
 function showTools(view, entry, marker, quotes) {
@@ -59,7 +59,7 @@ function showTools(view, entry, marker, quotes) {
 
 function whyText(entry) {
   const { label } = entry.criteria.find((one) => one.name === entry.why.criterion);
-  return `${label} is low: write one line why (C), or mark where in the response (S).`;
+  return say("{label} is low: write one line why (C), or mark where in the response (S).", { label });
 }
 
 function showMarking(view, entry, marker) {
@@ -79,7 +79,7 @@ function showMarking(view, entry, marker) {
   bar.toggleAttribute("data-on", on);
   view.criteria.toggleAttribute("data-marking", on);
   how.toggleAttribute("data-off", marker.byMouse);
-  const where = marker.side === "source" ? "In the source: " : "";
+  const where = marker.side === "source" ? say("In the source: ") : "";
   set(quote, on ? `${where}“${marker.quote(marker.at, 110)}”` : "");
 }
 
@@ -87,8 +87,8 @@ function showMarking(view, entry, marker) {
 function offerLinks(link, entry, marker, chosen) {
   const others = entry.spans.map((span, place) => [span, place]).filter(([span]) => span.side !== marker.side);
   link.hidden = others.length === 0;
-  link.replaceChildren(node("option", { value: "" }, "goes with no other mark"),
-    ...others.map(([span, place]) => node("option", { value: place }, `goes with ${span.error}: “${marker.quoteOf(entry, span, 30)}”`)));
+  link.replaceChildren(node("option", { value: "" }, say("goes with no other mark")),
+    ...others.map(([span, place]) => node("option", { value: place }, say("goes with {error}: “{quote}”", { error: say(titled(span.error)), quote: marker.quoteOf(entry, span, 30) }))));
   link.value = chosen === null ? "" : `${chosen}`;
 }
 
@@ -106,10 +106,10 @@ function showChips(view, entry, quotes, locked) {
 
 function chip(entry, span, quote, place, locked) {
   const { label } = entry.criteria.find((one) => one.name === span.criterion) ?? { label: span.criterion };
-  const said = [span.severity, span.side === "source" ? "in the source" : "", span.linked === null ? "" : `with ${span.linked + 1}`, span.note].filter(Boolean).join(", ");
-  const show = node("button", { type: "button", class: "go", "data-show": place }, `${place + 1} `, node("b", {}, titled(span.error)), ` ${label}${said ? ` (${said})` : ""}: “${quote}”`);
-  const change = node("button", { type: "button", class: "change", "data-change": place, "aria-label": `Change mark ${place + 1}` }, "✎");
-  const remove = node("button", { type: "button", class: "remove", "data-remove": place, "aria-label": `Remove mark: ${titled(span.error)}, ${label}, ${quote}` }, "×");
+  const said = [span.severity && say(span.severity), span.side === "source" ? say("in the source") : "", span.linked === null ? "" : say("with {number}", { number: span.linked + 1 }), span.note].filter(Boolean).join(", ");
+  const show = node("button", { type: "button", class: "go", "data-show": place }, `${place + 1} `, node("b", {}, say(titled(span.error))), ` ${label}${said ? ` (${said})` : ""}: “${quote}”`);
+  const change = node("button", { type: "button", class: "change", "data-change": place, "aria-label": say("Change mark {number}", { number: place + 1 }) }, "✎");
+  const remove = node("button", { type: "button", class: "remove", "data-remove": place, "aria-label": say("Remove mark: {what}", { what: [say(titled(span.error)), label, quote].join(", ") }) }, "×");
   change.disabled = remove.disabled = locked;
   return node("li", { class: span.error }, show, change, remove);
 }

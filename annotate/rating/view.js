@@ -55,23 +55,23 @@ function draw(root, entry) {
   const view = {
     blocks: entry.criteria.map((one, place) => block(one, place, entry.points)),
     comment: node("textarea", { rows: 2, maxlength: 20000, dir: "auto" }),
-    odd: node("input", { type: "text", class: "odd", maxlength: 2000, dir: "auto", placeholder: "What is odd? One line for the coordinator", "aria-label": "What is odd" }),
-    about: node("select", { class: "about", "aria-label": "What the comment is about" },
-      node("option", { value: WHOLE }, "On the whole"), ...entry.criteria.map((one) => node("option", { value: one.name }, `On ${one.label.toLowerCase()}`))),
-    button: node("button", { type: "submit", class: "main" }, "Submit and next"),
+    odd: node("input", { type: "text", class: "odd", maxlength: 2000, dir: "auto", placeholder: say("What is odd? One line for the coordinator"), "aria-label": say("What is odd") }),
+    about: node("select", { class: "about", "aria-label": say("What the comment is about") },
+      node("option", { value: WHOLE }, say("On the whole")), ...entry.criteria.map((one) => node("option", { value: one.name }, say("On {label}", { label: one.label.toLowerCase() })))),
+    button: node("button", { type: "submit", class: "main" }, say("Submit and next")),
     alert: node("p", { class: "alert", role: "alert" }),
-    signIn: node("a", { href: "/login", target: "_blank", rel: "opener" }, "Sign in"),
+    signIn: node("a", { href: "/login", target: "_blank", rel: "opener" }, say("Sign in")),
     status: node("p", { class: "status", role: "status" }),
     yours: node("div", { class: "yours", role: "alert" }),
     ask: node("p", { class: "ask", role: "status" }),
-    chips: node("ul", { class: "chips", "aria-label": "Marked in the texts" }),
-    back: tool("Previous", "P", { "data-does": "previous" }),
+    chips: node("ul", { class: "chips", "aria-label": say("Marked in the texts") }),
+    back: tool(say("Previous"), "P", { "data-does": "previous" }),
     row: toolRow(entry),
     marking: markingBar(entry),
   };
   view.criteria = node("div", { class: "criteria" }, ...view.blocks, view.marking.bar);
   view.form = node(
-    "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
+    "form", { class: "likert", "aria-label": say("Your rating"), novalidate: "" },
     notice(entry), view.criteria,
     node("div", { class: "foot" },
       view.chips, view.ask, view.yours, view.alert, view.odd,
@@ -120,10 +120,11 @@ function showComment(view, entry) {
 // A low score needs a line of comment or a marked stretch; before one is given this says when.
 function commentLabel(entry) {
   const about = entry.criteria.find((one) => one.name === entry.about);
-  if (about) return `Comment on ${about.label.toLowerCase()} (optional)`;
+  if (about) return say("Comment on {label} (optional)", { label: about.label.toLowerCase() });
   const asked = entry.why.points.length > 0 && entry.criteria.find((one) => one.name === entry.why.criterion);
-  if (!asked) return "Comment (optional)";
-  return needsWhy(entry) ? `Comment (needed: ${asked.label} is low)` : `Comment (optional unless ${asked.label} is low)`;
+  if (!asked) return say("Comment (optional)");
+  const { label } = asked;
+  return needsWhy(entry) ? say("Comment (needed: {label} is low)", { label }) : say("Comment (optional unless {label} is low)", { label });
 }
 
 function label(input, text) {
@@ -133,9 +134,9 @@ function label(input, text) {
 }
 
 function buttonText(entry) {
-  if (entry.stage === "after") return "Next";
-  if (entry.stage === "submitting") return "Submitting…";
-  return entry.rated ? "Submit again" : "Submit and next";
+  if (entry.stage === "after") return say("Next");
+  if (entry.stage === "submitting") return say("Submitting…");
+  return entry.rated ? say("Submit again") : say("Submit and next");
 }
 
 function set(element, text) {
@@ -168,28 +169,28 @@ function showYours(box, entry) {
   const said = [mine.comment, ...Object.values(mine.comments)].filter(Boolean).join(" / ");
   const scores = entry.criteria.map((one) => `${one.label} ${mine.scores[one.name] ?? "–"}`).join(", ");
   box.replaceChildren(
-    node("p", {}, "This response was changed in another window; what is stored is shown. What you had entered in this one: "),
+    node("p", {}, say("This response was changed in another window; what is stored is shown. What you had entered in this one: ")),
     node("p", { class: "mine" }, said ? `${scores}. “${said}”` : `${scores}.`),
-    node("div", { class: "ends" }, button("Use what I had entered here", { "data-does": "putBack" }), button("Keep what is stored", { "data-does": "letGo" })),
+    node("div", { class: "ends" }, button(say("Use what I had entered here"), { "data-does": "putBack" }), button(say("Keep what is stored"), { "data-does": "letGo" })),
   );
 }
 
 // The study cannot be reached: what was entered is in this browser alone until it can.
 function awayText(entry) {
   if (!entry.away) return "";
-  if (entry.unkept) return "The study cannot be reached just now, and this browser keeps nothing: do not close or reload this page until it says that all is stored. It is sent by itself.";
-  if (entry.away === "signed out") return "You are signed out; nothing you entered is lost: it is kept in this browser, and stored by itself once you are signed in again.";
+  if (entry.unkept) return say("The study cannot be reached just now, and this browser keeps nothing: do not close or reload this page until it says that all is stored. It is sent by itself.");
+  if (entry.away === "signed out") return say("You are signed out; nothing you entered is lost: it is kept in this browser, and stored by itself once you are signed in again.");
   return entry.stage === "submitting"
-    ? "Not stored yet, as the study cannot be reached just now; nothing is lost: it is kept in this browser and submitted by itself."
-    : "The study cannot be reached just now, but nothing you entered is lost: it is kept in this browser and stored by itself. You can go on.";
+    ? say("Not stored yet, as the study cannot be reached just now; nothing is lost: it is kept in this browser and submitted by itself.")
+    : say("The study cannot be reached just now, but nothing you entered is lost: it is kept in this browser and stored by itself. You can go on.");
 }
 
 function statusText(entry, late) {
-  if (entry.stage !== "rating") return late && entry.stage !== "after" ? "Not received yet, sending again…" : "";
-  if (!isSaved(entry) && entry.error) return "Not saved";
-  if (!isSaved(entry)) return late ? "Not saved yet, sending again…" : "Saving…";
-  if (entry.rated) return entry.unsent || entry.past.length > 0 ? "Changed, not submitted" : "";
-  return entry.version > 0 ? "Draft saved" : "";
+  if (entry.stage !== "rating") return late && entry.stage !== "after" ? say("Not received yet, sending again…") : "";
+  if (!isSaved(entry) && entry.error) return say("Not saved");
+  if (!isSaved(entry)) return late ? say("Not saved yet, sending again…") : say("Saving…");
+  if (entry.rated) return entry.unsent || entry.past.length > 0 ? say("Changed, not submitted") : "";
+  return entry.version > 0 ? say("Draft saved") : "";
 }
 
 // The text above does not move as one criterion closes and the next opens.

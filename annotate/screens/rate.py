@@ -12,7 +12,16 @@ from data.person import Person
 
 KEY = "rating"
 SCRIPTS = (
-    *("entry.js", "view.js", "text.js", "marks.js", "tools.js", "dialogs.js", "keys.js"),
+    *(
+        "words.js",
+        "entry.js",
+        "view.js",
+        "text.js",
+        "marks.js",
+        "tools.js",
+        "dialogs.js",
+        "keys.js",
+    ),
     *("clock.js", "kept.js", "line.js", "reader.js", "frame.js", "form.js"),
     "entrance.js",
 )
