@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit.studies import Run
 from sqlalchemy import Engine, event, text
 
-from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Work, measured, stated
+from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Timed, Work, measured, stated
 from data.study.assignments import (
     Slot,
     assign,
@@ -56,23 +56,32 @@ def test_what_somebody_says_holds_whatever_the_length() -> None:
 
 
 def test_the_measured_pace_is_the_median_of_seconds_per_word_by_hand() -> None:
-    timed = [(100.0, 100)] * 10 + [(200.0, 100)] * 11 + [(0.0, 100), (5.0, 0)]
+    timed = [Timed(100.0, 100, 20)] * 10 + [Timed(200.0, 100, 20)] * 11
+    timed += [Timed(0.0, 100, 20), Timed(5.0, 0, 0)]
     pace = measured(timed)
     assert (pace.source, pace.timed, pace.seconds_per_word) == (PaceSource.MEASURED, 21, 2.0)
     assert pace.minutes(Work(2, 300, 6)) == pytest.approx(10)
 
 
+def test_who_is_faster_than_a_response_can_be_scanned_is_in_no_pace() -> None:
+    hasty, just = Timed(8.0, 900, 100), Timed(9.0, 900, 100)  # 600 words a minute, and a second
+    assert (hasty.is_hasty, just.is_hasty) == (True, False)
+    assert measured([hasty] * FEWEST_SHOWINGS) == Pace()
+    mixed = measured([hasty] * 30 + [Timed(90.0, 900, 100)] * FEWEST_SHOWINGS)
+    assert (mixed.timed, mixed.seconds_per_word) == (FEWEST_SHOWINGS, 0.1)
+
+
 def test_few_timed_showings_leave_the_estimate_to_words() -> None:
-    assert measured([(100.0, 10)] * (FEWEST_SHOWINGS - 1)) == Pace()
-    assert measured([(100.0, 10)] * FEWEST_SHOWINGS).seconds_per_word == 10
+    assert measured([Timed(100.0, 10, 5)] * (FEWEST_SHOWINGS - 1)) == Pace()
+    assert measured([Timed(100.0, 10, 5)] * FEWEST_SHOWINGS).seconds_per_word == 10
 
 
 @given(st.lists(st.floats(1, 1e4), min_size=41, max_size=81), st.floats(1e5, 1e9))
 def test_a_few_showings_left_open_over_night_move_the_pace_within_the_others(
     seconds: list[float], night: float
 ) -> None:
-    usual = measured([(one, 100) for one in seconds])
-    disturbed = measured([(one, 100) for one in [*seconds, night, night]])
+    usual = measured([Timed(one, 100, 0) for one in seconds])
+    disturbed = measured([Timed(one, 100, 0) for one in [*seconds, night, night]])
     assert usual.seconds_per_word == median(one / 100 for one in seconds)
     assert disturbed.seconds_per_word <= max(seconds) / 100
 
@@ -108,7 +117,7 @@ def test_words_are_counted_once_and_anew_where_a_place_was_masked_since(study: E
 
 def test_submitted_showings_are_timed_and_those_of_simulated_raters_are_not(study: Engine) -> None:
     submitted(study, 40)
-    assert timed_showings(study) == timed_showings(study, 1) == [(40.0, 8)]
+    assert timed_showings(study) == timed_showings(study, 1) == [Timed(40.0, 8, 3)]
     assert timed_showings(study, 2) == []
     with study.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE rater SET simulated = 1"))

@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from data.card import PASS_OF, THIRD, Settling
 from data.database import reading, shared_transaction, transaction
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
-from data.pace import Pace, PaceSource, Work, measured, stated
+from data.pace import Pace, PaceSource, Timed, Work, measured, stated
 from data.person import Person, asking, only
 from data.record import PAST_RECORD, log, refuse_locked
 from data.rubric import Rubric
@@ -501,7 +501,8 @@ _MASKS = (
     .scalar_subquery()
 )
 # A text's words, counted once: a clinician arrives often, and 500 long ones take tenths of a second.
-_COUNTED: WeakKeyDictionary[Engine, dict[Text, int]] = WeakKeyDictionary()
+# All there is to read of it, and the response alone.
+_COUNTED: WeakKeyDictionary[Engine, dict[Text, tuple[int, int]]] = WeakKeyDictionary()
 
 
 def words_left(engine: Engine, rater: int) -> Work:
@@ -523,13 +524,13 @@ def words_left(engine: Engine, rater: int) -> Work:
         criteria = _criteria(session, {sha256 for *_, sha256 in rows})
     return Work(
         len(rows),
-        sum(words[key, masks] for key, masks, _ in rows),
+        sum(words[key, masks][0] for key, masks, _ in rows),
         sum(criteria[sha256] for *_, sha256 in rows),
     )
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def words_left_of(_: Person, engine: Engine, handle: str) -> tuple[Work, list[tuple[float, int]]]:
+def words_left_of(_: Person, engine: Engine, handle: str) -> tuple[Work, list[Timed]]:
     """Return what a clinician still has to read, and their timed showings: see `timed_showings`."""
     with reading(engine) as session:
         rater = session.exec(select(Rater.id).where(Rater.handle == handle)).first() or 0
@@ -555,13 +556,25 @@ def _work(engine: Engine, key: Any) -> dict[Any, Work]:
     return {key: Work(1, int(words), criteria[sha256]) for key, sha256, words in rows}
 
 
-def timed_showings(engine: Engine, rater: int | None = None) -> list[tuple[float, int]]:
-    """Return active seconds and words of every showing submitted; simulated raters left out.
+def timed_showings(engine: Engine, rater: int | None = None) -> list[Timed]:
+    """Return every showing submitted with its time; simulated raters left out.
 
     Of one rater (primary key), or of all.
     """
+    return [timed for _, timed in _timed(engine, rater)]
+
+
+def showings_by_rater(engine: Engine) -> dict[str, list[Timed]]:
+    """Return the handle of every clinician with timed showings -> them; see `timed_showings`."""
+    found: dict[str, list[Timed]] = {}
+    for handle, timed in _timed(engine, None):
+        found.setdefault(handle, []).append(timed)
+    return found
+
+
+def _timed(engine: Engine, rater: int | None) -> list[tuple[str, Timed]]:
     query = (
-        columns_of(Assignment.seconds_active, Response.id, _MASKS)
+        columns_of(Rater.handle, Assignment.seconds_active, Response.id, _MASKS)
         .select_from(Assignment)
         .join(Rater)
         .join(Response)
@@ -576,18 +589,24 @@ def timed_showings(engine: Engine, rater: int | None = None) -> list[tuple[float
         query = query.where(Assignment.rater == rater)
     with reading(engine) as session:
         rows = session.exec(query).all()
-        words = _words_of(engine, session, {(key, masks) for _, key, masks in rows})
-    return [(float(seconds), words[key, masks]) for seconds, key, masks in rows]
+        words = _words_of(engine, session, {(key, masks) for *_, key, masks in rows})
+    return [
+        (handle, Timed(float(seconds), *words[key, masks])) for handle, seconds, key, masks in rows
+    ]
 
 
-def _words_of(engine: Engine, session: Session, texts: Set[Text]) -> Mapping[Text, int]:
-    """Return the words of some responses with their source and task, counted once a process."""
+def _words_of(engine: Engine, session: Session, texts: Set[Text]) -> Mapping[Text, tuple[int, int]]:
+    """Return the words of some responses with their source and task, and alone; counted once."""
     counted = _COUNTED.setdefault(engine, {})
     missing = dict(sorted(texts - counted.keys()))
-    query = columns_of(Response.id, _words()).select_from(Response).join(Instance)
+    own = _words_in(func.coalesce(Response.shown, Response.text))
+    query = columns_of(Response.id, _words(), own).select_from(Response).join(Instance)
     for start in range(0, len(missing), AT_ONCE):
         some = query.where(col(Response.id).in_([*missing][start : start + AT_ONCE]))
-        counted |= {(key, missing[key]): int(words) for key, words in session.exec(some)}
+        counted |= {
+            (key, missing[key]): (int(words), int(alone))
+            for key, words, alone in session.exec(some)
+        }
     return counted
 
 
