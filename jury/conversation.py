@@ -17,7 +17,8 @@ from data.study.calls import Intended, Step, record_steps
 from jury.call import Answer, Call, Turn
 from jury.cost import Price, Pricing, above_worst, billed, price, worst_case
 from jury.panel import Juror
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
+from jury.reading import storable
 from jury.session import JurorSession, Patience, RunContext, fatal
 from jury.task import Task, with_retry
 from jury.window import why_cut

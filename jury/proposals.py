@@ -26,7 +26,8 @@ from jury.budget import Budget
 from jury.call import Turn
 from jury.conversation import Conversation
 from jury.panel import Juror, Panel
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
+from jury.reading import storable
 from jury.run import RunLimits, run_tasks
 from jury.run_result import RunResult, RunTally
 from jury.task import Patience, Task, reader

@@ -3,7 +3,7 @@
 The MedHELM paper's Appendix D: some references use facts that are absent from the source, so that a
 response which keeps to the source is marked down for it. The question is about an instance, not a
 response, and holds no rubric. Budget, retries, forms of answer and rate limits are those of a jury
-run. An answer is read as strictly as a verdict (`jury/parse.py`): `absent` is true or false; `facts` is a
+run. An answer is read as strictly as a verdict (`jury/reading.py`): `absent` is true or false; `facts` is a
 list of texts, at least one where `absent` is true and none where it is false.
 """
 
@@ -23,7 +23,8 @@ from jury.budget import Budget
 from jury.call import Turn
 from jury.conversation import Conversation, Writer
 from jury.panel import Panel
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
+from jury.reading import storable
 from jury.run import RunLimits, Watch, run_tasks
 from jury.run_result import RunResult, RunTally
 from jury.session import JurorSession, Patience, RunContext

@@ -15,7 +15,8 @@ from jury.budget import Budget
 from jury.call import Answer, Usage
 from jury.cost import Price
 from jury.panel import Juror
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
+from jury.reading import storable
 
 INTERRUPTED = "interrupted"
 

@@ -121,16 +121,13 @@ def test_asked_again_it_is_read_back_and_the_test_is_not_opened_twice(
     assert first["opened_before"] == 0
 
 
-def test_a_jury_that_learned_learns_on_with_the_same_parts(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
+def test_a_panel_that_has_learned_is_refused(engine: Engine, tmp_path: Path, stub: Stub) -> None:
     fill(engine, tmp_path, seed=1)
-    first = improved(engine, asked(stub))
-    panel = kept_panel(tmp_path, first)
-    second = improved(engine, replace(asked(stub, seed=77), panel=panel))
-    one, two = improvements(engine)
-    assert one.split == two.split
-    assert second["outcome"] in (Outcome.NONE_BETTER, Outcome.NOT_SHOWN, Outcome.BETTER)
+    panel = kept_panel(tmp_path, improved(engine, asked(stub)))
+    calls = len(stub.seen)
+    with pytest.raises(BadInput, match="has learned already"):
+        improved(engine, replace(asked(stub), panel=panel))
+    assert (len(stub.seen), len(improvements(engine))) == (calls, 1)
 
 
 def test_a_proposer_that_fails_leaves_rubric_and_panel_and_its_money_is_stored_and_told(

@@ -59,8 +59,9 @@ from jury.conversation import (
 from jury.cost import Price, above_worst, batch_price, unbilled
 from jury.expected_score import read_for
 from jury.panel import Juror, Panel, refuse_ended
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
 from jury.providers.registry import PROVIDERS, forms_of
+from jury.reading import storable
 from jury.run import refuse_numbers, run_lock
 from jury.run_result import RunResult, RunTally, with_study_spending
 from jury.task import NO_TEXT

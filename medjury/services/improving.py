@@ -11,7 +11,6 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from hashlib import sha256
 from itertools import groupby
 from statistics import fmean
 from typing import Any
@@ -26,7 +25,7 @@ from calibration.values import NAN
 from data.errors import BadInput, TooFew, Unknown
 from data.person import OPERATOR
 from data.rubric import Example, Rubric, rubric_toml
-from data.schema import Improvement, Status
+from data.schema import Status
 from data.study.improving import (
     JurorVerdict,
     ProposedRubric,
@@ -36,7 +35,6 @@ from data.study.improving import (
     improvements,
     juror_verdicts,
     keep_learned,
-    learned_rubric,
     open_test,
     proposed_rubrics,
     rated_responses,
@@ -173,19 +171,17 @@ def improve(
         If the question cannot be asked of this panel or study; nothing is sent then.
     """
     budget = Budget(question.max_usd)
-    _refuse_proposer(question)
+    _refuse_panel(question)
     views = _views_on_one_rubric(benchmarks(engine), question.benchmarks)
     asked = question.asked(views[0].rubric)
     before = next((one for one in reversed(improvements(engine)) if one.asked == asked), None)
     if before and before.result:
         tell(f"improvement {before.id} has ended; its result is read back, nothing is sent")
         return dict(before.result)
-    base = _Candidate("as it is", _rubric_read(engine, question.panel, views[0].rubric))
-    kept = before or _learned_in(engine, question.panel)
-    parts = _parts(engine, views, question.seed, kept.split if kept else None)
+    parts = _parts(engine, views, question.seed, before.split if before else None)
     split = {part: sorted({one.instance for one in parts[part]}) for part in parts}
     key = before.id if before else begin_improvement(engine, views[0].rubric, asked, split)
-    return _Improvement(engine, question, views, parts, base, key, tell, patience, budget).run()
+    return _Improvement(engine, question, views, parts, key, tell, patience, budget).run()
 
 
 def estimate_improvement(engine: Engine, question: ImproveQuestion) -> dict[str, Any]:
@@ -203,15 +199,13 @@ def estimate_improvement(engine: Engine, question: ImproveQuestion) -> dict[str,
     TooFew, BadInput
         As `improve`.
     """
-    _refuse_proposer(question)
+    _refuse_panel(question)
     views = _views_on_one_rubric(benchmarks(engine), question.benchmarks)
     parts = _parts(engine, views, question.seed)
     split = {part: len(responses) for part, responses in parts.items()}
-    panel = with_counted_prices(question.panel)
-    plain = tuple(juror.model_copy(update={"reads": ""}) for juror in panel.juror)
     rows = estimate(
         engine,
-        panel.model_copy(update={"juror": plain}),
+        with_counted_prices(question.panel),
         tasks=[replace(v, rubric=v.rubric.model_copy(update={"version": "?"})) for v in views],
         only=_keys(parts, TRAIN, CHOOSE),
     )
@@ -220,7 +214,7 @@ def estimate_improvement(engine: Engine, question: ImproveQuestion) -> dict[str,
     prices = [row.usd_likely for row in rows if row.usd_likely is not None]
     return {
         "split": split,
-        "verdicts": times * len(panel.juror),
+        "verdicts": times * len(rows),
         "proposals": question.rounds,
         "usd_likely": sum(prices) * times / each if len(prices) == len(rows) else None,
     }
@@ -234,7 +228,6 @@ class _Improvement:
     question: ImproveQuestion
     views: Sequence[BenchmarkView]
     parts: Parts
-    base: _Candidate
     key: int
     tell: Callable[[str], None]
     patience: Patience
@@ -243,8 +236,7 @@ class _Improvement:
     def __post_init__(self) -> None:
         self.usd, self.usd_unknown = 0.0, 0
         self.tried: list[dict[str, Any]] = []
-        jurors = tuple(map(_on_trial, self.question.panel.juror))
-        self.trial = self.question.panel.model_copy(update={"juror": jurors})
+        self.base = _Candidate("as it is", self.views[0].rubric)
 
     def run(self) -> dict[str, Any]:
         """Work off what is left of it, and keep what came of it."""
@@ -327,7 +319,7 @@ class _Improvement:
 
     def _gain(self, candidate: _Candidate, part: str, before: _Candidate | None = None) -> PartGain:
         """Return the gain of a candidate over another one, or the jury as it is, on their trial."""
-        juries = (self._on(self.trial, one) for one in (before or self.base, candidate))
+        juries = (self._on(self.question.panel, one) for one in (before or self.base, candidate))
         return _gain_of(self.parts[part], *juries)
 
     def _on(self, panel: Panel, candidate: _Candidate) -> _Seated:
@@ -338,7 +330,7 @@ class _Improvement:
     def _farthest(self, best: _Candidate) -> list[RatedResponse]:
         """Return the responses of train that jury and clinicians both rated, the farthest apart first."""
         responses = self.parts[TRAIN]
-        means = self._on(self.trial, best).means(responses)
+        means = self._on(self.question.panel, best).means(responses)
         rows = [
             (-abs(mean - _clinicians_mean(one)), one.response_id, one)
             for mean, one in zip(means, responses, strict=True)
@@ -351,7 +343,7 @@ class _Improvement:
         stored = proposed_rubrics(self.engine, self.key).get(number)
         if stored is not None and stored.status in ANSWERED:
             return stored
-        verdicts = self._on(self.trial, best).verdicts
+        verdicts = self._on(self.question.panel, best).verdicts
         worst = self._farthest(best)[:MOST_CASES]
         cases = tuple((one, verdicts[one.response]) for one in worst)
         request = ProposalRequest(
@@ -369,7 +361,7 @@ class _Improvement:
     def _rate(self, candidate: _Candidate, *parts: str) -> None:
         """Have the jurors rate on a candidate what they have not rated of some parts."""
         tasks = [replace(view, rubric=candidate.rubric) for view in self.views]
-        self._run(self.trial, candidate.change, tasks, parts)
+        self._run(self.question.panel, candidate.change, tasks, parts)
 
     def _run(
         self, panel: Panel, change: str, tasks: Sequence[BenchmarkView], parts: Sequence[str]
@@ -408,16 +400,12 @@ class _Improvement:
 
     def _learned_panel(self, best: _Candidate) -> Panel:
         """Return the panel that was learned: its jurors, under new names, read the rubric."""
-
-        def renamed(name: str) -> str:
-            return f"{name.split('.v', 1)[0][:50]}.v{self.key}"
-
         panel, reads = self.question.panel, best.rubric.sha256
         jurors = tuple(
-            juror.model_copy(update={"name": renamed(juror.name), "reads": reads})
+            juror.model_copy(update={"name": f"{juror.name[:50]}.v{self.key}", "reads": reads})
             for juror in panel.juror
         )
-        return panel.model_copy(update={"name": renamed(panel.name), "juror": jurors})
+        return panel.model_copy(update={"name": f"{panel.name[:50]}.v{self.key}", "juror": jurors})
 
     def _result(
         self,
@@ -468,17 +456,14 @@ class _Improvement:
         self.usd_unknown += result.usd_unknown
 
 
-def _on_trial(juror: Juror) -> Juror:
-    """Return a juror as it sits in a trial: one that reads a rubric of its own under another name."""
-    if not juror.reads:
-        return juror
-    name = f"{juror.name[:50]}.try-{sha256(juror.name.encode()).hexdigest()[:6]}"
-    return juror.model_copy(update={"reads": "", "name": name})
-
-
-def _refuse_proposer(question: ImproveQuestion) -> None:
-    """Refuse a proposer where clinicians' comments and texts would go where the panel does not say."""
+def _refuse_panel(question: ImproveQuestion) -> None:
+    """Refuse a panel that has learned, or a proposer at a host where the panel sends no text."""
     panel, proposer = question.panel, question.proposer
+    if any(juror.reads for juror in panel.juror):
+        raise BadInput(
+            f"panel {panel.name}: has learned already (`reads`); give the panel that it came from, with "
+            "more rounds or another proposer"
+        )
     about = f"panel {panel.name}, proposer {proposer.name}"
     if not proposer.simulated and proposer.place not in panel.hosts():
         raise BadInput(
@@ -510,30 +495,12 @@ def _views_on_one_rubric(
         )
     if not chosen:
         raise TooFew("the study has no benchmark")
-    return chosen
-
-
-def _rubric_read(engine: Engine, panel: Panel, rated_on: Rubric) -> Rubric:
-    """Return the rubric that all jurors of a panel read."""
-    reads = {juror.reads for juror in panel.juror}
-    if len(reads) > 1:
-        raise BadInput(f"panel {panel.name}: its jurors read several rubrics")
-    [sha] = reads
-    rubric = learned_rubric(engine, sha).rubric if sha else rated_on
-    if rubric is None:
-        raise BadInput(f"panel {panel.name}, reads {sha[:12]}: not a rubric of this study")
-    if "{{criteria}}" not in rubric.prompt:
+    if "{{criteria}}" not in chosen[0].rubric.prompt:
         raise BadInput(
-            f"rubric {rubric.name}: its prompt writes the criteria out and has no {{{{criteria}}}}, so that "
-            "guidance would reach no juror; put {{criteria}} in its place in a new version of it"
+            f"rubric {chosen[0].rubric.name}: its prompt writes the criteria out and has no {{{{criteria}}}}, "
+            "so that guidance would reach no juror; put {{criteria}} in its place in a new version of it"
         )
-    return rubric
-
-
-def _learned_in(engine: Engine, panel: Panel) -> Improvement | None:
-    """Return the improvement that a panel came from: its parts are kept, or the test would be seen."""
-    reads = {juror.reads for juror in panel.juror} - {""}
-    return next((one for one in improvements(engine) if one.learned in reads), None)
+    return chosen
 
 
 def _parts(
