@@ -86,11 +86,27 @@ def check_references(
     known_benchmarks(engine, benchmarks)
     instances = sum(1 for _ in reference_cards(engine, benchmarks))
     tally = RunTally(instances * len(panel.juror), progress)
+
+    def unanswered(session: JurorSession) -> Iterator[Sequence[ReferenceCard]]:
+        answered = answered_references(engine, session.rater)
+        for card in reference_cards(engine, benchmarks):
+            if card.instance in answered:
+                tally.ended(session.juror.name, Status.OK)
+            else:
+                yield (card,)
+
+    async def ask(
+        writer: Writer, context: RunContext, session: JurorSession, card: ReferenceCard
+    ) -> Status | None:
+        subject, question = {"instance": card.instance}, Turn("user", prompt_for(card))
+        task = Task(Purpose.REFERENCE, subject, question, SCHEMA, read_reference, AGAIN)
+        return await Conversation(writer, session, task).run(context)
+
     return run_tasks(
         engine,
         panel,
-        lambda session: _unanswered(engine, session, benchmarks, tally),
-        _ask,
+        unanswered,
+        ask,
         tally,
         instances,
         limits=RunLimits(concurrency, budget or Budget(), patience),
@@ -117,31 +133,6 @@ def reference_windows(
                 size = prompt_size(juror, prompt)
                 uses[juror.name] = uses[juror.name].plus(size, card.name, is_first=True)
     return uses
-
-
-def _unanswered(
-    engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: RunTally
-) -> Iterator[Sequence[ReferenceCard]]:
-    answered = answered_references(engine, session.rater)
-    for card in reference_cards(engine, benchmarks):
-        if card.instance in answered:
-            tally.ended(session.juror.name, Status.OK)
-        else:
-            yield (card,)
-
-
-async def _ask(
-    writer: Writer, context: RunContext, session: JurorSession, card: ReferenceCard
-) -> Status | None:
-    task = Task(
-        Purpose.REFERENCE,
-        {"instance": card.instance},
-        Turn("user", prompt_for(card)),
-        SCHEMA,
-        read_reference,
-        AGAIN,
-    )
-    return await Conversation(writer, session, task).run(context)
 
 
 def prompt_for(card: ReferenceCard) -> str:
