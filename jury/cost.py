@@ -188,7 +188,7 @@ def worst_case(
     """
     tokens = len(sent.encode("utf-8", "replace")) + FORM_TOKENS
     own = juror.usd_per_million_in is not None
-    writes = (None, tokens) if (marked if own else cache_writes_cost(juror, at)) else (None,)
+    writes = (None, tokens) if (marked if own else cache_writes_cost(juror, at.date())) else (None,)
     usages = [Usage(tokens, juror.max_tokens, tokens_cache_write=write) for write in writes]
     amounts = [priced(juror, usage, at).usd for usage in usages]
     known = [amount for amount in amounts if amount is not None]
@@ -256,13 +256,9 @@ def _listed_part(calculated: Any, usage: Usage, tokens: int | None, rate: str) -
     return float(calc_unit_price(own, tokens, usage.tokens_in or 0, MILLION)) if tokens else 0.0
 
 
-def cache_writes_cost(juror: Juror, at: datetime) -> bool:
-    """Return whether the price list has a rate for a model's cache writes."""
-    return _writes_cost(juror, at.date())
-
-
 @lru_cache(maxsize=64)
-def _writes_cost(juror: Juror, day: date) -> bool:
+def cache_writes_cost(juror: Juror, day: date) -> bool:
+    """Return whether the price list has a rate for a model's cache writes."""
     calculated = _calculated(juror, Usage(SAMPLE, 0), datetime.combine(day, time(12), UTC))
     return calculated is not None and calculated.model_price.cache_write_mtok is not None
 

@@ -219,10 +219,9 @@ def uncounted(panel: Panel, egress: Egress, at: datetime) -> Iterator[str]:
                 if prices[0] is None
                 else f"{prices[0]:g}, {prices[1]:g} does"
             )
-            line = _line(juror, _rule_of(juror, egress), priced=True)
             yield (
                 f"juror {juror.name}: the panel's price {juror.usd_per_million_in:g}, "
-                f"{juror.usd_per_million_out:g} does not count at {juror.place}: {instead}{_to_do(line)}"
+                f"{juror.usd_per_million_out:g} does not count at {juror.place}: {instead}; who owns this server may set it in {WHERE}"
             )
 
 
@@ -324,7 +323,7 @@ def _refusal(why: Why, juror: Juror, requested: str, rule: Host | None = None) -
     return Refusal(why, juror.name, juror.place, requested, line)
 
 
-def _line(juror: Juror, rule: Host | None, priced: bool = False) -> str:
+def _line(juror: Juror, rule: Host | None) -> str:
     """Return the rule that would allow all that a juror needs, with what its host is allowed already."""
     rule = rule or Host()
     keys, ways = [*rule.keys], [*rule.auth]
@@ -334,9 +333,6 @@ def _line(juror: Juror, rule: Host | None, priced: bool = False) -> str:
         ways.append(way)
     plain = _scheme(juror) == "http" and not _may_be_plain(juror, rule)
     prices = {model: [*pair] for model, pair in rule.prices.items()}
-    if priced:
-        own = (juror.usd_per_million_in, juror.usd_per_million_out)
-        prices[juror.model] = [price or 0.0 for price in own]
     settings = [f"keys = {json.dumps(keys)}"] if keys else []
     settings += [f"auth = {json.dumps(ways)}"] if ways else []
     settings += ["http = true"] if plain or rule.http else []

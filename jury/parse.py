@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from data.calls import Status
 from data.card import Reply
@@ -38,8 +38,7 @@ class ParsedAnswer:
     rubric: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class TextSpan:
+class TextSpan(NamedTuple):
     """A stretch of a text, in characters."""
 
     start: int

@@ -17,10 +17,9 @@ from data.schema import Status
 from data.study.calls import without_texts
 from jury.admission import admit, api_keys
 from jury.api_protocols import refused_setting
-from jury.ask import ask
 from jury.budget import Budget
 from jury.call import Answer, Provider
-from jury.conversation import Unstored
+from jury.conversation import Unstored, ask
 from jury.cost import total
 from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, compare_answers, compare_pair
 from jury.panel import Juror, Panel

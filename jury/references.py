@@ -27,8 +27,8 @@ from jury.parse import ParsedAnswer
 from jury.reading import storable
 from jury.run import RunLimits, Watch, run_tasks
 from jury.run_result import RunResult, RunTally
-from jury.session import JurorSession, Patience, RunContext
-from jury.task import Task, reader
+from jury.session import JurorSession, RunContext
+from jury.task import Patience, Task, reader
 from jury.window import WindowUse, prompt_size, window_use
 from jury.worklist import juror_record, known_benchmarks
 

@@ -29,15 +29,15 @@ from data.schema import Status, now
 from data.study.calls import add_jurors
 from data.study.standing import BenchmarkView
 from jury.admission import admit, api_keys
-from jury.ask import SamePrompts, ask
 from jury.budget import Budget
 from jury.call import Provider
-from jury.conversation import Writer
+from jury.conversation import SamePrompts, Writer, ask
 from jury.cost import refuse_unpriced
 from jury.panel import Panel, refuse_ended
 from jury.providers.registry import open_provider
 from jury.run_result import RunProgress, RunResult, RunTally, with_study_spending
-from jury.session import JurorSession, Patience, RunContext, rate_limiters
+from jury.session import JurorSession, RunContext, rate_limiters
+from jury.task import Patience
 from jury.worklist import (
     Job,
     Worklist,

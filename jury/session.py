@@ -14,8 +14,7 @@ from jury.cost import Price
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer
 from jury.providers.registry import forms_of
-from jury.task import FormFallback
-from jury.task import Patience as Patience
+from jury.task import FormFallback, Patience
 from jury.window import CHARACTERS_PER_TOKEN
 
 MINUTE = 60.0

@@ -18,7 +18,7 @@ from data.schema import Attempt, Status
 from jury.panel import Panel
 from jury.probe import probe
 from jury.run import run_panel
-from jury.session import Patience
+from jury.task import Patience
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 HASTY = Patience(tries=2, first_wait=0.01, longest_wait=0.02, in_a_row=2)

@@ -36,7 +36,6 @@ from data.study.calls import (
     response_cards,
 )
 from jury.admission import admit, api_keys
-from jury.ask import SamePrompts, hashes_of, verdict_task
 from jury.batch.client import (
     NO_SUCH_PATH,
     BatchClient,
@@ -50,9 +49,12 @@ from jury.batch.client import (
 from jury.budget import Budget
 from jury.call import Answer, Call, Usage
 from jury.conversation import (
+    SamePrompts,
     answer_columns,
+    hashes_of,
     not_asked_columns,
     request_sha256,
+    verdict_task,
     whole,
     worst_case_usd,
 )
