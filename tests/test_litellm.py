@@ -74,7 +74,7 @@ def test_a_wrong_key_stops_the_juror_as_auth(
     monkeypatch.setenv("LITELLM_KEY", "sk-wrong")
     result = run_panel(small_study, panel(url_of_proxy, "one"), concurrency=1)
     assert (dict(result.by_status), result.calls) == ({"auth": 4}, 1)
-    assert result.stopped["one"] == "HTTP 401 401: the key was refused"
+    assert result.stopped["one"] == "HTTP 401 auth_error: the key was refused"
 
 
 def test_a_rate_limit_of_the_model_behind_comes_through_as_one(
@@ -87,8 +87,8 @@ def test_a_rate_limit_of_the_model_behind_comes_through_as_one(
 def test_a_probe_tells_what_the_proxy_supports(url_of_proxy: str) -> None:
     (row,) = probe(panel(url_of_proxy, "one"))
     # The proxy's fixed answer rates other criteria than the probe asks for, and the probe says so.
-    missing = Status.MISSING_CRITERION
-    assert (row.status, row.schema, row.returned_model) == (missing, "json_schema", "one")
+    unasked = Status.INVALID_JSON
+    assert (row.status, row.schema, row.returned_model) == (unasked, "json_schema", "one")
 
 
 def test_a_proxy_without_a_database_answers_a_wrong_key_with_400_and_nothing_is_rated(
@@ -99,4 +99,4 @@ def test_a_proxy_without_a_database_answers_a_wrong_key_with_400_and_nothing_is_
         monkeypatch.setenv("LITELLM_KEY", "sk-wrong")
         wrong = run_panel(small_study, panel(url, "two"), patience=HASTY)
     assert (right.rated, wrong.rated) == (4, 0)
-    assert (Status.REQUEST_FAILED, "HTTP 400 400") in reasons(small_study)
+    assert (Status.REQUEST_FAILED, "HTTP 400 no_db_connection") in reasons(small_study)

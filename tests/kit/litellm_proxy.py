@@ -33,7 +33,7 @@ VERDICT = {
 ANSWERS = {
     "one": json.dumps(VERDICT),
     "two": f"```json\n{json.dumps(VERDICT)}\n```",
-    "three": f"Let me see. {json.dumps(VERDICT)}",
+    "three": f"<think>Let me see.</think>{json.dumps(VERDICT)}",
     "prose": "It reads quite well.",
     "limited": "litellm.RateLimitError",
 }
