@@ -136,7 +136,8 @@ def _page(export: Export, helm_question: "Question", data: str) -> str:
             f"    helm-run --conf-paths {rubric.name.removeprefix('helm_')}.conf {run}",
             "",
             "HELM's own benchmark, data and prompt, with this jury. The rubric is that of "
-            f"{in_markdown(rubric.version)}; another release may ask otherwise.",
+            f"{in_markdown(rubric.version)}; another release may ask otherwise. There is no configurable "
+            "benchmark: the rubric does not show jurors the task.",
         ]
     lines += ["", *(f"- in HELM alone {in_markdown(one)}" for one in differences(export.panel)), ""]
     return "\n".join(
