@@ -64,7 +64,14 @@ def api_keys(
         juror is.
     """
     for juror in panel.juror:
-        if why := _unready(juror):
+        blank = [n for n in ("base_url", "project", "deployment") if BLANK in getattr(juror, n)]
+        why = lacking_library(juror.provider, juror.auth)
+        if blank:
+            why = (
+                f"{blank[0]} {getattr(juror, blank[0])!r} is still to be filled in: copy the panel and "
+                f"write yours where it says {BLANK}"
+            )
+        if why:
             raise BadPanel(f"panel {panel.name}, juror {juror.name}: {why}")
     admit(panel, environment)
     for juror in panel.juror:
@@ -77,17 +84,6 @@ def api_keys(
         if why := why or _led_elsewhere(juror, resolve, by_name):
             raise BadPanel(f"panel {panel.name}, juror {juror.name}: {why}")
     return {juror.name: environment.get(juror.api_key_env) or "none" for juror in panel.juror}
-
-
-def _unready(juror: Juror) -> str:
-    """Return what is missing before a juror can be asked, empty if nothing is."""
-    for name in ("base_url", "project", "deployment"):
-        if BLANK in getattr(juror, name):
-            return (
-                f"{name} {getattr(juror, name)!r} is still to be filled in: copy the panel and "
-                f"write yours where it says {BLANK}"
-            )
-    return lacking_library(juror.provider, juror.auth)
 
 
 def _led_elsewhere(juror: Juror, resolve: Resolve, by_name: bool) -> str:

@@ -240,7 +240,10 @@ def refuses_caching(answer: Answer) -> bool:
 def refused_setting(answer: Answer) -> str:
     """Return which setting of the panel an error is about, empty if none that was sent."""
     for setting, names in SETTINGS.items():
-        if value_sent(answer, setting) and _concerns(answer, names):
+        errors = _refusals(answer) if value_sent(answer, setting) else []
+        begins = [BEGINS_WITH.match(text_of(error.get("message"))) for error in errors]
+        named = [unsupported_parameter(answer), *(error.get("param") for error in errors)]
+        if any(name in names for name in (*named, *(match[1] for match in begins if match))):
             return setting
     if value_sent(answer, "scores") and _message_matches(answer, PROBABILITIES):
         return "scores"
@@ -266,16 +269,6 @@ def value_sent(answer: Answer, setting: str) -> str:
     if value is None:
         return ""
     return f"{value:g}" if isinstance(value, (int, float)) else f'"{value}"'
-
-
-def _concerns(answer: Answer, names: Sequence[str]) -> bool:
-    if unsupported_parameter(answer) in names:
-        return True
-    for error in _refusals(answer):
-        begins = BEGINS_WITH.match(text_of(error.get("message")))
-        if error.get("param") in names or (begins and begins[1] in names):
-            return True
-    return False
 
 
 def _refusals(answer: Answer, statuses: Sequence[int] = REFUSED) -> list[Mapping[str, Any]]:

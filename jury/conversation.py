@@ -1,26 +1,49 @@
-"""Talking with one juror about one thing: tried again, asked again, and each request stored."""
+"""Talking with one juror about one thing: tried again, asked again, and each request stored.
+
+What a juror says of a text counts for every response that has this text. Only a verdict that stands
+is shared, within one juror, rubric and replicate, from this run or an earlier one. A prompt whose
+call fails is asked again with the next response that has it.
+"""
 
 import asyncio
-import hashlib
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
 
 from data.card import Reply
-from data.schema import Purpose, Status, now
-from data.study.calls import Intended, Step, record_steps
+from data.question import SLOT
+from data.schema import Attempt, Purpose, Status, now
+from data.study.calls import (
+    Entry,
+    Intended,
+    Step,
+    StoredVerdict,
+    record_steps,
+    responses_with_equal_texts,
+    verdict_of_same_prompt,
+)
 from jury.call import Answer, Call, Turn
-from jury.cost import Price, Pricing, above_worst, billed, price, worst_case
+from jury.cost import Price, Pricing, above_worst, billed, no_cost, price, worst_case
+from jury.expected_score import read_for
 from jury.panel import Juror
-from jury.parse import ParsedAnswer, storable
-from jury.session import JurorSession, Patience, RunContext, fatal
-from jury.task import Task, with_retry
-from jury.window import why_cut
+from jury.parse import ParsedAnswer
+from jury.providers.registry import FORMS
+from jury.reading import storable
+from jury.session import JurorSession, RunContext, fatal
+from jury.task import AGAIN, NO_TEXT, Patience, Task, with_retry
+from jury.window import prompt_size, why_cut
+from jury.worklist import Job
+
+Key = tuple[int, int, str, str]
+ASKED_ONCE = "same prompt as another response: asked once"
 
 
 class Writer:
@@ -286,7 +309,7 @@ def whole(
     if answer.status != Status.OK:
         return reading
     prompt = "\n".join(turn.text for turn in call.messages)
-    key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()
+    key = sha256(prompt.encode("utf-8", "replace")).hexdigest()
     read, others = answer.usage.tokens_in, most_read.get(key, 0)
     most_read[key] = max(others, read or 0)
     why = why_cut(prompt, read, others)
@@ -331,10 +354,117 @@ def request_sha256(juror: Juror, call: Call) -> str:
     turns = [[turn.role, turn.text] for turn in call.messages]
     profile = juror.profile() | {"max_tokens": juror.max_tokens}
     body = [profile, call.form, call.replicate, call.schema, turns]
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def worst_case_usd(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
     """Return the most that a request can cost, cache writes included; None without a price."""
     sent = "".join([*(turn.text for turn in call.messages), json.dumps(call.schema)])
     return worst_case(juror, sent, now(), priced, marked=bool(call.prefix))
+
+
+class SamePrompts:
+    """Finds verdicts that count for more than one response, as their prompts are the same.
+
+    Attributes
+    ----------
+    responses
+        Primary keys of the responses whose text another one has too.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.responses = responses_with_equal_texts(engine)
+        self._turns: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def turn(self, rater: int, job: Job, call: Call) -> AsyncIterator[None]:
+        """Hold the lock of a juror's prompt: who waited for it finds the verdict stored."""
+        digest = sha256(call.messages[0].text.encode("utf-8", "replace")).hexdigest()
+        key = (rater, job.replicate, job.rubric.sha256, digest)
+        lock = self._turns.setdefault(key, asyncio.Lock())
+        async with lock:
+            yield
+
+    def stored(self, juror: Juror, rater: int, job: Job, call: Call) -> Entry | None:
+        """Return the entry that stores a verdict on the same prompt for a job, None if there is none."""
+        hashes = hashes_of(juror, call)
+        verdict = verdict_of_same_prompt(self._engine, rater, job.rubric, job.replicate, hashes)
+        if verdict is None:
+            return None
+        return _shared_attempt(rater, job, verdict), job.rubric, verdict.reply
+
+
+def hashes_of(juror: Juror, call: Call) -> Sequence[str]:
+    """Return the hashes that a request has in each form it may be sent in."""
+    return [request_sha256(juror, replace(call, form=form)) for form in FORMS]
+
+
+def _shared_attempt(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
+    """Return the attempt of a job that takes over a verdict on the same prompt, without a call."""
+    cost = no_cost(ASKED_ONCE)
+    return Attempt(
+        rater=rater,
+        response=job.response,
+        replicate=job.replicate,
+        status=Status.OK,
+        rubric_sha256=job.rubric.sha256,
+        request_sha256=verdict.request_sha256,
+        number=0,
+        reason=ASKED_ONCE,
+        sent={"same_prompt_as": verdict.attempt},
+        raw=verdict.raw,
+        usd=cost.usd,
+        usd_cached=cost.usd_cached,
+        usd_cache_write=cost.usd_cache_write,
+        usd_out=cost.usd_out,
+        price_source=cost.source,
+        returned_model=verdict.returned_model,
+        answer=None if verdict.answer is None else dict(verdict.answer),
+    )
+
+
+def verdict_task(juror: Juror, job: Job) -> Task:
+    """Return the question for a verdict on one response."""
+    forged = job.rubric.forged(job.card)
+    is_shortest = juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt
+    shorter = None if is_shortest else (job.question("none"), job.rubric.json_schema("none"))
+    return Task(
+        Purpose.VERDICT,
+        {"response": job.response},
+        job.question(juror.explanation),
+        job.rubric.json_schema(juror.explanation),
+        lambda answer: read_for(juror, answer, job.rubric),
+        AGAIN.replace("{scale}", str(job.rubric.scale)),
+        job.rubric,
+        job.replicate,
+        shorter,
+        {"tags_broken_in": list(forged)} if forged else {},
+    )
+
+
+async def ask(
+    writer: Writer, same: SamePrompts | None, context: RunContext, session: JurorSession, job: Job
+) -> Status | None:
+    """Ask a juror about a response and store each attempt; without `same` no verdict is taken over.
+
+    Returns
+    -------
+    Status or None
+        How the verdict ended; None if the run was stopped before it was asked for.
+    """
+    conversation = Conversation(writer, session, verdict_task(session.juror, job))
+    if not job.has_text:
+        return await conversation.not_asked(Status.EMPTY_RESPONSE, NO_TEXT)
+    size = prompt_size(session.juror, conversation.task.question.text)
+    if size.is_too_long:
+        return await conversation.not_asked(Status.TOO_LONG, size.reason)
+    if same is None or job.response not in same.responses:
+        return await conversation.run(context)
+    async with same.turn(session.rater, job, conversation.call()):
+        entry = same.stored(session.juror, session.rater, job, conversation.call())
+        if entry is None:
+            return await conversation.run(context)
+        await writer.write(Step(attempt=entry))
+    context.shared()
+    return Status.OK

@@ -63,9 +63,6 @@ class JurorEstimate:
     usd_most
         With every answer as long as `max_tokens` allows, as the MedHELM paper reckons. None
         where no price is known. Requests that are repeated are not in it; --max-usd is.
-    tokens_repeated
-        Of `tokens_in`, those with which an earlier request of the run begins as well. A vendor
-        that caches may bill them at less; no amount counts on it.
     window
         What the prompts take of its context window. Those that do not fit are in no other figure.
     at_once
@@ -79,7 +76,6 @@ class JurorEstimate:
     tokens_in: int = 0
     usd_likely: float | None = 0.0
     usd_most: float | None = 0.0
-    tokens_repeated: int = 0
     window: WindowUse = field(default_factory=WindowUse)
     at_once: int = 1
     seconds: float | None = None
@@ -88,20 +84,13 @@ class JurorEstimate:
         """Return the estimate with one more call."""
         tokens = round(len(prompt) / CHARACTERS_PER_TOKEN)
         likely = min(juror.max_tokens, WORDS_OUT_PER_CRITERION * criteria)
-        return JurorEstimate(
-            self.juror,
-            self.calls + 1,
-            self.tokens_in + tokens,
-            total([self.usd_likely, price(juror, Usage(tokens, likely), at).usd]),
-            total([self.usd_most, price(juror, Usage(tokens, juror.max_tokens), at).usd]),
-            self.tokens_repeated,
-            self.window,
+        return replace(
+            self,
+            calls=self.calls + 1,
+            tokens_in=self.tokens_in + tokens,
+            usd_likely=total([self.usd_likely, price(juror, Usage(tokens, likely), at).usd]),
+            usd_most=total([self.usd_most, price(juror, Usage(tokens, juror.max_tokens), at).usd]),
         )
-
-    def repeating(self, shared: str) -> "JurorEstimate":
-        """Return the estimate with the beginning that a call's prompt shares with an earlier one."""
-        tokens = round(len(shared) / CHARACTERS_PER_TOKEN)
-        return replace(self, tokens_repeated=self.tokens_repeated + tokens)
 
 
 def price(juror: Juror, usage: Usage, at: datetime) -> Price:
@@ -199,7 +188,7 @@ def worst_case(
     """
     tokens = len(sent.encode("utf-8", "replace")) + FORM_TOKENS
     own = juror.usd_per_million_in is not None
-    writes = (None, tokens) if (marked if own else cache_writes_cost(juror, at)) else (None,)
+    writes = (None, tokens) if (marked if own else cache_writes_cost(juror, at.date())) else (None,)
     usages = [Usage(tokens, juror.max_tokens, tokens_cache_write=write) for write in writes]
     amounts = [priced(juror, usage, at).usd for usage in usages]
     known = [amount for amount in amounts if amount is not None]
@@ -267,13 +256,9 @@ def _listed_part(calculated: Any, usage: Usage, tokens: int | None, rate: str) -
     return float(calc_unit_price(own, tokens, usage.tokens_in or 0, MILLION)) if tokens else 0.0
 
 
-def cache_writes_cost(juror: Juror, at: datetime) -> bool:
-    """Return whether the price list has a rate for a model's cache writes."""
-    return _writes_cost(juror, at.date())
-
-
 @lru_cache(maxsize=64)
-def _writes_cost(juror: Juror, day: date) -> bool:
+def cache_writes_cost(juror: Juror, day: date) -> bool:
+    """Return whether the price list has a rate for a model's cache writes."""
     calculated = _calculated(juror, Usage(SAMPLE, 0), datetime.combine(day, time(12), UTC))
     return calculated is not None and calculated.model_price.cache_write_mtok is not None
 

@@ -68,7 +68,10 @@ class Host(_Rule):
 
     def takes(self, key: str) -> bool:
         """Return whether a variable's key may go there."""
-        return any(_fits(pattern, key) for pattern in self.keys)
+        return any(
+            key.startswith(pattern[:-1]) if pattern.endswith("*") else key == pattern
+            for pattern in self.keys
+        )
 
 
 class Rules(_Rule):
@@ -173,7 +176,8 @@ def priced(juror: Juror, egress: Egress, at: datetime) -> Juror:
     if rule.prices:
         return _with_price(juror, rule.prices.get(juror.model) or rule.prices.get("*"))
     own = juror.usd_per_million_in, juror.usd_per_million_out
-    if own == (None, None) or _free_there(juror, rule):
+    plain = _scheme(juror) == "http" and _may_be_plain(juror, rule)
+    if own == (None, None) or plain or in_house(kind_of(juror.host)):  # certainly in the house
         return juror
     listed = rates(_with_price(juror, None), at)
     lowest = (listed.tokens_in, listed.tokens_out) if listed else (0.0, 0.0)
@@ -215,10 +219,9 @@ def uncounted(panel: Panel, egress: Egress, at: datetime) -> Iterator[str]:
                 if prices[0] is None
                 else f"{prices[0]:g}, {prices[1]:g} does"
             )
-            line = _line(juror, _rule_of(juror, egress), priced=True)
             yield (
                 f"juror {juror.name}: the panel's price {juror.usd_per_million_in:g}, "
-                f"{juror.usd_per_million_out:g} does not count at {juror.place}: {instead}{_to_do(line)}"
+                f"{juror.usd_per_million_out:g} does not count at {juror.place}: {instead}; who owns this server may set it in {WHERE}"
             )
 
 
@@ -305,12 +308,6 @@ def _may_be_plain(juror: Juror, rule: Host) -> bool:
     return kind == "name" and rule.http is True
 
 
-def _free_there(juror: Juror, rule: Host) -> bool:
-    """Return whether a juror's host is certainly in the house, so that its price may be 0."""
-    plain = _scheme(juror) == "http" and _may_be_plain(juror, rule)
-    return in_house(kind_of(juror.host)) or plain
-
-
 def _with_price(juror: Juror, price: tuple[float, float] | None) -> Juror:
     usd_in, usd_out = price or (None, None)
     return juror.model_copy(update={"usd_per_million_in": usd_in, "usd_per_million_out": usd_out})
@@ -326,7 +323,7 @@ def _refusal(why: Why, juror: Juror, requested: str, rule: Host | None = None) -
     return Refusal(why, juror.name, juror.place, requested, line)
 
 
-def _line(juror: Juror, rule: Host | None, priced: bool = False) -> str:
+def _line(juror: Juror, rule: Host | None) -> str:
     """Return the rule that would allow all that a juror needs, with what its host is allowed already."""
     rule = rule or Host()
     keys, ways = [*rule.keys], [*rule.auth]
@@ -336,27 +333,14 @@ def _line(juror: Juror, rule: Host | None, priced: bool = False) -> str:
         ways.append(way)
     plain = _scheme(juror) == "http" and not _may_be_plain(juror, rule)
     prices = {model: [*pair] for model, pair in rule.prices.items()}
-    if priced:
-        own = (juror.usd_per_million_in, juror.usd_per_million_out)
-        prices[juror.model] = [price or 0.0 for price in own]
     settings = [f"keys = {json.dumps(keys)}"] if keys else []
     settings += [f"auth = {json.dumps(ways)}"] if ways else []
     settings += ["http = true"] if plain or rule.http else []
-    settings += [f"prices = {{ {_inline(prices)} }}"] if prices else []
-    return f"{json.dumps(_place(juror))} = {{ {', '.join(settings)} }}".replace("{  }", "{}")
-
-
-def _inline(prices: Mapping[str, object]) -> str:
-    return ", ".join(
-        f"{json.dumps(model, ensure_ascii=False)} = {json.dumps(pair)}"
-        for model, pair in prices.items()
-    )
-
-
-def _place(juror: Juror) -> str:
-    """Return a juror's host as a rule names it: with its port unless it is the scheme's default."""
+    pairs = (f"{json.dumps(m, ensure_ascii=False)} = {json.dumps(p)}" for m, p in prices.items())
+    settings += [f"prices = {{ {', '.join(pairs)} }}"] if prices else []
     with_port, host = rule_names(juror)
-    return host if _port(juror) in (None, PORTS[_scheme(juror)]) else with_port
+    place = host if _port(juror) in (None, PORTS[_scheme(juror)]) else with_port
+    return f"{json.dumps(place)} = {{ {', '.join(settings)} }}".replace("{  }", "{}")
 
 
 def _scheme(juror: Juror) -> str:
@@ -374,10 +358,6 @@ def may_take_key(key: str, rule: Host, egress: Egress, host: str) -> bool:
     if egress.by_owner or not in_house(kind_of(host)) or not key.endswith(KEYS_END):
         return False
     return not OTHERS.fullmatch(key) and not any(one.takes(key) for one in vendors().hosts.values())
-
-
-def _fits(pattern: str, key: str) -> bool:
-    return key.startswith(pattern[:-1]) if pattern.endswith("*") else key == pattern
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -49,17 +49,13 @@ def estimate(
         rater, learned = raters.get(juror.name, 0), learned_by(engine, juror, worklist)
         for group in pending_jobs(engine, worklist, rater, lambda _: None, learned):
             row = _with_group(row, juror, group)
-        at_once = _at_once(juror, concurrency)
+        in_turn = juror.in_house and concurrency is None  # an estimate asks no server for its slots
+        own = juror.concurrency or (1 if in_turn else AT_ONCE)
+        at_once = min(own, concurrency or AT_ONCE)
         seconds = row.calls * pace[rater] / at_once if rater in pace else None
         known = None if juror.simulated else seconds
         rows.append(replace(row, at_once=at_once, seconds=known))
     return _named(engine, rows)
-
-
-def _at_once(juror: Juror, concurrency: int | None) -> int:
-    """Return how many calls to a juror run at a time; an estimate asks no server for its slots."""
-    in_turn = juror.in_house and concurrency is None
-    return min(juror.concurrency or (1 if in_turn else AT_ONCE), concurrency or AT_ONCE)
 
 
 def seconds_of_run(
@@ -83,8 +79,8 @@ def seconds_of_run(
 
 
 def _with_group(row: JurorEstimate, juror: Juror, group: Sequence[Job]) -> JurorEstimate:
-    """Return an estimate with the jobs of one instance, of whose prompts all but one repeat."""
-    is_first, previous = True, None
+    """Return an estimate with the jobs of one instance."""
+    previous = None
     for job in group:
         if not job.has_text:
             continue
@@ -94,8 +90,6 @@ def _with_group(row: JurorEstimate, juror: Juror, group: Sequence[Job]) -> Juror
         row, previous = replace(row, window=window), job.response
         if not size.is_too_long:
             row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
-            row = row if is_first else row.repeating(prompt.shared)
-            is_first = False
     return row
 
 

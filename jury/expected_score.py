@@ -1,6 +1,6 @@
 """The expected score: the mean of a score's distribution, from the tokens' probabilities.
 
-The score of a criterion stands at one place in the verdict that `jury/parse.py` accepted. Where the
+The score of a criterion stands at one place in the verdict that `jury/reading.py` accepted. Where the
 endpoint tells how likely the token there was, and what else might have stood there, each point of
 the scale has a probability, and the score is sum p x point / sum p. Nothing is guessed. The answer
 is found among the tokens by its characters. A token counts for a point only if the number in it is

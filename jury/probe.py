@@ -5,7 +5,7 @@ good and dangerous answers. All of it is asked as a run asks for verdicts, and s
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any
 
@@ -17,10 +17,9 @@ from data.schema import Status
 from data.study.calls import without_texts
 from jury.admission import admit, api_keys
 from jury.api_protocols import refused_setting
-from jury.ask import ask
 from jury.budget import Budget
 from jury.call import Answer, Provider
-from jury.conversation import Unstored
+from jury.conversation import Unstored, ask
 from jury.cost import total
 from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, compare_answers, compare_pair
 from jury.panel import Juror, Panel
@@ -28,7 +27,7 @@ from jury.parse import ParsedAnswer
 from jury.providers.registry import open_provider
 from jury.run import RunLimits, run_all, run_loop
 from jury.run_result import RunTally
-from jury.session import JurorSession, RunContext, rate_limiters, record_rate_limits
+from jury.session import JurorSession, RunContext, rate_limiters
 from jury.task import Patience
 from jury.worklist import Job
 
@@ -66,8 +65,6 @@ class ProbeRow:
         Cost of the tiny question, None where it is not known.
     ends
         Day on which the model ends, where one is known.
-    limits
-        The rate limits in the endpoint's response headers, by header.
     injection
         Result of the self-test, with its own cost; None where it was not run.
     probabilities
@@ -90,7 +87,6 @@ class ProbeRow:
     ends: date | None
     effort: str = "not set"
     unsupported: tuple[str, ...] = ()
-    limits: Mapping[str, str] = field(default_factory=dict)
     injection: SelfTest | None = None
     probabilities: str = "not set"
     pairs: Fitness | None = None
@@ -121,7 +117,6 @@ class ProbeRow:
         return {one.name: getattr(self, one.name) for one in fields(self)} | {
             "status": str(self.status),
             "ends": str(self.ends) if self.ends else None,
-            "limits": dict(self.limits),
             "unsupported": list(self.unsupported),
             "injection": None if self.injection is None else self.injection.to_json(),
             "fit": self.fit,
@@ -154,7 +149,6 @@ class _Probed:
         self, session: JurorSession, injections: Sequence[Injection], pairs: RubricPairs | None
     ) -> None:
         self.session, self._injections, self._rubric_pairs = session, injections, pairs
-        self.limits = record_rate_limits(session.provider)
         self.tiny = _Asked(QUESTION)
         rubric, asked = read_rubric(RUBRIC), not session.juror.simulated
         self._injected = [self._both(one.cards(rubric), rubric) for one in injections if asked]
@@ -295,7 +289,11 @@ def _row(juror: Juror, result: _Probed, bare: _Probed | None, without: tuple[str
         usd = total([usd, bare.tiny.usd])
         if bare.tiny.answer.status == Status.OK:
             result, settings = bare, settings | dict.fromkeys(without, "refused")
-            refused = " and ".join(f"{name} = {_written(juror, name)}" for name in without)
+            values = {name: getattr(juror, name) for name in without}
+            refused = " and ".join(
+                f"{name} = {value:g}" if isinstance(value, float) else f'{name} = "{value}"'
+                for name, value in values.items()
+            )
             reason = f"refuses {refused}: delete that line of juror {juror.name} in the panel"
     answer = result.tiny.answer
     answered = answer.status == Status.OK
@@ -313,14 +311,7 @@ def _row(juror: Juror, result: _Probed, bare: _Probed | None, without: tuple[str
         unsupported=tuple(getattr(result.session.provider, "unsupported", ())),
         usd=usd,
         ends=juror.end(),
-        limits=result.limits,
         injection=result.self_test,
         probabilities=probabilities if juror.expected else "not set",
         pairs=result.fitness,
     )
-
-
-def _written(juror: Juror, name: str) -> str:
-    """Return a setting as the panel writes it."""
-    value = getattr(juror, name)
-    return f"{value:g}" if isinstance(value, float) else f'"{value}"'

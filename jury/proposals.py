@@ -8,40 +8,38 @@ an unusable answer, and changes nothing.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from sqlalchemy import Engine
 
 from data.question import PLACEHOLDER
-from data.rubric import Criterion, Rubric, first_complaint
+from data.rubric import Rubric, first_complaint
 from data.rubrics.injection import disarm
 from data.schema import Purpose, Status
 from data.study.improving import JurorVerdict, RatedResponse
 from data.study.readings import Reading
 from jury.budget import Budget
 from jury.call import Turn
-from jury.conversation import Conversation, Writer
+from jury.conversation import Conversation
 from jury.panel import Juror, Panel
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
+from jury.reading import storable
 from jury.run import RunLimits, run_tasks
 from jury.run_result import RunResult, RunTally
-from jury.session import JurorSession, Patience, RunContext
-from jury.task import Task, reader
+from jury.task import Patience, Task, reader
 
 LONGEST_TEXT = 3_000  # characters of a case's text that the model is shown
-LONGEST_GUIDANCE = 2_000
+LimitedText = Annotated[str, Field(max_length=2_000)]
 ANSWER_TOKENS = 4_000
 AGAIN = "This answer cannot be used: {reason}. Answer with one JSON object only, in the form given above."
 QUESTION = Path(__file__).with_name("proposal_question.txt").read_text("utf-8").rstrip("\n")
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalRequest:
+class ProposalRequest(NamedTuple):
     """What a model is asked to better: a rubric, cases it fails on, and rubrics that did not help.
 
     `improvement` and `round` are where the study keeps the call; `base` is the rubric that the
@@ -60,8 +58,7 @@ def ask_for_rubric(
     engine: Engine,
     proposer: Juror,
     request: ProposalRequest,
-    *,
-    budget: Budget | None = None,
+    budget: Budget,
     patience: Patience = Patience(),  # noqa: B008 - frozen
 ) -> RunResult:
     """Ask a model for a better rubric; what came of it is stored with what it cost.
@@ -77,29 +74,24 @@ def ask_for_rubric(
         Before anything is sent: the model is not allowed, its key is missing, or it has ended.
     """
     asked = proposer.model_copy(update={"max_tokens": max(proposer.max_tokens, ANSWER_TOKENS)})
+    form = _form(request.rubric)
     task = Task(
         Purpose.RUBRIC,
         {"improvement": request.improvement, "round": request.round},
         Turn("user", question_for(request)),
-        _closed(_form(request.rubric)),
-        reader(_model(_form(request.rubric)), partial(_made, request)),
+        _closed(form),
+        reader(_model(form), partial(_made, request)),
         AGAIN,
         request.rubric,
     )
-
-    async def ask(
-        writer: Writer, context: RunContext, session: JurorSession, task: Task
-    ) -> Status | None:
-        return await Conversation(writer, session, task).run(context)
-
     return run_tasks(
         engine,
         Panel(name="proposer", juror=(asked,)),
         lambda _: iter([(task,)]),
-        ask,
+        lambda writer, context, session, task: Conversation(writer, session, task).run(context),
         RunTally(1, None),
         1,
-        limits=RunLimits(1, budget or Budget(), patience),
+        limits=RunLimits(1, budget, patience),
     )
 
 
@@ -110,7 +102,12 @@ def question_for(request: ProposalRequest) -> str:
         "cases": "\n\n".join(
             f"Case {number}\n{_case_text(*case)}" for number, case in enumerate(request.cases, 1)
         ),
-        "tried": "\n\n".join(map(_guidance, request.tried)) or "nothing yet",
+        "tried": "\n\n".join(
+            "\n".join(f"{one.name}: {one.guidance}" for one in tried.criterion if one.guidance)
+            or "other words for the anchors"
+            for tried in request.tried
+        )
+        or "nothing yet",
         "form": json.dumps(_form(request.rubric), indent=1, ensure_ascii=False),
     }
     safe = {name: disarm(text, QUESTION) for name, text in parts.items()}
@@ -119,11 +116,8 @@ def question_for(request: ProposalRequest) -> str:
 
 def _model(form: Mapping[str, Any]) -> type[BaseModel]:
     """Return a form of texts, and of forms of texts, as a strict model."""
-    text = Annotated[str, Field(max_length=LONGEST_GUIDANCE)]
     kinds: Any = {
-        f"part{at}": (_model(part) if part else dict[str, str], Field(alias=name))
-        if isinstance(part, dict)
-        else (text, Field(alias=name))
+        f"part{at}": (_model(part) if isinstance(part, dict) else LimitedText, Field(alias=name))
         for at, (name, part) in enumerate(form.items())
     }
     return create_model("Form", __config__=ConfigDict(extra="forbid", strict=True), **kinds)
@@ -131,8 +125,17 @@ def _model(form: Mapping[str, Any]) -> type[BaseModel]:
 
 def _made(request: ProposalRequest, found: BaseModel) -> ParsedAnswer:
     rubric, proposed = request.rubric, found.model_dump(by_alias=True)
+    criteria = []
+    for one in rubric.criterion:
+        words = proposed["anchors"][one.name]
+        anchors = {
+            point: storable(words[str(point)]).strip() or text
+            for point, text in one.anchors.items()
+        }
+        guidance = storable(proposed["guidance"][one.name]).strip() or one.guidance
+        criteria.append(one.model_copy(update={"guidance": guidance, "anchors": anchors}))
     changes = {
-        "criterion": tuple(_changed(criterion, proposed) for criterion in rubric.criterion),
+        "criterion": tuple(criteria),
         "version": f"{request.base.version}+{request.improvement}.{request.round}",
         "parent": rubric.sha256,
     }
@@ -144,17 +147,6 @@ def _made(request: ProposalRequest, found: BaseModel) -> ParsedAnswer:
     if new.criteria_text() == rubric.criteria_text():
         return ParsedAnswer(Status.INVALID_JSON, "it changes nothing")
     return ParsedAnswer(Status.OK, answer={"rubric": new.sha256}, rubric=new)
-
-
-def _changed(criterion: Criterion, proposed: Mapping[str, Any]) -> Criterion:
-    guidance = storable(proposed["guidance"][criterion.name]).strip()
-    words = {int(point): text for point, text in proposed["anchors"][criterion.name].items()}
-    anchors = {
-        point: storable(words[point]).strip() or said for point, said in criterion.anchors.items()
-    }
-    return criterion.model_copy(
-        update={"guidance": guidance or criterion.guidance, "anchors": anchors}
-    )
 
 
 def _form(rubric: Rubric) -> dict[str, Any]:
@@ -184,16 +176,12 @@ def _case_text(response: RatedResponse, given: Mapping[str, JurorVerdict]) -> st
     card = response.card
     texts = {"Source": card.context, "Task": card.prompt, "Response": card.response}
     lines = [f"{name}: {_cut(text)}" for name, text in texts.items() if text]
-    opinions: list[tuple[str, Mapping[str, float], Sequence[str]]] = [
-        (f"Clinician {number}", one.scores, words_of(one))
-        for number, one in enumerate(response.readings, 1)
-    ]
-    opinions += [
-        (f"Model {number}", one.scores, one.words) for number, one in enumerate(given.values(), 1)
-    ]
-    for name, points, words in opinions:
-        scores = "; ".join(f"{criterion} {score:g}" for criterion, score in points.items())
-        lines.append(" | ".join([f"{name} gave {scores}", *map(_cut, words)]))
+    clinicians = [("Clinician", one.scores, words_of(one)) for one in response.readings]
+    models = [("Model", one.scores, [*one.words]) for one in given.values()]
+    for opinions in (clinicians, models):
+        for number, (who, points, words) in enumerate(opinions, 1):
+            scores = "; ".join(f"{criterion} {score:g}" for criterion, score in points.items())
+            lines.append(" | ".join([f"{who} {number} gave {scores}", *map(_cut, words)]))
     return "\n".join(lines)
 
 
@@ -209,8 +197,3 @@ def words_of(reading: Reading) -> list[str]:
 def _cut(text: str) -> str:
     more = len(text) - LONGEST_TEXT
     return text if more <= 0 else f"{text[:LONGEST_TEXT]} ({more:,} more characters)"
-
-
-def _guidance(rubric: Rubric) -> str:
-    told = [f"{one.name}: {one.guidance}" for one in rubric.criterion if one.guidance]
-    return "\n".join(told) or "other words for the anchors"

@@ -3,7 +3,7 @@
 The MedHELM paper's Appendix D: some references use facts that are absent from the source, so that a
 response which keeps to the source is marked down for it. The question is about an instance, not a
 response, and holds no rubric. Budget, retries, forms of answer and rate limits are those of a jury
-run. An answer is read as strictly as a verdict (`jury/parse.py`): `absent` is true or false; `facts` is a
+run. An answer is read as strictly as a verdict (`jury/reading.py`): `absent` is true or false; `facts` is a
 list of texts, at least one where `absent` is true and none where it is false.
 """
 
@@ -23,11 +23,12 @@ from jury.budget import Budget
 from jury.call import Turn
 from jury.conversation import Conversation, Writer
 from jury.panel import Panel
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
+from jury.reading import storable
 from jury.run import RunLimits, Watch, run_tasks
 from jury.run_result import RunResult, RunTally
-from jury.session import JurorSession, Patience, RunContext
-from jury.task import Task, reader
+from jury.session import JurorSession, RunContext
+from jury.task import Patience, Task, reader
 from jury.window import WindowUse, prompt_size, window_use
 from jury.worklist import juror_record, known_benchmarks
 
@@ -85,11 +86,27 @@ def check_references(
     known_benchmarks(engine, benchmarks)
     instances = sum(1 for _ in reference_cards(engine, benchmarks))
     tally = RunTally(instances * len(panel.juror), progress)
+
+    def unanswered(session: JurorSession) -> Iterator[Sequence[ReferenceCard]]:
+        answered = answered_references(engine, session.rater)
+        for card in reference_cards(engine, benchmarks):
+            if card.instance in answered:
+                tally.ended(session.juror.name, Status.OK)
+            else:
+                yield (card,)
+
+    async def ask(
+        writer: Writer, context: RunContext, session: JurorSession, card: ReferenceCard
+    ) -> Status | None:
+        subject, question = {"instance": card.instance}, Turn("user", prompt_for(card))
+        task = Task(Purpose.REFERENCE, subject, question, SCHEMA, read_reference, AGAIN)
+        return await Conversation(writer, session, task).run(context)
+
     return run_tasks(
         engine,
         panel,
-        lambda session: _unanswered(engine, session, benchmarks, tally),
-        _ask,
+        unanswered,
+        ask,
         tally,
         instances,
         limits=RunLimits(concurrency, budget or Budget(), patience),
@@ -116,31 +133,6 @@ def reference_windows(
                 size = prompt_size(juror, prompt)
                 uses[juror.name] = uses[juror.name].plus(size, card.name, is_first=True)
     return uses
-
-
-def _unanswered(
-    engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: RunTally
-) -> Iterator[Sequence[ReferenceCard]]:
-    answered = answered_references(engine, session.rater)
-    for card in reference_cards(engine, benchmarks):
-        if card.instance in answered:
-            tally.ended(session.juror.name, Status.OK)
-        else:
-            yield (card,)
-
-
-async def _ask(
-    writer: Writer, context: RunContext, session: JurorSession, card: ReferenceCard
-) -> Status | None:
-    task = Task(
-        Purpose.REFERENCE,
-        {"instance": card.instance},
-        Turn("user", prompt_for(card)),
-        SCHEMA,
-        read_reference,
-        AGAIN,
-    )
-    return await Conversation(writer, session, task).run(context)
 
 
 def prompt_for(card: ReferenceCard) -> str:

@@ -29,15 +29,15 @@ from data.schema import Status, now
 from data.study.calls import add_jurors
 from data.study.standing import BenchmarkView
 from jury.admission import admit, api_keys
-from jury.ask import SamePrompts, ask
 from jury.budget import Budget
 from jury.call import Provider
-from jury.conversation import Writer
+from jury.conversation import SamePrompts, Writer, ask
 from jury.cost import refuse_unpriced
 from jury.panel import Panel, refuse_ended
 from jury.providers.registry import open_provider
 from jury.run_result import RunProgress, RunResult, RunTally, with_study_spending
-from jury.session import JurorSession, Patience, RunContext, rate_limiters
+from jury.session import JurorSession, RunContext, rate_limiters
+from jury.task import Patience
 from jury.worklist import (
     Job,
     Worklist,
@@ -358,10 +358,6 @@ class _JobQueue(Generic[T]):
 
 WAIT_SECONDS = 0.2
 KEY = {"key": 0x6D65646A}
-NEWEST = text(  # of what only jury runs write
-    "SELECT (SELECT MAX(id) FROM attempt), (SELECT MAX(id) FROM jury_batch), "
-    "(SELECT MAX(at) FROM intent)"
-)
 
 
 @contextmanager
@@ -416,80 +412,36 @@ def _taken(connection: sqlite3.Connection) -> bool:
 
 @contextmanager
 def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock of the PostgreSQL server, over its restarts too."""
-    with database_errors(engine.url):
-        lock = _ServersLock(engine, waiting)
-        with _listening(engine, "begin", lock.see), _listening(engine, "commit", lock.note):
-            try:
-                yield
-            finally:
-                lock.leave()
+    """Hold a lock that the PostgreSQL server keeps for one connection, and forgets when that ends.
 
+    So each transaction that writes looks, once it has begun, whether the lock is still held.
 
-@contextmanager
-def _listening(engine: Engine, name: str, listener: Callable[[Connection], None]) -> Iterator[None]:
-    event.listen(engine, name, listener)
-    try:
-        yield
-    finally:
-        event.remove(engine, name, listener)
-
-
-class _ServersLock:
-    """A lock that the server keeps for one connection, and forgets when that ends.
-
-    So each transaction that writes, having begun, looks whether it is still held, and if not takes
-    it again. One at a time does so: none writes to a study beside another. Had the server restarted
-    after that look, it would have ended the transaction too.
+    Raises
+    ------
+    Conflict
+        At the next writing after the server has ended the connection.
     """
-
-    def __init__(self, engine: Engine, waiting: Callable[[], None]) -> None:
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._connection = self._engine.connect()
-        if not self._take():
+    lasting = engine.execution_options(isolation_level="AUTOCOMMIT")
+    with database_errors(engine.url), lasting.connect() as lock:
+        if not lock.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY):
             waiting()
-            self._connection.execute(text("SELECT pg_advisory_lock(:key)"), KEY)
-        self._newest = self._connection.execute(NEWEST).one()
-        self._is_overtaken = False  # for good: what waits to be stored comes after the refusal
+            lock.execute(text("SELECT pg_advisory_lock(:key)"), KEY)
 
-    def see(self, connection: Connection) -> None:
-        """Raise Conflict if another run held the lock, even for a while, since it was lost."""
-        if not _writes(connection):
-            return
-        if not self._is_overtaken and not self._is_held():
-            self._connection, lost = self._engine.connect(), self._connection
-            lost.close()
-            self._is_overtaken = (
-                not self._take() or connection.execute(NEWEST).one() != self._newest
-            )
-        if self._is_overtaken:
-            raise Conflict(
-                f"study {shown(self._engine.url)}: while its server restarted another jury run "
-                "began, so this one has stopped; what was stored stays. Wait until that one ends, "
-                "then start this again: only what is missing is asked for"
-            )
+        def check(connection: Connection) -> None:
+            if connection.get_execution_options().get("writes", False):
+                try:
+                    lock.execute(text("SELECT 1"))
+                except SQLAlchemyError as error:
+                    raise Conflict(
+                        f"study {shown(engine.url)}: its server restarted, and another jury run may "
+                        "have begun, so this one has stopped; what was stored stays. Start it again: "
+                        "only what is missing is asked for"
+                    ) from error
 
-    def note(self, connection: Connection) -> None:
-        """Note what was stored last: anything newer is another run's."""
-        if _writes(connection):
-            self._newest = connection.execute(NEWEST).one()
-
-    def leave(self) -> None:
-        """Release the lock; with a lost connection it is released already."""
-        with suppress(SQLAlchemyError):  # the error of a lost connection has a class of its own
-            self._connection.execute(text("SELECT pg_advisory_unlock(:key)"), KEY)
-        self._connection.close()
-
-    def _take(self) -> bool:
-        return bool(self._connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY))
-
-    def _is_held(self) -> bool:
+        event.listen(engine, "begin", check)
         try:
-            self._connection.execute(text("SELECT 1"))
-        except SQLAlchemyError:
-            return False
-        return True
-
-
-def _writes(connection: Connection) -> bool:
-    return bool(connection.get_execution_options().get("writes", False))
+            yield
+        finally:
+            event.remove(engine, "begin", check)
+            with suppress(SQLAlchemyError):  # a lost connection holds no lock
+                lock.execute(text("SELECT pg_advisory_unlock(:key)"), KEY)

@@ -15,7 +15,8 @@ from jury.budget import Budget
 from jury.call import Answer, Usage
 from jury.cost import Price
 from jury.panel import Juror
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
+from jury.reading import storable
 
 INTERRUPTED = "interrupted"
 
@@ -87,22 +88,17 @@ class RunResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `medjury jury run --json` writes."""
-        names = ("panel", "responses", "jurors", "rated", "missing")
-        body = {name: getattr(self, name) for name in names}
-        body["by_status"] = dict(self.by_status)
-        money = ("calls", "usd", "usd_unknown", "usd_in_flight", "usd_study")
-        body |= {name: getattr(self, name) for name in money}
-        cached = {"cached_tokens": self.tokens.cached, "tokens": self.tokens.to_json()}
-        models = {juror: list(models) for juror, models in self.other_models.items()}
-        return (
-            body
-            | cached
-            | {
-                "shared_prompts": self.shared_prompts,
-                "placeholders": dict(self.placeholders),
-                "other_models": models,
-            }
+        names = (
+            *("panel", "responses", "jurors", "rated", "missing", "calls", "usd", "usd_unknown"),
+            *("usd_in_flight", "usd_study", "shared_prompts"),
         )
+        return {name: getattr(self, name) for name in names} | {
+            "by_status": dict(self.by_status),
+            "cached_tokens": self.tokens.cached,
+            "tokens": self.tokens.to_json(),
+            "placeholders": dict(self.placeholders),
+            "other_models": {juror: list(models) for juror, models in self.other_models.items()},
+        }
 
 
 @dataclass(frozen=True, slots=True)

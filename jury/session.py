@@ -14,14 +14,11 @@ from jury.cost import Price
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer
 from jury.providers.registry import forms_of
-from jury.task import FormFallback
-from jury.task import Patience as Patience
+from jury.task import FormFallback, Patience
 from jury.window import CHARACTERS_PER_TOKEN
 
 MINUTE = 60.0
 LONGEST_WAIT = 0.5  # so that a run that is stopped meanwhile is not kept waiting
-LIMIT_HEADERS = ("x-ratelimit-", "anthropic-ratelimit-")
-LONGEST_HEADER = 60
 Clock = Callable[[], float]
 Nap = Callable[[float, asyncio.Event], Awaitable[None]]
 
@@ -168,27 +165,6 @@ def tokens_used(usage: Usage) -> int | None:
     if usage.tokens_in is None or usage.tokens_out is None:
         return None
     return usage.tokens_in + usage.tokens_out
-
-
-def record_rate_limits(provider: Provider) -> dict[str, str]:
-    """Return a dict that fills with the rate limits in an endpoint's response headers.
-
-    An `Answer` carries no headers, so a hook is set in the HTTP client under the SDK, if any.
-    """
-    import httpx2  # needed only for probing
-
-    limits: dict[str, str] = {}
-
-    async def note(response: httpx2.Response) -> None:
-        for name, value in response.headers.items():
-            if name.lower().startswith(LIMIT_HEADERS):
-                limits[name.lower()] = value[:LONGEST_HEADER]
-
-    http = getattr(getattr(provider, "client", None), "_client", None)
-    if isinstance(http, httpx2.AsyncClient):
-        hooks = http.event_hooks
-        http.event_hooks = hooks | {"response": [*hooks["response"], note]}
-    return limits
 
 
 def _bucket(per_minute: int | None, clock: Clock) -> Allowance | None:

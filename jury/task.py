@@ -10,7 +10,8 @@ from data.calls import Status
 from data.rubric import Rubric
 from data.schema import Purpose
 from jury.call import Answer, Form, Turn
-from jury.parse import ParsedAnswer, Unreadable, one_object, storable
+from jury.parse import ParsedAnswer
+from jury.reading import Unreadable, objects, storable
 
 AnyForm = TypeVar("AnyForm", bound=BaseModel)
 
@@ -66,9 +67,9 @@ def reader(
         if answer.status != Status.OK:
             return ParsedAnswer(answer.status, answer.reason)
         try:
-            found = form.model_validate(one_object(answer.text))
+            found = form.model_validate(objects(answer.text)[0][1])
         except Unreadable as error:
-            return ParsedAnswer(error.status, str(error))
+            return ParsedAnswer(Status(error.status), str(error))
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the answer"

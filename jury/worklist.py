@@ -1,6 +1,6 @@
 """The worklist of a run: which responses each juror has still to rate."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Any
@@ -209,19 +209,19 @@ def refuse_changed(engine: Engine, panel: Panel) -> None:
     """Raise Conflict, with what differs, if a juror has rated in this study with other settings."""
     profiles = juror_profiles(engine, [juror.name for juror in panel.juror])
     for juror in panel.juror:
-        if changes := _changes(profiles.get(juror.name), juror.profile()):
+        new = juror.profile()
+        old = profiles.get(juror.name) or new
+        changes = [
+            f"{name}: {_setting(old.get(name))} -> {_setting(new.get(name))}"
+            for name in (*new, *(set(old) - set(new)))
+            if old.get(name) != new.get(name)
+        ]
+        if changes:
             raise Conflict(
                 f"juror {juror.name!r}: a juror of this name with another profile is in the study "
                 f"({', '.join(changes)}), and their ratings must not mix; put the setting back, or "
                 "give the juror another name in the panel"
             )
-
-
-def _changes(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> list[str]:
-    if old is None or not old:
-        return []
-    names = [name for name in (*new, *(set(old) - set(new))) if old.get(name) != new.get(name)]
-    return [f"{name}: {_setting(old.get(name))} -> {_setting(new.get(name))}" for name in names]
 
 
 def _setting(value: Any) -> str:

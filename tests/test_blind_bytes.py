@@ -165,18 +165,7 @@ CALLS: Mapping[str, Calls] = {
     "jury references": (("jury", "references", "simulated", *JSON),),
     "jury improve": (
         ("jury", "improve", "simulated", "--benchmark", "visits", "--estimate", *JSON),
-        (
-            "jury",
-            "improve",
-            "simulated",
-            "--benchmark",
-            "visits",
-            "--rounds",
-            "1",
-            "--reps",
-            "50",
-            *JSON,
-        ),
+        ("jury", "improve", "simulated", "--benchmark", "visits", "--rounds", "1", *JSON),
     ),
     "study lock": (("study", "lock"),),
 }

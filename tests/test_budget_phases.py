@@ -26,8 +26,8 @@ from jury.conversation import Conversation, Unstored, Writer, worst_case_usd
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer
 from jury.run import known_sessions
-from jury.session import JurorSession, Patience, RunContext
-from jury.task import Task
+from jury.session import JurorSession, RunContext
+from jury.task import Patience, Task
 
 End = Literal["paid", "unusable", "unreported", "timeout", "refused", "killed"]
 ENDS: tuple[End, ...] = ("paid", "paid", "unusable", "unreported", "timeout", "refused", "killed")

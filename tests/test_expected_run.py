@@ -17,11 +17,10 @@ from data.card import Card
 from data.errors import BadPanel
 from data.question import ORDER_SENTENCES
 from data.rubric import read_rubric, shipped
-from jury.ask import request_sha256
 from jury.call import Call, Turn
-from jury.panel import Juror, Panel, read_panel, refuse_form
+from jury.conversation import request_sha256
+from jury.panel import Juror, read_panel, refuse_form
 from jury.probe import ProbeRow, probe
-from jury.run import run_panel
 
 EXPECTED = {"scores": "expected"}
 MEAN = pytest.approx(4.2)
@@ -272,21 +271,3 @@ def test_a_juror_that_sets_neither_is_asked_as_before_they_could_be_set(name: st
     rubric = read_rubric(name)
     call = Call((Turn("user", rubric.render(CARD)),), rubric.json_schema())
     assert request_sha256(one, call) == HASHES[name]
-
-
-def simulated(**settings: Any) -> Panel:
-    one = read_panel("simulated").juror[1].model_copy(update=settings)
-    return Panel(name="s", juror=(one,))
-
-
-def test_a_simulated_juror_has_distributions_that_say_so(small_study: Engine) -> None:
-    run_panel(small_study, simulated(name="plain"))
-    run_panel(small_study, simulated(name="mean", scores="expected", explanation="after"))
-    means = [row for row in ratings(small_study) if row.comment and row.score % 1]
-    assert len(means) > 8
-    assert all("simulated" in row.comment for row in means)
-    for one in attempts(small_study):
-        for kept in (one.answer or {}).values():
-            likeliest = max(kept["probabilities"], key=lambda p: kept["probabilities"][p])
-            assert kept["mass"] == pytest.approx(0.999)
-            assert kept["stated"] == int(likeliest)

@@ -199,7 +199,8 @@ def test_the_bundle_holds_what_each_juror_is_asked_with() -> None:
     assert "first give the score, then" in body["orders"]["after"]["prompt"]
     assert [one.get("explanation") for one in body["panel"]["jurors"]] == [None, "after", None]
     assert [one.get("scores") for one in body["panel"]["jurors"]] == [None, None, "expected"]
-    assert "- after: explanation after\n- mean: scores expected" in files["bundle.md"]
+    assert "explanation after\n- name mean" in files["bundle.md"]
+    assert "scores expected" in files["bundle.md"]
     assert "## Prompt, explanation after" in files["bundle.md"]
     plain = json.loads(bundle.write(Export(generic, seated("plain"), ROWS, RECORD))["bundle.json"])
     assert "orders" not in plain

@@ -198,9 +198,9 @@ def test_openai_is_told_to_keep_no_text(inspect: str, tmp_path: Path) -> None:
     with Stub() as stub:
         files = dict(write(export(panel(stub))))
         settings = json.loads(files["medjury_jury.json"])
-        settings["jurors"][0]["settings"]["store"] = (
-            False  # as if the loopback were OpenAI's own host
-        )
+        for bodies in settings["jurors"][0]["bodies"].values():
+            for body in bodies.values():
+                body["store"] = False  # as if the loopback were OpenAI's own host
         models = json.loads(files["medjury_models.json"])
         models["one"]["model"] = "openai/gpt-4.1"
         files |= {"medjury_jury.json": json.dumps(settings)}

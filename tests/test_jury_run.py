@@ -23,7 +23,7 @@ from data.schema import Rater, Response, Status
 from jury.estimate import estimate
 from jury.panel import Panel
 from jury.run import RunResult, run_lock
-from jury.session import Patience
+from jury.task import Patience
 
 FREE = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
 

@@ -14,7 +14,7 @@ from data.schema import Attempt, Status
 from jury.panel import Panel
 from jury.probe import probe
 from jury.references import check_references
-from jury.session import Patience
+from jury.task import Patience
 
 Write = Callable[[str, str], Path]
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}

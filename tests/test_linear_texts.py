@@ -15,7 +15,8 @@ from annotate.authors import SAME_LETTER
 from annotate.blind import find_self_naming, mask
 from annotate.searched_text import HUMAN, LIVER, MACHINE, PEOPLE, USED, Places, Surroundings
 from data.rubric import read_rubric
-from jury.parse import LONGEST, parse
+from jury.parse import parse
+from jury.reading import LONGEST
 
 STUDY = ("nova", "house-mistral-x", "gpt-4o", "MyHospital-LM v2")
 NAMES = ["GPT-4 ", "he used GPT-4 ", "GPT-4 the liver ", "as nova ", "I am nova\n", "Sonnet 4.5 "]

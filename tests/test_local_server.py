@@ -10,7 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from kit.jurors import Stub
 from kit.jury_runs import attempts, many, ratings, started
+from kit.litellm_proxy import KEY
+from kit.litellm_proxy import litellm as litellm
+from kit.litellm_proxy import url_of_proxy as url_of_proxy
 from sqlalchemy import Engine
 
 from data.schema import Status
@@ -32,6 +36,35 @@ family = "smollm"
 base_url = "{address}/v1"
 temperature = 0.0
 explanation = "none"
+"""
+OTHERS = """
+[[juror]]
+name = "proxied"
+provider = "openai"
+model = "one"
+family = "canned"
+base_url = "{proxy}"
+api_key_env = "LITELLM_KEY"
+
+[[juror]]
+name = "azure"
+provider = "azure"
+model = "gpt-x"
+family = "gpt"
+base_url = "{cloud}"
+deployment = "ours"
+api_version = "2025-04-01-preview"
+api_key_env = "CLOUD_KEY"
+
+[[juror]]
+name = "bedrock"
+provider = "bedrock"
+model = "us.anthropic.claude-x-v1:0"
+family = "claude"
+base_url = "{cloud}"
+region = "eu-central-1"
+auth = "key"
+api_key_env = "CLOUD_KEY"
 """
 SERVER = """
 import sys
@@ -118,3 +151,28 @@ def test_a_kill_loses_nothing_and_all_ten_responses_are_read_in_the_end(
         row.model_dump() for row in scores
     ]
     assert len(ratings(engine)) == RESPONSES * CRITERIA
+
+
+def test_servers_of_four_makers_sit_in_one_panel(
+    address: str,
+    url_of_proxy: str,
+    engine: Engine,
+    write: Callable[[str, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LITELLM_KEY", KEY)
+    monkeypatch.setenv("CLOUD_KEY", "a-key")
+    many(engine, write, 3)
+    with Stub() as stub:
+        others = OTHERS.format(proxy=url_of_proxy, cloud=stub.anthropic_url)
+        panel = read_panel(write("four.toml", PANEL.format(address=address) + others))
+        result = run_panel(engine, panel)
+        paths = {seen.path.partition("?")[0] for seen in stub.seen}
+    assert (result.rated, result.missing, result.stopped) == (12, 0, {}), result.by_juror
+    assert {name: dict(ends) for name, ends in result.by_juror.items()} == {
+        name: {"ok": 3} for name in panel.jury
+    }
+    assert paths == {
+        "/openai/deployments/ours/chat/completions",
+        "/model/us.anthropic.claude-x-v1:0/invoke",
+    }

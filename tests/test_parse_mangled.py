@@ -17,7 +17,8 @@ from kit.hostile_variants import VARIANTS, Kind
 
 from data.rubric import read_rubric
 from data.schema import Status
-from jury.parse import ParsedAnswer, parse, storable
+from jury.parse import ParsedAnswer, parse
+from jury.reading import storable
 
 RUBRIC = read_rubric("generic")
 CRITERIA = RUBRIC.criteria

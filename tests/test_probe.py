@@ -134,28 +134,6 @@ def test_simulated_jurors_answer_a_probe() -> None:
     assert [row.status for row in probe(read_panel("simulated"))] == [Status.OK] * 3
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_the_rate_limits_that_an_endpoint_tells_are_told(provider: str) -> None:
-    headers = {
-        "X-RateLimit-Limit-Requests": "60",
-        "anthropic-ratelimit-tokens-remaining": "39000",
-        "x-other": "1",
-    }
-    with Stub([Do(headers=headers)]) as stub:
-        url = stub.openai_url if provider == "openai" else stub.anthropic_url
-        (row,) = probe(panel(stub, provider=provider, base_url=url))
-    assert row.limits == {
-        "x-ratelimit-limit-requests": "60",
-        "anthropic-ratelimit-tokens-remaining": "39000",
-    }
-
-
-def test_an_endpoint_that_tells_no_limits_has_none() -> None:
-    with Stub() as stub:
-        (row,) = probe(panel(stub))
-    assert row.limits == {}
-
-
 def test_a_probe_that_nobody_answered_has_an_unknown_cost() -> None:
     with Stub(lambda _: Do(drop=True)) as stub:
         priced = panel(stub, usd_per_million_in=1.0, usd_per_million_out=1.0)

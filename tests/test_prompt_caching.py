@@ -22,13 +22,12 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics import shipped
 from data.schema import Response, Status
 from data.study.responses import import_responses
-from jury.ask import request_sha256
 from jury.call import Answer, Call, Turn
-from jury.conversation import worst_case_usd
+from jury.conversation import request_sha256, worst_case_usd
 from jury.panel import Juror, Panel
 from jury.providers.openai_chat import OpenAIChat
 from jury.run import RunResult, run_panel
-from jury.session import Patience
+from jury.task import Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 GENERIC = read_rubric("generic")

@@ -112,13 +112,6 @@ def test_the_command_line_tells_what_was_shared_and_what_each_kind_cost(
     panel = write("ours.toml", PANEL.format(url=stub.openai_url))
     code, out, said = run("jury", "run", str(panel), "--estimate", "--json", "-")
     assert code == 0
-    (expected,) = json.loads(out)["jurors"]
-    repeated = expected["tokens_repeated"]
-    assert 0 < repeated < expected["tokens_in"] * 2 / 3
-    assert (
-        f"{repeated:,} of {expected['tokens_in']:,} tokens of input begin as an earlier"
-        in one_line(said)
-    )
     code, out, said = run("jury", "run", str(panel), "--json", "-")
     assert code == 0
     assert json.loads(out)["shared_prompts"] == 1

@@ -21,7 +21,7 @@ from data.study.people import add_people
 from data.study.ratings import submit
 from jury.panel import Panel
 from jury.run import run_panel
-from jury.session import Patience
+from jury.task import Patience
 
 pytestmark = pytest.mark.e2e
 RATINGS = (

@@ -43,6 +43,7 @@ class Attempt(Table, table=True):
     __table_args__ = (
         Index("ix_attempt_key", "rater", "response", "replicate"),
         Index("ix_attempt_reference", "rater", "instance"),
+        Index("ix_attempt_answers", "rater", "returned_model", "status", "number", "purpose"),
     )
     id: int | None = Field(default=None, primary_key=True)
     purpose: Purpose = Field(default=Purpose.VERDICT, sa_type=AutoString)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from statistics import median
 from typing import Any, NamedTuple
 
-from sqlalchemy import Engine, and_, func, or_
+from sqlalchemy import Engine, and_, case, func, or_
 from sqlmodel import Session, col, select
 
 from data.calls import ANSWERED, is_other_model
@@ -526,19 +526,11 @@ def seconds_of_calls(engine: Engine, raters: Collection[int]) -> dict[int, float
 
 def other_models(engine: Engine) -> dict[str, list[str]]:
     """Return juror -> the models that answered instead of the one that it was asked for."""
-    query = (
-        select(Rater.handle, Rater.profile, Attempt.returned_model)
-        .join(Attempt, col(Attempt.rater) == col(Rater.id))
-        .where(col(Attempt.returned_model) != "")
-        .group_by(col(Rater.id), col(Attempt.returned_model))
-        .order_by(col(Rater.handle), col(Attempt.returned_model))
-    )
-    others: dict[str, list[str]] = {}
-    with reading(engine) as session:
-        for name, profile, returned in session.exec(query):
-            if is_other_model(str((profile or {}).get("model", "")), returned):
-                others.setdefault(name, []).append(returned)
-    return others
+    others: dict[str, dict[str, None]] = {}
+    for juror, model, returned, *_ in _answers_counted(engine):
+        if is_other_model(model, returned):
+            others.setdefault(juror, {})[returned] = None
+    return {juror: list(models) for juror, models in others.items()}
 
 
 def usable_at_first(engine: Engine) -> dict[str, tuple[int, int]]:
@@ -547,23 +539,32 @@ def usable_at_first(engine: Engine) -> dict[str, tuple[int, int]]:
     Counted are first calls that brought an answer of the juror's own; one that its host failed,
     filtered or cut says nothing of the juror.
     """
-    query = (
-        select(Rater.handle, Attempt.status, func.count())
-        .join(Attempt, col(Attempt.rater) == col(Rater.id))
-        .where(
-            Attempt.purpose == Purpose.VERDICT,
-            Attempt.number == 1,
-            col(Attempt.status).in_(ANSWERED),
-        )
-        .group_by(col(Rater.handle), col(Attempt.status))
-        .order_by(col(Rater.handle))
-    )
     counts: dict[str, tuple[int, int]] = {}
-    with reading(engine) as session:
-        for juror, status, number in session.exec(query):
+    for juror, _, _, status, number in _answers_counted(engine):
+        if number and status in ANSWERED:
             usable, answers = counts.get(juror, (0, 0))
             counts[juror] = usable + number * (status == Status.OK), answers + number
     return counts
+
+
+def _answers_counted(engine: Engine) -> list[tuple[str, str, str, Status, int]]:
+    """Return juror, its model, the model that answered, status, and number of first calls for verdicts.
+
+    A screen asks while a run is on: `ix_attempt_answers` has all that is read of the calls.
+    """
+    is_first = and_(col(Attempt.number) == 1, col(Attempt.purpose) == Purpose.VERDICT)
+    kinds = (col(Attempt.rater), col(Attempt.returned_model), col(Attempt.status))
+    query = select(*kinds, func.sum(case((is_first, 1), else_=0))).group_by(*kinds).order_by(*kinds)
+    with reading(engine) as session:
+        rows = session.exec(query).all()
+        known = select(Rater.id, Rater.handle, Rater.profile)
+        jurors = {key: (name, profile or {}) for key, name, profile in session.exec(known)}
+    found = [
+        (name, str(profile.get("model", "")), returned, Status(status), int(number))
+        for rater, returned, status, number in rows
+        for name, profile in [jurors[rater]]
+    ]
+    return sorted(found, key=lambda row: row[0])
 
 
 def by_juror(rows: Sequence[MissingVerdict]) -> dict[str, dict[str, int]]:

@@ -1,4 +1,4 @@
-"""A provider's batches: the interface that both vendors' clients implement, and how it fails.
+"""A provider's batches: both vendors' clients, what they have in common, and how they fail.
 
 Anthropic's requests are submitted together, and results come as JSON Lines. At OpenAI a file of requests
 is uploaded, and files of answers and errors come back.
@@ -96,8 +96,8 @@ class BatchError(Exception):
         return self.answer.http is not None and 400 <= self.answer.http < 500
 
 
-class BatchClient(ABC):
-    """A provider's batches of one juror. Every method may raise BatchError.
+class _Batches(ABC):
+    """What both providers' batches have in common. Every method may raise BatchError.
 
     Attributes
     ----------
@@ -114,34 +114,8 @@ class BatchClient(ABC):
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
 
-    @abstractmethod
-    def request(self, custom_id: str, call: Call) -> Request:
-        """Return a request as a batch holds it."""
-
-    @abstractmethod
-    async def submit_batch(
-        self, marker: str, requests: Sequence[Request], before_submit: Callable[[str], None]
-    ) -> str:
-        """Submit a batch and return its id.
-
-        `before_submit` is called with the id of the input file, empty if there is none, just before the
-        provider could begin to work on the batch.
-        """
-
-    @abstractmethod
-    async def find_lost(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
-        """Look for a batch that was submitted and whose id never arrived."""
-
     async def withdraw(self, batch: JuryBatch) -> None:  # noqa: B027 - not all providers keep files
         """Delete what was uploaded for a batch that has no id."""
-
-    @abstractmethod
-    async def status_of(self, provider_id: str) -> BatchStatus:
-        """Return the state of a batch."""
-
-    @abstractmethod
-    async def delete_texts(self, batch: JuryBatch, status: BatchStatus) -> None:
-        """Delete what the provider keeps of a batch's texts; what is missing counts as deleted."""
 
     @abstractmethod
     def result_paths(self, provider_id: str, status: BatchStatus) -> Sequence[str]:
@@ -229,14 +203,6 @@ class BatchClient(ABC):
         return answer
 
 
-def open_client(juror: Juror, key: str, timeout: float = UPLOAD_SECONDS) -> BatchClient:
-    """Return the client for a juror's batches; each SDK is imported only when it is needed."""
-    vendor = PROVIDERS[juror.provider]
-    endpoint = resolve_name(vendor.client)(juror, key, timeout, httpx2.AsyncClient)
-    opened: BatchClient = resolve_name(vendor.batches)(endpoint)
-    return opened
-
-
 def id_in(body: Body) -> str:
     """Return the id in an object; raise BatchError for one that must not stand in a path."""
     value = body.get("id")
@@ -270,7 +236,7 @@ HTTP_OF = {
 }
 
 
-class AnthropicBatches(BatchClient):
+class AnthropicBatches(_Batches):
     """Message Batches; a batch's marker is part of its custom ids, since it has no metadata."""
 
     limits = BatchLimits(requests=100_000, bytes=256_000_000)
@@ -287,7 +253,11 @@ class AnthropicBatches(BatchClient):
     async def submit_batch(
         self, marker: str, requests: Sequence[Request], before_submit: Callable[[str], None]
     ) -> str:
-        """Submit a batch and return its id."""
+        """Submit a batch and return its id.
+
+        `before_submit` is called with the id of the input file, empty if there is none, just before the
+        provider could begin to work on the batch.
+        """
         before_submit("")
         return id_in(await self.object("post", self.path, body={"requests": requests}))
 
@@ -376,7 +346,7 @@ LEFTOVER = {"expired": "expired", "cancelled": "canceled"}
 FILES = ("output_file_id", "error_file_id")
 
 
-class OpenAIBatches(BatchClient):
+class OpenAIBatches(_Batches):
     """Batches of an uploaded file; a batch's marker is in its metadata."""
 
     limits = BatchLimits(requests=50_000, bytes=200_000_000)
@@ -499,3 +469,14 @@ def _complaint(reply: Mapping[str, Any]) -> str:
     line = first.get("line")
     code = _bare(text_of(first.get("code"))) or "no code given"
     return f"{code} (line {line} of its file)" if isinstance(line, int) else code
+
+
+BatchClient = AnthropicBatches | OpenAIBatches
+
+
+def open_client(juror: Juror, key: str, timeout: float = UPLOAD_SECONDS) -> BatchClient:
+    """Return the client for a juror's batches; each SDK is imported only when it is needed."""
+    vendor = PROVIDERS[juror.provider]
+    endpoint = resolve_name(vendor.client)(juror, key, timeout, httpx2.AsyncClient)
+    opened: BatchClient = resolve_name(vendor.batches)(endpoint)
+    return opened

@@ -36,7 +36,6 @@ from data.study.calls import (
     response_cards,
 )
 from jury.admission import admit, api_keys
-from jury.ask import SamePrompts, hashes_of, verdict_task
 from jury.batch.client import (
     NO_SUCH_PATH,
     BatchClient,
@@ -50,17 +49,21 @@ from jury.batch.client import (
 from jury.budget import Budget
 from jury.call import Answer, Call, Usage
 from jury.conversation import (
+    SamePrompts,
     answer_columns,
+    hashes_of,
     not_asked_columns,
     request_sha256,
+    verdict_task,
     whole,
     worst_case_usd,
 )
 from jury.cost import Price, above_worst, batch_price, unbilled
 from jury.expected_score import read_for
 from jury.panel import Juror, Panel, refuse_ended
-from jury.parse import ParsedAnswer, storable
+from jury.parse import ParsedAnswer
 from jury.providers.registry import PROVIDERS, forms_of
+from jury.reading import storable
 from jury.run import refuse_numbers, run_lock
 from jury.run_result import RunResult, RunTally, with_study_spending
 from jury.task import NO_TEXT

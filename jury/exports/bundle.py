@@ -132,6 +132,7 @@ def refuse_outside(names: Iterable[str]) -> None:
 
 FORMAT, FORMAT_VERSION = "medjury-bundle", 2
 JSON, PAGE = "bundle.json", "bundle.md"
+SHOWN = ("name", "provider", "model", "temperature", "explanation", "scores")  # of a juror
 Body = Mapping[str, Any]
 NON_INFERIOR, THESE = "non_inferior", "these_clinicians"
 NOT_SHOWN = {
@@ -260,7 +261,12 @@ def figure(record: Body, criterion: str | None, scorer: str) -> Body:
 
 
 def _page(body: Body) -> str:
+    """Return what a reader wants to know first: the status with its evidence, the jurors, the prompt."""
     rubric, record = body["rubric"], body["validation"]
+    jurors = [
+        " ".join(f"{key} {in_markdown(str(juror[key]))}" for key in SHOWN if key in juror)
+        for juror in body["panel"]["jurors"]
+    ]
     lines = [
         f"# {in_markdown(rubric['name'])}, version {in_markdown(rubric['version'])}",
         "",
@@ -271,70 +277,45 @@ def _page(body: Body) -> str:
         "",
         *(f"- {_worded(reason)}" for reason in record["reasons"]),
         *(f"- to know: {_worded(caveat)}" for caveat in record["caveats"]),
+        *(f"- {line}" for line in _shown(record)),
+        f"- {record['n_responses']} responses of {record['n_instances']} instances, "
+        f"{record['n_clinicians']} clinicians; medjury {record['version']}, {record['made']}; "
+        f"juries tried: {record['juries_tried']}",
         "",
-        *_shown(record),
-        *_basis(record),
         *_figures(record["figures"]),
-        *_panel(body["panel"]),
+        f"## Panel {in_markdown(body['panel']['name'])}",
+        "",
+        *(f"- {juror}" for juror in jurors),
     ]
-    texts = {"Criteria": body["criteria"], "Prompt": body["prompt"], "Schema": body["schema"]}
-    for name, order in body.get("orders", {}).items():
-        for title in ("prompt", "form", "schema"):
-            texts[f"{title.capitalize()}, explanation {name}"] = order[title]
+    texts = {"Criteria": body["criteria"], "Prompt": body["prompt"]}
+    orders = body.get("orders", {}).items()
+    texts |= {f"Prompt, explanation {name}": order["prompt"] for name, order in orders}
     for title, text in texts.items():
-        if not isinstance(text, str):
-            text = json.dumps(text, indent=2, ensure_ascii=False)
-        lines += ["", f"## {title}", "", *_fenced(text)]
+        fence = "```"
+        while fence in text:
+            fence += "`"
+        lines += ["", f"## {title}", "", fence, text, fence]
     return "\n".join(lines) + "\n"
 
 
-def _shown(record: Body) -> list[str]:
+def _shown(record: Body) -> Iterator[str]:
+    """Yield the margin with why it is, and the difference that it is held against."""
     protocol, decision = record["protocol"], record["decision"]
     if protocol is None:
-        return []
-    late, after = ", ".join(protocol["late"]), protocol["set_after_ratings"]
-    fixed_at = "fixed before any rating was seen"
-    fixed_at = f"exploratory ({late} fixed after {after} ratings)" if late else fixed_at
+        return
+    late = ", ".join(protocol["late"])
+    fixed = f"exploratory ({late} fixed late)" if late else "fixed before any rating was seen"
+    yield f"margin {protocol['margin']:g} in ICC of like for like, {fixed}: {in_markdown(protocol['because'])}"
     ends = (decision["estimate"], decision["low"], decision["high"])
-    icc = "undefined" if None in ends else "{:.3f} ({:.3f} to {:.3f})".format(*ends)
-    limits = [
-        f"unsafe: {in_markdown(limit['criterion'])} <= {limit['threshold']:g}, at most "
-        f"{limit['miss_at_most']:.0%} may be missed."
-        for limit in protocol["critical"]
-    ]
-    only = [f"For these {decision['clinicians']} clinicians only; not shown for others like them."]
-    because = protocol["because"]
-    return [
-        f"Margin {protocol['margin']:g} in ICC of like for like, {fixed_at}; like for like {icc}.",
-        *([f"Why this margin: {in_markdown(because)}"] if because else []),
-        *(only if decision["kind"] == NON_INFERIOR and decision["scope"] == THESE else []),
-        *limits,
-        "",
-    ]
-
-
-def _basis(record: Body) -> list[str]:
-    hashes = [f"| {name} | `{value}` |" for name, value in record["sha256"].items()]
-    return [
-        f"{record['n_responses']} responses of {record['n_instances']} instances, "
-        f"{record['n_clinicians']} clinicians, {record['clinicians_per_response']:g} a response; "
-        f"method {record['method']}; medjury {record['version']}, {record['made']}; juries tried: {record['juries_tried']}; "
-        f"{_checked(record['checked_with'])}.",
-        "",
-        "| SHA-256 of | |",
-        "| --- | --- |",
-        *hashes,
-        "",
-    ]
-
-
-def _checked(check: Body | None) -> str:
-    if check is None:
-        return "not checked with another library"
-    largest = check["largest_difference"]
-    apart = "undefined" if largest is None else f"{largest:.0e}"
-    named = f"{check['library']} {check['version']}"
-    return f"checked with {named}: {check['n']} ICCs, largest difference {apart}"
+    if None not in ends:
+        yield "like for like {:.3f} ({:.3f} to {:.3f})".format(*ends)
+    if decision["kind"] == NON_INFERIOR and decision["scope"] == THESE:
+        yield f"for these {decision['clinicians']} clinicians only; not shown for others like them"
+    for limit in protocol["critical"]:
+        yield (
+            f"unsafe: {in_markdown(limit['criterion'])} <= {limit['threshold']:g}, at most "
+            f"{limit['miss_at_most']:.0%} may be missed"
+        )
 
 
 def _figures(rows: Sequence[Body]) -> list[str]:
@@ -352,33 +333,7 @@ def _figures(rows: Sequence[Body]) -> list[str]:
     return [*head, "", "like_for_like is a difference of ICCs.", ""]
 
 
-def _panel(panel: Body) -> list[str]:
-    shown = ("name", "provider", "model", "temperature")
-    rows = [
-        f"| {' | '.join(in_markdown(juror[key]) for key in shown)} |" for juror in panel["jurors"]
-    ]
-    head = [
-        f"## Panel {in_markdown(panel['name'])}",
-        "",
-        "| juror | provider | model | temperature |",
-    ]
-    named = [
-        f"- {in_markdown(juror['name'])}: {key} {juror[key]}"
-        for juror in panel["jurors"]
-        for key in ("explanation", "scores")
-        if key in juror
-    ]
-    return [*head, "| --- | --- | --- | --- |", *rows, *(["", *named] if named else [])]
-
-
 def _worded(line: str) -> str:
     """Return a line of ours that names others; the one command in it stays in its marks."""
     before, command, after = line.partition(COMMAND)
     return f"{in_markdown(before)}{command}{in_markdown(after)}"
-
-
-def _fenced(text: str) -> list[str]:
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return [fence, text, fence]

@@ -1,7 +1,7 @@
-"""The exported jury: `medjury_jury.py` as it is, and beside it what it is told, `medjury_jury.json`.
+"""The exported jury: `medjury_jury.py` and `medjury_reading.py` as they are, and `medjury_jury.json`.
 
-All that a run knows of servers and of their ways to write an answer is told to it, and the question as
-far as it is the same for every response; so a run's tables are the only ones.
+All that a run knows of servers is told to it, and the question as far as it is the same for every
+response; so a run's tables are the only ones.
 """
 
 import json
@@ -9,35 +9,34 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from data.question import SLOT, prompt_in_order, with_lengths
+from data.question import SLOT, prompt_in_order
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.injection import tag_pattern
-from jury import parse
 from jury.api_protocols import (
     CHAT_STATUS,
     FILTER_CODES,
-    IN_LITELLM,
     MESSAGES_STATUS,
-    NO_CREDIT,
     NOTHING_WRITTEN,
     OVERFLOWS,
     QUOTA_CODES,
     SAYS_SO,
-    SAYS_TOO_LONG,
-    TOO_LARGE,
     UNSUPPORTED,
+    chat_body,
     chat_settings,
     http_failure,
     limit_name,
+    messages_body,
 )
+from jury.call import Call, Form
 from jury.exports.bundle import PAGE, Export, bundle, derived, pieces, refuse_untold
 from jury.panel import Juror
+from jury.parse import form_of
 from jury.providers.registry import PROVIDERS, forms_of
 from jury.task import AGAIN, REFUSED_FORM
 from jury.window import CUT_WORDS, SMALLEST_WINDOW, WORDS_READ
 
 FORMAT, FORMAT_VERSION = "medjury-jury", 1
-PROGRAM, SETTINGS_FILE = "medjury_jury.py", "medjury_jury.json"
+PROGRAM, READER, SETTINGS_FILE = "medjury_jury.py", "medjury_reading.py", "medjury_jury.json"
 FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 
 
@@ -51,8 +50,12 @@ def engine(export: Export) -> dict[str, str]:
     """
     refuse_untold(export.panel)
     program = (files("jury.exports") / PROGRAM).read_text("utf-8")
-    told = json.dumps(settings(export), indent=2, ensure_ascii=False) + "\n"
-    return {PROGRAM: program, SETTINGS_FILE: told, PAGE: derived(bundle(export))[PAGE]}
+    return {
+        PROGRAM: program.replace("from jury.reading import", "from medjury_reading import"),
+        READER: (files("jury") / "reading.py").read_text("utf-8"),
+        SETTINGS_FILE: json.dumps(settings(export), indent=2, ensure_ascii=False) + "\n",
+        PAGE: derived(bundle(export))[PAGE],
+    }
 
 
 def settings(export: Export) -> dict[str, Any]:
@@ -64,9 +67,9 @@ def settings(export: Export) -> dict[str, Any]:
         "status": export.record["status"],
         "rubric": rubric.model_dump(mode="json"),
         "question": question(rubric),
-        "form": form(rubric),
+        "form": form_of(rubric),
         "servers": servers(),
-        "jurors": [exported_juror(juror) for juror in export.panel.juror],
+        "jurors": [exported_juror(juror, rubric) for juror in export.panel.juror],
     }
 
 
@@ -85,28 +88,6 @@ def question(rubric: Rubric) -> dict[str, Any]:
     }
 
 
-def form(rubric: Rubric) -> dict[str, Any]:
-    """Return which answer is asked for, and what models and servers write around it."""
-    scale = rubric.scale
-    return {
-        "criteria": list(rubric.criteria),
-        "word": rubric.word,
-        "scale": str(scale),
-        "min": scale.min,
-        "max": scale.max,
-        "schema": rubric.json_schema(),
-        "bounded": with_lengths(rubric.json_schema()),
-        "shorter": rubric.json_schema("none"),
-        "reasoning": [
-            [with_flags(pattern) for pattern in block]
-            for block in zip(parse.OPENS, parse.CLOSES, strict=True)
-        ],
-        "leftovers": [with_flags(pattern) for pattern in (parse.UNOPENED, parse.LABEL)],
-        "around": [with_flags(pattern) for pattern in (parse.COHERE, parse.TAG, parse.FENCE)],
-        "turn_end": with_flags(parse.TURN_END),
-    }
-
-
 def servers() -> dict[str, Any]:
     """Return what servers call the ends of their answers, and what they say of a failure."""
     failures = {status: http_failure(status, {}, "") for status in range(400, 600)}
@@ -116,10 +97,6 @@ def servers() -> dict[str, Any]:
         "statuses": {str(status): failure.status for status, failure in failures.items()},
         "passing": [status for status, failure in failures.items() if failure.transient],
         "codes": {code: http_failure(400, {}, body).status for code, body in bodies.items()},
-        "no_credit": NO_CREDIT,
-        "too_large": TOO_LARGE,
-        "too_long": with_flags(SAYS_TOO_LONG),
-        "in_litellm": IN_LITELLM,
         "refused_form": REFUSED_FORM,
         "unknown": with_flags(SAYS_SO),
         "unknown_codes": UNSUPPORTED,
@@ -135,15 +112,23 @@ def with_flags(pattern: re.Pattern[str]) -> str:
     return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
 
 
-def exported_juror(juror: Juror) -> dict[str, Any]:
+def exported_juror(juror: Juror, rubric: Rubric) -> dict[str, Any]:
     """Return how a juror is asked; the name of its key's variable, never the key."""
-    names = ("name", "family", "provider", "base_url", "api_key_env", "temperature", "effort")
-    sent: dict[str, Any] = {"model": juror.model, "max_tokens": juror.max_tokens}
-    if juror.provider != "anthropic":
-        own = juror.host == PROVIDERS["openai"].own_host  # which is told to keep no text
-        sent = chat_settings(juror, model=juror.model, limit=limit_name(newest=own), store=not own)
+    names = ("name", "family", "provider", "base_url", "api_key_env")
+    forms, plain = forms_of(juror), rubric.json_schema()
+    kinds = {"schema": plain, "unbounded": plain, "shorter": rubric.json_schema("none")}
+    own = juror.host == PROVIDERS["openai"].own_host  # which is told to keep no text
+
+    def body(form: Form, kind: str) -> dict[str, Any]:
+        call = Call((), kinds[kind], form)
+        if juror.provider == "anthropic":
+            return messages_body(juror, call)
+        limit = limit_name(newest=own)
+        sent = chat_settings(juror, model=juror.model, limit=limit, store=not own)
+        return chat_body(call, sent, lengths=kind != "unbounded")
+
     return {name: getattr(juror, name) for name in names} | {
-        "forms": list(forms_of(juror)),
-        "settings": sent,
+        "forms": list(forms),
+        "bodies": {form: {kind: body(form, kind) for kind in kinds} for form in forms},
         "profile": juror.profile(),
     }

@@ -67,9 +67,15 @@ def write(export: Export) -> dict[str, str]:
             **plugin(helm_question, export),
             **engine(export),
         }
-    record = json.dumps(_record(export, helm_question), indent=2, ensure_ascii=False) + "\n"
+    record: dict[str, object] = {
+        **export.record,
+        "rubric": {"name": rubric.name, "sha256": rubric.sha256},
+        "panel": panel.name,
+        "jurors": deployments(panel),
+        "in_helm": {"added_to_prompt": helm_question.added, "jurors": differences(panel)},
+    }
     return files | {
-        "validation.json": record,
+        "validation.json": json.dumps(record, indent=2, ensure_ascii=False) + "\n",
         "README.md": _page(export, helm_question, files.get("data.csv", "")),
     }
 
@@ -98,19 +104,10 @@ def _conf(run: str, argument: str) -> str:
     return f'entries: [\n  {{description: "{run}:model={UNDER_TEST},{argument}", priority: 1}}\n]\n'
 
 
-def _record(export: Export, helm_question: "Question") -> dict[str, object]:
-    return {
-        **export.record,
-        "rubric": {"name": export.rubric.name, "sha256": export.rubric.sha256},
-        "panel": export.panel.name,
-        "jurors": deployments(export.panel),
-        "in_helm": {"added_to_prompt": helm_question.added, "jurors": differences(export.panel)},
-    }
-
-
 def _page(export: Export, helm_question: "Question", data: str) -> str:
     rubric, name = export.rubric, f"medjury-{export.rubric.name}"
     run = "--suite medjury --max-eval-instances 1000000 --local-path prod_env"
+    added = len(helm_question.added.encode())
     lines = [
         f"# {in_markdown(rubric.name)} in HELM",
         "",
@@ -120,26 +117,19 @@ def _page(export: Export, helm_question: "Question", data: str) -> str:
         "",
     ]
     if data:
-        added = (
-            f"it adds {len(helm_question.added.encode())} bytes to the validated prompt (in_helm);"
-        )
-        added = added if helm_question.added else "the prompt is the validated one, but"
-        count = len({row.instance_id for row in export.rows})
         columns = data.split("\n", 1)[0].replace('"', "").replace(",", ", ")
         lines += [
             f"    helm-run --plugins medjury_helm.py --conf-paths {name}-as-validated.conf {run}",
             f"    helm-run --conf-paths {name}.conf {run}",
             "",
-            "The first asks the question that was validated, to the letter, with the panel's "
-            "settings, and needs the panel's keys in the environment. The second is HELM "
-            f"alone: {added} tags in a response are not broken; a juror's 7 on a scale to "
-            "5 counts; a missing juror makes a mean of fewer; a response that no juror rated "
-            "counts 0.",
+            "The first asks the question that was validated, to the letter, with the panel's settings, and "
+            f"needs the panel's keys in the environment. The second is HELM alone: it adds {added} bytes to "
+            "the prompt, breaks no tags in a response, counts a juror's 7 on a scale to 5, takes the mean of "
+            "fewer where a juror is missing, and counts 0 where none rated.",
             "",
-            f"data.csv has {count} instances of the study, HELM's id0 being the first. Data of your "
-            f"own take the same columns: {columns}. No cell may be empty or a "
-            "number, and the prompt's tags in them are not broken; a question is as prompt.txt has it.",
-            "",
+            f"data.csv has {len({row.instance_id for row in export.rows})} instances of the study, HELM's id0 "
+            f"being the first. Data of your own take the same columns: {columns}. No cell may be empty or a "
+            "number.",
         ]
     else:
         lines += [
@@ -148,11 +138,8 @@ def _page(export: Export, helm_question: "Question", data: str) -> str:
             "HELM's own benchmark, data and prompt, with this jury. The rubric is that of "
             f"{in_markdown(rubric.version)}; another release may ask otherwise. There is no configurable "
             "benchmark: the rubric does not show jurors the task.",
-            "",
         ]
-    settings = [f"- {in_markdown(difference)}" for difference in differences(export.panel)]
-    if settings:
-        lines += ["HELM alone has settings of its own:", "", *settings, ""]
+    lines += ["", *(f"- in HELM alone {in_markdown(one)}" for one in differences(export.panel)), ""]
     return "\n".join(
         [*lines, "Take the run back: `medjury study import benchmark_output/runs/medjury`", ""]
     )
@@ -408,16 +395,15 @@ def _check_block(judge: str, rubric: Rubric) -> None:
     if (
         not isinstance(criteria, dict)
         or sorted(criteria) != names
-        or not all(map(_keys, criteria.values()))
+        or not all(
+            isinstance(keys, dict | list) and "score" in keys and set(keys) <= set(KEYS)
+            for keys in criteria.values()
+        )
     ):
         raise BadInput(
             f"rubric {rubric.name}: HELM asks for what stands in <rubric_criteria> as JSON, and "
             f"that is not an object with {', '.join(names)}: leave the block out, or mend it"
         )
-
-
-def _keys(keys: object) -> bool:
-    return isinstance(keys, dict | list) and "score" in keys and set(keys) <= set(KEYS)
 
 
 def table(rubric: Rubric, task: Sequence[str], rows: Iterable[ExportRow]) -> dict[str, str]:

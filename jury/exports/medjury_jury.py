@@ -4,10 +4,10 @@
     verdict = Jury().rate({"context": "", "prompt": "...", "response": "...", "reference": None})
     verdict.scores, verdict.composite, verdict.reason
 
-Beside this file lies `medjury_jury.json`, written by `medjury share rubric`: what is asked, in which form
-answers come, what servers call their failures, the jurors, and what is known of the jury. Jurors are sent
-what medjury sends, and answers are read as medjury reads them: as one JSON object of the asked form, or
-not at all. Where one juror gives no verdict, the jury has no scores.
+Beside this file lie `medjury_reading.py`, medjury's own reader of answers, and `medjury_jury.json`, written
+by `medjury share rubric`: what is asked, the jurors, and what is known of the jury. Jurors are sent what
+medjury sends, and an answer is one JSON object of the asked form, or no verdict. Where one juror gives no
+verdict, the jury has no scores.
 """
 
 import json
@@ -17,24 +17,20 @@ import time
 from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from jury.reading import Unreadable, read_verdict, storable
+
 Texts = Mapping[str, str | None]  # context, prompt, response, reference, checklist
 Turns = list[dict[str, str]]  # as both protocols have them: role and content
 SETTINGS = Path(__file__).with_name("medjury_jury.json")
-LONGEST, LONGEST_BODY, QUOTED = 200_000, 2_000_000, 40  # characters, bytes, characters
+LONGEST_BODY = 2_000_000  # bytes
 TRIES, FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED, TIMEOUT = 6, 0.5, 8.0, 120.0, 300.0  # seconds
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-BREAKS_OFF = "the JSON object breaks off or is not valid"
-NO_END = (
-    "the answer is reasoning that never ends; give it more max_tokens, or start the server with its "
-    "parser for this model's reasoning"
-)
 
 
 class Jury:
@@ -89,7 +85,7 @@ class Reading:
     def told(self) -> dict[str, Any]:
         """Return it as JSON values."""
         if self.status != "ok":
-            return {"status": self.status, "reason": _storable(self.reason)}
+            return {"status": self.status, "reason": storable(self.reason)}
         return {"status": "ok", "scores": self.scores, "explanations": self.explanations}
 
 
@@ -174,9 +170,8 @@ class Juror:
     def __init__(self, juror: Mapping[str, Any], jury: Jury, first_wait: float) -> None:
         self.own, self.jury, self.first_wait = juror, jury, first_wait
         self.is_chat = juror["provider"] != "anthropic"
-        self.settings: dict[str, Any] = juror["settings"]
-        self.known_form, self.refused = "", set[str]()
-        self.lengths = True  # whether explanations are bounded in the schema
+        self.known_form, self.renamed = "", dict[str, str]()
+        self.is_bounded = True  # whether the schema may bound the length of explanations
 
     @property
     def key(self) -> str:
@@ -207,19 +202,18 @@ class Juror:
         form, wait, failures, in_this_form = self.known_form or self.own["forms"][0], 0.0, 0, 0
         while True:
             answer = yield Question(turns, form, schema, wait)
+            reading = self._reading(answer, turns)
             if answer.http == 200 and not answer.transient:
                 self.known_form = self.known_form or form
-                reading = self._reading(answer, turns)
                 if reading.status in ("ok", "cut") or is_second:
                     return reading
                 if answer.status == "ok":
                     again = self.jury.question["again"].replace("{reason}", reading.reason)
-                    quoted = _storable(answer.text).strip() or "(no answer)"
+                    quoted = storable(answer.text).strip() or "(no answer)"
                     turns = [*turns, {"role": "assistant", "content": quoted}]
                     turns = [*turns, {"role": "user", "content": again}]
                 elif answer.status == "truncated" and answer.text.strip() and shorter:
-                    turns = [{"role": "user", "content": shorter}]
-                    schema = "shorter"
+                    turns, schema = [{"role": "user", "content": shorter}], "shorter"
                 else:
                     return reading
                 is_second, wait = True, 0.0
@@ -231,25 +225,24 @@ class Juror:
             doubled = min(LONGEST_WAIT, self.first_wait * 2 ** (failures - 1))
             wait = doubled if answer.retry_after is None else answer.retry_after
             if not answer.transient or failures >= TRIES or wait > LONGEST_ASKED:
-                return self._reading(answer, turns)
+                return reading
 
     def _reading(self, answer: Answer, turns: Turns) -> Reading:
         """Return what an answer says; nothing where its host has read a part of the prompt only."""
         if answer.status != "ok":
             return Reading(answer.status, answer.reason)
-        words, least = (
-            len(re.findall(r"\w+", "\n".join(turn["content"] for turn in turns))),
-            self.jury.servers["least_read"],
-        )
-        read_tokens = answer.tokens_in or 0
-        if least["tokens"] <= read_tokens < least["a_word"] * words:
-            return Reading("cut", least["reason"].format(read_tokens, words))
-        return read(answer.text, self.jury.form)
+        words = len(re.findall(r"\w+", "\n".join(turn["content"] for turn in turns)))
+        least, tokens = self.jury.servers["least_read"], answer.tokens_in or 0
+        if least["tokens"] <= tokens < least["a_word"] * words:
+            return Reading("cut", least["reason"].format(tokens, words))
+        try:
+            return Reading("ok", "", *read_verdict(answer.text, self.jury.form))
+        except Unreadable as error:
+            return Reading(error.status, str(error))
 
     def _form_below(self, form: str, answer: Answer, failures: int) -> str:
         """Return the form to try next if the failure may be due to the form, else ""."""
-        forms: list[str] = self.own["forms"]
-        lower = forms[forms.index(form) + 1 :]
+        lower = self.own["forms"][self.own["forms"].index(form) + 1 :]
         if self.known_form:  # by another verdict, while this one was asked in a stricter form
             lower = [self.known_form] if self.known_form in lower else []
         at_fault = answer.http in self.jury.servers["refused_form"]
@@ -264,29 +257,20 @@ class Juror:
         if not self.is_chat:
             headers["anthropic-version"], headers["x-api-key"] = "2023-06-01", self.key
             del headers["Authorization"]
-        text = json.dumps(self.body(question), ensure_ascii=False, separators=(",", ":"))
+        body = self.body(question)
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         path = "/chat/completions" if self.is_chat else "/v1/messages"
         address = self.own["base_url"].rstrip("/") + path
-        body = text.encode("utf-8", "replace")
-        answer = self._sent(Request(address, body, headers))  # noqa: S310 - the panel's own address
-        return self.complete(question) if self._leave_out(answer) else answer
+        answer = self._sent(Request(address, text.encode("utf-8", "replace"), headers))  # noqa: S310 - the panel's own address
+        return self.complete(question) if self._leaves_out(answer, body) else answer
 
     def body(self, question: Question) -> dict[str, Any]:
         """Return a request as it travels."""
-        form, name = question.form, question.schema
-        is_bounded = self.is_chat and self.lengths and "max_completion_tokens" not in self.settings
-        name = "bounded" if is_bounded and name == "schema" else name
-        schema = {"schema": self.jury.form[name]}
-        if self.is_chat:
-            named = {"json_schema": {"name": "verdict", "strict": True, **schema}}
-            asked = {"type": form, **(named if form == "json_schema" else {})}
-            more = {} if form == "text" else {"response_format": asked}
-            return {"messages": question.turns, **self.settings, **more}
-        output = {"format": {"type": "json_schema", **schema}} if form == "json_schema" else {}
-        output |= {} if self.own["effort"] is None else {"effort": self.own["effort"]}
-        extra = {"output_config": output or None, "temperature": self.own["temperature"]}
-        extra = {name: value for name, value in extra.items() if value is not None}
-        return {**self.settings, "messages": question.turns, **extra}
+        bodies = self.own["bodies"][question.form]
+        is_unbounded = question.schema == "schema" and not self.is_bounded
+        body = bodies["unbounded" if is_unbounded else question.schema]
+        body = {self.renamed.get(name, name): value for name, value in body.items()}
+        return {name: value for name, value in body.items() if name} | {"messages": question.turns}
 
     def _sent(self, request: Request) -> Answer:
         try:
@@ -309,69 +293,60 @@ class Juror:
         """Return what an HTTP reply comes to; servers that speak the protocols loosely are many."""
         if http >= 300:
             return self._failure(http, headers, text)
-        body = _object(text)
-        choices = body.get("choices")
-        choice = _dict(choices[0] if isinstance(choices, list) and choices else None)
-        choice = choice if self.is_chat else body
-        message = _dict(choice.get("message")) if self.is_chat else body
-        if not message or not (self.is_chat or isinstance(body.get("content"), list)):
-            failure = self._failure(http, {}, text)
-            if failure.status == "too_long":
+        body, ends = _object(text), self.jury.servers["ends"]
+        if self.is_chat:
+            choices = body.get("choices")
+            choice = _dict(choices[0] if isinstance(choices, list) and choices else None)
+            message, name = _dict(choice.get("message")), "finish_reason"
+        else:
+            choice = message = body if isinstance(body.get("content"), list) else {}
+            name = "stop_reason"
+        if not message:
+            if (failure := self._failure(http, {}, text)).status == "too_long":
                 return failure
             reason = "HTTP 200 with a body that is not an answer"
             return Answer("request_failed", reason, text, 200, transient=True)
-        name = "finish_reason" if self.is_chat else "stop_reason"
         finish, refusal = _text(choice.get(name)), _text(message.get("refusal"))
-        status = "refused" if refusal else self.jury.servers["ends"][name].get(finish, "ok")
-        reason, said = "" if status == "ok" else f"{name} {finish}", _text(message.get("content"))
+        status = "refused" if refusal else ends[name].get(finish, "ok")
+        reason, words = "" if status == "ok" else f"{name} {finish}", _text(message.get("content"))
         usage = _dict(body.get("usage"))
-        sent, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-        if self.is_chat and status == "ok" and not said and written == 0:
+        if self.is_chat and status == "ok" and not words and usage.get("completion_tokens") == 0:
             status, reason = "truncated", self.jury.servers["nothing_written"]
-        return Answer(
-            status, reason, said or refusal, 200, tokens_in=sent if self.is_chat else None
-        )
+        sent = usage.get("prompt_tokens")
+        tokens = int(sent) if isinstance(sent, float) and 0 <= sent < 1e7 else None
+        return Answer(status, reason, words or refusal, 200, tokens_in=tokens)
 
     def _failure(self, http: int, headers: Mapping[str, str], text: str) -> Answer:
         """Return the answer for an HTTP error; its reason holds only the error's own code."""
-        error, servers = next(iter(_errors(text)), {}), self.jury.servers
-        message, by_litellm = _text(error.get("message")), servers["in_litellm"]
+        error, servers = _errors(text)[0], self.jury.servers
         words = [_text(error.get(name)) for name in ("code", "type", "status")]
-        words = [by_litellm, *words] if by_litellm in message else words
         code = next((word for word in words if re.fullmatch(r"(?!\d+$)\w{1,59}", word)), "")
         known, reason = servers["codes"].get(code, ""), f"HTTP {http} {code}".strip()
-        how = known or servers["statuses"].get(str(http), "request_failed")
-        how = "quota" if http == 402 or servers["no_credit"] in text else how
-        is_too_large = http in servers["too_large"] and re.match(servers["too_long"], message)
-        if known == "too_long" or is_too_large:
-            reason = f"{reason}: the prompt is longer than the model takes"
-            return Answer("too_long", reason, text, http, False, _seconds(headers))
-        passes = known != "quota" and http in servers["passing"]
-        return Answer(how, reason, text, http, passes, _seconds(headers))
+        by_http = servers["statuses"].get(str(http), "request_failed")
+        status = known if known and (http != 402 or known == "too_long") else by_http
+        passes = known not in ("quota", "too_long") and http in servers["passing"]
+        return Answer(status, reason, text, http, passes, _seconds(headers))
 
-    def _leave_out(self, answer: Answer) -> bool:
+    def _leaves_out(self, answer: Answer, body: Mapping[str, Any]) -> bool:
         """Rename or leave out a setting that a server does not know, and tell whether that was done."""
-        servers, name = self.jury.servers, ""
-        if (
-            self.is_chat
-            and answer.http in (400, 422)
-            and self.lengths
-            and "maxLength" in answer.text
-        ):
-            self.lengths = False
-            return True
-        for error in _errors(answer.text) if self.is_chat and answer.http in (400, 422) else ():
-            words = re.match(servers["unknown"], _text(error.get("message")))
-            found = error.get("param") if error.get("code") in servers["unknown_codes"] else ""
-            if error.get("type") == "extra_forbidden" and isinstance(error.get("loc"), list):
-                found = (error["loc"] or [""])[-1]
-            name = name or _text(found) or (words[1] if words else "")
-        other = LIMITS.get(name, "")
-        if name not in self.settings or name not in (*LIMITS, "store") or other in self.refused:
+        if not self.is_chat or answer.http not in (400, 422):
             return False
-        self.refused.add(name)
-        kept = {other if key == name else key: value for key, value in self.settings.items()}
-        self.settings = {key: value for key, value in kept.items() if key}
+        if self.is_bounded and "maxLength" in answer.text:
+            self.is_bounded = False
+            return True
+        name = ""
+        for error in _errors(answer.text):
+            words = re.match(self.jury.servers["unknown"], _text(error.get("message")))
+            known = error.get("code") in self.jury.servers["unknown_codes"]
+            found = _text(error.get("param")) if known else ""
+            if error.get("type") == "extra_forbidden" and isinstance(error.get("loc"), list):
+                found = _text((error["loc"] or [""])[-1])
+            name = name or found or (words[1] if words else "")
+        other = LIMITS.get(name, "")
+        if name not in body or name not in (*LIMITS, "store") or other in self.renamed:
+            return False
+        self.renamed[name] = other
+        self.is_bounded = self.is_bounded and other != "max_completion_tokens"
         return True
 
 
@@ -386,10 +361,6 @@ def _dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _count(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and 0 <= value <= 10_000_000 else None
-
-
 def _text(value: object) -> str:
     """Return a text, also one that comes in parts; what is no text, such as thoughts, is left out."""
     if isinstance(value, list):
@@ -399,11 +370,10 @@ def _text(value: object) -> str:
 
 
 def _errors(text: str) -> list[dict[str, Any]]:
-    """Return the errors in a body, as OpenAI, FastAPI, Amazon and Google write them."""
+    """Return the errors in a body, at least one, as OpenAI, FastAPI, Amazon and Google write them."""
     body = _object(text.strip().removeprefix("[").removesuffix("]"))
     detail = body.get("detail")
-    errors = [body.get("error", body), *(detail if isinstance(detail, list) else [])]
-    return [error for error in errors if isinstance(error, dict)]
+    return [_dict(body.get("error", body)), *map(_dict, detail if isinstance(detail, list) else [])]
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
@@ -415,119 +385,3 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
             continue
         return seconds if 0 <= seconds < 366 * 86_400 else None
     return None
-
-
-class Unreadable(ValueError):
-    """An answer that is not what was asked for, with the status that says so."""
-
-    def __init__(self, reason: str, status: str = "invalid_json") -> None:
-        super().__init__(reason)
-        self.status = status
-
-
-def read(text: str, form: Mapping[str, Any]) -> Reading:
-    """Return the verdict in an answer of the settings' form; never raises, never guesses."""
-    word, criteria = form["word"], form["criteria"]
-    try:
-        verdict = _one_object(text, form)
-        if (unasked := next((name for name in verdict if name not in criteria), None)) is not None:
-            raise Unreadable(f"{_quote(unasked)} is not asked for")
-        scores = {name: _score(verdict.get(name), name, form) for name in criteria}
-    except Unreadable as error:
-        return Reading(error.status, str(error))
-    words = {name: _storable(verdict[name].get(word) or "") for name in criteria}
-    return Reading("ok", "", scores, words)
-
-
-def _one_object(text: str, form: Mapping[str, Any]) -> dict[str, Any]:
-    if len(text) > LONGEST:
-        raise Unreadable(f"the answer is longer than {LONGEST:,} characters")
-    at, end = _answer(text, form)
-    if text[at : at + 1] == "[" and text[end - 1] == "]":  # a list of the one object
-        at, end = _skip(text, at + 1), end - 1
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_once, parse_float=_decimal)
-    values: list[dict[str, Any]] = []
-    while at < end and text[at] == "{":
-        try:
-            value, after = decoder.raw_decode(text[:end], at)
-        except Unreadable:
-            raise
-        except (ValueError, RecursionError):
-            raise Unreadable(BREAKS_OFF) from None
-        values.append(value)
-        at = _skip(text, after)
-    if any(value != values[0] for value in values):
-        raise Unreadable("the answer holds two verdicts that differ", "two_verdicts")
-    if at < end and "{" in text:
-        raise Unreadable("something else stands beside the JSON object")
-    if at < end or not values:
-        raise Unreadable("the answer holds no JSON object")
-    return values[0]
-
-
-def _answer(text: str, form: Mapping[str, Any]) -> tuple[int, int]:
-    """Return from where to where an answer stands, without reasoning and one fence or tag around it."""
-    at = len(text) - len(text.lstrip("\ufeff \t\r\n"))
-    while ends := [b for a, b in form["reasoning"] if re.compile(a).match(text, at)]:
-        if not (match := re.compile(ends[0]).search(text, at)):
-            raise Unreadable(NO_END)
-        at = match.end()
-    for leftover in form["leftovers"]:
-        if at == 0 and (match := re.match(leftover, text)):
-            at = match.end()
-    match = re.compile(form["turn_end"]).search(text, at)
-    end = match.start() if match else len(text)
-    for around in form["around"]:
-        if match := re.compile(around).fullmatch(text, at, end):
-            at, end = match.span("inner")
-    at = _skip(text, at)
-    return at, at + len(text[at:end].rstrip(" \t\r\n"))
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
-        at += 1
-    return at
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    if len(members := dict(pairs)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise Unreadable(f"{_quote(twice)} is given twice")
-    return members
-
-
-def _decimal(text: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return Decimal("NaN")
-
-
-def _score(entry: object, name: str, form: Mapping[str, Any]) -> float:
-    value, word = _dict(entry).get("score"), form["word"]
-    if not isinstance(entry, dict) or value is None:
-        raise Unreadable(f"{name}: no score is given", "missing_criterion")
-    if (unasked := next((key for key in entry if key not in ("score", word)), None)) is not None:
-        raise Unreadable(f"{name}: {_quote(unasked)} is not asked for")
-    if not isinstance(entry.get(word, ""), str | None):
-        raise Unreadable(f"{name}: its {word} is no text")
-    is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    for point in range(form["min"], form["max"] + 1):
-        if value == (point if is_number else str(point)):
-            return float(point)
-    allowed = f"is not a whole number on the scale {form['scale']}"
-    raise Unreadable(f"{name}: score {_quote(value)} {allowed}", "out_of_range")
-
-
-def _quote(value: object) -> str:
-    try:
-        shown = str(value) if isinstance(value, Decimal) else json.dumps(value, default=str)
-    except (ValueError, RecursionError):
-        shown = type(value).__name__
-    return shown if len(shown) <= QUOTED else shown[:QUOTED] + "..."
-
-
-def _storable(text: str) -> str:
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -130,7 +130,7 @@ class OpenAIChat(Endpoint):
 
     @cached_property
     def _writes_cost(self) -> bool:
-        return cache_writes_cost(self.juror, now())
+        return cache_writes_cost(self.juror, now().date())
 
     def _probabilities(self, call: Call) -> dict[str, Any]:
         if not call.probabilities:

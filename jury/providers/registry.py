@@ -140,7 +140,9 @@ PROVIDERS = {
         needed_with={"google": ("region", "project")},
         address=_gemini_address,
     ),
-    "simulated": ProviderSpec("jury.providers.simulated:Simulated", exported=True),
+    "simulated": ProviderSpec(
+        "jury.providers.simulated:Simulated", exported=True, probabilities=False
+    ),
 }
 
 

@@ -5,8 +5,7 @@ and gives that quality, plus its own severity, plus three kinds of noise: one th
 jurors share (a text that misleads every model alike), one of its own, and a small one that
 differs between repetitions. The sum is put on the nearest point of the scale; that is part of the
 simulation, and real jurors' scores are never bent so. A text that is not in the plan gets a
-quality drawn from its hash. Asked for probabilities, it spreads each score over the points around
-the sum before it was rounded: simulated too, as the explanations say.
+quality drawn from its hash.
 """
 
 import csv
@@ -16,24 +15,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import exp
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 from data.errors import BadPanel
 from data.schema import Status
-from jury.call import Answer, Call, Token, Usage
+from jury.call import Answer, Call, Usage
 from jury.panel import Juror
-from jury.parse import member_spans
 from jury.window import CHARACTERS_PER_TOKEN
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 RESPONSE = re.compile(r"^<response>\n(.*)\n</response>$", re.DOTALL | re.MULTILINE)
 SIMULATED_GUIDANCE = "simulated; learned from nothing"
 PLANNED_ON = (1, 5)
-DOUBT = 0.6  # standard deviation of one answer's own doubt, in points of a 1-5 scale
-ON_SCALE = 0.999  # of the probability; what is left is on no point
 UNPLANNED = NormalDist(3.4, 0.8)
 NORMAL = NormalDist()
 
@@ -80,13 +75,10 @@ class Simulated:
             for name, points in scales.items()
         }
         verdict = {name: self._verdict(call, name, value) for name, value in quality.items()}
-        text = json.dumps(verdict)
-        tokens = _tokenized(text, scales, quality) if call.probabilities else ()
-        return self._answer(call, text, tokens)
+        return self._answer(call, json.dumps(verdict))
 
-    def _answer(self, call: Call, text: str, tokens: tuple[Token, ...] = ()) -> Answer:
+    def _answer(self, call: Call, text: str) -> Answer:
         return Answer(
-            tokens=tokens,
             status=Status.OK,
             text=text,
             sent={"simulated": self._juror.model},
@@ -138,37 +130,6 @@ def _filled(schema: Mapping[str, Any], text: str) -> Any:
     if schema["type"] == "string":
         return text
     return {name: _filled(part, text) for name, part in schema["properties"].items()}
-
-
-def _tokenized(
-    text: str, scales: Mapping[str, list[int]], quality: Mapping[str, float]
-) -> tuple[Token, ...]:
-    tokens, at = [], 0
-    for name, span in member_spans(text, 0):
-        score = dict(member_spans(text, span.start))["score"]
-        spread = _spread(scales[name], quality[name])
-        tokens += [
-            _certain(text[at : score.start]),
-            Token(text[score.start : score.end].encode(), spread),
-        ]
-        at = score.end
-    return (*tokens, _certain(text[at:]))
-
-
-def _certain(text: str) -> Token:
-    return Token(text.encode(), ((text.encode(), 1.0),))
-
-
-def _spread(points: list[int], quality: float) -> tuple[tuple[bytes, float], ...]:
-    """Return the points with normally distributed probabilities around the unrounded rating."""
-    width = DOUBT * (points[-1] - points[0]) / (PLANNED_ON[1] - PLANNED_ON[0])
-    near = min(points, key=lambda point: abs(point - quality))  # far off the scale all would be 0
-    middle = quality if points[0] <= quality <= points[-1] else near
-    weights = [exp(-(((point - middle) / width) ** 2) / 2) for point in points]
-    return tuple(
-        (str(point).encode(), ON_SCALE * weight / sum(weights))
-        for point, weight in zip(points, weights, strict=True)
-    )
 
 
 def _tokens(*texts: str) -> int:

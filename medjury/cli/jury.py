@@ -49,7 +49,6 @@ from medjury.cli.jury_words import (
     paper_bound_note,
     planted_words,
     progress_words,
-    repeated_input_note,
     result_notes,
     spending_notes,
     time_notes,
@@ -218,7 +217,7 @@ def _print_estimate(
     heads = ["juror", "calls", "tokens in", "likely USD", "at most USD"]
     show(f"Panel {panel.name}, estimated", heads, rows, json_to)
     ended_models = ended(panel, datetime.now(UTC).date())
-    notices = (*price_notices(panel), *estimate_warnings(expected), *repeated_input_note(expected))
+    notices = (*price_notices(panel), *estimate_warnings(expected))
     windows = (*longest_note(expected), *unknown_window_note(expected))
     ends = (*time_notes(expected), *paper_bound_note(expected))
     for line in (*ended_models, *notices, *windows, *ends):

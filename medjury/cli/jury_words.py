@@ -137,17 +137,6 @@ def result_notes(estimate: RunEstimate, *, complete: bool) -> Iterator[str]:
         yield f"{juror} has {number} of its own family in this; they count as all do"
 
 
-def repeated_input_note(estimate: RunEstimate) -> Iterator[str]:
-    """Yield how much of the input a vendor may serve from a cache; no figure counts on it."""
-    repeated = sum(row.tokens_repeated for row in estimate.jurors)
-    if repeated:
-        total = sum(row.tokens_in for row in estimate.jurors)
-        yield (
-            f"{repeated:,} of {total:,} tokens of input begin as an earlier request does: a vendor that "
-            "caches may bill them at less; the figures do not count on it"
-        )
-
-
 def left_out_notes(estimate: RunEstimate, *, asked_for: bool) -> list[str]:
     """Return what is left out as too long for a juror; raise BadInput if that was not asked for."""
     if not asked_for:

@@ -198,9 +198,6 @@ def _lines(row: "ProbeRow") -> Iterator[str]:
         yield f"juror {row.juror}: does not know {names}; sent otherwise, the panel may stay as it is"
     if row.probabilities != "not set":
         yield f"juror {row.juror}: log-probabilities are {row.probabilities}"
-    if row.limits:
-        limits = ", ".join(f"{name}: {value}" for name, value in sorted(row.limits.items()))
-        yield f"juror {row.juror}: {limits}"
     for test in (row.injection, row.pairs):
         if test is not None:
             yield f"juror {row.juror}: {test}"

@@ -15,7 +15,7 @@ from data.schema import Attempt, Rating
 from jury.budget import Budget
 from jury.panel import Panel
 from jury.run import RunResult, run_panel
-from jury.session import Patience
+from jury.task import Patience
 from kit.jurors import Stub
 from kit.studies import HEAD, import_file
 
