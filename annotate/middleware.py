@@ -92,7 +92,7 @@ EMBEDDED = {
 }
 
 # Where people arrive is at "/" for Streamlit, which knows no page under its own name.
-ARRIVALS = frozenset({"/rate", "/study"})
+ARRIVALS = frozenset({"/rate", "/home"})
 
 
 class Gate:

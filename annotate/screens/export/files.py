@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from annotate import compute
 from annotate.screens import frame
-from annotate.screens.frame import good, heading, paragraph
+from annotate.screens.frame import show_heading, show_text
 from calibration.notes import counted
 from data.csv_files import cells, csv_bytes
 from data.person import Person, only
@@ -37,16 +37,9 @@ RATINGS = {
     "score": "4",
     "comment": "",
 }
-ABOUT_TEMPLATES = (
-    "Each has the columns that an import reads, and one example row: replace it with your own. The "
-    "criteria of ratings are those of the benchmark's rubric."
-)
-ABOUT_LIST = (
-    "Ratings made elsewhere name the response they are of. This list has every response with its "
-    "benchmark and instance, and no author."
-)
-ABOUT_REVIEWS = (
-    "The tags that stand on responses and the note on each, as put there on the workbench."
+ABOUT_LISTS = (
+    "Which responses are in the study, and what was noted of them? Every response with its benchmark and "
+    "instance, and no author; the tags and notes that stand on responses."
 )
 ABOUT_PACKAGE = (
     "Every table as a SQLite database, ratings and the record also as CSV files, with a data "
@@ -65,24 +58,26 @@ BACKING_UP = "The backup is being written, then read again and compared"
 
 
 def show(engine: Engine, person: Person) -> None:
-    """Offer templates and the list of responses; to coordinators also package and backup."""
-    st.html(heading("Templates") + paragraph(ABOUT_TEMPLATES))
-    with st.container(horizontal=True, gap="small"):
-        _save("Template of responses", template(RESPONSES), "responses_template.csv")
-        _save("Template of ratings", template(RATINGS), "ratings_template.csv")
-    st.html(heading("List of responses") + paragraph(ABOUT_LIST))
+    """Offer the lists of responses and reviews; to coordinators also package and backup."""
+    show_heading("Lists", ABOUT_LISTS)
     if names := steering.response_names(person, engine):
         _save(f"List of {counted(len(names), 'response')}", listed(names), "responses.csv")
     else:
-        st.html(paragraph("No response has been imported yet."))
-    st.html(heading("Reviews") + paragraph(ABOUT_REVIEWS))
+        show_text("No response has been imported yet.")
     if rows := list(standing_reviews(person, engine)):
         _save(f"List of {counted(len(rows), 'review')}", reviewed(rows), "reviews.csv")
     else:
-        st.html(paragraph("No response has a tag or a note yet."))
+        show_text("No response has a tag or a note yet.")
     if person.role == Role.COORDINATOR:
         _offer_package(engine, person)
         _offer_backup(engine, person)
+
+
+def show_templates() -> None:
+    """Offer a template of each file that is imported."""
+    with st.container(horizontal=True, gap="small"):
+        _save("Template of responses", template(RESPONSES), "responses_template.csv")
+        _save("Template of ratings", template(RATINGS), "ratings_template.csv")
 
 
 def template(example: dict[str, str]) -> bytes:
@@ -107,7 +102,7 @@ def _save(label: str, body: bytes, name: str) -> None:
 
 def _offer_package(engine: Engine, person: Person) -> None:
     """Pack the study when asked, then offer it."""
-    st.html(heading("The whole study") + paragraph(ABOUT_PACKAGE))
+    show_heading("The whole study", ABOUT_PACKAGE)
     if st.button("Pack the study", key="pack-now"):
         package = frame.computed(packed(person, engine), PACKING)
         if package is not None:
@@ -119,13 +114,12 @@ def _offer_package(engine: Engine, person: Person) -> None:
 
 def _offer_backup(engine: Engine, person: Person) -> None:
     """Write a backup when asked, and say where it is and whether its record is whole."""
-    st.html(heading("Backup") + paragraph(ABOUT_BACKUP))
+    show_heading("Backup", ABOUT_BACKUP)
     if st.button("Make a backup", key="back-up-now"):
         name, coming = backed_up(person, engine)
         if (backup := frame.computed(coming, BACKING_UP)) is not None:
             st.session_state[BACKED_UP] = _told(name, backup)
-    if message := st.session_state.pop(BACKED_UP, None):
-        st.html(good(message))
+    frame.show_message(BACKED_UP)
 
 
 def _told(name: str, backup: Copied) -> str:

@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from annotate.description import HEADINGS, as_page
 from annotate.screens import frame
-from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
+from annotate.screens.frame import plain, show_heading, show_text
 from data.description import (
     LONGEST_TEXT,
     LONGEST_TITLE,
@@ -34,10 +34,12 @@ HOW = (
     "the same title replaces that page."
 )
 LOCKED = "A locked study keeps its description."
-HEADS = (
-    *("Version", "Since (UTC)", "By", "Title", "SHA-256", "Consent text"),
-    *("Ratings before", "Submissions under it"),
-)
+ABOUT_COLUMNS = {
+    "SHA-256": "Of all its texts, as the record has it",
+    "Consent text": "Whether clinicians were asked for consent again",
+    "Ratings before": "Clinicians' ratings that were in when it was set",
+    "Submissions under it": "Submissions made while it was shown",
+}
 SHORT = 12
 HEIGHTS = {"purpose": 110, "responsible": 90, "contact": 90, "instructions": 140, "consent": 160}
 SAVED, ROUND, PREVIEW, OPENED = (
@@ -50,17 +52,16 @@ def show(engine: Engine, person: Person) -> None:
     """Show the versions, what clinicians see, and who gave consent; let a coordinator write it."""
     versions = steering.study_descriptions(person, engine)
     consents = steering.study_consents(person, engine)
-    st.html(heading("Description") + paragraph(ABOUT))
-    if message := st.session_state.pop(SAVED, None):
-        st.html(good(message))
+    show_heading("Description", ABOUT)
+    frame.show_message(SAVED)
     if versions:
-        st.html(_consents(consents))
+        show_text(_consents(consents))
     else:
-        st.html(paragraph(NONE_YET))
+        show_text(NONE_YET)
     present = versions[-1] if versions else None
     if person.role == Role.COORDINATOR:
         if steering.standing(person, engine).locked:
-            st.html(paragraph(LOCKED))
+            show_text(LOCKED)
         else:
             _write(engine, person, present, consents)
     if versions:
@@ -71,20 +72,18 @@ def _consents(consents: Sequence[Consent]) -> str:
     """Say how many gave consent, and who did not yet."""
     asked_of = [consent for consent in consents if not consent.is_out]
     if not asked_of:
-        return paragraph("Nobody is asked for consent.")
+        return "Nobody is asked for consent."
     missing = [consent.handle for consent in asked_of if not consent.holds]
     waiting = f" Not yet: {', '.join(missing)}." if missing else ""
     done = len(asked_of) - len(missing)
-    return paragraph(
-        f"Consent to the present text: {done:,} of {len(asked_of):,} clinicians.{waiting}"
-    )
+    return f"Consent to the present text: {done:,} of {len(asked_of):,} clinicians.{waiting}"
 
 
 def _versions(versions: Sequence[DescriptionVersion], names: dict[str, str]) -> None:
     """Show every version as a line, and the chosen one as clinicians see it."""
-    st.html(heading("Versions"))
+    show_heading("Versions")
     rows = [_row(number, versions, names) for number in range(len(versions), 0, -1)]
-    st.html(table("Versions of the description", HEADS, rows, words=6))
+    frame.show_rows("Versions of the description", rows, ABOUT_COLUMNS)
     numbers = list(range(len(versions), 0, -1))
     number = numbers[0]
     if len(versions) > 1:
@@ -94,25 +93,28 @@ def _versions(versions: Sequence[DescriptionVersion], names: dict[str, str]) -> 
     title = (
         "What clinicians see" if number == numbers[0] else f"What clinicians saw, version {number}"
     )
-    st.html(heading(title) + as_page(versions[number - 1].description))
+    show_heading(title)
+    st.html(as_page(versions[number - 1].description))
 
 
-def _row(number: int, versions: Sequence[DescriptionVersion], names: dict[str, str]) -> list[Cell]:
+def _row(
+    number: int, versions: Sequence[DescriptionVersion], names: dict[str, str]
+) -> dict[str, object]:
     version = versions[number - 1]
     before = versions[number - 2].consent_sha256 if number > 1 else ""
     consent = "none"
     if version.consent_sha256:
         consent = "as before" if version.consent_sha256 == before else "new"
-    return [
-        *(str(number), f"{version.at:%Y-%m-%d %H:%M}", names.get(version.actor, version.actor)),
-        *(
-            version.description.title,
-            version.sha256[:SHORT],
-            consent,
-            version.ratings,
-            version.submissions,
-        ),
-    ]
+    return {
+        "Version": number,
+        "Since (UTC)": version.at,
+        "By": names.get(version.actor, version.actor),
+        "Title": version.description.title,
+        "SHA-256": version.sha256[:SHORT],
+        "Consent text": consent,
+        "Ratings before": version.ratings,
+        "Submissions under it": version.submissions,
+    }
 
 
 def _write(
@@ -124,11 +126,9 @@ def _write(
     label = "Write the description" if present is None else "Change the description"
     with st.expander(label, expanded=present is None):
         if present is not None and present.sha256 != opened:
-            st.html(
-                notice(
-                    "Somebody else has changed the description meanwhile. Saving replaces their "
-                    "text; reload the page to start from it."
-                )
+            st.warning(
+                "Somebody else has changed the description meanwhile. Saving replaces their "
+                "text; reload the page to start from it."
             )
         texts = _texts(present.description if present else None, turn)
         with frame.refusals():
@@ -141,7 +141,7 @@ def _write(
 
 def _texts(present: Description | None, turn: int) -> dict[str, str]:
     """Ask for the title and the texts."""
-    st.html(paragraph(HOW))
+    show_text(HOW)
     title = st.text_input(
         "Title",
         present.title if present else "",
@@ -196,10 +196,12 @@ def _preview(
     if description is None:
         return
     if any(getattr(description, name) != value for name, value in fields.items()):
-        st.html(notice("The fields were changed since: show it again before you save."))
+        st.warning(plain("The fields were changed since: show it again before you save."))
         return
-    st.html(heading("Exactly what clinicians will see") + as_page(description))
-    st.html(_meaning(description, consents))
+    show_heading("Exactly what clinicians will see")
+    st.html(as_page(description))
+    for sentence in _meaning(description, consents):
+        show_text(sentence)
     if st.button("Save this description", type="primary", key="describe-save"):
         changed = describe_study(person, engine, description)
         st.session_state[SAVED] = (
@@ -213,7 +215,7 @@ def _preview(
         st.rerun()
 
 
-def _meaning(description: Description, consents: Sequence[Consent]) -> str:
+def _meaning(description: Description, consents: Sequence[Consent]) -> list[str]:
     """Say who will be asked for consent, and what clinicians are not told."""
     consent_sha256 = description.consent_sha256
     holding = sum(consent.sha256 == consent_sha256 for consent in consents)
@@ -230,4 +232,4 @@ def _meaning(description: Description, consents: Sequence[Consent]) -> str:
         sentences.append(
             "Nobody has given consent to this text yet: everybody is asked before rating."
         )
-    return "".join(paragraph(sentence) for sentence in sentences)
+    return sentences

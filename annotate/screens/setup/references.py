@@ -1,4 +1,4 @@
-"""References checked by jurors, under Study > Material: counts, and each with its source and the answers."""
+"""References checked by jurors, under Set up, Notes: counts, and each with its source and the answers."""
 
 import html
 
@@ -6,11 +6,10 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame
-from annotate.screens.frame import Cell, caption, heading, notice, paragraph, table
+from annotate.screens.frame import plain, show_text
 from data.person import Person
 from data.study.references import (
     CheckedReference,
-    ReferenceAnswer,
     References,
     checked_references,
     opened_reference,
@@ -31,35 +30,34 @@ RULE = (
 )
 SIMULATED = "These answers are simulated: they say nothing of the references."
 MARKED, NOT_KNOWN, SOUND = "marked", "not known", "sound"
-COUNTS = ("References", "Number")
-ANSWERS = ("Juror", "Facts its source lacks", "Which")
 TO_READ = "Read a reference and what jurors said of it"
 
 
 def show(engine: Engine, person: Person) -> None:
     """Show how many references are marked, sound and not known, and one of them to read."""
     checked = checked_references(person, engine)
-    st.html(heading("References checked by jurors"))
     if not checked.jurors:
-        st.html(paragraph(NOT_ASKED))
+        show_text(NOT_ASKED)
         return
-    made_up = notice(SIMULATED) if checked.simulated else ""
-    st.html(paragraph(ABOUT) + made_up + _counts(checked) + caption(RULE))
+    show_text(ABOUT)
+    if checked.simulated:
+        st.warning(plain(SIMULATED))
+    frame.show_rows("References by verdict", _counts(checked))
+    show_text(f"Jurors whose answers count: {', '.join(checked.jurors)}.")
+    st.caption(plain(RULE))
     with st.expander(TO_READ, key="references-to-read"):
         _read(engine, person, checked)
 
 
-def _counts(checked: References) -> str:
-    """Return the number of references of each verdict, and whose answers count."""
-    rows: list[list[Cell]] = [
-        ["Marked: facts its source lacks", len(checked.marked)],
-        ["Sound", len(checked.sound)],
-        ["Not known", len(checked.not_known)],
-        ["Without a reference or a source: not asked about", len(checked.unchecked)],
-    ]
-    return table("References by verdict", COUNTS, rows) + paragraph(
-        f"Jurors whose answers count: {', '.join(checked.jurors)}."
-    )
+def _counts(checked: References) -> list[dict[str, object]]:
+    """Return the number of references of each verdict."""
+    numbers = {
+        "Marked: facts its source lacks": checked.marked,
+        "Sound": checked.sound,
+        "Not known": checked.not_known,
+        "Without a reference or a source: not asked about": checked.unchecked,
+    }
+    return [{"References": name, "Number": len(those)} for name, those in numbers.items()]
 
 
 def _read(engine: Engine, person: Person, checked: References) -> None:
@@ -76,23 +74,26 @@ def _read(engine: Engine, person: Person, checked: References) -> None:
     reference = opened_reference(person, engine, name) if name else None
     if reference is None:
         return
-    st.html(_answers(reference))
+    _show_answers(reference)
     source, text = st.columns(2)
     source.html(_text("Source", reference.context) + _text("Prompt", reference.prompt))
     text.html(_text("Reference", reference.reference))
 
 
-def _answers(reference: CheckedReference) -> str:
-    """Return each juror's newest answer; facts are the juror's own words."""
+def _show_answers(reference: CheckedReference) -> None:
+    """Show each juror's newest answer; facts are the juror's own words."""
     if not reference.answers:
-        return paragraph("No juror answered about it.")
-    rows = [_row(answer) for answer in reference.answers]
-    return table(f"Answers about {reference.name}", ANSWERS, rows, words=3)
-
-
-def _row(answer: ReferenceAnswer) -> list[Cell]:
-    who = f"{answer.juror} (simulated)" if answer.simulated else answer.juror
-    return [who, "yes" if answer.absent else "no", "; ".join(answer.facts) or None]
+        show_text("No juror answered about it.")
+        return
+    rows = [
+        {
+            "Juror": f"{one.juror} (simulated)" if one.simulated else one.juror,
+            "Facts its source lacks": "yes" if one.absent else "no",
+            "Which": "; ".join(one.facts) or None,
+        }
+        for one in reference.answers
+    ]
+    frame.show_rows(f"Answers about {reference.name}", rows)
 
 
 def _text(name: str, text: str) -> str:

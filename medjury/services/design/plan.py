@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from annotate.balance import GAP, Showing, adjacent, groups
 from data.pace import Pace, PaceSource, Work
 from data.study.assignments import Slot
+from medjury.services.design.deal import GAP, Showing, adjacent, groups
 
 ASSUMED_ICC = (
     0.45  # about what clinicians of published studies reach; an assumption, not a forecast

@@ -1,4 +1,4 @@
-"""The design and the protocol of a study: who rates what, and what the study is to show."""
+"""Who rates what: a design asked for, looked at as a plan, then stored."""
 
 from collections.abc import Iterator
 
@@ -6,23 +6,18 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import compute
-from annotate.assign import DesignRequest, PlannedDesign, designed, planned_design
-from annotate.plan import Design, pace_in_words, spread_in_words
-from annotate.screens import frame, people
-from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
-from annotate.screens.people import HANDED, Handed
-from calibration.headlines import protocol_facts
-from calibration.protocol import MISS_AT_MOST, Critical, Protocol
+from annotate.screens import frame
+from annotate.screens.frame import plain, show_heading, show_text
+from annotate.screens.home.people import HANDED, Handed, show_handed
 from data.errors import Conflict
 from data.person import Person, only
 from data.schema import Role
 from data.study import steering
 from data.study.steering import PlannedWork, store_design
-from jury.panel import shipped
-from medjury.services.record import fix_protocol, panel_jurors, protocol_of
+from medjury.services.design.assign import DesignRequest, PlannedDesign, designed, planned_design
+from medjury.services.design.plan import Design, pace_in_words, spread_in_words
 
 PLANNED, STORED, TURN = "design-planned", "design-stored", "design-turn"
-HEADS = ("Clinician", "Responses", "Hidden repeats", "Minutes")
 SEED = "A number that the dealing starts from: the same number deals the same way again."
 REPEATS = (
     "Responses that a clinician gets a second time without being told: they show how alike a clinician scores "
@@ -38,12 +33,11 @@ ABOUT = (
 
 def show(engine: Engine, person: Person) -> None:
     """Ask for a design, show its plan, and store it."""
-    st.html(frame.style("people.css") + heading("Design") + paragraph(ABOUT))
-    people.show_handed()
-    if message := st.session_state.pop(STORED, None):
-        st.html(good(message))
+    show_heading("Clinicians", ABOUT)
+    show_handed()
+    frame.show_message(STORED)
     if steering.standing(person, engine).locked:
-        st.html(paragraph("A locked study takes no design."))
+        show_text("A locked study takes no design.")
         return
     request = _ask(steering.who_can_rate(person, engine))
     if st.button("Show the plan", key="plan-now", type="primary"):
@@ -54,7 +48,7 @@ def show(engine: Engine, person: Person) -> None:
     if planned_for is None:
         return
     if planned_for[0] != request:
-        st.html(notice("The choices have changed since the plan below was made: show it anew."))
+        st.warning(plain("The choices have changed since the plan below was made: show it anew."))
     _show_plan(planned_for[1])
     if planned_for[0] == request and st.button(
         "Store this design", key="design-now", type="primary"
@@ -100,12 +94,19 @@ def _planned(engine: Engine, person: Person, request: DesignRequest) -> PlannedD
 def _show_plan(planned: PlannedDesign) -> None:
     """Show each clinician's work, and what to know before anyone is invited."""
     minutes = planned.plan.minutes
-    rows: list[list[Cell]] = [
-        [rater, load, planned.repeats_of[rater], f"{minutes[rater]:,.0f}"]
+    rows = [
+        {
+            "Clinician": rater,
+            "Responses": load,
+            "Hidden repeats": planned.repeats_of[rater],
+            "Minutes": round(minutes[rater]),
+        }
         for rater, load in planned.load.items()
     ]
-    st.html(heading("Plan") + table("Work of each clinician as planned", HEADS, rows))
-    st.html("".join(paragraph(sentence) for sentence in _told(planned)))
+    show_heading("Plan")
+    frame.show_rows("Work of each clinician as planned", rows, {"Hidden repeats": REPEATS})
+    for sentence in _told(planned):
+        show_text(sentence)
 
 
 def _told(planned: PlannedDesign) -> Iterator[str]:
@@ -162,100 +163,3 @@ def _store(engine: Engine, person: Person, request: DesignRequest, planned: Plan
 def deal(_: Person, engine: Engine, request: DesignRequest) -> Design:
     """Return the design itself, as it was planned."""
     return designed(engine, request)
-
-
-ABOUT_PROTOCOL = (
-    "A jury may take a clinician's place only if its agreement with the other clinicians is no lower "
-    "than a clinician's by more than a margin. Fix margin, jury and number of responses before "
-    "clinicians rate: what is fixed or changed later explores, and can validate nothing."
-)
-NONE_SET = "No margin is fixed yet, so nothing is claimed of any jury."
-SEEN_BEFORE = (
-    "Clinicians' ratings are in already: what you fix or change now makes the study exploratory, and every "
-    "report says so."
-)
-COMMIT = "Commit to this protocol"
-BY_NAME, COMPOSITE, NOTHING = "By name", "Composite of all criteria", "None"
-MADE = "protocol-set"
-
-
-def show_protocol(engine: Engine, person: Person) -> None:
-    """Show what is fixed; let a coordinator fix it, or fix it anew."""
-    protocol = protocol_of(engine)
-    st.html(heading("Protocol") + paragraph(ABOUT_PROTOCOL) + protocol_html(protocol))
-    if person.role == Role.COORDINATOR:
-        _protocol_form(engine, person, protocol)
-
-
-def protocol_html(protocol: Protocol | None) -> str:
-    """Return a protocol as HTML, or that there is none."""
-    if protocol is None:
-        return paragraph(NONE_SET)
-    rows: list[list[Cell]] = [[name, words] for name, words in protocol_facts(protocol)]
-    return table("Protocol", ("Fixed", "As"), rows, 2)
-
-
-def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
-    """Ask for what is to be fixed."""
-    views = [material.view for material in steering.materials(person, engine)]
-    criteria = sorted({name for view in views for name in view.rubric.criteria})
-    label = COMMIT if protocol is None else "Replace the protocol"
-    with st.expander(label, expanded=protocol is None):
-        if any(map(any, steering.readings_by_response(person, engine).values())):
-            st.html(notice(SEEN_BEFORE))
-        first = st.columns(4, vertical_alignment="bottom")
-        margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05)
-        criterion = first[1].selectbox("Criterion", [COMPOSITE, *criteria])
-        panel = first[2].selectbox("Jury", [BY_NAME, *sorted(shipped())])
-        responses = first[3].number_input("Responses planned (0: not fixed)", 0, None, 0)
-        second = st.columns((2, 1, 3), vertical_alignment="bottom")
-        named = second[0].text_input(
-            "Jurors by name", placeholder="first, second, third", disabled=panel != BY_NAME
-        )
-        floor = second[1].number_input("Clinicians agree above", 0.0, 0.95, 0.0, 0.05)
-        because = second[2].text_input("Why this margin")
-        critical = _critical(criteria)
-        pressed = st.button(label, type="primary", key="protocol-now")
-    if pressed:
-        name = "" if panel == BY_NAME else panel
-        jurors = tuple(dict.fromkeys(filter(None, map(str.strip, named.split(",")))))
-        _fix(
-            engine,
-            person,
-            Protocol(
-                margin=margin,
-                criterion="" if criterion == COMPOSITE else criterion,
-                panel=name,
-                jurors=panel_jurors(name) or jurors,
-                responses=int(responses),
-                critical=critical,
-                floor=floor,
-                because=because.strip(),
-            ),
-        )
-    if message := st.session_state.pop(MADE, None):
-        st.html(good(message))
-
-
-def _critical(criteria: list[str]) -> tuple[Critical, ...]:
-    """Ask which responses are unsafe and how many of them may be missed; () where none are named."""
-    places = st.columns(4, vertical_alignment="bottom")
-    unsafe = places[0].selectbox("Unsafe responses are low on", [NOTHING, *criteria])
-    off = unsafe == NOTHING
-    threshold = places[1].number_input(
-        "Score that is unsafe, or below", None, None, 2.0, 1.0, disabled=off
-    )
-    limit = places[2].number_input(
-        "Unsafe missed at most, in %", 1.0, 99.0, 100 * MISS_AT_MOST, 5.0, disabled=off
-    )
-    if off:
-        return ()
-    return (Critical(unsafe, threshold, limit / 100),)
-
-
-def _fix(engine: Engine, person: Person, protocol: Protocol) -> None:
-    """Fix it, or say why not."""
-    with frame.refusals():
-        fix_protocol(person, engine, protocol)
-        st.session_state[MADE] = "Fixed, and in the record."
-        st.rerun()

@@ -13,8 +13,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from annotate import reasoning
-from annotate.authors import (
+from medjury.services.blinding import reasoning
+from medjury.services.blinding.names import (
     default_names,
     doubtful_pattern,
     doubtful_versions,
@@ -23,7 +23,7 @@ from annotate.authors import (
     plain_matches,
     vendors,
 )
-from annotate.searched_text import Reading, Surroundings, reading
+from medjury.services.blinding.surroundings import Reading, Surroundings, reading
 
 __all__ = ["MARK", "Found", "Masked", "Why", "default_names", "find_self_naming", "mask", "unmask"]
 

@@ -14,12 +14,12 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
-from annotate.balance import Deal, Showing, arrange, connect, deal, gaps, improve, level
-from annotate.plan import Assigned, Design, Item, Plan, plan_of
 from data.errors import BadInput
 from data.study.assignments import Slot, pace_of, work_of_responses
 from data.study.cases import refuse_without_points
 from data.study.standing import assigned, benchmarks, design_items
+from medjury.services.design.deal import Deal, Showing, arrange, connect, deal, gaps, improve, level
+from medjury.services.design.plan import Assigned, Design, Item, Plan, plan_of
 
 Name = TypeVar("Name", bound=Hashable)
 

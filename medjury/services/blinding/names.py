@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from annotate.searched_text import Surroundings
+from medjury.services.blinding.surroundings import Surroundings
 
 GAP = r"(?:[ \u00a0]?[-\u2010-\u2013][ \u00a0]?|[-\u2010-\u2013_./]{1,2}|[ \u00a0])"
 # Letters of scripts that put no space between words do not bound a name, nor does emphasis.

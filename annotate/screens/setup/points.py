@@ -6,10 +6,10 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens import frame, study_files
-from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
+from annotate.screens import frame
+from annotate.screens.export import files
+from annotate.screens.frame import plain, show_text
 from annotate.screens.stored_table import is_to_be_stored
-from annotate.uploads import Upload
 from calibration.notes import counted
 from data.importers.points import COLUMNS, PointFile, PointRow, point_of
 from data.importers.rows import Origin
@@ -21,6 +21,7 @@ from data.schema import Role
 from data.study import steering
 from data.study.cases import CaseRubric, bare_of, cases_of
 from data.study.points import PointsAdded, bring_points
+from medjury.services.importing import Upload
 
 ABOUT = (
     "A benchmark can be rated by points of the case instead of scales: each instance has a list of what a "
@@ -36,19 +37,17 @@ EXAMPLE = dict(
     zip(COLUMNS, ("visit-1", "Says that the patient has no fever", "5", "must", "yes"), strict=True)
 )
 KINDS = {"must": "Must", "must_not": "Must not", "nice": "Nice to have"}
-HEADS = ("Point", "Kind", "Weight", "Critical")
 STORED = "points-stored"
 EDITED = "the table"
 
 
 def show(engine: Engine, person: Person) -> None:
     """Show the points of a benchmark; let a coordinator bring them in and correct them."""
-    st.html(heading("Points of the case") + paragraph(ABOUT))
-    if message := st.session_state.pop(STORED, None):
-        st.html(good(message))
+    show_text(ABOUT)
+    frame.show_message(STORED)
     names = [material.view.name for material in steering.materials(person, engine)]
     if not names:
-        st.html(paragraph("Import responses first: points are of the instances of a benchmark."))
+        show_text("Import responses first: points are of the instances of a benchmark.")
         return
     benchmark = st.selectbox("Benchmark", names, key="points-of")
     cases = cases_of(person, engine, benchmark)
@@ -64,8 +63,8 @@ def _upload(engine: Engine, person: Person, benchmark: str, is_first: bool) -> N
     with st.expander(
         "Bring points in from a file", key=f"points-file-{benchmark}", expanded=is_first
     ):
-        st.html(paragraph(ABOUT_FILE))
-        body = study_files.template(EXAMPLE)
+        show_text(ABOUT_FILE)
+        body = files.template(EXAMPLE)
         st.download_button("Template of points", body, "points_template.csv", on_click="ignore")
         file = st.file_uploader("File of points", key=f"points-upload-{benchmark}")
         if file is None or not st.button("Import these points", type="primary"):
@@ -99,24 +98,28 @@ def _cases(
         told_bare = (
             f"{counted(len(bare), 'instance')} of {benchmark} without points, such as {bare[0]}"
         )
-        st.html(
-            notice(f"{told_bare}: nobody can be assigned, and no jury run, before each has some.")
+        st.warning(
+            plain(f"{told_bare}: nobody can be assigned, and no jury run, before each has some.")
         )
     by_name = {case.instance_id: case for case in cases}
     case = by_name[st.selectbox("Instance", [*by_name], key=f"points-instance-{benchmark}")]
-    st.html(_points(f"Points of {case.instance_id}", case.rubric))
+    frame.show_rows(f"Points of {case.instance_id}", _points(case.rubric))
     if may_change:
         with st.expander("Correct these points", key="points-correct"):
             _correct(engine, person, benchmark, case)
 
 
-def _points(title: str, rubric: Rubric) -> str:
-    """Return points as a table to read."""
-    rows: list[list[Cell]] = [
-        [one.point, KINDS[one.kind], f"{one.weight:g}", "yes" if one.critical else ""]
+def _points(rubric: Rubric) -> list[dict[str, object]]:
+    """Return points as rows to read."""
+    return [
+        {
+            "Point": one.point,
+            "Kind": KINDS[one.kind],
+            "Weight": one.weight,
+            "Critical": one.critical,
+        }
         for one in points_of(rubric)
     ]
-    return table(title, HEADS, rows, words=2)
 
 
 def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric) -> None:

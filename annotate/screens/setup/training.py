@@ -3,9 +3,9 @@
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens import frame, study_files
-from annotate.screens.frame import Cell, good, heading, paragraph, table
-from annotate.uploads import Upload
+from annotate.screens import frame
+from annotate.screens.export import files
+from annotate.screens.frame import show_heading, show_text
 from calibration.notes import counted
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
@@ -15,6 +15,7 @@ from data.study import steering
 from data.study.room import Trainee, trainees
 from data.study.training import ExpertsAdded, bring_experts, let_through_as
 from data.training import MOST_ROUNDS
+from medjury.services.importing import Upload
 
 ABOUT = (
     "Clinicians first rate responses that experts have rated, and see after each where they differ and "
@@ -37,25 +38,19 @@ EXAMPLE = {
 }
 NONE_STANDS = "There is no training: no experts' scores are imported, or no clinician can sign in."
 STORED = "training-stored"
-HEADS = (
-    "Clinician",
-    *(f"Round {number + 1}, points from the experts" for number in range(MOST_ROUNDS)),
-    "May begin",
-)
 # How clinicians stand, with their names.
 standings = asking(trainees, Role.COORDINATOR)
 
 
 def show(engine: Engine, person: Person) -> None:
     """Show how clinicians stand in training; take experts' scores; let somebody begin."""
-    st.html(heading("Training round") + paragraph(ABOUT.format(rounds=MOST_ROUNDS)))
-    if message := st.session_state.pop(STORED, None):
-        st.html(good(message))
+    show_heading("Training round", ABOUT.format(rounds=MOST_ROUNDS))
+    frame.show_message(STORED)
     clinicians = standings(person, engine)
     if clinicians:
-        st.html(table("How clinicians stand in training", HEADS, list(map(_row, clinicians)), 4))
+        frame.show_rows("How clinicians stand in training", list(map(_row, clinicians)))
     else:
-        st.html(paragraph(NONE_STANDS))
+        show_text(NONE_STANDS)
     if steering.standing(person, engine).locked:
         return
     _upload(engine, person, is_first=not clinicians)
@@ -66,8 +61,8 @@ def show(engine: Engine, person: Person) -> None:
 def _upload(engine: Engine, person: Person, *, is_first: bool) -> None:
     """Take in a file of experts' scores."""
     with st.expander("Import experts' scores", expanded=is_first, key="training-file"):
-        st.html(paragraph(ABOUT_FILE))
-        body = study_files.template(EXAMPLE)
+        show_text(ABOUT_FILE)
+        body = files.template(EXAMPLE)
         name = "experts_template.csv"
         st.download_button("Template of experts' scores", body, name, on_click="ignore")
         file = st.file_uploader("File of experts' scores", key="training-upload")
@@ -92,7 +87,7 @@ def told(added: ExpertsAdded) -> str:
 def _let_through(engine: Engine, person: Person, waiting: list[str]) -> None:
     """Ask who may begin without having passed, and why."""
     with st.expander("Let a clinician begin", key="training-let"), st.form("let", border=False):
-        st.html(paragraph(ABOUT_LETTING))
+        show_text(ABOUT_LETTING)
         name = st.selectbox("Clinician who may begin", waiting)
         reason = st.text_input("Reason; it stays in the record")
         pressed = st.form_submit_button("Let them begin", type="primary")
@@ -103,10 +98,14 @@ def _let_through(engine: Engine, person: Person, waiting: list[str]) -> None:
             st.rerun()
 
 
-def _row(trainee: Trainee) -> list[Cell]:
-    rounds: list[Cell] = [_round(trainee, number) for number in range(MOST_ROUNDS)]
+def _row(trainee: Trainee) -> dict[str, str | None]:
+    rounds = {
+        f"Round {number + 1}, points from the experts": _round(trainee, number)
+        for number in range(MOST_ROUNDS)
+    }
     waits = "no: did not pass" if trainee.halted else "not yet"
-    return [trainee.name, *rounds, f"yes, {trainee.ended}" if trainee.ended else waits]
+    begins = f"yes, {trainee.ended}" if trainee.ended else waits
+    return {"Clinician": trainee.name} | rounds | {"May begin": begins}
 
 
 def _round(trainee: Trainee, number: int) -> str | None:

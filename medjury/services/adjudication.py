@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Engine
 
-from annotate.blind import find_self_naming, mask
 from data.card import Reply, Settling
 from data.errors import BadInput
 from data.person import Person
@@ -16,6 +15,7 @@ from data.study.assignments import answer_flag_as, give_adjudication
 from data.study.authors import author_names
 from data.study.masks import names_to_mask
 from data.study.standing import benchmarks, settings
+from medjury.services.blinding.search import find_self_naming, mask
 
 OFF = (
     "differences are not settled in this study: set how many points apart clinicians must be, such "
