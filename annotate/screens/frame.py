@@ -59,7 +59,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except MedjuryError as error:
-        st.html(refused(str(error)))
+        st.error(plain(str(error)))
 
 
 def computed(coming: "Future[Result]", doing: str) -> Result | None:
@@ -126,7 +126,7 @@ def show_rows(
         Column -> another form than text or number.
     """
     helped = {name: st.column_config.Column(help=words) for name, words in (about or {}).items()}
-    st.dataframe(rows, hide_index=True, alt=title, column_config=helped | config)
+    st.dataframe(rows, hide_index=True, alt=title, placeholder="", column_config=helped | config)
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
@@ -224,7 +224,7 @@ def notice(text: str) -> str:
 def say_simulated(standing: StudyStanding, words: str = SIMULATED) -> None:
     """Say so where raters of the study are simulated."""
     if standing.simulated:
-        st.html(notice(words))
+        st.warning(plain(words))
 
 
 def refused(text: str) -> str:

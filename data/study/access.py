@@ -5,7 +5,7 @@ Signing in and out is recorded. A failed attempt is not: anyone could flood the 
 
 import secrets
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from argon2 import PasswordHasher
 from sqlalchemy import Engine
@@ -109,7 +109,7 @@ def _subjects(session: Session, account: int) -> set[str]:
     came = select(Access.secret_hash).where(
         Access.account == account,
         col(Access.secret_hash).startswith(NO_HASH),
-        col(Access.used) > max(since),
+        col(Access.used) > max(since, default=datetime.min.replace(tzinfo=UTC)),
     )
     return {*session.exec(came)}
 

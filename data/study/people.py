@@ -230,7 +230,7 @@ def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
     if session.exec(select(Account).where(Account.name == name)).first() is not None:
         raise Conflict(
             f"{name} is in this study already; give them a new code (`medjury rate people renew`; "
-            "in the app: People, Manage)"
+            "in the app: Home, People)"
         )
     rater = None
     if role == Role.CLINICIAN:

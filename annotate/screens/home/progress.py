@@ -68,8 +68,8 @@ def show(engine: Engine, person: Person, study: StudyStatus) -> None:
         _show_responses(engine, person)
     else:
         frame.empty(NOBODY, TODO)
-    show_heading("Steps of the study", "Which step of the study is how far?")
-    show_steps(steps_of(study))
+    with st.expander("Steps of the study: which is how far", key="steps"):
+        show_steps(steps_of(study))
 
 
 def _figures(study: StudyStatus) -> None:

@@ -101,6 +101,6 @@ def _text(name: str, text: str) -> str:
     if not text:
         return ""
     return (
-        f'{frame.heading(name)}<div class="mj-verbatim" tabindex="0" role="region" '
+        f'<p class="mj-label">{name}</p><div class="mj-verbatim" tabindex="0" role="region" '
         f'aria-label="{name}">{html.escape(text)}</div>'
     )

@@ -108,12 +108,15 @@ def _read(rubric: Rubric) -> None:
         ),
     )
     frame.show_text(" ".join(f"{name}: {value}." for name, value in facts))
-    rows = [
-        {"Criterion": one.name, "Question": one.question}
-        | {f"{point}": one.anchors.get(point, "") for point in _points(rubric)}
-        for one in rubric.criterion
-    ]
-    frame.show_rows("Criteria, and what each point means", rows)
+    st.table(
+        [
+            {"Criterion": frame.plain(one.name), "Question": frame.plain(one.question)}
+            | {f"{point}": frame.plain(one.anchors.get(point, "")) for point in _points(rubric)}
+            for one in rubric.criterion
+        ],
+        hide_index=True,
+        alt="Criteria of the rubric",
+    )
     with st.expander("Prompt of the jurors, word for word"):
         st.code(rubric.prompt, language=None, wrap_lines=True)
         st.caption(f"SHA-256 {rubric.sha256}")

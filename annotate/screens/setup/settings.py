@@ -93,6 +93,7 @@ def _fields(present: Settings, *, disabled: bool) -> dict[str, str]:
         entered["training_gap"] = st.number_input(
             "Training is passed up to this mean distance from the experts, in points",
             *(0.0, 1000.0, float(present.training_gap), 0.1),
+            format="%g",
             disabled=disabled,
         )
         entered["families"] = st.text_input(
@@ -115,6 +116,7 @@ def _fields(present: Settings, *, disabled: bool) -> dict[str, str]:
         entered["adjudicate_from"] = st.number_input(
             "Differences are settled from so many points; 0: never",
             *(0.0, 1000.0, float(present.adjudicate_from), 0.5),
+            format="%g",
             disabled=disabled,
         )
         entered["adjudicate_by"] = st.selectbox(

@@ -291,7 +291,7 @@ def _even_out(table: Deal, per_response: int, rng: Random) -> None:
         improve(table, rng, patience, whole=True)
 
 
-NOTHING = "the study has no responses yet: import some (`medjury study import FILE`; in the app: Study, Import)"
+NOTHING = "the study has no responses yet: import some (`medjury study import FILE`; in the app: Set up, Notes)"
 
 
 @dataclass(frozen=True, slots=True)
