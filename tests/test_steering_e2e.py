@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from kit import screens
-from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, new_context, wait_settled
+from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, new_context
 from kit.screens import GOOD, HOSTILE, WAIT_MS, at_study, choose, open_part, upload
 from kit.screens import server as server
 from kit.servers import Server
@@ -66,7 +66,7 @@ def test_a_coordinator_sets_a_study_up_from_its_first_file_to_its_design(
     broken = {}
     for step in (_notes, _blinding, _rubric, _goal, _description, _clinicians, _settings):
         step(boss, engine)
-        wait_settled(boss)
+        screens.settle(boss)
         broken[step.__name__] = screens.violations(boss, axe)
     assert [one for found in broken.values() for one in found] == []
     told = b"".join(one for one in frames if isinstance(one, bytes))
@@ -82,6 +82,7 @@ def _notes(page: Page, study: Engine) -> None:
     refusal = page.get_by_role("alert").filter(has_text="wrong.csv row 3, column response_id")
     refusal.wait_for()
     page.get_by_role("button", name="Remove").first.click()
+    expect(refusal).to_have_count(0)
     upload(page, "answers.csv", GOOD)
     page.get_by_text("4 new responses to 2 new instances").wait_for()
     page.get_by_text("Row 2").click()
@@ -94,7 +95,7 @@ def _notes(page: Page, study: Engine) -> None:
     choose(page, "Category", "Clinical Note Generation")
     choose(page, "Subcategory", "Documenting Patient Visits")
     page.get_by_role("button", name="Save the category").click()
-    wait_settled(page)
+    screens.settle(page)
     assert materials(OPERATOR, study)[0].view.subcategory == "Documenting Patient Visits"
 
 
@@ -144,10 +145,10 @@ def _description(page: Page, study: Engine) -> None:
         field = page.get_by_label(label, exact=True)
         field.fill(f"The {label.lower()} of **this**.")
         field.press("Tab")
-        wait_settled(page)
+        screens.settle(page)
     file = {"name": "doses.md", "mimeType": "text/markdown", "buffer": LOADS.encode()}
     page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
-    wait_settled(page)
+    screens.settle(page)
     show = page.get_by_role("button", name="Show what clinicians will see")
     show.click()
     preview = page.locator(".mj-described").first
@@ -160,7 +161,7 @@ def _description(page: Page, study: Engine) -> None:
     expect(page.get_by_role("button", name="Save this description")).to_have_count(0)
     show.click()
     expect(preview).to_contain_text("call 7")
-    wait_settled(page)
+    screens.settle(page)
     page.get_by_role("button", name="Save this description").click()
     page.get_by_text("Saved, and in the record.").wait_for()
     told = description(study)
@@ -179,7 +180,7 @@ def _clinicians(page: Page, study: Engine) -> None:
     page.get_by_role("button", name="Store this design").click()
     expect(page.locator(".st-key-handed code")).to_have_count(2)
     page.get_by_role("button", name="Put away").click()
-    wait_settled(page)
+    screens.settle(page)
     assert {(one.handle, one.total) for one in workloads(OPERATOR, study)} == {
         ("dr-a", 4),
         ("dr-b", 4),
@@ -226,13 +227,13 @@ def test_home_has_what_waits_and_who_takes_part(
 ) -> None:
     boss.get_by_text("1 flag, 1 not answered").wait_for(timeout=WAIT_MS)
     expect(boss.get_by_text("is it <b>cut</b> off?")).to_be_visible()
-    wait_settled(boss)
+    screens.settle(boss)
     broken = screens.violations(boss, axe)
     boss.get_by_role("button", name="Assign 1 third reading").click()
     boss.get_by_text("1 reading assigned, after each clinician's other work.").wait_for()
     [found] = differences(OPERATOR, differing, 2)
     assert found.reading == "third"
-    wait_settled(boss)
+    screens.settle(boss)
     field = boss.get_by_role("textbox", name="Answer to dr_low on r11")
     field.fill("Ask model-one.")
     boss.get_by_role("button", name="Answer", exact=True).click()
@@ -243,7 +244,7 @@ def test_home_has_what_waits_and_who_takes_part(
     assert [one.answer for one in answers_for(differing, 1)] == ["It is whole."]
     open_part(boss, "Progress")
     boss.get_by_text("readings are open").wait_for()
-    wait_settled(boss)
+    screens.settle(boss)
     broken += screens.violations(boss, axe)
     _add_and_manage(boss, differing)
     broken += screens.violations(boss, axe)
@@ -251,12 +252,12 @@ def test_home_has_what_waits_and_who_takes_part(
     [rita] = add_people(OPERATOR, differing, ["Rita Okafor"], Role.RESEARCHER)
     context = new_context(browser, TABLET)
     page = at_study(context.new_page(), server, rita.code)
-    wait_settled(page)
+    screens.settle(page)
     expect(page.get_by_role("tab")).to_have_text(["To do", "Progress"])
     assert page.get_by_role("button", name="Answer", exact=True).count() == 0
     for part in ("Clinicians", "nonsense", "Notes"):
         page.goto(f"{server.address}/setup?part={part}")
-        wait_settled(page)
+        screens.settle(page)
         expect(page.get_by_role("radio", name="Notes: done")).to_be_checked()
         assert page.locator("input[type=file]").count() == 0
     assert screens.violations(page, axe) == []
@@ -276,17 +277,17 @@ def _add_and_manage(page: Page, study: Engine) -> None:
     page.get_by_role("button", name="Put away").click()
     choose(page, "Person", "dr <i>Ng</i>")
     for act in ("Hospital e-mail", "Shut out"):
-        wait_settled(page)
+        screens.settle(page)
         page.get_by_role("button", name="Manage", exact=True).click()
         page.get_by_role("dialog").get_by_text(act).click()
-        wait_settled(page)
+        screens.settle(page)
         if act == "Hospital e-mail":
             page.get_by_label("Address").fill("NG@ward.example")
             page.get_by_role("button", name="Save").click()
         else:
             page.get_by_role("dialog").get_by_role("button", name="Shut out").click()
         page.get_by_role("dialog").wait_for(state="detached")
-    wait_settled(page)
+    screens.settle(page)
     [ng] = [one for one in people(OPERATOR, study) if one.name == "dr <i>Ng</i>"]
     assert (ng.email, ng.way) == ("ng@ward.example", "ended")
 
@@ -385,13 +386,13 @@ def _sealed(page: Page, engine: Engine) -> None:
     page.get_by_role("button", name="Lock the study").click()
     page.get_by_role("heading", name="Reopen the study").wait_for()
     assert standing(OPERATOR, engine).locked is not None
-    wait_settled(page)
+    screens.settle(page)
 
 
 def _saved(page: Page, button: str) -> bytes:
     """Press a button that offers a file, and return the file."""
     page.get_by_role("button", name=button, exact=True).wait_for(timeout=2 * WAIT_MS)
-    wait_settled(page)
+    screens.settle(page)
     with page.expect_download() as got:
         page.get_by_role("button", name=button, exact=True).click()
     return Path(got.value.path()).read_bytes()

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -125,7 +126,15 @@ def show_rows(
     config
         Column -> another form than text or number.
     """
-    helped = {name: st.column_config.Column(help=words) for name, words in (about or {}).items()}
+    helped: dict[str, Any] = {
+        name: st.column_config.Column(help=words) for name, words in (about or {}).items()
+    }
+    for name in {
+        name for row in rows for name, value in row.items() if isinstance(value, datetime)
+    }:
+        helped[name] = st.column_config.DatetimeColumn(
+            format="YYYY-MM-DD HH:mm", timezone="UTC", help=(about or {}).get(name)
+        )
     st.dataframe(rows, hide_index=True, alt=title, placeholder="", column_config=helped | config)
 
 

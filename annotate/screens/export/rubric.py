@@ -55,7 +55,7 @@ FILES = "rubric-files"
 MAKING = "The agreement of this panel is being computed, then the files are written"
 ABOUT_EXPORT = (
     "The figures are computed anew from this jury's ratings on exactly this rubric. The "
-    "files say validated only if the study's protocol is met (see Evidence); otherwise they "
+    "files say validated only if the study's protocol is met (see above); otherwise they "
     "say not validated, with every reason."
 )
 NO_PANEL = (

@@ -23,7 +23,6 @@ REPEATS = (
     "Responses that a clinician gets a second time without being told: they show how alike a clinician scores "
     "twice."
 )
-MARGIN = "How much lower than a clinician's the jury's agreement may be: 0.1 of an ICC that goes up to 1."
 ABOUT = (
     "A reading is one response rated by one clinician. Every response is read by as many clinicians as you say; "
     "loads and shared responses are dealt evenly. Nothing is stored before you have seen the plan. What is begun stays with its "

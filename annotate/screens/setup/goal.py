@@ -47,6 +47,9 @@ ABOUT = (
 ASSUMED, PILOT = "An expected ICC", "The ratings of this study"
 WIDTH = "From end to end. With 0.3 an ICC of 0.6 may lie between about 0.45 and 0.75."
 ASSURANCE = "Share of studies planned like this whose interval is that narrow."
+LOWER = "How much lower than a clinician's the jury's agreement may be: 0.1 of an ICC that goes up to 1."
+FLOOR = "Where clinicians agree less than this among themselves, nothing is claimed of a jury."
+SURE = "I know: the study becomes exploratory, and cannot validate a jury any more."
 MARGIN = "How much worse than a clinician the jury may be. 0: not planned for."
 SENTENCES = "Sentences for a protocol, and what the plan assumes"
 RELIABILITY = "How reliable the mean of several raters is"
@@ -80,10 +83,11 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
     criteria = sorted({name for view in views for name in view.rubric.criteria})
     label = COMMIT if protocol is None else "Replace the protocol"
     with st.expander(label, expanded=protocol is None):
-        if any(map(any, steering.readings_by_response(person, engine).values())):
+        seen = any(map(any, steering.readings_by_response(person, engine).values()))
+        if seen:
             st.warning(plain(SEEN_BEFORE))
         first = st.columns(4, vertical_alignment="bottom")
-        margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05)
+        margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05, help=LOWER)
         criterion = first[1].selectbox("Criterion", [COMPOSITE, *criteria])
         panel = first[2].selectbox("Jury", [BY_NAME, *sorted(shipped())])
         responses = first[3].number_input("Responses planned (0: not fixed)", 0, None, 0)
@@ -91,10 +95,11 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
         named = second[0].text_input(
             "Jurors by name", placeholder="first, second, third", disabled=panel != BY_NAME
         )
-        floor = second[1].number_input("Clinicians agree above", 0.0, 0.95, 0.0, 0.05)
+        floor = second[1].number_input("Clinicians agree above", 0.0, 0.95, 0.0, 0.05, help=FLOOR)
         because = second[2].text_input("Why this margin")
         critical = _critical(criteria)
-        pressed = st.button(label, type="primary", key="protocol-now")
+        sure = st.checkbox(SURE) if seen else True
+        pressed = st.button(label, type="primary", key="protocol-now", disabled=not sure)
     if pressed:
         name = "" if panel == BY_NAME else panel
         jurors = tuple(dict.fromkeys(filter(None, map(str.strip, named.split(",")))))
