@@ -95,7 +95,7 @@ def _notes(page: Page, study: Engine) -> None:
     choose(page, "Category", "Clinical Note Generation")
     choose(page, "Subcategory", "Documenting Patient Visits")
     page.get_by_role("button", name="Save the category").click()
-    screens.settle(page)
+    page.get_by_text("The category of visits is saved").wait_for()
     assert materials(OPERATOR, study)[0].view.subcategory == "Documenting Patient Visits"
 
 

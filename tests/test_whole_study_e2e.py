@@ -120,7 +120,7 @@ def bring_in(page: Page) -> None:
     screens.choose(page, "Category", "Clinical Note Generation")
     screens.choose(page, "Subcategory", PLACE)
     page.get_by_role("button", name="Save the category").click()
-    wait_settled(page)
+    page.get_by_text("The category of visits is saved").wait_for()
 
 
 def invite(page: Page) -> dict[str, str]:

@@ -394,6 +394,7 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
     if columns[3].button("Save the category", key="place-now", width="stretch"):
         with frame.refusals():
             set_place(person, engine, name, TaxonomyPlace(category, subcategory))
+            st.session_state[STORED] = f"The category of {name} is saved, and in the record."
             st.rerun()
 
 
