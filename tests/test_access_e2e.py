@@ -97,7 +97,7 @@ def test_a_clinician_finds_nothing_of_the_coordinators_screen(
     page.on(
         "websocket", lambda opened: opened.on("framereceived", lambda data: frames.append(data))
     )
-    page.goto(f"{server.address}/people")
+    page.goto(f"{server.address}/setup")
     wait_open(page)
     told = [one for one in frames if isinstance(one, bytes)]
     assert [one for one in HIDDEN if one.encode() in b"".join(told)] == []
