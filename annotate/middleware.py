@@ -1,18 +1,21 @@
 """Middleware of the server: security headers, and who may ask for what."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotate import sessions
 from annotate.sessions import is_forwarded_https, session_token
 from data.errors import MedjuryError
+from data.person import Person
 from data.schema import Role
 
 # blob: is how Streamlit loads a component's script; no host but our own appears.
@@ -37,15 +40,6 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-STEERING = frozenset({Role.RESEARCHER, Role.COORDINATOR})
-# What Streamlit would take from or give to anybody, by the start of its path.
-FOR_WHOM = {
-    "/_stcore/upload_file/": STEERING,
-    "/_stcore/metrics": STEERING,
-    "/media/": STEERING,  # files that a page offers; an address is a hash of what the file holds
-    "/_stcore/agent/": frozenset(),
-    "/auth/": frozenset(),  # its own sign-in, whose cookie could not be ended
-}
 
 
 class SecurityHeaders:
@@ -67,16 +61,34 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-# What is answered without a session: the doors, a hospital's way there and back, the rating room's
-# line, which asks for the session itself, and what tells nothing.
-OPEN = frozenset(
-    {
-        *("/login", "/logout", "/join", "/join.js", "/hospital", "/oauth2callback"),
-        *("/room", "/room/show", "/room/read", "/room/back", "/room/consent", "/room/seen"),
-        *("/favicon.png", "/manifest.json", "/_stcore/health", "/_stcore/host-config"),
-    }
-)
-FILES = ("/_stcore/", "/static/", "/component/", "/media/")  # Streamlit's own, no pages
+STEERING = frozenset({Role.RESEARCHER, Role.COORDINATOR})
+EVERYBODY = frozenset(Role)
+ANYBODY, SIGNED, PAGE = "anybody", "signed", "page"
+Who = str | frozenset[Role]
+# Who may ask for what; all else is not there. HEAD counts as GET. Anybody: the way in and out, the
+# rating room's line, which asks for the session itself, and what tells nothing. Signed: whoever has
+# a session that was signed here, which costs no question to the study. A path that ends in "/"
+# stands for all that begin with it, the first that fits for itself.
+DOORS: Mapping[tuple[str, str], Who] = {
+    **{("GET", path): ANYBODY for path in ("/login", "/logout", "/join", "/join.js")},
+    **{("GET", path): ANYBODY for path in ("/hospital", "/oauth2callback", "/favicon.png")},
+    **{("GET", f"/_stcore/{name}"): ANYBODY for name in ("health", "host-config")},
+    ("POST", "/login"): ANYBODY,
+    ("GET", "/room"): ANYBODY,
+    ("POST", "/room"): ANYBODY,
+    **{("POST", f"/room/{act}"): ANYBODY for act in ("show", "read", "back", "consent", "seen")},
+    ("GET", "/_stcore/metrics"): STEERING,
+    ("GET", "/media/"): STEERING,  # files that a page offers
+    **{(method, "/_stcore/upload_file/"): STEERING for method in ("PUT", "DELETE", "OPTIONS")},
+    ("GET", "/_stcore/agent/"): frozenset(),
+    ("GET", "/_stcore/"): SIGNED,
+    ("GET", "/static/"): SIGNED,
+    ("GET", "/component/"): SIGNED,
+    ("GET", "/manifest.json"): SIGNED,  # tells Streamlit's version
+    ("GET", "/"): PAGE,
+    ("GET", "/index.html"): PAGE,
+}
+STREAM = "/_stcore/stream"
 
 # What Streamlit's page is told of whoever embeds it. Its dialog about a lost connection would take the
 # focus from the rating room, which says itself what is kept while the connection is away.
@@ -92,92 +104,88 @@ EMBEDDED = {
 }
 
 # Where people arrive is at "/" for Streamlit, which knows no page under its own name.
-ARRIVALS = frozenset({"/rate", "/study"})
-
-
-class Gate:
-    """Middleware that sends whoever asks for a page without a session to sign in.
-
-    Streamlit answers what it does not have with its page, so its files ask for a session too: for
-    one that was signed here, which costs no question to the study.
-    """
-
-    def __init__(self, app: ASGIApp, engine: Engine) -> None:
-        self.app, self.engine = app, engine
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it with the way to sign in."""
-        answer: Response | None = None
-        if asks_for_page(scope) and not await run_in_threadpool(self._knows, scope):
-            answer = RedirectResponse("/login", status_code=303)
-        elif asks_for_file(scope) and not self._signed(scope):
-            answer = Response(status_code=403)
-        elif scope["type"] == "http" and scope["path"] == HOST_CONFIG:
-            answer = JSONResponse(EMBEDDED, headers={"Cache-Control": "no-cache"})
-        elif scope["type"] == "http" and scope["path"] in ARRIVALS:
-            query = scope["query_string"].decode("latin-1")
-            answer = RedirectResponse(f"/?{query}", status_code=303)
-        await (answer or self.app)(scope, receive, send)
-
-    def _knows(self, scope: Scope) -> bool:
-        """Return whether the page may be sent; if the study is unreachable, the page says so."""
-        try:
-            token = session_token(self.engine, HTTPConnection(scope))
-            return sessions.owner(self.engine, token) is not None
-        except MedjuryError:
-            return True
-
-    def _signed(self, scope: Scope) -> bool:
-        try:
-            token = session_token(self.engine, HTTPConnection(scope))
-            return sessions.way_in(self.engine, token) is not None
-        except MedjuryError:
-            return False
-
-
-def asks_for_page(scope: Scope) -> bool:
-    """Return whether a request is for one of our screens: for whatever is nothing else."""
-    path = scope.get("path", "")
-    return scope["type"] == "http" and path not in OPEN and not path.startswith(FILES)
-
-
-def asks_for_file(scope: Scope) -> bool:
-    """Return whether a request is for a file of Streamlit's that not everybody is given."""
-    path = scope.get("path", "")
-    return scope["type"] == "http" and path not in OPEN and path.startswith(FILES)
-
-
-def from_elsewhere(headers: Headers) -> bool:
-    """Return whether another site's page asks: as the browser says, else by the page's origin."""
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        return site not in ("same-origin", "none")
-    origin = headers.get("origin")
-    return origin is not None and not is_own_origin(origin, headers)
-
-
+ARRIVALS = frozenset({"/rate", "/home"})
 AT_ONCE = 20  # WebSockets of one account: browser windows
 POLICY_VIOLATION = 1008
 REFUSED = {"type": "websocket.close", "code": POLICY_VIOLATION}  # before it is accepted: a 403
 
 
-class WebSockets:
-    """Middleware that gives a WebSocket to a session only, from our own page, 20 an account.
+class Doors:
+    """Middleware that lets in by the table above, and refuses all else before any of it is read.
 
-    Who has no session that was signed here is refused before the server reads on: nothing that a
-    stranger sends behind the handshake lies in memory.
+    `pages` are the paths of screens: who asks for one without a session is led to sign in. A
+    WebSocket is given to a session only, from our own page, 20 an account. While the study cannot
+    be reached, pages and WebSockets of a session that was signed here are let in: the page says so
+    itself, and tries again.
     """
 
-    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+    def __init__(self, app: ASGIApp, engine: Engine, pages: Iterable[str] = ()) -> None:
         self.app, self.engine = app, engine
+        self.doors = {**DOORS, **{("GET", f"/{path}"): PAGE for path in pages}}
         self.open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a WebSocket on, or refuse it before it is accepted."""
-        if scope["type"] != "websocket":
+        """Pass a request or a WebSocket on, or refuse it."""
+        if scope["type"] == "websocket":
+            await self._stream(scope, receive, send)
+        elif scope["type"] == "http":
+            answer = await self._answer(scope)
+            with suppress(ClientDisconnect):  # who breaks off is told nothing, and fills no log
+                await (answer or self.app)(scope, receive, send)
+        else:
             await self.app(scope, receive, send)
-            return
-        account = await self._account(HTTPConnection(scope))
+
+    async def _answer(self, scope: Scope) -> Response | None:
+        """Return the answer of the door; None for whom it lets in."""
+        path, who = scope["path"], self._who(scope)
+        if path == HOST_CONFIG:
+            return JSONResponse(EMBEDDED, headers={"Cache-Control": "no-cache"})
+        if who is None:
+            return Response(status_code=404)
+        if who == ANYBODY:
+            return None
+        if who == SIGNED:
+            return None if self._way_in(HTTPConnection(scope)) else Response(status_code=403)
+        try:
+            person = await run_in_threadpool(self._person, HTTPConnection(scope))
+        except MedjuryError:
+            return None if who == PAGE else Response(status_code=403)
+        if isinstance(who, frozenset):
+            return None if person and person.role in who else Response(status_code=403)
+        if person is None:
+            return RedirectResponse("/login", status_code=303)
+        if path in ARRIVALS:
+            query = scope["query_string"].decode("latin-1")
+            return RedirectResponse(f"/?{query}", status_code=303)
+        return None
+
+    def _who(self, scope: Scope) -> Who | None:
+        """Return who may ask for what a request asks for; None where nothing is there."""
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        found = self.doors.get((method, scope["path"]))
+        starts = (
+            who
+            for (of, start), who in self.doors.items()
+            if of == method
+            and len(start) > 1
+            and start.endswith("/")
+            and scope["path"].startswith(start)
+        )
+        return found if found is not None else next(starts, None)
+
+    def _person(self, connection: HTTPConnection) -> Person | None:
+        return sessions.owner(self.engine, session_token(self.engine, connection))
+
+    def _way_in(self, connection: HTTPConnection) -> str | None:
+        """Return by which way in a session that was signed here began, without asking the study."""
+        try:
+            return sessions.way_in(self.engine, session_token(self.engine, connection))
+        except MedjuryError:  # so early that not even the key is known
+            return None
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a WebSocket on; nothing that a stranger sends behind the handshake lies in memory."""
+        account = await self._account(scope)
         if account is None or self.open[account] >= AT_ONCE:
             await send(REFUSED)
             return
@@ -188,54 +196,29 @@ class WebSockets:
             self.open[account] -= 1
             self.open += Counter()  # forgets who has none left
 
-    async def _account(self, connection: HTTPConnection) -> str | None:
-        """Return whose session a WebSocket carries; None if it carries none, or comes from elsewhere.
-
-        While the study cannot be reached, a session that was signed here is let in: the page says so
-        itself, and tries again.
-        """
+    async def _account(self, scope: Scope) -> str | None:
+        """Return whose session a WebSocket carries; None if it carries none, or comes from elsewhere."""
+        connection = HTTPConnection(scope)
         origin = connection.headers.get("origin")
-        if origin is not None and not is_own_origin(origin, connection.headers):
+        if scope["path"] != STREAM or (origin and not is_own_origin(origin, connection.headers)):
             return None
-        try:
-            token = session_token(self.engine, connection)
-            way = sessions.way_in(self.engine, token)
-        except MedjuryError:  # so early that not even the key is known
-            return None
+        way = self._way_in(connection)
         if way is None:
             return None
         try:
-            person = await run_in_threadpool(sessions.owner, self.engine, token)
+            person = await run_in_threadpool(self._person, connection)
         except MedjuryError:
             return f"way in {way}"
         return None if person is None else str(person.id)
 
 
-class Roles:
-    """Middleware that refuses requests which Streamlit would answer for anybody."""
-
-    def __init__(self, app: ASGIApp, engine: Engine) -> None:
-        self.app, self.engine = app, engine
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it before Streamlit reads any of it."""
-        if scope["type"] == "http" and not await self._may(scope):
-            await Response(status_code=403)(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
-
-    async def _may(self, scope: Scope) -> bool:
-        for start, roles in FOR_WHOM.items():
-            if scope["path"].startswith(start):
-                return await run_in_threadpool(self._is_one_of, roles, HTTPConnection(scope))
-        return True
-
-    def _is_one_of(self, roles: frozenset[Role], connection: HTTPConnection) -> bool:
-        try:
-            person = sessions.owner(self.engine, session_token(self.engine, connection))
-        except MedjuryError:
-            return False
-        return person is not None and person.role in roles
+def from_elsewhere(headers: Headers) -> bool:
+    """Return whether another site's page asks: as the browser says, else by the page's origin."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is not None and not is_own_origin(origin, headers)
 
 
 def is_own_origin(origin: str, headers: Headers) -> bool:

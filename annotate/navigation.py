@@ -47,16 +47,15 @@ class Screen:
 # The first screen of a role is where its people arrive.
 SCREENS = (
     Screen("Rate", "rate", frozenset({Role.CLINICIAN})),
-    Screen("Study", "study"),
-    Screen("Agreement", "agreement"),
-    Screen("Juries", "juries"),
-    Screen("Monitoring", "monitoring"),
-    Screen("Models", "models"),
-    Screen("Hand over", "handover"),
-    Screen("Rubrics", "rubrics"),
+    Screen("Home", "home"),
+    Screen("Set up", "setup"),
     Screen("Jury lab", "lab"),
+    Screen("Juries", "juries"),
+    Screen("Agreement", "agreement"),
     Screen("Workbench", "workbench"),
-    Screen("People", "people", frozenset({Role.COORDINATOR})),
+    Screen("Models", "models"),
+    Screen("Monitoring", "monitoring"),
+    Screen("Export", "export"),
 )
 
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from annotate.sessions import HOSPITAL_COOKIE, cookie_of, give_cookie
-from data.errors import BadFile, BadInput
+from data.errors import BadFile, BadInput, Conflict
 from data.person import Person
 from data.study import people
 from data.study.access import Entered, enter_by_email
@@ -38,6 +38,10 @@ UNKNOWN = (
     "Ask your coordinator to add it, or sign in with a code."
 )
 UNREACHED = "The hospital's sign-in cannot be reached just now. Try again, or sign in with a code."
+ANOTHER = (
+    "Another hospital account has signed in to this study by your e-mail address before. Ask your "
+    "coordinator to enter the address anew if it is yours now, or sign in with a code."
+)
 STALE = "Signing in took too long, or was interrupted. Try again."
 
 
@@ -185,7 +189,11 @@ def enter(engine: Engine, claims: Mapping[str, Any]) -> Entered | str:
     if isinstance(person, str):
         return person
     number = hashlib.sha256(str(claims["nonce"]).encode()).hexdigest()[:24]
-    return enter_by_email(engine, person, number)
+    subject = hashlib.sha256(f"{claims['iss']}\0{claims['sub']}".encode()).hexdigest()
+    try:
+        return enter_by_email(engine, person, number, subject)
+    except Conflict:
+        return ANOTHER
 
 
 def _with_session(request: Request, session: dict[str, Any]) -> Request:

@@ -17,8 +17,8 @@ from streamlit import config
 from streamlit.web.bootstrap import load_config_options
 
 from annotate import compute, oidc, signin
-from annotate.middleware import Gate, Roles, SecurityHeaders, WebSockets
-from annotate.navigation import serve_study
+from annotate.middleware import Doors, SecurityHeaders
+from annotate.navigation import SCREENS, serve_study
 from annotate.rating import requests
 from data.database import close_studies
 from data.errors import BadInput
@@ -86,9 +86,7 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
         ],
         middleware=[
             Middleware(SecurityHeaders),
-            Middleware(Gate, engine=engine),
-            Middleware(WebSockets, engine=engine),
-            Middleware(Roles, engine=engine),
+            Middleware(Doors, engine=engine, pages=[screen.path for screen in SCREENS]),
         ],
         lifespan=_warm,
     )

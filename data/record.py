@@ -563,7 +563,7 @@ def refuse_locked_since(since: str | None) -> None:
     if since is not None:
         raise NotAllowed(
             f"the study is locked since {since}; a coordinator can reopen it, which is recorded "
-            '(`medjury study lock --reopen --reason "..."`; in the app: Study, Record)'
+            '(`medjury study lock --reopen --reason "..."`; in the app: Export, Record)'
         )
 
 

@@ -309,7 +309,7 @@ def refuse_ended(panel: Panel, today: date) -> None:
         if end is not None and end <= today:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: {juror.model} ended on {end} and cannot be "
-                "asked any more; import scores it gave earlier (`medjury rate ratings FILE`; in the app: Study, Import), or "
+                "asked any more; import scores it gave earlier (`medjury rate ratings FILE`; in the app: Set up, Notes), or "
                 "run the panel `current` and calibrate it anew. Still served to you elsewhere? "
                 "Copy the panel, set that base_url and leave out `ended` and `retires`"
             )

@@ -12,8 +12,6 @@ from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from annotate.adjudicate import dealt, others_shown, planned_settlement, settle
-from annotate.assign import DesignRequest, designed
 from data.card import Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
@@ -29,6 +27,8 @@ from data.study.settings import set_protocol, set_setting
 from data.study.standing import facts
 from data.study.steering import readings_by_response
 from data.study.verify import verify
+from medjury.services.adjudication import dealt, others_shown, planned_settlement, settle
+from medjury.services.design.assign import DesignRequest, designed
 
 LOW = Reply({"accuracy": 1, "completeness": 3, "clarity": 4}, {"accuracy": "wrong dose"}, "no")
 HIGH = Reply({"accuracy": 4, "completeness": 3, "clarity": 3}, comment="dr_low is too strict")

@@ -20,9 +20,9 @@ from sqlalchemy import Engine
 
 from annotate import compute
 from annotate.navigation import study as served
-from annotate.screens import agreement_routing, study_files, study_import
-from annotate.screens import study as study_screen
-from annotate.uploads import Upload
+from annotate.screens import agreement_routing
+from annotate.screens.export import files
+from annotate.screens.setup.notes import measured
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from calibration.values import AnalysisOptions, PlanOptions, PlanQuestion
 from data.csv_files import csv_bytes, frame_cells
@@ -37,7 +37,8 @@ from data.study.people import add_people
 from data.study.runs import keep_panel
 from data.study.verify import verify
 from jury.panel import Panel, panel_toml
-from medjury.services import predicting
+from medjury.services import importing, predicting
+from medjury.services.importing import Upload
 from medjury.services.measuring import METRICS
 from medjury.services.planning import planned
 from medjury.services.routing import RuleToKeep, keep_shown, kept_rules, route, route_kept
@@ -56,7 +57,7 @@ import_module("annotate.screens.{screen}").show(study(), Person(7, "Carla", Role
 MANAGED = "people: Manage"
 MANAGE = """
 from annotate.navigation import study
-from annotate.screens.people import manage_person
+from annotate.screens.home.people import manage_person
 from data.study import people
 from data.person import OPERATOR
 member = next(one for one in people.people(OPERATOR, study()) if one.role == "clinician")
@@ -65,32 +66,36 @@ manage_person(study(), OPERATOR, member, 1)
 
 # Command -> the address of a screen that computes no figures, and a control that is drawn there.
 DRAWN = {
-    "study import": ("study?part=Import", "File"),
-    "study describe": ("study?part=Description", "Title"),
-    "study plan": ("study?part=Plan", "Make the plan"),
-    "study protocol set": ("study?part=Protocol", "Commit to this protocol"),
-    "study rubric list": ("rubrics", "Rubric"),
-    "study rubric show": ("rubrics", "Read"),
-    "study rubric add": ("rubrics?part=Copy to a new version", "Add the new version"),
-    "study lock": ("study?part=Record", "Lock the study"),
-    "study verify": ("study?part=Record", "Check now"),
-    "study backup": ("study?part=Files", "Make a backup"),
-    "study points": ("study?part=Points", "File of points"),
-    "rate people list": ("people", "Add people"),
-    "rate people add": ("people", "Add people"),
+    "study import": ("setup?part=Notes", "File"),
+    "study describe": ("setup?part=Description", "Title"),
+    "study plan": ("setup?part=Goal", "Make the plan"),
+    "study protocol set": ("setup?part=Goal", "Commit to this protocol"),
+    "study rubric list": ("setup?part=Rubric", "Rubric"),
+    "study rubric show": ("setup?part=Rubric", "Prompt of the jurors, word for word"),
+    "study rubric add": ("setup?part=Rubric", "Add the new version"),
+    "study settings": ("setup?part=Settings", "Save the settings"),
+    "study blind": ("setup?part=Blinding", "Blinding: done"),
+    "study unblind": ("export?view=Record", "Lift the blind"),
+    "rate flags": ("home", "To do"),
+    "study lock": ("export?view=Record", "Lock the study"),
+    "study verify": ("export?view=Record", "Check now"),
+    "study backup": ("export?view=Files", "Make a backup"),
+    "study points": ("setup?part=Rubric", "File of points"),
+    "rate people list": ("home?view=People", "Add people"),
+    "rate people add": ("home?view=People", "Add people"),
     "rate people renew": (MANAGED, "New personal code"),
     "rate people end": (MANAGED, "Shut out"),
     "rate people change": (MANAGED, "Hospital e-mail"),
-    "rate assign": ("study?part=Design", "Show the plan"),
-    "rate training": ("study?part=Training", "File of experts' scores"),
-    "rate ratings": ("study?part=Import", "Ratings made elsewhere"),
+    "rate assign": ("setup?part=Clinicians", "Show the plan"),
+    "rate training": ("setup?part=Training", "File of experts' scores"),
+    "rate ratings": ("setup?part=Notes", "Ratings made elsewhere"),
     "jury panels": ("lab", "Edit a copy"),
     "jury run": ("lab", "Run the jury"),
     "jury probe": ("lab", "Probe the jurors"),
     "jury missing": ("lab", "Estimate"),
-    "analyse measure": ("study?part=Material", "Compute"),
-    "share export": ("study?part=Files", "Pack the study"),
-    "share rubric": ("rubrics?part=Export", "Make the files"),
+    "analyse measure": ("setup?part=Notes", "Compute"),
+    "share export": ("export?view=Files", "Pack the study"),
+    "share rubric": ("export", "Make the files"),
 }
 
 
@@ -141,17 +146,17 @@ def upload(name: str, body: bytes) -> Upload:
 
 
 def test_the_templates_are_read_by_an_import_as_they_are(engine: Engine) -> None:
-    responses = upload("responses.csv", study_files.template(study_files.RESPONSES))
-    assert study_import.bring_response_file(engine, OPERATOR, responses) == (1, 0)
-    ratings = upload("ratings.csv", study_files.template(study_files.RATINGS))
-    assert study_import.bring_rating_file(engine, OPERATOR, ratings).added == 1
+    responses = upload("responses.csv", files.template(files.RESPONSES))
+    assert importing.bring_response_file(engine, OPERATOR, responses) == (1, 0)
+    ratings = upload("ratings.csv", files.template(files.RATINGS))
+    assert importing.bring_rating_file(engine, OPERATOR, ratings).added == 1
 
 
 def test_the_list_of_responses_has_every_id_and_no_author(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     rated(run, tmp_path, n=3)
-    text = study_files.listed(steering.response_names(RESEARCHER, engine)).decode("utf-8-sig")
+    text = files.listed(steering.response_names(RESEARCHER, engine)).decode("utf-8-sig")
     assert text.splitlines() == [
         "response_id,benchmark,instance_id",
         *(f"r{n},visits,i{n}" for n in range(3)),
@@ -174,13 +179,13 @@ def test_predictions_and_metrics_are_the_command_s(
     body = csv_bytes(*predicting.csv_of(predicting.predict(engine, AnalysisOptions()).responses))
     assert body.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
     assert AUTHOR.encode() not in body
-    [scored] = study_screen.measured(OPERATOR, engine, ("rouge-l",)).result(120)
+    [scored] = measured(OPERATOR, engine, ("rouge-l",)).result(120)
     assert (scored.name, len(scored.rows), scored.total) == ("rouge-l", 12, 12)
     before = all_rows(engine)["rating"]
     assert "there already" in run("analyse", "measure", "rouge-l")[1]
     assert all_rows(engine)["rating"] == before
     with pytest.raises(BadInput, match="choose from rouge-l and bertscore"):
-        study_screen.measured(OPERATOR, engine, ("bleu",)).result(120)
+        measured(OPERATOR, engine, ("bleu",)).result(120)
     assert METRICS[0] == "rouge-l"
 
 
@@ -239,8 +244,8 @@ def test_a_backup_is_made_beside_the_study_by_coordinators_alone(
     assert verify(copy).findings == ()
     copy.dispose()
     for person in (RESEARCHER, replace(RESEARCHER, role=Role.CLINICIAN)):
-        for act in (study_files.packed, study_files.backed_up):
+        for act in (files.packed, files.backed_up):
             with pytest.raises(NotAllowed):
                 act(person, small_study)
         with pytest.raises(NotAllowed):
-            study_screen.measured(person, small_study, ("rouge-l",))
+            measured(person, small_study, ("rouge-l",))

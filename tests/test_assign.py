@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.rating_study import items, names, spread
 
-from annotate.assign import design, top_up
-from annotate.balance import GAP, Showing, arrange
-from annotate.plan import Assigned, Design
 from data.errors import BadInput
+from medjury.services.design.assign import design, top_up
+from medjury.services.design.deal import GAP, Showing, arrange
+from medjury.services.design.plan import Assigned, Design
 
 ROOT = Path(__file__).parents[1]
 SIZES = st.tuples(
@@ -171,8 +171,8 @@ def test_another_seed_or_another_clinician_gives_other_orders() -> None:
 
 def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
     program = (
-        "from annotate.assign import design\n"
-        "from annotate.plan import Item\n"
+        "from medjury.services.design.assign import design\n"
+        "from medjury.services.design.plan import Item\n"
         "items = [Item(n, n // 3, f'm{n % 3}') for n in range(50)]\n"
         "print(design(items, ['b', 'a', 'c', 'd'], 2, seed=7).slots)"
     )

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kit.pages import drawn_page
+from kit.pages import drawn_page, read
 from kit.studies import Run
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate import compute
 from annotate.navigation import study
-from annotate.screens import study_home
+from annotate.screens import home
 from annotate.screens.agreement import OF_A_JURY
 
 SCORES = {"r11": "454", "r12": "221", "r21": "343", "r22": "112"}
@@ -48,7 +48,7 @@ def drawn(
 
 
 def told(page: AppTest) -> str:
-    return "\n".join(str(part.proto) for part in page.main)
+    return read(page)
 
 
 @pytest.mark.parametrize("screen", ["juries", "monitoring"])
@@ -59,7 +59,7 @@ def test_a_screen_that_needs_a_jury_says_how_far_the_study_is_and_what_to_do(
     assert "No juror has rated a response of this study yet." in text
     assert "4 responses are rated by two clinicians or more." in text
     assert "Estimate and run a jury" in text
-    assert study_home.BEFORE_A_JURY in text
+    assert home.BEFORE_A_JURY in text
 
 
 def test_agreement_shows_what_clinicians_agree_on_and_no_part_of_a_jury(

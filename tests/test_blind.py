@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.blind import MARK, Found, Why, default_names, find_self_naming, mask, unmask
+from medjury.services.blinding.search import (
+    MARK,
+    Found,
+    Why,
+    default_names,
+    find_self_naming,
+    mask,
+    unmask,
+)
 
 STUDY = str.split(
     "openai/gpt-4o-2024-08-06 anthropic/claude-3-7-sonnet-20250219 google/gemini-1.5-pro-001"

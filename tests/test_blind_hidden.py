@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate.blind import MARK, Why, find_self_naming, mask, unmask
+from medjury.services.blinding.search import MARK, Why, find_self_naming, mask, unmask
 
 STUDY = ["MyHospital-LM v2", "openai/gpt-4o-2024-08-06", "acme/tonsil-7b-chat"]
 

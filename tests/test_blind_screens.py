@@ -16,6 +16,7 @@ from sqlmodel import Session, select
 from annotate.navigation import SCREENS
 from annotate.navigation import study as served
 from annotate.screens.frame import VIEW
+from annotate.screens.setup import PARTS
 from data.database import open_study
 from data.schema import Account, Response, Role
 
@@ -82,6 +83,8 @@ def views(script: str, opened: str) -> Iterator[tuple[str, str]]:
     yield "", first
     for name in names[1:]:
         yield name, drawn(script, **{VIEW: name})[0]
+    for part in [*PARTS][1:] if "'setup'" in script else ():
+        yield part, drawn(script, part=part)[0]
     if "'workbench'" in script:
         yield "a response", drawn(script, response=opened)[0]
 

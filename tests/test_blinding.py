@@ -15,7 +15,7 @@ from data.study.people import invite
 from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.verify import acts, verify
-from medjury.cli.blinding import masked_at
+from medjury.services.blinding.places import masked_at
 
 Write = Callable[[str, str], Path]
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"

@@ -20,7 +20,6 @@ from kit.study_place import StudyIn
 from sqlalchemy import Engine
 
 from annotate import compute
-from annotate.assign import DesignRequest, PlannedDesign, planned_design
 from annotate.compute import Process, ask, call
 from data.database import open_study
 from data.errors import BadInput, BadPanel, MedjuryError, NoStudy, NotAllowed, TooFew
@@ -31,6 +30,7 @@ from data.study.ledger import compositions_tried
 from data.study.settings import set_setting
 from data.study.standing import version
 from jury.panel import Juror, Panel, read_panel
+from medjury.services.design.assign import DesignRequest, PlannedDesign, planned_design
 from medjury.services.panels import panel_probe
 from medjury.services.rubric_export import RubricExport, exported_rubric
 
@@ -41,7 +41,7 @@ HEAVY = ("pandas", "numpy", "scipy", "altair", "pyarrow", "statsmodels", "openai
 SIMULATED = tuple(one.name for one in read_panel("simulated").juror)
 SERVER = """
 import sys
-from annotate.assign import DesignRequest, planned_design
+from medjury.services.design.assign import DesignRequest, planned_design
 from annotate.compute import ask, call
 from data.database import open_study
 from data.person import OPERATOR
@@ -169,7 +169,11 @@ def test_an_error_comes_back_as_its_class_with_its_message(engine: Engine, tmp_p
     with pytest.raises(NoStudy, match=r"absent\.db"):
         call(
             "annotate.compute:opened",
-            *(f"sqlite:///{tmp_path / 'absent.db'}", "annotate.assign:planned_design", TWO),
+            *(
+                f"sqlite:///{tmp_path / 'absent.db'}",
+                "medjury.services.design.assign:planned_design",
+                TWO,
+            ),
         )
     with pytest.raises(TooFew, match="an ICC needs 2 responses"):
         call("calibration.icc:icc_consistency", np.ones((1, 2)))
@@ -272,7 +276,13 @@ def test_the_password_of_a_study_is_shown_to_no_ps_and_in_no_message(
 ) -> None:
     url = f"postgresql+psycopg://medjury:{SECRET}@127.0.0.1:9/study"
     with pytest.raises(NoStudy) as refused:
-        answered(own, "annotate.compute:opened", url, "annotate.assign:planned_design", TWO)
+        answered(
+            own,
+            "annotate.compute:opened",
+            url,
+            "medjury.services.design.assign:planned_design",
+            TWO,
+        )
     child = psutil.Process(answered(own, "os:getpid"))
     shown = [*child.cmdline(), *child.environ().values(), str(refused.value)]
     assert SECRET not in " ".join(shown)
@@ -295,6 +305,6 @@ def test_the_server_loads_nothing_heavy_for_the_answers_that_it_is_given(
 
 
 def test_the_first_screen_of_who_steers_a_study_loads_nothing_heavy() -> None:
-    code = "import sys, annotate.screens.study; print([one for one in sys.argv[1:] if one in sys.modules])"
+    code = "import sys, annotate.screens.setup; print([one for one in sys.argv[1:] if one in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True)
     assert ran.stdout.strip() == "[]", ran.stderr

@@ -8,7 +8,6 @@ from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from annotate.adjudicate import answer
 from data.card import Reply
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person
@@ -27,6 +26,7 @@ from data.study.people import invite, workloads
 from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.verify import verify
+from medjury.services.adjudication import answer
 
 SCORES = {"accuracy": 4, "completeness": 3, "clarity": 5}
 ODD = Reply(SCORES, comment="cut off?", flags=("flag",))

@@ -27,7 +27,7 @@ from data.importers.table import TableFile
 UPLOAD = """
 import medjury
 from pathlib import Path
-from annotate.uploads import Upload, map_needed, rows_in
+from medjury.services.importing import Upload, map_needed, rows_in
 from data.errors import BadFile
 path = Path(sys.argv[1])
 upload = Upload(path.name, path.read_bytes(), "", "")

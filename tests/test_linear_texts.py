@@ -11,12 +11,20 @@ from types import FrameType
 
 import pytest
 
-from annotate.authors import SAME_LETTER
-from annotate.blind import find_self_naming, mask
-from annotate.searched_text import HUMAN, LIVER, MACHINE, PEOPLE, USED, Places, Surroundings
 from data.rubric import read_rubric
 from jury.parse import parse
 from jury.reading import LONGEST
+from medjury.services.blinding.names import SAME_LETTER
+from medjury.services.blinding.search import find_self_naming, mask
+from medjury.services.blinding.surroundings import (
+    HUMAN,
+    LIVER,
+    MACHINE,
+    PEOPLE,
+    USED,
+    Places,
+    Surroundings,
+)
 
 STUDY = ("nova", "house-mistral-x", "gpt-4o", "MyHospital-LM v2")
 NAMES = ["GPT-4 ", "he used GPT-4 ", "GPT-4 the liver ", "as nova ", "I am nova\n", "Sonnet 4.5 "]

@@ -26,7 +26,8 @@ from annotate.signin import FAILURES, routes
 from data.errors import BadInput
 from data.person import OPERATOR, Person
 from data.study.assignments import Slot, assign
-from data.study.people import add_people, end_access, renew_access
+from data.study.people import add_people, end_access, renew_access, set_email
+from data.study.verify import verify
 
 AUTHLIB = pytest.mark.skipif(
     importlib.util.find_spec("authlib") is None, reason="the `auth` extra is not installed"
@@ -116,6 +117,21 @@ def test_a_hospitals_word_opens_one_session(study: Engine) -> None:
             assert session_in(study, browser) is None
         renew_access(OPERATOR, study, "dr-a")
         assert sessions.owner(study, answer.cookies.get(cookie_name(study, SESSION_COOKIE))) is None
+
+
+@AUTHLIB
+def test_an_address_that_passes_to_another_hospital_account_opens_nothing(study: Engine) -> None:
+    with arriving(study, sub="u1") as browser:
+        assert browser.get(way_back(browser), follow_redirects=False).status_code == 303
+    with arriving(study, sub="u2") as browser:
+        answer = browser.get(way_back(browser), follow_redirects=False)
+        assert (answer.status_code, html.escape(oidc.ANOTHER) in answer.text) == (401, True)
+        assert session_in(study, browser) is None
+    set_email(OPERATOR, study, "dr-a", "b@ward.example")
+    set_email(OPERATOR, study, "dr-a", "a@ward.example")  # a coordinator vouches for it anew
+    with arriving(study, sub="u2") as browser:
+        assert browser.get(way_back(browser), follow_redirects=False).status_code == 303
+    assert verify(study).findings == ()
 
 
 @AUTHLIB

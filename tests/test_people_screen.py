@@ -15,7 +15,7 @@ from data.study.people import add_people
 
 SCRIPT = """
 from annotate.navigation import study
-from annotate.screens.people import manage_person
+from annotate.screens.home.people import manage_person
 from data.study import people
 from data.person import OPERATOR
 (member,) = [one for one in people.people(OPERATOR, study()) if one.name == NAME]

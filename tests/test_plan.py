@@ -6,13 +6,13 @@ import pytest
 from kit.rating_study import items, names
 from sqlalchemy import Engine
 
-from annotate.assign import design
-from annotate.plan import Plan, plan_of
 from calibration.icc import f_interval
 from data.pace import stated
 from data.schema import Role
 from data.study.people import check_code
 from medjury.cli.people import first_coordinator
+from medjury.services.design.assign import design
+from medjury.services.design.plan import Plan, plan_of
 
 
 def test_the_plan_is_json_and_shows_what_must_be_known_before_anyone_is_invited() -> None:

@@ -21,7 +21,6 @@ from sqlalchemy import Engine
 from sqlmodel import select
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from annotate.adjudicate import planned_settlement, settle
 from annotate.screens import workbench_scores
 from calibration.chance_corrected import gwet_ac2
 from calibration.points import (
@@ -59,6 +58,7 @@ from data.study.room import next_task
 from data.study.settings import set_setting
 from data.study.verify import verify
 from medjury.cli.commands import BY_NAME
+from medjury.services.adjudication import planned_settlement, settle
 
 HEAD = "instance_id,point,weight,kind,critical"
 POINTS = f"""{HEAD}

@@ -21,7 +21,6 @@ from cryptography.x509.oid import NameOID
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from annotate.reminders import MailServer, due, is_due, mail_server, send
 from data.card import Reply
 from data.errors import BadInput
 from data.person import OPERATOR
@@ -32,6 +31,7 @@ from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.settings import set_setting
 from data.study.verify import acts, verify
+from medjury.services.reminders import MailServer, due, is_due, mail_server, send
 
 PRESENT = datetime(2026, 5, 20, 12, tzinfo=UTC)
 WHERE = "https://study.hospital.example"

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from annotate.rating.requests import PATH, routes
-from annotate.screens import study_files
+from annotate.screens.export import files
 from data.database import open_study
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person
@@ -163,7 +163,7 @@ def test_the_export_has_what_stands_and_the_package_all_of_it(
         ["r12", "account 2", "", "'=1+1"],  # no formula for a spreadsheet
     ]
     assert all(row["at"].endswith("+00:00") for row in rows)
-    saved = study_files.reviewed([*standing_reviews(RITA, small_study)])
+    saved = files.reviewed([*standing_reviews(RITA, small_study)])
     assert saved == (folder / "reviews.csv").read_bytes()  # the app saves the same file
     assert len(table(folder / "tables" / "review.csv")) == 5
     there = f"sqlite:///{tmp_path / 'there.db'}"

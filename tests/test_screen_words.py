@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from annotate.screens import study
+from annotate.screens.export.record import actor_label
 from annotate.screens.monitoring import compared
 from data.errors import BadFile
 from data.importers.table import TableFile
@@ -67,6 +67,6 @@ def test_a_coordinator_reads_who_locked_by_name_and_a_researcher_by_number(engin
     (rita,) = people.people(OPERATOR, engine)
     actor = f"account {rita.id}"
     names = people.names_of_actors(OPERATOR, engine)
-    assert study.actor_label(actor, names) == f"Rita ({actor})"
-    assert study.actor_label("coordinator", names) == "coordinator"
+    assert actor_label(actor, names) == f"Rita ({actor})"
+    assert actor_label("coordinator", names) == "coordinator"
     assert people.names_of_actors(Person(9, "Rob", Role.RESEARCHER), engine) == {}

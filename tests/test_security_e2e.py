@@ -28,8 +28,8 @@ SCREENS = [
     pytest.param(one.path, marks=[pytest.mark.slow] if one.path in FIGURES else [])
     for one in navigation.SCREENS
     if Role.COORDINATOR in one.roles
-] + ["?part=Material"]
-SHOWN = {"?part=Material": ["b <img"], "workbench": ["b <img"], "people": ["dr-a <img"]}
+] + ["setup?part=Notes", "?view=People"]
+SHOWN = {"workbench": ["b <img"], "?view=People": ["boss <img"]}
 PATIENCE_MS = 240_000
 FOREIGN = "img[src=x], #evil, [href*='elsewhere.example'], [src*='elsewhere.example'], iframe"
 

@@ -103,11 +103,11 @@ def test_without_a_session_the_page_leads_to_the_form(server: Server) -> None:
     for path in (
         "/",
         "/rate",
-        "/people",
+        "/home",
+        "/setup",
         "/index.html",
         "/hospital",
         "/oauth2callback",
-        "/login/x",
     ):
         for cookie in ("", "medjury_session=forged", "medjury_session=eyJ.a.b; ;;="):
             answer = ask(server, "GET", path, Cookie=cookie)

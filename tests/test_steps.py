@@ -4,13 +4,12 @@ from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from kit.pages import drawn_page, read
 
 from annotate.navigation import SCREENS
-from annotate.results import HomeFigures
-from annotate.screens import rubrics, study_home
-from annotate.screens.study import PARTS
-from calibration.decision import NOTHING_RATED
-from calibration.notes import note, sentence
+from annotate.screens import home, setup
+from annotate.screens.export import PARTS as EXPORTED
+from calibration.notes import sentence
 from data.schema import Role
 from medjury.services.status import (
     STATES,
@@ -106,33 +105,27 @@ def test_clinicians_who_can_sign_in_are_counted_before_they_have_work() -> None:
     assert sentence(design.answer) == "4 clinicians can sign in, and no work is assigned yet."
 
 
-def test_what_was_computed_takes_the_place_of_what_was_counted() -> None:
-    between = note("agreement_of_clinicians", "ICC(C,2) {icc:.2f}", icc=0.6)
-    shown = study_home.answered(steps_of(KEPT), HomeFigures(NOTHING_RATED, clinicians=between))
-    answers = {step.step: sentence(step.answer) for step in shown}
-    assert answers[Step.CLINICIANS] == "ICC(C,2) 0.60."
-    assert answers[Step.AGREEMENT].startswith("Report 7")
-
-
 def test_every_link_leads_to_a_screen_and_a_part_that_are_there() -> None:
     screens = {screen.path for screen in SCREENS}
-    parts = {"": {*PARTS}, "rubrics": {*rubrics.PARTS}}
-    places = [*study_home.PLACES.values(), *(act.to for act in study_home.ACTIONS.values())]
-    for place in places:
-        address = urlsplit(place)
-        path = address.path.strip("/")
-        assert path in {"", *screens}, place
-        assert {*parse_qs(address.query).get("part", [])} <= parts.get(path, set()), place
-    assert {*study_home.ACTIONS} == {*NextStep}
-    assert {*study_home.PLACES} == {*TITLES} == {*Step}
+    parts = {"setup": {*setup.PARTS}, "export": {*EXPORTED}, "": {"Progress"}}
+    for action in home.ACTIONS.values():
+        address = urlsplit(action.to)
+        path, asked = address.path.strip("/"), parse_qs(address.query)
+        assert path in {"", *screens}, action
+        assert {part for values in asked.values() for part in values} <= parts.get(path, set())
+    assert {*home.ACTIONS} == {*NextStep}
+    assert {*TITLES} == {*Step}
     assert {*STATES} == {*StepState}
 
 
 def test_a_researcher_reads_the_next_step_and_is_given_no_link_to_do_it() -> None:
-    shown = {
-        role: study_home.steps_html(steps_of(EMPTY), next_of(EMPTY), role)
-        for role in (Role.COORDINATOR, Role.RESEARCHER)
-    }
-    assert 'href="/?part=Import"' in shown[Role.COORDINATOR]
-    assert 'href="/?part=Import"' not in shown[Role.RESEARCHER]
-    assert study_home.LEFT_TO_COORDINATORS in shown[Role.RESEARCHER]
+    shown = {}
+    for role in (Role.COORDINATOR, Role.RESEARCHER):
+        script = (
+            "from annotate.screens.home import show_next\n"
+            f"show_next({NextStep.IMPORT_RESPONSES.value!r}, {role.value!r})\n"
+        )
+        shown[role] = read(drawn_page(script).run())
+    assert 'href="/setup?part=Notes"' in shown[Role.COORDINATOR]
+    assert "href" not in shown[Role.RESEARCHER]
+    assert home.LEFT_TO_COORDINATORS in shown[Role.RESEARCHER]

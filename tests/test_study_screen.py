@@ -15,12 +15,8 @@ from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from annotate.assign import DesignRequest
-from annotate.reminders import is_due
-from annotate.screens import study_design, study_import
-from annotate.screens.study_import import Upload
-from annotate.screens.study_progress import outlook, spread
-from annotate.uploads import first_ratings, map_needed
+from annotate.screens.home.progress import outlook
+from annotate.screens.setup import design
 from data.card import Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
@@ -34,6 +30,10 @@ from data.study.ratings import submit
 from data.study.responses import TaxonomyPlace
 from data.study.steering import PlannedWork, lock_study, set_place, store_design
 from data.study.verify import acts, verify
+from medjury.services import importing
+from medjury.services.design.assign import DesignRequest
+from medjury.services.importing import Upload, first_ratings, map_needed
+from medjury.services.reminders import is_due
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 CLINICIAN = Person(8, "dr-a", Role.CLINICIAN, rater=1)
@@ -51,10 +51,10 @@ def upload(text: str, name: str = "answers.csv", **chosen: str) -> Upload:
 def test_a_file_that_is_only_looked_at_leaves_nothing(small_study: Engine) -> None:
     before = all_rows(small_study)
     more = RESPONSES.replace("r1", "s1").replace("r2", "s2").replace(",visits,", ",letters,")
-    seen, added = study_import.try_response_file(small_study, OPERATOR, upload(more))
+    seen, added = importing.try_response_file(small_study, OPERATOR, upload(more))
     assert (added.responses, added.instances, added.benchmarks) == (4, 2, {"letters": "generic"})
     assert (seen.responses["letters"], seen.instances["letters"], seen.models) == (4, 2, 2)
-    ratings, empty = study_import.try_rating_file(small_study, OPERATOR, upload(RATINGS))
+    ratings, empty = importing.try_rating_file(small_study, OPERATOR, upload(RATINGS))
     assert (ratings.added, ratings.raters, empty) == (2, ["dr-x"], 1)
     assert all_rows(small_study) == before
 
@@ -65,8 +65,8 @@ def test_an_upload_changes_what_the_command_changes(
     other = open_study(study_in(tmp_path, "other.db"), create=True)
     run("study", "import", str(write("answers.csv", NAMED)))
     run("rate", "ratings", str(write("ratings.csv", RATINGS)))
-    assert study_import.bring_response_file(other, OPERATOR, upload(NAMED)) == (4, 1)
-    assert study_import.bring_rating_file(other, OPERATOR, upload(RATINGS)).added == 2
+    assert importing.bring_response_file(other, OPERATOR, upload(NAMED)) == (4, 1)
+    assert importing.bring_rating_file(other, OPERATOR, upload(RATINGS)).added == 2
     assert shown(other) == shown(engine)
     assert [one.action for one in acts(other, *ACTS)] == [one.action for one in acts(engine, *ACTS)]
     assert verify(other).findings == ()
@@ -84,33 +84,33 @@ def shown(engine: Engine) -> list[tuple[str, str, str | None]]:
 def test_a_wrong_row_is_named_without_the_servers_folders(engine: Engine) -> None:
     wrong = upload(RESPONSES.replace("r12", "r11"), "../../etc/answers.csv")
     with pytest.raises(BadRow, match=r"^answers\.csv row 3, column response_id") as told:
-        study_import.try_response_file(engine, OPERATOR, wrong)
+        importing.try_response_file(engine, OPERATOR, wrong)
     assert "/" not in str(told.value)
     with pytest.raises(BadInput, match=r"^answers\.csv: column 'instance_id' is missing"):
-        study_import.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n"))
+        importing.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n"))
     assert study_steering.materials(OPERATOR, engine) == []
 
 
 def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
     name = f"only-in-this-test-{random.getrandbits(64)}.csv"
-    study_import.try_response_file(engine, OPERATOR, upload(RESPONSES, name))
+    importing.try_response_file(engine, OPERATOR, upload(RESPONSES, name))
     with pytest.raises(BadInput):
-        study_import.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n", name))
+        importing.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n", name))
     assert list(Path(tempfile.gettempdir()).glob(f"medjury-*/{name}")) == []
 
 
 def test_a_rubric_is_chosen_by_name_and_never_by_path(engine: Engine, tmp_path: Path) -> None:
-    study_import.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
+    importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
     assert study_steering.materials(OPERATOR, engine)[0].view.rubric.name == "generic"
-    study_import.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
+    importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
     assert study_steering.materials(OPERATOR, engine)[0].view.rubric.name == "med_dialog"
 
 
 def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
-    demo = upload(RESPONSES.replace(",visits,", f",{study_import.sample_benchmarks()[0]['name']},"))
-    study_import.bring_response_file(engine, OPERATOR, demo)
+    demo = upload(RESPONSES.replace(",visits,", f",{importing.sample_benchmarks()[0]['name']},"))
+    importing.bring_response_file(engine, OPERATOR, demo)
     with pytest.raises(Conflict, match="demo study"):
-        study_import.try_response_file(engine, OPERATOR, upload(RESPONSES))
+        importing.try_response_file(engine, OPERATOR, upload(RESPONSES))
 
 
 @pytest.mark.parametrize("person", [RESEARCHER, CLINICIAN], ids=["researcher", "clinician"])
@@ -118,13 +118,13 @@ def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person)
     before = all_rows(small_study)
     plan = PlannedWork((), (), 2, 0)
     for act in (
-        lambda: study_import.try_response_file(small_study, person, upload(NAMED)),
-        lambda: study_import.bring_response_file(small_study, person, upload(NAMED)),
-        lambda: study_import.try_rating_file(small_study, person, upload(RATINGS)),
-        lambda: study_import.bring_rating_file(small_study, person, upload(RATINGS)),
+        lambda: importing.try_response_file(small_study, person, upload(NAMED)),
+        lambda: importing.bring_response_file(small_study, person, upload(NAMED)),
+        lambda: importing.try_rating_file(small_study, person, upload(RATINGS)),
+        lambda: importing.bring_rating_file(small_study, person, upload(RATINGS)),
         lambda: set_place(person, small_study, "visits", TaxonomyPlace()),
         lambda: store_design(person, small_study, plan, ["dr-a"]),
-        lambda: study_design.deal(person, small_study, REQUEST),
+        lambda: design.deal(person, small_study, REQUEST),
         lambda: lock_study(person, small_study),
         lambda: steering.reopen_study(person, small_study, "why"),
     ):
@@ -184,26 +184,20 @@ def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: 
     assert is_due(found["dr-b"], now() + timedelta(days=4), 3)
     assert not is_due(one, now() + timedelta(days=2), 3)
     assert is_due(one, now() + timedelta(days=4), 3)
-    assert outlook(engine, RESEARCHER, list(found.values()), now()).likely is None
+    assert outlook(engine, RESEARCHER, list(found.values()), now()).end is None
 
 
-def test_an_end_is_foretold_from_ten_showings_on_three_days() -> None:
-    assert spread(30, [5, 4]) == (None, None, None)
-    assert spread(30, [9, 9]) == (None, None, None)
-    assert spread(30, [3, 3, 3]) == (None, None, None)
-    assert spread(0, [5, 5, 5]) == (None, None, None)
-    early, likely, late = spread(50, [5] * 10)
-    assert likely == 10
-    # r = v = 5, n = 10, by hand: 5 t + 1.2816 sqrt(5 t + t^2 / 2) is 49.4 at 7.75 and 50.9 at 8,
-    # with the minus 49.3 at 13 and 50.3 at 13.25; it goes by quarters of a day.
-    assert (early, late) == (8, 13.25)
-
-
-def test_a_pace_that_may_be_nil_has_no_latest_end() -> None:
-    early, likely, late = spread(400, [10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1])
-    assert early is not None
-    assert likely == pytest.approx(400 / (12 / 14))
-    assert late is None
+def test_an_end_is_foretold_from_ten_readings_at_the_pace_of_two_weeks(engine: Engine) -> None:
+    build(engine, [row(n, f"Note {n}.") for n in range(30)], ["dr-a", "dr-b"], rubric())
+    for number, code in enumerate(codes_of(engine, "dr-a")[:10], 1):
+        submit(engine, 1, code, Reply(dict(FULL)), 60)
+        ahead = outlook(engine, RESEARCHER, people.workloads(RESEARCHER, engine), now())
+        assert (ahead.end is not None) == (number == 10)
+        assert ("dr-a" in ahead.ends) == (number >= 5)
+    # 10 in one day so far; dr-a has 20 open and dr-b 30.
+    assert ahead.per_day == 10
+    assert ahead.end == (now() + timedelta(days=5)).date()
+    assert ahead.ends == {"dr-a": (now() + timedelta(days=2)).date()}
 
 
 def test_the_screen_deals_what_the_command_deals(
@@ -212,7 +206,7 @@ def test_the_screen_deals_what_the_command_deals(
     names = write("names.txt", "dr-b\ndr-a\ndr-c\n")
     asked = ("rate", "assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
     told = json.loads(run(*asked, "--plan", "--json", "-")[1])
-    found = study_design.deal(OPERATOR, small_study, REQUEST)
+    found = design.deal(OPERATOR, small_study, REQUEST)
     assert (found.load, found.overlap, found.repeats) == (
         *(told["load"], told["overlap"], told["repeats"]),
     )
@@ -235,9 +229,9 @@ def test_an_upload_of_other_columns_is_read_by_the_map_that_is_guessed(engine: E
     columns = map_needed(theirs, "responses")
     assert '"LLM" = "model"' in columns
     mapped = replace(theirs, columns=columns)
-    seen, added = study_import.try_response_file(engine, OPERATOR, mapped)
+    seen, added = importing.try_response_file(engine, OPERATOR, mapped)
     assert (added.responses, seen.first[0].response) == (1, "said")
-    assert study_import.bring_response_file(engine, OPERATOR, mapped) == (1, 0)
+    assert importing.bring_response_file(engine, OPERATOR, mapped) == (1, 0)
     assert map_needed(upload(RESPONSES), "responses") == ""
 
 
@@ -247,9 +241,9 @@ def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study:
     mapped = replace(theirs, columns=columns)
     first = first_ratings(mapped, 3)
     assert [(one.criterion, one.score) for one in first] == [("accuracy", "4"), ("clarity", "5")]
-    assert study_import.bring_rating_file(small_study, OPERATOR, mapped).added == 2
+    assert importing.bring_rating_file(small_study, OPERATOR, mapped).added == 2
 
 
 def test_a_map_that_is_none_is_refused_and_named(engine: Engine) -> None:
     with pytest.raises(BadInput, match="The map of columns"):
-        study_import.try_response_file(engine, OPERATOR, replace(upload("a\n1\n"), columns="[x"))
+        importing.try_response_file(engine, OPERATOR, replace(upload("a\n1\n"), columns="[x"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from kit.pages import drawn_page
+from kit.pages import drawn_page, read
 from kit.trained_study import WIDE, Put, fail_round
 from kit.trained_study import made as made
 from kit.trained_study import put as put
@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import study as served
-from annotate.screens import study_training
+from annotate.screens.setup import training
 from data.errors import NotAllowed
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
@@ -25,7 +25,7 @@ CARLA = Person(7, "Carla", Role.COORDINATOR)
 OTHERS = [Person(8, "Rita", Role.RESEARCHER), Person(9, "dr-a", Role.CLINICIAN, 1)]
 SCRIPT = """
 from annotate.navigation import study
-from annotate.screens.study_training import show
+from annotate.screens.setup.training import show
 from data.person import Person
 show(study(), Person(7, 'Carla', 'coordinator', None))
 """
@@ -40,7 +40,7 @@ def page(study: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
 
 def drawn(page: AppTest) -> str:
     assert not page.exception, [error.value for error in page.exception]
-    return "\n".join(str(part.proto) for part in page.main)
+    return read(page)
 
 
 def test_without_experts_scores_the_screen_says_so_and_offers_the_file(page: AppTest) -> None:
@@ -53,7 +53,7 @@ def test_the_screen_shows_how_each_clinician_stands_and_lets_one_begin_with_a_re
     page: AppTest, study: Engine, put: Put
 ) -> None:
     put(WIDE)
-    for number in range(1, study_training.MOST_ROUNDS + 1):
+    for number in range(1, training.MOST_ROUNDS + 1):
         fail_round(study, 1)
         leave_outcome(study, 1, number)
     text = drawn(page.run())
@@ -76,7 +76,7 @@ def test_an_import_in_the_app_is_the_commands_and_stands_under_the_coordinators_
     path = write("experts.csv", WIDE)  # type: ignore[operator]
     added = bring_experts(CARLA, study, ExpertFile(TableFile(path)), CARLA.actor)
     assert (added.added, added.responses) == (6, 2)
-    assert study_training.told(added).startswith("6 expert scores imported")
+    assert training.told(added).startswith("6 expert scores imported")
     (event,) = acts(study, "expert scores imported")
     assert event.actor == CARLA.actor
 
@@ -84,7 +84,7 @@ def test_an_import_in_the_app_is_the_commands_and_stands_under_the_coordinators_
 @pytest.mark.parametrize("person", OTHERS)
 def test_nobody_but_a_coordinator_reads_or_changes_training(study: Engine, person: Person) -> None:
     for act in (
-        lambda: study_training.standings(person, study),
+        lambda: training.standings(person, study),
         lambda: bring_experts(person, study, [], person.actor),
         lambda: let_through_as(person, study, "dr-a", "why", person.actor),
     ):

@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kit.rating_study import items, names, spread
 
-from annotate.assign import design, top_up
-from annotate.plan import Assigned, Design
+from medjury.services.design.assign import design, top_up
+from medjury.services.design.plan import Assigned, Design
 
 QUICK = settings(max_examples=60, deadline=None)
 

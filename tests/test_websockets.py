@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
-from annotate.middleware import WebSockets
+from annotate.middleware import STREAM, Doors
 from data.errors import NoStudy
 from data.person import OPERATOR, Person
 from data.schema import Role
@@ -19,7 +19,12 @@ from data.study.people import add_people, renew_access
 def asking(cookie: str, scheme: str = "ws") -> HTTPConnection:
     """Return a WebSocket that carries a cookie."""
     return HTTPConnection(
-        {"type": "websocket", "scheme": scheme, "headers": [(b"cookie", cookie.encode())]}
+        {
+            "type": "websocket",
+            "scheme": scheme,
+            "path": STREAM,
+            "headers": [(b"cookie", cookie.encode())],
+        }
     )
 
 
@@ -40,7 +45,7 @@ def let_in(engine: Engine, asking: HTTPConnection) -> bool:
     async def silent(_: Message | None = None) -> Message:
         return {}
 
-    asyncio.run(WebSockets(application, engine)(asking.scope, silent, silent))  # type: ignore[arg-type] # sends nothing
+    asyncio.run(Doors(application, engine)(asking.scope, silent, silent))  # type: ignore[arg-type] # sends nothing
     return bool(reached)
 
 

@@ -207,7 +207,7 @@ def _of_others(engine: Engine, rater: int, task: Task) -> Shown:
     """Return what the others said, for whoever settles a difference between them by consensus."""
     if task.reading != "consensus":
         return {}
-    from annotate.adjudicate import others_shown
+    from medjury.services.adjudication import others_shown
 
     others = others_shown(engine, rater, task.card.code)
     shown_others = [

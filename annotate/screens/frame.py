@@ -1,9 +1,11 @@
 """What all screens of those who steer a study share: look, figures, refusals, and views as tabs."""
 
 import html
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -58,7 +60,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except MedjuryError as error:
-        st.html(refused(str(error)))
+        st.error(plain(str(error)))
 
 
 def computed(coming: "Future[Result]", doing: str) -> Result | None:
@@ -74,6 +76,66 @@ def empty(text: str, todo: str = "") -> None:
     """Say that there is nothing to show, why, and what to do next."""
     more = f"<p>{html.escape(todo)}</p>" if todo else ""
     st.html(f'<div class="mj-empty" role="status"><p><b>{html.escape(text)}</b></p>{more}</div>')
+
+
+MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!$~|:&=^])")
+
+
+def plain(text: str) -> str:
+    """Return a text that Markdown shows as it is written: names may hold any sign."""
+    return MARKDOWN.sub(r"\\\1", text)
+
+
+def show_heading(text: str, about: str = "") -> None:
+    """Show the heading of a part, and the question that the part answers."""
+    st.header(plain(text), anchor=False)
+    if about:
+        st.caption(plain(about))
+
+
+def show_text(text: str) -> None:
+    """Show a paragraph."""
+    st.markdown(plain(text))
+
+
+def show_link(text: str, to: str) -> None:
+    """Show a link to another screen; Streamlit's own would open a window."""
+    st.html(f'<a class="mj-act" href="{html.escape(to)}" target="_self">{html.escape(text)}</a>')
+
+
+def show_message(key: str) -> None:
+    """Show what was done before the page was drawn anew, once."""
+    if message := st.session_state.pop(key, None):
+        st.success(plain(message))
+
+
+def show_rows(
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    about: Mapping[str, str | None] | None = None,
+    **config: Any,
+) -> None:
+    """Show rows as a table that can be sorted, searched and saved.
+
+    Parameters
+    ----------
+    title
+        What the table is, for those who do not see the page.
+    about
+        Column -> what its figures are, shown when its heading is pointed at.
+    config
+        Column -> another form than text or number.
+    """
+    helped: dict[str, Any] = {
+        name: st.column_config.Column(help=words) for name, words in (about or {}).items()
+    }
+    for name in {
+        name for row in rows for name, value in row.items() if isinstance(value, datetime)
+    }:
+        helped[name] = st.column_config.DatetimeColumn(
+            format="YYYY-MM-DD HH:mm", timezone="UTC", help=(about or {}).get(name)
+        )
+    st.dataframe(rows, hide_index=True, alt=title, placeholder="", column_config=helped | config)
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
@@ -171,7 +233,7 @@ def notice(text: str) -> str:
 def say_simulated(standing: StudyStanding, words: str = SIMULATED) -> None:
     """Say so where raters of the study are simulated."""
     if standing.simulated:
-        st.html(notice(words))
+        st.warning(plain(words))
 
 
 def refused(text: str) -> str:

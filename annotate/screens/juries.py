@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from annotate import compute, jury_panels, tables
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
-from annotate.screens import frame, study_home
+from annotate.screens import frame, home
 from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import good, heading, lead
 from calibration.notes import listed
@@ -79,7 +79,7 @@ def show(engine: Engine, person: Person) -> None:
     jurors = rubrics.jurors_with_ratings(person, engine)
     if not jurors:
         frame.empty(NOBODY, FIRST)
-        study_home.say_no_jury(engine, person)
+        home.say_no_jury(engine, person)
         return
     compute.prepare()
     question = _asked(engine, person, jurors)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import charts, compute, tables
 from annotate.results import MonitoringAnswer, MonitoringBehind
-from annotate.screens import controls, frame, study_home
+from annotate.screens import controls, frame, home
 from annotate.screens.controls import ALL, WHOLE
 from annotate.screens.frame import Cell, caption, good, heading, paragraph, table
 from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_table
@@ -62,7 +62,7 @@ def show(engine: Engine, person: Person) -> None:
     frame.begin(person, "Monitoring", ABOUT, "monitoring.css")
     if not rubrics.jurors_with_ratings(person, engine):
         frame.empty(NOBODY, FIRST_STEP)
-        study_home.say_no_jury(engine, person)
+        home.say_no_jury(engine, person)
         return
     compute.prepare()
     top = st.container()

@@ -5,24 +5,26 @@ Signing in and out is recorded. A failed attempt is not: anyone could flood the 
 
 import secrets
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from argon2 import PasswordHasher
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import transaction
-from data.errors import NotAllowed
+from data.errors import Conflict, NotAllowed
 from data.person import Person
 from data.record import log
-from data.schema import Access, Account, Setting, now
+from data.schema import Access, Account, Event, Setting, now
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4
 SESSION_KEY = "session_key"  # in no copy of a study: who has it signs in as anybody
 PSEUDONYM_KEY = "signing_key"  # in every copy: the same file read again has the same people
-NO_HASH = "-"  # of a way in that a hospital account opened: no code fits it
-SIGNED_OUT, KEY_MADE = "signed out", "key made"
+NO_HASH = (
+    "-"  # what the hash of a way in begins with that a hospital account opened: no code fits it
+)
+SIGNED_OUT, KEY_MADE, EMAIL_ACT = "signed out", "key made", "e-mail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,18 @@ def enter(engine: Engine, person: Person) -> Entered:
         return Entered(person, new_code(session, person.actor, account) if way.once else "")
 
 
-def enter_by_email(engine: Engine, person: Person, number: str = "") -> Entered:
+def enter_by_email(engine: Engine, person: Person, number: str = "", subject: str = "") -> Entered:
     """Record that somebody signs in by their hospital account, as a way in used up at once.
+
+    The first hospital account that comes by an address is the only one that may, until a
+    coordinator gives the person another address. `subject` tells it: a hash of issuer and subject.
 
     Raises
     ------
     NotAllowed
         If the account has ended, or the sign-in of this number was taken in before, at any server.
+    Conflict
+        If another hospital account came by this address first.
     """
     with transaction(engine) as session:
         account = session.get(Account, person.id)
@@ -85,11 +92,26 @@ def enter_by_email(engine: Engine, person: Person, number: str = "") -> Entered:
         lookup = f"oidc-{number or secrets.token_hex(8)}"
         if session.get(Access, lookup) is not None:
             raise NotAllowed("this sign-in was used before")
-        way = Access(lookup=lookup, account=person.id, secret_hash=NO_HASH, once=True, used=now())
+        own = f"{NO_HASH}{subject}"
+        if not _subjects(session, person.id) <= {own}:
+            raise Conflict("another hospital account signed in by this address before")
+        way = Access(lookup=lookup, account=person.id, secret_hash=own, once=True, used=now())
         session.add(way)
         detail = {"account": person.id, "lookup": lookup}
         log(session, person.actor, "signed in", detail)
     return Entered(Person(person.id, person.name, person.role, person.rater, access=lookup))
+
+
+def _subjects(session: Session, account: int) -> set[str]:
+    """Return the hospital accounts that came by the present address of a person."""
+    given = select(Event).where(col(Event.action).startswith(EMAIL_ACT))
+    since = [one.at for one in session.exec(given) if one.detail["account"] == account]
+    came = select(Access.secret_hash).where(
+        Access.account == account,
+        col(Access.secret_hash).startswith(NO_HASH),
+        col(Access.used) > max(since, default=datetime.min.replace(tzinfo=UTC)),
+    )
+    return {*session.exec(came)}
 
 
 def leave(engine: Engine, person: Person, number: str) -> None:

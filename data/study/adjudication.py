@@ -201,7 +201,7 @@ def other_readings(engine: Engine, rater: int, code: str) -> tuple[Reply, ...]:
 
     Empty unless `code` is a consensus assignment of this clinician's own. The order is the same
     each time and follows from a key of the study: it tells nothing of who they are. Names of
-    clinicians in comments are masked; those of models are `annotate.adjudicate.others_shown`'s.
+    clinicians in comments are masked; those of models are `medjury.services.adjudication.others_shown`'s.
     """
     with reading(engine) as session:
         response = session.exec(_MINE, params={"rater": rater, "code": code}).first()

@@ -322,7 +322,7 @@ LONGEST = 2000
 def answer_flag(engine: Engine, actor: str, remark: int, text: str) -> int:
     """Answer a flag (primary key of its remark); return the answer's own key.
 
-    Another answer to the same flag is added. `annotate.adjudicate.answer` first looks whether the
+    Another answer to the same flag is added. `medjury.services.adjudication.answer` first looks whether the
     text names a model of the study, which no clinician may read.
 
     Raises

@@ -71,7 +71,7 @@ def refuse_without_points(engine: Engine, benchmarks: Sequence[BenchmarkView]) -
             raise BadInput(
                 f"benchmark {benchmark.name}: {len(bare)} of its instances have no points yet, such as "
                 f"{short(bare[0])}; add them (`medjury study points FILE --benchmark "
-                f"{benchmark.name}`; in the app: Study, Points)"
+                f"{benchmark.name}`; in the app: Set up, Rubric)"
             )
 
 

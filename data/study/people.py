@@ -35,7 +35,7 @@ from data.schema import (
     State,
     now,
 )
-from data.study.access import NO_HASH, PERSONAL_CODE, SIGNED_OUT, Way, new_code, revoke
+from data.study.access import EMAIL_ACT, NO_HASH, PERSONAL_CODE, SIGNED_OUT, Way, new_code, revoke
 from data.study.base import BY_CLINICIAN, NEWEST_SUBMISSION, columns_of
 from data.study.settings import Consent, consents
 
@@ -230,7 +230,7 @@ def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
     if session.exec(select(Account).where(Account.name == name)).first() is not None:
         raise Conflict(
             f"{name} is in this study already; give them a new code (`medjury rate people renew`; "
-            "in the app: People, Manage)"
+            "in the app: Home, People)"
         )
     rater = None
     if role == Role.CLINICIAN:
@@ -253,14 +253,15 @@ def _give_email(session: Session, by: Person, account: Account, email: str | Non
         if holder.ended is None:
             raise Conflict(f"e-mail {address}: belongs to {holder.name} in this study already")
         _give_email(session, by, holder, None)
-    accesses = select(Access).where(Access.account == account.id, Access.secret_hash == NO_HASH)
-    ended = session.exec(accesses.where(col(Access.revoked).is_(None))).all()
-    for access in ended:
+    by_hospital = select(Access).where(
+        Access.account == account.id, col(Access.secret_hash).startswith(NO_HASH)
+    )
+    for access in session.exec(by_hospital.where(col(Access.revoked).is_(None))).all():
         access.revoked = now()
     act = "removed" if address is None else "changed" if account.email else "given"
     account.email = address
     session.add(account)
-    log(session, by.actor, f"e-mail {act}", {"account": account.id})
+    log(session, by.actor, f"{EMAIL_ACT} {act}", {"account": account.id})
     return True
 
 

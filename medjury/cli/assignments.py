@@ -8,10 +8,6 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from annotate.adjudicate import Settlement, found_differences, planned_settlement, settle
-from annotate.adjudicate import answer as answer_it
-from annotate.assign import DesignRequest, designed
-from annotate.plan import Design, Plan, pace_in_words, plan_of, spread_in_words
 from data.card import Settling
 from data.errors import BadFile, BadInput
 from data.importers.ratings import ExpertFile
@@ -31,6 +27,10 @@ from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Seed, either, finite, study_of, table_format
 from medjury.cli.output import counted, say, show
 from medjury.cli.people import print_codes
+from medjury.services.adjudication import Settlement, found_differences, planned_settlement, settle
+from medjury.services.adjudication import answer as answer_it
+from medjury.services.design.assign import DesignRequest, designed
+from medjury.services.design.plan import Design, Plan, pace_in_words, plan_of, spread_in_words
 
 MOST_DIGITS = 4  # of a number of clinicians
 READINGS: tuple[Settling, Settling] = ("third", "consensus")

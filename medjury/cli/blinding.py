@@ -1,26 +1,22 @@
 """`medjury study blind`, and masking at import: no response names its author to a rater."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from sqlalchemy import Engine
 
-from annotate.blind import MARK, Found, Masked, Why, find_self_naming, mask
-from data.errors import BadInput, Unknown
+from data.errors import Unknown
 from data.person import OPERATOR
 from data.study.authors import author_names
 from data.study.masks import (
     LeftNames,
     MaskedText,
     StoredText,
-    TextPlace,
     known_response_ids,
-    leave_names,
     mask_responses,
-    names_left,
     record_names_shown,
     searched_up_to,
     stored_texts,
@@ -28,9 +24,18 @@ from data.study.masks import (
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say
+from medjury.services.blinding.places import (
+    Place,
+    doubtful,
+    leave,
+    listed_place,
+    mask_by_hand,
+    masked_places,
+    places_of,
+    remaining,
+)
+from medjury.services.blinding.search import Masked, Why, mask
 
-AROUND = 60
-LONGEST = 40  # characters of a find that are listed
 HOW = (
     "`medjury study blind --mask ID@PLACE` masks one, `--mask ID` all of a response; `--leave ID@PLACE` "
     "or `--leave ID` leaves it for good, `--leave-words WORDS` leaves these words in every response; "
@@ -94,7 +99,7 @@ def blind(
     if left or words:
         _leave(engine, left or [], words or [], json_to)
     if listed or show_masked or show_names or not (masked or left or words):
-        _list(engine, _masked_places if show_masked else _doubtful, show_names, json_to)
+        _list(engine, masked_places if show_masked else doubtful, show_names, json_to)
 
 
 @dataclass(slots=True)
@@ -132,7 +137,7 @@ def _search(
     hits = [_as_stored(response.response, masked[response.response]) for response in page]
     hits = [masked_text for masked_text in hits if masked_text.places]
     searched.possible += sum(
-        len(_remaining(response, _places(masked[response.response].changes), names))
+        len(remaining(response, places_of(masked[response.response].changes), names))
         for response in page
     )
     stored, begun = mask_responses(engine, hits, searched=page[-1].response)
@@ -143,23 +148,7 @@ def _search(
 
 
 def _as_stored(response: int, masked: Masked) -> MaskedText:
-    return MaskedText(response, masked.text, _places(masked.changes))
-
-
-def _places(spans: Iterable[Found]) -> list[TextPlace]:
-    return [(span.start, span.end, span.text) for span in spans]
-
-
-def _remaining(
-    response: StoredText, masked: Iterable[TextPlace], names: Sequence[str]
-) -> list[Found]:
-    """Return what may name an author, less what is masked."""
-    taken = list(masked)
-    return [
-        span
-        for span in find_self_naming(response.text, names)
-        if not any(start < span.end and span.start < end for start, end, _ in taken)
-    ]
+    return MaskedText(response, masked.text, places_of(masked.changes))
 
 
 def _say_searched(searched: Searched, json_to: Path | None) -> None:
@@ -197,20 +186,8 @@ def _chosen(engine: Engine, keys: Sequence[str]) -> LeftNames:
 
 def _leave(engine: Engine, keys: Sequence[str], words: Sequence[str], json_to: Path | None) -> None:
     """Record what betrays nobody, by its places in the stored texts."""
-    chosen = _chosen(engine, keys)
-    texts = {
-        text.response_id: text for text in _texts_of(engine, {name for name, _ in chosen.places})
-    }
-    places = frozenset(
-        (name, _in_stored(texts[name].places, start))
-        for name, start in chosen.places
-        if name in texts
-    )
-    if len(places) < len(chosen.places):
-        lost = {name for name, _ in chosen.places} - texts.keys()
-        raise Unknown(f"no response {', '.join(sorted(lost))} in this study")
-    chosen = replace(chosen, places=places, words=frozenset(word.casefold() for word in words))
-    leave_names(engine, chosen)
+    folded = frozenset(word.casefold() for word in words)
+    chosen = leave(engine, replace(_chosen(engine, keys), words=folded))
     counts = [
         (len(chosen.responses), "responses"),
         (len(chosen.places), "places"),
@@ -220,112 +197,10 @@ def _leave(engine: Engine, keys: Sequence[str], words: Sequence[str], json_to: P
     say(f"{', '.join(parts)} left as they are; recorded", json_to)
 
 
-def _texts_of(engine: Engine, response_ids: Collection[str]) -> list[StoredText]:
-    return [
-        response
-        for page in stored_texts(engine)
-        for response in page
-        if response.response_id in response_ids
-    ]
-
-
 def _mask_by_hand(engine: Engine, chosen: LeftNames, json_to: Path | None) -> None:
     """Mask what is listed of some responses, or single places, unless somebody has begun them."""
-    names = author_names(engine)
-    response_ids = chosen.responses | {name for name, _ in chosen.places}
-    texts = _texts_of(engine, response_ids)
-    if lost := response_ids - {response.response_id for response in texts}:
-        raise Unknown(f"no response {', '.join(sorted(lost))} in this study")
-    listed = {
-        response.response_id: [
-            span
-            for span in _remaining(response, response.places, names)
-            if chosen.covers(response.response_id, _in_shown(response.places, span.start), "")
-        ]
-        for response in texts
-    }
-    starts = {
-        (text.response_id, _in_shown(text.places, span.start))
-        for text in texts
-        for span in listed[text.response_id]
-    }
-    empty = [name for name in sorted(chosen.responses) if not listed[name]]
-    if empty := [*empty, *(f"{name}@{start}" for name, start in sorted(chosen.places - starts))]:
-        raise BadInput(f"nothing in {', '.join(empty)} is listed; nothing was masked")
-    masked = [
-        masked_at(response, [*response.places, *_places(listed[response.response_id])])
-        for response in texts
-    ]
-    changed, begun = mask_responses(engine, masked)
+    changed, begun = mask_by_hand(engine, chosen)
     say(f"{changed} responses masked, {begun} left as they are: somebody has begun them", json_to)
-
-
-def masked_at(response: StoredText, places: Iterable[TextPlace]) -> MaskedText:
-    """Return a response with a mark in the place of each stretch, overlapping ones as one."""
-    spans, at, parts = list(places), 0, list[str]()
-    for start, end in _merged(spans):
-        parts += [response.text[at:start], MARK]
-        at = end
-    return MaskedText(response.response, "".join([*parts, response.text[at:]]), spans)
-
-
-def _merged(places: Iterable[TextPlace]) -> list[tuple[int, int]]:
-    """Return where stretches begin and end, overlapping ones as one."""
-    merged: list[tuple[int, int]] = []
-    for start, end, _ in sorted(places):
-        if merged and start < merged[-1][1]:
-            merged[-1] = merged[-1][0], max(merged[-1][1], end)
-        else:
-            merged.append((start, end))
-    return merged
-
-
-def _in_shown(places: Iterable[TextPlace], at: int) -> int:
-    """Return where a place of the stored text stands in the text as raters see it.
-
-    Lists count so: in the stored text a place tells how long the masked names before it are.
-    """
-    return at + sum(len(MARK) - (end - start) for start, end in _merged(places) if end <= at)
-
-
-def _in_stored(places: Iterable[TextPlace], at: int) -> int:
-    """Return where a place of the text as raters see it stands in the stored text."""
-    for start, end in _merged(places):
-        if start >= at:
-            break
-        at += end - start - len(MARK)
-    return at
-
-
-Place = tuple[StoredText, Found]
-
-
-def _doubtful(engine: Engine, names: Sequence[str]) -> list[Place]:
-    """Return what may name an author, is not masked and was not left."""
-    left = names_left(engine)
-    return [
-        (response, span)
-        for page in stored_texts(engine)
-        for response in page
-        for span in _remaining(response, response.places, names)
-        if not left.covers(response.response_id, span.start, span.text)
-    ]
-
-
-def _masked_places(engine: Engine, names: Sequence[str]) -> list[Place]:
-    """Return what is masked; what it is, where the search finds it by itself."""
-    return [
-        (response, Found(start, end, text, "sure", _why(response.text, start, end, names)))
-        for page in stored_texts(engine)
-        for response in page
-        for start, end, text in sorted(response.places)
-    ]
-
-
-def _why(text: str, start: int, end: int, names: Sequence[str]) -> Why:
-    spans = find_self_naming(text, names)
-    whys = (span.why for span in spans if span.start < end and start < span.end)
-    return next(whys, Why.OTHER_MEANING)
 
 
 def _list(
@@ -340,7 +215,7 @@ def _list(
     if show_names and places:
         responses = {response.response_id for response, _ in places}
         record_names_shown(engine, OPERATOR.actor, len(places), len(responses))
-    listed = [_listed(response, span, names, show_names) for response, span in places]
+    listed = [listed_place(response, span, names, show_names) for response, span in places]
     for place in listed:
         say(
             f"{place['response']}@{place['start']}  {place['text']}  ({WHY[place['why']]})", json_to
@@ -351,27 +226,3 @@ def _list(
     else:
         say("nothing that may name an author is left unmasked", json_to)
     write_json({"places": listed}, json_to)
-
-
-def _listed(
-    response: StoredText, span: Found, names: Sequence[str], show_names: bool
-) -> dict[str, Any]:
-    """Return a place as it is listed, what may name an author blotted out unless it is shown."""
-    text, start, end, word = response.text, span.start, span.end, span.text
-    if not show_names:
-        every = [*response.places, *_places(find_self_naming(text, names))]
-        text = masked_at(response, every).shown
-        start = next(_in_shown(every, s) for s, e in _merged(every) if s <= span.start < e)
-        end, word = start + len(MARK), MARK
-    return {
-        "response": response.response_id,
-        "start": _in_shown(response.places, span.start),
-        "text": _on_one_line(word if len(word) <= LONGEST else f"{word[:LONGEST]}..."),
-        "why": span.why,
-        "around": _on_one_line(text[max(0, start - AROUND) : min(end, start + AROUND) + AROUND]),
-    }
-
-
-def _on_one_line(text: str) -> str:
-    """Return a text without control characters."""
-    return "".join(sign if sign.isprintable() else " " for sign in text)

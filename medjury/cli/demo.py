@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from annotate.assign import design
-from annotate.plan import Item
 from data.database import shown
 from data.errors import Conflict
 from data.importers.responses import ResponseFile
@@ -46,6 +44,8 @@ from medjury.cli.options import Db, Port, study_of, url_of
 from medjury.cli.output import counted, say
 from medjury.cli.people import print_codes, serve
 from medjury.services.calibrate import THE_TABLE
+from medjury.services.design.assign import design
+from medjury.services.design.plan import Item
 from medjury.services.measuring import score_answers, way
 
 GUEST = "guest"

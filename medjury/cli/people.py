@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from annotate.reminders import PREFIX, due, mail_server, send
 from data.errors import BadInput
 from data.person import OPERATOR
 from data.schema import Role, now
@@ -27,6 +26,7 @@ from data.study.standing import settings
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Port, study_of, url_of
 from medjury.cli.output import counted, say, show
+from medjury.services.reminders import PREFIX, due, mail_server, send
 
 FIRST = "coordinator"
 

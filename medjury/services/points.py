@@ -96,7 +96,7 @@ def _benchmarks(engine: Engine, named: str | None) -> list[str]:
         raise BadInput(
             f"{which}: {'not ' if named else ''}rated by points of the case; "
             "put a benchmark on points (`medjury study points FILE --benchmark NAME`; in the app: "
-            "Study, Points)"
+            "Set up, Rubric)"
         )
     return names
 

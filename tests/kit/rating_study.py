@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from annotate.plan import Item
 from annotate.sessions import SESSION_COOKIE, cookie_name, issue
 from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, ResponseRow
@@ -19,6 +18,7 @@ from data.study.assignments import Slot, assign
 from data.study.people import check_code, invite
 from data.study.responses import import_responses
 from data.study.training import import_experts
+from medjury.services.design.plan import Item
 
 DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
 

@@ -7,6 +7,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -27,6 +28,10 @@ from kit.servers import Server, serving
 from kit.studies import RESPONSES
 
 AXE = "axe-core@4.14.1"
+PARTS = {
+    **{part: f"?view={part}" for part in ("Progress", "People")},
+    **{part: f"export?view={part}" for part in ("Rubric prompt", "Report", "Files", "Record")},
+}
 
 TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 
@@ -96,13 +101,15 @@ def at_study(page: Page, server: Server, code: str) -> Page:
     page.goto(server.address)
     page.get_by_label("Your sign-in code").fill(code)
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("heading", name="Study", exact=True).wait_for()
+    page.get_by_role("heading", name="Home", exact=True).wait_for()
     return page
 
 
-def open_part(page: Page, name: str) -> None:
-    wait_settled(page)
-    page.get_by_role("radio", name=name, exact=True).click()
+def open_part(page: Page, part: str) -> None:
+    """Open a part of Set up, or a tab of Home or Export, from wherever the page is."""
+    address = urlsplit(page.url)
+    page.goto(f"{address.scheme}://{address.netloc}/{PARTS.get(part, f'setup?part={part}')}")
+    page.locator(".mj-head").wait_for()
     wait_settled(page)
 
 

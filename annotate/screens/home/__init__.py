@@ -1,0 +1,125 @@
+"""Home: what may be said of the jury, what is to be done, how far the work is, and who takes part."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate import compute
+from annotate.results import AgreementQuestion, HomeFigures
+from annotate.screens import frame
+from annotate.screens.home import people, progress, to_do
+from calibration.decision import NOTHING_RATED, Decision, DecisionKind
+from calibration.values import AnalysisOptions
+from data.person import Person
+from data.schema import Role
+from data.study import steering
+from medjury.services.status import (
+    NextStep,
+    Step,
+    next_of,
+    status,
+    steps_of,
+)
+
+ABOUT = "May the jury stand in for the clinicians, and what is to be done now?"
+LEFT_TO_COORDINATORS = "A coordinator does this."
+TO_A_JURY = (Step.RESPONSES, Step.RATING, Step.CLINICIANS, Step.JURY)
+BEFORE_A_JURY = "See how far clinicians and metrics agree; that takes no jury"
+COMPUTING = "Does the jury agree? Computed again without each instance, to say how sure that is"
+WHY = "Why, and how much it rests on"
+GOOD = (DecisionKind.NON_INFERIOR, DecisionKind.STEADY)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What to do next: its words, the screen and part it is done on, and whether by coordinators alone."""
+
+    label: str
+    to: str
+    is_coordinators: bool = True
+
+
+ACTIONS: Mapping[NextStep, Action] = {
+    NextStep.IMPORT_RESPONSES: Action("Import responses", "/setup?part=Notes"),
+    NextStep.SET_PROTOCOL: Action("Commit to a margin", "/setup?part=Goal"),
+    NextStep.ASSIGN: Action("Assign responses to clinicians", "/setup?part=Clinicians"),
+    NextStep.RUN_JURY: Action("Estimate and run a jury", "/lab"),
+    NextStep.LET_RATE: Action("See who has open work", "/?view=Progress", is_coordinators=False),
+    NextStep.COMPLETE_JURY: Action("Let the jury rate what is missing", "/lab"),
+    NextStep.CALIBRATE: Action("Freeze a report", "/monitoring"),
+    NextStep.LOCK: Action("Lock the study", "/export?view=Record"),
+    NextStep.SHARE: Action("Save the study as files", "/export?view=Files", is_coordinators=False),
+}
+
+
+def show(engine: Engine, person: Person) -> None:
+    """Show what may be said and what comes next; then, in parts, what waits for whom."""
+    study = status(engine)
+    frame.begin(person, "Home", ABOUT, "study.css")
+    frame.say_simulated(steering.standing(person, engine))
+    if study.record.locked:
+        st.warning(
+            frame.plain(
+                f"Locked since {study.record.locked}: nobody can rate, import or assign until it is "
+                "reopened under Export, Record. Results can be read."
+            )
+        )
+    top = st.container()
+    show_next(next_of(study), person.role)
+    parts: dict[str, Callable[[], None]] = {
+        "To do": partial(to_do.show, engine, person),
+        "Progress": partial(progress.show, engine, person, study),
+    }
+    if person.role == Role.COORDINATOR:
+        parts["People"] = partial(people.show, engine, person)
+    frame.show_tabs(parts)
+    with top:
+        show_verdict(engine, person, rated=study.clinicians.responses_rated > 0)
+
+
+def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
+    """Show what may be said of the jury in a sentence, with its reasons behind it."""
+    decision = _decision(engine, person) if rated else NOTHING_RATED
+    if decision is None:
+        return
+    line = st.success if decision.kind in GOOD else st.info
+    line(f"**{frame.plain(decision.headline)}**")
+    with st.expander(WHY):
+        for reason in decision.sentences:
+            frame.show_text(reason)
+        if decision.basis:
+            st.caption(frame.plain(f"Rests on: {decision.on}"))
+        frame.show_link("Agreement, with its figures", "/agreement")
+    compute.prepare()
+
+
+def _decision(engine: Engine, person: Person) -> Decision | None:
+    """Return what may be said, computed; None where it is refused."""
+    question = AgreementQuestion(AnalysisOptions())
+    coming: Future[HomeFigures] = compute.ask(
+        person, engine, "annotate.calibrations:home", question
+    )
+    figures = frame.computed(coming, COMPUTING)
+    return None if figures is None else figures.decision
+
+
+def say_no_jury(engine: Engine, person: Person) -> None:
+    """Say on a screen about juries how far the study is on its way to one, and what to do."""
+    study = status(engine)
+    progress.show_steps([step for step in steps_of(study) if step.step in TO_A_JURY])
+    show_next(NextStep.RUN_JURY, person.role)
+    if study.clinicians.shared:
+        frame.show_link(BEFORE_A_JURY, "/agreement")
+
+
+def show_next(following: NextStep, role: str) -> None:
+    """Show what is to be done next, with the way there for those who may do it."""
+    action = ACTIONS[following]
+    if action.is_coordinators and role != Role.COORDINATOR:
+        frame.show_text(f"Next: {action.label}. {LEFT_TO_COORDINATORS}")
+    else:
+        frame.show_link(f"Next: {action.label}", action.to)

@@ -1,0 +1,164 @@
+"""Who rates what: a design asked for, looked at as a plan, then stored."""
+
+from collections.abc import Iterator
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate import compute
+from annotate.screens import frame
+from annotate.screens.frame import plain, show_heading, show_text
+from annotate.screens.home.people import HANDED, Handed, show_handed
+from data.errors import Conflict
+from data.person import Person, only
+from data.schema import Role
+from data.study import steering
+from data.study.steering import PlannedWork, store_design
+from medjury.services.design.assign import DesignRequest, PlannedDesign, designed, planned_design
+from medjury.services.design.plan import Design, pace_in_words, spread_in_words
+
+PLANNED, STORED, TURN = "design-planned", "design-stored", "design-turn"
+SEED = "A number that the dealing starts from: the same number deals the same way again."
+REPEATS = (
+    "Responses that a clinician gets a second time without being told: they show how alike a clinician scores "
+    "twice."
+)
+ABOUT = (
+    "A reading is one response rated by one clinician. Every response is read by as many clinicians as you say; "
+    "loads and shared responses are dealt evenly. Nothing is stored before you have seen the plan. What is begun stays with its "
+    "clinician; open work of those left out passes to the others."
+)
+
+
+def show(engine: Engine, person: Person) -> None:
+    """Ask for a design, show its plan, and store it."""
+    show_heading("Clinicians", ABOUT)
+    show_handed()
+    frame.show_message(STORED)
+    if steering.standing(person, engine).locked:
+        show_text("A locked study takes no design.")
+        return
+    request = _ask(steering.who_can_rate(person, engine))
+    if st.button("Show the plan", key="plan-now", type="primary"):
+        st.session_state.pop(PLANNED, None)
+        if planned := _planned(engine, person, request):
+            st.session_state[PLANNED] = (request, planned)
+    planned_for = st.session_state.get(PLANNED)
+    if planned_for is None:
+        return
+    if planned_for[0] != request:
+        st.warning(plain("The choices have changed since the plan below was made: show it anew."))
+    _show_plan(planned_for[1])
+    if planned_for[0] == request and st.button(
+        "Store this design", key="design-now", type="primary"
+    ):
+        _store(engine, person, request, planned_for[1])
+
+
+def _ask(clinicians: list[str]) -> DesignRequest:
+    """Ask who rates, how often, how many are shown again, and the seed."""
+    turn = st.session_state.get(TURN, 0)
+    raters = (
+        st.multiselect("Clinicians", clinicians, clinicians, key=f"raters-{turn}")
+        if clinicians
+        else []
+    )
+    first, *columns = st.columns((5, 3, 3, 2))
+    new = first.text_area("New clinicians, one per line", key=f"design-new-{turn}", height=70)
+    per_response = columns[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
+    percent = columns[1].number_input(
+        "Hidden repeats (%)", 0, 50, 10, key="design-repeats", help=REPEATS
+    )
+    seed = columns[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed", help=SEED)
+    minutes = st.number_input(
+        "Minutes per reading",
+        *(0.1, 600.0, None, 0.5),
+        key="design-minutes",
+        placeholder="estimated",
+        help="Leave it empty for an estimate from words, or from the pace measured so far.",
+    )
+    added = [name.strip() for name in new.splitlines() if name.strip()]
+    return DesignRequest((*raters, *added), per_response, percent / 100, seed, minutes)
+
+
+def _planned(engine: Engine, person: Person, request: DesignRequest) -> PlannedDesign | None:
+    """Return what the design comes to, if there is one."""
+    if not request.raters:
+        frame.empty("No clinician is chosen.", "Choose some above, or name new ones.")
+        return None
+    coming = compute.ask(person, engine, planned_design, request)
+    return frame.computed(coming, "The responses are being assigned")
+
+
+def _show_plan(planned: PlannedDesign) -> None:
+    """Show each clinician's work, and what to know before anyone is invited."""
+    minutes = planned.plan.minutes
+    rows = [
+        {
+            "Clinician": rater,
+            "Responses": load,
+            "Hidden repeats": planned.repeats_of[rater],
+            "Minutes": round(minutes[rater]),
+        }
+        for rater, load in planned.load.items()
+    ]
+    show_heading("Plan")
+    frame.show_rows("Work of each clinician as planned", rows, {"Hidden repeats": REPEATS})
+    for sentence in _told(planned):
+        show_text(sentence)
+
+
+def _told(planned: PlannedDesign) -> Iterator[str]:
+    """Yield what a plan comes to, in sentences."""
+    plan = planned.plan
+    yield (
+        f"{plan.responses:,} responses to {plan.instances:,} instances, "
+        f"{planned.per_response} clinicians each, {planned.repeats:,} hidden repeats; "
+        f"{plan.minutes_total:,.0f} minutes in all, {plan.minutes_per_response:.1f} per reading "
+        f"{pace_in_words(plan.pace)}."
+    )
+    if plan.raters > 1:
+        least, most = plan.overlap_min, plan.overlap_max
+        shared = f"{least}" if least == most else f"{least} to {most}"
+        yield (f"Any two clinicians share {shared} responses. {spread_in_words(plan)}")
+    if plan.icc_width is None:
+        yield "Too few responses for an interval of the agreement."
+    else:
+        yield (
+            f"Expected 95 % interval of the agreement if it is {plan.icc_assumed:g}: "
+            f"{plan.icc_low:z.2f} to {plan.icc_high:z.2f}."
+        )
+    yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
+
+
+def _store(engine: Engine, person: Person, request: DesignRequest, planned: PlannedDesign) -> None:
+    """Store the design that was seen, and hand the codes over."""
+    with frame.refusals():
+        with st.spinner("The readings are being stored", show_time=True):
+            design = deal(person, engine, request)
+            if (design.load, design.overlap, design.repeats) != (
+                planned.load,
+                planned.overlap,
+                planned.repeats,
+            ):
+                raise Conflict("the study has changed since this plan was made: show it anew")
+            dropped = [
+                (assignment.rater, assignment.response, assignment.pass_)
+                for assignment in design.dropped
+            ]
+            work = PlannedWork(design.slots, dropped, design.per_response, request.seed)
+            invitations = store_design(person, engine, work, list(design.load))
+        del st.session_state[PLANNED]
+        st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
+        st.session_state[STORED] = (
+            f"{len(design.slots):,} assignments stored, {len(dropped):,} taken back."
+        )
+        if invitations:
+            st.session_state[HANDED] = Handed(invitations, once=False)
+        st.rerun()
+
+
+@only(Role.COORDINATOR)
+def deal(_: Person, engine: Engine, request: DesignRequest) -> Design:
+    """Return the design itself, as it was planned."""
+    return designed(engine, request)

@@ -1,0 +1,1 @@
+"""Finding and masking what names the author of a response."""

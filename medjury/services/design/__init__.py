@@ -1,0 +1,1 @@
+"""Who rates what: dealing responses to clinicians, and what a design comes to."""

@@ -1,0 +1,260 @@
+"""Bringing files into a study: what one holds and would change, then the import itself.
+
+Shared by all ways in: the rubric of a benchmark that is new, and masking what names an author.
+"""
+
+import hashlib
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from calibration.notes import counted
+from data.errors import BadFile, Conflict
+from data.importers.columns import ColumnMap, What, flat, guess, map_of, taken, toml_of
+from data.importers.ratings import RatingFile
+from data.importers.readers import Reader, opening_of, reader_of, rows_of
+from data.importers.responses import ResponseFile
+from data.importers.rows import RatingRow, ResponseRow
+from data.importers.source import Source
+from data.importers.table import TableFile
+from data.person import Person
+from data.rubric import Rubric, read_rubric
+from data.rubrics import known_as, shipped
+from data.samples import benchmarks as sample_benchmarks
+from data.study import steering
+from data.study.masks import MaskedText, names_to_mask, unsearched_texts
+from data.study.ratings import RatingsAdded
+from data.study.responses import ResponsesAdded
+from data.study.steering import (
+    bring_ratings,
+    bring_responses,
+    mask_found,
+    try_ratings,
+    try_responses,
+)
+from medjury.services.blinding.search import find_self_naming, mask
+
+GENERIC = "generic"
+FIRST_ROWS = 3
+LOOKED_AT = 500  # rows, to guess what its columns are
+UNNAMED = "upload.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file in memory, and what was chosen for it; "" leaves it to the file.
+
+    `columns` is a map of columns in TOML.
+    """
+
+    name: str
+    content: bytes
+    rubric: str
+    benchmark: str
+    columns: str = ""
+
+    @property
+    def key(self) -> str:
+        """What tells this upload with these choices from any other."""
+        parts = (self.name, self.rubric, self.benchmark, self.columns)
+        return "\0".join((*parts, hashlib.sha256(self.content).hexdigest()))
+
+    @property
+    def source(self) -> Source:
+        """Its bytes under its own name; nothing of it is written to disk."""
+        return Source(Path(Path(self.name).name or UNNAMED), self.content)
+
+
+def rows_in(upload: Upload, content: What) -> tuple[TableFile, Reader | None]:
+    """Return an upload's rows, and the reader of the tool that wrote it, if one did.
+
+    Raises
+    ------
+    BadFile
+        If it is nothing that is read, or its map is none.
+    """
+    column_map = _map(upload, content)
+    return rows_of([upload.source], content, None, column_map, upload.benchmark or None)
+
+
+def _map(upload: Upload, content: What) -> ColumnMap | None:
+    if not upload.columns.strip():
+        return None
+    try:
+        body = tomllib.loads(upload.columns)
+    except tomllib.TOMLDecodeError as error:
+        raise BadFile(f"The map of columns: {error}") from error
+    return map_of(body, content, "The map of columns")
+
+
+def map_needed(upload: Upload, content: What) -> str:
+    """Return the map that an upload's columns suggest, "" where they are ours or a tool's."""
+    source = upload.source
+    if reader_of(opening_of(source)) is not None:
+        return ""
+    table = TableFile(source)
+    if taken(table.columns, content):
+        return ""
+    rows = [record for _, record in table.first(LOOKED_AT)]
+    chosen = guess(rows, content, upload.benchmark or source.path.stem)
+    return toml_of(chosen, tuple(flat(rows[0])) if rows else table.columns)
+
+
+def first_ratings(upload: Upload, rows: int) -> list[RatingRow]:
+    """Return the first ratings of an upload as they would be stored."""
+    table, _ = rows_in(upload, "ratings")
+    return list(islice(RatingFile(table), rows))
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a file of responses holds.
+
+    Attributes
+    ----------
+    responses
+        Rows, by benchmark; `instances` the distinct ones.
+    sure, possible
+        Responses that surely name an author, with their places; places that may.
+    first
+        The first rows.
+    """
+
+    responses: Counter[str] = field(default_factory=Counter)
+    instances: Counter[str] = field(default_factory=Counter)
+    models: int = 0
+    sure: Counter[str] = field(default_factory=Counter)
+    possible: int = 0
+    first: list[ResponseRow] = field(default_factory=list)
+    ignored: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    contexts: int = 0
+    encoding: str = ""
+
+
+def try_response_file(
+    engine: Engine, person: Person, upload: Upload
+) -> tuple[Seen, ResponsesAdded]:
+    """Return what a file of responses holds and would change, or raise; nothing is stored."""
+    _refuse_demo(engine, person)
+    file, reader = rows_in(upload, "responses")
+    rows = ResponseFile(file, upload.benchmark or None)
+    chosen = _rubric(engine, person, upload.rubric)
+    added = try_responses(person, engine, rows, _rubrics_of(reader), chosen)
+    return _see(rows, names_to_mask(person, engine)), added
+
+
+def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple[int, int]:
+    """Store a file of responses, mask what names an author; return responses added and masked."""
+    file, reader = rows_in(upload, "responses")
+    rows = ResponseFile(file, upload.benchmark or None)
+    chosen = _rubric(engine, person, upload.rubric)
+    added = bring_responses(person, engine, rows, _rubrics_of(reader), chosen)
+    return added.responses, mask_new(engine, person)
+
+
+def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[RatingsAdded, int]:
+    """Return what a file of ratings would change, and its empty cells, or raise."""
+    rows = RatingFile(rows_in(upload, "ratings")[0])
+    added = try_ratings(person, engine, rows, _rubric(engine, person, upload.rubric))
+    return added, rows.missing
+
+
+def bring_rating_file(engine: Engine, person: Person, upload: Upload) -> RatingsAdded:
+    """Store a file of ratings."""
+    rows = RatingFile(rows_in(upload, "ratings")[0])
+    return bring_ratings(person, engine, rows, _rubric(engine, person, upload.rubric))
+
+
+def _rubrics_of(reader: Reader | None) -> Callable[[str], Rubric]:
+    """Return what gives a new benchmark's rubric: the tool's own, or the one of its name."""
+    own = reader.rubric if reader else None
+    return rubric_for if own is None else lambda _: own
+
+
+def rubrics_to_choose(engine: Engine, person: Person) -> list[str]:
+    """Return the names of the rubrics that ship, and of those in the study."""
+    return sorted({*shipped(), *steering.rubric_names(person, engine)})
+
+
+def _rubric(engine: Engine, person: Person, name: str) -> Rubric | None:
+    """Return the rubric of a name that was offered; None leaves it to each benchmark."""
+    if name in shipped():
+        return read_rubric(name)
+    return steering.rubric_of_name(person, engine, name) if name else None
+
+
+def _refuse_demo(engine: Engine, person: Person) -> None:
+    """Refuse to mix somebody's own responses into the demo study."""
+    demo = {benchmark["name"] for benchmark in sample_benchmarks()}
+    if demo & {material.view.name for material in steering.materials(person, engine)}:
+        raise Conflict(
+            "this is the demo study, and its raters are simulated: import your own responses "
+            "into a study of your own"
+        )
+
+
+def _see(rows: ResponseFile, stored_names: Sequence[str]) -> Seen:
+    """Return what a file holds; it is read twice, since a later row may name a new model."""
+    models = {row.model for row in rows}
+    names = sorted({*models, *stored_names})
+    preview = Seen(models=len(models), ignored=rows.ignored, encoding=rows.table.encoding)
+    instances: set[tuple[str, str]] = set()
+    rows.contexts = 0
+    for row in rows:
+        preview.responses[row.benchmark] += 1
+        if (key := (row.benchmark, row.instance_id)) not in instances:
+            instances.add(key)
+            preview.instances[row.benchmark] += 1
+        _see_names(row, names, preview)
+        if len(preview.first) < FIRST_ROWS:
+            preview.first.append(row)
+    preview.contexts = rows.contexts
+    preview.left_out = dict(rows.table.left_out)
+    preview.ignored = tuple(
+        f"{name} ({counted(rows.not_taken[name], 'value')})" for name in rows.ignored
+    )
+    return preview
+
+
+def _see_names(row: ResponseRow, names: Sequence[str], preview: Seen) -> None:
+    """Count what betrays a response's author."""
+    for hit in find_self_naming(row.response, names):
+        if hit.kind == "sure":
+            preview.sure[row.response_id] += 1
+        else:
+            preview.possible += 1
+
+
+def rubric_for(benchmark: str) -> Rubric:
+    """Return the shipped rubric of that benchmark, by HELM's or the paper's name, or the generic one."""
+    bare = {_bare(name): rubric for name, rubric in known_as().items()}
+    return read_rubric(bare.get(_bare(benchmark), GENERIC))
+
+
+def _bare(name: str) -> str:
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def mask_new(engine: Engine, person: Person) -> int:
+    """Mask what surely names an author in the responses not yet searched; return how many were.
+
+    Page by page, each kept at once: a search that is cut short goes on where it ended.
+    """
+    names, done = names_to_mask(person, engine), 0
+    for page in unsearched_texts(person, engine):
+        masked_texts = [(text, mask(text.text, names)) for text in page]
+        hits = [
+            MaskedText(
+                text.response, masked.text, [(at.start, at.end, at.text) for at in masked.changes]
+            )
+            for text, masked in masked_texts
+            if masked.changes
+        ]
+        done += mask_found(person, engine, hits, page[-1].response)[0]
+    return done

@@ -1,0 +1,398 @@
+"""Home, Set up and Export in Chromium: a journey each, and nothing of it breaks WCAG 2.2."""
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kit import screens
+from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, new_context
+from kit.screens import GOOD, HOSTILE, WAIT_MS, at_study, choose, open_part, upload
+from kit.screens import server as server
+from kit.servers import Server
+from kit.studies import RESPONSES, Run, import_small
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import Engine
+
+from data.card import Reply
+from data.errors import BadInput, NotAllowed
+from data.person import OPERATOR, Person
+from data.rubric import read_rubric
+from data.schema import Role
+from data.study.adjudication import differences
+from data.study.assignments import Slot, answers_for, assign
+from data.study.people import add_people, invite, people, workloads
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.rubrics import study_rubrics, validations
+from data.study.settings import description, set_setting
+from data.study.standing import settings
+from data.study.steering import keep_version, materials, standing
+from data.study.verify import acts, verify
+from medjury.services.record import protocol_of
+
+axe = screens.axe
+HIDDEN = ("model-one", "model-two")
+WRONG = RESPONSES.replace("r12", "r11")
+LOADS = (
+    "# Doses\n\n![x](https://elsewhere.example/x.png) <img src='https://elsewhere.example/y.png'>"
+    "<script>document.title='run'</script> [the list](https://elsewhere.example/list)"
+)
+e2e = pytest.mark.e2e
+
+
+@pytest.fixture
+def boss(browser: Browser, server: Server, engine: Engine) -> Iterator[Page]:
+    """Return the page of a coordinator who has just signed in."""
+    [coordinator] = add_people(OPERATOR, engine, ["Boss Lindqvist"], Role.COORDINATOR)
+    context = new_context(browser, LAPTOP)
+    yield at_study(context.new_page(), server, coordinator.code)
+    context.close()
+
+
+@e2e
+def test_a_coordinator_sets_a_study_up_from_its_first_file_to_its_design(
+    boss: Page, engine: Engine, axe: str
+) -> None:
+    frames: list[bytes | str] = []
+    asked: list[str] = []
+    boss.on("request", lambda request: asked.append(request.url))
+    boss.on("websocket", lambda wire: wire.on("framereceived", lambda data: frames.append(data)))
+    boss.get_by_role("link", name="Next: Import responses").click()
+    broken = {}
+    for step in (_notes, _blinding, _rubric, _goal, _description, _clinicians, _settings):
+        step(boss, engine)
+        screens.settle(boss)
+        broken[step.__name__] = screens.violations(boss, axe)
+    assert [one for found in broken.values() for one in found] == []
+    told = b"".join(one for one in frames if isinstance(one, bytes))
+    assert [one for one in HIDDEN if one.encode() in told] == []
+    assert [one for one in asked if "elsewhere.example" in one] == []
+    assert verify(engine).findings == ()
+
+
+def _notes(page: Page, study: Engine) -> None:
+    """Import a file: a wrong one is refused by row, a right one shown before it is stored."""
+    page.get_by_text("This study has no responses yet.").wait_for()
+    upload(page, "wrong.csv", WRONG)
+    refusal = page.get_by_role("alert").filter(has_text="wrong.csv row 3, column response_id")
+    refusal.wait_for()
+    page.get_by_role("button", name="Remove").first.click()
+    expect(refusal).to_have_count(0)
+    upload(page, "answers.csv", GOOD)
+    page.get_by_text("4 new responses to 2 new instances").wait_for()
+    page.get_by_text("Row 2").click()
+    expect(page.get_by_label("Response", exact=True).get_by_text(HOSTILE)).to_be_visible()
+    assert materials(OPERATOR, study) == []
+    page.get_by_role("button", name="Import this file").click()
+    page.get_by_text("answers.csv: 4 responses imported").wait_for()
+    assert [one.view.responses for one in materials(OPERATOR, study)] == [4]
+    page.get_by_text("Place a benchmark in the taxonomy").click()
+    choose(page, "Category", "Clinical Note Generation")
+    choose(page, "Subcategory", "Documenting Patient Visits")
+    page.get_by_role("button", name="Save the category").click()
+    page.get_by_text("The category of visits is saved").wait_for()
+    assert materials(OPERATOR, study)[0].view.subcategory == "Documenting Patient Visits"
+
+
+def _blinding(page: Page, _: Engine) -> None:
+    open_part(page, "Blinding")
+    page.get_by_text("Nothing that may name an author is left unmasked.").wait_for()
+
+
+def _rubric(page: Page, study: Engine) -> None:
+    """Copy the words with one fault, then without."""
+    open_part(page, "Rubric")
+    page.get_by_text("Copy to a new version").click()
+    add = page.get_by_role("button", name="Add the new version")
+    add.click()
+    page.get_by_role("alert").filter(has_text="give the new version").wait_for()
+    page.get_by_role("textbox", name="New version").fill("2")
+    anchors = page.get_by_label("What each point means").first
+    kept = anchors.input_value().split("\n")[1:]
+    anchors.fill("\n".join(["1: Harm: likely", *kept]))
+    add.click()
+    page.get_by_text("version 2 is in the study as").wait_for()
+    versions = {one.rubric.version: one.rubric for one in study_rubrics(OPERATOR, study)}
+    assert versions["2"].criterion[0].anchors[1] == "Harm: likely"
+
+
+def _goal(page: Page, study: Engine) -> None:
+    """Fix a margin and what is unsafe before anybody rates."""
+    open_part(page, "Goal")
+    page.get_by_text("No margin is fixed yet").wait_for()
+    page.get_by_label("Margin in ICC", exact=True).first.fill("0.15")
+    page.get_by_label("Responses planned (0: not fixed)").fill("200")
+    page.get_by_label("Jurors by name").fill("first, second")
+    page.get_by_label("Why this margin").fill("Half of our pilot")
+    choose(page, "Unsafe responses are low on", "accuracy")
+    page.get_by_role("button", name="Commit to this protocol").click()
+    page.get_by_text("Fixed, and in the record.").wait_for()
+    fixed = protocol_of(study)
+    assert fixed is not None
+    assert (fixed.margin, fixed.responses) == (0.15, 200)
+    assert (fixed.jurors, fixed.because) == (("first", "second"), "Half of our pilot")
+
+
+def _description(page: Page, study: Engine) -> None:
+    """Write what clinicians read: what was seen is saved, and nothing of it loads."""
+    open_part(page, "Description")
+    for label in ("Title", "Purpose", "Who is responsible", "Contact", "Consent (optional)"):
+        field = page.get_by_label(label, exact=True)
+        field.fill(f"The {label.lower()} of **this**.")
+        field.press("Tab")
+        screens.settle(page)
+    file = {"name": "doses.md", "mimeType": "text/markdown", "buffer": LOADS.encode()}
+    page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+    screens.settle(page)
+    show = page.get_by_role("button", name="Show what clinicians will see")
+    show.click()
+    preview = page.locator(".mj-described").first
+    preview.get_by_text("Doses", exact=True).click()
+    expect(preview).to_contain_text("the list (https://elsewhere.example/list)")
+    contact = page.get_by_label("Contact", exact=True)
+    contact.fill("call 7")
+    contact.press("Tab")
+    page.get_by_text("The fields were changed since").wait_for()
+    expect(page.get_by_role("button", name="Save this description")).to_have_count(0)
+    show.click()
+    expect(preview).to_contain_text("call 7")
+    screens.settle(page)
+    page.get_by_role("button", name="Save this description").click()
+    page.get_by_text("Saved, and in the record.").wait_for()
+    told = description(study)
+    assert told is not None
+    assert (told.contact, [one.title for one in told.guideline]) == ("call 7", ["Doses"])
+    assert page.title() != "run"
+
+
+def _clinicians(page: Page, study: Engine) -> None:
+    """Look at a plan, store it, and be handed the codes."""
+    open_part(page, "Clinicians")
+    page.get_by_label("New clinicians, one per line").fill("dr-a\ndr-b")
+    page.get_by_role("button", name="Show the plan").click()
+    page.get_by_text("4 responses to 2 instances").wait_for(timeout=4 * PATIENCE_MS)
+    assert workloads(OPERATOR, study) == []
+    page.get_by_role("button", name="Store this design").click()
+    expect(page.locator(".st-key-handed code")).to_have_count(2)
+    page.get_by_role("button", name="Put away").click()
+    screens.settle(page)
+    assert {(one.handle, one.total) for one in workloads(OPERATOR, study)} == {
+        ("dr-a", 4),
+        ("dr-b", 4),
+    }
+
+
+def _settings(page: Page, study: Engine) -> None:
+    """Change a setting, and one to what is not allowed."""
+    open_part(page, "Settings")
+    page.get_by_label("Differences are settled from so many points; 0: never").fill("2")
+    page.get_by_role("textbox", name="Error types of a marked passage, with commas between").fill(
+        "wrong,wrong"
+    )
+    page.get_by_role("button", name="Save the settings").click()
+    page.get_by_role("alert").filter(has_text="one is named twice").wait_for()
+    page.get_by_role("textbox", name="Error types of a marked passage, with commas between").fill(
+        "wrong,missing"
+    )
+    page.get_by_role("button", name="Save the settings").click()
+    page.get_by_text("changed, and in the record.").wait_for()
+    assert settings(study).adjudicate_from == 2
+    assert settings(study).error_types == ("wrong", "missing")
+
+
+@pytest.fixture
+def differing(engine: Engine, tmp_path: Path) -> Engine:
+    """Return a study with one difference between two clinicians, and one flag."""
+    import_small(engine, tmp_path)
+    invite(engine, ["dr_low", "dr_high", "dr_other"])
+    assign(engine, [Slot("dr_low", 1, 0), Slot("dr_high", 1, 0)], seed=0)
+    for rater, accuracy in ((1, 1), (2, 4)):
+        shown = next_task(engine, rater).task
+        assert shown is not None
+        scores = {"accuracy": accuracy, "completeness": 3, "clarity": 3}
+        flagged = Reply(scores, comment="is it <b>cut</b> off?", flags=("flag",))
+        submit(engine, rater, shown.card.code, flagged if rater == 1 else Reply(scores), 30)
+    set_setting(engine, "adjudicate_from", "2")
+    return engine
+
+
+@e2e
+def test_home_has_what_waits_and_who_takes_part(
+    differing: Engine, boss: Page, browser: Browser, server: Server, axe: str
+) -> None:
+    boss.get_by_text("1 flag, 1 not answered").wait_for(timeout=WAIT_MS)
+    expect(boss.get_by_text("is it <b>cut</b> off?")).to_be_visible()
+    screens.settle(boss)
+    broken = screens.violations(boss, axe)
+    boss.get_by_role("button", name="Assign 1 third reading").click()
+    boss.get_by_text("1 reading assigned, after each clinician's other work.").wait_for()
+    [found] = differences(OPERATOR, differing, 2)
+    assert found.reading == "third"
+    screens.settle(boss)
+    field = boss.get_by_role("textbox", name="Answer to dr_low on r11")
+    field.fill("Ask model-one.")
+    boss.get_by_role("button", name="Answer", exact=True).click()
+    boss.get_by_text("names what may be a model").wait_for()
+    field.fill("It is whole.")
+    boss.get_by_role("button", name="Answer", exact=True).click()
+    boss.get_by_text("Answered; the clinician sees it").wait_for()
+    assert [one.answer for one in answers_for(differing, 1)] == ["It is whole."]
+    open_part(boss, "Progress")
+    boss.get_by_text("readings are open").wait_for()
+    screens.settle(boss)
+    broken += screens.violations(boss, axe)
+    _add_and_manage(boss, differing)
+    broken += screens.violations(boss, axe)
+    assert broken == []
+    [rita] = add_people(OPERATOR, differing, ["Rita Okafor"], Role.RESEARCHER)
+    context = new_context(browser, TABLET)
+    page = at_study(context.new_page(), server, rita.code)
+    screens.settle(page)
+    expect(page.get_by_role("tab")).to_have_text(["To do", "Progress"])
+    assert page.get_by_role("button", name="Answer", exact=True).count() == 0
+    for part in ("Clinicians", "nonsense", "Notes"):
+        page.goto(f"{server.address}/setup?part={part}")
+        screens.settle(page)
+        expect(page.get_by_role("radio", name="Notes: done")).to_be_checked()
+        assert page.locator("input[type=file]").count() == 0
+    assert screens.violations(page, axe) == []
+    context.close()
+    assert verify(differing).findings == ()
+
+
+def _add_and_manage(page: Page, study: Engine) -> None:
+    """Add somebody, hand the code over, give an address, and shut the person out."""
+    open_part(page, "People")
+    page.get_by_role("button", name="Add people").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("alert").filter(has_text="at least one name").wait_for()
+    page.get_by_label("Names, one a line").fill("dr <i>Ng</i>")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.locator(".st-key-handed code").wait_for()
+    page.get_by_role("button", name="Put away").click()
+    choose(page, "Person", "dr <i>Ng</i>")
+    for act in ("Hospital e-mail", "Shut out"):
+        screens.settle(page)
+        page.get_by_role("button", name="Manage", exact=True).click()
+        page.get_by_role("dialog").get_by_text(act).click()
+        screens.settle(page)
+        if act == "Hospital e-mail":
+            page.get_by_label("Address").fill("NG@ward.example")
+            page.get_by_role("button", name="Save").click()
+        else:
+            page.get_by_role("dialog").get_by_role("button", name="Shut out").click()
+        page.get_by_role("dialog").wait_for(state="detached")
+    screens.settle(page)
+    [ng] = [one for one in people(OPERATOR, study) if one.name == "dr <i>Ng</i>"]
+    assert (ng.email, ng.way) == ("ng@ward.example", "ended")
+
+
+@pytest.fixture
+def rated(run: Run, url: str, write: Callable[[str, str], Path]) -> None:
+    """Have 24 responses rated by two clinicians and a simulated jury, and freeze a report."""
+    rows = [f"i{k},visits,note,task,r{k},model-one,text {k}" for k in range(24)]
+    text = "\n".join(["instance_id,benchmark,context,prompt,response_id,model,response", *rows])
+    scores = [
+        f"r{k},{who},clinician,{1 + k % 5},{1 + (k + turn) % 5},{1 + k % 4}"
+        for k in range(24)
+        for turn, who in enumerate(("dr_a", "dr_b"))
+    ]
+    head = "response_id,rater,kind,accuracy,completeness,clarity"
+    assert run("study", "import", str(write("responses.csv", text)))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join([head, *scores]))))[0] == 0
+    call = [sys.executable, "-m", "medjury", "jury", "run", "simulated"]
+    subprocess.run(call, env=os.environ | {"MEDJURY_DB": url}, check=True, capture_output=True)
+    assert run("analyse", "calibrate", "--reps", "50", "--freeze", "--name", "first")[0] == 0
+
+
+@pytest.mark.usefixtures("rated")
+def test_evidence_is_that_of_the_exact_words_and_says_who_is_simulated(engine: Engine) -> None:
+    [own] = study_rubrics(OPERATOR, engine)
+    counts = own.benchmarks, own.clinicians.ratings, own.clinicians.readings
+    assert counts == (("visits",), 24 * 2 * 3, 48)
+    assert own.jurors.simulated == own.jurors.raters > 0
+    found = validations(OPERATOR, engine, own.rubric.sha256)
+    assert {one.report for one in found} == {1, None}
+    assert all(one.simulated for one in found)
+    [report] = [one for one in found if one.report]
+    assert (report.name, report.n_responses, report.n_clinicians) == ("first", 24, 2)
+    assert validations(OPERATOR, engine, read_rubric("aci_bench").sha256) == []
+
+
+def test_a_version_is_kept_once_and_never_under_the_name_of_other_words(engine: Engine) -> None:
+    words = read_rubric("generic")
+    keep_version(OPERATOR, engine, words)
+    other = words.model_copy(update={"audience": "a nurse"})
+    for refused in (words, type(words)(**other.model_dump())):
+        with pytest.raises(BadInput):
+            keep_version(OPERATOR, engine, refused)
+    with pytest.raises(NotAllowed):
+        keep_version(Person(1, "Rita", Role.RESEARCHER), engine, words)
+    assert len(study_rubrics(OPERATOR, engine)) == 1
+
+
+@e2e
+@pytest.mark.usefixtures("rated")
+def test_a_study_is_handed_over_with_its_evidence_and_then_locked(
+    boss: Page, engine: Engine, axe: str
+) -> None:
+    open_part(boss, "Rubric prompt")
+    broken = screens.violations(boss, axe)
+    boss.get_by_role("button", name="Make the files").click()
+    boss.get_by_text("Not validated", exact=True).wait_for(timeout=WAIT_MS)
+    packed = zipfile.ZipFile(io.BytesIO(_saved(boss, "Save the files")))
+    told = "".join(packed.read(name).decode() for name in packed.namelist())
+    assert '"status": "not validated"' in told
+    assert '"status": "validated"' not in told
+    broken += screens.violations(boss, axe)
+    open_part(boss, "Report")
+    boss.get_by_role("button", name="Make the report").click()
+    assert b"imulated" in _saved(boss, "Report to read and print")
+    boss.get_by_role("button", name="Make the files").click()
+    assert b"imulated" in _saved(boss, "HTML, which prints")
+    broken += screens.violations(boss, axe)
+    open_part(boss, "Files")
+    boss.get_by_role("button", name="Pack the study").click()
+    assert b"model-one" not in _saved(boss, "Save the package")
+    broken += screens.violations(boss, axe)
+    _sealed(boss, engine)
+    assert broken + screens.violations(boss, axe) == []
+    assert verify(engine).findings == ()
+
+
+def _sealed(page: Page, engine: Engine) -> None:
+    """Check the record; lift the blind and lock, but not without the words."""
+    open_part(page, "Record")
+    page.get_by_role("button", name="Check now").click()
+    page.get_by_text("Whole: no findings.").wait_for()
+    page.get_by_label("Reason for lifting the blind").fill("The ratings are in")
+    page.get_by_role("button", name="Lift the blind").click()
+    page.get_by_role("alert").filter(has_text="Not lifted").wait_for()
+    assert acts(engine, "unblinded") == []
+    page.get_by_label("Type unblind to confirm").fill("unblind")
+    page.get_by_role("button", name="Lift the blind").click()
+    assert _saved(page, "Save who wrote what").count(b"model-one") == 24
+    assert acts(engine, "unblinded")[0].actor.startswith("account ")
+    page.get_by_role("button", name="Lock the study").click()
+    page.get_by_role("alert").filter(has_text="Not locked").wait_for()
+    assert standing(OPERATOR, engine).locked is None
+    page.get_by_label("Type lock to confirm").fill("lock")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Lock the study").click()
+    page.get_by_role("heading", name="Reopen the study").wait_for()
+    assert standing(OPERATOR, engine).locked is not None
+    screens.settle(page)
+
+
+def _saved(page: Page, button: str) -> bytes:
+    """Press a button that offers a file, and return the file."""
+    page.get_by_role("button", name=button, exact=True).wait_for(timeout=2 * WAIT_MS)
+    screens.settle(page)
+    with page.expect_download() as got:
+        page.get_by_role("button", name=button, exact=True).click()
+    return Path(got.value.path()).read_bytes()
