@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -58,7 +57,6 @@ from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.settings import set_setting
 from data.study.verify import verify
-from medjury.cli.commands import BY_NAME
 
 HEAD = "instance_id,point,weight,kind,critical"
 POINTS = f"""{HEAD}
@@ -82,7 +80,7 @@ def pointed(
     """Put the small study's benchmark on points."""
     monkeypatch.chdir(tmp_path)
     Path("points.csv").write_text(POINTS)
-    code, _, err = run("study", "points", *shlex.split(BY_NAME["study points"].example))
+    code, _, err = run("study", "points", "points.csv", "--benchmark", "visits")
     assert code == 0, err
     return small_study
 

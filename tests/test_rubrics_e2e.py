@@ -46,7 +46,7 @@ def rated(run: Run, url: str, write: Callable[[str, str], Path]) -> None:
     assert run("rate", "ratings", str(write("ratings.csv", ratings(24))))[0] == 0
     call = [sys.executable, "-m", "medjury", "jury", "run", "simulated"]
     subprocess.run(call, env=os.environ | {"MEDJURY_DB": url}, check=True, capture_output=True)
-    assert run("analyse", "calibrate", "--reps", "50", "--freeze", "--name", "first")[0] == 0
+    assert run("analyse", "calibrate", "--reps", "50", "--freeze")[0] == 0
 
 
 @pytest.mark.usefixtures("rated")

@@ -1,7 +1,6 @@
 """What is said around a jury run: where texts go, what it costs, and what to do next."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,9 +24,7 @@ from medjury.services.panels import (
     too_long_words,
 )
 
-MISSING = 1
 NAMED = 5
-FULL_PRICES = "these are the full prices; with --batch a listed price is about half of it"
 AGAIN = "run the same command again: only what is missing is asked for"
 BY_STATUS: dict[str, str] = {
     Status.AUTH: "the key was refused: put a valid one in the variable that the panel's "
@@ -72,18 +69,6 @@ FORM = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a run is to do, as the command's options say."""
-
-    max_usd: float | None
-    replicates: int
-    benchmarks: list[str] | None
-    concurrency: int | None
-    batch: bool
-    leave_out_too_long: bool = False
-
-
 def announcement(panel: Panel) -> list[str]:
     """Return what is said before anything is sent."""
     hosts = panel.hosts()
@@ -116,15 +101,58 @@ def own_price_notes(panel: Panel) -> list[str]:
 def estimate_warnings(estimate: RunEstimate) -> Iterator[str]:
     """Yield a warning for every juror that will meet its own family, or when that can be told."""
     own = estimate.own
-    yield from _unlisted_family_warnings(estimate)
+    for juror, family in own.unlisted.items():
+        yield (
+            f"juror {juror}: family {family!r} is none that medjury knows or this study has, and counts "
+            "as unknown; name a known one in the panel, or say who is of it with `medjury study settings "
+            "families MODEL=FAMILY`"
+        )
     if own.is_blind and estimate.families:
         yield "how many responses are by a juror's own family is known after unblinding"
-    for juror, number in _own_family_counts(estimate):
-        yield f"{juror} will rate {number} written by its own family"
+    yield from (
+        f"{one} will rate {of} written by its own family" for one, of in _own_family(estimate)
+    )
     if own.unknown and estimate.families:
         of = f"{own.unknown} of {counted(own.responses or 0, 'response')}"
         has = "has an author" if own.unknown == 1 else "have authors"
         yield f"{of} {has} whose family is unknown"
+
+
+def _own_family(estimate: RunEstimate) -> list[tuple[str, str]]:
+    """Return the jurors that meet their own family, and how often of how many."""
+    responses = counted(estimate.own.responses or 0, "response")
+    return [
+        (f"juror {juror} (family {estimate.families[juror]})", f"{number} of {responses}")
+        for juror, number in estimate.own.own.items()
+        if number
+    ]
+
+
+def estimate_lines(estimate: RunEstimate) -> Iterator[str]:
+    """Yield what is told of a run that is only estimated: warnings, input, windows, time, bound."""
+    yield from estimate_warnings(estimate)
+    repeated = sum(row.tokens_repeated for row in estimate.jurors)
+    if repeated:  # no figure counts on it
+        total = sum(row.tokens_in for row in estimate.jurors)
+        yield (
+            f"{repeated:,} of {total:,} tokens of input begin as an earlier request does: a vendor that "
+            "caches may bill them at less; the figures do not count on it"
+        )
+    uses = [row.window for row in estimate.jurors if row.window.longest_tokens]
+    if uses:
+        longest = max(uses, key=lambda use: use.longest_tokens)
+        known = [use.tokens for use in uses if use.tokens is not None]
+        smallest = f"; smallest context window: {min(known):,}" if known else ""
+        tokens = f"about {longest.longest_tokens:,} tokens"
+        yield f"longest prompt: {tokens} ({longest.longest_response}){smallest}"
+    yield from unknown_window_note(estimate)
+    timed = [row for row in estimate.jurors if row.calls and row.seconds is not None]
+    for row in timed:
+        takes, calls = time_words(row.seconds or 0.0), counted(row.calls, "call")
+        yield f"juror {row.juror}: {takes} at its pace so far ({calls}, {row.at_once} at a time)"
+    if len(timed) > 1 and estimate.seconds is not None:
+        yield f"the run: {time_words(estimate.seconds)}"
+    yield from _paper_bound(estimate)
 
 
 def result_notes(estimate: RunEstimate, *, complete: bool) -> Iterator[str]:
@@ -132,20 +160,9 @@ def result_notes(estimate: RunEstimate, *, complete: bool) -> Iterator[str]:
 
     Under a cap nobody knows how many of those were rated, and they are not told twice.
     """
-    yield from paper_bound_note(estimate)
-    for juror, number in _own_family_counts(estimate) if complete else ():
+    yield from _paper_bound(estimate)
+    for juror, number in _own_family(estimate) if complete else ():
         yield f"{juror} has {number} of its own family in this; they count as all do"
-
-
-def repeated_input_note(estimate: RunEstimate) -> Iterator[str]:
-    """Yield how much of the input a vendor may serve from a cache; no figure counts on it."""
-    repeated = sum(row.tokens_repeated for row in estimate.jurors)
-    if repeated:
-        total = sum(row.tokens_in for row in estimate.jurors)
-        yield (
-            f"{repeated:,} of {total:,} tokens of input begin as an earlier request does: a vendor that "
-            "caches may bill them at less; the figures do not count on it"
-        )
 
 
 def left_out_notes(estimate: RunEstimate, *, asked_for: bool) -> list[str]:
@@ -172,30 +189,6 @@ def unknown_window_note(estimate: RunEstimate) -> Iterator[str]:
         )
 
 
-def longest_note(estimate: RunEstimate) -> Iterator[str]:
-    """Yield the longest prompt, and the smallest window that is known."""
-    uses = [row.window for row in estimate.jurors if row.window.longest_tokens]
-    if uses:
-        longest = max(uses, key=lambda use: use.longest_tokens)
-        known = [use.tokens for use in uses if use.tokens is not None]
-        smallest = f"; smallest context window: {min(known):,}" if known else ""
-        yield (
-            f"longest prompt: about {longest.longest_tokens:,} tokens ({longest.longest_response})"
-            f"{smallest}"
-        )
-
-
-def time_notes(estimate: RunEstimate) -> Iterator[str]:
-    """Yield how long the calls of jurors take that were asked in the study before, and the run."""
-    known = [row for row in estimate.jurors if row.calls and row.seconds is not None]
-    for row in known:
-        calls = counted(row.calls, "call")
-        takes = time_words(row.seconds or 0.0)
-        yield f"juror {row.juror}: {takes} at its pace so far ({calls}, {row.at_once} at a time)"
-    if len(known) > 1 and estimate.seconds is not None:
-        yield f"the run: {time_words(estimate.seconds)}"
-
-
 def time_words(seconds: float) -> str:
     """Return a time in the unit that suits it."""
     for size, unit in ((3600, "hours"), (60, "minutes")):
@@ -204,10 +197,11 @@ def time_words(seconds: float) -> str:
     return f"about {max(1.0, seconds):.0f} s"
 
 
-def paper_bound_note(estimate: RunEstimate) -> Iterator[str]:
-    """Yield the paper's bound, if the run has anything to ask."""
-    if estimate.bound.tokens_out:
-        yield f"the paper's upper bound for the same: {_usd(estimate.bound.usd)}"
+def _paper_bound(estimate: RunEstimate) -> list[str]:
+    """Return the paper's bound, if the run has anything to ask."""
+    bound = estimate.bound
+    usd = "unknown, as the price of a juror is" if bound.usd is None else f"${bound.usd:.4f}"
+    return [f"the paper's upper bound for the same: {usd}"] if bound.tokens_out else []
 
 
 def progress_words(now: RunProgress) -> str:
@@ -244,13 +238,26 @@ def token_words(tokens: TokenCosts) -> str:
     return ", ".join(words)
 
 
-def token_notes(result: RunResult) -> Iterator[str]:
-    """Yield what a run's calls took by kind of token, and what it did not have to ask."""
+def result_lines(result: RunResult) -> Iterator[str]:
+    """Yield what a run has come to: complete, or what is missing and why, and what it cost."""
+    total = result.rated + result.missing
+    yield (
+        f"{result.panel}: scored {result.rated} of {total} "
+        f"({counted(result.responses, 'response')} x {counted(result.jurors, 'juror')}), "
+        f"{counted(result.calls, 'call')}, {cost_words(result)}"
+    )
     if result.shared_prompts:
         verdicts = counted(result.shared_prompts, "verdict")
         yield f"{verdicts} without a call: the very same prompt was rated before, and asked once"
     if words := token_words(result.tokens):
         yield f"tokens: {words}"
+    for juror, counts in result.by_juror.items():
+        if statuses := [f"{n} {name}" for name, n in counts.items() if n and name != Status.OK]:
+            yield f"missing: {juror}: {', '.join(statuses)}"
+    yield from (f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items())
+    yield from answer_notes(result)
+    yield from spending_notes(result)
+    yield from advice(result)
 
 
 def answer_notes(result: RunResult) -> Iterator[str]:
@@ -327,18 +334,6 @@ def _advice(result: RunResult) -> Iterator[str]:
                 yield BY_STATUS.get(Status(name), AGAIN) if name in list(Status) else AGAIN
 
 
-def missing_by_juror(result: RunResult) -> list[str]:
-    """Return a line for each juror that has verdicts missing, with how they ended."""
-    lines = []
-    for juror, counts in result.by_juror.items():
-        statuses = [
-            f"{count} {name}" for name, count in counts.items() if count and name != Status.OK
-        ]
-        if statuses:
-            lines.append(f"missing: {juror}: {', '.join(statuses)}")
-    return lines
-
-
 def estimate_json(estimate: RunEstimate) -> dict[str, Any]:
     """Return the keys that `jury run --json` has beside the contract's."""
     own, bound = estimate.own, estimate.bound
@@ -352,25 +347,3 @@ def estimate_json(estimate: RunEstimate) -> dict[str, Any]:
         "paper_tokens_out": bound.tokens_out,
         "paper_usd": bound.usd,
     }
-
-
-def _unlisted_family_warnings(estimate: RunEstimate) -> Iterator[str]:
-    """Yield for each family that is in no list what to do about it."""
-    for juror, family in estimate.own.unlisted.items():
-        yield (
-            f"juror {juror}: family {family!r} is none that medjury knows or this study has, and counts "
-            "as unknown; name a known one in the panel, or say who is of it with `medjury study settings "
-            "families MODEL=FAMILY`"
-        )
-
-
-def _own_family_counts(estimate: RunEstimate) -> Iterator[tuple[str, str]]:
-    """Yield the jurors that meet their own family, and how often of how many."""
-    for juror, number in estimate.own.own.items():
-        if number:
-            of = f"{number} of {counted(estimate.own.responses or 0, 'response')}"
-            yield f"juror {juror} (family {estimate.families[juror]})", of
-
-
-def _usd(amount: float | None) -> str:
-    return "unknown, as the price of a juror is" if amount is None else f"${amount:.4f}"
