@@ -39,12 +39,12 @@ from data.study.standing import benchmarks, design_items, pairs, showings
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.cli.agreement import print_agreement
-from medjury.cli.jury_words import result_lines
 from medjury.cli.metrics import measurable, run_metrics
 from medjury.cli.options import Port, Study
 from medjury.cli.output import counted, emit, say
 from medjury.cli.people import print_codes, serve
 from medjury.services.measuring import score_answers, way
+from medjury.services.run_words import result_lines
 
 GUEST = "guest"
 COORDINATOR = "coordinator"

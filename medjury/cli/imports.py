@@ -12,10 +12,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
 from data.importers.columns import ColumnMap, What, as_named, guess, mapped, read_map, toml_of
-from data.importers.finished import add_up, missing
 from data.importers.grades import Grades, grades_named, rubric_of_grades
-from data.importers.helm.run import TakenRun
-from data.importers.inspect_logs import GRADED, TakenLog
 from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
 from data.importers.ratings import RatingFile
 from data.importers.readers import (
@@ -41,13 +38,12 @@ from data.study.frames import responses_frame
 from data.study.package import import_package, opened_package
 from data.study.ratings import RatingsAdded, import_ratings
 from data.study.responses import ResponsesAdded, import_responses
-from data.study.runs import FinishedAdded
 from data.study.standing import benchmarks
 from medjury.cli.blinding import mask_new
 from medjury.cli.options import RubricOption, Study, rubric_named
 from medjury.cli.output import counted, emit, hint, progress, say, show
-from medjury.services.finished_runs import helm_runs, inspect_logs, store_runs
-from medjury.services.importing import rubrics_of_reader
+from medjury.services.finished_runs import Brought, bring_helm, bring_inspect
+from medjury.services.importing import OTHER_RUBRIC, rubrics_of_reader
 from medjury.services.record import authors_for
 from medjury.services.redcap import left_lines, redcap_file
 
@@ -55,32 +51,6 @@ BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layo
 IMPORTER = "researcher"
 SHOWN, LOOKED_AT, LONGEST_SHOWN = 3, 500, 200
 PLAIN = ("csv", "jsonl")
-NEXT = (
-    "next: clinicians, on the same rubric: `medjury rate assign` and `medjury serve`, or their ratings "
-    "from a file with `medjury rate ratings`; then `medjury analyse calibrate`"
-)
-OTHER_RUBRIC = (
-    "{} already has ratings on another rubric: these are kept apart and do not count "
-    "in calibrate, which reads the benchmark's own rubric"
-)
-CAUSES = {
-    "default": "no juror gave a verdict, and HELM's default stands for a score",
-    "off_scale": "HELM counted a score that is off the scale",
-    "truncated": "HELM cut a fraction off",
-    "extra_criterion": "HELM counted something that is no criterion",
-    "unreadable": "HELM counted what is no whole verdict",
-    "unexplained": "nothing in the run says why",
-}
-HELM_COLUMNS = (
-    "run",
-    "benchmark",
-    "responses",
-    "ratings",
-    "missing",
-    "HELM's mean",
-    "mean of verdicts",
-)
-INSPECT_COLUMNS = ("log", "benchmark", "status", "responses", "ratings", "missing")
 Rows = RatingFile | RedcapFile | MedhelmFile
 MapOption = Annotated[
     Path | None,
@@ -151,9 +121,11 @@ def import_(
     if run == "package":
         study.write(_restore(study, paths, accept_findings=accept_findings))
     elif run == "helm":
-        _bring_helm(study, paths, benchmark, rubric)
+        own = partial(_own_study, study)
+        _tell(study, bring_helm(paths, benchmark, rubric, own, study.open, rubric_named))
     elif run == "inspect":
-        _bring_inspect(study, paths, benchmark, rubric, scale)
+        own, grades = partial(_own_study, study), _grades(scale)
+        _tell(study, bring_inspect(paths, benchmark, rubric, own, rubric_named, grades))
     elif guess:
         _show_guess(study, paths, "responses", form, map_to, benchmark, encoding)
     else:
@@ -161,6 +133,18 @@ def import_(
         study.write(_bring_rows(study, table, reader, benchmark, rubric))
         if reader and reader.ratings:
             hint(f"next: its scores, with `medjury rate ratings {paths[0].name}`")
+
+
+def _tell(study: Study, brought: Brought) -> None:
+    """Tell what came of finished runs, and look for authors' names in them."""
+    show(brought.title, brought.columns, brought.rows, or_lines=True)
+    emit(*brought.lines)
+    mask_new(brought.engine)
+    study.write(brought.body)
+
+
+def _grades(scale: str | None) -> Grades | None:
+    return None if scale is None else grades_named(scale)
 
 
 def _check_format(form: str | None, others: Iterable[str] = ()) -> None:
@@ -387,188 +371,6 @@ def _restore(study: Study, paths: Sequence[Path], *, accept_findings: bool) -> d
     return stored
 
 
-def _bring_helm(
-    study: Study, paths: Sequence[Path], benchmark: str | None, rubric: str | None
-) -> None:
-    """Store finished runs of HELM; a difference names no run, since that would name the author."""
-    own = partial(_own_study, study)
-    engine, taken, skipped = helm_runs(paths, benchmark, rubric, own, study.open, rubric_named)
-    added = store_runs(engine, [run.values for run in taken])
-    show("HELM runs", HELM_COLUMNS, [_helm_cells(run) for run in taken], or_lines=True)
-    rubrics = {name: _helm_rubric(run, taken) for run in taken for name in run.benchmarks}
-    emit(*_added_lines(added), *_rubric_lines(rubrics, added), *_helm_jurors(taken))
-    emit(*_missing_lines(taken))
-    differences = [difference for run in taken for difference in run.differences]
-    emit(*_difference_lines(differences))
-    left_out = add_up(run.run.left_out for run in taken)
-    notes = add_up(run.run.notes for run in taken)
-    emit(*(f"left out, as nobody can rate it: {n} {reason}" for reason, n in left_out.items()))
-    emit(*(f"not in the study: {number} {reason}" for reason, number in notes.items()))
-    emit(*(f"skipped {run}: {why}" for run, why in skipped.items()), NEXT)
-    mask_new(engine)
-    body = {
-        "format": "helm",
-        "runs": [run.figures() for run in taken],
-        "skipped": [{"run": run, "reason": why} for run, why in skipped.items()],
-    }
-    study.write({**body, **_added_json(added, taken), "differences": differences})
-
-
-def _bring_inspect(
-    study: Study,
-    paths: Sequence[Path],
-    benchmark: str | None,
-    rubric: str | None,
-    scale: str | None,
-) -> None:
-    """Store logs of Inspect."""
-    own, grades = partial(_own_study, study), None if scale is None else grades_named(scale)
-    engine, taken, why = inspect_logs(paths, benchmark, rubric, own, rubric_named, grades)
-    added = store_runs(engine, [log.values for log in taken])
-    figures = [_inspect_figures(log) for log in taken]
-    cells = [[row[name] for name in INSPECT_COLUMNS] for row in figures]
-    show("Inspect logs", INSPECT_COLUMNS, cells, or_lines=True)
-    emit(*_added_lines(added))
-    for log in (one.log for one in taken if one.log.status != "success"):
-        say(
-            f"WARNING: {log.name}: its run ended with status {log.status[:20]}: only "
-            "the samples that ended are in the study"
-        )
-    rubrics = {
-        name: f"{log.values.rubric.name} ({_points(log.values.rubric)}): {why[log.log.benchmark]}"
-        for log in taken
-        for name in log.benchmarks
-    }
-    emit(*_rubric_lines(rubrics, added), *_inspect_jurors(taken), *_missing_lines(taken))
-    left_out = add_up(log.log.left_out for log in taken)
-    notes = add_up(log.log.notes for log in taken)
-    for reason, number in left_out.items():
-        say(f"left out, as nobody can rate it: {counted(number, 'sample')} {reason}")
-    emit(*(f"not in the study: {number} {reason}" for reason, number in notes.items()), NEXT)
-    mask_new(engine)
-    study.write({"format": "inspect", "logs": figures, **_added_json(added, taken)})
-
-
-def _added_lines(added: FinishedAdded) -> Iterator[str]:
-    responses, ratings = added.responses, added.ratings
-    yield (
-        f"{counted(responses.responses, 'response')} to {counted(responses.instances, 'new instance')} and "
-        f"{counted(ratings.added, 'rating')} imported; {responses.unchanged} and {ratings.unchanged} were there "
-        f"already, {ratings.revised} revised an earlier one"
-    )
-    if not (responses.responses or ratings.added or ratings.revised or added.failures):
-        yield "nothing changed"
-
-
-def _rubric_lines(rubrics: Mapping[str, str], added: FinishedAdded) -> Iterator[str]:
-    for name, rated in rubrics.items():
-        yield f"benchmark {name} is rated on {rated}"
-        if name in added.ratings.other_rubric:
-            yield OTHER_RUBRIC.format(name)
-
-
-def _missing_lines(taken: Sequence[TakenRun | TakenLog]) -> Iterator[str]:
-    for juror, statuses in missing([run.values for run in taken]).items():
-        words = ", ".join(f"{number} {status}" for status, number in statuses.items())
-        yield f"missing: {juror}: {words}"
-
-
-def _added_json(added: FinishedAdded, taken: Sequence[TakenRun | TakenLog]) -> dict[str, Any]:
-    """Return what an import of runs added, as `medjury study import --json` writes it."""
-    return {
-        "instances": added.responses.instances,
-        "responses": added.responses.responses,
-        "responses_unchanged": added.responses.unchanged,
-        "ratings": added.ratings.added,
-        "ratings_revised": added.ratings.revised,
-        "ratings_unchanged": added.ratings.unchanged,
-        "failures": added.failures,
-        "missing": missing([run.values for run in taken]),
-        "other_rubric": sorted(added.ratings.other_rubric),
-    }
-
-
-def _helm_cells(taken: TakenRun) -> list[str]:
-    figures = taken.figures()
-    means = (figures["helm_mean"], figures["recomputed_mean"])
-    rated = f"{figures['with_any_juror']} of {figures['responses']}"
-    shown = ["-" if mean is None else f"{mean:.3f}" for mean in means]
-    counts = (str(figures[name]) for name in ("responses", "ratings", "missing"))
-    return [taken.run.name, taken.run.benchmark, *counts, shown[0], f"{shown[1]} ({rated})"]
-
-
-def _helm_rubric(of: TakenRun, taken: Sequence[TakenRun]) -> str:
-    """Return on what a benchmark is rated, and what is known of the prompt."""
-    rubric = of.values.rubric
-    runs = [other.run for other in taken if other.run.benchmark == of.run.benchmark]
-    prompts = sum(run.checked for run in runs)
-    source = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
-    if any(run.prompt is None and not run.checked for run in runs):
-        source = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
-    return f"{rubric.name} ({rubric.scale}): {source}"
-
-
-def _models_of(taken: Sequence[TakenRun | TakenLog], unknown: str) -> str:
-    """Return the jurors with their models."""
-    jurors = {juror.handle: juror for run in taken for juror in run.values.jurors}
-    named = (f"{name} ({one.profile.get('model') or unknown})" for name, one in jurors.items())
-    return ", ".join(named)
-
-
-def _helm_jurors(taken: Sequence[TakenRun]) -> Iterator[str]:
-    yield f"jurors: {_models_of(taken, 'unknown')}"
-    if any(run.run.assumed for run in taken):
-        yield (
-            "WARNING: a run does not name its jurors' models, as HELM up to 0.5.7: the three of "
-            "the MedHELM paper are assumed"
-        )
-
-
-def _difference_lines(differences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if differences:
-        yield f"HELM's score is another than its jurors' verdicts give in {counted(len(differences), 'response')}:"
-    for cause, words in CAUSES.items():
-        if number := sum(cause in difference["causes"] for difference in differences):
-            yield f"  {number} {cause}: {words}"
-
-
-def _points(rubric: Rubric) -> str:
-    """Return a scale, with the words of its points where it was made of grades."""
-    anchors = rubric.criterion[0].anchors
-    named = rubric.name == GRADED and len(set(anchors.values())) == len(anchors)
-    words = ", ".join(f"{point} {anchors[point]}" for point in sorted(anchors)) if named else ""
-    return words or f"{rubric.scale}"
-
-
-def _inspect_figures(taken: TakenLog) -> dict[str, Any]:
-    """Return the figures of one log, as `--json` writes them."""
-    log, values = taken.log, taken.values
-    return {
-        "log": log.name,
-        "benchmark": log.benchmark,
-        "status": log.status,
-        "rubric": values.rubric.name,
-        "rubric_sha256": values.rubric.sha256,
-        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in values.jurors],
-        "scorers_not_taken": list(taken.not_taken),
-        "instances": len({row.instance_id for row in values.responses}),
-        "responses": len(values.responses),
-        "ratings": len(values.ratings),
-        "missing": len(values.failures),
-        "left_out": dict(log.left_out),
-        "notes": dict(log.notes),
-    }
-
-
-def _inspect_jurors(taken: Sequence[TakenLog]) -> Iterator[str]:
-    if jurors := _models_of(taken, "model not named"):
-        yield f"jurors: {jurors}"
-    else:
-        yield "no scorer rates a criterion of the rubric: there are responses, and no ratings"
-    if names := dict.fromkeys(name for log in taken for name in log.not_taken):
-        yield f"scorers without points on a criterion of the rubric, not taken: {', '.join(names)}"
-
-
 def ratings(
     study: Study,
     path: Annotated[
@@ -607,7 +409,7 @@ def ratings(
     medjury rate ratings ratings.csv
     """
     _check_format(form, ("redcap", "medhelm"))
-    grades = None if scale is None else grades_named(scale)
+    grades = _grades(scale)
     if guess:
         _show_guess(study, [path], "ratings", form, map_to, benchmark, encoding)
         return

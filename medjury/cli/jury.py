@@ -24,24 +24,11 @@ from jury.references import check_references
 from jury.run import run_panel
 from jury.run_result import RunProgress, RunResult
 from medjury.cli.jury_words import (
-    advice,
     announcement,
     batch_progress_words,
     batch_warnings,
-    cost_words,
-    estimate_json,
-    estimate_lines,
-    estimate_warnings,
-    in_flight_words,
-    left_out_notes,
     own_price_notes,
-    planted_words,
     progress_words,
-    result_lines,
-    result_notes,
-    spending_notes,
-    token_words,
-    unknown_window_note,
 )
 from medjury.cli.options import Named, Study, finite
 from medjury.cli.output import At, counted, emit, progress, say, show
@@ -51,6 +38,21 @@ from medjury.services.panels import (
     refuse_beyond_budget,
     refuse_long_references,
     run_estimate,
+)
+from medjury.services.run_words import (
+    advice,
+    cost_words,
+    estimate_json,
+    estimate_lines,
+    estimate_warnings,
+    in_flight_words,
+    left_out_notes,
+    planted_words,
+    result_lines,
+    result_notes,
+    spending_notes,
+    token_words,
+    unknown_window_note,
 )
 
 MISSING = 1  # the exit code where verdicts or answers are

@@ -1,18 +1,21 @@
 """Finished runs of HELM and logs of Inspect, stored with their jurors' ratings on the rubric that is theirs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
 
+from calibration.notes import counted
 from data.errors import BadInput, NoStudy
-from data.importers.finished import FinishedRun
+from data.importers.finished import FinishedRun, add_up, missing
 from data.importers.grades import Grades
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
 from data.importers.helm.run import TakenRun
 from data.importers.inspect_logs import (
+    GRADED,
     InspectLog,
     TakenLog,
     graded_rubric,
@@ -26,7 +29,7 @@ from data.study.calls import juror_cards
 from data.study.families import families_of
 from data.study.runs import FinishedAdded, import_finished
 from data.study.standing import benchmarks, stored_rubric
-from medjury.services.importing import GENERIC, rubric_for
+from medjury.services.importing import GENERIC, OTHER_RUBRIC, rubric_for
 from medjury.services.returned_runs import (
     apart,
     known_rubric,
@@ -37,38 +40,55 @@ from medjury.services.returned_runs import (
     shipped_rubrics,
 )
 
+NEXT = (
+    "next: clinicians, on the same rubric: `medjury rate assign` and `medjury serve`, or their ratings "
+    "from a file with `medjury rate ratings`; then `medjury analyse calibrate`"
+)
+CAUSES = {
+    "default": "no juror gave a verdict, and HELM's default stands for a score",
+    "off_scale": "HELM counted a score that is off the scale",
+    "truncated": "HELM cut a fraction off",
+    "extra_criterion": "HELM counted something that is no criterion",
+    "unreadable": "HELM counted what is no whole verdict",
+    "unexplained": "nothing in the run says why",
+}
+HELM_COLUMNS = (
+    "run",
+    "benchmark",
+    "responses",
+    "ratings",
+    "missing",
+    "HELM's mean",
+    "mean of verdicts",
+)
+INSPECT_COLUMNS = ("log", "benchmark", "status", "responses", "ratings", "missing")
 SAME = ("criterion", "scale", "gold", "prompt")
 Opened = Callable[[], Engine]
 RubricNamed = Callable[[Engine, str | None], Rubric | None]
 
 
-def store_runs(engine: Engine, runs: Iterable[FinishedRun]) -> FinishedAdded:
-    """Store runs in one transaction, their jurors with the family that their model's name tells."""
-    return import_finished(engine, [_with_families(run) for run in runs])
+class Brought(NamedTuple):
+    """Finished runs that were stored: a table of them, lines on what came of it, and its JSON."""
+
+    engine: Engine
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    lines: Sequence[str]
+    body: Mapping[str, Any]
 
 
-def _with_families(run: FinishedRun) -> FinishedRun:
-    jurors = []
-    for juror in run.jurors:
-        families = families_of(juror.profile.get("model", ""))
-        told = next(iter(families)) if len(families) == 1 else ""
-        jurors.append(juror if juror.family else replace(juror, family=told))
-    return replace(run, jurors=tuple(jurors))
-
-
-def helm_runs(
+def bring_helm(
     paths: Sequence[Path],
     benchmark: str | None,
     rubric: str | None,
     study: Opened,
     existing: Opened,
     named: RubricNamed,
-) -> tuple[Engine, list[TakenRun], dict[str, str]]:
-    """Read runs, and only when all can be read open the study; nothing is stored yet.
+) -> Brought:
+    """Store finished runs of HELM in one transaction, only when all can be read.
 
-    Returns
-    -------
-    the study, the runs with the rubric of each, and run -> why it was skipped
+    A difference of HELM's mean names no run, since that would name the author.
 
     Parameters
     ----------
@@ -81,6 +101,102 @@ def helm_runs(
     BadInput
         If no run gives a rubric away.
     """
+    engine, taken, skipped = _helm_runs(paths, benchmark, rubric, study, existing, named)
+    added = import_finished(engine, [_with_families(run.values) for run in taken])
+    rubrics = {name: _helm_rubric(run, taken) for run in taken for name in run.benchmarks}
+    differences = [difference for run in taken for difference in run.differences]
+    left_out = add_up(run.run.left_out for run in taken)
+    lines = [
+        *_added_lines(added),
+        *_rubric_lines(rubrics, added),
+        *_helm_jurors(taken),
+        *_missing_lines(taken),
+        *_difference_lines(differences),
+        *(f"left out, as nobody can rate it: {n} {reason}" for reason, n in left_out.items()),
+        *_notes_lines(run.run.notes for run in taken),
+        *(f"skipped {run}: {why}" for run, why in skipped.items()),
+        NEXT,
+    ]
+    body = {
+        "format": "helm",
+        "runs": [run.figures() for run in taken],
+        "skipped": [{"run": run, "reason": why} for run, why in skipped.items()],
+        **_added_json(added, taken),
+        "differences": differences,
+    }
+    cells = [_helm_cells(run) for run in taken]
+    return Brought(engine, "HELM runs", HELM_COLUMNS, cells, lines, body)
+
+
+def bring_inspect(
+    paths: Sequence[Path],
+    benchmark: str | None,
+    rubric: str | None,
+    study: Opened,
+    named: RubricNamed,
+    scale: Grades | None,
+) -> Brought:
+    """Store logs of Inspect in one transaction, only when all can be read; else as `bring_helm`.
+
+    Raises
+    ------
+    BadInput
+        If one benchmark is named for several tasks, or a rubric is not known.
+    """
+    engine, taken, why = _inspect_logs(paths, benchmark, rubric, study, named, scale)
+    added = import_finished(engine, [_with_families(log.values) for log in taken])
+    figures = [_inspect_figures(log) for log in taken]
+    rubrics = {
+        name: f"{log.values.rubric.name} ({_points(log.values.rubric)}): {why[log.log.benchmark]}"
+        for log in taken
+        for name in log.benchmarks
+    }
+    left_out = add_up(log.log.left_out for log in taken)
+    lines = [
+        *_added_lines(added),
+        *(
+            f"WARNING: {one.log.name}: its run ended with status {one.log.status[:20]}: only "
+            "the samples that ended are in the study"
+            for one in taken
+            if one.log.status != "success"
+        ),
+        *_rubric_lines(rubrics, added),
+        *_inspect_jurors(taken),
+        *_missing_lines(taken),
+        *(
+            f"left out, as nobody can rate it: {counted(number, 'sample')} {reason}"
+            for reason, number in left_out.items()
+        ),
+        *_notes_lines(log.log.notes for log in taken),
+        NEXT,
+    ]
+    body = {"format": "inspect", "logs": figures, **_added_json(added, taken)}
+    cells = [[row[name] for name in INSPECT_COLUMNS] for row in figures]
+    return Brought(engine, "Inspect logs", INSPECT_COLUMNS, cells, lines, body)
+
+
+def _notes_lines(notes: Iterable[Mapping[str, int]]) -> list[str]:
+    return [f"not in the study: {number} {reason}" for reason, number in add_up(notes).items()]
+
+
+def _with_families(run: FinishedRun) -> FinishedRun:
+    jurors = []
+    for juror in run.jurors:
+        families = families_of(juror.profile.get("model", ""))
+        told = next(iter(families)) if len(families) == 1 else ""
+        jurors.append(juror if juror.family else replace(juror, family=told))
+    return replace(run, jurors=tuple(jurors))
+
+
+def _helm_runs(
+    paths: Sequence[Path],
+    benchmark: str | None,
+    rubric: str | None,
+    study: Opened,
+    existing: Opened,
+    named: RubricNamed,
+) -> tuple[Engine, list[TakenRun], dict[str, str]]:
+    """Return the study, the runs with the rubric of each, and run -> why it was skipped."""
     runs: list[HelmRun] = []
     skipped: dict[str, str] = {}
     for path in paths:
@@ -161,7 +277,7 @@ def _kept_rubric(engine: Engine, run: HelmRun, rubric: Rubric) -> Rubric:
     return next(same, rubric)
 
 
-def inspect_logs(
+def _inspect_logs(
     paths: Sequence[Path],
     benchmark: str | None,
     rubric: str | None,
@@ -169,17 +285,7 @@ def inspect_logs(
     named: RubricNamed,
     scale: Grades | None,
 ) -> tuple[Engine, list[TakenLog], dict[str, str]]:
-    """Read logs, and only when all can be read open the study; nothing is stored yet.
-
-    Returns
-    -------
-    the study, the logs with the rubric of each, and benchmark -> why it is that one
-
-    Raises
-    ------
-    BadInput
-        If one benchmark is named for several tasks, or a rubric is not known.
-    """
+    """Return the study, the logs with the rubric of each, and benchmark -> why it is that one."""
     logs = [read_inspect(file, benchmark) for path in paths for file in log_files(path)]
     if benchmark and len({log.spec.task for log in logs}) > 1:
         several = ", ".join(sorted({log.spec.task for log in logs}))
@@ -239,3 +345,123 @@ def _of_anothers_scorer(
         "as neither --rubric, the study nor a shipped rubric names one; --scale 0-1 or --scale "
         "bad,good takes a scorer's single values on a scale of their own"
     )
+
+
+def _added_lines(added: FinishedAdded) -> Iterator[str]:
+    responses, ratings = added.responses, added.ratings
+    yield (
+        f"{counted(responses.responses, 'response')} to {counted(responses.instances, 'new instance')} and "
+        f"{counted(ratings.added, 'rating')} imported; {responses.unchanged} and {ratings.unchanged} were there "
+        f"already, {ratings.revised} revised an earlier one"
+    )
+    if not (responses.responses or ratings.added or ratings.revised or added.failures):
+        yield "nothing changed"
+
+
+def _rubric_lines(rubrics: Mapping[str, str], added: FinishedAdded) -> Iterator[str]:
+    for name, rated in rubrics.items():
+        yield f"benchmark {name} is rated on {rated}"
+        if name in added.ratings.other_rubric:
+            yield OTHER_RUBRIC.format(name)
+
+
+def _missing_lines(taken: Sequence[TakenRun | TakenLog]) -> Iterator[str]:
+    for juror, statuses in missing([run.values for run in taken]).items():
+        words = ", ".join(f"{number} {status}" for status, number in statuses.items())
+        yield f"missing: {juror}: {words}"
+
+
+def _added_json(added: FinishedAdded, taken: Sequence[TakenRun | TakenLog]) -> dict[str, Any]:
+    """Return what an import of runs added, as `medjury study import --json` writes it."""
+    return {
+        "instances": added.responses.instances,
+        "responses": added.responses.responses,
+        "responses_unchanged": added.responses.unchanged,
+        "ratings": added.ratings.added,
+        "ratings_revised": added.ratings.revised,
+        "ratings_unchanged": added.ratings.unchanged,
+        "failures": added.failures,
+        "missing": missing([run.values for run in taken]),
+        "other_rubric": sorted(added.ratings.other_rubric),
+    }
+
+
+def _helm_cells(taken: TakenRun) -> list[str]:
+    figures = taken.figures()
+    means = (figures["helm_mean"], figures["recomputed_mean"])
+    rated = f"{figures['with_any_juror']} of {figures['responses']}"
+    shown = ["-" if mean is None else f"{mean:.3f}" for mean in means]
+    counts = (str(figures[name]) for name in ("responses", "ratings", "missing"))
+    return [taken.run.name, taken.run.benchmark, *counts, shown[0], f"{shown[1]} ({rated})"]
+
+
+def _helm_rubric(of: TakenRun, taken: Sequence[TakenRun]) -> str:
+    """Return on what a benchmark is rated, and what is known of the prompt."""
+    rubric = of.values.rubric
+    runs = [other.run for other in taken if other.run.benchmark == of.run.benchmark]
+    prompts = sum(run.checked for run in runs)
+    source = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
+    if any(run.prompt is None and not run.checked for run in runs):
+        source = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
+    return f"{rubric.name} ({rubric.scale}): {source}"
+
+
+def _models_of(taken: Sequence[TakenRun | TakenLog], unknown: str) -> str:
+    """Return the jurors with their models."""
+    jurors = {juror.handle: juror for run in taken for juror in run.values.jurors}
+    named = (f"{name} ({one.profile.get('model') or unknown})" for name, one in jurors.items())
+    return ", ".join(named)
+
+
+def _helm_jurors(taken: Sequence[TakenRun]) -> Iterator[str]:
+    yield f"jurors: {_models_of(taken, 'unknown')}"
+    if any(run.run.assumed for run in taken):
+        yield (
+            "WARNING: a run does not name its jurors' models, as HELM up to 0.5.7: the three of "
+            "the MedHELM paper are assumed"
+        )
+
+
+def _difference_lines(differences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if differences:
+        yield f"HELM's score is another than its jurors' verdicts give in {counted(len(differences), 'response')}:"
+    for cause, words in CAUSES.items():
+        if number := sum(cause in difference["causes"] for difference in differences):
+            yield f"  {number} {cause}: {words}"
+
+
+def _points(rubric: Rubric) -> str:
+    """Return a scale, with the words of its points where it was made of grades."""
+    anchors = rubric.criterion[0].anchors
+    named = rubric.name == GRADED and len(set(anchors.values())) == len(anchors)
+    words = ", ".join(f"{point} {anchors[point]}" for point in sorted(anchors)) if named else ""
+    return words or f"{rubric.scale}"
+
+
+def _inspect_figures(taken: TakenLog) -> dict[str, Any]:
+    """Return the figures of one log, as `--json` writes them."""
+    log, values = taken.log, taken.values
+    return {
+        "log": log.name,
+        "benchmark": log.benchmark,
+        "status": log.status,
+        "rubric": values.rubric.name,
+        "rubric_sha256": values.rubric.sha256,
+        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in values.jurors],
+        "scorers_not_taken": list(taken.not_taken),
+        "instances": len({row.instance_id for row in values.responses}),
+        "responses": len(values.responses),
+        "ratings": len(values.ratings),
+        "missing": len(values.failures),
+        "left_out": dict(log.left_out),
+        "notes": dict(log.notes),
+    }
+
+
+def _inspect_jurors(taken: Sequence[TakenLog]) -> Iterator[str]:
+    if jurors := _models_of(taken, "model not named"):
+        yield f"jurors: {jurors}"
+    else:
+        yield "no scorer rates a criterion of the rubric: there are responses, and no ratings"
+    if names := dict.fromkeys(name for log in taken for name in log.not_taken):
+        yield f"scorers without points on a criterion of the rubric, not taken: {', '.join(names)}"

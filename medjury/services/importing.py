@@ -7,6 +7,10 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as
 
 GENERIC = "generic"
+OTHER_RUBRIC = (
+    "{} already has ratings on another rubric: these are kept apart and do not count "
+    "in calibrate, which reads the benchmark's own rubric"
+)
 
 
 def rubrics_of_reader(reader: Reader | None) -> Callable[[str], Rubric]:
