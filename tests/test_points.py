@@ -163,7 +163,7 @@ def test_points_that_cannot_be_are_refused_by_row_and_nothing_is_written(
     assert code == 2
     assert said in " ".join(err.split())
     assert run("study", "points", "--benchmark", "visits")[0] == 2
-    assert "generic" in run("study", "rubric", "list")[1]
+    assert "generic" in run("study", "rubric", "show")[1]
     assert not verify(small_study).findings
 
 

@@ -165,8 +165,8 @@ def show_calibration(calibration: "Calibration") -> None:
         emit(fitted(EACH, calibration.raters, f"{EACH.caption}{left_out}"))
     if not details:
         several = len(names) - 1
-        each = f"each of {several} and " if several else ""
-        say(f"--details: {each}all behind it, with all notes.")
+        each = f"each of {several} benchmarks, " if several else ""
+        say(f"--details: {each}all behind it, and all notes.")
         return
     if made_up := simulated_in(calibration.rows):
         say(f"simulated raters: {listed(made_up)}")
