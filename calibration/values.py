@@ -129,3 +129,4 @@ class PlanQuestion:
     options: PlanOptions
     icc: float | None = None
     benchmark: str | None = None
+    single: float | None = None

@@ -146,7 +146,7 @@ def test_figures_are_of_independent_readings_unless_asked_and_say_so(
     assert alone["adjudicated"] == {"responses": 6, "third": 4, "consensus": 2}
     assert alone["decision"]["headline"].endswith("Based on independent readings.")
     assert "independent readings: those that settled differences on 6 responses" in said
-    settled, said = asked(judged, tmp_path, "--reading", "adjudicated")
+    settled, said = asked(judged, tmp_path, "--use", "adjudicated")
     assert settled["reading"] == "adjudicated"
     assert settled["adjudicated"] == alone["adjudicated"]
     assert "Based on adjudicated readings" in settled["decision"]["headline"]
@@ -164,14 +164,12 @@ def test_figures_are_of_independent_readings_unless_asked_and_say_so(
 def test_a_protocol_is_about_independent_readings(judged: Run, tmp_path: Path) -> None:
     assert judged("study", "protocol", "set", "--margin", "0.1")[0] == 0
     alone, _ = asked(judged, tmp_path)
-    settled, _ = asked(judged, tmp_path, "--reading", "adjudicated")
+    settled, _ = asked(judged, tmp_path, "--use", "adjudicated")
     assert alone["decision"]["kind"] != "no_protocol"
     assert settled["decision"]["kind"] == "no_protocol"
 
 
-@pytest.mark.parametrize(
-    "options", [("--reading", "both"), ("--reading", "adjudicated", "--freeze")]
-)
+@pytest.mark.parametrize("options", [("--use", "both"), ("--use", "adjudicated", "--freeze")])
 def test_a_reading_that_cannot_be_asked_for_is_refused(
     judged: Run, options: tuple[str, ...]
 ) -> None:

@@ -1,4 +1,4 @@
-"""`calibrate --pairs`: what a page shows beyond the table is in the JSON, and adds up."""
+"""`calibrate --details`: what a page shows beyond the table is in the JSON, and adds up."""
 
 import json
 import pickle
@@ -23,9 +23,7 @@ QUESTION = AgreementQuestion(AnalysisOptions())
 
 def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
     rated(run, tmp_path)
-    code, told, _ = run(
-        "analyse", "calibrate", "--pairs", "--details", "--reps", "20", "--json", "-"
-    )
+    code, told, _ = run("analyse", "calibrate", "--details", "--reps", "20", "--json", "-")
     found = json.loads(told)
     [pair] = found["pairs"]
     far = next(row for row in found["details"]["other_measures"] if row["scorer"] == "jury")
@@ -41,7 +39,7 @@ def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     rated(run, tmp_path)
-    told = json.loads(run("analyse", "calibrate", "--pairs", "--reps", "2000", "--json", "-")[1])
+    told = json.loads(run("analyse", "calibrate", "--details", "--reps", "2000", "--json", "-")[1])
     first, then = agreement(engine, QUESTION), agreement_details(engine, QUESTION)
     assert decision_json(first.decision) == told["decision"]
     assert first.jury == ("gpt", "llama")

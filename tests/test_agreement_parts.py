@@ -67,7 +67,7 @@ def test_a_subgroup_for_which_agreement_is_not_shown_is_told_without_being_asked
     out = shown()
     assert "not shown to hold for de as for the rest" in out
     assert "language: en" not in out
-    assert "language: en" in shown("--group", "language")
+    assert "language: en" in shown("--details")
 
 
 def test_json_has_both_always_with_none_where_undefined(shown: Shown, tmp_path: Path) -> None:

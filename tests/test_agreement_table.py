@@ -17,8 +17,7 @@ from calibration.tables.numbers import TERMINAL
 from calibration.tables.spec import Table, laid_out
 from calibration.values import NAN
 from medjury.cli import output
-from medjury.cli.agreement_show import fitted
-from medjury.cli.output import progress, show_table
+from medjury.cli.output import emit, fitted, progress
 
 BERT = "bertscore-all-MiniLM-L6-v2-5"
 FIGURES = dict.fromkeys(["icc", "low", "high", "f_low", "f_high", "spearman"], -1.25)
@@ -50,7 +49,7 @@ def test_every_line_of_a_table_fits_the_screen_and_no_scorer_is_folded(
     written = io.StringIO()
     monkeypatch.setattr(output, "console", Console(file=written, width=room))
 
-    show_table(fitted(AGREEMENT, ROWS, "title", None))
+    emit(fitted(AGREEMENT, ROWS, "title"))
 
     lines = written.getvalue().splitlines()
     assert any(line.startswith(BERT) for line in lines)

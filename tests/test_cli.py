@@ -151,7 +151,7 @@ def test_jury_run_keeps_its_sums(run: Run, write: Write) -> None:
         (["study", "rubric", "show", "nonsense"], "generic"),
         (["jury", "run", "nonsense"], "nonsense"),
         (["analyse", "measure", "meteor"], "rouge-l"),
-        (["analyse", "calibrate", "--method", "best"], "neither paper nor published"),
+        (["analyse", "calibrate", "--method", "best"], "is not one of 'paper', 'published'"),
         (["analyse", "calibrate", "--db", "nonsense://x"], "--db"),
         (["frobnicate"], "No such command"),
     ],

@@ -14,7 +14,7 @@ from kit.demo_study import Demo
 from kit.forked import forked_medjury
 
 from medjury.cli.app import loaded
-from medjury.cli.commands import BY_NAME
+from medjury.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -72,11 +72,11 @@ def calls(page: Path) -> Iterator[list[str]]:
 
 def options(words: list[str]) -> set[str]:
     """Return the options of the command that is called; fail where there is none."""
-    named = next((n for n in (3, 2, 1) if " ".join(words[:n]) in BY_NAME), 0)
+    named = next((n for n in (3, 2, 1) if " ".join(words[:n]) in COMMANDS), 0)
     assert named, f"no command: medjury {' '.join(words)}"
     params = loaded(" ".join(words[:named])).params
     known = {option for each in params for option in (*each.opts, *each.secondary_opts)}
-    return known | {"--db", "--help", "-h"}
+    return known | {"--db", "--quiet", "-q", "--help", "-h"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -47,8 +47,7 @@ from data.study.frames import ratings_frame
 from jury.exports import bundle, helm, scorers
 from jury.exports.bundle import Export, ExportRow, write_folder
 from jury.panel import Panel
-from medjury.cli.monitor import Gauge
-from medjury.cli.redcap import choices, dictionary
+from medjury.services.redcap import choices, dictionary
 
 Write = Callable[[str, str], Path]
 GENERIC = read_rubric("generic")
@@ -289,20 +288,6 @@ def test_no_name_stands_in_a_chart_where_vega_reads_an_expression_or_an_address(
 
     for chart in hostile_charts(laid).values():
         walk(vega.specification(chart))
-
-
-def test_openmetrics_keeps_each_name_in_its_label(laid: Trap) -> None:
-    names = [*laid.names(), NUL]
-    gauge = Gauge("g", "what\n# EOF", [({"benchmark": one}, 1.0) for one in names])
-    lines = "\n".join(gauge.lines()).split("\n")
-    assert [line.split(" ")[1] for line in lines[:2]] == ["TYPE", "HELP"]
-    assert len(lines) == 2 + len(names)
-    label = re.compile(r'g\{benchmark="((?:[^"\\\n]|\\[n"\\])*)"\} 1(?:\.0)?')
-    signs = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
-    for line, one in zip(lines[2:], names, strict=True):
-        found = label.fullmatch(line)
-        assert found, line
-        assert re.sub(r'\\[n"\\]', lambda part: signs[part[0]], found[1]) == one
 
 
 def test_a_rubrics_toml_gives_back_each_text(laid: Trap) -> None:

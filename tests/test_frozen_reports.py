@@ -66,8 +66,8 @@ def test_what_changed_between_two_reports_is_told() -> None:
 
 
 def test_the_app_freezes_what_the_command_freezes(rated: Engine, run: Run) -> None:
-    assert run("analyse", "calibrate", "--reps", "20", "--freeze", "--name", "one")[0] == 0
-    number = freeze_report(rated, FreezeQuestion(AnalysisOptions(reps=20), "one"))
+    assert run("analyse", "calibrate", "--reps", "20", "--freeze")[0] == 0
+    number = freeze_report(rated, FreezeQuestion(AnalysisOptions(reps=20)))
     first, second = reports(rated)
     assert (number, second.body) == (2, first.body)
     assert second.fingerprint == first.fingerprint

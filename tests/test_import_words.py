@@ -13,7 +13,7 @@ from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import missing_from_prompt, read_rubric
-from medjury.cli.import_commands import rubric_for
+from medjury.services.importing import rubric_for
 
 Write = Callable[[str, str], Path]
 SECRET = "Patient Zylberquist, born 1951, has a rash"

@@ -62,7 +62,7 @@ def test_the_same_question_has_the_same_p_and_decision_whatever_was_looked_at_in
     assert first["decision"]["kind"] == "first_better"
     assert first["decision"]["p"] == first["p"] <= 0.05
     assert first["n_tried"] == 1
-    assert run("analyse", "calibrate", "--details", "--by-benchmark", "--reps", "20")[0] == 0
+    assert run("analyse", "calibrate", "--details", "--reps", "20")[0] == 0
     for sizes in ("1-3", "1-2"):
         assert run("analyse", "juries", "--reps", "2", "--sizes", sizes)[0] == 0
     again = compared(run, "alpha", "gamma")

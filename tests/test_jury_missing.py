@@ -10,7 +10,7 @@ from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
 from data.study.calls import missing_verdicts, without_texts
-from medjury.cli.jury_words import AGAIN, BY_REASON, BY_STATUS, FORM
+from medjury.services.run_words import AGAIN, BY_REASON, BY_STATUS, FORM
 
 Write = Callable[[str, str], Path]
 BODY = 'provider = "openai"\nfamily = "f"\nmodel = "m"\nschema = "json_schema"\n'

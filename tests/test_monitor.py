@@ -15,7 +15,6 @@ from calibration.notes import told
 from data.study.frames import clinician_dates
 from data.study.ledger import compositions_tried
 from data.study.verify import verify
-from medjury.cli.monitor import Gauge
 from medjury.services.panels import juror_ends
 
 Write = Callable[[str, str], Path]
@@ -150,15 +149,12 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(
     run: Run, studied: Callable[..., None], write: Write, engine: Engine
 ) -> None:
     studied(4, 20, 4)
-    assert (
-        "frozen as report 1 (start)"
-        in run("analyse", "calibrate", *QUICK, "--freeze", "--name", "start")[1]
-    )
+    assert "frozen as report 1:" in run("analyse", "calibrate", *QUICK, "--freeze")[1]
     more = monthly_ratings(4, 20, 4, seed=9).replace("dr", "late")
     assert run("rate", "ratings", str(write("more.csv", more)))[0] == 0
     assert run("analyse", "calibrate", *QUICK, "--freeze", "--jurors", "gpt")[0] == 0
     first, second = monitor(run)[1]["reports"]
-    assert (first["report"], first["name"], first["changed"]) == (1, "start", [])
+    assert (first["report"], first["name"], first["changed"]) == (1, "", [])
     assert second["changed"][0] == "juror claude left"
     assert any(one.startswith("ratings (80 -> 80 responses)") for one in second["changed"])
     assert verify(engine).findings == ()
@@ -205,8 +201,7 @@ BAD = [
     (("--every", "day"), "--every"),
     (("--jurors", "nobody"), "no ratings by a juror nobody"),
     (("--benchmark", "other"), "no benchmark other"),
-    (("--json", "-", "--openmetrics", "-"), "--json is to be written there"),
-    (("--openmetrics", "/nowhere/at/all"), "not a file in a folder that exists"),
+    (("--json", "/nowhere/at/all"), "not a file in a folder that exists"),
 ]
 
 
@@ -226,56 +221,6 @@ def test_without_a_jury_there_is_nothing_to_monitor(
     code, _, err = run("analyse", "monitor")
     assert code == 2
     assert "no juror has rated anything" in err
-
-
-SAMPLE = re.compile(
-    r'[a-zA-Z_:][\w:]*\{([a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*\} (NaN|-?\d+(\.\d+)?(e[+-]?\d+)?)'
-)
-
-
-def test_openmetrics_keeps_to_the_grammar_and_names_no_text(
-    run: Run, studied: Callable[..., None], tmp_path: Path
-) -> None:
-    studied(2, 20, 2)
-    run("analyse", "calibrate", *QUICK, "--freeze")
-    to = tmp_path / "medjury.prom"
-    assert run("analyse", "monitor", *QUICK, "--openmetrics", str(to))[0] == 0
-    written = to.read_text("utf-8")
-    assert run("analyse", "monitor", *QUICK, "--openmetrics", "-")[1] == written
-    assert [one.name for one in tmp_path.glob(".*")] == []
-    *lines, end = written.splitlines()
-    assert (end, written[-1]) == ("# EOF", "\n")
-    family = ""
-    for line in lines:
-        if line.startswith("# TYPE "):
-            family = line.split()[2]
-            assert written.count(f"# TYPE {family} ") == 1
-        elif line.startswith("# "):
-            assert line.split()[1] in ("HELP", "UNIT")
-            assert line.split()[2] == family
-        else:
-            assert SAMPLE.fullmatch(line), line
-            assert line.startswith(f"{family}{{")
-    for line in re.findall("# UNIT (.*)", written):
-        assert line.split()[0].endswith(f"_{line.split()[1]}")
-    assert 'medjury_icc{benchmark="visits",scorer="jury",simulated="false"} 0.' in written
-    assert "model-one" not in written
-    assert "medjury_report_timestamp_seconds" in written
-
-
-def test_openmetrics_is_read_by_the_parser_of_prometheus(
-    run: Run, studied: Callable[..., None]
-) -> None:
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
-    studied(2, 20, 2)
-    written = run("analyse", "monitor", *QUICK, "--openmetrics", "-")[1]
-    families = {one.name: one for one in parser.text_string_to_metric_families(written)}
-    assert families["medjury_icc"].samples[0].labels["benchmark"] == "visits"
-
-
-def test_labels_are_escaped_and_what_is_undefined_is_nan() -> None:
-    gauge = Gauge("g", 'a "b"', [({"benchmark": 'a"b\\c\nd'}, float("nan"))])
-    assert list(gauge.lines())[-1] == 'g{benchmark="a\\"b\\\\c\\nd"} NaN'
 
 
 def test_the_end_of_a_model_is_known_by_model_and_host() -> None:
@@ -307,7 +252,7 @@ def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) ->
 
 
 def test_simulated_raters_are_called_so_wherever_a_figure_shows(
-    run: Run, studied: Callable[..., None], engine: Engine, tmp_path: Path
+    run: Run, studied: Callable[..., None], engine: Engine
 ) -> None:
     studied(3, 20, 3)
     with engine.execution_options(writes=True).begin() as connection:
@@ -317,9 +262,7 @@ def test_simulated_raters_are_called_so_wherever_a_figure_shows(
     assert said.startswith("Simulated: nothing here is evidence.")
     assert "Simulated. visits: agreement by month, method paper" in said
     assert "Simulated raters: dr1." in said
-    to = tmp_path / "medjury.prom"
-    code, body = monitor(run, "--openmetrics", str(to), "--target", "0.99")
+    code, body = monitor(run, "--target", "0.99")
     assert (code, body["decision"]["kind"]) == (0, "simulated")
     assert body["simulated"] == ["dr1"]
     assert body["reports"][0]["simulated"]
-    assert 'simulated="true"' in to.read_text("utf-8")

@@ -65,7 +65,7 @@ def test_without_authors_no_byte_of_the_file_tells_a_model_a_masked_word_or_a_sa
             *session.scalars(text("SELECT salt FROM mask")),
             *session.scalars(text("SELECT salt FROM response WHERE shown IS NOT NULL")),
         }
-    parts = parts_of(packed(run, tmp_path, "--without-authors"))
+    parts = parts_of(packed(run, tmp_path))
     assert len(withheld) > 15
     assert [one for one in withheld for body in parts.values() if one.encode() in body] == []
     with database_of(parts) as database:
@@ -191,7 +191,7 @@ def test_options_that_contradict_each_other_write_nothing(
     for options in (
         ("--package", to, "--unblind"),
         ("--package", to, "--authors-only"),
-        ("--package", to, "--without-authors", "--unblind", "--reason", "r"),
+        ("--package", to, "--authors-only", "--unblind", "--reason", "r"),
         ("--package", str(tmp_path / "x.tar")),
         ("--package", to, "--reason", "r"),
         (),

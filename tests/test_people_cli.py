@@ -62,7 +62,7 @@ def test_a_link_carries_its_code_after_the_hash(run: Run, engine: Engine) -> Non
 
 def test_renewing_and_ending_close_the_old_ways(run: Run, engine: Engine) -> None:
     first = CODE.findall(run("add", "dr-a", "--email", "A@ward.example")[1])[0]
-    second = CODE.findall(run("renew", "dr-a")[1])[0]
+    second = CODE.findall(run("change", "dr-a", "--renew")[1])[0]
     assert check_code(engine, first).person is None
     assert run("end", "dr-a")[1] == "dr-a can no longer sign in\n"
     assert run("end", "dr-a")[1] == "dr-a was shut out already\n"
@@ -104,10 +104,10 @@ def two_people(study: Engine) -> Engine:
         (["add", "dr-b", "--link", "--url", "study.example"], "must begin with http"),
         (["add", "dr-b", "--role", "chief"], "chief"),
         (["add", "dr-b", "--days", "0"], "--days"),
-        (["renew", "dr-z"], "nobody of that name"),
+        (["change", "dr-z", "--renew"], "nobody of that name"),
         (["end", "dr-z"], "nobody of that name"),
         (["change", "dr-z", "--email", "z@ward.example"], "nobody of that name"),
-        (["change", "dr-a"], "give --email, --specialty or both"),
+        (["change", "dr-a"], "give --email, --specialty or --renew"),
         (["change", "dr-a", "--email", "nonsense"], "not an address"),
         (["change", "dr-a", "--email", f"{'a' * 250}@b.cd"], "not an address"),
         (["change", "dr-a", "--email", "Taken@ward.example"], "belongs to dr-taken"),

@@ -11,13 +11,9 @@ from data.study.ledger import compositions_tried
 from medjury.cli.files import write_files, write_json
 
 WRITING = [
-    *(
-        ["analyse", "calibrate", f"--{name}"]
-        for name in ("json", "html", "markdown", "csv", "latex")
-    ),
+    *(["analyse", "calibrate", f"--{name}"] for name in ("json", "html")),
     *(["analyse", "predict", f"--{name}"] for name in ("json", "csv")),
-    *(["analyse", "monitor", f"--{name}"] for name in ("json", "openmetrics")),
-    *(["analyse", name, "--json"] for name in ("juries", "models")),
+    *(["analyse", name, "--json"] for name in ("juries", "models", "monitor")),
     *(["study", name, "--json"] for name in ("verify", "settings")),
     ["study", "plan", "--icc", "0.5", "--json"],
     ["rate", "assign", "--raters", "2", "--json"],
@@ -50,9 +46,8 @@ def test_a_link_to_a_study_is_the_study(run: Run, engine: Engine, study_file: Pa
 
 SAME = [
     ["analyse", "predict", "--csv", "{to}", "--json", "{to}"],
-    ["analyse", "monitor", "--json", "{to}", "--openmetrics", "{to}"],
     ["analyse", "calibrate", "--json", "{to}", "--html", "{to}"],
-    ["analyse", "calibrate", "--csv", "{to}", "--latex", "{folder}/../{folder_name}/a"],
+    ["analyse", "calibrate", "--html", "{to}", "--html", "{folder}/../{folder_name}/a"],
 ]
 
 

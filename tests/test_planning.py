@@ -79,8 +79,6 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Ru
         planned(run, "--single-icc", "0.3", *options, "--seed", seed)["rows"] for seed in "001"
     )
     assert first == again != other
-    code, _, err = run("study", "plan", "--icc", "0.5", "--ceiling", "0.7")
-    assert (code, "--margin" in err) == (2, True)
     code, _, err = run("study", "plan", "--icc", "0.5", "--margin", "0.1", "--per-response", "1")
     assert (code, "--per-response 2 or more" in err) == (2, True)
 
@@ -111,8 +109,7 @@ def test_what_can_be_afforded_gives_width_and_load(run: Run) -> None:
         (("--icc", "1.2"), "--icc"),
         (("--icc", "0.5", "--width", "0"), "--width"),
         (("--icc", "0.5", "--clinicians", "1"), "--clinicians 1"),
-        (("--icc", "0.5", "--jurors", "gpt"), "--jurors"),
-        (("--icc", "0.5", "--db", "x.db"), "--db"),
+        (("--icc", "0.5", "--benchmark", "b"), "--benchmark"),
         (("--pilot", "--db", "absent.db"), "there is no study at"),
         (("--icc", "0.5", "--json", "absent/x.json"), "not a file in a folder that exists"),
     ],
@@ -226,8 +223,5 @@ def test_minutes_are_those_measured_on_the_page_unless_they_are_given(
 
 
 @pytest.mark.usefixtures("pilot")
-def test_a_pilots_benchmark_and_jurors_must_be_in_the_study(run: Run) -> None:
+def test_a_pilots_benchmark_must_be_in_the_study(run: Run) -> None:
     assert "the study has visits" in run("study", "plan", "--pilot", "--benchmark", "ward")[2]
-    assert (
-        "no ratings by a juror nobody" in run("study", "plan", "--pilot", "--jurors", "nobody")[2]
-    )

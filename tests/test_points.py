@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -57,7 +56,6 @@ from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.settings import set_setting
 from data.study.verify import verify
-from medjury.cli.commands import BY_NAME
 from medjury.services.adjudication import planned_settlement, settle
 
 HEAD = "instance_id,point,weight,kind,critical"
@@ -82,7 +80,7 @@ def pointed(
     """Put the small study's benchmark on points."""
     monkeypatch.chdir(tmp_path)
     Path("points.csv").write_text(POINTS)
-    code, _, err = run("study", "points", *shlex.split(BY_NAME["study points"].example))
+    code, _, err = run("study", "points", "points.csv", "--benchmark", "visits")
     assert code == 0, err
     return small_study
 
@@ -165,7 +163,7 @@ def test_points_that_cannot_be_are_refused_by_row_and_nothing_is_written(
     assert code == 2
     assert said in " ".join(err.split())
     assert run("study", "points", "--benchmark", "visits")[0] == 2
-    assert "generic" in run("study", "rubric", "list")[1]
+    assert "generic" in run("study", "rubric", "show")[1]
     assert not verify(small_study).findings
 
 

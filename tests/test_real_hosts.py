@@ -19,8 +19,8 @@ from data.database import reading
 from data.schema import Attempt, Rater, Status
 from data.study.calls import other_models, usable_at_first
 from jury.probe import probe
-from medjury.cli.jury_words import answer_notes
 from medjury.cli.output import progress
+from medjury.services.run_words import answer_notes
 
 Write = Callable[[str, str], Path]
 

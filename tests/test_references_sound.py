@@ -122,7 +122,7 @@ def test_calibrate_leaves_marked_instances_out_and_counts_them(
     options = ("analyse", "calibrate", "--reps", "20", "--json", "-")
     everything = json.loads(run(*options)[1])
     assert "references" not in everything
-    code, out, err = run(*options, "--references", "sound")
+    code, out, err = run(*options, "--use", "sound")
     sound = json.loads(out)
     assert (code, everything["rows"][0]["n_responses"]) == (0, 16)
     assert sound["rows"][0]["n_responses"] == 12
@@ -143,12 +143,12 @@ def test_sound_without_any_check_is_refused_with_one_message(
 ) -> None:
     fill(engine, write, 3)
     rate(run, write, 3)
-    code, out, err = run("analyse", "calibrate", "--references", "sound")
+    code, out, err = run("analyse", "calibrate", "--use", "sound")
     assert (code, out) == (2, "")
     assert "medjury jury references PANEL" in err
-    code, _, err = run("analyse", "calibrate", "--references", "some")
+    code, _, err = run("analyse", "calibrate", "--use", "some")
     assert code == 2
-    assert "neither all nor sound" in err
+    assert "is not one of 'all', 'sound', 'adjudicated'" in err
 
 
 def test_sound_that_would_leave_nothing_is_refused(
@@ -160,7 +160,7 @@ def test_sound_that_would_leave_nothing_is_refused(
     assert run("rate", "ratings", str(write("ratings.csv", ratings)))[0] == 0
     stub.script = lambda _: Do(YES)
     check(engine, panel_at(stub))
-    code, _, err = run("analyse", "calibrate", "--references", "sound")
+    code, _, err = run("analyse", "calibrate", "--use", "sound")
     assert (code, "every instance is marked" in err) == (2, True)
 
 

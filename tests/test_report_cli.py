@@ -40,8 +40,9 @@ def copied(engine: Engine, filled: Engine) -> None:
 def test_all_four_reports_are_written_and_name_no_author_and_no_text(
     run: Run, tmp_path: Path
 ) -> None:
-    places = {name: tmp_path / f"report.{name}" for name in ("html", "markdown", "csv", "latex")}
-    options = [part for name, to in places.items() for part in (f"--{name}", str(to))]
+    endings = {"html": "html", "markdown": "md", "csv": "csv", "latex": "tex"}
+    places = {name: tmp_path / f"report.{ending}" for name, ending in endings.items()}
+    options = [part for to in places.values() for part in ("--table", str(to))]
     code, out, _ = run("analyse", "calibrate", "--reps", "50", *options)
     assert code == 0
     for name, to in places.items():
@@ -99,8 +100,8 @@ def test_a_report_tells_when_the_blind_was_lifted(run: Run, tmp_path: Path) -> N
     ("options", "words"),
     [
         (["--html", "nowhere/r.html"], "--html nowhere/r.html: not a file in a folder that exists"),
-        (["--csv", "-"], "--csv -: not a file"),
-        (["--csv", "{here}/a", "--latex", "{here}/a"], "--csv is to be written there"),
+        (["--table", "-"], "--html -: not a file"),
+        (["--table", "{here}/a", "--table", "{here}/a"], "--html is to be written there"),
         (["--json", "{here}/a", "--html", "{here}/a"], "--json is to be written there"),
     ],
 )

@@ -1,18 +1,17 @@
 """The shipped taxonomy is what its sources say, and a study's benchmarks stand in it."""
 
-import json
 from pathlib import Path
 
-from kit.studies import Run, import_small
+from kit.studies import import_small
 from sqlalchemy import Engine
 
 from calibration.tables.taxonomy import coverage_table
 from data.person import OPERATOR
 from data.study.responses import TaxonomyPlace
-from data.study.standing import PlacedBenchmark, categories
+from data.study.standing import PlacedBenchmark, categories, placed_benchmarks
 from data.study.steering import set_place
 from data.taxonomy import medhelm_taxonomy
-from medjury.services.taxonomy import counts, coverage
+from medjury.services.taxonomy import counts, coverage, to_json
 
 MEDHELM = medhelm_taxonomy()
 
@@ -73,15 +72,12 @@ def test_a_studys_benchmarks_stand_in_the_coverage_and_those_without_a_place_are
     assert table.notes[-1].text == "Not placed: ours"
 
 
-def test_the_command_shows_where_the_studys_benchmarks_stand(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_where_the_studys_benchmarks_stand(engine: Engine, tmp_path: Path) -> None:
     import_small(engine, tmp_path)
-    code, out, _ = run("study", "taxonomy", "--json", "-")
-    body = json.loads(out)
-    assert (code, body["counts"]["leaves"], len(body["benchmarks"])) == (0, 22, 46)
-    assert body["coverage"]["not_placed"] == ["visits"]
+    body = to_json(placed_benchmarks(engine))
+    assert (body["counts"]["leaves"], len(body["benchmarks"])) == (22, 46)
+    assert body["coverage"]["not_placed"] == ("visits",)
     place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
     assert set_place(OPERATOR, engine, "visits", place)
     assert categories(engine) == {"visits": "Clinical Note Generation"}
-    assert json.loads(run("study", "taxonomy", "--json", "-")[1])["coverage"]["not_placed"] == []
+    assert to_json(placed_benchmarks(engine))["coverage"]["not_placed"] == ()

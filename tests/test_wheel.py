@@ -127,7 +127,7 @@ def test_commands_work_in_a_folder_with_packages_of_our_names(site: Path, hostil
     for words in (
         ("study", "import", "r.csv"),
         ("analyse", "measure", "rouge-l"),
-        ("study", "rubric", "list"),
+        ("study", "rubric", "show"),
         ("study", "verify"),
     ):
         ran = python(site, hostile, "-m", "medjury", *words)

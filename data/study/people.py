@@ -229,8 +229,8 @@ def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
     """Return a new account; a clinician's is that of a rater."""
     if session.exec(select(Account).where(Account.name == name)).first() is not None:
         raise Conflict(
-            f"{name} is in this study already; give them a new code (`medjury rate people renew`; "
-            "in the app: Home, People)"
+            f"{name} is in this study already; give them a new code (`medjury rate people change NAME "
+            "--renew`; in the app: Home, People)"
         )
     rater = None
     if role == Role.CLINICIAN:

@@ -1,284 +1,259 @@
 """`medjury analyse calibrate`: the agreement of jury, jurors and metrics with clinicians, and its reports."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from medjury.cli.files import write_files, writes_to
-from medjury.cli.output import say
-from medjury.services.frozen_reports import keep_report
-
-if TYPE_CHECKING:
-    from medjury.services.calibrate import Calibration
-import sys
-from typing import TYPE_CHECKING
-
-from calibration.values import AnalysisOptions
-from medjury.cli.files import write_json
-from medjury.cli.options import (
-    METHODS,
-    BenchmarkOption,
-    Criterion,
-    Db,
-    Json,
-    Jurors,
-    MinJurors,
-    NoReps,
-    NoSeed,
-    PanelOption,
-    either,
-    named_jurors,
-    study_of,
-)
-from medjury.cli.options import Method as MethodOption
-from medjury.cli.output import progress
-from medjury.services.scores import panel_families
+from medjury.cli.files import write_files, writes_each
+from medjury.cli.options import OF_SCORES, Analysis, NoReps, Study
+from medjury.cli.output import emit, fitted, progress, say, seat_words, show_decision, warn
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from medjury.cli.agreement_show import Shown
-    from medjury.services.calibrate import CalibrationQuestion
+    from calibration.tables.spec import TableSpec
+    from medjury.services.calibrate import Calibration
 
-Html = Annotated[
-    Path | None,
-    typer.Option(
-        "--html", metavar="FILE", help="Write a report to read and print.", callback=writes_to
-    ),
-]
-Markdown = Annotated[
-    Path | None,
-    typer.Option(
-        "--markdown", metavar="FILE", help="Write the table as Markdown.", callback=writes_to
-    ),
-]
-Csv = Annotated[
-    Path | None,
-    typer.Option("--csv", metavar="FILE", help="Write the table as CSV.", callback=writes_to),
-]
-Latex = Annotated[
-    Path | None,
-    typer.Option("--latex", metavar="FILE", help="Write the table for LaTeX.", callback=writes_to),
-]
-Freeze = Annotated[
-    bool,
-    typer.Option("--freeze", help="Keep this calibration in the study, for `analyse monitor`."),
-]
-Name = Annotated[str, typer.Option("--name", help="With --freeze: what to call it.")]
-REFERENCES: tuple[Literal["all"], Literal["sound"]] = ("all", "sound")
-READINGS: tuple[Literal["independent"], Literal["adjudicated"]] = ("independent", "adjudicated")
-
-
-@dataclass(frozen=True, slots=True)
-class ReportFiles:
-    """Where reports go; None where one is not asked for."""
-
-    html: Path | None = None
-    markdown: Path | None = None
-    csv: Path | None = None
-    latex: Path | None = None
-
-    def named(self) -> Iterator[tuple[str, Path]]:
-        """Yield the option and the file of every report that is asked for."""
-        for field in fields(self):
-            if (to := getattr(self, field.name)) is not None:
-                yield f"--{field.name}", to
-
-
-NOWHERE = ReportFiles()
-
-
-def write_reports(
-    engine: "Engine", places: ReportFiles, calibration: "Calibration", json_to: Path | None
-) -> None:
-    """Write every report that is asked for, all or none."""
-    write_files({name: (to, _text(engine, name, calibration)) for name, to in places.named()})
-    for name, to in places.named():
-        say(f"{name.removeprefix('--')} report: {to}", json_to)
-
-
-def _text(engine: "Engine", name: str, calibration: "Calibration") -> str:
-    from medjury.services.reports import report_text
-
-    return report_text(engine, calibration, name.removeprefix("--"))
-
-
-def named(frozen: bool, name: str) -> str | None:
-    """Return the name of the report that is wanted, None where none is; refuse a name for none."""
-    if name and not frozen:
-        raise typer.BadParameter("belongs to --freeze", param_hint="--name")
-    return name if frozen else None
-
-
-def freeze_calibration(
-    engine: "Engine", calibration: "Calibration", name: str | None, body: Mapping[str, Any]
-) -> Iterator[str]:
-    """Freeze a calibration as a report where that is asked for; yield a line that says so.
-
-    `name` is what the user calls the report, None where none is wanted; the others are as in
-    `keep_report`.
-    """
-    if name is None:
-        return
-    number = keep_report(engine, calibration, name, body)
-    named = f" ({name})" if name else ""
-    yield f"frozen as report {number}{named}: `medjury analyse monitor` shows it and what comes after it"
+FORMS: Mapping[str, str] = {".md": "markdown", ".csv": "csv", ".tex": "latex"}  # else "html"
+FEW_NOTES = 3  # that change how the table is read; --details has all
+LEGEND = (
+    "Terms: kappa is quadratic weighted, alpha Krippendorff's for ordinal scores, AC2 Gwet's; other: "
+    "between points."
+)
+OF_ONE = "--benchmark NAME shows the same of one benchmark; --json has all of them"
+ABOUT = (
+    "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees. Like "
+    "for like is a difference: the jury's ICC with the other clinicians minus a held-out clinician's."
+)
+AGAIN = (
+    "Same clinician again is ICC(A,1), absolute agreement of a reading with its hidden repeat: one "
+    "reading, not a mean."
+)
+BRIEF = ("jury", "jury_held_out", "clinicians")
 
 
 def calibrate(
-    context: typer.Context,
-    panel: PanelOption = None,
-    jurors: Jurors = None,
-    method: MethodOption = "paper",
-    benchmark: BenchmarkOption = None,
-    criterion: Criterion = None,
-    reps: NoReps = 2000,
-    seed: NoSeed = 0,
+    study: Study,
+    analysis: Annotated[Analysis, f"{OF_SCORES} method"],
     min_shared: Annotated[
         int, typer.Option(min=2, help="Smallest number of responses two clinicians must share.")
     ] = 2,
-    min_jurors: MinJurors = None,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Analyse this subgrouping only; repeatable."),
-    ] = None,
     without: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Leave out a clinician's ratings; repeatable."),
     ] = None,
-    references: Annotated[
-        str,
+    use: Annotated[
+        Literal["all", "sound", "adjudicated"],
         typer.Option(
-            "--references",
-            metavar="[all|sound]",
-            help="Instances to use: all, or those whose reference the jurors found sound.",
+            help="sound: instances whose reference the jurors found sound; adjudicated: "
+            "clinicians' ratings after adjudication."
         ),
     ] = "all",
-    reading: Annotated[
-        str,
-        typer.Option(
-            metavar="[independent|adjudicated]",
-            help="Clinicians' own ratings, or those after adjudication.",
-        ),
-    ] = "independent",
-    more: Annotated[
+    details: Annotated[
         bool,
         typer.Option(
-            "--details", help="Print more tables: differences, influence, each juror, and others."
+            "--details", "--notes", help="Print and write each benchmark, all tables and all notes."
         ),
     ] = False,
-    by_benchmark: Annotated[
-        bool, typer.Option("--by-benchmark", help="Print a table for each benchmark as well.")
-    ] = False,
-    notes: Annotated[
-        bool, typer.Option("--notes", help="Print all notes below the tables.")
-    ] = False,
-    pairs: Annotated[
-        bool,
+    reports: Annotated[
+        list[Path] | None,
         typer.Option(
-            "--pairs", help="Add to --json each criterion and the mean scores of each response."
+            "--table",
+            "--html",
+            metavar="FILE",
+            help="Write a page to read and print, or the table as FILE.md, .csv or .tex; repeatable.",
+            callback=writes_each,
         ),
+    ] = None,
+    freeze: Annotated[
+        bool,
+        typer.Option("--freeze", help="Keep this calibration in the study, for `analyse monitor`."),
     ] = False,
-    html: Html = None,
-    markdown: Markdown = None,
-    csv: Csv = None,
-    latex: Latex = None,
-    freeze: Freeze = False,
-    name: Name = "",
-    json_to: Json = None,
-    db: Db = None,
+    reps: NoReps = 2000,
 ) -> None:
-    """Compare the jury, its jurors and metrics with the clinicians: the agreement table."""
-    options = AnalysisOptions(
-        jurors=named_jurors(panel, jurors),
-        min_jurors=min_jurors,
-        benchmark=benchmark,
-        criterion=criterion,
-        method=either(method, METHODS, "--method"),
-        references=either(references, REFERENCES, "--references"),
+    """Compare the jury, its jurors and metrics with the clinicians: the agreement table.
+
+    Example:
+    medjury analyse calibrate --reps 200
+    """
+    from medjury.services.calibrate import CalibrationQuestion
+    from medjury.services.frozen_reports import keep_report
+    from medjury.services.reports import as_json
+    from medjury.services.scores import panel_families
+
+    if freeze and use == "adjudicated":
+        raise typer.BadParameter("freezes independent readings alone", param_hint="--freeze")
+    options = analysis.options(
+        references="sound" if use == "sound" else "all",
+        reading="adjudicated" if use == "adjudicated" else "independent",
         min_shared=min_shared,
         reps=reps,
-        seed=seed,
-        groups=tuple(group or ()),
         without=tuple(dict.fromkeys(without or ())),
-        reading=either(reading, READINGS, "--reading"),
     )
-    if freeze and reading == "adjudicated":
-        raise typer.BadParameter("freezes independent readings alone", param_hint="--freeze")
-    from medjury.cli.agreement_show import Shown
-    from medjury.services.calibrate import CalibrationQuestion
-
-    engine = study_of(context, db)
-    page = html is not None or pairs
-    further = notes or more or freeze or any((html, markdown, csv, latex, json_to))
-    families = tuple(panel_families(panel).items())
-    print_agreement(
-        engine,
-        CalibrationQuestion(
-            options,
-            details=more,
-            page=page,
-            further=further,
-            reference=freeze or json_to is not None,
-            families=families,
-            check=True,
-        ),
-        Output(
-            Shown(by_benchmark, notes, more),
-            json_to,
-            ReportFiles(html, markdown, csv, latex),
-            named(freeze, name),
-            pairs,
-        ),
+    engine, to_json = study.open(), study.json_to is not None
+    places = {to: FORMS.get(to.suffix.lower(), "html") for to in reports or ()}
+    question = CalibrationQuestion(
+        options,
+        details=details,
+        page=details or "html" in places.values(),
+        further=details or freeze or to_json or bool(places),
+        reference=freeze or to_json,
+        families=tuple(panel_families(analysis.panel).items()),
+        check=True,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """Where a calibration goes, and how much of it.
-
-    `frozen` is what the user calls the report that is kept, None where none is; `on` is where
-    Dask computes.
-    """
-
-    shown: "Shown"
-    json_to: Path | None = None
-    places: ReportFiles = NOWHERE
-    frozen: str | None = None
-    pairs: bool = False
-
-
-def print_agreement(engine: "Engine", question: "CalibrationQuestion", output: Output) -> None:
-    """Compute the agreement table, print it, and write it as JSON and reports where asked."""
-    from medjury.cli.agreement_show import (
-        show_calibration,
-        show_details,
-        show_subgroups,
-        show_unsafe,
-    )
-    from medjury.services.calibrate import calibrate
-
-    to = output.json_to
-    with progress("resampling", 1.0) as at:
-        calibration = calibrate(engine, question, tick=at)
-    for warning in calibration.warnings:
-        print(f"medjury: {warning}", file=sys.stderr)
-    show_calibration(calibration, output.shown, to)
-    show_unsafe(calibration, to, details=question.details)
-    show_subgroups(calibration, to, details=question.details)
-    for line in calibration.told:
-        say(line, to)
-    if question.details:
-        show_details(calibration, to)
-    write_reports(engine, output.places, calibration, to)
-    if to is None and output.frozen is None:
+    calibration = print_agreement(engine, question)
+    _write_reports(engine, calibration, places)
+    if not (to_json or freeze):
         return
-    from medjury.services.reports import as_json
+    body = as_json(engine, calibration, pairs=details)
+    study.write(body)
+    if freeze:
+        number = keep_report(engine, calibration, "", body)
+        say(
+            f"frozen as report {number}: `medjury analyse monitor` shows it and what comes after it"
+        )
 
-    body = as_json(engine, calibration, pairs=output.pairs)
-    write_json(body, to)
-    for line in freeze_calibration(engine, calibration, output.frozen, body):
-        say(line, to)
+
+def print_agreement(engine: "Engine", question: Any = None) -> "Calibration":
+    """Compute the agreement table, print it and what was asked for with it, and return it."""
+    from medjury.services.calibrate import THE_TABLE, calibrate
+
+    with progress("resampling") as at:
+        calibration = calibrate(engine, question or THE_TABLE, tick=at)
+    warn(*calibration.warnings)
+    details = calibration.question.details
+    show_calibration(calibration)
+    _show_unsafe(calibration)
+    _show_subgroups(calibration)
+    emit(*calibration.told)
+    if details:
+        _show_details(calibration)
+    return calibration
+
+
+def _write_reports(engine: "Engine", calibration: "Calibration", places: dict[Path, str]) -> None:
+    """Write every report that is asked for, all or none."""
+    from medjury.services.reports import report_text
+
+    write_files(
+        {f"--html {to}": (to, report_text(engine, calibration, f)) for to, f in places.items()}
+    )
+    emit(*(f"{form} report: {to}" for to, form in places.items()))
+
+
+def show_calibration(calibration: "Calibration") -> None:
+    """Print the answer first, then the table, then the notes that change how it is read."""
+    from calibration.notes import listed, quoted, simulated_in
+    from calibration.tables.agreement import EACH
+
+    left_out, details = _left_out(calibration), calibration.question.details
+    if calibration.jury:
+        say(f"jury: {listed(calibration.jury)}{left_out}")
+    named = bool(calibration.question.options.jurors)
+    emit(*seat_words([*map(quoted, calibration.silent)], named=named))
+    show_decision(calibration.decision)
+    say("")
+    names = [*calibration.decisions]
+    for name in names if details else names[-1:]:
+        _show_benchmark(calibration, name)
+    if calibration.check_line:
+        say(calibration.check_line)
+    if calibration.raters:
+        emit(fitted(EACH, calibration.raters, f"{EACH.caption}{left_out}"))
+    if not details:
+        several = len(names) - 1
+        each = f"each of {several} benchmarks, " if several else ""
+        say(f"--details: {each}all behind it, and all notes.")
+        return
+    if made_up := simulated_in(calibration.rows):
+        say(f"simulated raters: {listed(made_up)}")
+    has_repeats = any(row.scorer == "intra_rater" for row in calibration.rows)
+    say(f"{ABOUT} {AGAIN}" if has_repeats else ABOUT)
+
+
+def _show_details(calibration: "Calibration") -> None:
+    """Print every section that has rows: of all benchmarks combined, or of the last one."""
+    from calibration.tables.jurors import SECTIONS
+
+    for name, spec in SECTIONS.items():
+        every: Sequence[Any] = calibration.details.get(name, ())
+        if rows := _last(every):
+            _show_section(spec, rows)
+            say("")
+    emit(LEGEND, *([OF_ONE] if len(calibration.decisions) > 1 else []))
+
+
+def _show_section(spec: "TableSpec", rows: Sequence[Any]) -> None:
+    """Print one section with the notes that warn, or a line where there is nothing to tabulate."""
+    shown, remainder = spec.shown(rows), spec.rest(rows)
+    if not spec.says(shown):
+        say(remainder or f"{spec.caption}: {_undefined(spec, shown)}")
+        return
+    table = fitted(spec, shown, spec.caption)
+    emit(replace(table, notes=tuple(one for one in table.notes if not one.is_quiet)))
+    if remainder:
+        say(f"  {remainder}")
+
+
+def _undefined(spec: "TableSpec", rows: Sequence[Any]) -> str:
+    """Return in a line why no row of a section has a figure."""
+    return "; ".join(note.text for note in fitted(spec, rows, "").notes) or "nothing to tell"
+
+
+def _show_benchmark(calibration: "Calibration", name: str) -> None:
+    from calibration.tables.agreement import AGREEMENT
+    from calibration.tables.numbers import place
+
+    rows = [row for row in calibration.rows if row.benchmark == name]
+    question = calibration.question
+    title = f"{place(name)}{_left_out(calibration)}: agreement with the clinicians (method {question.options.method})"
+    table = fitted(AGREEMENT, rows, title)
+    emit(table, notes=question.details)
+    if question.details:
+        say("")
+        return
+    warning = [note for note in table.notes if not note.is_quiet and note.code != "includes_zero"]
+    emit(*(f"  {note.text}" for note in warning[:FEW_NOTES]))
+
+
+def _left_out(calibration: "Calibration") -> str:
+    """Return whose ratings were left out on purpose, as a heading says it; "" where nobody's were."""
+    from calibration.notes import listed
+
+    names = calibration.question.options.without
+    return f", without {listed(names)}" if names else ""
+
+
+def _show_unsafe(calibration: "Calibration") -> None:
+    """Print what is found of unsafe responses: always with details, else where it is critical.
+
+    Of all benchmarks combined, or of the last one; without details of the jury and a clinician.
+    """
+    from calibration.tables.numbers import TERMINAL, place
+    from calibration.tables.response_groups import DETECTION, by_threshold, threshold
+
+    details = calibration.question.details
+    rows = [row for row in calibration.detection if details or row.scorer in BRIEF]
+    for own in by_threshold(_last(rows)).values():
+        title = f"{place(own[0].benchmark)}: {DETECTION.caption}, {threshold(own[0], TERMINAL)}"
+        emit("", fitted(DETECTION, own, title))
+
+
+def _show_subgroups(calibration: "Calibration") -> None:
+    """Print the subgroups: all with details, else those to look at."""
+    from calibration.tables.numbers import place
+    from calibration.tables.response_groups import SUBGROUPS
+
+    rows = list(calibration.subgroups)
+    if not calibration.question.details:
+        rows = [row for row in rows if row.finding != "shown" or row.bias_p_holm <= 0.05]
+    if shown := _last(rows):
+        emit("", fitted(SUBGROUPS, shown, f"{place(shown[0].benchmark)}: {SUBGROUPS.caption}"))
+
+
+def _last(rows: Sequence[Any]) -> list[Any]:
+    """Return the rows of all benchmarks combined, or of the last one."""
+    return [row for row in rows if row.benchmark == rows[-1].benchmark]

@@ -1,8 +1,11 @@
 """The command line as a whole: groups, each command loaded when called, errors as messages."""
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from inspect import cleandoc
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, NoReturn
 
@@ -12,14 +15,15 @@ from typer.main import get_install_completion_arguments
 
 from data.errors import MedjuryError
 from data.files import keep_private
-from medjury.cli.commands import BY_NAME, GROUPS, PROGRAM, Command, members
-from medjury.cli.options import Db, be_quiet, begin, is_quiet, worked_on
+from medjury.cli.commands import COMMANDS, GROUPS, PROGRAM, members
+from medjury.cli.options import Db, be_quiet, begin, flat, is_quiet, worked_on
 
 USER_ERROR = 2
 INTERRUPTED = 130
 ABOUT = "Blinded clinician ratings, LLM juries, and how well they agree."
 MORE = (
     f"\b\n{PROGRAM} COMMAND -h explains a command, with an example.\n"
+    "--db and --quiet may stand before a command or behind it.\n"
     f"{PROGRAM} --install-completion lets the shell complete names."
 )
 
@@ -31,34 +35,56 @@ class LazyGroup(TyperGroup):
         super().__init__(**attributes)
         self.path = path
         for name in members(path):
-            own = f"{path} {name}".strip()
-            self.add_command(
-                LazyGroup(
-                    path=own,
-                    name=name,
-                    help=GROUPS[own],
-                    no_args_is_help=True,
-                    rich_markup_mode=None,
-                )
-                if own in GROUPS
-                else TyperCommand(name, help=BY_NAME[own].about)
-            )
+            below = f"{path} {name}".strip()
+            if below in GROUPS:
+                group = {"no_args_is_help": True, "rich_markup_mode": None, "help": GROUPS[below]}
+                self.add_command(LazyGroup(path=below, name=name, **group))
+            else:
+                self.add_command(TyperCommand(name))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List every command with the whole of its line."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help) for name, command in self.commands.items()])
+            formatter.write_dl(
+                (name, command.help or summary(f"{self.path} {name}".strip()))
+                for name, command in self.commands.items()
+            )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name, the command itself, and the words that are its own."""
         name, command, words = super().resolve_command(ctx, args)
         if isinstance(command, TyperCommand):
             command = loaded(f"{self.path} {name}".strip())
+            words = list(_own_words(ctx, words))
         return name, command, words
 
 
+def _own_words(context: Any, words: Sequence[str]) -> Iterator[str]:
+    """Yield the words that are a command's own: `--db` and `--quiet` may stand behind it too."""
+    rest = iter(words)
+    for word in rest:
+        option, _, value = word.partition("=")
+        if option == "--db":
+            context.obj = value if option != word else next(rest, None)
+            if context.obj is None:
+                raise typer.BadParameter("give the study's URL with it", param_hint="--db")
+        elif word in ("-q", "--quiet"):
+            be_quiet(True)
+        else:
+            yield word
+        if word == "--":
+            yield from rest
+
+
+def summary(name: str) -> str:
+    """Return the first line of a command's docstring; its module is read and not imported."""
+    module, _, function = COMMANDS[name].partition(":")
+    source = Path(__file__).with_name(f"{module}.py").read_text("utf-8")
+    found = re.search(rf'^def {function}\(.*?^    """(.+?)(?:"""|\n)', source, re.M | re.S)
+    return found[1] if found else ""
+
+
 def _print_version(requested: bool) -> None:
-    """Print which medjury this is, and end."""
     if requested:
         from medjury.version import version
 
@@ -103,8 +129,9 @@ Version = Annotated[
 def every_command(
     context: typer.Context, db: Db = None, quiet: Quiet = False, version: Version = False
 ) -> None:
-    """Keep the study that is named before the command."""
-    context.obj = db
+    """Keep the study that is named before the command, where none is named behind it."""
+    if context.obj is None:
+        context.obj = db
 
 
 @cache
@@ -119,21 +146,20 @@ def whole() -> TyperGroup:
 
 
 def loaded(name: str) -> TyperCommand:
-    """Return the command of a name, from the module that has it."""
-    row = BY_NAME[name]
+    """Return the command of a name, from the module that has it.
+
+    What follows "Example:" in its docstring ends its help, line by line as it stands there.
+    """
+    function = resolve_name(f"medjury.cli.{COMMANDS[name]}")
+    about, _, example = cleandoc(function.__doc__ or "").partition("Example:")
+    lines = "\n".join(f"  {line.strip()}" for line in example.strip().splitlines())
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name.rpartition(" ")[2], epilog=_example(row))(
-        resolve_name(f"medjury.cli.{row.place}")
+    single.command(name.rpartition(" ")[2], help=about.strip(), epilog=f"\b\nExample:\n{lines}")(
+        flat(function)
     )
     command: Any = typer.main.get_command(single)
-    command.params += [parameter for parameter in whole().params if parameter.name == "quiet"]
     one: TyperCommand = command
     return one
-
-
-def _example(row: Command) -> str:
-    """Return the end of a command's help."""
-    return f"\b\nExample:\n  {PROGRAM} {row.name} {row.example}".rstrip()
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -1,12 +1,11 @@
 """`medjury rate assign`, `adjudicate`, `flags`, `training`: who rates what, and how clinicians stand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from sqlalchemy import Engine
 
 from data.card import Settling
 from data.errors import BadFile, BadInput
@@ -15,17 +14,16 @@ from data.importers.table import TableFile
 from data.pace import Pace
 from data.person import OPERATOR
 from data.study.adjudication import Disagreement
-from data.study.assignments import Flagged, pace_of
 from data.study.assignments import assign as store_assignments
 from data.study.assignments import flags as all_flags
+from data.study.assignments import pace_of
 from data.study.people import invite
 from data.study.room import Trainee, trainees
 from data.study.standing import settings
-from data.study.training import ExpertsAdded, import_experts, let_through
-from data.training import MOST_ROUNDS, RoundOutcome
-from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, Seed, either, finite, study_of, table_format
-from medjury.cli.output import counted, say, show
+from data.study.training import import_experts, let_through
+from data.training import MOST_ROUNDS
+from medjury.cli.options import Reason, Seed, Study, Who, finite
+from medjury.cli.output import counted, emit, say, show
 from medjury.cli.people import print_codes
 from medjury.services.adjudication import Settlement, found_differences, planned_settlement, settle
 from medjury.services.adjudication import answer as answer_it
@@ -33,12 +31,11 @@ from medjury.services.design.assign import DesignRequest, designed
 from medjury.services.design.plan import Design, Plan, pace_in_words, plan_of, spread_in_words
 
 MOST_DIGITS = 4  # of a number of clinicians
-READINGS: tuple[Settling, Settling] = ("third", "consensus")
 WORDS = {"third": "third reading", "consensus": "consensus"}
 
 
 def assign(
-    context: typer.Context,
+    study: Study,
     raters: Annotated[
         str,
         typer.Option(
@@ -59,35 +56,31 @@ def assign(
     plan: Annotated[
         bool, typer.Option("--plan", help="Show the design without storing it.")
     ] = False,
-    minutes: Annotated[
+    minutes_per_response: Annotated[
         float | None,
-        typer.Option(
-            "--minutes-per-response",
-            min=0.1,
-            help="Minutes per reading; by default estimated.",
-            callback=finite,
-        ),
+        typer.Option(min=0.1, help="Minutes per reading; by default estimated.", callback=finite),
     ] = None,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
     """Assign responses to clinicians; new clinicians get a sign-in code.
 
     Run it again with other raters or more responses: what has been begun stays, the rest moves.
+
+    Example:
+    medjury rate assign --raters raters.txt --per-response 2
     """
-    engine = study_of(context, db)
+    engine = study.open()
     design = designed(engine, DesignRequest(tuple(names(raters)), per_response, repeats, seed))
-    pace = pace_of(engine, minutes)
-    _show_design(design, pace, json_to)
+    pace = pace_of(engine, minutes_per_response)
+    _show_design(design, pace)
     if not plan:
         invitations = invite(engine, list(design.load))
         dropped = [(slot.rater, slot.response, slot.pass_) for slot in design.dropped]
         new = store_assignments(engine, design.slots, seed, dropped, per_response)
-        say(f"{new} assignments stored" if new else "nothing changed", json_to)
+        say(f"{new} assignments stored" if new else "nothing changed")
         if dropped:
-            say(f"{len(dropped)} unopened assignments taken back", json_to)
-        print_codes(invitations, json_to)
-    write_json(design.to_json(pace), json_to)
+            say(f"{len(dropped)} unopened assignments taken back")
+        print_codes(invitations)
+    study.write(design.to_json(pace))
 
 
 def names(raters: str) -> list[str]:
@@ -107,59 +100,49 @@ def names(raters: str) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _show_design(design: Design, pace: Pace, json_to: Path | None) -> None:
+def _show_design(design: Design, pace: Pace) -> None:
     """Print each clinician's work, and what to know of the design before anyone is invited."""
     plan = plan_of(design, pace)
     rows = [
-        [rater, str(load), str(design.repeats_of(rater)), f"{plan.minutes[rater]:,.0f}"]
+        (rater, load, design.repeats_of(rater), f"{plan.minutes[rater]:,.0f}")
         for rater, load in design.load.items()
     ]
     title = f"{counted(design.per_response, 'clinician')} a response"
-    show(title, ["clinician", "responses", "hidden repeats", "minutes"], rows, json_to)
-    for line in plan_sentences(plan):
-        say(line, json_to)
+    show(title, ["clinician", "responses", "hidden repeats", "minutes"], rows)
+    emit(*_plan_lines(plan))
 
 
-def plan_sentences(plan: Plan) -> list[str]:
-    """Return a plan in sentences, without what the table of clinicians has."""
-    shared = _range(plan.overlap_min, plan.overlap_max)
-    linked = "; all are linked by what they share" if plan.connected else ""
-    sentences = [
-        f"{counted(plan.responses, 'response')} to {counted(plan.instances, 'instance')}.",
+def _plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield a plan in sentences, without what the table of clinicians has."""
+    yield f"{counted(plan.responses, 'response')} to {counted(plan.instances, 'instance')}."
+    yield (
         f"Minutes: {plan.minutes_total:,.0f} in all, {plan.minutes_per_response:.1f} a showing "
-        f"{pace_in_words(plan.pace)}.",
-    ]
-    if plan.raters > 1:
-        sentences += [
-            f"Any two clinicians share {shared}{linked}.",
-            spread_in_words(plan),
-        ]
-    return [*sentences, _expected(plan), *(f"{note[0].upper()}{note[1:]}." for note in plan.notes)]
-
-
-def _expected(plan: Plan) -> str:
-    """Return in words what interval the agreement of two columns would have as assumed."""
-    if plan.icc_width is None:
-        return "Too few responses for an interval."
-    least = plan.icc_width_by_instances
-    dependent = "" if least is None else f" ({least:.2f} if the instances alone counted)"
-    return (
-        f"Expected 95 % interval of the agreement: {plan.icc_low:z.2f} to "
-        f"{plan.icc_high:z.2f}, width {plan.icc_width:.2f}{dependent}."
+        f"{pace_in_words(plan.pace)}."
     )
-
-
-def _range(least: int, most: int) -> str:
-    return counted(most, "response") if least == most else f"{least} to {most} responses"
+    if plan.raters > 1:
+        least, most = plan.overlap_min, plan.overlap_max
+        shared = counted(most, "response") if least == most else f"{least} to {most} responses"
+        linked = "; all are linked by what they share" if plan.connected else ""
+        yield f"Any two clinicians share {shared}{linked}."
+        yield spread_in_words(plan)
+    if plan.icc_width is None:
+        yield "Too few responses for an interval."
+    else:
+        alone = plan.icc_width_by_instances
+        dependent = "" if alone is None else f" ({alone:.2f} if the instances alone counted)"
+        yield (
+            f"Expected 95 % interval of the agreement: {plan.icc_low:z.2f} to "
+            f"{plan.icc_high:z.2f}, width {plan.icc_width:.2f}{dependent}."
+        )
+    yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
 
 
 def adjudicate(
-    context: typer.Context,
+    study: Study,
     reading: Annotated[
-        str | None,
+        Settling | None,
         typer.Option(
             "--assign",
-            metavar="[third|consensus]",
             help="Give each to a clinician: shown nothing of the others, or what they said.",
         ),
     ] = None,
@@ -169,58 +152,61 @@ def adjudicate(
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Show who would; store nothing.")] = False,
     seed: Seed = 0,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
-    """List responses on which clinicians differ, and assign a reading that settles them."""
+    """List responses on which clinicians differ, and assign a reading that settles them.
+
+    Example:
+    medjury rate adjudicate
+    """
     if reading is None and (raters is not None or plan):
         raise typer.BadParameter("goes with --assign", param_hint="--plan, --raters")
-    settling = None if reading is None else either(reading, READINGS, "--assign")
-    engine = study_of(context, db)
+    engine = study.open()
     differences = found_differences(OPERATOR, engine)
-    show_differences(differences, json_to)
+    _show_differences(differences)
     study_settings = settings(engine)
-    body: dict[str, object] = {
+    body: dict[str, Any] = {
         "adjudicate_from": study_settings.adjudicate_from,
         "adjudicate_by": study_settings.adjudicate_by,
-        "differences": [_json(difference) for difference in differences],
+        "differences": [
+            {name: value for name, value in asdict(difference).items() if name != "response"}
+            for difference in differences
+        ],
         "plan": None,
         "assigned": 0,
     }
-    if settling is not None:
+    if reading is not None:
         clinicians = None if raters is None else names(raters)
-        settlement = planned_settlement(OPERATOR, engine, settling, clinicians, seed)
-        _show_plan(settlement, differences, json_to)
-        body["plan"] = _plan_json(settlement, differences)
+        settlement = planned_settlement(OPERATOR, engine, reading, clinicians, seed)
+        _show_settlement(settlement)
+        body["plan"] = _settlement_json(settlement, differences)
         if not plan:
-            print_codes(invite(engine, clinicians or []), json_to)
+            print_codes(invite(engine, clinicians or []))
             body["assigned"] = settle(OPERATOR, engine, settlement)
-            say(f"{counted(len(settlement.places), 'reading')} given out", json_to)
-    write_json(body, json_to)
+            say(f"{counted(len(settlement.places), 'reading')} given out")
+    study.write(body)
 
 
-def show_differences(differences: Sequence[Disagreement], json_to: Path | None = None) -> None:
+def _show_differences(differences: Sequence[Disagreement]) -> None:
     """Print where clinicians differ, and how far each difference is settled."""
     if not differences:
-        say("no two clinicians differ by that much", json_to)
+        say("no two clinicians differ by that much")
         return
-    rows = [
-        [
-            *(
-                difference.response_id,
-                difference.benchmark,
-                f"{difference.points:g}",
-                difference.criterion,
-            ),
-            *(str(difference.clinicians), state(difference)),
-        ]
-        for difference in differences
-    ]
     heads = ["response", "benchmark", "points", "on", "clinicians", "settled"]
-    show("Where clinicians differ", heads, rows, json_to, words=("benchmark", "on", "settled"))
+    rows = [
+        (
+            one.response_id,
+            one.benchmark,
+            f"{one.points:g}",
+            one.criterion,
+            one.clinicians,
+            _state(one),
+        )
+        for one in differences
+    ]
+    show("Where clinicians differ", heads, rows, words=("benchmark", "on", "settled"))
 
 
-def state(difference: Disagreement) -> str:
+def _state(difference: Disagreement) -> str:
     """Return in words how far a difference is settled."""
     if difference.reading:
         return f"{'by' if difference.is_done else 'given out:'} {WORDS[difference.reading]}"
@@ -229,17 +215,10 @@ def state(difference: Disagreement) -> str:
     return "no"
 
 
-def _show_plan(
-    settlement: Settlement, differences: Sequence[Disagreement], json_to: Path | None = None
-) -> None:
-    rows = [[name, str(load)] for name, load in settlement.load.items()]
-    if rows:
-        show(
-            f"Each {WORDS[settlement.reading]} by one clinician",
-            ["clinician", "readings"],
-            rows,
-            json_to,
-        )
+def _show_settlement(settlement: Settlement) -> None:
+    if settlement.load:
+        title = f"Each {WORDS[settlement.reading]} by one clinician"
+        show(title, ["clinician", "readings"], [*settlement.load.items()])
     for responses, why in (
         (settlement.waiting, "not given out, as somebody has still to rate it"),
         (settlement.nobody, "not given out, as none of these clinicians may settle it"),
@@ -247,14 +226,12 @@ def _show_plan(
         (settlement.of_points, "rated by points of the case, which a third reading settles"),
     ):
         if responses:
-            say(f"{counted(len(responses), 'response')} {why}: {', '.join(responses)}", json_to)
+            say(f"{counted(len(responses), 'response')} {why}: {', '.join(responses)}")
 
 
-def _json(difference: Disagreement) -> dict[str, object]:
-    return {name: value for name, value in asdict(difference).items() if name != "response"}
-
-
-def _plan_json(settlement: Settlement, differences: Sequence[Disagreement]) -> dict[str, object]:
+def _settlement_json(
+    settlement: Settlement, differences: Sequence[Disagreement]
+) -> dict[str, object]:
     response_ids = {difference.response: difference.response_id for difference in differences}
     return {
         "reading": settlement.reading,
@@ -268,142 +245,106 @@ def _plan_json(settlement: Settlement, differences: Sequence[Disagreement]) -> d
 
 
 def flags(
-    context: typer.Context,
+    study: Study,
     number: Annotated[
         int | None, typer.Option("--answer", metavar="NUMBER", help="Answer this flag.")
     ] = None,
     text: Annotated[str, typer.Option(help="The answer; its clinician reads it.")] = "",
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
-    """List the flags that clinicians raised, or answer one."""
+    """List the flags that clinicians raised, or answer one.
+
+    Example:
+    medjury rate flags
+    """
     if (number is None) != (not text):
         raise typer.BadParameter("give both or neither", param_hint="--answer, --text")
-    engine = study_of(context, db)
+    engine = study.open()
     if number is not None:
         answer_it(OPERATOR, engine, number, text)
-        say("answered; the clinician sees it when they next rate", json_to)
+        say("answered; the clinician sees it when they next rate")
     raised = all_flags(OPERATOR, engine)
-    _show_flags(raised, json_to)
-    write_json({"flags": [_flag_json(flag) for flag in raised]}, json_to)
-
-
-def _show_flags(flags: Sequence[Flagged], json_to: Path | None = None) -> None:
-    if not flags:
-        say("nothing is flagged", json_to)
-        return
+    heads = ["number", "response", "clinician", "flag", "words", "answer", "seen"]
     rows = [
         [
-            *(str(flag.id), flag.response_id, flag.rater, flag.flag, flag.text or "-"),
+            *(flag.id, flag.response_id, flag.rater, flag.flag, flag.text or "-"),
             flag.answers[-1] if flag.answers else "-",
             "yes" if flag.seen else "no",
         ]
-        for flag in flags
+        for flag in raised
     ]
-    heads = ["number", "response", "clinician", "flag", "words", "answer", "seen"]
-    show("Flags", heads, rows, json_to, words=heads[1:])
-
-
-def _flag_json(flag: Flagged) -> dict[str, object]:
-    return asdict(flag) | {"at": flag.at.isoformat(), "answers": list(flag.answers)}
+    if rows:
+        show("Flags", heads, rows, words=heads[1:])
+    else:
+        say("nothing is flagged")
+    values = [asdict(flag) for flag in raised]
+    study.write({"flags": [one | {"at": one["at"].isoformat()} for one in values]})
 
 
 def training(
-    context: typer.Context,
+    study: Study,
     path: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="Expert scores: CSV or JSON Lines.")
-    ] = None,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", metavar="[csv|jsonl]", help="By default from the name."),
     ] = None,
     let: Annotated[
         str | None, typer.Option(metavar="NAME", help="Let a clinician begin who has not passed.")
     ] = None,
-    reason: Annotated[str, typer.Option(help="Why; stays in the record.")] = "",
-    who: Annotated[
-        str, typer.Option(metavar="NAME", help="Who lets them; stays in the record.")
-    ] = "coordinator",
-    json_to: Json = None,
-    db: Db = None,
+    reason: Reason = "",
+    who: Who = "coordinator",
 ) -> None:
-    """Import expert scores for the training round, or show how clinicians stand in it."""
-    engine = study_of(context, db)
+    """Import expert scores for the training round, or show how clinicians stand in it.
+
+    Example:
+    medjury rate training experts.csv
+    """
+    engine = study.open()
     if path is not None and let is not None:
         raise BadInput("give either a file of expert scores or --let, not both")
-    if path is not None:
-        table = TableFile(path, table_format(form))
-        _say_added(table, import_experts(engine, ExpertFile(table)), json_to)
-    elif let is not None:
+    if let is not None:
         let_through(engine, let, reason, who)
-        say(f"{let} may begin; the reason is in the record", json_to)
+        say(f"{let} may begin; the reason is in the record")
+    elif path is None:
+        _show_training(study, trainees(engine))
     else:
-        _show_training(engine, json_to)
+        table = TableFile(path)
+        added = import_experts(engine, ExpertFile(table))
+        say(
+            f"{path.name}: {added.added} expert scores imported, {added.changed} changed, "
+            f"{added.unchanged} were there already ({table.encoding})"
+        )
+        if not (added.added or added.changed):
+            say("nothing changed")
+        say(
+            f"{added.responses} responses are for training: every clinician rates them first, "
+            "`medjury rate assign` and `medjury analyse calibrate` leave them out"
+        )
+        study.write(asdict(added))
 
 
-def _say_added(table: TableFile, added: ExpertsAdded, json_to: Path | None) -> None:
-    say(
-        f"{table.path.name}: {added.added} expert scores imported, {added.changed} changed, "
-        f"{added.unchanged} were there already ({table.encoding})",
-        json_to,
-    )
-    if not (added.added or added.changed):
-        say("nothing changed", json_to)
-    say(
-        f"{added.responses} responses are for training: every clinician rates them first, "
-        "`medjury rate assign` and `medjury analyse calibrate` leave them out",
-        json_to,
-    )
-    write_json(asdict(added), json_to)
-
-
-def _show_training(engine: Engine, json_to: Path | None) -> None:
+def _show_training(study: Study, clinicians: Sequence[Trainee]) -> None:
     """Print how every clinician stands, a column a round."""
-    clinicians = trainees(engine)
     if not clinicians:
-        say("no training: no expert scores, or no clinician who can sign in", json_to)
+        say("no training: no expert scores, or no clinician who can sign in")
     else:
-        rows = [
-            [
-                trainee.name,
-                *(_round_cell(trainee, number) for number in range(MOST_ROUNDS)),
-                _stands(trainee),
-            ]
-            for trainee in clinicians
-        ]
         rounds = [f"round {number + 1}" for number in range(MOST_ROUNDS)]
         title = f"Mean distance from the experts over {clinicians[0].total} responses, in points"
-        show(title, ["clinician", *rounds, "may begin"], rows, json_to)
-    write_json({"clinicians": [_trainee_json(trainee) for trainee in clinicians]}, json_to)
+        show(title, ["clinician", *rounds, "may begin"], [_trainee_row(t) for t in clinicians])
+    study.write({"clinicians": [_trainee_json(trainee) for trainee in clinicians]})
 
 
-def _round_cell(trainee: Trainee, number: int) -> str:
-    """Return one round's cell: the distance and whether it was passed, or how far it is."""
-    if number < len(trainee.rounds):
-        outcome = trainee.rounds[number]
-        return f"{outcome.distance:.2f} {'passed' if outcome.passed else 'not passed'}"
-    if number == len(trainee.rounds) and trainee.answered:
-        return f"{trainee.answered} of {trainee.total} answered"
-    return ""
-
-
-def _stands(trainee: Trainee) -> str:
-    """Return whether a clinician may begin, and why."""
-    if trainee.ended:
-        return f"yes, {trainee.ended}"
-    return f'no: --let "{trainee.name}" --reason "..."' if trainee.halted else "not yet"
+def _trainee_row(trainee: Trainee) -> list[str]:
+    """Return how far each round is or whether it was passed, whether they may begin, and why."""
+    cells = [
+        f"{outcome.distance:.2f} {'passed' if outcome.passed else 'not passed'}"
+        for outcome in trainee.rounds
+    ]
+    if trainee.answered:
+        cells.append(f"{trainee.answered} of {trainee.total} answered")
+    cells = (cells + [""] * MOST_ROUNDS)[:MOST_ROUNDS]
+    halted = f'no: --let "{trainee.name}" --reason "..."' if trainee.halted else "not yet"
+    return [trainee.name, *cells, f"yes, {trainee.ended}" if trainee.ended else halted]
 
 
 def _trainee_json(trainee: Trainee) -> dict[str, object]:
-    rounds = [_outcome(outcome) for outcome in trainee.rounds]
-    facts = {
-        "name": trainee.name,
-        "answered": trainee.answered,
-        "total": trainee.total,
-        "ended": trainee.ended,
-    }
-    return facts | {"halted": trainee.halted, "rounds": rounds}
-
-
-def _outcome(outcome: RoundOutcome) -> dict[str, object]:
-    return outcome.model_dump() | {"passed": outcome.passed}
+    named = ("name", "answered", "total", "ended", "halted")
+    rounds = [outcome.model_dump() | {"passed": outcome.passed} for outcome in trainee.rounds]
+    return {name: getattr(trainee, name) for name in named} | {"rounds": rounds}

@@ -91,6 +91,9 @@ def blind(
 
     For coordinators. ID is a response, ID@START one place of it as listed. The names themselves
     are blotted out. What somebody has begun or rated is never changed.
+
+    Example:
+    medjury study blind --list
     """
     engine = study_of(context, db)
     mask_new(engine, json_to)

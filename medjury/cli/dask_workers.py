@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +27,7 @@ On = Annotated[
 
 
 @contextmanager
-def computing(on: str | None, what: str, json_to: Path | None = None) -> Iterator[Executor | None]:
+def computing(on: str | None, what: str) -> Iterator[Executor | None]:
     """Yield what computes at an address, None for this process; say what goes there.
 
     Raises
@@ -60,7 +59,7 @@ def computing(on: str | None, what: str, json_to: Path | None = None) -> Iterato
             if other != own:
                 raise BadInput(f"--on {on}: worker {worker} has medjury {other}, here {own}")
         plain = "; tcp:// is not encrypted, tls:// is" if on.startswith("tcp://") else ""
-        say(f"{what} sent to {counted(len(versions), 'worker')} of {on}{plain}", json_to)
+        say(f"{what} sent to {counted(len(versions), 'worker')} of {on}{plain}")
         yield Workers(client, on)
 
 

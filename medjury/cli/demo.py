@@ -36,17 +36,15 @@ from data.study.responses import TaxonomyPlace, import_responses
 from data.study.standing import benchmarks, design_items, pairs, showings
 from jury.panel import read_panel
 from jury.run import run_panel
-from medjury.cli.agreement import Output, print_agreement
-from medjury.cli.agreement_show import Shown
-from medjury.cli.jury import print_result
+from medjury.cli.agreement import print_agreement
 from medjury.cli.metrics import measurable, run_metrics
-from medjury.cli.options import Db, Port, study_of, url_of
-from medjury.cli.output import counted, say
+from medjury.cli.options import Port, Study
+from medjury.cli.output import counted, emit, say
 from medjury.cli.people import print_codes, serve
-from medjury.services.calibrate import THE_TABLE
 from medjury.services.design.assign import design
 from medjury.services.design.plan import Item
 from medjury.services.measuring import score_answers, way
+from medjury.services.run_words import result_lines
 
 GUEST = "guest"
 COORDINATOR = "coordinator"
@@ -62,18 +60,21 @@ PAIRS = {
 
 
 def demo(
-    context: typer.Context,
+    study: Annotated[Study, "context"],
     serve_page: Annotated[
         bool, typer.Option("--serve/--no-serve", help="Serve the pages at the end.")
     ] = True,
     port: Port = 8501,
-    db: Db = None,
 ) -> None:
-    """Make a demo study with simulated raters, print the agreement, serve the pages."""
-    engine = study_of(context, db, create=True)
-    refuse_other_study(engine, url_of(context, db))
+    """Make a demo study with simulated raters, print the agreement, serve the pages.
+
+    Example:
+    medjury demo --no-serve
+    """
+    engine = study.open(create=True)
+    refuse_other_study(engine, study.url)
     fill(engine)
-    print_agreement(engine, THE_TABLE, Output(Shown()))
+    print_agreement(engine)
     codes = invite(engine, [GUEST]) or [renew(engine, GUEST)]
     coordinators = [
         person.name for person in people(OPERATOR, engine) if person.name == COORDINATOR
@@ -90,7 +91,7 @@ def demo(
     )
     print_codes(codes)
     if serve_page:
-        serve(context, port, db=db)
+        serve(study, port)
 
 
 def fill(engine: Engine) -> None:
@@ -98,7 +99,7 @@ def fill(engine: Engine) -> None:
     _import(engine, RESPONSES)
     _let_clinicians_rate(engine)
     judged = [sample["name"] for sample in sample_benchmarks() if sample["name"] != CLOSED_ENDED]
-    print_result(run_panel(engine, read_panel("simulated"), benchmarks=judged))
+    emit(*result_lines(run_panel(engine, read_panel("simulated"), benchmarks=judged)))
     texts_of_judged = [pair for pair in pairs(engine) if pair.benchmark != CLOSED_ENDED]
     with_reference = [pair for pair in texts_of_judged if pair.reference is not None]
     for name in measurable():

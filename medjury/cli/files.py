@@ -14,7 +14,7 @@ from data.errors import BadFile
 from data.files import part_of
 
 STANDARD_OUTPUT = Path("-")
-STREAMED = ("--json", "--openmetrics")  # options that take "-" for standard output
+STREAMED = "--json"  # the option that takes "-" for standard output
 SQLITE = b"SQLite format 3\0"  # how such a file begins
 BESIDE_SQLITE = ("-wal", "-shm", "-journal")
 _streaming: list[Path] = []  # holds "-" while an option of the command has standard output
@@ -33,7 +33,7 @@ def writes_to(
     """
     if to is None or context.resilient_parsing:
         return to
-    option = parameter.opts[0]
+    option = "/".join(parameter.opts)
     check_place(option, to)
     if to == STANDARD_OUTPUT:
         _streaming[:] = [to]
@@ -43,6 +43,25 @@ def writes_to(
         raise BadFile(f"{option} {to}: {other} is to be written there; name another file")
     taken[real] = option
     return to
+
+
+def writes_new(
+    context: typer.Context, parameter: typer.CallbackParam, to: Path | None
+) -> Path | None:
+    """Check the new file an option names, as `writes_to`; refuse one that is there."""
+    writes_to(context, parameter, to)
+    if to is not None and not context.resilient_parsing and to.exists():
+        raise BadFile(f"{parameter.opts[0]} {to}: is there already; name another file")
+    return to
+
+
+def writes_each(
+    context: typer.Context, parameter: typer.CallbackParam, places: list[Path] | None
+) -> list[Path]:
+    """Check the files of an option that may be repeated, as `writes_to`."""
+    for to in places or ():
+        writes_to(context, parameter, to)
+    return places or []
 
 
 def is_streaming() -> bool:
@@ -57,11 +76,11 @@ def forget_streaming() -> None:
 
 def check_place(option: str, to: Path) -> None:
     """Refuse a folder, a file in a folder that is not there, and an SQLite file or its own."""
-    if to == STANDARD_OUTPUT and option in STREAMED:
+    if to == STANDARD_OUTPUT and option == STREAMED:
         return
     with _failing(option, to):
         writable = to != STANDARD_OUTPUT and not to.is_dir() and to.parent.is_dir()
-        is_database = writable and any(map(_is_sqlite, _databases(to.resolve())))
+        is_database = writable and _is_database(to.resolve())
     if not writable:
         raise BadFile(f"{option} {to}: not a file in a folder that exists; name another file")
     if is_database:
@@ -71,19 +90,15 @@ def check_place(option: str, to: Path) -> None:
         )
 
 
-def _databases(to: Path) -> Iterator[Path]:
-    """Yield the file itself, and the database that it would be a part of by its name."""
-    yield to
-    for ending in BESIDE_SQLITE:
-        if to.name.endswith(ending) and to.name != ending:
-            yield to.with_name(to.name.removesuffix(ending))
-
-
-def _is_sqlite(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(SQLITE)) == SQLITE
+def _is_database(to: Path) -> bool:
+    """Tell whether a file is an SQLite database, or by its name a part of one."""
+    names = [to.name, *(to.name.removesuffix(e) for e in BESIDE_SQLITE if to.name.endswith(e))]
+    for path in (to.with_name(name) for name in names if name):
+        if path.is_file():
+            with path.open("rb") as file:
+                if file.read(len(SQLITE)) == SQLITE:
+                    return True
+    return False
 
 
 def write_json(body: Mapping[str, Any], to: Path | None) -> None:
@@ -114,7 +129,9 @@ def write_files(texts: Mapping[str, tuple[Path, str]]) -> None:
                 (part if option in parts else real).write_text(text, encoding="utf-8", newline="")
         for option, (part, real) in parts.items():
             with _failing(option, real):
-                _move(part, real)
+                if real.exists():
+                    shutil.copymode(real, part)  # it keeps who may read it
+                part.replace(real)
     finally:
         for part, _ in parts.values():
             part.unlink(missing_ok=True)
@@ -127,10 +144,3 @@ def _failing(option: str, to: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadFile(f"{option} {to}: {error.strerror}") from error
-
-
-def _move(part: Path, to: Path) -> None:
-    """Put a file in the place of another, which keeps who may read it."""
-    if to.exists():
-        shutil.copymode(to, part)
-    part.replace(to)

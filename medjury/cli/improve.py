@@ -44,7 +44,11 @@ def improve(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Let a jury learn from what clinicians said; exit 1 if it stopped before its end."""
+    """Let a jury learn from what clinicians said; exit 1 if it stopped before its end.
+
+    Example:
+    medjury jury improve simulated --rounds 1
+    """
     question = ImproveQuestion(
         read_panel(panel), tuple(benchmark or ()), rounds, examples, seed, max_usd, concurrency
     )

@@ -1,70 +1,61 @@
-"""`medjury jury run`, `missing`: let a panel rate, and see what is missing and what it cost."""
+"""`medjury jury` run, missing and references: let a panel rate, see what is missing and what it cost."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts, first_asking_words, other_model_words
+from data.calls import first_asking_words, other_model_words
 from data.errors import BadInput
-from data.study.calls import MissingVerdict, missing_verdicts, other_models, usable_at_first
 from data.study.calls import by_juror as verdicts_by_juror
-from data.study.costs import (
-    InFlight,
-    Spending,
-    calls_in_flight,
-    spending,
-    study_spending,
-    token_costs_by_juror,
-)
+from data.study.calls import missing_verdicts, other_models, usable_at_first
+from data.study.costs import calls_in_flight, spending, study_spending, token_costs_by_juror
 from data.study.masks import Planted, planted_texts
+from data.study.references import References
+from data.study.references import references as checked_references
 from jury.admission import api_keys, price_notices
 from jury.batch.run import IN_FLIGHT, run_batches
 from jury.budget import Budget
 from jury.panel import Panel, ended, read_panel, refuse_ended
+from jury.references import check_references
 from jury.run import run_panel
-from jury.run_result import RunResult
-from medjury.cli.files import write_json
+from jury.run_result import RunProgress, RunResult
 from medjury.cli.jury_words import (
-    FULL_PRICES,
-    MISSING,
-    RunRequest,
-    advice,
     announcement,
-    answer_notes,
     batch_progress_words,
     batch_warnings,
-    cost_words,
-    estimate_json,
-    estimate_warnings,
-    in_flight_words,
-    left_out_notes,
-    longest_note,
-    missing_by_juror,
     own_price_notes,
-    paper_bound_note,
-    planted_words,
     progress_words,
-    result_notes,
-    spending_notes,
-    time_notes,
-    token_notes,
-    token_words,
-    unknown_window_note,
 )
-from medjury.cli.options import Db, Json, Named, finite, study_of
-from medjury.cli.output import counted, progress, room, say, show, width
+from medjury.cli.options import Named, Study, finite
+from medjury.cli.output import At, counted, emit, progress, say, show
 from medjury.services.panels import (
     RunEstimate,
     RunScope,
     refuse_beyond_budget,
+    refuse_long_references,
     run_estimate,
 )
+from medjury.services.run_words import (
+    advice,
+    cost_words,
+    estimate_json,
+    estimate_lines,
+    estimate_warnings,
+    in_flight_words,
+    left_out_notes,
+    planted_words,
+    result_lines,
+    result_notes,
+    spending_notes,
+    token_words,
+    unknown_window_note,
+)
 
+MISSING = 1  # the exit code where verdicts or answers are
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
 ]
@@ -76,192 +67,170 @@ Concurrency = Annotated[
 ]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
 STOPPING = "stopping: what is in flight is waited for and stored; Ctrl-C again drops it"
+WAITING = "waiting: another run holds this study"
+FULL_PRICES = "these are the full prices; with --batch a listed price is about half of it"
 MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 
 
-def run(
-    context: typer.Context,
-    panel: Named,
-    max_usd: MaxUsd = None,
-    estimate_only: Annotated[
-        bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
-    ] = False,
-    concurrency: Concurrency = None,
-    replicates: Annotated[
-        int, typer.Option(help="How many times each juror rates a response.")
-    ] = 1,
-    benchmark: Benchmarks = None,
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of a run."""
+
+    max_usd: MaxUsd = None
+    concurrency: Concurrency = None
+    replicates: Annotated[int, typer.Option(help="How many times each juror rates a response.")] = 1
+    benchmark: Benchmarks = None
     batch: Annotated[
         bool, typer.Option("--batch", help="In batches: about half the price, within a day.")
-    ] = False,
+    ] = False
     leave_out_too_long: Annotated[
         bool,
         typer.Option(
             "--leave-out-too-long",
             help="Store a failure for what a juror's context window cannot hold, and rate the rest.",
         ),
+    ] = False
+
+
+def run(
+    study: Study,
+    panel: Named,
+    options: RunOptions,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
-    """Have every juror of a panel rate what it has not rated yet; exit 1 if ratings are missing."""
+    """Have every juror of a panel rate what it has not rated yet; exit 1 if ratings are missing.
+
+    Example:
+    medjury jury run simulated
+    """
     chosen = read_panel(panel)
-    engine = study_of(context, db)
-    if estimate_only:
-        scope = RunScope(chosen, replicates, tuple(benchmark or ()), concurrency)
-        expected = _print_estimate(engine, scope, max_usd, json_to)
-        if batch:
-            say(FULL_PRICES, json_to)
-        for line in left_out_notes(expected, asked_for=leave_out_too_long):
-            say(line, json_to)
+    engine = study.open()
+    scope = RunScope(
+        chosen, options.replicates, tuple(options.benchmark or ()), options.concurrency
+    )
+    if options.replicates < 1:
+        raise BadInput(f"--replicates {options.replicates}: must be at least 1")
+    if not estimate:
+        refuse_ended(chosen, datetime.now(UTC).date())
+        api_keys(chosen)
+    expected = run_estimate(engine, scope)
+    refuse_beyond_budget(engine, expected, options.max_usd)
+    if estimate:
+        study.write(_show_estimate(engine, chosen, expected, options))
         return
-    request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, leave_out_too_long)
-    if let_rate(engine, chosen, request, json_to).missing:
+    left_out = left_out_notes(expected, asked_for=options.leave_out_too_long)
+    emit(*announcement(chosen), *price_notices(chosen), *estimate_warnings(expected))
+    emit(*unknown_window_note(expected), *left_out)
+    result = _rated(engine, chosen, options)
+    emit(*result_lines(result))
+    if result.calls:
+        emit(*result_notes(expected, complete=options.max_usd is None))
+    study.write(result.to_json() | estimate_json(expected))
+    if result.missing:
         raise typer.Exit(MISSING)
 
 
-def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
-    """Let a panel rate, say what goes where before and what it came to after."""
-    refuse_ended(panel, datetime.now(UTC).date())
-    api_keys(panel)
-    scope = RunScope(panel, request.replicates, tuple(request.benchmarks or ()))
-    expected = run_estimate(engine, scope)
-    refuse_beyond_budget(engine, expected, request.max_usd)
-    left_out = left_out_notes(expected, asked_for=request.leave_out_too_long)
-    warnings = (*estimate_warnings(expected), *unknown_window_note(expected), *left_out)
-    for line in (*announcement(panel), *price_notices(panel), *warnings):
-        say(line, json_to)
-    result = _rated(engine, panel, request, json_to)
-    print_result(result, json_to)
-    for line in result_notes(expected, complete=request.max_usd is None) if result.calls else ():
-        say(line, json_to)
-    write_json(result.to_json() | estimate_json(expected), json_to)
-    return result
-
-
-def _rated(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
-    """Run a panel in batches, or request by request, its calls made here or by workers."""
-    notices = own_price_notes(panel) if request.batch else batch_warnings(engine, panel)
-    for line in notices:
-        say(line, json_to)
-    budget = Budget(request.max_usd)
-    options: dict[str, Any] = {
-        "budget": budget,
-        "replicates": request.replicates,
-        "benchmarks": request.benchmarks,
-        "waiting": lambda: say("waiting: another run holds this study", json_to),
+def _rated(engine: Engine, panel: Panel, options: RunOptions) -> RunResult:
+    """Run a panel in batches, or request by request."""
+    emit(*(own_price_notes(panel) if options.batch else batch_warnings(engine, panel)))
+    also: dict[str, Any] = {
+        "budget": Budget(options.max_usd),
+        "replicates": options.replicates,
+        "benchmarks": options.benchmark,
+        "waiting": lambda: say(WAITING),
     }
-    if request.batch:
-        return _in_batches(engine, panel, options, json_to)
     with progress(f"panel {panel.name}", None) as at:
-        return run_panel(
-            engine,
-            panel,
-            progress=lambda now: at(now.done, now.total, progress_words(now)),
-            concurrency=request.concurrency,
-            interrupted=lambda: say(STOPPING, json_to),
-            **options,
-        )
-
-
-def _in_batches(
-    engine: Engine, panel: Panel, options: Mapping[str, Any], json_to: Path | None
-) -> RunResult:
-    """Run a panel in batches and say how to come by what is still with the providers."""
-    with progress(f"panel {panel.name}", None) as at:
+        if not options.batch:
+            return run_panel(
+                engine,
+                panel,
+                progress=_moves(at),
+                concurrency=options.concurrency,
+                interrupted=lambda: say(STOPPING),
+                **also,
+            )
         result = run_batches(
             engine,
             panel,
             progress=lambda now: at(now.rated + now.failed, now.total, batch_progress_words(now)),
-            tell=lambda line: say(line, json_to),
-            **options,
+            tell=say,
+            **also,
         )
-    if open_ := result.by_status.get(IN_FLIGHT, 0):
-        say(f"{counted(open_, 'verdict')} in flight: the same command collects them", json_to)
+    if waiting := result.by_status.get(IN_FLIGHT, 0):
+        say(f"{counted(waiting, 'verdict')} in flight: the same command collects them")
     return result
 
 
-def print_result(result: RunResult, json_to: Path | None = None) -> None:
-    """Say what a run has come to: complete, or what is missing and why."""
-    total = result.rated + result.missing
-    say(
-        f"{result.panel}: scored {result.rated} of {total} "
-        f"({counted(result.responses, 'response')} x {counted(result.jurors, 'juror')}), "
-        f"{counted(result.calls, 'call')}, {cost_words(result)}",
-        json_to,
-    )
-    stopped = [f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()]
-    ends = (
-        *missing_by_juror(result),
-        *stopped,
-        *answer_notes(result),
-        *spending_notes(result),
-        *advice(result),
-    )
-    for line in (*token_notes(result), *ends):
-        say(line, json_to)
+def _moves(at: At) -> Any:
+    """Return what moves a bar as a run goes on."""
+
+    def moved(now: RunProgress) -> None:
+        at(now.done, now.total, progress_words(now))
+
+    return moved
 
 
-def _print_estimate(
-    engine: Engine, scope: RunScope, max_usd: float | None, json_to: Path | None
-) -> RunEstimate:
-    """Show what a run would take, juror by juror, and return it."""
-    if scope.replicates < 1:
-        raise BadInput(f"--replicates {scope.replicates}: must be at least 1")
-    panel, expected = scope.panel, run_estimate(engine, scope)
-    refuse_beyond_budget(engine, expected, max_usd)
+def _show_estimate(
+    engine: Engine, panel: Panel, expected: RunEstimate, options: RunOptions
+) -> dict[str, Any]:
+    """Show what a run would take, juror by juror, and return it as `--estimate --json` has it."""
     rows = [
-        [row.juror, f"{row.calls}", f"{row.tokens_in}", _usd(row.usd_likely), _usd(row.usd_most)]
+        (row.juror, row.calls, row.tokens_in, _usd(row.usd_likely), _usd(row.usd_most))
         for row in expected.jurors
     ]
     heads = ["juror", "calls", "tokens in", "likely USD", "at most USD"]
-    show(f"Panel {panel.name}, estimated", heads, rows, json_to)
-    ended_models = ended(panel, datetime.now(UTC).date())
-    notices = (*price_notices(panel), *estimate_warnings(expected))
-    windows = (*longest_note(expected), *unknown_window_note(expected))
-    ends = (*time_notes(expected), *paper_bound_note(expected))
-    for line in (*ended_models, *notices, *windows, *ends):
-        say(line, json_to)
+    show(f"Panel {panel.name}, estimated", heads, rows)
+    emit(*ended(panel, datetime.now(UTC).date()), *price_notices(panel), *estimate_lines(expected))
+    if options.batch:
+        say(FULL_PRICES)
+    emit(*left_out_notes(expected, asked_for=options.leave_out_too_long))
     jurors = [asdict(row) for row in expected.jurors]
     spent = study_spending(engine)
-    run = {"seconds": expected.seconds, "usd_study": round(spent.usd, 9), "budget": spent.budget}
-    write_json({"panel": panel.name, "jurors": jurors} | run | estimate_json(expected), json_to)
-    return expected
+    taken = {"seconds": expected.seconds, "usd_study": round(spent.usd, 9), "budget": spent.budget}
+    return {"panel": panel.name, "jurors": jurors} | taken | estimate_json(expected)
 
 
 def _usd(amount: float | None) -> str:
     return "price unknown" if amount is None else f"{amount:.4f}"
 
 
-def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
-    """List missing verdicts with the last reason, and what all calls have cost."""
-    engine = study_of(context, db)
-    rows, spent, open_ = missing_verdicts(engine), spending(engine), calls_in_flight(engine)
-    planted = planted_texts(engine)
-    by_response = {(response.benchmark, response.response_id): response for response in planted}
+def missing(study: Study) -> None:
+    """List missing verdicts with the last reason, and what all calls have cost.
+
+    Example:
+    medjury jury missing
+    """
+    engine = study.open()
+    rows, planted = missing_verdicts(engine), planted_texts(engine)
+    cells = [
+        (
+            row.juror,
+            row.response_id + (f" (replicate {row.replicate})" if row.replicate else ""),
+            *(row.status, row.calls, row.reason),
+        )
+        for row in rows
+    ]
     if rows:
-        _table(_cells(rows), json_to)
+        show("Missing verdicts", MISSING_COLUMNS, cells, or_lines=True)
     totals = verdicts_by_juror(rows)
     for juror, counts in totals.items():
         statuses = ", ".join(f"{number} {status}" for status, number in counts.items())
-        say(f"missing: {juror}: {statuses}", json_to)
+        say(f"missing: {juror}: {statuses}")
     if not rows:
-        say("no verdict is missing of what jurors were asked for", json_to)
-    for line in planted_words(planted):
-        say(line, json_to)
-    others = other_models(engine)
-    for juror, models in others.items():
-        say(f"{juror}: {other_model_words(models)}", json_to)
-    first = usable_at_first(engine)
-    for juror, counts_first in first.items():
-        say(f"{juror}: {first_asking_words(*counts_first)}", json_to)
-    _say_spent(spent, open_, json_to)
+        say("no verdict is missing of what jurors were asked for")
+    others, first = other_models(engine), usable_at_first(engine)
     costs = token_costs_by_juror(engine)
-    for line in token_cost_lines(costs):
-        say(line, json_to)
+    emit(*planted_words(planted))
+    emit(*(f"{juror}: {other_model_words(models)}" for juror, models in others.items()))
+    emit(*(f"{juror}: {first_asking_words(*numbers)}" for juror, numbers in first.items()))
+    money = _spent(engine)
+    emit(*(f"{juror}: {words}" for juror, one in costs.items() if (words := token_words(one))))
+    by_response = {(one.benchmark, one.response_id): one for one in planted}
     body = {
         "missing": [
-            row.to_json() | _of_its_response(by_response.get((row.benchmark, row.response_id)))
+            row.to_json() | _of_response(by_response.get((row.benchmark, row.response_id)))
             for row in rows
         ],
         **_planted_json(planted),
@@ -276,10 +245,10 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
             for juror, (usable, answers) in first.items()
         },
     }
-    write_json(body | _money(spent, open_), json_to)
+    study.write(body | money)
 
 
-def _of_its_response(planted: Planted | None) -> dict[str, Any]:
+def _of_response(planted: Planted | None) -> dict[str, Any]:
     """Return what a row says of what its response holds."""
     return {
         "verdict_in_response": planted is not None and planted.verdict,
@@ -289,66 +258,103 @@ def _of_its_response(planted: Planted | None) -> dict[str, Any]:
 
 def _planted_json(planted: Sequence[Planted]) -> dict[str, Any]:
     """Return which responses of the study hold a verdict, and which tags of the prompt."""
-    named = [
-        ({"benchmark": response.benchmark, "response_id": response.response_id}, response)
-        for response in planted
-    ]
+    named = [({"benchmark": one.benchmark, "response_id": one.response_id}, one) for one in planted]
     return {
-        "verdicts_in_responses": [name for name, response in named if response.verdict],
+        "verdicts_in_responses": [name for name, one in named if one.verdict],
         "tags_broken_in": [
-            name | {"parts": list(response.tags_broken_in)}
-            for name, response in named
-            if response.tags_broken_in
+            name | {"parts": list(one.tags_broken_in)} for name, one in named if one.tags_broken_in
         ],
     }
 
 
-def token_cost_lines(costs: Mapping[str, TokenCosts]) -> Iterator[str]:
-    """Yield what each juror's calls took and cost, by kind of token."""
-    for juror, tokens in costs.items():
-        if words := token_words(tokens):
-            yield f"{juror}: {words}"
-
-
-def _money(spent: Spending, open_: InFlight) -> dict[str, float]:
-    """Return the figures on all calls of the study."""
+def _spent(engine: Engine) -> dict[str, float]:
+    """Say what all calls of the study have cost and can have cost besides; return the figures."""
+    spent, flying = spending(engine), calls_in_flight(engine)
+    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
+    total = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
+    say(f"{total}; what probes cost is not stored")
+    if number := flying.calls + flying.batched:
+        say(in_flight_words(number, flying.usd))
     return {
         "calls": spent.calls,
         "usd": round(spent.usd, 9),
         "usd_unknown": spent.unknown,
-        "calls_in_flight": open_.calls + open_.batched,
-        "usd_in_flight": round(open_.usd, 9),
-        "usd_study": round(spent.usd + open_.usd, 9),
+        "calls_in_flight": number,
+        "usd_in_flight": round(flying.usd, 9),
+        "usd_study": round(spent.usd + flying.usd, 9),
     }
 
 
-def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
-    """Say what all calls have cost, and what some can have cost besides."""
-    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
-    total = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
-    say(f"{total}; what probes cost is not stored", json_to)
-    if number := open_.calls + open_.batched:
-        say(in_flight_words(number, open_.usd), json_to)
+def references(
+    study: Study,
+    panel: Named,
+    max_usd: MaxUsd = None,
+    concurrency: Concurrency = None,
+    benchmark: Benchmarks = None,
+) -> None:
+    """Ask every juror, once per instance, whether the reference states facts its source lacks.
+
+    Exit 1 if answers are missing.
+
+    Example:
+    medjury jury references simulated
+    """
+    chosen = read_panel(panel)
+    engine = study.open()
+    api_keys(chosen)
+    refuse_ended(chosen, datetime.now(UTC).date())
+    refuse_long_references(engine, chosen, benchmark)
+    emit(*announcement(chosen), *price_notices(chosen))
+    with progress(f"references, panel {chosen.name}", None) as at:
+        result = check_references(
+            engine,
+            chosen,
+            concurrency=concurrency,
+            budget=Budget(max_usd),
+            benchmarks=benchmark,
+            progress=_moves(at),
+            waiting=lambda: say(WAITING),
+        )
+    checked = checked_references(engine, [juror.name for juror in chosen.juror], benchmark)
+    _show_references(result, checked)
+    study.write(_references_json(result, checked))
+    if result.missing:
+        raise typer.Exit(MISSING)
 
 
-def _cells(rows: Sequence[MissingVerdict]) -> list[list[str]]:
-    """Return the rows of the table of missing verdicts."""
-    return [
-        [
-            row.juror,
-            row.response_id + (f" (replicate {row.replicate})" if row.replicate else ""),
-            row.status,
-            f"{row.calls}",
-            row.reason,
-        ]
-        for row in rows
-    ]
+def _show_references(result: RunResult, checked: References) -> None:
+    """Say what the check has come to, and what is not known."""
+    total = result.rated + result.missing
+    emit(
+        f"{result.panel}: answered {result.rated} of {total} "
+        f"({counted(result.responses, 'reference')} x {counted(result.jurors, 'juror')}), "
+        f"{counted(result.calls, 'call')}, {cost_words(result)}",
+        *(f"missing: {n} {status}" for status, n in result.by_status.items() if status != "ok"),
+        *(f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()),
+        f"{len(checked.marked)} marked, {len(checked.sound)} sound, {len(checked.not_known)} not known; "
+        f"{counted(len(checked.unchecked), 'instance')} without a reference or a context, not asked about",
+        "marked: more than half of the jurors who answered, at least two, say so; a tie, or fewer "
+        "than two answers, is not known",
+    )
+    if checked.simulated:
+        say("these answers are simulated: they say nothing of the references")
+    emit(*spending_notes(result), *advice(result))
 
 
-def _table(cells: list[list[str]], json_to: Path | None) -> None:
-    """Show the verdicts as a table or, where the screen is too narrow for it, a line each."""
-    if width(MISSING_COLUMNS, cells) <= room(json_to):
-        show("Missing verdicts", MISSING_COLUMNS, cells, json_to)
-        return
-    for juror, response, status, calls, reason in cells:
-        say(f"{juror}, {response}: {status}, {counted(int(calls), 'call')}: {reason}", json_to)
+def _references_json(result: RunResult, checked: References) -> dict[str, Any]:
+    """Return the figures and the marked instances' names."""
+    money = ("calls", "usd", "usd_unknown", "usd_in_flight", "usd_study")
+    return {
+        "panel": result.panel,
+        "instances": result.responses,
+        "jurors": result.jurors,
+        "answered": result.rated,
+        "missing": result.missing,
+        "by_status": dict(result.by_status),
+        **{name: getattr(result, name) for name in money},
+        "marked": sorted(checked.marked),
+        "sound": len(checked.sound),
+        "not_known": sorted(checked.not_known),
+        "unchecked": len(checked.unchecked),
+        "simulated": checked.simulated,
+    }

@@ -13,9 +13,8 @@ from data.errors import BadInput
 from data.study.ratings import import_ratings
 from data.study.standing import ReferencePair
 from medjury.cli.dask_workers import On, computing
-from medjury.cli.files import write_json
-from medjury.cli.options import BenchmarkOption, Db, Json, study_of
-from medjury.cli.output import counted, progress, say, show
+from medjury.cli.options import BenchmarkOption, Study
+from medjury.cli.output import counted, emit, progress, say, show
 from medjury.services.measuring import (
     IN_PART,
     METRICS,
@@ -33,7 +32,7 @@ ANSWER_METRICS = ("exact-match", "quasi-exact-match", "label-f1", "medcalc")
 
 
 def measure(
-    context: typer.Context,
+    study: Study,
     metrics: Annotated[
         list[str] | None,
         typer.Argument(
@@ -64,27 +63,29 @@ def measure(
     ] = None,
     benchmark: BenchmarkOption = None,
     on: On = None,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
-    """Score responses by metrics: against references, or answers by their key as HELM does."""
+    """Score responses by metrics: against references, or answers by their key as HELM does.
+
+    Example:
+    medjury analyse measure rouge-l
+    """
     unknown = [name for name in metrics or () if name not in (*METRICS, *ANSWER_METRICS)]
     if unknown:
         raise BadInput(
             f"metric {unknown[0]!r}: choose from {', '.join((*METRICS, *ANSWER_METRICS))}"
         )
-    study = study_of(context, db)
+    engine = study.open()
     of_answers = tuple(name for name in metrics or () if name in ANSWER_METRICS)
     if of_answers or keys or benchmark:
         _refuse_mixed(metrics or (), of_answers)
-        write_json(_measure_answers(study, of_answers, benchmark, keys, json_to), json_to)
+        study.write(_measure_answers(engine, of_answers, benchmark, keys))
         return
     chosen = metrics or (measurable() if model is None and on is None else METRICS)
     chosen_metrics = {name: way(name, model, long_texts) for name in chosen}
-    pairs_to_score = with_reference_of(study, next(iter(chosen_metrics)))
+    pairs_to_score = with_reference_of(engine, next(iter(chosen_metrics)))
     with computing(on, "texts of the responses and references are") as executor:
-        body = run_metrics(study, chosen_metrics, pairs_to_score, executor)
-    write_json(body, json_to)
+        body = run_metrics(engine, chosen_metrics, pairs_to_score, executor)
+    study.write(body)
 
 
 def _refuse_mixed(metrics: Sequence[str], of_answers: Sequence[str]) -> None:
@@ -99,41 +100,27 @@ def _refuse_mixed(metrics: Sequence[str], of_answers: Sequence[str]) -> None:
 
 
 def _measure_answers(
-    study: Engine,
-    metrics: tuple[str, ...],
-    benchmark: str | None,
-    keys: Path | None,
-    to: Path | None,
+    engine: Engine, metrics: tuple[str, ...], benchmark: str | None, keys: Path | None
 ) -> dict[str, Any]:
     """Score answers, show what came of it, and return it as `analyse measure --json` has it."""
     with progress("scoring answers", None) as at:
-        results, added = score_answers(study, metrics, benchmark, keys, at)
-    shown = [
-        (one.benchmark, name, f"{value:.3f}", str(one.scored), str(one.without_key))
-        for one in results
-        for name, value in (
-            [(one.metric, one.mean or 0.0)]
-            if one.labels is None
-            else [
-                ("macro F1 of labels", one.labels.macro_f1),
-                ("micro F1 of labels", one.labels.micro_f1),
-            ]
-        )
-    ]
-    show(
-        "Answers by their keys", ("benchmark", "metric", "mean", "scored", "without key"), shown, to
-    )
-    rows = [
-        {
-            "metric": one.metric,
-            "benchmark": one.benchmark,
-            "means": {} if one.mean is None else {one.metric: one.mean},
-            "scored": one.scored,
-            "without_key": one.without_key,
-            "labels": asdict(one.labels) if one.labels else None,
-        }
-        for one in results
-    ]
+        results, added = score_answers(engine, metrics, benchmark, keys, at)
+    cells, rows = [], []
+    for one in results:
+        means = {} if one.mean is None else {one.metric: one.mean}
+        shown = means or {one.metric: 0.0}
+        if one.labels is not None:
+            shown = {
+                "macro F1 of labels": one.labels.macro_f1,
+                "micro F1 of labels": one.labels.micro_f1,
+            }
+        counts = {"scored": one.scored, "without_key": one.without_key}
+        for name, value in shown.items():
+            cells.append((one.benchmark, name, f"{value:.3f}", *counts.values()))
+        labels = asdict(one.labels) if one.labels else None
+        about = {"metric": one.metric, "benchmark": one.benchmark, "means": means}
+        rows.append({**about, **counts, "labels": labels})
+    show("Answers by their keys", ("benchmark", "metric", "mean", "scored", "without key"), cells)
     return {"answers": rows, "unchanged": added.unchanged}
 
 
@@ -165,26 +152,25 @@ def run_metrics(
         with progress(name, len(with_reference[0])) as at:
             results.append(scored_by(with_reference, metric, executor, at))
     added = import_ratings(study, [row for scored in results for row in scored.rows])
-    for scored in results:
-        _say(scored)
+    emit(*map(_scored_line, results))
     if added.unchanged:
         say(f"{added.unchanged} of these values were there already")
-    return {"metrics": [_json(scored) for scored in results], "unchanged": added.unchanged}
+    metrics_json = [
+        {
+            "metric": scored.name,
+            "scored": len(scored.rows),
+            "responses": scored.total,
+            "truncated": list(scored.cut),
+        }
+        for scored in results
+    ]
+    return {"metrics": metrics_json, "unchanged": added.unchanged}
 
 
-def _json(scored: Scored) -> dict[str, Any]:
-    return {
-        "metric": scored.name,
-        "scored": len(scored.rows),
-        "responses": scored.total,
-        "truncated": list(scored.cut),
-    }
-
-
-def _say(scored: Scored) -> None:
+def _scored_line(scored: Scored) -> str:
     lost, cut = scored.total - len(scored.rows), scored.cut
     first = ", ".join(cut[:SHOWN]) + (", ..." if len(cut) > SHOWN else "")
-    say(
+    return (
         f"{scored.name}: scored {len(scored.rows)} of {scored.total} responses"
         + (f", {lost} have no reference" if lost else "")
         + (f", {counted(len(cut), 'pair')} {IN_PART}: {first}" if cut else "")

@@ -1,31 +1,38 @@
-"""Options that several commands share, and how the study is opened."""
+"""Options that several commands share, in groups, and how the study is opened."""
 
 import math
 import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
 from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.errors import BadInput
-from medjury.cli.files import forget_streaming, writes_to
+from medjury.cli.files import forget_streaming, write_json, writes_new, writes_to
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from calibration.values import Method as AnalysisMethod
-    from data.importers.table import Format
+    from calibration.values import AnalysisOptions
     from data.rubric import Rubric
+
+worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
+_quiet: list[bool] = []  # holds True while a command runs that is to be quiet
+
+
+def finite(value: float | None) -> float | None:
+    """Refuse "nan" and "inf", which pass every range: the callback of each option with a number."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number")
+    return value
+
 
 Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept in the record.")]
 Reason = Annotated[str, typer.Option(help="Why; kept in the record and in every later report.")]
-
-W = TypeVar("W", bound=str)
-METHODS: "tuple[AnalysisMethod, AnalysisMethod]" = ("paper", "published")
-FORMATS: "tuple[Format, Format]" = ("csv", "jsonl")
-worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
-_quiet: list[bool] = []  # holds True while a command runs that is to be quiet
 Db = Annotated[
     str | None,
     typer.Option(
@@ -43,6 +50,21 @@ Json = Annotated[
         callback=writes_to,
     ),
 ]
+CsvNew = Annotated[
+    Path | None,
+    typer.Option(
+        "--csv",
+        metavar="FILE",
+        help="Write them all, one a row, to a new file.",
+        callback=writes_new,
+    ),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Write a page to read and print.", callback=writes_to
+    ),
+]
 Named = Annotated[
     str,
     typer.Argument(metavar="PANEL", help="A shipped panel (see `jury panels`) or a TOML file."),
@@ -51,9 +73,8 @@ Seed = Annotated[
     int, typer.Option(min=0, help="Seed of the random numbers: same seed, same result.")
 ]
 Reps = Annotated[int, typer.Option(min=1, help="Number of bootstrap replicates.")]
-# Where no figure rests on chance: taken, and of no effect, so that a script that gives them still runs.
+# Where no figure rests on chance: taken, and of no effect, so that a script that gives it still runs.
 NoReps = Annotated[int, typer.Option("--reps", min=1, hidden=True)]
-NoSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 PanelOption = Annotated[
     str | None,
     typer.Option("--panel", metavar="PANEL", help="Use the jurors of this panel only."),
@@ -61,13 +82,6 @@ PanelOption = Annotated[
 Jurors = Annotated[
     str | None,
     typer.Option("--jurors", metavar="A,B,C", help="Use these jurors only, by name."),
-]
-MinJurors = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Smallest number of jurors who must have rated a response; by default all.",
-    ),
 ]
 BenchmarkOption = Annotated[
     str | None,
@@ -79,33 +93,126 @@ Criterion = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Use this criterion only; by default the composite of all."),
 ]
-Method = Annotated[
-    str,
+MinJurors = Annotated[
+    int | None,
     typer.Option(
-        metavar="[paper|published]",
-        help="paper: z of each rater, then their mean; published: the raters' mean, then its z.",
+        min=1, help="Smallest number of jurors who must have rated a response; by default all."
     ),
 ]
-
+Method = Annotated[
+    Literal["paper", "published"],
+    typer.Option(
+        help="paper: z of each rater, then their mean; published: the raters' mean, then its z."
+    ),
+]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")]
-
-
-def finite(value: float | None) -> float | None:
-    """Refuse "nan" and "inf", which pass every range: the callback of each option with a number."""
-    if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is not a number")
-    return value
-
-
 RubricOption = Annotated[
     str | None, typer.Option("--rubric", help="A rubric that ships with medjury, or a folder.")
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The study that a command works on, and where its figures go."""
+
+    context: typer.Context
+    json_to: Json = None
+
+    @property
+    def url(self) -> str:
+        """The address that the user means."""
+        return url_of(self.context)
+
+    def open(self, *, create: bool = False) -> "Engine":
+        """Return the study; the command's last line names it."""
+        return study_of(self.context, create=create)
+
+    def write(self, body: Mapping[str, Any]) -> None:
+        """Write figures as JSON where the user wants them."""
+        write_json(body, self.json_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What an analysis is of: the jurors, the responses, the scores and how they are compared."""
+
+    panel: PanelOption = None
+    jurors: Jurors = None
+    benchmark: BenchmarkOption = None
+    criterion: Criterion = None
+    min_jurors: MinJurors = None
+    method: Method = "paper"
+    reps: Reps = 2000
+    seed: Seed = 0
+
+    @property
+    def jury(self) -> tuple[str, ...] | None:
+        """The jurors that the user names, None for all."""
+        return named_jurors(self.panel, self.jurors)
+
+    def options(self, **more: Any) -> "AnalysisOptions":
+        """Return it as the services take it, with fields that one command has."""
+        from calibration.values import AnalysisOptions
+
+        own = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("panel", "jurors")
+        }
+        return AnalysisOptions(jurors=self.jury, **own | more)
+
+
+OF_SCORES = "panel jurors benchmark criterion min_jurors"
+
+
+def flat(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the options of its groups in its own signature.
+
+    A group is a parameter of a dataclass, `Study` or `Analysis`; `Annotated[Analysis, "panel
+    jurors"]` takes those options alone. The options of the study stand last.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, tuple[type, list[str]]] = {}
+    own: list[Parameter] = []
+    last: list[Parameter] = []
+    for parameter in signature(function).parameters.values():
+        kind, names = _group(hints[parameter.name])
+        if kind is None:
+            own.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        groups[parameter.name] = kind, names
+        (last if kind is Study else own).extend(_options(kind, names))
+
+    def command(**given: Any) -> None:
+        for name, (kind, names) in groups.items():
+            given[name] = kind(**{option: given.pop(option) for option in names})
+        function(**given)
+
+    command.__signature__ = Signature([*own, *last])  # type: ignore[attr-defined]
+    return command
+
+
+def _group(hint: Any) -> tuple[type | None, list[str]]:
+    """Return the class of a group and the options that are taken of it; None for a plain option."""
+    kind, *chosen = get_args(hint) or (hint,)
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        return None, []
+    return kind, chosen[0].split() if chosen else [field.name for field in fields(kind)]
+
+
+def _options(kind: type, names: list[str]) -> Iterator[Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        if field.name in names:
+            default = Parameter.empty if field.default is MISSING else field.default
+            hint = hints[field.name]
+            yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
 def be_quiet(quiet: bool) -> None:
     """Leave out progress, advice and the study's name from now on; False of an option is no word.
 
-    The callback of `--quiet`, which stands before the command or behind it.
+    The callback of `--quiet`.
     """
     if quiet:
         _quiet[:] = [True]
@@ -123,18 +230,17 @@ def begin() -> None:
     forget_streaming()
 
 
-def study_of(context: typer.Context, db: str | None, create: bool = False) -> "Engine":
+def study_of(context: typer.Context, db: str | None = None, *, create: bool = False) -> "Engine":
     """Return the study the user means; the command's last line names it, so that nobody errs."""
     from data.database import open_study, shown
 
-    url = url_of(context, db)
-    engine = open_study(url, create=create)
+    engine = open_study(url_of(context, db), create=create)
     worked_on[:] = [shown(engine.url)]
     return engine
 
 
-def url_of(context: typer.Context, db: str | None) -> str:
-    """Return the URL the user means: the command's --db, the one before it, MEDJURY_DB, default.
+def url_of(context: typer.Context, db: str | None = None) -> str:
+    """Return the URL the user means: `--db`, else MEDJURY_DB, else the default.
 
     A plain path is taken as a SQLite file.
     """
@@ -160,19 +266,6 @@ def rubric_named(engine: "Engine", name: str | None) -> "Rubric | None":
     return (None if name in shipped() else stored_rubric(engine, name)) or read_rubric(name)
 
 
-def table_format(form: str | None) -> "Format | None":
-    """Return the format as the reader names it."""
-    return None if form is None else either(form, FORMATS, "--format")
-
-
-def either(value: str, words: tuple[W, W], option: str) -> W:
-    """Return which of two words the user gave with an option; refuse any other."""
-    for word in words:
-        if value == word:
-            return word
-    raise typer.BadParameter(f"{value!r} is neither {words[0]} nor {words[1]}", param_hint=option)
-
-
 def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | None:
     """Return the jurors the user names, one way or the other; None means all."""
     if panel and jurors is not None:
@@ -181,11 +274,8 @@ def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | Non
         from jury.panel import read_panel
 
         return read_panel(panel).jury
-    return None if jurors is None else _each_once(jurors)
-
-
-def _each_once(jurors: str) -> tuple[str, ...]:
-    """Return the names between the commas; refuse an empty one, and one that comes again."""
+    if jurors is None:
+        return None
     names = [name.strip() for name in jurors.split(",")]
     again = dict.fromkeys(name for name in names if name and names.count(name) > 1)
     wrong = [f"{name} more than once" for name in again]

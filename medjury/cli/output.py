@@ -4,9 +4,9 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich import box
 from rich.console import Console
@@ -18,13 +18,29 @@ from medjury.cli.options import is_quiet
 
 if TYPE_CHECKING:
     from calibration.decision import Decision
-    from calibration.notes import Noted
     from calibration.tables.spec import Table as Laid
     from calibration.tables.spec import TableSpec
 
 console = Console(highlight=False, markup=False, soft_wrap=True)
 progress_console = Console(stderr=True)
 GAP = 3  # blanks between the columns of a table
+MINUTE = 60.0  # seconds
+
+
+def emit(*parts: "str | Laid", notes: bool = True) -> None:
+    """Print lines and tables in turn; to stderr where standard output is taken by JSON.
+
+    A table is printed group by group, its notes below it if wanted.
+    """
+    for part in parts:
+        if isinstance(part, str):
+            say(part)
+            continue
+        for group in part.groups:
+            title = f"{group.heading}: {part.caption}" if group.heading else part.caption
+            show(title, part.columns, group.rows, words=part.words)
+        for note in part.notes if notes else ():
+            say(f"  {note.text}")
 
 
 def say(text: str, json_to: Path | None = None) -> None:
@@ -35,91 +51,93 @@ def say(text: str, json_to: Path | None = None) -> None:
         console.print(text)
 
 
-def hint(text: str, json_to: Path | None = None) -> None:
+def hint(text: str) -> None:
     """Print a line of advice, such as the next command; nothing with --quiet."""
     if not is_quiet():
-        say(text, json_to)
+        say(text)
 
 
-def say_unnoted(why: str) -> None:
-    """Tell why a jury that was looked at is not noted in the ledger, if there is a reason."""
-    if why:
-        print(f"medjury: {why}", file=sys.stderr)
+def warn(*lines: str) -> None:
+    """Print what is not as it should be to stderr; empty lines are left out."""
+    for line in filter(None, lines):
+        print(f"medjury: {line}", file=sys.stderr)
 
 
 def show(
     title: str,
     columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[object]],
     json_to: Path | None = None,
     *,
     words: Collection[str] = (),
+    or_lines: bool = False,
 ) -> None:
     """Print a table; to stderr where standard output is taken by JSON. No column is cut.
 
-    The first column and those of `words` stand left, figures right.
+    The first column and those of `words` stand left, figures right. With `or_lines` a row becomes
+    a line where the screen is too narrow for the table.
     """
+    cells = [[str(cell) for cell in row] for row in rows]
+    if or_lines and width(columns, cells) > room():
+        for first, *others in cells:
+            named = (f"{name} {cell}" for name, cell in zip(columns[1:], others, strict=True))
+            say(f"{first}: {', '.join(named)}")
+        return
     table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
     )
     for number, name in enumerate(columns):
-        first = number == 0
+        first_one = number == 0
         table.add_column(
             name,
-            justify="left" if first or name in words else "right",
+            justify="left" if first_one or name in words else "right",
             overflow="fold",
-            no_wrap=not first,
+            no_wrap=not first_one,
         )
-    for row in rows:
+    for row in cells:
         table.add_row(*row)
-    _console(json_to).print(table)
+    taken = json_to == STANDARD_OUTPUT or is_streaming()
+    (progress_console if taken else console).print(table)
 
 
-def show_table(table: "Laid", json_to: Path | None = None, *, notes: bool = True) -> None:
-    """Print a table that is laid out, group by group, and its notes below it."""
-    for group in table.groups:
-        title = f"{group.heading}: {table.caption}" if group.heading else table.caption
-        show(title, table.columns, group.rows, json_to, words=table.words)
-    for note in table.notes if notes else ():
-        say(f"  {note.text}", json_to)
-
-
-def show_fitted(
-    spec: "TableSpec", rows: "Sequence[Noted]", caption: str, json_to: Path | None = None
-) -> None:
-    """Print rows as a table, without its wide columns where they have no room."""
+def fitted(spec: "TableSpec", rows: Sequence[Any], caption: str) -> "Laid":
+    """Return rows as a table without as few of its wide columns, from the last on, as have no room."""
     from calibration.tables.numbers import TERMINAL
     from calibration.tables.spec import laid_out
 
-    show_table(fitting(partial(laid_out, spec, rows, TERMINAL, caption=caption), json_to), json_to)
+    table = laid_out(spec, rows, TERMINAL, caption=caption)
+    wide = [column for column in spec.columns if column.wide]
+    while wide and table_width(table) > room():
+        columns = tuple(column for column in spec.columns if column is not wide[-1])
+        spec, wide = replace(spec, columns=columns), wide[:-1]
+        table = laid_out(spec, rows, TERMINAL, caption=caption)
+    return table
 
 
-def fitting(lay_out: "Callable[..., Laid]", json_to: Path | None = None) -> "Laid":
+def fitting(lay_out: "Callable[..., Laid]", *values: Any) -> "Laid":
     """Return a table as it is laid out, with `narrow=True` where it has no room otherwise."""
-    table = lay_out()
-    return table if table_width(table) <= room(json_to) else lay_out(narrow=True)
+    table = lay_out(*values)
+    return table if table_width(table) <= room() else lay_out(*values, narrow=True)
 
 
-def seat_words(silent: Sequence[str], *, named: bool) -> str:
-    """Return who was asked and gave no rating, and whether they sit on the jury: if it was named."""
+def seat_words(silent: Sequence[str], *, named: bool) -> list[str]:
+    """Return a line on who was asked and gave no rating, and whether they sit on the jury: if named."""
     seat = "without a score from them" if named else "not in this jury"
-    return f"asked, and gave no rating: {', '.join(silent)}; {seat}"
+    return [f"asked, and gave no rating: {', '.join(silent)}; {seat}"] if silent else []
 
 
-def show_decision(decision: "Decision", json_to: Path | None = None) -> None:
+def show_decision(decision: "Decision") -> None:
     """Print the answer: the decision, why, on how much it rests, and what to do next."""
-    say(decision.headline, json_to)
-    for line in decision.sentences:
-        say(f"  {line}", json_to)
+    emit(decision.headline, *(f"  {line}" for line in decision.sentences))
     if decision.basis:
-        say(f"  Rests on: {decision.on}", json_to)
+        say(f"  Rests on: {decision.on}")
     if decision.next:
-        say(f"  Next: {decision.action}", json_to)
+        say(f"  Next: {decision.action}")
 
 
-def room(json_to: Path | None = None) -> int:
+def room() -> int:
     """Return how many characters a line of the screen holds."""
-    return _console(json_to).width
+    return (progress_console if is_streaming() else console).width
 
 
 def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
@@ -130,18 +148,13 @@ def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def table_width(table: "Laid") -> int:
-    """Return how wide `show_table` would print a table if it had the room."""
+    """Return how wide a table would be printed if it had the room."""
     return max(width(table.columns, group.rows) for group in table.groups)
 
 
 def counted(number: int, thing: str) -> str:
     """Return a number with its noun, in the plural where it is not 1."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def _console(json_to: Path | None) -> Console:
-    taken = json_to == STANDARD_OUTPUT or is_streaming()
-    return progress_console if taken else console
 
 
 class At(Protocol):
@@ -151,11 +164,8 @@ class At(Protocol):
         """Move the bar."""
 
 
-MINUTE = 60.0  # seconds
-
-
 @contextmanager
-def progress(task_name: str, total: float | None) -> Iterator[At]:
+def progress(task_name: str, total: float | None = 1.0) -> Iterator[At]:
     """Show a bar while the block runs; yields what moves it.
 
     Where stderr is no terminal, a line a minute takes its place.

@@ -23,15 +23,18 @@ from data.study.people import (
 )
 from data.study.people import people as everybody
 from data.study.standing import settings
-from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, Port, study_of, url_of
+from medjury.cli.options import Port, Study
 from medjury.cli.output import counted, say, show
 from medjury.services.reminders import PREFIX, due, mail_server, send
 
 FIRST = "coordinator"
-
 LINK_DAYS = 14
-
+LOCAL = "http://127.0.0.1:8501"
+NO_SERVER = (
+    f"no mail server is configured: {PREFIX}HOST and {PREFIX}SENDER name the hospital's own, or copy "
+    "the texts that `medjury rate remind` prints"
+)
+CODES = "Sign-in codes: hand them over now, only their hashes are kept"
 Link = Annotated[
     bool, typer.Option("--link", help="Print an invitation that works once, not a code.")
 ]
@@ -41,118 +44,32 @@ Days = Annotated[
 ]
 Known = Annotated[str, typer.Argument(metavar="NAME", help="As `rate people list` has it.")]
 Url = Annotated[str, typer.Option(metavar="URL", help="Where people reach the study.")]
-LOCAL = "http://127.0.0.1:8501"
-NO_SERVER = (
-    f"no mail server is configured: {PREFIX}HOST and {PREFIX}SENDER name the hospital's own, or copy "
-    "the texts that `medjury rate remind` prints"
-)
 
 
-def list_(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
-    """List everybody who may sign in: role, progress, last activity, way in, consent."""
-    everyone = everybody(OPERATOR, study_of(context, db))
-    rows = [
-        [
-            person.name,
-            person.role,
-            f"{person.done} of {person.total}" if person.role == Role.CLINICIAN else "-",
-            f"{person.last:%Y-%m-%d %H:%M}" if person.last else "never",
-            person.way,
-            person.email or "-",
-            _consent(person),
-        ]
-        for person in everyone
-    ]
+def list_(study: Study) -> None:
+    """List everybody who may sign in: role, progress, last activity, way in, consent.
+
+    Example:
+    medjury rate people list
+    """
+    everyone = everybody(OPERATOR, study.open())
     columns = ["name", "role", "rated", "last active (UTC)", "way in", "e-mail", "consent"]
     shown = len(columns) if any(person.consent for person in everyone) else -1
-    if rows:
-        show("People", columns[:shown], [row[:shown] for row in rows])
+    if everyone:
+        show("People", columns[:shown], [_row(person)[:shown] for person in everyone])
     else:
         say("nobody can sign in yet: `medjury rate people add NAME --role coordinator`")
-    write_json({"people": [_json(person) for person in everyone]}, json_to)
+    study.write({"people": [_json(person) for person in everyone]})
 
 
-def add(
-    context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="As they will be listed.")],
-    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.CLINICIAN,
-    email: Annotated[
-        str | None, typer.Option(help="Lets this hospital account in; for one person.")
-    ] = None,
-    link: Link = False,
-    days: Days = None,
-    url: Url = LOCAL,
-    json_to: Json = None,
-    db: Db = None,
-) -> None:
-    """Add people and print a sign-in code or an invitation link for each."""
-    _refuse_bad(url)
-    engine = study_of(context, db)
-    invitations = add_people(OPERATOR, engine, names, role, email, _way(link, days))
-    _print(invitations, url if link else None, json_to)
-
-
-def renew(
-    context: typer.Context,
-    name: Known,
-    link: Link = False,
-    days: Days = None,
-    url: Url = LOCAL,
-    json_to: Json = None,
-    db: Db = None,
-) -> None:
-    """Give a person a new code or link; old ones and open sessions end."""
-    _refuse_bad(url)
-    invitation = renew_access(OPERATOR, study_of(context, db), name, _way(link, days))
-    _print([invitation], url if link else None, json_to)
-
-
-def end(context: typer.Context, name: Known, json_to: Json = None, db: Db = None) -> None:
-    """End a person's access and sessions at once; their ratings stay."""
-    shut = end_access(OPERATOR, study_of(context, db), name)
-    say(f"{name} can no longer sign in" if shut else f"{name} was shut out already")
-    write_json({"name": name, "changed": shut}, json_to)
-
-
-def change(
-    context: typer.Context,
-    name: Known,
-    email: Annotated[
-        str | None, typer.Option(help='Of the hospital account to let in; "" takes it away.')
-    ] = None,
-    specialty: Annotated[
-        str | None, typer.Option(help='Such as cardiology; "" takes it away.')
-    ] = None,
-    json_to: Json = None,
-    db: Db = None,
-) -> None:
-    """Set or remove a person's e-mail address or specialty; sessions opened with an old address end."""
-    if email is None and specialty is None:
-        raise BadInput(f"{name}: give --email, --specialty or both")
-    engine = study_of(context, db)
-    body: dict[str, Any] = {"name": name}
-    if email is not None:
-        address = email.strip().lower()
-        changed = set_email(OPERATOR, engine, name, address or None)
-        say(f"{name} {'now has' if changed else 'has already'}: {address or 'no e-mail address'}")
-        body |= {"changed": changed, "email": address or None}
-    if specialty is not None:
-        changed = set_specialty(OPERATOR, engine, name, specialty)
-        say(f"{name} {'now has' if changed else 'has already'}: {specialty or 'no specialty'}")
-        body |= {"changed": changed or bool(body.get("changed")), "specialty": specialty or None}
-    write_json(body, json_to)
-
-
-def _consent(person: PersonView) -> str:
-    """Return whether a clinician gave consent, and when."""
-    if person.consent is None:
-        return "-"
-    return person.consent.state + (f" {person.consent.at:%Y-%m-%d}" if person.consent.at else "")
-
-
-def _way(link: bool, days: int | None) -> Way:
-    """Return the way in that was asked for; a link always ends."""
-    return Way(once=True, days=days or LINK_DAYS) if link else Way(days=days)
+def _row(person: PersonView) -> list[str]:
+    consent = "-"
+    if person.consent is not None:
+        given = f" {person.consent.at:%Y-%m-%d}" if person.consent.at else ""
+        consent = f"{person.consent.state}{given}"
+    rated = f"{person.done} of {person.total}" if person.role == Role.CLINICIAN else "-"
+    last = f"{person.last:%Y-%m-%d %H:%M}" if person.last else "never"
+    return [person.name, person.role, rated, last, person.way, person.email or "-", consent]
 
 
 def _json(person: PersonView) -> dict[str, Any]:
@@ -168,70 +85,130 @@ def _json(person: PersonView) -> dict[str, Any]:
     }
 
 
-def _print(invitations: list[Invitation], url: str | None, json_to: Path | None) -> None:
-    """Print codes or links; this is the only time they can be seen, and JSON has none."""
-    form = "code" if url is None else "link"
-    rows = [
-        [invitation.handle, invitation.code if url is None else _link(url, invitation.code)]
-        for invitation in invitations
-    ]
-    show(f"Hand each {form} over now: only its hash is kept", ["name", form], rows)
-    write_json({"people": [invitation.handle for invitation in invitations], "way": form}, json_to)
+def add(
+    study: Study,
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="As they will be listed.")],
+    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.CLINICIAN,
+    email: Annotated[
+        str | None, typer.Option(help="Lets this hospital account in; for one person.")
+    ] = None,
+    link: Link = False,
+    days: Days = None,
+    url: Url = LOCAL,
+) -> None:
+    """Add people and print a sign-in code or an invitation link for each.
+
+    Example:
+    medjury rate people add dr_lee --role coordinator
+    """
+    way = _way(link, days, url)
+    invitations = add_people(OPERATOR, study.open(), names, role, email, way)
+    form = _hand_out(invitations, link, url)
+    study.write({"people": [invitation.handle for invitation in invitations], "way": form})
 
 
-def _link(url: str, code: str) -> str:
-    """Return an invitation; browsers send nothing after the # to any server, so no log has it."""
-    return f"{url.rstrip('/')}/join#{code}"
-
-
-def _refuse_bad(url: str) -> None:
-    """Raise BadInput for what is no address, before anything is stored."""
+def _way(link: bool, days: int | None, url: str) -> Way:
+    """Return the way in that was asked for; a link always ends. Refuse what is no address."""
     if not url.startswith(("http://", "https://")):
         raise BadInput(f"--url {url}: must begin with http:// or https://")
+    return Way(once=True, days=days or LINK_DAYS) if link else Way(days=days)
+
+
+def _hand_out(invitations: list[Invitation], link: bool, url: str) -> str:
+    """Print codes or links: this is the only time they can be seen. Return which it was.
+
+    Browsers send nothing after the # of a link to any server, so no log has it.
+    """
+    form, before = ("link", f"{url.rstrip('/')}/join#") if link else ("code", "")
+    rows = [(invitation.handle, f"{before}{invitation.code}") for invitation in invitations]
+    show(f"Hand each {form} over now: only its hash is kept", ["name", form], rows)
+    return form
+
+
+def end(study: Study, name: Known) -> None:
+    """End a person's access and sessions at once; their ratings stay.
+
+    Example:
+    medjury rate people end dr_lee
+    """
+    shut = end_access(OPERATOR, study.open(), name)
+    say(f"{name} can no longer sign in" if shut else f"{name} was shut out already")
+    study.write({"name": name, "changed": shut})
+
+
+def change(
+    study: Study,
+    name: Known,
+    email: Annotated[
+        str | None, typer.Option(help='Of the hospital account to let in; "" takes it away.')
+    ] = None,
+    specialty: Annotated[
+        str | None, typer.Option(help='Such as cardiology; "" takes it away.')
+    ] = None,
+    renew: Annotated[
+        bool, typer.Option("--renew", help="Print a new code; old ones and open sessions end.")
+    ] = False,
+    link: Link = False,
+    days: Days = None,
+    url: Url = LOCAL,
+) -> None:
+    """Give a person a new code or link, another e-mail address or specialty; old sessions end.
+
+    Example:
+    medjury rate people change dr_a --email dr_a@hospital.example --specialty cardiology
+    """
+    if email is None and specialty is None and not renew:
+        raise BadInput(f"{name}: give --email, --specialty or --renew")
+    if (link or days) and not renew:
+        raise BadInput("--link and --days are of a new way in: give --renew with them")
+    way, engine = _way(link, days, url), study.open()
+    body: dict[str, Any] = {"name": name, "changed": renew}
+    if email is not None:
+        address = email.strip().lower()
+        changed = set_email(OPERATOR, engine, name, address or None)
+        say(f"{name} {'now has' if changed else 'has already'}: {address or 'no e-mail address'}")
+        body |= {"changed": changed or body["changed"], "email": address or None}
+    if specialty is not None:
+        changed = set_specialty(OPERATOR, engine, name, specialty)
+        say(f"{name} {'now has' if changed else 'has already'}: {specialty or 'no specialty'}")
+        body |= {"changed": changed or body["changed"], "specialty": specialty or None}
+    if renew:
+        body["way"] = _hand_out([renew_access(OPERATOR, engine, name, way)], link, url)
+    study.write(body)
 
 
 def remind(
-    context: typer.Context,
+    study: Study,
     send_now: Annotated[
         bool, typer.Option("--send", help="By the configured mail server; recorded.")
     ] = False,
     url: Url = LOCAL,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
-    """List clinicians with open work and no recent activity; print or send reminders."""
-    engine = study_of(context, db)
+    """List clinicians with open work and no recent activity; print or send reminders.
+
+    Example:
+    medjury rate remind
+    """
+    engine = study.open()
     server = mail_server() if send_now else None
     if send_now and server is None:
         raise BadInput(NO_SERVER)
     days = settings(engine).remind_days
     reminders = due(OPERATOR, engine, now(), url)
-    say(
-        f"{counted(len(reminders), 'clinician')} had work open for {counted(days, 'day')} and ended none",
-        json_to,
-    )
+    clinicians = counted(len(reminders), "clinician")
+    say(f"{clinicians} had work open for {counted(days, 'day')} and ended none")
     sent = send(OPERATOR, engine, server, reminders) if server and reminders else []
-    for reminder in reminders:
-        if reminder.name in sent:
-            say(f"{reminder.name}: sent to {reminder.email}", json_to)
+    for one in reminders:
+        if one.name in sent:
+            say(f"{one.name}: sent to {one.email}")
         else:
-            say(
-                f"\n{reminder.name} ({reminder.email or 'no e-mail address'}):\n\n{reminder.text}",
-                json_to,
-            )
-    body = {
-        "remind_days": days,
-        "due": [
-            {"name": reminder.name, "email": reminder.email, "text": reminder.text}
-            for reminder in reminders
-        ],
-        "sent": sent,
-    }
-    write_json(body, json_to)
+            say(f"\n{one.name} ({one.email or 'no e-mail address'}):\n\n{one.text}")
+    texts = [{"name": one.name, "email": one.email, "text": one.text} for one in reminders]
+    study.write({"remind_days": days, "due": texts, "sent": sent})
 
 
 def serve(
-    context: typer.Context,
+    study: Annotated[Study, "context"],
     port: Port = 8501,
     host: Annotated[
         str, typer.Option(help="Address to listen on; change it only behind a proxy with TLS.")
@@ -252,9 +229,12 @@ def serve(
     create: Annotated[
         bool, typer.Option("--create", help="Create the study and a coordinator if there are none.")
     ] = False,
-    db: Db = None,
 ) -> None:
-    """Serve the pages of clinicians and researchers."""
+    """Serve the pages of clinicians and researchers.
+
+    Example:
+    medjury serve --create
+    """
     from annotate.server import serve as serve_page
     from jury.egress import VARIABLE, egress_of
 
@@ -262,8 +242,8 @@ def serve(
         os.environ[VARIABLE] = str(egress.resolve())  # runs are processes of their own
     egress_of()
     if create:
-        print_codes(first_coordinator(study_of(context, db, create=True)))
-    serve_page(url_of(context, db), port, host, secrets)
+        print_codes(first_coordinator(study.open(create=True)))
+    serve_page(study.url, port, host, secrets)
 
 
 def first_coordinator(engine: Engine) -> list[Invitation]:
@@ -273,13 +253,7 @@ def first_coordinator(engine: Engine) -> list[Invitation]:
     return add_people(OPERATOR, engine, [FIRST], Role.COORDINATOR)
 
 
-def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> None:
+def print_codes(invitations: list[Invitation]) -> None:
     """Print sign-in codes; this is the only time they can be seen."""
     if invitations:
-        rows = [[invitation.handle, invitation.code] for invitation in invitations]
-        show(
-            "Sign-in codes: hand them over now, only their hashes are kept",
-            ["name", "code"],
-            rows,
-            json_to,
-        )
+        show(CODES, ["name", "code"], [(one.handle, one.code) for one in invitations])

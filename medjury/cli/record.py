@@ -1,53 +1,40 @@
-"""`medjury study verify`, `lock`, `unblind`: the record of a study, and a bundle checked against it."""
+"""`medjury study` verify, lock, unblind and backup: the record of a study, and copies of it."""
 
 import csv
-import json
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from sqlalchemy import Engine
 
 from data.csv_files import cells, write_csv
-from data.database import refuse_as_file
+from data.database import open_study, reading, refuse_as_file, shown
 from data.errors import BadFile, BadInput
 from data.record import HEAD_ENDING, Head
-from data.rubric import Rubric
+from data.study.copies import counts
+from data.study.moving import Copied, back_up, move_study
 from data.study.settings import lock as lock_study
 from data.study.settings import reopen
 from data.study.settings import unblind as lift_blind
 from data.study.verify import Verified, locked_since, present_head
 from data.study.verify import verify as verify_record
-from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
-from medjury.cli.files import STANDARD_OUTPUT, write_json, writes_to
-from medjury.cli.options import Db, Json, Reason, Who, study_of
-from medjury.cli.output import hint, say, say_unnoted
-from medjury.services.rubric_export import Resampling, validation
+from medjury.cli.files import STANDARD_OUTPUT, check_place, writes_new, writes_to
+from medjury.cli.options import Reason, Study, Who, worked_on
+from medjury.cli.output import counted, emit, hint, progress, say, show, warn
 
 FINDINGS = 1
 KEEP = "keep this hash elsewhere: `medjury study verify --head HASH` proves later that nothing was cut off"
 WHO_WROTE = ("response_id", "model")
 SAID = ("rating", "response", "subgroup", "remark", "span", "submission")
-DIFFERS = 1
-MOST_BYTES = 20_000_000
-MOST_REPS = 100_000
-TOLERANCE = 1e-9
-PARTS = {"rubric": dict, "panel": dict, "validation": dict, "sha256": str}
-PASSING = {
-    "made",
-    "version",
-    "juries_tried",
-    "checked_with",
-}  # of the day of the export, not of the data
-STATUS = ("validated", "not validated")
-UNFIT = (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
-Body = Mapping[str, Any]
+BESIDE = ("", "-wal", "-shm")
 
 
 def verify(
-    context: typer.Context,
+    study: Study,
     bundle: Annotated[
         Path | None,
         typer.Argument(
@@ -60,18 +47,20 @@ def verify(
             metavar="HASH|FILE", help="Hash, or its file, that was kept outside the study."
         ),
     ] = None,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
-    """Check the study against its audit record, or a bundle against the study; exit 1 on findings."""
+    """Check the study against its audit record, or a bundle against the study; exit 1 on findings.
+
+    Example:
+    medjury study verify
+    """
     if bundle is not None:
         refuse_as_file("verify", bundle)
         if head is not None:
             raise typer.BadParameter("does not go with a BUNDLE", param_hint="--head")
-        verify_bundle(study_of(context, db), bundle, json_to)
+        _verify_bundle(study, bundle)
         return
-    verified = verify_record(study_of(context, db), head)
-    _say_verified(verified, json_to)
+    verified = verify_record(study.open(), head)
+    _say_verified(verified)
     body = {
         "events": verified.events,
         "head": verified.head,
@@ -80,13 +69,45 @@ def verify(
         "authors_withheld": verified.authors_withheld,
         "since": None if verified.since is None else dict(verified.since),
     }
-    write_json(body, json_to)
+    study.write(body)
     if verified.findings:
         raise typer.Exit(FINDINGS)
 
 
+def _verify_bundle(study: Study, path: Path) -> None:
+    """Compare a bundle with the study, say what differs, and end with 1 if anything does."""
+    from medjury.services.bundle_check import compared_bundle
+
+    compared, unnoted = compared_bundle(study.open(), path)
+    warn(unnoted)
+    found = compared["findings"]
+    say(f"bundle {compared['bundle']}: {compared['status']}")
+    emit(*(f"DIFFERS {difference}" for difference in found))
+    say(f"{len(found)} differences" if found else "the study says the same")
+    study.write(compared)
+    if found:
+        raise typer.Exit(FINDINGS)
+
+
+def _say_verified(verified: Verified) -> None:
+    named = {table: verified.rows.get(table, 0) for table in SAID}
+    others = sum(verified.rows.values()) - sum(named.values())
+    rows = ", ".join(f"{number} {table}s" for table, number in named.items())
+    say(f"{verified.events} events; they vouch for {rows}, {others} other rows")
+    if verified.authors_withheld:
+        say("its authors stayed behind: nothing is said of them")
+    say(f"head {verified.head}")
+    if verified.since is None:
+        hint(KEEP)
+    else:
+        came = (f"{number} {action}" for action, number in verified.since.items())
+        say(f"since the head that was kept: {', '.join(came) or 'nothing'}")
+    emit(*(f"FINDING {finding}" for finding in verified.findings))
+    say(f"{len(verified.findings)} findings" if verified.findings else "whole: no findings")
+
+
 def lock(
-    context: typer.Context,
+    study: Study,
     who: Who = "coordinator",
     again: Annotated[bool, typer.Option("--reopen", help="Open a locked study again.")] = False,
     reason: Reason = "",
@@ -99,36 +120,37 @@ def lock(
             callback=writes_to,
         ),
     ] = None,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
-    """Freeze the study: no ratings, imports or assignments until it is reopened."""
-    engine = study_of(context, db)
+    """Freeze the study: no ratings, imports or assignments until it is reopened.
+
+    Example:
+    medjury study lock --who dr_lee
+    """
+    engine = study.open()
     if head_to is not None and (again or head_to.exists()):
         why = "is there already; name another file" if not again else "does not go with --reopen"
         raise BadInput(f"--head {head_to}: {why}")
     if again:
         reopen(engine, who, reason)
         say("reopened; the reason stays in the record and in every later report")
-        write_json({"locked": None, "head": present_head(engine).sha256, "file": None}, json_to)
+        study.write({"locked": None, "head": present_head(engine).sha256, "file": None})
         return
     if reason:
         raise typer.BadParameter("belongs to --reopen", param_hint="--reason")
     lock_study(engine, who)
     head = present_head(engine)
-    say(f"locked: {locked_since(engine)}")
-    say(f"head {head.sha256}")
-    to = head_to or head_beside(engine, head)
+    emit(f"locked: {locked_since(engine)}", f"head {head.sha256}")
+    to = head_to or _beside(engine, head)
     written = to is not None and write_head(to, head)
     if written:
         checks = f"`medjury study verify --head {to}` checks it"
         say(f"{to}: sign this file and keep it elsewhere; {checks}")
     hint(KEEP)
     body = {"locked": locked_since(engine), "head": head.sha256}
-    write_json(body | {"file": str(to) if written else None}, json_to)
+    study.write(body | {"file": str(to) if written else None})
 
 
-def head_beside(engine: Engine, head: Head) -> Path | None:
+def _beside(engine: Engine, head: Head) -> Path | None:
     """Return where the head of a study that is a file goes by itself; None on a server."""
     if engine.dialect.name != "sqlite" or not engine.url.database:
         return None
@@ -147,198 +169,120 @@ def write_head(path: Path, head: Head) -> bool:
 
 
 def unblind(
-    context: typer.Context,
+    study: Study,
     reason: Reason = "",
     who: Who = "coordinator",
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.csv",
-            help="File to write; by default standard output.",
-            callback=writes_to,
+            help="New file to write; by default standard output.",
+            callback=writes_new,
         ),
     ] = None,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
-    """Print who wrote which response; recorded, and stated in every later report."""
-    engine = study_of(context, db)
-    if out is not None and out.exists():
-        raise BadFile(f"--out {out}: is there already; name another file")
-    wrote = lift_blind(engine, who, reason)
+    """Print who wrote which response; recorded, and stated in every later report.
+
+    Example:
+    medjury study unblind --reason "rating has ended" --out authors.csv
+    """
+    wrote = lift_blind(study.open(), who, reason)
     if out is not None:
         written = write_csv(out, WHO_WROTE, cells(WHO_WROTE, wrote))
         say(f"{written} responses with their authors in {out}; recorded")
-    elif json_to != STANDARD_OUTPUT:
+    elif study.json_to != STANDARD_OUTPUT:
         rows = cells(WHO_WROTE, wrote)
         csv.writer(sys.stdout, lineterminator="\n").writerows([WHO_WROTE, *rows])
-    write_json({"authors": [dict(zip(WHO_WROTE, row, strict=True)) for row in wrote]}, json_to)
+    study.write({"authors": [dict(zip(WHO_WROTE, row, strict=True)) for row in wrote]})
 
 
-def _say_verified(verified: Verified, json_to: Path | None) -> None:
-    named = {table: verified.rows.get(table, 0) for table in SAID}
-    others = sum(verified.rows.values()) - sum(named.values())
-    rows = ", ".join(f"{number} {table}s" for table, number in named.items())
-    say(f"{verified.events} events; they vouch for {rows}, {others} other rows", json_to)
-    if verified.authors_withheld:
-        say("its authors stayed behind: nothing is said of them", json_to)
-    say(f"head {verified.head}", json_to)
-    if verified.since is None:
-        hint(KEEP, json_to)
-    else:
-        came = (f"{number} {action}" for action, number in verified.since.items())
-        say(f"since the head that was kept: {', '.join(came) or 'nothing'}", json_to)
-    for finding in verified.findings:
-        say(f"FINDING {finding}", json_to)
-    say(
-        f"{len(verified.findings)} findings" if verified.findings else "whole: no findings", json_to
-    )
+def backup(
+    study: Study,
+    to: Annotated[
+        str, typer.Argument(metavar="TO", help="A new file, or the URL of an empty database.")
+    ],
+) -> None:
+    """Write the whole study to a new SQLite file, or into an empty database, and check it.
 
-
-def verify_bundle(engine: Engine, path: Path, json_to: Path | None) -> None:
-    """Compare a bundle with the study, say what differs, and end with 1 if anything does."""
-    file = path / JSON if path.is_dir() else path
-    body = read_bundle(file)
-    try:
-        differing = [
-            _printable(finding) for finding in (*_altered(body, file), *_against(engine, body))
-        ]
-    except UNFIT as error:
-        raise _bad(file, "its parts are not of a bundle's form") from error
-    record = body["validation"]
-    say(f"bundle {file}: {record['status']}", json_to)
-    for difference in differing:
-        say(f"DIFFERS {difference}", json_to)
-    say(
-        f"{len(differing)} differences" if differing else "the study says the same",
-        json_to,
-    )
-    write_json({"bundle": str(file), "status": record["status"], "findings": differing}, json_to)
-    if differing:
-        raise typer.Exit(DIFFERS)
-
-
-def read_bundle(file: Path) -> dict[str, Any]:
-    """Return a bundle's JSON; it is not yet compared with anything.
-
-    Raises
-    ------
-    BadFile
-        If it cannot be read, is cut short, is no bundle, or one of another version.
+    Example:
+    medjury study backup backup.db
     """
-    body = _bundle_json(file)
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise _bad(file, f"no bundle of medjury ({JSON} has format {FORMAT!r})")
-    if body.get("format_version") != FORMAT_VERSION:
-        raise BadFile(
-            f"bundle {file}: of another version than this medjury reads ({FORMAT_VERSION}); verify "
-            "it with the medjury that wrote it, or export it anew"
-        )
-    for name, kind in PARTS.items():
-        if not isinstance(body.get(name), kind):
-            raise _bad(file, f"{name} is missing or of another type")
-    if body["validation"].get("status") not in STATUS:
-        raise _bad(file, f"its status is neither {STATUS[0]} nor {STATUS[1]}")
-    resampling = [body["validation"].get(name) for name in ("reps", "seed")]
-    if (
-        not all(type(number) is int and number >= 0 for number in resampling)
-        or not 1 <= resampling[0] <= MOST_REPS
-    ):
-        raise _bad(file, f"reps must be a whole number from 1 to {MOST_REPS}, seed 0 or more")
-    return body
-
-
-def _bundle_json(file: Path) -> object:
-    try:
-        if file.exists() and not file.is_file():
-            raise _bad(file, "no file")
-        if file.stat().st_size > MOST_BYTES:
-            raise _bad(file, f"over {MOST_BYTES // 1_000_000} MB, more than any bundle has")
-        return json.loads(file.read_text("utf-8"), parse_constant=_no_number)
-    except OSError as error:
-        raise BadFile(
-            f"bundle {file}: {error.strerror}; name a bundle's folder or {JSON}"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise _bad(file, "not JSON, or cut short") from error
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(name)
-
-
-def _bad(file: Path, why: str) -> BadFile:
-    return BadFile(
-        f"bundle {file}: {why}; nothing was compared: export it anew with "
-        "`medjury share rubric NAME --to medjury --out FOLDER`"
+    if not to.strip():
+        raise BadInput("backup: TO is empty; give a file or a URL")
+    if "://" in to:
+        _into_database(study, to)
+        return
+    file = Path(to)
+    if os.path.lexists(file) and not file.is_dir():
+        raise BadFile(f"backup {file}: is there already; name another file")
+    check_place("backup", file)
+    copied = back_up(study.open(), file)
+    after = (
+        f"to go back to it: --db sqlite:///{file}. It holds all but the key of sessions, authors "
+        "too: guard it like the study"
     )
+    _end_copy(study, f"Backed up in {file}", copied, copied.findings, after)
 
 
-def _altered(body: Body, file: Path) -> Iterator[str]:
-    """Yield what in the bundle does not go with the rest of it."""
-    if digest({key: value for key, value in body.items() if key != "sha256"}) != body["sha256"]:
-        yield f"{file.name}: changed after it was written"
-    rubric = Rubric(**body["rubric"])
-    for name, value in told(rubric, body["panel"]["jurors"]).items():
-        if body.get(name) != value:
-            yield f"{name}: not that of the bundle's own rubric"
-    record = body["validation"]
-    if record["reasons"] != reasons(record) or (record["status"] == "validated") != (
-        not reasons(record)
-    ):
-        yield "status: does not follow from the bundle's own figures"
-    for name, text in derived(body).items():
-        beside = file.parent / name
-        if beside.is_file() and beside.read_bytes() != text.encode():
-            yield f"{name}: not as exported"
+def _into_database(study: Study, url: str) -> None:
+    """Copy a study into an empty database; it stays as it is."""
+    source = study.open()
+    with _removed_on_failure(url) as target:
+        copied = _moved(source, target)
+    findings = verify_record(target).findings
+    for engine in (source, target):
+        engine.dispose()  # a SQLite file is left without others beside it
+    worked_on[:] = [shown(target.url)]
+    after = (
+        "every row was read again and compared; stop what still serves the old study, and name "
+        "the new one from now on (--db or MEDJURY_DB)"
+    )
+    _end_copy(study, f"Copied into {shown(target.url)}", copied, findings, after)
 
 
-def _against(engine: Engine, body: Body) -> Iterator[str]:
-    """Yield what the study says otherwise; figures are computed anew."""
-    record = body["validation"]
-    jurors = [dict(juror) for juror in body["panel"]["jurors"]]
-    seats = [{key: value for key, value in juror.items() if key != "family"} for juror in jurors]
-    resampling = Resampling(record["reps"], record["seed"])
-    validated = validation(engine, Rubric(**body["rubric"]), seats, resampling)
-    say_unnoted(validated.unnoted)
-    now = validated.record
-    lasting = {key: value for key, value in record.items() if key not in PASSING}
-    for where, says, is_now in differences(
-        lasting, {key: now.get(key) for key in now if key not in PASSING}
-    ):
-        yield f"{where}: the bundle says {says}, the study {is_now}"
+def _end_copy(
+    study: Study, title: str, copied: Copied, findings: tuple[str, ...], after: str
+) -> None:
+    """Say what a copy holds and what its record has to say; exit 1 if that has findings."""
+    filled = [(table, number) for table, number in copied.rows.items() if number]
+    show(title, ["table", "rows"], filled)
+    say(f"head {copied.head}")
+    hint(KEEP)
+    emit(*(f"FINDING {finding}" for finding in findings))
+    summary = f"{counted(len(findings), 'finding')}, of the study itself"
+    say(summary if findings else "the record is whole")
+    study.write({"rows": copied.rows, "head": copied.head, "findings": list(findings)})
+    say(after)
+    if findings:
+        raise typer.Exit(FINDINGS)
 
 
-def differences(says: Any, now: Any, where: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield each place where two JSON values differ, with both; numbers up to rounding."""
-    if isinstance(says, dict) and isinstance(now, dict):
-        for key in {**says, **now}:
-            yield from differences(says.get(key), now.get(key), f"{where}.{key}".strip("."))
-    elif isinstance(says, list) and isinstance(now, list) and len(says) == len(now):
-        for index, pair in enumerate(zip(says, now, strict=True)):
-            yield from differences(*pair, f"{where}[{_row_named(pair[1], index)}]")
-    elif not _same(says, now):
-        yield where, _shown(says), _shown(now)
+def _moved(source: Engine, target: Engine) -> Copied:
+    with reading(source) as session:
+        total = sum(counts(session).values())
+    moved = 0
+    with progress("moving", total) as at:
+
+        def step(rows: int) -> None:
+            nonlocal moved
+            moved += rows
+            at(moved)
+
+        return move_study(source, target, step)
 
 
-def _printable(line: str) -> str:
-    """Return a line with nothing in it that a terminal would act on: a bundle's keys may be any."""
-    return "".join(sign if sign.isprintable() else "?" for sign in line)
-
-
-def _row_named(row: Any, index: int) -> str:
-    if isinstance(row, dict) and "scorer" in row:
-        return f"{row['criterion'] or 'composite'} {row['scorer']}"
-    return str(index)
-
-
-def _same(says: Any, now: Any) -> bool:
-    numbers = [type(value) in (int, float) for value in (says, now)]
-    if all(numbers):
-        return bool(abs(says - now) <= TOLERANCE * max(1.0, abs(now)))
-    return type(says) is type(now) and bool(says == now)
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."
+@contextmanager
+def _removed_on_failure(url: str) -> Iterator[Engine]:
+    """Open the target; a SQLite file that was made for a move that failed is taken away."""
+    path = Path(url.removeprefix("sqlite:///"))
+    new = url.startswith("sqlite:///") and not path.exists()
+    engine: Engine | None = None
+    try:
+        engine = open_study(url, create=True)
+        yield engine
+    except BaseException:
+        if engine is not None:
+            engine.dispose()
+        for ending in BESIDE if new else ():
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        raise

@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
-
-import typer
 
 from calibration.notes import sentence
 from medjury.cli.commands import PROGRAM
-from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, study_of
-from medjury.cli.output import counted, hint, say, show
+from medjury.cli.options import Study
+from medjury.cli.output import counted, emit, hint, show
 from medjury.services.status import STATES, TITLES, NextStep, StudyStatus, next_of, steps_of
 from medjury.services.status import status as status_of
 
@@ -37,38 +33,32 @@ STEPS = {
 }
 
 
-def status(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
+def status(study: Study) -> None:
     """Say where the study stands and what to do next.
 
     Reads counts only: the decision is that of the newest frozen report, and the record is not
     verified. Names no author of a response.
+
+    Example:
+    medjury status
     """
-    now = status_of(study_of(context, db))
-    _show_benchmarks(now, json_to)
-    for line in _lines(now):
-        say(line, json_to)
+    now = status_of(study.open())
+    rows = [
+        (one.benchmark, one.rubric, one.instances, one.responses, one.rated)
+        for one in now.benchmarks
+    ]
+    if rows:
+        columns = ["benchmark", "rubric", "instances", "responses", "rated by a clinician"]
+        show("Benchmarks", columns, rows, words=("rubric",))
+    emit(*_lines(now))
     why, command = STEPS[next_of(now)]
-    hint(f"Next: {why}: `{PROGRAM} {command}`", json_to)
+    hint(f"Next: {why}: `{PROGRAM} {command}`")
     following = {"step": next_of(now).value, "command": f"{PROGRAM} {command}"}
     steps = [
         {"step": step.step, "state": step.state, "answer": sentence(step.answer)}
         for step in steps_of(now)
     ]
-    write_json(asdict(now) | {"steps": steps, "next": following}, json_to)
-
-
-def _show_benchmarks(now: StudyStatus, json_to: Path | None) -> None:
-    rows = [
-        [
-            benchmark.benchmark,
-            benchmark.rubric,
-            *map(str, (benchmark.instances, benchmark.responses, benchmark.rated)),
-        ]
-        for benchmark in now.benchmarks
-    ]
-    if rows:
-        columns = ["benchmark", "rubric", "instances", "responses", "rated by a clinician"]
-        show("Benchmarks", columns, rows, json_to, words=("rubric",))
+    study.write(asdict(now) | {"steps": steps, "next": following})
 
 
 def _lines(now: StudyStatus) -> Iterator[str]:

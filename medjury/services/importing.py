@@ -40,6 +40,10 @@ from data.study.steering import (
 from medjury.services.blinding.search import find_self_naming, mask
 
 GENERIC = "generic"
+OTHER_RUBRIC = (
+    "{} already has ratings on another rubric: these are kept apart and do not count "
+    "in calibrate, which reads the benchmark's own rubric"
+)
 FIRST_ROWS = 3
 LOOKED_AT = 500  # rows, to guess what its columns are
 UNNAMED = "upload.csv"
@@ -145,7 +149,7 @@ def try_response_file(
     file, reader = rows_in(upload, "responses")
     rows = ResponseFile(file, upload.benchmark or None)
     chosen = _rubric(engine, person, upload.rubric)
-    added = try_responses(person, engine, rows, _rubrics_of(reader), chosen)
+    added = try_responses(person, engine, rows, rubrics_of_reader(reader), chosen)
     return _see(rows, names_to_mask(person, engine)), added
 
 
@@ -154,7 +158,7 @@ def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple
     file, reader = rows_in(upload, "responses")
     rows = ResponseFile(file, upload.benchmark or None)
     chosen = _rubric(engine, person, upload.rubric)
-    added = bring_responses(person, engine, rows, _rubrics_of(reader), chosen)
+    added = bring_responses(person, engine, rows, rubrics_of_reader(reader), chosen)
     return added.responses, mask_new(engine, person)
 
 
@@ -171,7 +175,7 @@ def bring_rating_file(engine: Engine, person: Person, upload: Upload) -> Ratings
     return bring_ratings(person, engine, rows, _rubric(engine, person, upload.rubric))
 
 
-def _rubrics_of(reader: Reader | None) -> Callable[[str], Rubric]:
+def rubrics_of_reader(reader: Reader | None) -> Callable[[str], Rubric]:
     """Return what gives a new benchmark's rubric: the tool's own, or the one of its name."""
     own = reader.rubric if reader else None
     return rubric_for if own is None else lambda _: own

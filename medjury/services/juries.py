@@ -6,7 +6,7 @@ Every jury that is looked at is noted in the study's ledger, which counts what w
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
@@ -27,7 +27,7 @@ from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     from calibration.differences import DifferenceRow
-    from calibration.juries import Ranking
+    from calibration.juries import JuryRow, Ranking
     from calibration.scope import Scope
     from calibration.scores import Scores
 
@@ -249,3 +249,52 @@ def _entry(
         criterion=scope.options.criterion or "",
         instances=instances,
     )
+
+
+def ranking_json(ranked: RankedJuries) -> dict[str, Any]:
+    """Return what `medjury analyse juries --json` writes; undefined is None."""
+    from calibration.json_values import decision_json, json_row, json_value
+    from calibration.notes import told
+
+    ranking, question = ranked.ranking, ranked.question
+    options = question.options
+    return {
+        "method": options.method,
+        "criterion": options.criterion,
+        "benchmark": ranked.benchmark,
+        "k_jurors": len(ranking.pool),
+        "n_juries": len(ranking.rows),
+        "reps": options.reps,
+        "seed": options.seed,
+        "n_responses": ranking.n_responses,
+        "n_juries_before": ranked.juries_before,
+        "n_tried_before": ranked.ways_before,
+        "n_unknown_cost": ranking.n_unknown_cost,
+        "usd_made_up": list(ranked.made_up),
+        "winner": _best_json(ranking.winner, len(ranking.rows)) if ranking.winner else None,
+        "by_size": [_best_json(row, ranking.of_size(row.size)) for row in ranking.by_size],
+        "rows": [json_row(row) for row in ranking.rows],
+        "note": told(ranking.notes),
+        "notes": json_value(ranking.notes),
+        "decision": decision_json(ranked.decision),
+    }
+
+
+def comparison_json(question: ComparisonQuestion, compared: ComparedJuries) -> dict[str, Any]:
+    """Return what `medjury analyse juries --compare --json` writes; undefined is None."""
+    from calibration.json_values import decision_json, json_row, json_value
+
+    options = question.options
+    chosen = {name: getattr(options, name) for name in ("method", "criterion", "reps", "seed")}
+    juries = {"first": question.first, "second": question.second}
+    iccs = {"icc_first": compared.icc_first, "icc_second": compared.icc_second}
+    decision = {"decision": decision_json(compared.decision)}
+    head: dict[str, Any] = json_value(chosen | juries | iccs)
+    return head | json_row(compared.row) | decision
+
+
+def _best_json(row: "JuryRow", n_compared: int) -> dict[str, Any]:
+    """Return the best of so many juries, and by how much its ICC is too high."""
+    from calibration.json_values import json_row, json_value
+
+    return json_row(row) | {"optimism": json_value(row.optimism), "n_compared": n_compared}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
@@ -179,3 +179,18 @@ def refuse_unknown(costs: Collection[str], models: Collection[str]) -> None:
             f"the costs name {', '.join(lost)}, and no response of this study is by that model: "
             "write models as in the file that was imported"
         )
+
+
+def to_json(task: ModelsTask, found: "ModelComparison") -> dict[str, Any]:
+    """Return a comparison as `analyse models --json` has it."""
+    from calibration.json_values import decision_json, json_value
+
+    return {
+        "reps": task.options.reps,
+        "seed": task.options.seed,
+        "jury": list(task.jury),
+        "benchmarks": list(found.benchmarks),
+        "rows": json_value(found.rows),
+        "differences": json_value(found.differences),
+        "decision": decision_json(found.decision),
+    }

@@ -58,7 +58,7 @@ class StudyPlan:
     unnoted: str = ""
 
 
-def planned(engine: Engine, question: PlanQuestion) -> StudyPlan:
+def planned(engine: Engine | None, question: PlanQuestion) -> StudyPlan:
     """Return the plan that is asked for, of an assumed ICC or of the study's own ratings.
 
     Raises
@@ -66,9 +66,11 @@ def planned(engine: Engine, question: PlanQuestion) -> StudyPlan:
     BadInput
         If the study has no agreement to plan from.
     """
-    if question.icc is not None:
-        return plan_from_assumption(question.options, question.icc)
-    return plan_from_pilot(engine, AnalysisOptions(benchmark=question.benchmark), question.options)
+    options = question.options
+    if engine is None or question.icc is not None:
+        return plan_from_assumption(options, question.icc, question.single)
+    analysis = AnalysisOptions(benchmark=question.benchmark, seed=options.seed)
+    return plan_from_pilot(engine, analysis, options)
 
 
 def plan_from_assumption(

@@ -186,12 +186,12 @@ def sound_only(engine: Engine, scores: "Scores") -> Kept:
     checked = references(engine)
     if not checked.jurors:
         raise BadInput(
-            "--references sound: no reference of this study has been checked yet; "
+            "--use sound: no reference of this study has been checked yet; "
             "`medjury jury references PANEL` asks jurors about them"
         )
     left = without_instances(scores, checked.marked)
     if left.responses.empty:
-        raise BadInput("--references sound: every instance is marked, so nothing would be left")
+        raise BadInput("--use sound: every instance is marked, so nothing would be left")
     responses = len(scores.responses) - len(left.responses)
     counts = {
         "kept": "sound",

@@ -161,8 +161,6 @@ def make(folder: Path) -> str:
         "--reps",
         "5",
         "--freeze",
-        "--name",
-        "one",
     )
     return url
 

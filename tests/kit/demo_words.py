@@ -23,7 +23,7 @@ RECORDING = Path(__file__).parents[1] / "fixtures" / "goldens" / "demo_words.txt
 WIDTHS = (100, 200)
 RESAMPLES = ("--reps", "200")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "calibrate": ("analyse", "calibrate", "--details", "--pairs", *RESAMPLES),
+    "calibrate": ("analyse", "calibrate", "--details", *RESAMPLES),
     "juries": ("analyse", "juries", *RESAMPLES),
     "models": ("analyse", "models", "--unblind", "--reason", "recorded", *RESAMPLES),
     "monitor": ("analyse", "monitor", *RESAMPLES),

@@ -30,7 +30,7 @@ CRITERIA = ("accuracy", "completeness", "clarity")
 JURORS = (("jx", 0.7), ("jy", 0.9), ("jz", 1.4))
 REPS = ("--reps", "200")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "calibrate": ("analyse", "calibrate", "--details", "--pairs", *REPS),
+    "calibrate": ("analyse", "calibrate", "--details", *REPS),
     "published": ("analyse", "calibrate", "--method", "published", *REPS),
     "juries": ("analyse", "juries", *REPS),
     "compare": ("analyse", "juries", *REPS, "--compare", "{a}", "--compare", "{b}"),

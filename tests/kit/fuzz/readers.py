@@ -37,7 +37,7 @@ from data.study.package import (
 from jury.panel import read_panel
 from jury.parse import parse
 from medjury.cli.assignments import names
-from medjury.cli.record import read_bundle
+from medjury.services.bundle_check import read_bundle
 from medjury.services.models import read_costs
 
 CUT = b"\n==8<==\n"

@@ -1,4 +1,4 @@
-"""`medjury share export --redcap FOLDER` and `medjury rate ratings FILE --format redcap`."""
+"""Rating in REDCap: its dictionary and records written, its raw export read back."""
 
 from collections.abc import Iterator
 from html import escape
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from calibration.notes import counted
 from data.csv_files import write_csv
 from data.errors import BadInput
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapFile, RedcapForm, forms
@@ -13,7 +14,6 @@ from data.importers.table import TableFile
 from data.rubric import Criterion, Rubric
 from data.study.export import ToRate, readings, to_rate
 from data.study.standing import benchmarks, settings
-from medjury.cli.output import counted, say
 
 COLUMNS = (
     *("Variable / Field Name", "Form Name", "Section Header", "Field Type", "Field Label"),
@@ -43,8 +43,8 @@ def open_readings(engine: Engine) -> list[ToRate]:
     return unrated
 
 
-def write_redcap(engine: Engine, folder: Path, unrated: list[ToRate]) -> None:
-    """Write dictionary and records for REDCap into a folder that is there."""
+def write_redcap(engine: Engine, folder: Path, unrated: list[ToRate]) -> list[str]:
+    """Write dictionary and records for REDCap into a folder that is there; return what to know."""
     own = forms(_rubrics(engine))
     names = {form.rubric.sha256: number for number, form in enumerate(own, 1)}
     columns = (RECORD, CODE, RATER, RUBRIC, *TEXTS)
@@ -52,18 +52,18 @@ def write_redcap(engine: Engine, folder: Path, unrated: list[ToRate]) -> None:
     rows = (_record(number, reading, names, open_to) for number, reading in enumerate(unrated, 1))
     write_csv(folder / "redcap_dictionary.csv", COLUMNS, dictionary(own))
     written = write_csv(folder / "redcap_records.csv", columns, rows)
-    say(
-        f"redcap_dictionary.csv: {counted(len(own), 'rating form')}; redcap_records.csv: {counted(written, 'record')}"
-    )
-    _warn_long(unrated)
-    say(
+    cards = [reading.card for reading in unrated]
+    texts = [t or "" for c in cards for t in (c.context, c.prompt, c.reference, c.response)]
+    long = sum(len(text.encode()) > LONG_CELL for text in texts)
+    lines = [
+        f"redcap_dictionary.csv: {counted(len(own), 'rating form')}; redcap_records.csv: {counted(written, 'record')}",
+        f"WARNING: {counted(long, 'text')} of more than {LONG_CELL} bytes: REDCap would cut them off",
         "the texts are unaltered, for REDCap's own import: open redcap_records.csv in no spreadsheet, "
-        "which could compute a text that begins with = + - @"
-    )
-    say(
+        "which could compute a text that begins with = + - @",
         "next: upload both in REDCap, give each clinician a data access group with their own "
-        "records (mj_rater), and bring the raw export back with `medjury rate ratings FILE --format redcap`"
-    )
+        "records (mj_rater), and bring the raw export back with `medjury rate ratings FILE --format redcap`",
+    ]
+    return lines if long else [lines[0], *lines[2:]]
 
 
 def redcap_file(engine: Engine, table: TableFile, incomplete: bool) -> RedcapFile:
@@ -71,12 +71,14 @@ def redcap_file(engine: Engine, table: TableFile, incomplete: bool) -> RedcapFil
     return RedcapFile(table, forms(_rubrics(engine)), readings(engine), incomplete)
 
 
-def say_left(rows: RedcapFile) -> None:
-    """Say which forms were not imported, and why."""
-    for state, number in sorted(rows.left.items()):
-        hint = "" if state == "not begun" else "; --incomplete takes them"
-        if number:
-            say(f"{counted(number, 'form')} {state}: not imported{hint}")
+def left_lines(rows: RedcapFile) -> list[str]:
+    """Return which forms were not imported, and why."""
+    return [
+        f"{counted(number, 'form')} {state}: not imported"
+        + ("" if state == "not begun" else "; --incomplete takes them")
+        for state, number in sorted(rows.left.items())
+        if number
+    ]
 
 
 def dictionary(own: list[RedcapForm]) -> Iterator[list[str]]:
@@ -141,20 +143,3 @@ def _rubrics(engine: Engine) -> list[Rubric]:
     return list(
         {benchmark.rubric.sha256: benchmark.rubric for benchmark in benchmarks(engine)}.values()
     )
-
-
-def _warn_long(unrated: list[ToRate]) -> None:
-    long = sum(
-        len((text or "").encode()) > LONG_CELL
-        for reading in unrated
-        for text in (
-            reading.card.context,
-            reading.card.prompt,
-            reading.card.reference,
-            reading.card.response,
-        )
-    )
-    if long:
-        say(
-            f"WARNING: {counted(long, 'text')} of more than {LONG_CELL} bytes: REDCap would cut them off"
-        )

@@ -1,0 +1,534 @@
+"""`medjury study import` and `medjury rate ratings`: files, runs of other tools and packages into the study."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache, partial
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy import Engine
+
+from data.errors import BadFile, BadInput, Conflict
+from data.importers.columns import ColumnMap, What, as_named, guess, mapped, read_map, toml_of
+from data.importers.grades import Grades, grades_named, rubric_of_grades
+from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
+from data.importers.ratings import RatingFile
+from data.importers.readers import (
+    MEDHELM,
+    NAMED,
+    REDCAP,
+    RUNS,
+    Reader,
+    opening_of,
+    reader_of,
+    rows_of,
+    within,
+)
+from data.importers.redcap import RedcapFile
+from data.importers.responses import ResponseFile
+from data.importers.source import PIPE, Source
+from data.importers.table import Format, TableFile
+from data.rubric import Rubric, missing_from_prompt
+from data.samples import benchmarks as sample_benchmarks
+from data.schema import Kind
+from data.study.access import pseudonym_key
+from data.study.frames import responses_frame
+from data.study.package import import_package, opened_package
+from data.study.ratings import RatingsAdded, import_ratings
+from data.study.responses import ResponsesAdded, import_responses
+from data.study.standing import benchmarks
+from medjury.cli.blinding import mask_new
+from medjury.cli.options import RubricOption, Study, rubric_named
+from medjury.cli.output import counted, emit, hint, progress, say, show
+from medjury.services.finished_runs import Brought, bring_helm, bring_inspect
+from medjury.services.importing import OTHER_RUBRIC, rubrics_of_reader
+from medjury.services.record import authors_for
+from medjury.services.redcap import left_lines, redcap_file
+
+BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
+IMPORTER = "researcher"
+SHOWN, LOOKED_AT, LONGEST_SHOWN = 3, 500, 200
+PLAIN = ("csv", "jsonl")
+Rows = RatingFile | RedcapFile | MedhelmFile
+MapOption = Annotated[
+    Path | None,
+    typer.Option("--map", metavar="FILE", help="TOML that names columns: theirs = ours."),
+]
+GuessOption = Annotated[
+    bool,
+    typer.Option(
+        "--guess", help="Print the map it would use and three rows as stored; store nothing."
+    ),
+]
+ScaleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scale", metavar="0-10|WORD,WORD", help="The scale of grades, words from worst to best."
+    ),
+]
+EncodingOption = Annotated[
+    str, typer.Option("--encoding", metavar="NAME", help="Of a text that is not UTF-8.")
+]
+
+
+def import_(
+    study: Study,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Rows (CSV, Excel, Parquet, JSON, also .gz, - for standard input); a tool's files; folders of HELM runs; logs of Inspect; or a package.",
+        ),
+    ],
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="By default from the content; csv, jsonl, helm, inspect, package or a tool's reader.",
+        ),
+    ] = None,
+    benchmark: Annotated[str | None, typer.Option(help="For rows that name none.")] = None,
+    rubric: RubricOption = None,
+    map_to: MapOption = None,
+    guess: GuessOption = False,
+    scale: ScaleOption = None,
+    encoding: EncodingOption = "",
+    accept_findings: Annotated[
+        bool,
+        typer.Option(
+            "--accept-findings", help="Of a package: store it although verify has findings."
+        ),
+    ] = False,
+) -> None:
+    """Import responses with their instances; repeating it changes nothing.
+
+    Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
+    ratings with them; a package of `medjury share export` brings a whole study. Files of other tools are
+    known by their content; columns of any names are taken with --map.
+
+    Example:
+    medjury study import responses.csv --benchmark visits
+    """
+    _check_format(form)
+    run = None if guess else _run_format(paths, form, encoding)
+    if scale is not None and run != "inspect":
+        raise typer.BadParameter("belongs to logs of Inspect, and to ratings", param_hint="--scale")
+    if accept_findings and run != "package":
+        raise BadInput("--accept-findings belongs to a package")
+    if run == "package":
+        study.write(_restore(study, paths, accept_findings=accept_findings))
+    elif run == "helm":
+        own = partial(_own_study, study)
+        _tell(study, bring_helm(paths, benchmark, rubric, own, study.open, rubric_named))
+    elif run == "inspect":
+        own, grades = partial(_own_study, study), _grades(scale)
+        _tell(study, bring_inspect(paths, benchmark, rubric, own, rubric_named, grades))
+    elif guess:
+        _show_guess(study, paths, "responses", form, map_to, benchmark, encoding)
+    else:
+        table, reader = _opened(paths, "responses", form, map_to, benchmark, encoding)
+        study.write(_bring_rows(study, table, reader, benchmark, rubric))
+        if reader and reader.ratings:
+            hint(f"next: its scores, with `medjury rate ratings {paths[0].name}`")
+
+
+def _tell(study: Study, brought: Brought) -> None:
+    """Tell what came of finished runs, and look for authors' names in them."""
+    show(brought.title, brought.columns, brought.rows, or_lines=True)
+    emit(*brought.lines)
+    mask_new(brought.engine)
+    study.write(brought.body)
+
+
+def _grades(scale: str | None) -> Grades | None:
+    return None if scale is None else grades_named(scale)
+
+
+def _check_format(form: str | None, others: Iterable[str] = ()) -> None:
+    """Refuse a format that is no reader's."""
+    formats = (*PLAIN, *NAMED, *others)
+    if form is not None and form not in formats:
+        raise typer.BadParameter(f"{form!r} is none of {', '.join(formats)}", param_hint="--format")
+
+
+def _run_format(paths: Sequence[Path], form: str | None, encoding: str) -> str | None:
+    """Return "package", "helm" or "inspect" where paths are stored as a whole, else None."""
+    if form is not None:
+        return form if form in {reader.name for reader in RUNS} else None
+    for path in paths:
+        if str(path) != PIPE and (path.is_dir() or path.is_file()):
+            reader = reader_of(opening_of(path if path.is_dir() else _source(path, encoding)))
+            return reader.name if reader and reader in RUNS else None
+    return None
+
+
+def _source(path: Path, encoding: str) -> Source:
+    """Return a file's bytes, the same for all that looks at it in a command: it is read once."""
+    if not path.is_file():
+        return Source(path, encoding=encoding)
+    state = path.stat()
+    return _source_once(path, encoding, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=4)
+def _source_once(path: Path, encoding: str, *_: int) -> Source:
+    return Source(path, encoding=encoding)
+
+
+def _sources(paths: Sequence[Path], encoding: str) -> list[Source]:
+    """Return the files that paths name; a folder's are a tool's files in it."""
+    sources: list[Source] = []
+    for path in paths:
+        if not path.is_dir():
+            sources.append(_source(path, encoding))
+            continue
+        if (own := within(path)) is None:
+            raise BadFile(f"{path}: a folder without a finished run or a tool's files; name a file")
+        sources += [_source(file, encoding) for file in own[1]]
+    return sources
+
+
+def _opened(
+    paths: Sequence[Path],
+    kind: What,
+    form: str | None,
+    map_path: Path | None,
+    benchmark: str | None,
+    encoding: str,
+) -> tuple[TableFile, Reader | None]:
+    """Return the rows that paths name, and the reader of the tool that wrote them."""
+    column_map = None if map_path is None else read_map(map_path, kind)
+    return rows_of(_sources(paths, encoding), kind, form, column_map, benchmark)
+
+
+def _show_guess(
+    study: Study,
+    paths: Sequence[Path],
+    kind: What,
+    form: str | None,
+    map_path: Path | None,
+    benchmark: str | None,
+    encoding: str,
+) -> None:
+    """Print the map that a file would be read with, and its first rows as they would be stored."""
+    if study.json_to is not None:
+        raise typer.BadParameter("does not go with --guess", param_hint="--json")
+    column_map = None if map_path is None else read_map(map_path, kind)
+    source = _sources(paths, encoding)[0]
+    if column_map is None:
+        table, reader = rows_of([source], kind, form, None, benchmark)
+        if reader is not None:
+            say(f"{source.path.name}: {reader.title}; it needs no map of columns")
+            _show_first(table, kind, benchmark)
+            return
+    _show_first(_mapped(source, kind, form, column_map, benchmark), kind, benchmark)
+
+
+def _mapped(
+    source: Source, kind: What, form: str | None, given: ColumnMap | None, benchmark: str | None
+) -> TableFile:
+    """Return a file's rows by a map that is given or guessed, which is printed."""
+    plain: Mapping[str, Format] = {"csv": "csv", "jsonl": "jsonl"}
+    raw = TableFile(source, plain.get(form or ""), given.sheet if given else None)
+    chosen = given or guess(
+        [record for _, record in raw.first(LOOKED_AT)], kind, benchmark or raw.path.stem
+    )
+    say(toml_of(chosen, raw.columns))
+    return mapped(raw, chosen if chosen.columns else as_named(raw.columns, chosen, kind), kind)
+
+
+def _show_first(table: TableFile, kind: What, benchmark: str | None) -> None:
+    """Print the first rows as they would be stored, or what keeps them from being so."""
+    names = ["response_id", "rater", "kind", "criterion", "score", "comment", "rated_at"]
+    if kind == "responses":
+        names = ["instance_id", "benchmark", "response_id", "model", "context", "prompt"]
+        names += ["reference", "checklist", "response"]
+    rows = ResponseFile(table, benchmark) if kind == "responses" else RatingFile(table)
+    try:
+        for number, row in enumerate(islice(iter(rows), SHOWN), start=1):
+            values = [(name, getattr(row, name)) for name in names]
+            values += [(f"group:{name}", value) for name, value in getattr(row, "groups", ())]
+            given = (f"  {name}: {_short(v)}" for name, v in values if v not in (None, ""))
+            emit(f"row {number}", *given)
+    except BadInput as error:
+        say(f"as it stands this would be refused: {error}")
+    say("nothing was stored; save the map, change it where it is wrong, and give it with --map")
+
+
+def _short(value: object) -> str:
+    text = repr(str(value))
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    return f"{text[:LONGEST_SHOWN]}... ({counted(len(str(value)), 'character')})"
+
+
+def _own_study(study: Study) -> Engine:
+    """Return the study to import into, made if it is not there; never the demo."""
+    engine = study.open(create=True)
+    demo = {sample["name"] for sample in sample_benchmarks()}
+    if demo & {benchmark.name for benchmark in benchmarks(engine)}:
+        raise Conflict(
+            "this is the demo study, and its raters are simulated: give your own study another "
+            "place, such as --db sqlite:///study.db"
+        )
+    return engine
+
+
+def _bring_rows(
+    study: Study,
+    table: TableFile,
+    reader: Reader | None,
+    benchmark: str | None,
+    rubric: str | None,
+) -> dict[str, Any]:
+    """Store a file's responses, tell what came of it, and look for authors' names in them."""
+    rows = ResponseFile(table, benchmark)
+    engine = _own_study(study)
+    chosen = rubric_named(engine, rubric)
+    if chosen and (why := missing_from_prompt(chosen.prompt, chosen.criteria)):
+        typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
+    with progress(f"reading {table.path.name}", table.size_bytes) as at:
+        rubrics, tick = rubrics_of_reader(reader), lambda _: at(table.read_bytes)
+        added = import_responses(engine, rows, rubrics, chosen, tick=tick)
+    emit(*_responses_lines(table, rows, added))
+    masked = mask_new(engine)
+    return {
+        "file": table.path.name,
+        **asdict(added),
+        "columns_not_taken": {name: rows.not_taken[name] for name in rows.ignored},
+        "rows_left_out": dict(table.left_out),
+        "masked": asdict(masked),
+    }
+
+
+def _responses_lines(table: TableFile, rows: ResponseFile, added: ResponsesAdded) -> Iterator[str]:
+    yield (
+        f"{table.path.name}: {counted(added.responses, 'response')} to "
+        f"{counted(added.instances, 'new instance')} imported, "
+        f"{added.unchanged} were there already ({table.encoding})"
+    )
+    yield from table.doubts
+    if not (added.responses or added.groups):
+        yield "nothing changed"
+    for name, responses in sorted(added.groups.items()):
+        yield f"group {name}: {counted(responses, 'response')} put into it"
+    for name, rubric in added.benchmarks.items():
+        yield f"new benchmark {name}, rated on the rubric {rubric} (--rubric chooses another)"
+    if added.unnamed:
+        yield (
+            f"{counted(added.unnamed, 'row')} without a response_id counted as there already by instance "
+            "and text, as no id tells an author: give equal texts of several models ids of their own"
+        )
+    if added.twins:
+        repeat = "repeats" if added.twins == 1 else "repeat"
+        yield (
+            f"{added.twins} of them {repeat} a text to the same instance under another "
+            "response_id: if that is one response, its ratings are now split over two"
+        )
+    columns = []
+    for name in rows.ignored:
+        meant = f"; did you mean {rows.meant[name]}?" if name in rows.meant else ""
+        columns.append(f"{name} ({counted(rows.not_taken[name], 'value')}{meant})")
+    yield from [f"columns not taken: {', '.join(columns)}"] if columns else []
+    yield from _left_out_lines(table)
+    if not rows.contexts:
+        yield (
+            "WARNING: no row has a context: clinicians and jurors will have nothing but the prompt "
+            "to hold a response against. If the source is missing by mistake, begin a new study"
+        )
+
+
+def _left_out_lines(table: TableFile) -> list[str]:
+    return [f"not taken: {reason}: {n:,}" for reason, n in table.left_out.items() if n]
+
+
+def _restore(study: Study, paths: Sequence[Path], *, accept_findings: bool) -> dict[str, Any]:
+    """Read a package whole, and only when it holds open the study and store it."""
+    if len(paths) > 1:
+        raise BadInput("a package becomes a study of its own: import one, and alone")
+    with opened_package(paths[0]) as package:
+        engine = study.open(create=True)
+        added = import_package(engine, package, IMPORTER, accept_findings=accept_findings)
+    stored = {"file": package.path.name, **asdict(added), "findings": list(added.findings)}
+    if added.unchanged:
+        say(f"{package.path.name}: was imported before; nothing changed")
+        return stored
+    emit(*(f"{table}: {counted(number, 'row')}" for table, number in added.rows.items()))
+    if package.manifest.authors == "without":
+        say(
+            "no author is in it; `medjury study import` of a package made with --authors-only adds them"
+        )
+    for finding in added.findings:
+        typer.echo(f"FINDING {finding}", err=True)
+    say(
+        "the record is whole"
+        if not added.findings
+        else f"WARNING: stored with {counted(len(added.findings), 'finding')}, which the record keeps"
+    )
+    return stored
+
+
+def ratings(
+    study: Study,
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="Rows (CSV, Excel, Parquet, JSON, also .gz, - for standard input) or a tool's file.",
+        ),
+    ],
+    rubric: RubricOption = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="By default from the content; csv, jsonl, redcap, medhelm or a tool's reader.",
+        ),
+    ] = None,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="REDCap: forms that are not complete, too.")
+    ] = False,
+    jury_mean: Annotated[
+        bool, typer.Option("--jury-mean", help="MedHELM: its llm_ columns as a juror, too.")
+    ] = False,
+    benchmark: Annotated[
+        str | None, typer.Option(help="A tool's file: the benchmark's name at its import.")
+    ] = None,
+    map_to: MapOption = None,
+    guess: GuessOption = False,
+    scale: ScaleOption = None,
+    encoding: EncodingOption = "",
+) -> None:
+    """Import ratings made elsewhere: by clinicians, jurors or metrics; also REDCap and MedHELM.
+
+    Example:
+    medjury rate ratings ratings.csv
+    """
+    _check_format(form, ("redcap", "medhelm"))
+    grades = _grades(scale)
+    if guess:
+        _show_guess(study, [path], "ratings", form, map_to, benchmark, encoding)
+        return
+    kind = form or _layout(path, encoding)
+    if incomplete and kind != "redcap":
+        raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
+    if jury_mean and kind != "medhelm":
+        raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
+    rows: Rows
+    if kind in ("redcap", "medhelm"):
+        table, engine = TableFile(_source(path, encoding)), study.open()
+        of_layout = redcap_file if kind == "redcap" else medhelm_file
+        rows = of_layout(engine, table, incomplete or jury_mean)
+    else:
+        table, _ = _opened([path], "ratings", form, map_to, benchmark, encoding)
+        rows, engine = RatingFile(table, grades), study.open()
+    chosen = _rated_on(rubric_named(engine, rubric), grades, rows)
+    study.write(_store_ratings(engine, table, rows, chosen))
+
+
+def _layout(path: Path, encoding: str) -> str | None:
+    """Return redcap or medhelm where a file has their columns, None for any other."""
+    if str(path) == PIPE or not path.is_file():
+        return None
+    opening = opening_of(_source(path, encoding))
+    if opening.has(MEDHELM) and not opening.has({"response_id"}):
+        return "medhelm"
+    return "redcap" if opening.has(REDCAP) else None
+
+
+def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFile:
+    """Return a file of MedHELM's layout as rows of ratings of this study.
+
+    Usernames become pseudonyms by the study's own secret, which no export holds. A file of another
+    layout changes nothing.
+    """
+    columns_needed(table, jury_mean)
+    wrote, lifted = authors_for(engine, BY_AUTHOR, "researcher")
+    if lifted:
+        say(f"the blind is lifted, and that is recorded: {BY_AUTHOR}")
+    frame = responses_frame(engine)
+    columns = (frame[name] for name in ("response_id", "benchmark", "instance_id"))
+    responses = [
+        StudyResponse(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
+        for response, benchmark, instance in zip(*columns, strict=True)
+        if response in wrote
+    ]
+    return MedhelmFile(table, responses, pseudonym_key(engine), jury_mean)
+
+
+def _rated_on(chosen: Rubric | None, scale: Grades | None, rows: Rows) -> Rubric | None:
+    """Return the rubric that ratings are held to: named, made of a scale, or each benchmark's own."""
+    if scale is None or not isinstance(rows, RatingFile):
+        return chosen
+    if chosen is None:
+        criteria = list(dict.fromkeys(row.criterion for row in rows if row.kind != Kind.METRIC))
+        return rubric_of_grades("scale", criteria, scale, "a file of ratings")
+    if chosen.scale != scale.scale:
+        raise BadInput(
+            f"--scale has the points {scale.scale}, and the rubric {chosen.name} {chosen.scale}; "
+            "give one of both, or points for words under [scale] in --map"
+        )
+    return chosen
+
+
+def _store_ratings(
+    engine: Engine, table: TableFile, rows: Rows, chosen: Rubric | None
+) -> dict[str, Any]:
+    """Store a file's ratings and tell what came of it; return it as `rate ratings --json` has it."""
+    with progress(f"reading {table.path.name}", table.size_bytes) as at:
+        added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
+    emit(*_ratings_lines(table, rows, added))
+    return {
+        "file": table.path.name,
+        **asdict(added),
+        "other_rubric": sorted(added.other_rubric),
+        "missing": rows.missing,
+        "rows_left_out": dict(table.left_out),
+    }
+
+
+def _ratings_lines(table: TableFile, rows: Rows, added: RatingsAdded) -> Iterator[str]:
+    yield (
+        f"{table.path.name}: {counted(added.added, 'rating')} imported, {added.revised} revised an earlier one, "
+        f"{added.unchanged} were there already, {counted(rows.missing, 'empty cell')} "
+        f"{'stays' if rows.missing == 1 else 'stay'} missing"
+    )
+    yield from table.doubts
+    if not (added.added or added.revised):
+        yield "nothing changed"
+    if added.raters:
+        yield "new raters: " + ", ".join(added.raters)
+    for name, criteria in sorted(added.lacking.items()):
+        yield (
+            f"{name}: no rating of {', '.join(criteria)} in this file; without all criteria of the "
+            "rubric there is no composite"
+        )
+    yield from (OTHER_RUBRIC.format(name) for name in sorted(added.other_rubric))
+    if isinstance(rows, RatingFile):
+        for theirs, ours in rows.renamed.items():
+            yield f"the criterion {theirs!r} is {ours} here: a name has no blanks"
+    yield from _left_out_lines(table)
+    if isinstance(rows, RedcapFile):
+        yield from left_lines(rows)
+    if isinstance(rows, MedhelmFile):
+        yield "usernames were replaced by pseudonyms, and are not in the study"
+        if rows.unmatched:
+            yield (
+                f"left out, as their response is not in the study: {counted(len(rows.unmatched), 'row')} "
+                f"({_ranges(rows.unmatched)})"
+            )
+        if rows.ignored:
+            yield f"columns not taken: {', '.join(rows.ignored)}"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Return ascending numbers with runs of them shortened: 2-5, 9."""
+    runs = []
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        own = [number for _, number in run]
+        runs.append(str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}")
+    return ", ".join(runs)
