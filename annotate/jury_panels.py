@@ -144,7 +144,7 @@ def panel_of(
     if unknown := [juror for juror in jurors if juror not in known]:
         raise BadPanel(
             f"{', '.join(unknown)}: rated with settings that stand in no panel here, as ratings made "
-            "elsewhere do; write the panel in the Jury lab"
+            "elsewhere do; write the panel under Jury, Run"
         )
     name = next(name for name in _names() if name not in texts)
     return name, "\n".join([f'name = "{name}"', *(juror_toml(known[juror]) for juror in jurors)])

@@ -48,14 +48,11 @@ class Screen:
 SCREENS = (
     Screen("Rate", "rate", frozenset({Role.CLINICIAN})),
     Screen("Study", "study"),
+    Screen("Jury", "jury"),
     Screen("Agreement", "agreement"),
-    Screen("Juries", "juries"),
-    Screen("Monitoring", "monitoring"),
-    Screen("Models", "models"),
+    Screen("Monitor", "monitor"),
     Screen("Hand over", "handover"),
     Screen("Rubrics", "rubrics"),
-    Screen("Jury lab", "lab"),
-    Screen("Workbench", "workbench"),
     Screen("People", "people", frozenset({Role.COORDINATOR})),
 )
 

@@ -87,7 +87,7 @@ ABOUT_EXPORT = (
 NO_PANEL = (
     "A jury is exported as a panel, and no panel has rated in this study with all its jurors."
 )
-PANELS_TODO = "Run a panel in the Jury lab. Imported scores have no settings to export."
+PANELS_TODO = "Run a panel under Jury. Imported scores have no settings to export."
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,7 @@ ABOUT_LIST = (
     "Ratings made elsewhere name the response they are of. This list has every response with its "
     "benchmark and instance, and no author."
 )
-ABOUT_REVIEWS = (
-    "The tags that stand on responses and the note on each, as put there on the workbench."
-)
+ABOUT_REVIEWS = "The tags that stand on responses and the note on each, as put there under Agreement, Responses."
 ABOUT_PACKAGE = (
     "Every table as a SQLite database, ratings and the record also as CSV files, with a data "
     "dictionary: one zip that an empty study takes in. Authors are left out; names of clinicians are "

@@ -9,7 +9,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import compute, tables
-from annotate.results import AgreementQuestion, HomeFigures
+from annotate.figures import AgreementQuestion, HomeFigures
 from annotate.screens import frame
 from annotate.screens.frame import heading
 from calibration.decision import NOTHING_RATED
@@ -53,10 +53,10 @@ ACTIONS: Mapping[NextStep, Action] = {
     NextStep.IMPORT_RESPONSES: Action("Import responses", "/?part=Import"),
     NextStep.SET_PROTOCOL: Action("Commit to a margin", "/?part=Protocol"),
     NextStep.ASSIGN: Action("Assign responses to clinicians", "/?part=Design"),
-    NextStep.RUN_JURY: Action("Estimate and run a jury", "/lab"),
+    NextStep.RUN_JURY: Action("Estimate and run a jury", "/jury"),
     NextStep.LET_RATE: Action("See who has open work", "/?part=Progress", is_coordinators=False),
-    NextStep.COMPLETE_JURY: Action("Let the jury rate what is missing", "/lab"),
-    NextStep.CALIBRATE: Action("Freeze a report", "/monitoring"),
+    NextStep.COMPLETE_JURY: Action("Let the jury rate what is missing", "/jury"),
+    NextStep.CALIBRATE: Action("Freeze a report", "/monitor"),
     NextStep.LOCK: Action("Lock the study", "/?part=Record"),
     NextStep.SHARE: Action("Save the study as files", "/?part=Files", is_coordinators=False),
 }
@@ -66,10 +66,10 @@ PLACES: Mapping[Step, str] = {
     Step.DESIGN: "/?part=Progress",
     Step.RATING: "/?part=Progress",
     Step.CLINICIANS: "/agreement",
-    Step.JURY: "/lab",
+    Step.JURY: "/jury",
     Step.AGREEMENT: "/agreement",
     Step.USE: "/rubrics?part=Export",
-    Step.WATCH: "/monitoring",
+    Step.WATCH: "/monitor",
 }
 
 
@@ -111,11 +111,9 @@ def next_html(study: StudyStatus, role: str) -> str:
 def _computed(engine: Engine, person: Person) -> HomeFigures | None:
     """Return the figures, None where they are refused."""
     question = AgreementQuestion(AnalysisOptions())
-    coming: Future[HomeFigures] = compute.ask(
-        person, engine, "annotate.calibrations:home", question
-    )
+    coming: Future[HomeFigures] = compute.ask(person, engine, "annotate.figures:home", question)
     figures: HomeFigures | None = frame.computed(coming, COMPUTING)
-    compute.prepare()
+    compute.prepare(engine)
     return figures
 
 
