@@ -20,8 +20,9 @@ from sqlalchemy import Engine
 
 from annotate import compute
 from annotate.navigation import study as served
-from annotate.screens import agreement_routing, study_files, study_import
 from annotate.screens import study as study_screen
+from annotate.screens import study_files, study_import
+from annotate.screens.agreement import routing
 from annotate.uploads import Upload
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from calibration.values import AnalysisOptions, PlanOptions, PlanQuestion
@@ -84,10 +85,10 @@ DRAWN = {
     "rate assign": ("study?part=Design", "Show the plan"),
     "rate training": ("study?part=Training", "File of experts' scores"),
     "rate ratings": ("study?part=Import", "Ratings made elsewhere"),
-    "jury panels": ("lab", "Edit a copy"),
-    "jury run": ("lab", "Run the jury"),
-    "jury probe": ("lab", "Probe the jurors"),
-    "jury missing": ("lab", "Estimate"),
+    "jury panels": ("jury", "Edit a copy"),
+    "jury run": ("jury", "Run the jury"),
+    "jury probe": ("jury", "Probe the jurors"),
+    "jury missing": ("jury", "Estimate"),
     "analyse measure": ("study?part=Material", "Compute"),
     "share export": ("study?part=Files", "Pack the study"),
     "share rubric": ("rubrics?part=Export", "Make the files"),
@@ -210,7 +211,7 @@ def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_no
     with pytest.raises(BadInput, match=NONE_TO_KEEP):
         keep_shown(engine, replace(rule, name="tight", question=tight))
     with pytest.raises(NotAllowed):
-        agreement_routing.kept(RESEARCHER, engine, rule)
+        routing.kept(RESEARCHER, engine, rule)
     assert len(kept_rules(engine)) == 2
 
 

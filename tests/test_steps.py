@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from annotate.figures import HomeFigures
 from annotate.navigation import SCREENS
-from annotate.results import HomeFigures
 from annotate.screens import rubrics, study_home
 from annotate.screens.study import PARTS
 from calibration.decision import NOTHING_RATED

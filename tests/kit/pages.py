@@ -9,3 +9,10 @@ def drawn_page(script: str, seconds: float = 120) -> AppTest:
     """Return a page that a script draws; processes that compute for it pass the script by."""
     guarded = 'if __name__ == "__main__":\n' + indent(script, "    ")
     return AppTest.from_string(guarded, default_timeout=seconds)
+
+
+def said(page: AppTest) -> str:
+    """Return all that a page says: its texts, and its tables cell by cell."""
+    texts = "\n".join(str(part.proto) for part in page.main)
+    tables = "\n".join(table.value.to_csv() for table in page.dataframe)
+    return f"{texts}\n{tables}"

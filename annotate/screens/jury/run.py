@@ -32,6 +32,7 @@ TOO_LONG = (
     "A run does not start like this. Choose jurors with larger windows, correct context_window in the "
     "panel, or tick Leave out long texts."
 )
+ARE_LEFT_OUT = "They are left out, each a failure of that juror."
 LOST = "lost: its process has ended. What was stored stays; press Resume"
 Row = dict[str, Any]
 
@@ -286,7 +287,17 @@ def _injections(test: SelfTest | None) -> str | None:
 
 
 def estimated(expected: RunEstimate, order: RunOrder) -> None:
-    """Show what a run would take, juror by juror and in all, and what does not fit a juror."""
+    """Show what a run would take, and what does not fit a juror's context window."""
+    draw.rows("Estimate", estimate_rows(expected))
+    too_long = too_long_for(expected)
+    for one in too_long:
+        st.warning(in_markdown(f"{too_long_words(one)}."))
+    if too_long:
+        st.caption(ARE_LEFT_OUT if order.leave_out_too_long else TOO_LONG)
+
+
+def estimate_rows(expected: RunEstimate) -> list[Row]:
+    """Return what a run would take, juror by juror and in all."""
     rows: list[Row] = [
         {
             "Juror": juror.juror,
@@ -312,13 +323,7 @@ def estimated(expected: RunEstimate, order: RunOrder) -> None:
                 "USD, at most": usd(_total([juror.usd_most for juror in expected.jurors])),
             }
         )
-    draw.rows("Estimate", rows)
-    too_long = too_long_for(expected)
-    for one in too_long:
-        st.warning(in_markdown(f"{too_long_words(one)}."))
-    if too_long:
-        left_out = "They are left out, each a failure of that juror."
-        st.caption(left_out if order.leave_out_too_long else TOO_LONG)
+    return rows
 
 
 def _window(use: WindowUse) -> str | None:
