@@ -82,8 +82,8 @@ def views(script: str, opened: str) -> Iterator[tuple[str, str]]:
     yield "", first
     for name in names[1:]:
         yield name, drawn(script, **{VIEW: name})[0]
-    if "'workbench'" in script:
-        yield "a response", drawn(script, response=opened)[0]
+    if "'agreement'" in script:
+        yield "a response", drawn(script, **{VIEW: "Responses"}, response=opened)[0]
 
 
 def drawn(script: str, **address: str) -> tuple[str, list[str]]:

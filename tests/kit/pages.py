@@ -13,6 +13,6 @@ def drawn_page(script: str, seconds: float = 120) -> AppTest:
 
 def said(page: AppTest) -> str:
     """Return all that a page says: its texts, and its tables cell by cell."""
-    texts = "\n".join(str(part.proto) for part in page.main)
+    texts = "\n".join(str(part.proto) for part in page.main).replace("\\'", "'")
     tables = "\n".join(table.value.to_csv() for table in page.dataframe)
     return f"{texts}\n{tables}"

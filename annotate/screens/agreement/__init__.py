@@ -161,7 +161,7 @@ def _side_by_side(
         }
         for name, figure, low, high in sides
     ]
-    axis = {"labelLimit": 260, "labelFontSize": 13, "ticks": False, "domain": False}
+    axis = {"labelLimit": 260, "labelFontSize": 13, "ticks": False, "labelBaseline": "middle"}
     y = {"field": "who", "type": "nominal", "sort": None, "title": None, "axis": axis}
     x = {"type": "quantitative", "title": title, "scale": {"zero": False, "nice": True}}
     tips = [
@@ -206,7 +206,7 @@ def _side_by_side(
                 "encoding": {"x": own, "y": {"value": 6}, "text": {"field": "word"}},
             },
         ]
-    return {"data": {"values": values}, "height": 60 + 45 * len(values), "layer": layers}
+    return {"data": {"values": values}, "height": 150, "layer": layers}
 
 
 def _report(engine: Engine, person: Person, question: AgreementQuestion) -> None:
@@ -280,13 +280,13 @@ def _jurors(later: Callable[[], Found | None]) -> None:
     draw.table(found["table"])
     st.caption(in_markdown(found["checked"][:1].upper() + found["checked"][1:]))
     for number in ("3", "4", "6"):
-        _section(found, number, "")
+        _section(found, number, "", opened=0)
     if found["tried"] > 1:
         st.caption(LUCK.format(found["tried"]))
 
 
-def _section(found: Found, number: str, otherwise: str) -> None:
-    """Show a section of the report: the first table open, the others folded; else how to come by it."""
+def _section(found: Found, number: str, otherwise: str, opened: int = 1) -> None:
+    """Show a section of the report, its first tables open and the others folded; else how to come by it."""
     lead, tables, facts = found.get(number, ("", [], []))
     if not tables and not facts:
         if otherwise:
@@ -294,7 +294,7 @@ def _section(found: Found, number: str, otherwise: str) -> None:
         return
     st.caption(in_markdown(lead))
     for place, table in enumerate(tables):
-        if place:
+        if place >= opened:
             with st.expander(in_markdown(table.caption)):
                 draw.table(table)
         else:

@@ -12,7 +12,13 @@ from annotate.figures import AgreementQuestion
 from annotate.screens import frame
 from calibration.notes import counted
 from calibration.tables.errors import ABOUT as ABOUT_FIGURES
-from calibration.tables.errors import RULE, errors_table, examples_html, left_out_lines
+from calibration.tables.errors import (
+    RULE,
+    BenchmarkErrors,
+    errors_table,
+    examples_html,
+    left_out_lines,
+)
 from data.person import Person
 from data.safe_text import in_markdown
 from medjury.services.errors import ErrorsQuestion, StudyErrors
@@ -29,7 +35,7 @@ COUNTED = "How these were counted"
 def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     """Show each benchmark's errors, and its examples to read, each a link to the response."""
     st.markdown(ABOUT)
-    place, _ = st.columns((1, 3))
+    place, which, _ = st.columns((1, 1, 2))
     number = place.number_input(
         *("Examples for each reason", 1, MOST, USUAL, 1),
         key="per-group",
@@ -43,20 +49,27 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
         return
     if answer.simulated:
         st.warning(in_markdown(f"Simulated, no evidence: {', '.join(answer.simulated)}."))
-    for found in answer.benchmarks:
-        examples = found.picked
-        draw.table(errors_table(found))
-        label = EXAMPLES.format(counted(len(examples), "example"), found.benchmark)
-        if len({one.response_id for one in examples}) < len(examples):
-            label += REPEATED
-        with st.expander(in_markdown(label)):
-            st.html(f'<div class="mj-errors">{examples_html(examples, _link)}</div>')
-            draw.notes(left_out_lines(found))
+    by_name = {one.benchmark: one for one in answer.benchmarks}
+    chosen = which.selectbox("Benchmark to read", [*by_name], key="errors-of")
+    if chosen in by_name:
+        _benchmark(by_name[chosen])
     with st.expander(COUNTED):
         draw.notes([f"Jury: {', '.join(answer.jury) or 'none has rated'}."])
         if answer.silent:
             draw.notes([f"Asked, and gave no rating: {', '.join(answer.silent)}."])
         draw.notes((ABOUT_FIGURES, RULE.format(answer.per_group), *answer.told))
+
+
+def _benchmark(found: BenchmarkErrors) -> None:
+    """Show a benchmark's errors, and folded its examples to read."""
+    examples = found.picked
+    draw.table(errors_table(found))
+    label = EXAMPLES.format(counted(len(examples), "example"), found.benchmark)
+    if len({one.response_id for one in examples}) < len(examples):
+        label += REPEATED
+    with st.expander(in_markdown(label)):
+        st.html(f'<div class="mj-errors">{examples_html(examples, _link)}</div>')
+        draw.notes(left_out_lines(found))
 
 
 def _link(response_id: str) -> str:
