@@ -19,7 +19,7 @@ from data.safe_text import guarded_name, in_markdown, visible
 Say = Callable[[str], object]
 NUMBER = re.compile(r"[+-]?\d+(\.(\d+))?")
 GROUP, ALL = "Group", place(COMBINED)
-TALLEST, ROW, LINES = 420, 35, 3  # px of a table, of its rows, and for its head and its bar
+TALLEST, ROW, LINES = 340, 35, 3  # px of a table, of its rows, and for its head and its bar
 GOOD = {
     DecisionKind.NON_INFERIOR,
     DecisionKind.FIRST_BETTER,

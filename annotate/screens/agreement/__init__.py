@@ -163,7 +163,7 @@ def _side_by_side(
     ]
     axis = {"labelLimit": 260, "labelFontSize": 13, "ticks": False, "labelBaseline": "middle"}
     y = {"field": "who", "type": "nominal", "sort": None, "title": None, "axis": axis}
-    x = {"type": "quantitative", "title": title, "scale": {"zero": False, "nice": True}}
+    x = {"type": "quantitative", "title": title, "scale": {"zero": False, "padding": 16}}
     tips = [
         {"field": name, "type": "quantitative", "title": heading, "format": ".2f"}
         for name, heading in (("figure", "Figure"), ("low", "95 % from"), ("high", "to"))
@@ -292,10 +292,13 @@ def _section(found: Found, number: str, otherwise: str, opened: int = 1) -> None
         if otherwise:
             st.info(otherwise)
         return
-    st.caption(in_markdown(lead))
+    if opened:
+        st.caption(in_markdown(lead))
     for place, table in enumerate(tables):
         if place >= opened:
             with st.expander(in_markdown(table.caption)):
+                if not opened:
+                    st.caption(in_markdown(lead))
                 draw.table(table)
         else:
             draw.table(table)

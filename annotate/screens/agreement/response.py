@@ -416,12 +416,6 @@ def rater_name(opinion: Reading) -> str:
     return ", ".join(parts + (["simulated"] if opinion.simulated else []))
 
 
-def show_comments(opened: Opened, *, but: Kind | None) -> None:
-    """Show what raters wrote, word for word, of all kinds but one."""
-    if words := comments([one for one in opened.opinions if one.kind != but]):
-        st.html(words)
-
-
 def comments(opinions: Sequence[Reading]) -> str:
     """Return what raters wrote, word for word; a comment on the whole stands once."""
     blocks = []

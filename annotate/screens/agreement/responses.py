@@ -13,7 +13,6 @@ from annotate.screens.agreement.second_jury import Asked
 from calibration.protocol import thresholds
 from data.person import Person
 from data.safe_text import guarded_name, in_markdown, visible
-from data.schema import Kind
 from data.study import compare, reviews, standing
 from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, UnsafeAt
 from data.study.standing import BenchmarkView
@@ -127,7 +126,8 @@ def show(engine: Engine, person: Person) -> None:
             second_jury.show_pairs(person, engine, asked.juries, changes[rows[at].response])
         response.show_scores(rows[at], opened)
         response.show_review(engine, person, rows[at].response)
-        response.show_comments(opened, but=Kind.JUROR if asked else None)
+        if words := response.comments(opened.opinions):
+            st.html(words)
     response.show_calls(opened)
 
 
