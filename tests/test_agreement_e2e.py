@@ -133,8 +133,10 @@ def test_a_researcher_finds_a_disagreement_reads_it_and_tags_it(
         screens.settle(page)
     assert "response=resp-hidden-" in page.url
     page.get_by_label("Tags", exact=True).fill("odd")
-    page.get_by_role("option", name="Add: odd").click()
+    page.get_by_role("option", name="Add: odd").wait_for()
+    page.keyboard.press("Enter")
     screens.settle(page)
+    page.keyboard.press("Escape")
     assert tag_counts(OPERATOR, engine) == {"odd": 1}
     second(page)
     assert screens.violations(page, axe) == []

@@ -220,25 +220,6 @@ def test_a_wrong_panel_is_told_in_the_command_lines_words_without_a_path(stub: S
         assert "/" not in str(refused.value).split(";")[0]
 
 
-def test_a_juror_filled_in_by_form_is_one_the_panel_reads(stub: Stub) -> None:
-    settings = {
-        "name": "third",
-        "provider": "openai",
-        "model": 'odd "name"',
-        "family": "y",
-        "base_url": stub.openai_url,
-        "api_key_env": "",
-        "temperature": "0",
-        "max_tokens": "900",
-        "usd_per_million_in": "1.5",
-        "usd_per_million_out": "2",
-    }
-    panel = jury_panels.checked(jury_panels.with_juror(panel_text(stub), settings))
-    juror = panel.juror[-1]
-    assert (juror.model, juror.temperature, juror.max_tokens) == ('odd "name"', 0.0, 900)
-    assert (juror.usd_per_million_in, juror.usd_per_million_out) == (1.5, 2.0)
-
-
 def test_kept_panels_stand_in_the_study_and_in_the_record(study: Engine, stub: Stub) -> None:
     keep_panel(OPERATOR, study, "two", panel_text(stub))
     assert runs.own_panels(OPERATOR, study) == {"two": panel_text(stub)}
