@@ -135,8 +135,10 @@ def test_a_researcher_finds_a_disagreement_reads_it_and_tags_it(
     page.get_by_label("Tags", exact=True).fill("odd")
     page.get_by_role("option", name="Add: odd").wait_for()
     page.keyboard.press("Enter")
-    screens.settle(page)
-    page.keyboard.press("Escape")
+    for _ in range(100):
+        if tag_counts(OPERATOR, engine):
+            break
+        page.wait_for_timeout(200)
     assert tag_counts(OPERATOR, engine) == {"odd": 1}
     second(page)
     assert screens.violations(page, axe) == []
