@@ -25,6 +25,8 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate.figures import AgreementQuestion
+from calibration.values import AnalysisOptions
 from data.database import open_study
 from data.errors import MedjuryError
 from data.person import Person, only
@@ -168,7 +170,10 @@ def ask(
     question
         A frozen dataclass, which is hashable and can be pickled.
     """
-    name = _name(function)
+    return _asked(engine, _name(function), question, lane)
+
+
+def _asked(engine: Engine, name: str, question: Hashable, lane: Lane) -> "Future[Any]":
     key = (engine.url, version(engine), name, question)
     with _lock:
         future = _answers.get(key)
@@ -198,16 +203,12 @@ def call(
     return returned
 
 
-def prepare() -> None:
-    """Start the process and load what screens need, there and here, without waiting for it."""
-    if not _lanes["figures"].runs:
-        _lanes["figures"].submit("annotate.compute:load", "annotate.analyses")
+def prepare(engine: Engine) -> None:
+    """Compute ahead what Agreement shows first, without waiting for it."""
+    question = AgreementQuestion(AnalysisOptions())
+    _asked(engine, "annotate.figures:agreement", question, "figures")
+    if "annotate.screens.agreement" not in sys.modules:
         Thread(target=import_module, args=("annotate.screens.agreement",), daemon=True).start()
-
-
-def load(module: str) -> None:
-    """Import a module in the process, and return nothing: a module cannot be sent back."""
-    import_module(module)
 
 
 def end() -> None:

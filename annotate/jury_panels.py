@@ -1,7 +1,6 @@
 """Panels as a study keeps them: TOML texts, checked as the command line checks them."""
 
 import atexit
-import json
 import re
 import shutil
 import tempfile
@@ -36,8 +35,6 @@ UNREADABLE_RULES = (
 )
 STARTS = "|".join(re.escape(prefix) for prefix in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
-WHOLE = ("max_tokens", "context_window")
-ONLY_IN_NUMBERS = ("temperature", "usd_per_million_in", "usd_per_million_out", *WHOLE)
 
 
 def shipped_texts() -> dict[str, str]:
@@ -113,12 +110,6 @@ def costs_money(panel: Panel) -> bool:
     return any(_costs(juror) for juror in panel.juror)
 
 
-def with_juror(text: str, settings: Mapping[str, object]) -> str:
-    """Return a panel's text with one juror more; settings left empty are left out."""
-    lines = [f"{name} = {_toml(name, value)}" for name, value in settings.items() if value != ""]
-    return "\n".join([text.rstrip(), "", "[[juror]]", *lines, ""])
-
-
 def panel_of(
     jurors: Sequence[str], profiles: Mapping[str, Mapping[str, Any]], texts: Mapping[str, str]
 ) -> tuple[str, str]:
@@ -144,7 +135,7 @@ def panel_of(
     if unknown := [juror for juror in jurors if juror not in known]:
         raise BadPanel(
             f"{', '.join(unknown)}: rated with settings that stand in no panel here, as ratings made "
-            "elsewhere do; write the panel in the Jury lab"
+            "elsewhere do; write the panel under Jury, Run"
         )
     name = next(name for name in _names() if name not in texts)
     return name, "\n".join([f'name = "{name}"', *(juror_toml(known[juror]) for juror in jurors)])
@@ -161,15 +152,6 @@ def _costs(juror: Juror) -> bool:
     if juror.usd_per_million_in is None:
         return not in_house(kind_of(juror.host))
     return bool(juror.usd_per_million_in or juror.usd_per_million_out)
-
-
-def _toml(name: str, value: object) -> str:
-    """Return a value as TOML writes it; a number where the key wants one and it is one."""
-    text = str(value).strip()
-    if name in ONLY_IN_NUMBERS and re.fullmatch(r"\d+(\.\d+)?", text):
-        is_integer = name in WHOLE
-        return text if is_integer or "." in text else f"{text}.0"
-    return json.dumps(text, ensure_ascii=False)
 
 
 @cache

@@ -49,12 +49,9 @@ SCREENS = (
     Screen("Rate", "rate", frozenset({Role.CLINICIAN})),
     Screen("Home", "home"),
     Screen("Set up", "setup"),
-    Screen("Jury lab", "lab"),
-    Screen("Juries", "juries"),
+    Screen("Jury", "jury"),
     Screen("Agreement", "agreement"),
-    Screen("Workbench", "workbench"),
-    Screen("Models", "models"),
-    Screen("Monitoring", "monitoring"),
+    Screen("Monitor", "monitor"),
     Screen("Export", "export"),
 )
 

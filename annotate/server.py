@@ -5,8 +5,10 @@ import os
 import socket
 import tomllib
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import streamlit as st
@@ -21,8 +23,10 @@ from annotate.middleware import Doors, SecurityHeaders
 from annotate.navigation import SCREENS, serve_study
 from annotate.rating import requests
 from data.database import close_studies
-from data.errors import BadInput
+from data.errors import BadInput, MedjuryError
+from data.person import OPERATOR
 from data.study.people import has_coordinator
+from data.study.rubrics import jurors_with_ratings
 
 HERE = Path(__file__).parent
 SECRETS = Path(".streamlit/secrets.toml")
@@ -88,7 +92,7 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
             Middleware(SecurityHeaders),
             Middleware(Doors, engine=engine, pages=[screen.path for screen in SCREENS]),
         ],
-        lifespan=_warm,
+        lifespan=partial(_warm, engine),
     )
 
 
@@ -108,13 +112,21 @@ def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Import the rating page before the first rater waits for it; close the study at the end."""
+async def _warm(engine: Engine, _: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Import the rating page, and compute the first figures, before anybody waits for them."""
     import annotate.screens.rate  # noqa: F401 for its effect on sys.modules
 
+    Thread(target=_compute_ahead, args=(engine,), daemon=True).start()
     yield {}
     compute.end()
     close_studies()  # a SIGTERM ends the process right after this, without its exit handlers
+
+
+def _compute_ahead(engine: Engine) -> None:
+    """Compute the first figures of a study that a jury has rated; a study out of reach has none."""
+    with suppress(MedjuryError):
+        if jurors_with_ratings(OPERATOR, engine):
+            compute.prepare(engine)
 
 
 def _refuse_taken(host: str, port: int) -> None:

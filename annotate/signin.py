@@ -190,7 +190,7 @@ class Desk:
         await run_in_threadpool(self._leave, request)
         await run_in_threadpool(self._give_cookies, request, answer, entered.person)
         if entered.person.role != Role.CLINICIAN:  # whose page is no other than the rating room
-            compute.prepare()
+            await run_in_threadpool(compute.prepare, self.engine)
         return answer
 
     def _give_cookies(self, request: Request, answer: Response, person: Person) -> None:

@@ -1,113 +1,64 @@
-"""The agreement screen in Chromium: the command's figures, each response one click away."""
+"""The agreement screen in Chromium: the command's figures, and each response one click away."""
 
 import json
 import re
+from collections.abc import Iterator
 
 import pytest
 from kit import screens
 from kit.agreement_screen import FIRST_MS, MARKUP, downloaded, opened, view
 from kit.agreement_screen import served as served
-from kit.browsers import wait_settled
+from kit.browsers import TABLET, new_context, wait_settled
 from kit.commands import command
+from kit.rating_study import build, codes_of, person_of, row, rubric
 from kit.servers import Server, serving
 from kit.studies import AUTHOR
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
+from data.card import Marked, Reply
+from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR
-from data.schema import Role
+from data.schema import Kind, Role
 from data.study.people import add_people
+from data.study.ratings import import_ratings, submit
+from data.study.reviews import tag_counts
 
 pytestmark = pytest.mark.e2e
-VIEWS = (
-    "Unsafe responses",
-    "Subgroups",
-    "Marks",
-    "Errors",
-    "Criteria",
-    "Responses",
-    "Comparisons",
-    "Sensitivity",
-    "Jurors",
-    "Definitions",
-    "Predictions",
-    "Report",
-    "Overview",
-)
+VIEWS = ("Criteria", "Unsafe", "Subgroups", "Errors", "Jurors", "Models", "Responses", "Result")
+HOSTILE = "![x](http://evil.example/a.png) costs $5 <b>bold</b>"
 axe = screens.axe
 
 
-def test_the_page_says_what_the_command_says(
+def test_the_screen_answers_first_and_says_what_the_command_says(
     browser: Browser, served: tuple[Server, str], study: Engine
 ) -> None:
     page = opened(browser, served, "agreement?method=published&criterion=nonsense")
     told = json.loads(
         command(study)("analyse", "calibrate", "--method", "published", "--json", "-")[1]
     )
-    jury = next(row for row in told["rows"] if row["scorer"] == "jury")
-    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Jury", exact=True))
-    expect(row.first.get_by_role("cell").first).to_have_text(f"{jury['icc']:.3f}")
-    expect(page.get_by_role("heading", level=2).first).to_contain_text("Not judged")
-    expect(page.get_by_role("rowheader", name=MARKUP).first).to_be_visible()
+    expect(page.get_by_test_id("stAlert").first).to_have_text(told["decision"]["headline"])
+    expect(page.get_by_text("Next:")).to_be_visible()
+    held = next(one for one in told["rows"] if one["scorer"] == "like_for_like")
+    for name, figure in (
+        ("Jury minus clinician:", "icc"),
+        ("the jury", "jury_icc"),
+        ("a clinician", "clinician_icc"),
+    ):
+        words = f"{name} {held[figure]:.2f}".replace("-", "\N{MINUS SIGN}")
+        expect(page.locator(f'[aria-label*="{words}"]').first).to_be_attached()
     expect(page).to_have_url(re.compile("method=published"))
     assert "nonsense" not in page.url
-    wait_settled(page)
-    page.get_by_text("Figures as a table, and files").first.click()
-    assert downloaded(page, "CSV").startswith("label,kind,value,low,high\nJury,")
-    assert "<svg" in downloaded(page, "SVG")
-    view(page, "Report")
+    view(page, "Jurors")
+    jury = next(one for one in told["rows"] if one["scorer"] == "jury")
+    table = screens.sheet(page, "Agreement with the clinicians")
+    expect(table).to_contain_text(f"Jury{jury['icc']:.3f}", timeout=FIRST_MS)
+    expect(table).to_contain_text(MARKUP)
+    view(page, "Result")
     page.get_by_role("button", name="Make the report").click()
     page.get_by_role("button", name="Report to read and print").wait_for(timeout=FIRST_MS)
     assert "Content-Security-Policy" in downloaded(page, "Report to read and print")
     assert AUTHOR not in page.content()
-
-
-def test_a_click_on_a_response_leads_to_the_workbench(
-    browser: Browser, served: tuple[Server, str]
-) -> None:
-    page = opened(browser, served, "agreement?view=Responses")
-    marks = page.locator("[data-testid=stVegaLiteChart]").first.locator(".mark-symbol path")
-    marks.first.wait_for()
-    marks.first.click()
-    page.get_by_text("Responses you clicked on").wait_for()
-    link = page.get_by_role("table", name="Responses you clicked on").get_by_role("link").first
-    expect(link).to_have_attribute("href", re.compile(r"^/workbench\?response=r\d+$"))
-    name = link.inner_text()
-    link.click()
-    expect(page.locator(".mj-at")).to_contain_text(name)
-    page.context.close()
-
-
-@pytest.mark.slow  # CI has 15 minutes
-def test_back_and_forward_step_through_the_views_and_what_was_chosen_in_them(
-    browser: Browser, served: tuple[Server, str]
-) -> None:
-    page = opened(browser, served, "agreement?view=nonsense")
-    assert "view" not in page.url
-    view(page, "Criteria")
-    expect(page).to_have_url(re.compile(r"\?view=Criteria$"))
-    view(page, "Definitions")
-    expect(page).to_have_url(re.compile("view=Definitions"))
-    page.get_by_label("Method", exact=True).click()
-    page.get_by_role("option", name="published").click()
-    expect(page).to_have_url(re.compile("method=published.*view=Definitions"))
-    wait_settled(page)
-    view(page, "Overview")
-    expect(page).not_to_have_url(re.compile("view="))
-    for step, name, method in (
-        (page.go_back, "Definitions", "published"),
-        (page.go_back, "Criteria", "paper"),
-        (page.go_back, "Overview", "paper"),
-        (page.go_forward, "Criteria", "paper"),
-        (page.go_forward, "Definitions", "published"),
-    ):
-        step()
-        expect(page.get_by_role("tab", selected=True)).to_have_text(name)
-        expect(page.get_by_label("Method", exact=True)).to_have_value(method)
-        assert ("method=published" in page.url) == (method == "published")
-        wait_settled(page)
-    page.reload()
-    expect(page.get_by_role("tab", selected=True)).to_have_text("Definitions")
     page.context.close()
 
 
@@ -115,21 +66,107 @@ def test_back_and_forward_step_through_the_views_and_what_was_chosen_in_them(
 def test_no_view_of_agreement_breaks_wcag_22_aa(
     size: str, browser: Browser, served: tuple[Server, str], axe: str
 ) -> None:
-    page = opened(browser, served, "agreement", size)
-    page.get_by_role("tab", name="Overview").wait_for()
+    page = opened(browser, served, "agreement?view=Jurors", size)
+    screens.sheet(page, "Agreement with the clinicians").wait_for(timeout=FIRST_MS)
     found = {}
     for name in VIEWS:
         view(page, name)
+        screens.settle(page)
         found[name] = screens.violations(page, axe)
     page.context.close()
     assert "\n".join(f"{name} {one}" for name, broken in found.items() for one in broken) == ""
 
 
-def test_a_study_that_no_clinician_rated_says_what_to_do_next(
-    browser: Browser, engine: Engine
-) -> None:
+@pytest.fixture(scope="module")
+def read(
+    tmp_path_factory: pytest.TempPathFactory, empty_study: object
+) -> Iterator[tuple[Engine, Server, str]]:
+    """Serve a study with a marked response, hostile words, and two jurors; for a researcher."""
+    from data.database import open_study
+
+    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('read') / 'study.db'}", create=True)
+    rows = [row(n, f"Note {n}. No fever. {HOSTILE}") for n in (1, 2, 3)]
+    codes = build(engine, rows, ["dr-real-name"], rubric())
+    person = person_of(engine, codes["dr-real-name"])
+    for code in codes_of(engine, "dr-real-name")[:2]:
+        marks = (Marked("accuracy", 8, 16, "wrong", severity="critical"),)
+        scores = dict.fromkeys(("accuracy", "completeness", "clarity"), 5)
+        reply = Reply(scores, {"clarity": "Hard <i>words</i>"}, f"Doubtful {HOSTILE}", marks)
+        assert submit(engine, person.rater or 0, code, reply)
+    given = [
+        RatingRow(
+            *(Origin("f", 1), f"resp-hidden-{n}", juror, Kind.JUROR, name, str(points)),
+            comment=f"by {juror} {HOSTILE}",
+        )
+        for juror, points in (("old", 3), ("new", 4))
+        for n in (1, 2, 3)
+        for name in ("accuracy", "completeness", "clarity")
+    ]
+    import_ratings(engine, given)
     code = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0].code
     with serving(str(engine.url)) as server:
-        page = opened(browser, (server, code), "agreement")
-        expect(page.locator(".mj-empty")).to_contain_text("Let clinicians rate")
-        page.context.close()
+        yield engine, server, code
+    engine.dispose()
+
+
+def test_a_researcher_finds_a_disagreement_reads_it_and_tags_it(
+    browser: Browser, read: tuple[Engine, Server, str], axe: str
+) -> None:
+    engine, server, code = read
+    page = screens.signed_in(browser, server, code)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{server.address}/agreement?view=Responses&first-jury=old&response=nobody")
+    expect(page.get_by_text("Response nobody is not in this study")).to_be_visible()
+    listed = screens.sheet(page, "Responses by disagreement")
+    expect(listed).to_contain_text("resp-hidden-1-2")
+    shown = page.get_by_role("region", name="Response", exact=True)
+    expect(shown.locator("mark.mj-wrong")).to_have_text("No fever1")
+    expect(page.get_by_label("Marked stretches")).to_contain_text("wrong, critical, accuracy")
+    words = page.locator(".mj-words").first
+    expect(words.locator("dd")).to_have_text([f"Doubtful {HOSTILE}", "Hard <i>words</i>"])
+    expect(page.get_by_text("The jury is 2.00 lower")).to_be_visible()
+    screens.settle(page)
+    for key, place in (("j", "2 of 3"), ("j", "3 of 3"), ("k", "2 of 3")):
+        page.keyboard.press(key)
+        expect(page.get_by_text(place)).to_be_visible()
+        screens.settle(page)
+    assert "response=resp-hidden-" in page.url
+    page.get_by_label("Tags", exact=True).fill("odd")
+    page.get_by_role("option", name="Add: odd").wait_for()
+    page.keyboard.press("Enter")
+    for _ in range(100):
+        if tag_counts(OPERATOR, engine):
+            break
+        page.wait_for_timeout(200)
+    assert tag_counts(OPERATOR, engine) == {"odd": 1}
+    second(page)
+    assert screens.violations(page, axe) == []
+    assert not [url for url in asked if "evil" in url]
+    assert "dr-real-name" not in page.content()
+    page.context.close()
+
+
+def second(page: Page) -> None:
+    """Set a second jury beside the first: what moved stands above the list and beside the texts."""
+    page.goto(f"{page.url}&second=new")
+    expect(page.get_by_text("From the first jury to the second: 3 moved up")).to_be_visible()
+    both = screens.sheet(page, "Scores and explanations of both juries")
+    expect(both).to_contain_text("new, only in the second")
+    wait_settled(page)
+
+
+def test_a_clinician_has_the_rating_room_alone(
+    browser: Browser, read: tuple[Engine, Server, str]
+) -> None:
+    engine, server, _ = read
+    code = add_people(OPERATOR, engine, ["dr-b"], Role.CLINICIAN)[0].code
+    page = new_context(browser, TABLET).new_page()
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    for path in ("agreement?view=Responses", "jury", "monitor"):
+        page.goto(f"{server.address}/{path}")
+        page.locator(".mj-room, .mj-note, form.likert").first.wait_for()
+        assert not page.locator(".mj-head").count()
+    page.context.close()

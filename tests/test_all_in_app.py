@@ -20,7 +20,7 @@ from sqlalchemy import Engine
 
 from annotate import compute
 from annotate.navigation import study as served
-from annotate.screens import agreement_routing
+from annotate.screens.agreement import routing
 from annotate.screens.export import files
 from annotate.screens.setup.notes import measured
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
@@ -87,10 +87,10 @@ DRAWN = {
     "rate assign": ("setup?part=Clinicians", "Show the plan"),
     "rate training": ("setup?part=Training", "File of experts' scores"),
     "rate ratings": ("setup?part=Notes", "Ratings made elsewhere"),
-    "jury panels": ("lab", "Edit a copy"),
-    "jury run": ("lab", "Run the jury"),
-    "jury probe": ("lab", "Probe the jurors"),
-    "jury missing": ("lab", "Estimate"),
+    "jury panels": ("jury", "Edit a copy"),
+    "jury run": ("jury", "Run the jury"),
+    "jury probe": ("jury", "Probe the jurors"),
+    "jury missing": ("jury", "Estimate"),
     "analyse measure": ("setup?part=Notes", "Compute"),
     "share export": ("export?view=Files", "Pack the study"),
     "share rubric": ("export", "Make the files"),
@@ -213,7 +213,7 @@ def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_no
     with pytest.raises(BadInput, match=NONE_TO_KEEP):
         keep_shown(engine, replace(rule, name="tight", question=tight))
     with pytest.raises(NotAllowed):
-        agreement_routing.kept(RESEARCHER, engine, rule)
+        routing.kept(RESEARCHER, engine, rule)
     assert len(kept_rules(engine)) == 2
 
 

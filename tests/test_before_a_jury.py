@@ -4,15 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kit.pages import drawn_page, read
+from kit.pages import drawn_page, said
 from kit.studies import Run
 from sqlalchemy import Engine
-from streamlit.testing.v1 import AppTest
 
 from annotate import compute
 from annotate.navigation import study
-from annotate.screens import home
-from annotate.screens.agreement import OF_A_JURY
+from annotate.screens.agreement import NO_JURY
 
 SCORES = {"r11": "454", "r12": "221", "r21": "343", "r22": "112"}
 
@@ -20,7 +18,7 @@ SCORES = {"r11": "454", "r12": "221", "r21": "343", "r22": "112"}
 @pytest.fixture
 def drawn(
     small_study: Engine, run: Run, write: Callable[[str, str], Path]
-) -> Iterator[Callable[[str], AppTest]]:
+) -> Iterator[Callable[[str, str], str]]:
     """Return what draws a screen of a study that two clinicians have rated, for a coordinator."""
     lines = [
         f"{name},dr-{clinician},clinician,{','.join(scores)}"
@@ -31,45 +29,40 @@ def drawn(
     path = write("scores.csv", "\n".join((head, *lines)))
     assert run("rate", "ratings", str(path))[0] == 0
 
-    def draw(screen: str) -> AppTest:
+    def draw(screen: str, view: str) -> str:
         script = (
             f"from annotate.screens.{screen} import show\n"
             "from annotate.navigation import study\n"
             "from data.person import Person\n"
             "show(study(), Person(7, 'Carla', 'coordinator', None))\n"
         )
-        page = drawn_page(script).run()
+        page = drawn_page(script)
+        page.query_params["view"] = view
+        page.run()
         assert not page.exception, [error.value for error in page.exception]
-        return page
+        return said(page)
 
     yield draw
     study().dispose()
     compute.end()
 
 
-def told(page: AppTest) -> str:
-    return read(page)
-
-
-@pytest.mark.parametrize("screen", ["juries", "monitoring"])
-def test_a_screen_that_needs_a_jury_says_how_far_the_study_is_and_what_to_do(
-    drawn: Callable[[str], AppTest], screen: str
+@pytest.mark.parametrize(
+    ("screen", "view"), [("jury", "Ranking"), ("jury", "Two juries"), ("monitor", "")]
+)
+def test_a_screen_that_needs_a_jury_says_what_to_do(
+    drawn: Callable[[str, str], str], screen: str, view: str
 ) -> None:
-    text = told(drawn(screen))
+    text = drawn(screen, view)
     assert "No juror has rated a response of this study yet." in text
-    assert "4 responses are rated by two clinicians or more." in text
-    assert "Estimate and run a jury" in text
-    assert home.BEFORE_A_JURY in text
+    assert "Run a panel under Run" in text or "Run a jury under Jury" in text
 
 
-def test_agreement_shows_what_clinicians_agree_on_and_no_part_of_a_jury(
-    drawn: Callable[[str], AppTest],
+def test_agreement_shows_what_clinicians_agree_on_and_asks_for_a_jury(
+    drawn: Callable[[str, str], str],
 ) -> None:
-    page = drawn("agreement")
-    labels = [tab.label for tab in page.tabs]
-    assert labels[:2] == ["Overview", "Raters"]
-    assert not {*OF_A_JURY} & {*labels}
-    text = told(page)
+    assert NO_JURY in drawn("agreement", "Result")
+    text = drawn("agreement", "Jurors")
     assert "Clinicians, by pairs" in text
-    assert "How reliable the clinicians are" in text
+    assert "The clinicians' own reliability" in text
     assert "ICC(A,1)" in text

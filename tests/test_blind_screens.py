@@ -85,8 +85,8 @@ def views(script: str, opened: str) -> Iterator[tuple[str, str]]:
         yield name, drawn(script, **{VIEW: name})[0]
     for part in [*PARTS][1:] if "'setup'" in script else ():
         yield part, drawn(script, part=part)[0]
-    if "'workbench'" in script:
-        yield "a response", drawn(script, response=opened)[0]
+    if "'agreement'" in script:
+        yield "a response", drawn(script, **{VIEW: "Responses"}, response=opened)[0]
 
 
 def drawn(script: str, **address: str) -> tuple[str, list[str]]:

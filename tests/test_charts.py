@@ -1,47 +1,36 @@
-"""Charts and tables of the screens: made apart from the raters' process, complete, harmless."""
+"""Tables of the screens: numbers that sort as numbers, texts that no spreadsheet or browser runs."""
 
-import pytest
+from annotate import draw
+from calibration.headlines import CLOSER, HEADLINES
+from calibration.tables.numbers import DASH, MINUS, place
+from calibration.tables.spec import Group, Table
+from calibration.values import COMBINED
 
-from annotate import charts, compute, tables, vega
-from calibration.report.charts import chart_intervals
-from data.errors import MedjuryError
-
-ROWS = [
-    {"label": "Jury", "kind": "jury", "value": 0.62, "low": 0.41, "high": 0.77},
-    {"label": "<b>x</b>", "kind": "juror", "value": 0.5, "low": None, "high": None},
-]
+MOST_WORDS = 30
 
 
-PNG = b"\x89PNG"
-
-
-@pytest.mark.not_quick
-def test_what_cannot_be_drawn_says_so() -> None:
-    with pytest.raises(MedjuryError, match="could not be computed"):
-        compute.call("annotate.vega:no_such_chart")
-
-
-@pytest.mark.not_quick
-def test_a_chart_becomes_an_svg_and_a_png_without_a_network() -> None:
-    spec = vega.specification(chart_intervals(ROWS))
-    picked = charts.pickable(spec, "point", "label")
-    assert "<svg" in compute.call("annotate.vega:svg", picked)
-    assert compute.call("annotate.vega:png", picked).startswith(PNG)
-
-
-def test_a_table_escapes_its_texts_and_heads_its_rows() -> None:
-    shown = tables.table(
-        ROWS,
-        [tables.words("Scorer", "label"), tables.number("Low", "low")],
-        "A & B",
-        ["<i>note</i>"],
+def test_numbers_are_numbers_and_what_is_undefined_is_empty() -> None:
+    table = Table(
+        "t",
+        ("Scorer", "ICC", "95 %", "95 %"),
+        (
+            Group("visits", (("Jury", "0.62", f"{MINUS}0.1 to 0.7", "1,234"),)),
+            Group(place(COMBINED), (("=1+1", DASH, "<b>x</b>", f"{MINUS}2"),)),
+        ),
+        help={"ICC": "how far both rise together"},
     )
-    assert '<th scope="row">&lt;b&gt;x&lt;/b&gt;</th><td>\N{EN DASH}</td>' in shown
-    assert "<td>0.41</td>" in shown
-    assert "<caption>A &amp; B</caption>" in shown
-    assert "<li>&lt;i&gt;note&lt;/i&gt;</li>" in shown
+    columns, config = draw.framed(table)
+    assert columns == {
+        "Group": [place(COMBINED), "visits"],
+        "Scorer": ["'=1+1", "Jury"],
+        "ICC": [None, 0.62],
+        "95 %": ["<b>x</b>", f"{MINUS}0.1 to 0.7"],
+        "95 %\N{ZERO WIDTH SPACE}": [-2.0, 1234.0],
+    }
+    assert config["ICC"]["help"] == "how far both rise together"
+    assert config["ICC"]["type_config"]["format"] == "%.2f"
 
 
-def test_a_csv_has_every_row_in_full_and_no_formula() -> None:
-    rows = [{"name": "=1+1", "icc": 0.123456789}, {"name": "a", "icc": None}]
-    assert tables.csv_of(rows) == "name,icc\n'=1+1,0.123456789\na,\n"
+def test_a_verdict_is_one_sentence_of_at_most_thirty_words() -> None:
+    every = [text for own in HEADLINES.values() for text in own.values()] + [*CLOSER.values()]
+    assert {text for text in every if len(text.split()) > MOST_WORDS} == set()

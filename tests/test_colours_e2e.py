@@ -7,6 +7,7 @@ from kit import screens
 from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, sign_in, wait_for_count, wait_settled
 from kit.commands import command
 from kit.rating_study import build, row, rubric
+from kit.screens import settle
 from kit.servers import Server, serving
 from kit.studies import rated
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.e2e
 axe = screens.axe
 SIZES = {"laptop": LAPTOP, "tablet": TABLET}
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
-SCREENS = ("", "rubrics", "lab", "workbench", "people")
-OF_FIGURES = ("agreement", "juries", "monitoring", "models")
+SCREENS = ("", "rubrics", "people")
+OF_FIGURES = ("agreement", "jury", "monitor")
 FIRST_MS = 240_000  # the figures are computed when they are first asked for
 
 
@@ -157,34 +158,13 @@ def test_no_screen_of_figures_breaks_wcag_22_aa_in_the_dark(
     found: dict[str, list[str]] = {}
     for path in OF_FIGURES:
         page.goto(f"{server.address}/{path}")
-        told = page.locator(".mj-decision, .mj-verdict, .mj-empty").first
-        told.wait_for(timeout=FIRST_MS)
+        settle(page)
         for tab in page.get_by_role("tab").all_inner_texts() or [""]:
             if tab:
                 page.get_by_role("tab", name=tab, exact=True).click()
-            wait_settled(page)
+            settle(page)
             is_shown(page, DARK)
             found[f"{path} {tab}"] = screens.violations(page, axe)
     context.close()
     assert "\n".join(f"{view} {one}" for view, broken in found.items() for one in broken) == ""
     assert len(found) > len(OF_FIGURES)
-
-
-@pytest.mark.slow
-def test_a_chart_is_on_the_paper_of_the_page_and_offers_no_files_of_its_own(
-    browser: Browser, figured: tuple[Server, str]
-) -> None:
-    server, code = figured
-    page = of_system(browser, "dark").new_page()
-    enter(page, server, code)
-    for scheme, paper in (("dark", DARK), ("light", LIGHT)):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # its own names
-        page.goto(f"{server.address}/agreement")
-        chart = page.get_by_test_id("stVegaLiteChart").first
-        chart.wait_for(timeout=FIRST_MS)
-        expect(chart.locator("svg")).to_have_css("background-color", paper)
-        chart.hover()
-        expect(page.get_by_role("button", name="Fullscreen").first).to_be_visible()
-        for name in ("Copy Vega-Lite", "Download as PNG"):
-            expect(page.get_by_role("button", name=name)).to_have_count(0)
-    page.context.close()

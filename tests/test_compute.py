@@ -57,8 +57,6 @@ for function, question in (
 ):
     print(type(ask(OPERATOR, engine, function, question).result()).__name__)
 print(type(call(panel_probe, panel)[0]).__name__)
-rows = [{"a": 1}]
-print(type(call("annotate.vega:svg", {"data": {"values": rows}, "mark": "point"})).__name__)
 print([one for one in sys.argv[2:] if one in sys.modules])
 """
 TWO = DesignRequest(("clinician-1", "clinician-2"), 2, 0.0, 0)

@@ -305,10 +305,10 @@ def screen(marked: Engine) -> Iterator[AppTest]:
     compute.end()
 
 
-def test_the_screen_shows_errors_with_a_link_to_the_workbench(screen: AppTest) -> None:
+def test_the_screen_shows_errors_with_a_link_to_the_response(screen: AppTest) -> None:
     assert not screen.exception, [error.value for error in screen.exception]
     told = "\n".join(str(part.proto) for part in screen.main)
     assert "visits: Errors that clinicians marked" in told
-    assert "/workbench?response=r0" in told
+    assert "/agreement?view=Responses&amp;response=r0" in told
     assert "<blockquote>10 units</blockquote>" in told
     assert AUTHOR not in told

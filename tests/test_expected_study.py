@@ -13,7 +13,7 @@ from kit.jurors import Do, Seen, Stub, criteria_of, served
 from kit.studies import HEAD, Run
 from sqlalchemy import Engine
 
-from annotate.screens.workbench_response import distribution_lines, prompt_of
+from annotate.screens.agreement.response import distribution_lines, prompt_of
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.person import OPERATOR
@@ -149,7 +149,7 @@ def calibrated(engine: Engine, *jurors: str) -> Calibration:
     return calibrate(engine, CalibrationQuestion(options, details=True))
 
 
-def test_the_workbench_shows_prompt_and_distribution_of_every_such_call(
+def test_the_screen_shows_prompt_and_distribution_of_every_such_call(
     rated: Run, engine: Engine
 ) -> None:
     response = opened_response(OPERATOR, engine, 1)

@@ -31,7 +31,6 @@ from markdown_it import MarkdownIt
 from playwright.sync_api import Browser
 from sqlalchemy import Engine, text
 
-from annotate import vega
 from calibration.notes import note
 from calibration.report import charts
 from calibration.report.page import page
@@ -241,7 +240,7 @@ def hostile_charts(laid: Trap) -> dict[str, Any]:
 def test_a_chart_is_drawn_of_hostile_names_as_text_and_its_file_is_xml_that_loads_nothing(
     laid: Trap, name: str
 ) -> None:
-    drawn = vega.svg(vega.specification(hostile_charts(laid)[name]))
+    drawn = charts.svg(hostile_charts(laid)[name])
     elements = [*ElementTree.fromstring(drawn).iter()]  # noqa: S314 our own
     kinds = {one.tag.rpartition("}")[2] for one in elements}
     assert kinds <= {
@@ -287,7 +286,7 @@ def test_no_name_stands_in_a_chart_where_vega_reads_an_expression_or_an_address(
                 assert one not in names, (key, inner, one)
 
     for chart in hostile_charts(laid).values():
-        walk(vega.specification(chart))
+        walk(chart.to_dict())
 
 
 def test_a_rubrics_toml_gives_back_each_text(laid: Trap) -> None:

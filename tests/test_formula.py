@@ -1,6 +1,5 @@
 """Names that a spreadsheet would compute: guarded alike in every file, and read back as they were."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,8 @@ from hypothesis import strategies as st
 from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
-from annotate.tables import csv_of
+from annotate.draw import framed
+from calibration.tables.spec import Group, Table
 from data.csv_files import cells
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
@@ -29,11 +29,11 @@ def test_what_is_guarded_runs_nowhere_and_is_read_back(text: str) -> None:
 
 
 def test_an_id_stands_in_every_csv_in_the_same_form() -> None:
-    shown = list(csv.reader(csv_of([{"id": one} for one in IDS]).splitlines()))[1:]
+    columns, _ = framed(Table("t", ("id",), (Group("", tuple((one,) for one in IDS)),)))
     exported = list(cells(["id"], [(one,) for one in IDS]))
-    assert shown == exported
-    assert len({one[0] for one in shown}) == len(IDS)
-    assert shown[0] == ["-5"]
+    assert [[one] for one in columns["id"]] == exported
+    assert len(set(columns["id"])) == len(IDS)
+    assert columns["id"][0] == "-5"
 
 
 def test_ids_that_differ_by_a_sign_keep_their_ratings_through_an_export(

@@ -75,7 +75,7 @@ def test_the_app_freezes_what_the_command_freezes(rated: Engine, run: Run) -> No
 
 SCREEN = """
 from annotate.navigation import study
-from annotate.screens.monitoring import say_frozen, show_reports
+from annotate.screens.monitor import say_frozen, show_reports
 from calibration.values import AnalysisOptions
 from data.person import OPERATOR
 say_frozen(study(), OPERATOR)

@@ -7,7 +7,7 @@ from kit.rating_study import rubric
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from annotate.screens.workbench_juries import MINUS, WHAT, pairs
+from annotate.screens.agreement.second_jury import WHAT, pairs
 from data.card import Reply
 from data.errors import NotAllowed
 from data.importers.rows import JurorRecord, Origin, RatingRow
@@ -128,14 +128,26 @@ def test_jurors_are_paired_by_name_with_the_difference_of_each_criterion() -> No
     }
     assert [mean_of(said, sides) for said in found["a"]] == [3.5, 3.25]
     assert mean_of(found["b"][0], sides) is None  # a criterion is missing
-    page = pairs(sides)
-    assert page.count("only in the first") == page.count("only in the second, simulated") == 1
-    assert f"<td>{MINUS}0.5</td>" in page
-    assert f"<td>{MINUS}0.25</td>" in page
-    assert "<b>3</b><q>fair</q></td><td><b>2.5</b><q>poor</q>" in page
-    assert "<small>refused</small>" in page
+    rows = {(row["Juror"], row["Criterion"]): row for row in pairs(sides)}
+    assert {juror for juror, _ in rows} == {
+        "a",
+        "b, only in the first",
+        "c, only in the second, simulated",
+    }
+    assert rows["a", "x"] == {
+        "Juror": "a",
+        "Criterion": "x",
+        "First": 3,
+        "Second": 2.5,
+        "Change": -0.5,
+        "First, in words": "fair",
+        "Second, in words": "poor",
+    }
+    assert rows["a", "mean"]["Change"] == -0.25
+    assert rows["b, only in the first", "x"]["Second"] is None
+    assert rows["c, only in the second, simulated", "x"]["Second, in words"] == "refused"
     apart = SidesOn(first, second, ("x",), ("x",), same_scale=False)
-    assert MINUS not in pairs(apart)
+    assert {row["Change"] for row in pairs(apart)} == {None}
 
 
 def rate(

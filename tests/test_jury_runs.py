@@ -15,12 +15,14 @@ from kit.rating_study import row, rubric
 from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
-from annotate.screens import lab as jury_lab
-from annotate.screens import lab_run
+from annotate.screens.jury import panels as jury_panels_screen
+from annotate.screens.jury.run import juror_rows
+from data.calls import other_model_words
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
 from data.person import OPERATOR, Person
 from data.schema import Role, Setting
 from data.study import runs
+from data.study.calls import other_models
 from data.study.people import add_people, check_code, end_access
 from data.study.responses import import_responses
 from data.study.runs import RUN, RunOrder, RunRow, begin_run, keep_panel, stop_run
@@ -103,8 +105,13 @@ def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
     ended = wait_ended(study)
     assert (ended.code, ended.figures["rated"], len(stub.seen)) == (0, 40, 40)
     of_two = runs.jury_progress(OPERATOR, study, ended, ["a", "b"])
-    shown = lab_run._figures(study, OPERATOR, ended, of_two)
-    assert "a: the host answers as a-returned, another model than it is asked for" in shown
+    assert [one.total for one in of_two] == [20, 20]
+    assert (
+        "the host answers as a-returned, another model than it is asked for"
+        in other_model_words(other_models(study)["a"])
+    )
+    usable = [row["Usable at first asking"] for row in juror_rows(study, of_two)]
+    assert all("of 20" in line for line in usable), usable
     assert {seen.headers["authorization"] for seen in stub.seen} == {f"Bearer {SECRET}"}
     assert SECRET not in str(ended)
     assert [line for line in ended.said if line.startswith("study ") or gettempdir() in line] == []
@@ -213,25 +220,6 @@ def test_a_wrong_panel_is_told_in_the_command_lines_words_without_a_path(stub: S
         assert "/" not in str(refused.value).split(";")[0]
 
 
-def test_a_juror_filled_in_by_form_is_one_the_panel_reads(stub: Stub) -> None:
-    settings = {
-        "name": "third",
-        "provider": "openai",
-        "model": 'odd "name"',
-        "family": "y",
-        "base_url": stub.openai_url,
-        "api_key_env": "",
-        "temperature": "0",
-        "max_tokens": "900",
-        "usd_per_million_in": "1.5",
-        "usd_per_million_out": "2",
-    }
-    panel = jury_panels.checked(jury_panels.with_juror(panel_text(stub), settings))
-    juror = panel.juror[-1]
-    assert (juror.model, juror.temperature, juror.max_tokens) == ('odd "name"', 0.0, 900)
-    assert (juror.usd_per_million_in, juror.usd_per_million_out) == (1.5, 2.0)
-
-
 def test_kept_panels_stand_in_the_study_and_in_the_record(study: Engine, stub: Stub) -> None:
     keep_panel(OPERATOR, study, "two", panel_text(stub))
     assert runs.own_panels(OPERATOR, study) == {"two": panel_text(stub)}
@@ -242,7 +230,7 @@ def test_a_clinician_sees_and_does_none_of_it(study: Engine, stub: Stub) -> None
     order = RunOrder("two", panel_text(stub))
     for act in (
         lambda: jury_runs.start(CLINICIAN, study, order),
-        lambda: jury_lab.begin_probe(CLINICIAN, study, order.text),
+        lambda: jury_panels_screen.begin_probe(CLINICIAN, study, order.text),
         lambda: stop_run(CLINICIAN, study, "x"),
         lambda: keep_panel(CLINICIAN, study, "two", order.text),
         lambda: runs.last_run(CLINICIAN, study),
@@ -266,10 +254,10 @@ def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(
     study: Engine, stub: Stub
 ) -> None:
     text = panel_text(stub)
-    asked = jury_lab.begin_probe(OPERATOR, study, text)
+    asked = jury_panels_screen.begin_probe(OPERATOR, study, text)
     rows = asked.rows.result(PATIENCE_SECONDS)
     assert [one.juror for one in rows] == ["a", "b"]
-    assert jury_lab.last_probe(OPERATOR, study, text) is asked
-    assert jury_lab.begin_probe(OPERATOR, study, text) is not asked
+    assert jury_panels_screen.last_probe(OPERATOR, study, text) is asked
+    assert jury_panels_screen.begin_probe(OPERATOR, study, text) is not asked
     assert [probe["juror"] for probe in runs.newest_probes(study).values()] == ["a", "b"]
     assert not any("Response" in seen.prompt and "fever" in seen.prompt for seen in stub.seen)

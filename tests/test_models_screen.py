@@ -9,8 +9,7 @@ from kit import rating_files
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from annotate.analyses import check_models, compared_models, models_costs
-from annotate.results import CostsRequest
+from annotate.figures import check_models, compared_models, models_costs
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import is_blind
@@ -51,16 +50,16 @@ def test_what_cannot_be_compared_is_known_before_the_blind_is_lifted(
 def test_costs_say_nothing_of_the_models_while_the_study_is_blind(rated: Engine) -> None:
     for name in (b"model-one", b"no-such"):
         with pytest.raises(NotAllowed, match="open and blind"):
-            models_costs(rated, CostsRequest(b"model,usd\n" + name + b",1\n", "csv"))
+            models_costs(rated, (b"model,usd\n" + name + b",1\n", "csv"))
 
 
 def test_a_file_of_costs_leaves_no_trace(rated: Engine) -> None:
     lift(rated, "analysis", "Dr Berg")
     before = {*Path(tempfile.gettempdir()).glob("medjury-costs-*")}
-    found = models_costs(rated, CostsRequest(b"model,usd\nmodel-one,2.5\n", "csv"))
+    found = models_costs(rated, (b"model,usd\nmodel-one,2.5\n", "csv"))
     assert found == {"model-one": 2.5}
     with pytest.raises(Unknown, match="the costs name no-such"):
-        models_costs(rated, CostsRequest(b"model,usd\nno-such,1\n", "csv"))
+        models_costs(rated, (b"model,usd\nno-such,1\n", "csv"))
     with pytest.raises(BadInput, match=r"costs\.toml"):
-        models_costs(rated, CostsRequest(b"model-one\n", "toml"))
+        models_costs(rated, (b"model-one\n", "toml"))
     assert {*Path(tempfile.gettempdir()).glob("medjury-costs-*")} == before

@@ -4,7 +4,6 @@ import re
 
 from kit.model_study import QUALITY, by_model, compared, model_row, model_study
 
-from annotate import tables
 from calibration.scores import Scores
 from calibration.tables.models import (
     difference_table,
@@ -12,6 +11,7 @@ from calibration.tables.models import (
     rank,
 )
 from calibration.tables.numbers import TERMINAL
+from calibration.writers import html_table
 
 
 def cells(table, column):
@@ -20,7 +20,7 @@ def cells(table, column):
 
 
 def test_a_models_name_is_no_markup_and_no_scorer():
-    shown = tables.of_table(model_table([model_row("<b>"), model_row("metric:jury")]))
+    shown = html_table(model_table([model_row("<b>"), model_row("metric:jury")]))
     assert "&lt;b&gt;" in shown
     assert "metric:jury" in shown
 

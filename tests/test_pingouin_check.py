@@ -93,7 +93,7 @@ def test_without_pingouin_calibrate_says_so_and_goes_on(run: Run, tmp_path) -> N
     "call",
     [
         "import medjury.services.calibrate, calibration.pingouin_check",
-        "import annotate.server, annotate.screens.rate, annotate.screens.agreement, annotate.analyses",
+        "import annotate.server, annotate.screens.rate, annotate.screens.agreement, annotate.figures",
         "from medjury import main; main(['-h'])",
         "from medjury import main; main(['analyse', 'calibrate', '-h'])",
     ],

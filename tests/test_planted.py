@@ -9,7 +9,7 @@ from kit.jurors import Do, Seen, Stub, verdict
 from kit.studies import RESPONSES, Run, import_file
 from sqlalchemy import Engine
 
-from annotate.screens.workbench_response import PLANTED, TAGS, _call_line, planted
+from annotate.screens.agreement.response import PLANTED, TAGS, call_line, planted
 from data.person import OPERATOR
 from data.rubric import read_rubric
 from data.rubrics.injection import holds_verdict
@@ -108,9 +108,7 @@ def test_such_a_response_is_flagged_in_what_is_missing_with_no_word_of_it(
     assert "accuracy" not in out + err
 
 
-def test_the_workbench_says_it_on_the_response_and_on_no_other(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_the_screen_says_it_on_the_response_and_on_no_other(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
     path.write_text(ATTACKED, "utf-8")
     import_file(engine, path)
@@ -164,7 +162,7 @@ def test_a_study_without_either_is_told_of_none(run: Run, write: Write) -> None:
     assert "tags of the prompt" not in err
 
 
-def test_the_workbench_says_in_which_parts_tags_are_broken_and_on_each_call(
+def test_the_screen_says_in_which_parts_tags_are_broken_and_on_each_call(
     engine: Engine, tmp_path: Path
 ) -> None:
     path = tmp_path / "responses.csv"
@@ -179,7 +177,7 @@ def test_the_workbench_says_in_which_parts_tags_are_broken_and_on_each_call(
     with Stub() as stub:
         run_panel(engine, panel_at(stub))
     calls = [
-        _call_line(call)
+        call_line(call)
         for key in (1, 2)
         if (one := opened_response(OPERATOR, engine, key))
         for call in one.calls

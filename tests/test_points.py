@@ -20,7 +20,7 @@ from sqlalchemy import Engine
 from sqlmodel import select
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from annotate.screens import workbench_scores
+from annotate.screens.agreement import response as shown
 from calibration.chance_corrected import gwet_ac2
 from calibration.points import (
     COLUMNS,
@@ -458,13 +458,15 @@ def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
         Kind.CLINICIAN: {NOT_MET},
         Kind.JUROR: {MET},
     }
-    text = workbench_scores.points(opened)
-    assert text.count("jury and clinicians differ") == len(opened.opinions[0].answers)
-    assert "no fever" in workbench_scores.comments(opened.opinions)
-    assert "<td>yes</td>" in text
+    assert opened.case is not None
+    rows = shown.point_rows(opened, opened.case.criterion)
+    assert {row["Sides"] for row in rows} == {"jury and clinicians differ"}
+    assert {row["a"] for row in rows} == {"yes"}
+    assert "no fever" in shown.comments(opened.opinions)
     unrated = opened_response(OPERATOR, pointed, 4)
     assert unrated is not None
-    assert "differ" not in workbench_scores.points(unrated)
+    assert unrated.case is not None
+    assert {row["Sides"] for row in shown.point_rows(unrated, unrated.case.criterion)} == {""}
     assert [call.rubric.case is not None for call in unrated.calls] == [True]
 
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from annotate.screens.export.record import actor_label
-from annotate.screens.monitoring import compared
+from annotate.screens.monitor import compared
 from data.errors import BadFile
 from data.importers.table import TableFile
 from data.person import OPERATOR, Person

@@ -23,13 +23,13 @@ pytestmark = pytest.mark.e2e
 RUNS = "<img src=x onerror=broken=1><b id=evil>"
 LINKS = "![p](http://elsewhere.example/p)[go](http://elsewhere.example)"
 NAMES = [f"{end} {RUNS}" for end in ("dr-a", "dr-b")] + [LINKS]
-FIGURES = ("agreement", "juries", "monitoring", "models")  # computed first: they take their time
+FIGURES = ("agreement", "jury", "monitor")  # computed first: they take their time
 SCREENS = [
     pytest.param(one.path, marks=[pytest.mark.slow] if one.path in FIGURES else [])
     for one in navigation.SCREENS
     if Role.COORDINATOR in one.roles
-] + ["setup?part=Notes", "?view=People"]
-SHOWN = {"workbench": ["b <img"], "?view=People": ["boss <img"]}
+] + ["setup?part=Notes", "?view=People", "agreement?view=Responses", "jury?view=Ranking"]
+SHOWN = {"agreement?view=Responses": ["b <img"], "?view=People": ["boss <img"]}
 PATIENCE_MS = 240_000
 FOREIGN = "img[src=x], #evil, [href*='elsewhere.example'], [src*='elsewhere.example'], iframe"
 

@@ -141,7 +141,7 @@ def test_a_screen_of_another_role_is_not_to_be_had_by_its_number(
 ) -> None:
     with wire(server, cookies["boss"]) as opened:
         known = screens(run_of(opened, page_asked()))
-    assert {"setup", "models", "lab"} <= set(known)
+    assert {"setup", "agreement", "jury"} <= set(known)
     for script in known.values():
         with wire(server, cookies["dr-a"]) as opened:
             told = run_of(opened, page_asked(script))

@@ -261,6 +261,6 @@ def test_the_page_that_plain_pip_installed_opens_and_draws_in_a_hostile_folder(
             page.get_by_role("button", name="Sign in").click()
             page.locator(".mj-head").wait_for()
             page.goto(f"{server.address}/agreement")
-            page.locator(".mj-decision").first.wait_for(timeout=240_000)
+            page.get_by_test_id("stAlert").first.wait_for(timeout=240_000)
     finally:
         server.stop()

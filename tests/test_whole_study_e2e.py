@@ -188,31 +188,32 @@ def one(page: Page, who: str, done: int, total: int) -> None:
 
 def hold_jury(page: Page, server: Server, stub: Stub) -> None:
     """Write a panel, try it, ask what it costs, and let it rate."""
-    page.goto(f"{server.address}/lab")
+    page.goto(f"{server.address}/jury")
     page.get_by_role("button", name="Edit a copy").click()
     screens.keep(page, screens.panel(stub))
-    page.get_by_role("region", name="Jurors of the panel ours").wait_for()
+    screens.sheet(page, "Jurors of the panel ours").wait_for()
     page.get_by_role("button", name="Probe the jurors").click()
-    probe = page.get_by_role("region", name="Probe", exact=True)
-    expect(probe).to_contain_text("b-model-returned", timeout=screens.WAIT_MS)
+    expect(screens.sheet(page, "Probe")).to_contain_text(
+        "b-model-returned", timeout=screens.WAIT_MS
+    )
     page.get_by_role("button", name="Estimate").click()
-    estimate = page.get_by_role("region", name="Estimate")
-    expect(estimate.get_by_role("row").last).to_contain_text("12", timeout=screens.WAIT_MS)
+    expect(screens.sheet(page, "Estimate")).to_contain_text("all12", timeout=screens.WAIT_MS)
     screens.start(page)
-    state = page.locator(".mj-state", has_text="complete")
-    expect(state).to_be_visible(timeout=screens.WAIT_MS)
-    expect(page.locator(".st-key-lab-run")).to_contain_text("12 of 12")
+    card = page.locator(".st-key-run-card")
+    expect(card).to_contain_text("Run of the panel ours: complete", timeout=screens.WAIT_MS)
+    expect(card).to_contain_text("12 of 12")
 
 
 def agree(page: Page, begun: Begun) -> dict[str, Any]:
     """Open Agreement: its figures are the command's; return the jury's row."""
     page.goto(f"{begun.server.address}/agreement")
-    page.locator(".mj-decision").wait_for(timeout=agreement_screen.FIRST_MS)
+    page.get_by_test_id("stAlert").first.wait_for(timeout=agreement_screen.FIRST_MS)
     rows = {row["scorer"]: row for row in begun.command("analyse", "calibrate")["rows"]}
+    agreement_screen.view(page, "Jurors")
+    table = screens.sheet(page, "Agreement with the clinicians")
     for scorer, name in (("jury", "Jury"), ("juror:a", "a"), ("juror:b", "b")):
-        heading = page.get_by_role("rowheader", name=name, exact=True)
-        row = page.get_by_role("row").filter(has=heading).first
-        expect(row.get_by_role("cell").first).to_have_text(f"{rows[scorer]['icc']:.3f}")
+        figure = f"{name}{rows[scorer]['icc']:.3f}"
+        expect(table).to_contain_text(figure, timeout=agreement_screen.FIRST_MS)
     assert rows["jury"]["n_responses"] == 6
     assert rows["jury"]["n_clinicians"] == 2
     return rows["jury"]
@@ -221,7 +222,7 @@ def agree(page: Page, begun: Begun) -> dict[str, Any]:
 def hand_over(page: Page, server: Server, jury: dict[str, Any]) -> None:
     """Save the report, the table, and the rubric, which nothing here validates."""
     wait_settled(page)
-    agreement_screen.view(page, "Report")
+    agreement_screen.view(page, "Result")
     page.get_by_role("button", name="Make the report").click()
     page.get_by_role("button", name="Report to read and print").wait_for(timeout=screens.WAIT_MS)
     report = agreement_screen.downloaded(page, "Report to read and print")

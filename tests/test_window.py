@@ -15,15 +15,14 @@ from kit.studies import HEAD, Run, import_file
 from sqlalchemy import Engine
 from sqlmodel import select
 
-from annotate.screens import lab_run
+from annotate.screens.jury import run as jury_run
 from data.database import reading
 from data.schema import Attempt, Status
-from data.study.runs import RunOrder
 from jury.call import TOO_LONG
 from jury.estimate import estimate
 from jury.panel import Panel, read_panel
 from jury.window import WINDOW_MARGIN, PromptSize, WindowSource, prompt_size, window_use
-from medjury.services.panels import RunScope, run_estimate
+from medjury.services.panels import RunScope, run_estimate, too_long_for, too_long_words
 
 Write = Callable[[str, str], Path]
 LONG = 20_000  # characters: more tokens than WINDOW, whichever way they are counted
@@ -205,9 +204,6 @@ def test_the_lab_says_what_does_not_fit_and_what_comes_of_it(engine: Engine, tex
         panel = small(server)
         expected = run_estimate(engine, RunScope(panel))
         assert estimate(engine, panel)[0].window.too_long == 2
-    refused = lab_run.too_long_notice(expected, RunOrder("p", ""))
-    assert "2 responses do not fit" in refused
-    assert lab_run.TOO_LONG in refused
-    left_out = lab_run.too_long_notice(expected, RunOrder("p", "", leave_out_too_long=True))
-    assert lab_run.TOO_LONG not in left_out
-    assert f"{WINDOW:,}" in lab_run.estimate_table(expected)
+    [too_long] = too_long_for(expected)
+    assert "2 responses do not fit" in too_long_words(too_long)
+    assert f"{WINDOW:,}" in str(jury_run.estimate_rows(expected))

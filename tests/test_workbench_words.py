@@ -1,4 +1,4 @@
-"""What the workbench says of one response: every comment and every mark, each of them once."""
+"""What is shown of one response: every comment and every mark, each of them once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,9 +7,8 @@ import pytest
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from annotate.screens.workbench_juries import pairs, with_changes
-from annotate.screens.workbench_response import marked_pane, numbered
-from annotate.screens.workbench_scores import comments
+from annotate.screens.agreement.response import comments, marked_pane, numbered
+from annotate.screens.agreement.second_jury import with_changes
 from data.card import Reply
 from data.person import OPERATOR
 from data.schema import Kind, Span
@@ -17,11 +16,9 @@ from data.study.assignments import Slot, assign
 from data.study.compare import (
     Chosen,
     Compared,
-    JurorOn,
     OnBoth,
     Opened,
     Side,
-    SidesOn,
     compared,
     opened_response,
     simulated_among,
@@ -153,12 +150,3 @@ def test_the_list_is_of_what_either_jury_scored_in_the_order_asked_for() -> None
     found = {n: of_change(n, 3, 3 + n) for n in (2, 1, 3)}
     assert [row.response for row in with_changes(rows, found, Order.LARGEST)] == [2, 1, 3]
     assert [row.response for row in with_changes(rows, found, None)] == [3, 1, 2]
-
-
-def test_what_jurors_of_two_juries_wrote_is_escaped() -> None:
-    hostile = JurorOn("<i>j</i>", False, {"a&b": 3}, {"a&b": ("<script>",)})
-    table = pairs(SidesOn((hostile,), (), ("a&b",), ("a&b",), same_scale=True))
-    assert "<script>" not in table
-    assert "<i>" not in table
-    assert "a&amp;b" in table
-    assert "only in the first" in table

@@ -9,7 +9,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import jury_panels
-from annotate.results import AgreementQuestion
+from annotate.figures import AgreementQuestion
 from calibration.values import AnalysisOptions, Method, MonitoringOptions, PeriodLength
 from data.person import Person
 from data.study import adjudication, rubrics, runs, steering

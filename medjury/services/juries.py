@@ -135,7 +135,7 @@ def rank_juries(
     if not names:
         raise BadInput(
             "no juror has rated anything in this study: run a jury (`medjury jury run PANEL`; in the app: "
-            "Jury lab)"
+            "Jury)"
         )
     scope = _scope(scores, names, replace(options, executor=executor))
     costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)

@@ -141,7 +141,7 @@ def jury_named(scores: "Scores", jurors: Sequence[str] | None, silent: Sequence[
     if not jury:
         raise BadInput(
             "no juror has rated anything in this study yet: run a jury (`medjury jury run PANEL`; in the app: "
-            "Jury lab) or import ratings made elsewhere (`medjury rate ratings FILE`; Set up, Notes)"
+            "Jury) or import ratings made elsewhere (`medjury rate ratings FILE`; Set up, Notes)"
         )
     jurors_known = {*scores.raters("juror"), *silent}
     if lost := [name for name in jury if name not in jurors_known]:

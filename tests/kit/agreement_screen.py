@@ -43,7 +43,8 @@ def opened(browser: Browser, served: tuple[Server, str], path: str, size: str = 
     page.get_by_role("button", name="Sign in").click()
     page.locator(".mj-head").wait_for()
     page.goto(f"{server.address}/{path}")
-    page.locator(".mj-decision, .mj-empty").first.wait_for(timeout=FIRST_MS)
+    shown = page.locator("[data-testid=stAlert], [data-testid=stDataFrame]")
+    shown.first.wait_for(timeout=FIRST_MS)
     return page
 
 

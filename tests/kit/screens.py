@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from sqlalchemy import Engine
 
@@ -172,6 +172,11 @@ def wait_run(page: Page) -> None:
     """Press the button once the page has taken in what was typed."""
     wait_settled(page)
     page.get_by_role("button", name="Run the jury").click()
+
+
+def sheet(page: Page, name: str) -> Locator:
+    """Return a table by a part of its name; its cells are its text."""
+    return page.get_by_test_id("stDataFrame").filter(has=page.locator(f'[aria-label*="{name}"]'))
 
 
 def signed_in(browser: Browser, server: Server, code: str, size: str = "laptop") -> Page:

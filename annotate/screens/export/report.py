@@ -7,7 +7,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import compute
-from annotate.results import AgreementQuestion
+from annotate.figures import AgreementQuestion
 from annotate.screens import frame
 from annotate.screens.frame import show_heading
 from calibration.values import AnalysisOptions
@@ -19,7 +19,7 @@ ABOUT_REPORT = (
     "How well do jury and clinicians agree, to be kept and read without a network? One HTML file with "
     "every figure, and the table of all scorers in three formats, as the protocol fixes them."
 )
-REPORTS = "annotate.analyses:agreement_reports"
+REPORTS = "annotate.figures:agreement_report"
 REPORT_MADE = "report-made"
 WRITING = "The report is being written: its figures are computed, then its charts are drawn"
 REPORT_FILES = {

@@ -9,7 +9,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import compute
-from annotate.results import AgreementQuestion, HomeFigures
+from annotate.figures import AgreementQuestion, HomeFigures
 from annotate.screens import frame
 from annotate.screens.home import people, progress, to_do
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
@@ -19,16 +19,12 @@ from data.schema import Role
 from data.study import steering
 from medjury.services.status import (
     NextStep,
-    Step,
     next_of,
     status,
-    steps_of,
 )
 
 ABOUT = "May the jury stand in for the clinicians, and what is to be done now?"
 LEFT_TO_COORDINATORS = "A coordinator does this."
-TO_A_JURY = (Step.RESPONSES, Step.RATING, Step.CLINICIANS, Step.JURY)
-BEFORE_A_JURY = "See how far clinicians and metrics agree; that takes no jury"
 COMPUTING = "Does the jury agree? Computed again without each instance, to say how sure that is"
 WHY = "Why, and how much it rests on"
 GOOD = (DecisionKind.NON_INFERIOR, DecisionKind.STEADY)
@@ -47,10 +43,10 @@ ACTIONS: Mapping[NextStep, Action] = {
     NextStep.IMPORT_RESPONSES: Action("Import responses", "/setup?part=Notes"),
     NextStep.SET_PROTOCOL: Action("Commit to a margin", "/setup?part=Goal"),
     NextStep.ASSIGN: Action("Assign responses to clinicians", "/setup?part=Clinicians"),
-    NextStep.RUN_JURY: Action("Estimate and run a jury", "/lab"),
+    NextStep.RUN_JURY: Action("Estimate and run a jury", "/jury"),
     NextStep.LET_RATE: Action("See who has open work", "/?view=Progress", is_coordinators=False),
-    NextStep.COMPLETE_JURY: Action("Let the jury rate what is missing", "/lab"),
-    NextStep.CALIBRATE: Action("Freeze a report", "/monitoring"),
+    NextStep.COMPLETE_JURY: Action("Let the jury rate what is missing", "/jury"),
+    NextStep.CALIBRATE: Action("Freeze a report", "/monitor"),
     NextStep.LOCK: Action("Lock the study", "/export?view=Record"),
     NextStep.SHARE: Action("Save the study as files", "/export?view=Files", is_coordinators=False),
 }
@@ -94,26 +90,15 @@ def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
         if decision.basis:
             st.caption(frame.plain(f"Rests on: {decision.on}"))
         frame.show_link("Agreement, with its figures", "/agreement")
-    compute.prepare()
+    compute.prepare(engine)
 
 
 def _decision(engine: Engine, person: Person) -> Decision | None:
     """Return what may be said, computed; None where it is refused."""
     question = AgreementQuestion(AnalysisOptions())
-    coming: Future[HomeFigures] = compute.ask(
-        person, engine, "annotate.calibrations:home", question
-    )
+    coming: Future[HomeFigures] = compute.ask(person, engine, "annotate.figures:home", question)
     figures = frame.computed(coming, COMPUTING)
     return None if figures is None else figures.decision
-
-
-def say_no_jury(engine: Engine, person: Person) -> None:
-    """Say on a screen about juries how far the study is on its way to one, and what to do."""
-    study = status(engine)
-    progress.show_steps([step for step in steps_of(study) if step.step in TO_A_JURY])
-    show_next(NextStep.RUN_JURY, person.role)
-    if study.clinicians.shared:
-        frame.show_link(BEFORE_A_JURY, "/agreement")
 
 
 def show_next(following: NextStep, role: str) -> None:

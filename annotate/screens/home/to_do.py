@@ -8,7 +8,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import compute
-from annotate.results import MonitoringAnswer
+from annotate.figures import Found
 from annotate.screens import frame
 from annotate.screens.frame import plain, show_heading, show_text
 from calibration.decision import DecisionKind
@@ -236,11 +236,9 @@ def _alarm(engine: Engine, person: Person) -> bool:
     if not rubrics.frozen_reports(person, engine):
         return False
     options = MonitoringOptions(today=datetime.now(UTC).date())
-    coming: Future[MonitoringAnswer] = compute.ask(
-        person, engine, "annotate.analyses:monitoring", options
-    )
+    coming: Future[Found] = compute.ask(person, engine, "annotate.figures:monitoring", options)
     found = frame.computed(coming, WATCHING)
-    if found is None or found.decision.kind is not DecisionKind.FALLEN:
+    if found is None or found["decision"].kind is not DecisionKind.FALLEN:
         return False
-    st.error(f"{FALLEN} {plain(found.decision.headline)}")
+    st.error(f"{FALLEN} {plain(found['decision'].headline)}")
     return True

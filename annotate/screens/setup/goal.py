@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import compute, tables
+from annotate import compute, draw
 from annotate.screens import frame
 from annotate.screens.frame import plain, show_heading, show_text
 from calibration.headlines import protocol_facts
@@ -155,12 +155,13 @@ def show_plan(engine: Engine, person: Person) -> None:
     coming: Future[StudyPlan] = compute.ask(person, engine, PLANNED, asked, "long")
     plan = frame.computed(coming, "How many responses and clinicians it takes is being worked out")
     if plan is not None:
-        st.html("".join(map(tables.of_table, plan_tables(plan.rows, asked.options, PAGE))))
+        for table in plan_tables(plan.rows, asked.options, PAGE):
+            draw.table(table)
         with st.expander(SENTENCES):
             for sentence in plan.told:
                 show_text(sentence)
         with st.expander(RELIABILITY):
-            st.html(tables.of_table(panel_size_table(plan.reliability, PAGE)))
+            draw.table(panel_size_table(plan.reliability, PAGE))
 
 
 def _ask(engine: Engine, person: Person) -> PlanQuestion | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import compute, tables
+from annotate import compute, draw
 from annotate.rating import text_html
 from annotate.screens import frame
 from annotate.screens.export import files
@@ -343,7 +343,7 @@ def _material(engine: Engine, person: Person, materials: list[Material]) -> None
     show_heading("Benchmarks", "What is in this study, and on which rubric is it rated?")
     frame.show_rows("Benchmarks of this study", [_row(one) for one in materials], ABOUT_COLUMNS)
     with st.expander("Benchmarks by subcategory of the taxonomy", key="coverage"):
-        st.html(tables.of_table(coverage_table(coverage(placed_for(person, engine)), True, PAGE)))
+        draw.table(coverage_table(coverage(placed_for(person, engine)), True, PAGE))
     if person.role == Role.COORDINATOR:
         with st.expander("Place a benchmark in the taxonomy", key="place"):
             _place(engine, person, materials)

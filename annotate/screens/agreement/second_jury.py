@@ -1,17 +1,17 @@
-"""A second jury on the workbench: who sits there, what changed from the first, scores side by side."""
+"""A second jury beside the first: who sits there, what changed from the first, scores side by side."""
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.rating import text_html
+from annotate import draw
 from annotate.screens import controls
-from annotate.screens.frame import NONE, notice, paragraph
 from data.person import Person
 from data.rubric import Rubric
+from data.safe_text import in_markdown
 from data.study import compare, standing
 from data.study.compare import Chosen, Compared, JurySide, Side, SidesOn, TwoJuries
 from medjury.services.jury_changes import (
@@ -64,8 +64,6 @@ COUNTED: Mapping[What, str] = {
     What.APART: "on another scale or other criteria",
 }
 SEEN_WITHOUT = (What.NEITHER, What.APART)  # told only where there are some
-IN_POPOVER = ("second", "second-version", "second-verdict", "first-version", "first-verdict")
-MINUS = "\N{MINUS SIGN}"
 NAMES = ("First", "Second")
 
 
@@ -80,10 +78,8 @@ class Asked:
 
 def ask(engine: Engine, person: Person, chosen: Chosen) -> Asked | None:
     """Ask for a second jury, and what of its changes is listed; None where it is the first one."""
-    is_set = any(name in st.query_params for name in IN_POPOVER)
-    label = "Second jury (set)" if is_set else "Second jury"
-    with st.popover(label, key="second-jury", width="stretch"):
-        st.html(paragraph(ABOUT))
+    with st.popover("Second jury", key="second-jury", width="stretch"):
+        st.caption(ABOUT)
         jurors = _jurors(engine, person)
         versions, verdicts = _versions(engine, person), _verdicts(engine, person)
         left, right = st.columns(2)
@@ -92,7 +88,7 @@ def ask(engine: Engine, person: Person, chosen: Chosen) -> Asked | None:
         with right:
             second = JurySide(jurors or chosen.jurors, *_which("Second", versions, verdicts))
         if len(versions) + len(verdicts) == 2:
-            st.html(paragraph(NO_CHOICE))
+            st.caption(NO_CHOICE)
         left, right = st.columns(2)
         what = left.selectbox("List only what", [*WHAT], key="changed", bind="query-params")
         order = right.selectbox("List first", [*ORDERS], key="order", bind="query-params")
@@ -191,8 +187,8 @@ def those(
     return [row for row in rows if what is None or what in found[row.response].what]
 
 
-def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[JuryChange]) -> str:
-    """Return who the two juries are, and how many responses changed how."""
+def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[JuryChange]) -> None:
+    """Say who the two juries are, and how many responses changed how."""
     versions = {
         rubric.sha256: f"{rubric.name} {rubric.version}"
         for rubric, _ in compare.rated_versions(person, engine)
@@ -201,17 +197,18 @@ def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[J
         f"{name}: {side_name(side, versions)}"
         for name, side in zip(NAMES, juries.sides, strict=True)
     )
+    st.markdown(in_markdown(told(found)))
+    st.caption(in_markdown(f"{who}."))
     made_up = compare.simulated_among(person, engine, Chosen(jurors=juries.second.jurors))
-    jurors = [name for name in made_up if name != "clinicians"]
-    simulated = notice(f"Simulated, no evidence: {', '.join(jurors)}.") if jurors else ""
-    return f'<p class="mj-moved" role="status">{told(found)}</p>' + paragraph(f"{who}.") + simulated
+    if jurors := [name for name in made_up if name != "clinicians"]:
+        st.warning(in_markdown(f"Simulated, no evidence: {', '.join(jurors)}."))
 
 
 def told(found: Iterable[JuryChange]) -> str:
-    """Return how many responses changed how, in a sentence."""
+    """Return how many responses changed how, in sentences."""
     number = counts(found)
     moved = [
-        f"<b>{number[kind]:,}</b> {words}"
+        f"{number[kind]:,} {words}"
         for kind, words in COUNTED.items()
         if number[kind] or kind not in SEEN_WITHOUT
     ]
@@ -232,12 +229,17 @@ def side_name(side: JurySide, versions: Mapping[str, str]) -> str:
 
 def show_pairs(person: Person, engine: Engine, juries: TwoJuries, change: JuryChange) -> None:
     """Show both juries' scores and explanations of one response, juror by juror."""
+    st.markdown(f"**{in_markdown(whole(change))}**")
     sides = compare.jurors_on(person, engine, juries, change.row.response)
-    head = text_html.heading("Both juries") + whole(change)
     if sides is None:
-        st.html(head + paragraph("Nobody rated this benchmark on a version that is compared."))
+        st.info("Nobody rated this benchmark on a version that is compared.")
         return
-    st.html(head + pairs(sides))
+    if not sides.same_scale:
+        st.warning("The two versions have different scales.")
+    if rows := pairs(sides):
+        draw.rows("Scores and explanations of both juries", rows)
+    else:
+        st.info("No juror of either jury has been asked about this response.")
 
 
 def whole(change: JuryChange) -> str:
@@ -247,64 +249,33 @@ def whole(change: JuryChange) -> str:
         f"({side.scored} of {side.of} jurors)"
         for name, side in zip(NAMES, (change.row.first, change.row.second), strict=True)
     )
-    moved = "" if change.difference is None else f": {_difference(change.difference)}"
-    return f'<p class="mj-both" role="status">{first}, {second.lower()}{moved}.</p>'
+    moved = "" if change.difference is None else f": {change.difference:+.3g}"
+    return f"{first}, {second.lower()}{moved}."
 
 
-def pairs(sides: SidesOn) -> str:
-    """Return a table of each juror's scores and words on each criterion, with the difference."""
-    jurors = seats(sides)
-    if not jurors:
-        return paragraph("No juror of either jury has been asked about this response.")
-    body = "".join(_juror(name, both, sides) for name, both in jurors.items())
-    heads = "".join(f'<th scope="col">{name}</th>' for name in (*NAMES, "Change"))
-    apart = "" if sides.same_scale else notice("The two versions have different scales.")
-    return (
-        f'{apart}<div class="mj-scrolls" tabindex="0" role="region" aria-label="Both juries">'
-        '<table class="mj-scores mj-both-juries"><caption class="mj-unseen">Scores and explanations of '
-        f'both juries</caption><thead><tr><th scope="col">Criterion</th>{heads}</tr></thead>'
-        f"{body}</table></div>"
-    )
+def pairs(sides: SidesOn) -> list[dict[str, Any]]:
+    """Return a row for each juror and criterion, and for its mean: scores, words, and the change."""
+    return [
+        _row(name, both, criterion, sides)
+        for name, both in seats(sides).items()
+        for criterion in (*sides.criteria, "")
+    ]
 
 
-def _juror(name: str, both: Seats, sides: SidesOn) -> str:
-    """Return one juror's part of the table: a row for each criterion, and one for the mean."""
-    where = "" if all(both) else NAMES[both[0] is None].lower()
-    is_simulated = any(said and said.simulated for said in both)
-    kinds = [f"only in the {where}"] * bool(where) + ["simulated"] * is_simulated
-    small = f" <small>{', '.join(kinds)}</small>" if kinds else ""
-    head = (
-        f'<tr class="mj-side"><th scope="rowgroup" colspan="4">{html.escape(name)}{small}</th></tr>'
-    )
-    rows = [_row(criterion, both, sides) for criterion in sides.criteria]
-    return f"<tbody>{head}{''.join(rows)}{_row('', both, sides)}</tbody>"
-
-
-def _row(criterion: str, both: Seats, sides: SidesOn) -> str:
+def _row(name: str, both: Seats, criterion: str, sides: SidesOn) -> dict[str, Any]:
     """Return a row of one criterion; of "", of the means."""
-    points, cells = [], []
-    for said in both:
-        own = said.scores.get(criterion) if said else None
-        points.append(own if criterion else mean_of(said, sides))
+    only = "" if all(both) else f"only in the {NAMES[both[0] is None].lower()}"
+    simulated = "simulated" if any(said and said.simulated for said in both) else ""
+    row: dict[str, Any] = {"Juror": ", ".join(filter(None, (name, only, simulated)))}
+    row["Criterion"] = criterion or "mean"
+    points = []
+    for head, said in zip(NAMES, both, strict=True):
+        own = said.scores.get(criterion) if said and criterion else mean_of(said, sides)
+        points.append(None if criterion and said is None else own)
+        row[head] = points[-1]
+    row["Change"] = difference(*points) if sides.same_scale else None
+    for head, said in zip(NAMES, both, strict=True):
         words = said.explanations.get(criterion, ()) if said else ()
-        cells.append(_score(points[-1], words, said.failure if said else ""))
-    change = difference(*points) if sides.same_scale else None
-    kind = ' class="mj-changed"' if change else ""
-    return (
-        f'<tr{kind}><th scope="row">{html.escape(criterion or "mean")}</th><td>{cells[0]}</td>'
-        f"<td>{cells[1]}</td><td>{_difference(change)}</td></tr>"
-    )
-
-
-def _score(points: float | None, words: Sequence[str], failure: str) -> str:
-    """Return a score with its words below it; how the call ended where there is none."""
-    if points is None:
-        return f"<small>{html.escape(failure)}</small>" if failure else NONE
-    texts = "".join(f"<q>{html.escape(text)}</q>" for text in words)
-    return f"<b>{round(points, 2):g}</b>{texts}"
-
-
-def _difference(value: float | None) -> str:
-    if value is None:
-        return NONE
-    return f"{value:+.3g}".replace("-", MINUS) if value else "0"
+        failure = said.failure if said and row[head] is None else ""
+        row[f"{head}, in words"] = " / ".join(words) or failure or None
+    return row

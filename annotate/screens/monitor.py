@@ -1,4 +1,4 @@
-"""The monitoring screen: whether the jury still agrees, if not, why, and the frozen reports."""
+"""The monitor: whether the jury still agrees, if not, why, and the reports that were frozen."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -7,38 +7,42 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, compute, tables
-from annotate.results import MonitoringAnswer, MonitoringBehind
-from annotate.screens import controls, frame, home
+from annotate import compute, draw
+from annotate.figures import Found
+from annotate.screens import controls, frame
 from annotate.screens.controls import ALL, WHOLE
-from annotate.screens.frame import Cell, caption, good, heading, paragraph, table
 from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_table
 from calibration.tables.numbers import DASH, fixed, interval
 from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
 from data.person import Person, only
+from data.safe_text import in_markdown
 from data.schema import Report, Role
 from data.study import ledger, people, rubrics
 from data.study.ledger import LONGEST_REASON, withdraw_report
 from medjury.services.frozen_reports import FreezeQuestion, jury_row, report_rows
 
-ABOUT = "Does the jury still agree with the clinicians? Agreement by period, and what may have changed it."
-NOBODY = "No juror has rated a response of this study yet."
-FIRST_STEP = "Run a jury, or import scores made elsewhere. Clinicians' ratings are needed as well."
+ABOUT = "Does the jury still agree with the clinicians, period by period, and if not, why?"
+NOBODY = (
+    "No juror has rated a response of this study yet. Run a jury under Jury, or import scores made "
+    "elsewhere; clinicians' ratings are needed as well. Then agreement is followed here over time."
+)
 NO_ANCHOR = (
-    "No response was scored twice a week or more apart. A run in the Jury lab with more "
+    "No response was scored twice a week or more apart. A run under Jury with more "
     '"Times each juror rates a response" gives such scores; with it, a changed model can be told from other cases.'
 )
-UNKNOWN_ENDS = "A dash: no end is announced, or the model is not known."
-FIRST, THEN = "annotate.analyses:monitoring", "annotate.analyses:monitoring_details"
+UNKNOWN_ENDS = "An empty end: none is announced, or the model is not known."
+OF_ICC = (
+    "Points are ICC(C,2) of the jury with the clinicians, lines the 95 % interval over "
+    "instances. Baseline periods make the target."
+)
+REPORTED = "What did earlier reports say, and what has changed between two of them?"
+WATCHED = "annotate.figures:monitoring"
+COMPUTING = "Agreement is being computed for each period, and causes are looked for"
 Row = Mapping[str, Any]
-MOST_DIGITS = 15
-LONGEST_NAME = 60
-SHORT = 12
-MADE = "report-frozen"
-LISTED = "reports-listed"
+MOST_DIGITS, DIGITS, SHORT, LONGEST_NAME = 15, 3, 12, 60
+MADE, LISTED = "report-frozen", "reports-listed"
 FORMS, COMING = "freeze-forms", "report-coming"
-DIGITS = 3
 # Each with the word of its control where it was not chosen.
 OPTIONS = {
     "benchmark": ALL,
@@ -49,59 +53,49 @@ OPTIONS = {
 }
 NONE_YET = "No report is frozen yet. Freeze one on as many responses as possible, to compare later results with."
 UNDONE = "undone at once after it was frozen"
-WITHDRAWN = ("Report", "Withdrawn", "By", "Why")
 ABOUT_WITHDRAWAL = (
     "A report that is withdrawn is compared with no later one and validates no jury. It stays listed here with your "
     "name and the reason, and its number is not given again."
 )
+FROZEN = "{} is frozen. It stays as it is; a check of the record would show any change."
 FREEZE = "medjury.services.frozen_reports:freeze_report"
 
 
 def show(engine: Engine, person: Person) -> None:
-    """Show the decision and agreement over time, then what was chosen, and the frozen reports."""
-    frame.begin(person, "Monitoring", ABOUT, "monitoring.css")
+    """Show the decision and agreement over time, then the frozen reports."""
+    frame.begin(person, "Monitor", ABOUT, "agreement.css")
     if not rubrics.jurors_with_ratings(person, engine):
-        frame.empty(NOBODY, FIRST_STEP)
-        home.say_no_jury(engine, person)
+        st.info(NOBODY)
         return
-    compute.prepare()
     top = st.container()
     question = controls.of_monitoring(engine, person)
     say_frozen(engine, person)
     figures = st.container()  # they take a while: a report just frozen is listed before them
     show_reports(engine, person, question.analysis)
-    first: Future[MonitoringAnswer] = compute.ask(person, engine, FIRST, question)
-    details: Future[MonitoringBehind] = compute.ask(person, engine, THEN, question)
     with top:
-        answer = frame.computed(first, "Agreement is being computed for each period")
-        if answer is not None:
-            _answer(answer)
+        coming: Future[Found] = compute.ask(person, engine, WATCHED, question)
+        found = frame.computed(coming, COMPUTING)
+        if found is None:
+            return
+        draw.decision(found["decision"])
+        draw.chart(found["chart"], found["alt"], OF_ICC, key="over-time")
+        st.caption(in_markdown(f"Jury: {', '.join(found['jury'])}"))
     with figures:
-        if answer is not None:
-            st.html(tables.of_table(answer.periods))
-            _behind(details)
+        _causes(found)
 
 
-def _answer(answer: MonitoringAnswer) -> None:
-    """Show the decision and the chart."""
-    st.html(tables.of_decision(answer.decision))
-    st.html(caption(f"Jury: {', '.join(answer.jury)}"))
-    chart = answer.chart
-    charts.show(chart.spec, chart.name, chart.caption, chart.alt)
-
-
-def _behind(coming: "Future[MonitoringBehind]") -> None:
-    """Show what a change may come from, and when the jurors' models end."""
-    behind = frame.computed(
-        coming, "Possible causes are looked for: other cases, other jurors, other models"
-    )
-    if behind is None:
-        return
-    lines = [*behind.said, *([] if behind.anchored else [NO_ANCHOR])]
-    st.html(heading("Possible causes") + "".join(map(paragraph, lines)))
-    for shown in behind.tables:
-        st.html(tables.of_table(shown))
-    st.html(tables.of_table(behind.jurors) + caption(UNKNOWN_ENDS))
+def _causes(found: Found) -> None:
+    """Show the periods, what a change may come from, and when the jurors' models end."""
+    draw.table(found["periods"])
+    st.subheader("Possible causes")
+    st.markdown(in_markdown(f"{found['why'][0].upper()}{found['why'][1:]}."))
+    if not found["anchored"]:
+        st.caption(NO_ANCHOR)
+    for shown in found["tables"]:
+        draw.table(shown)
+    with st.expander(found["ends"].caption):
+        draw.table(found["ends"])
+        st.caption(UNKNOWN_ENDS)
 
 
 def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> None:
@@ -111,11 +105,12 @@ def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> No
     by_title = dict(zip((row.title for row in rows), reports, strict=True))
     listed, beside, gone, acts = (st.container() for _ in range(4))  # each where it was before
     with listed:
-        st.html(heading("Frozen reports"))
+        st.subheader("Frozen reports")
+        st.caption(REPORTED)
         if rows:
-            st.html(tables.of_table(laid_out(REPORTS, rows, mark_each=True)))
+            draw.table(laid_out(REPORTS, rows, mark_each=True))
         else:
-            st.html(paragraph(NONE_YET))
+            st.info(NONE_YET)
     if len(reports) > 1:
         with beside:
             _compared(by_title)
@@ -133,8 +128,7 @@ def say_frozen(engine: Engine, person: Person) -> None:
     if (made := st.session_state.pop(MADE, None)) is None:
         return
     title, number = made
-    message = f"{title} is frozen. It stays as it is; a check of the record would show any change."
-    st.html(good(message))
+    st.success(in_markdown(FROZEN.format(title)))
     st.button("Undo", key="freeze-undo", on_click=_withdraw, args=(engine, person, number, UNDONE))
 
 
@@ -147,7 +141,7 @@ def _withdraw(engine: Engine, person: Person, number: int, reason: str) -> None:
 def _withdrawal(engine: Engine, person: Person, numbers: Mapping[str, int]) -> None:
     """Let a coordinator withdraw a report, with a reason."""
     with st.expander("Withdraw a report", key="withdraw"):
-        st.html(paragraph(ABOUT_WITHDRAWAL))
+        st.caption(ABOUT_WITHDRAWAL)
         with st.form("withdrawal", clear_on_submit=True, border=False):
             title = st.selectbox("Report to withdraw", [*numbers])
             reason = st.text_input("Why it is withdrawn", max_chars=LONGEST_REASON)
@@ -164,16 +158,16 @@ def _show_withdrawn(engine: Engine, person: Person) -> None:
     if not withdrawn:
         return
     names = people.names_of_actors(person, engine)
-    rows: list[list[Cell]] = [
-        [
-            f"{one.number} {one.name}".strip(),
-            f"{one.at:%d %b %Y, %H:%M} UTC",
-            names.get(one.by, one.by),
-            one.reason,
-        ]
+    rows = [
+        {
+            "Report": f"{one.number} {one.name}".strip(),
+            "Withdrawn": f"{one.at:%d %b %Y, %H:%M} UTC",
+            "By": names.get(one.by, one.by),
+            "Why": one.reason,
+        }
         for one in withdrawn
     ]
-    st.html(table("Withdrawn reports", WITHDRAWN, rows, words=4))
+    draw.rows("Withdrawn reports", rows)
 
 
 def _compared(reports: Mapping[str, Report]) -> None:
@@ -193,7 +187,7 @@ def _compared(reports: Mapping[str, Report]) -> None:
         "Compare", names, index=len(names) - 2, key="earlier", bind="query-params"
     )
     b = later.selectbox("with", names, index=len(names) - 1, key="later", bind="query-params")
-    st.html(tables.of_table(comparison_table([*compared(reports[a], reports[b])], a, b)))
+    draw.table(comparison_table([*compared(reports[a], reports[b])], a, b))
 
 
 def compared(a: Report, b: Report) -> Iterator[ComparedLine]:
@@ -246,17 +240,6 @@ def _iccs(first: Row, second: Row) -> ComparedLine:
     return _line("ICC(C,2) with the clinicians", _icc(first, digits), _icc(second, digits), differs)
 
 
-def _about_frozen(options: AnalysisOptions) -> str:
-    """Return what freezing does, and for which jury and scope the report is made."""
-    jury = ", ".join(options.jurors) if options.jurors else controls.EVERY_JUROR
-    return (
-        "Freezing keeps a report of the figures as they are now; rating goes on. It is made for what is "
-        f"chosen under \N{LEFT DOUBLE QUOTATION MARK}{controls.TITLE}\N{RIGHT DOUBLE QUOTATION MARK}: "
-        f"benchmark {options.benchmark or controls.ALL}, jury {jury}, criterion "
-        f"{options.criterion or controls.WHOLE}."
-    )
-
-
 def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     """Let a coordinator freeze what holds now.
 
@@ -264,34 +247,28 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     page as two runs of it: the second finds another form, and waits for what the first began.
     """
     number = st.session_state.get(FORMS, 0)
+    jury = ", ".join(options.jurors) if options.jurors else controls.EVERY_JUROR
+    about = (
+        "Freezing keeps a report of the figures as they are now; rating goes on. It is of benchmark "
+        f"{options.benchmark or ALL}, jury {jury}, criterion {options.criterion or WHOLE}, as chosen above."
+    )
     with st.form(f"freeze-{number}", clear_on_submit=True, border=False):
-        name_column, press = st.columns((3, 1), vertical_alignment="bottom")
-        name = name_column.text_input(
-            "Name of the report (optional). It keeps the figures as they are now; rating goes on",
-            max_chars=LONGEST_NAME,
-            help=_about_frozen(options),
+        places = st.columns((3, 1), vertical_alignment="bottom")
+        name = places[0].text_input(
+            "Name of the report (optional)", max_chars=LONGEST_NAME, help=in_markdown(about)
         )
-        pressed = press.form_submit_button("Freeze a report", type="primary", width="stretch")
+        pressed = places[1].form_submit_button("Freeze a report", type="primary", width="stretch")
     if pressed:
         st.session_state[FORMS] = number + 1
         st.session_state[COMING] = _freeze(person, engine, name, options)
-    if COMING in st.session_state and _frozen():
+    if COMING not in st.session_state:
+        return
+    made = frame.computed(st.session_state[COMING], "The report is being computed")
+    del st.session_state[COMING]
+    if made is not None:
         newest = rubrics.frozen_reports(person, engine)[-1]
         st.session_state[MADE] = (report_rows([newest])[0].title, newest.id)
         st.rerun()
-
-
-def _frozen() -> bool:
-    """Wait for the report that is being made, and tell whether it was; why not is shown."""
-    made = (
-        frame.computed(
-            st.session_state[COMING],
-            "The report is being computed",
-        )
-        is not None
-    )
-    del st.session_state[COMING]
-    return made
 
 
 @only(Role.COORDINATOR)

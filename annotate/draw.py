@@ -1,0 +1,179 @@
+"""Decisions, tables and charts as Streamlit's own widgets show them, with what they need to be read.
+
+Nothing here is HTML. A name from the study stands as it is: no Markdown, and no formula in a file.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from calibration.decision import Decision, DecisionKind
+from calibration.tables.numbers import DASH, MINUS, THIN, place
+from calibration.tables.spec import Table, TableNote, parted
+from calibration.values import COMBINED
+from data.safe_text import guarded_name, in_markdown, visible
+
+Say = Callable[[str], object]
+NUMBER = re.compile(r"[+-]?\d+(\.(\d+))?")
+GROUP, ALL = "Group", place(COMBINED)
+TALLEST, ROW, LINES = 340, 35, 3  # px of a table, of its rows, and for its head and its bar
+GOOD = {
+    DecisionKind.NON_INFERIOR,
+    DecisionKind.FIRST_BETTER,
+    DecisionKind.SECOND_BETTER,
+    DecisionKind.RECOMMENDED,
+    DecisionKind.STEADY,
+    DecisionKind.TOLD_APART,
+    DecisionKind.USABLE,
+    DecisionKind.USABLE_COMBINED,
+}
+BAD = {DecisionKind.INFERIOR, DecisionKind.FALLEN}
+# Colours that can be told from white paper and from the dark one.
+BLUE, ORANGE, GREY = "#2b87c8", "#c8690a", "#7a858d"
+ON_DARK = {"#0072b2": BLUE, "#b35900": ORANGE, "#1f2328": "#c9d0d6", "#5c636b": "#98a2ab"}
+
+
+def decision(found: Decision) -> None:
+    """Show what may be said, in a sentence, and what to do next."""
+    verdict(found)
+    if found.next:
+        st.markdown(f"**Next:** {in_markdown(found.action)}")
+    reasons(found)
+
+
+def verdict(found: Decision) -> None:
+    """Show what may be said as one sentence, coloured by what it comes to."""
+    simulated = found.kind is DecisionKind.SIMULATED
+    say: Say = (
+        st.success
+        if found.kind in GOOD
+        else st.error
+        if found.kind in BAD
+        else st.warning
+        if simulated
+        else st.info
+    )
+    say(f"**{in_markdown(found.headline)}**")
+
+
+def reasons(found: Decision) -> None:
+    """Offer why a decision is as it is, and on how much data it rests."""
+    lines = [*found.sentences, *([f"Rests on: {found.on}"] if found.basis else [])]
+    if lines:
+        with st.expander("Why, and on how much data"):
+            for line in lines:
+                st.markdown(in_markdown(line))
+
+
+def table(shown: Table, key: str | None = None, **own: Any) -> Any:
+    """Show a table that is laid out, with its notes below it; numbers sort as numbers.
+
+    `own` is for `st.dataframe`; what was selected is returned.
+    """
+    st.markdown(f"**{in_markdown(shown.caption)}**")
+    frame, config = framed(shown)
+    number = sum(len(group.rows) for group in shown.groups)
+    selected = st.dataframe(
+        frame,
+        hide_index=True,
+        column_config=config,
+        height=min(TALLEST, ROW * (number + 1) + LINES),
+        placeholder="",
+        key=key,
+        alt=shown.caption,
+        **own,
+    )
+    notes(shown.notes)
+    return selected
+
+
+def rows(caption: str, found: Sequence[Mapping[str, Any]], key: str | None = None) -> None:
+    """Show rows as a table: their names are the headings, None is an empty cell."""
+    heads = [*dict.fromkeys(name for row in found for name in row)]
+    columns = {name: [_plain(row.get(name)) for row in found] for name in heads}
+    st.markdown(f"**{in_markdown(caption)}**")
+    st.dataframe(columns, hide_index=True, placeholder="", key=key, alt=caption)
+
+
+def notes(found: Iterable[TableNote | str]) -> None:
+    """Show notes below a table: those that warn, and folded the others."""
+    every = [note if isinstance(note, TableNote) else TableNote(note) for note in found]
+    loud, quiet = parted(every)
+    for note in loud:
+        st.caption(in_markdown(note.text))
+    if quiet:
+        with st.expander("More notes on these figures"):
+            for note in quiet:
+                st.caption(in_markdown(note.text))
+
+
+def framed(shown: Table) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return a laid-out table as columns, and how Streamlit shows each.
+
+    A column of numbers holds numbers, None where there is none; the first says which group a row is
+    of, where there are several, all benchmarks combined before each of them.
+    """
+    grouped = len(shown.groups) > 1
+    groups = sorted(shown.groups, key=lambda group: group.heading != ALL)
+    heads = [*([GROUP] if grouped else []), *shown.columns]
+    body = [
+        (group.heading, *cells) if grouped else cells for group in groups for cells in group.rows
+    ]
+    columns: dict[str, list[Any]] = {}
+    config: dict[str, Any] = {}
+    for at, head in enumerate(heads):
+        name = head
+        while name in columns:
+            name += "\N{ZERO WIDTH SPACE}"
+        cells = [row[at] for row in body]
+        about = shown.help.get(head)
+        is_word = at <= grouped or head in shown.words
+        numbers, digits = (None, 0) if is_word else _numbers(cells)
+        if numbers is None:
+            columns[name] = [_plain(cell) for cell in cells]
+            config[name] = st.column_config.TextColumn(head, help=about, pinned=at <= grouped)
+        else:
+            columns[name] = numbers
+            form = f"%.{digits}f"
+            config[name] = st.column_config.NumberColumn(head, help=about, format=form)
+    return columns, config
+
+
+def chart(spec: Mapping[str, Any], alt: str, caption: str = "", key: str | None = None) -> None:
+    """Show a Vega-Lite chart in the colours of the theme, with its words.
+
+    Parameters
+    ----------
+    spec : of `st.vega_lite_chart`; the style of a report's chart is left to the theme
+    alt : what it shows, for who cannot see it
+    """
+    shown = {name: part for name, part in spec.items() if name != "config"}
+    if st.context.theme.type == "dark":
+        text = json.dumps(shown)
+        for light, dark in ON_DARK.items():
+            text = text.replace(light, dark)
+        shown = json.loads(text)
+    st.vega_lite_chart(shown, width="stretch", alt=alt, key=key)
+    if caption:
+        st.caption(in_markdown(caption))
+
+
+def _numbers(cells: Sequence[str]) -> tuple[list[float | None] | None, int]:
+    """Return cells as numbers with their decimals; None where any is no number."""
+    found: list[float | None] = []
+    digits = 0
+    for cell in cells:
+        text = cell.replace(MINUS, "-").replace(THIN, "").replace(",", "").strip()
+        match = NUMBER.fullmatch(text)
+        if text and text != DASH and match is None:
+            return None, 0
+        digits = max(digits, len(match[2] or "")) if match else digits
+        found.append(float(text) if match else None)
+    return (found, digits) if any(one is not None for one in found) else (None, 0)
+
+
+def _plain(value: Any) -> Any:
+    return guarded_name(visible(value)) if isinstance(value, str) else value

@@ -1,0 +1,306 @@
+"""The agreement screen: the verdict, what it rests on, and the single responses behind it."""
+
+import math
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate import compute, draw
+from annotate.figures import AgreementQuestion, Found
+from annotate.screens import controls, frame
+from annotate.screens.agreement import errors, models, responses, routing
+from calibration.tables.numbers import PAGE, fixed, icc_interval
+from data.person import Person
+from data.safe_text import in_markdown
+from data.study.standing import benchmarks
+from medjury.services.points import BenchmarkPoints, PointsQuestion, tables_of
+
+VIEWS = (
+    *("Result", "Criteria", "Unsafe", "Subgroups", "Errors", "Jurors"),
+    *("Models", "Responses"),
+)
+OWN_CHOICES = {"Models": models.show, "Responses": responses.show}
+ABOUT = "May the jury stand in for a clinician, on which outputs, and how sure is that?"
+FIRST, THEN = "annotate.figures:agreement", "annotate.figures:agreement_details"
+REPORT, POINTS = "annotate.figures:agreement_report", "medjury.services.points:points_agreement"
+COMPUTING = "Agreement is being computed, and again without each instance for its intervals"
+MORE = "What stands behind the answer is being computed"
+OF_POINTS = "Agreement on points of the case is being computed"
+WRITING = "The report is being written: its figures are computed, then its charts are drawn"
+CHOICES = "What is analysed"
+COMPARED = (
+    "Jury and a clinician, each compared with the same other clinicians. The jury may take a "
+    "clinician's place where its agreement is no worse than a clinician's, within the margin."
+)
+NOTHING_HELD = (
+    "There is no picture yet: jury and clinician can be compared where at least two clinicians rated "
+    "the same responses and every juror scored them."
+)
+NO_JURY = (
+    "No juror has rated yet. Run a jury under Jury; then this page compares it with a clinician."
+)
+LUCK = "Juries tried on this study so far: {}. The best of many is partly best by luck."
+NO_CRITICAL = (
+    "No criterion is critical, so no response is called unsafe. To have some called so, mark a criterion "
+    "as critical in the rubric, or name it in the protocol, before anybody rates."
+)
+NO_GROUP = (
+    "No response is in a group. To add groups, give the file of responses columns such as "
+    "group:language, and import it again."
+)
+ANSWERS = {
+    "Criteria": "On which criteria of the rubric do jury and clinicians agree?",
+    "Unsafe": "Does the jury find the responses that clinicians call unsafe, and which may it pass?",
+    "Subgroups": "Does the jury agree as well on each group of responses?",
+    "Jurors": "How does each juror, clinician and metric agree, and what do its scores hang on?",
+}
+FILES = {
+    "html": ("Report to read and print", "html", "text/html"),
+    "markdown": ("Table as Markdown", "md", "text/markdown"),
+    "csv": ("Table as CSV", "csv", "text/csv"),
+    "latex": ("Table for LaTeX", "tex", "text/plain"),
+}
+WANTED = "report-wanted"  # in the session: for which question the report was asked
+
+
+def show(engine: Engine, person: Person) -> None:
+    """Show the verdict first, then a view at a time of what is behind it."""
+    frame.begin(person, "Agreement", ABOUT, "agreement.css")
+    compute.prepare(engine)
+    choices = st.container()
+    tabs = st.tabs(VIEWS, key="view", on_change="rerun", bind="query-params")
+    view, tab = next(one for one in zip(VIEWS, tabs, strict=True) if one[1].open)
+    if view in OWN_CHOICES:
+        with tab:
+            OWN_CHOICES[view](engine, person)
+        return
+    with choices.expander(CHOICES):
+        question = controls.of_agreement(engine, person)
+    later = partial(_details, engine, person, question)
+    views: dict[str, Callable[[], None]] = {
+        "Result": partial(_result, engine, person, question),
+        "Criteria": partial(_criteria, engine, person, question, later),
+        "Unsafe": partial(_unsafe, engine, person, question, later),
+        "Subgroups": partial(_subgroups, later),
+        "Errors": partial(errors.show, engine, person, question),
+        "Jurors": partial(_jurors, later),
+    }
+    with tab:
+        views[view]()
+
+
+def _result(engine: Engine, person: Person, question: AgreementQuestion) -> None:
+    """Show the verdict, the one comparison that it rests on, and what to do next."""
+    coming: Future[Found] = compute.ask(person, engine, FIRST, question)
+    found = frame.computed(coming, COMPUTING)
+    if found is None:
+        return
+    decision = found["decision"]
+    draw.verdict(decision)
+    if not found["jury"]:
+        st.info(NO_JURY)
+    elif held := found["held"]:
+        picture(held)
+    else:
+        st.info(NOTHING_HELD)
+    if decision.next:
+        st.markdown(f"**Next:** {in_markdown(decision.action)}")
+    draw.reasons(decision)
+    for line in found["told"]:
+        st.caption(in_markdown(line))
+    _report(engine, person, question)
+
+
+def picture(held: Mapping[str, Any]) -> None:
+    """Draw jury and clinician against the same others, and their difference with the margin."""
+    sides = [("The jury", *held["jury"]), ("A clinician", *held["clinician"])]
+    difference, low, high = held["difference"]
+    margin = held["margin"]
+    with st.container(border=True):
+        st.caption(COMPARED)
+        left, right = st.columns(2)
+        with left:
+            said = "; ".join(f"{name.lower()} {_icc(*ends)}" for name, *ends in sides)
+            draw.chart(
+                _side_by_side(sides, "ICC(C,2) with the same other clinicians"),
+                f"Agreement with the same other clinicians: {said}",
+                key="held",
+            )
+        with right:
+            rule = [] if math.isnan(margin) else [(-margin, f"margin {fixed(-margin, 2, PAGE)}")]
+            row = [("Jury minus clinician", difference, low, high)]
+            draw.chart(
+                _side_by_side(row, "Difference of the two", [(0.0, "no difference"), *rule]),
+                f"Jury minus clinician: {_icc(difference, low, high)}"
+                + (f", margin {fixed(-margin, 2, PAGE)}" if rule else ", no margin is fixed"),
+                key="difference",
+            )
+
+
+def _icc(figure: float, low: float, high: float) -> str:
+    ends = icc_interval(low, high, 2, PAGE)
+    return fixed(figure, 2, PAGE) + (f" (95 % interval {ends})" if ends else "")
+
+
+def _side_by_side(
+    sides: list[tuple[str, float, float, float]],
+    title: str,
+    rules: list[tuple[float, str]] | None = None,
+) -> dict[str, Any]:
+    """Return a chart of figures with their intervals, one a line, and upright rules with a word."""
+    values = [
+        {
+            "who": f"{name}: {fixed(figure, 2, PAGE)}",
+            "figure": figure,
+            "low": low if math.isfinite(low) else None,
+            "high": high if math.isfinite(high) else None,
+        }
+        for name, figure, low, high in sides
+    ]
+    axis = {"labelLimit": 260, "labelFontSize": 13, "ticks": False, "labelBaseline": "middle"}
+    y = {"field": "who", "type": "nominal", "sort": None, "title": None, "axis": axis}
+    x = {"type": "quantitative", "title": title, "scale": {"zero": False, "padding": 16}}
+    tips = [
+        {"field": name, "type": "quantitative", "title": heading, "format": ".2f"}
+        for name, heading in (("figure", "Figure"), ("low", "95 % from"), ("high", "to"))
+    ]
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2.5, "color": draw.BLUE},
+            "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y},
+        },
+        {
+            "mark": {
+                "type": "point",
+                "filled": True,
+                "size": 130,
+                "color": draw.BLUE,
+                "opacity": 1,
+            },
+            "encoding": {"x": x | {"field": "figure"}, "y": y, "tooltip": tips},
+        },
+    ]
+    for place, (at, word) in enumerate(rules or []):
+        colour = draw.ORANGE if place else draw.GREY
+        mark = {"data": {"values": [{"at": at, "word": word}]}}
+        own = x | {"field": "at"}
+        layers += [
+            mark
+            | {
+                "mark": {"type": "rule", "strokeDash": [5, 4], "color": colour, "strokeWidth": 1.5},
+                "encoding": {"x": own},
+            },
+            mark
+            | {
+                "mark": {
+                    "type": "text",
+                    "color": colour,
+                    "align": "right" if place else "left",
+                    "dx": -5 if place else 5,
+                    "fontSize": 12,
+                },
+                "encoding": {"x": own, "y": {"value": 6}, "text": {"field": "word"}},
+            },
+        ]
+    return {"data": {"values": values}, "height": 150, "layer": layers}
+
+
+def _report(engine: Engine, person: Person, question: AgreementQuestion) -> None:
+    """Offer the report for the current choices; it is made when the button is pressed."""
+    if st.button(
+        "Make the report", key="make-report", help="Every figure of this screen, as files"
+    ):
+        st.session_state[WANTED] = question
+    if st.session_state.get(WANTED) != question:
+        return
+    coming: Future[dict[str, str]] = compute.ask(person, engine, REPORT, question, "long")
+    texts = frame.computed(coming, WRITING)
+    if texts is None:
+        return
+    with st.container(horizontal=True, gap="small"):
+        for form, (label, end, mime) in FILES.items():
+            to = f"agreement.{end}"
+            st.download_button(label, texts[form], to, mime, key=f"file-{form}", on_click="ignore")
+
+
+def _details(engine: Engine, person: Person, question: AgreementQuestion) -> Found | None:
+    """Return what stands behind the answer, waiting for it; why it is refused is shown."""
+    coming: Future[Found] = compute.ask(person, engine, THEN, question, "long")
+    return frame.computed(coming, MORE)
+
+
+def _criteria(
+    engine: Engine,
+    person: Person,
+    question: AgreementQuestion,
+    later: Callable[[], Found | None],
+) -> None:
+    """Show each criterion, and below it the points of the case where a benchmark has some."""
+    st.markdown(ANSWERS["Criteria"])
+    if (found := later()) is not None:
+        _section(found, "2", NO_JURY)
+    options = question.options
+    views = benchmarks(engine)
+    if any(one.rubric.points and options.benchmark in (None, one.name) for one in views):
+        asked = PointsQuestion(options.benchmark, options.jurors, options.reps, options.seed)
+        coming: Future[list[BenchmarkPoints]] = compute.ask(person, engine, POINTS, asked, "long")
+        for one in frame.computed(coming, OF_POINTS) or []:
+            for table in tables_of(one):
+                draw.table(table)
+
+
+def _unsafe(
+    engine: Engine,
+    person: Person,
+    question: AgreementQuestion,
+    later: Callable[[], Found | None],
+) -> None:
+    """Show what is found of unsafe responses, and below it which ones the jury may pass."""
+    st.markdown(ANSWERS["Unsafe"])
+    if (found := later()) is not None:
+        _section(found, "11", NO_CRITICAL)
+        routing.show(engine, person, question)
+
+
+def _subgroups(later: Callable[[], Found | None]) -> None:
+    st.markdown(ANSWERS["Subgroups"])
+    if (found := later()) is not None:
+        _section(found, "12", NO_GROUP)
+
+
+def _jurors(later: Callable[[], Found | None]) -> None:
+    """Show all scorers, each clinician, what the jury's ICC gains on others, and each juror."""
+    st.markdown(ANSWERS["Jurors"])
+    if (found := later()) is None:
+        return
+    draw.table(found["table"])
+    st.caption(in_markdown(found["checked"][:1].upper() + found["checked"][1:]))
+    for number in ("3", "4", "6"):
+        _section(found, number, "", opened=0)
+    if found["tried"] > 1:
+        st.caption(LUCK.format(found["tried"]))
+
+
+def _section(found: Found, number: str, otherwise: str, opened: int = 1) -> None:
+    """Show a section of the report, its first tables open and the others folded; else how to come by it."""
+    lead, tables, facts = found.get(number, ("", [], []))
+    if not tables and not facts:
+        if otherwise:
+            st.info(otherwise)
+        return
+    if opened:
+        st.caption(in_markdown(lead))
+    for place, table in enumerate(tables):
+        if place >= opened:
+            with st.expander(in_markdown(table.caption)):
+                if not opened:
+                    st.caption(in_markdown(lead))
+                draw.table(table)
+        else:
+            draw.table(table)
+    for term, meaning in facts:
+        st.markdown(f"**{in_markdown(term)}**: {in_markdown(meaning)}")
