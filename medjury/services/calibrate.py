@@ -1,6 +1,6 @@
 """Compare jury, jurors and metrics with the clinicians: the agreement table and all behind it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from calibration.report.content import Content, criterion_rows, paired_means
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
+    LikeForLikeRow,
     checked_jury,
     compared_names,
     without_clinicians,
@@ -27,11 +28,13 @@ from calibration.scope import (
 from calibration.scores import Scores
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
+from calibration.tables.numbers import DASH, fixed
 from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
 from data.study.families import evidence
 from data.study.frames import adjudicated_frame
+from data.study.habits import RatingHabits, rating_habits
 from data.study.rubrics import ADJUDICATED
 from medjury.services.ledger import Looked
 from medjury.services.record import protocol_json, protocol_of, steered
@@ -88,6 +91,7 @@ class Calibration(Content):
     checked : how far pingouin's ICCs are from these; None where it was not asked or is not installed
     readings : which readings the figures are of, and how many differences are settled
     told : lines that every report owes its reader
+    habits : how each clinician rated, by name
     warnings : what went wrong without touching a figure
     """
 
@@ -101,6 +105,7 @@ class Calibration(Content):
     silent: tuple[str, ...]
     readings: Readings
     told: tuple[str, ...]
+    habits: Mapping[str, RatingHabits]
     reference: Sequence[ReliabilityRow] = ()
     checked: "PingouinCheck | None" = None
     warnings: tuple[str, ...] = ()
@@ -193,6 +198,7 @@ def _prepared(engine: Engine, question: CalibrationQuestion) -> Calibration:
         silent=tuple(silent),
         readings=readings,
         told=(*readings.told, *kept.told, *steered(engine)),
+        habits=rating_habits(engine),
         protocol=protocol_of(engine),
     )
 
@@ -204,7 +210,10 @@ def _with_table(engine: Engine, calibration: Calibration, tick: Tick | None) -> 
     """
     scores, options, protocol = calibration.scores, calibration.options, calibration.protocol
     critical = protocol.critical if protocol else ()
-    rows = [_left_out(row, options) for row in agreement_rows(scores, options, tick)]
+    rows = [
+        _with_pace(_left_out(row, options), calibration.habits)
+        for row in agreement_rows(scores, options, tick)
+    ]
     detected = detection(scores, options, critical)
     if calibration.independent is not scores:
         rows = with_independent(rows, agreement_rows(calibration.independent, options))
@@ -219,6 +228,7 @@ def _with_table(engine: Engine, calibration: Calibration, tick: Tick | None) -> 
             for name, decision in decisions(rows, claim).items()
         },
         detection=detected,
+        told=(*calibration.told, *_odd_habits(calibration, rows)),
         subgroups=subgroup_rows(scores, options, options.groups, critical),
     )
     if not found.jury:
@@ -239,6 +249,45 @@ def _left_out(row: AgreementRow, options: AnalysisOptions) -> AgreementRow:
             note("left_out", "left out on purpose: {clinicians}", clinicians=options.without),
             *row.notes,
         ),
+    )
+
+
+def _with_pace(row: AgreementRow, habits: Mapping[str, RatingHabits]) -> AgreementRow:
+    """Return a row in which each clinician is said to have been fast, or not."""
+    if not isinstance(row, CliniciansRow):
+        return row
+    unknown = RatingHabits("")
+    each = (replace(one, fast=habits.get(one.rater, unknown).is_fast) for one in row.each)
+    return replace(row, each=tuple(each))
+
+
+def _odd_habits(calibration: Calibration, rows: Sequence[AgreementRow]) -> Iterator[str]:
+    """Yield who rated faster than one can read or the same over and over, and what hangs on them."""
+    odd = [
+        calibration.habits[name]
+        for name in calibration.scores.raters("clinician")
+        if name in calibration.habits
+        and (calibration.habits[name].is_fast or calibration.habits[name].is_straight)
+    ]
+    for one in odd:
+        if one.is_fast:
+            yield (
+                f"{one.rater}: {one.n_hasty} of {one.n_timed} ratings came faster than the response "
+                "alone can be scanned for a word (600 words a minute, Carver 1992)"
+            )
+        if one.is_straight:
+            yield f"{one.rater}: {one.longest_run} responses in a row got the same scores"
+    held = [row for row in rows if isinstance(row, LikeForLikeRow)]
+    if not odd or not held or not calibration.jury:
+        return
+    names = [one.rater for one in odd]
+    rest = without_clinicians(calibration.scores, names)
+    options = replace(calibration.options, further=False)
+    others = [row for row in agreement_rows(rest, options) if isinstance(row, LikeForLikeRow)]
+    without = fixed(others[-1].icc) if others else DASH
+    yield (
+        f"like for like is {fixed(held[-1].icc)} with them, {without} without "
+        f"{', '.join(names)} (`--without` has all figures so)"
     )
 
 

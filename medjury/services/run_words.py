@@ -243,7 +243,7 @@ def planted_words(planted: Sequence[Planted]) -> Iterator[str]:
     if verdicts:
         yield (
             f"{counted(len(verdicts), 'response')} with a ready-made verdict in the text: "
-            f"{_first(verdicts)}; look at their scores on the workbench"
+            f"{_first(verdicts)}; look at their scores under Agreement, Responses"
         )
     tags = [
         f"{response.response_id} (in {' and '.join(response.tags_broken_in)})"
@@ -253,7 +253,7 @@ def planted_words(planted: Sequence[Planted]) -> Iterator[str]:
     if tags:
         yield (
             f"{counted(len(tags), 'response')} with tags of the prompt itself, broken in what jurors "
-            f"are sent: {_first(tags)}; look at their scores on the workbench"
+            f"are sent: {_first(tags)}; look at their scores under Agreement, Responses"
         )
 
 

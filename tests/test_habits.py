@@ -1,0 +1,72 @@
+"""Haste and straight lines are told, kept out of the pace, and never left out of a figure."""
+
+import json
+from pathlib import Path
+
+import pytest
+from kit.rating_study import build, row, rubric
+from kit.studies import Run
+from sqlalchemy import Engine
+
+from data.card import Reply
+from data.study.assignments import pace_of
+from data.study.habits import rating_habits
+from data.study.ratings import FormState, submit
+from data.study.room import next_task
+
+N = 24
+HASTY = "dr-quick"
+
+
+@pytest.fixture
+def rated(run: Run, engine: Engine, tmp_path: Path) -> Run:
+    """Two clinicians read for a minute and differ from response to response; one gives 4 at once."""
+    rows = [row(n, "word " * 150 + f"{n}.", response_id=f"r{n}") for n in range(N)]
+    build(engine, rows, ["dr-a", "dr-b", HASTY], rubric("accuracy"))
+    for key, name in ((1, "dr-a"), (2, "dr-b"), (3, HASTY)):
+        for n in range(N):
+            task = next_task(engine, key).task
+            assert task is not None
+            score = 4 if name == HASTY else 1 + (n * 7 + key * (n % 3 == 0)) % 5
+            seconds = 1.0 if name == HASTY else 60.0
+            draft = {"scores": {"accuracy": score}, "by": "page", "seq": 1}
+            state = FormState(draft, seconds)
+            assert submit(
+                engine, key, task.card.code, Reply({"accuracy": score}, comment="x"), seconds, state
+            )
+    jury = "response_id,rater,kind,accuracy\n" + "".join(
+        f"r{n},j{j},juror,{1 + (n * 7 + j % 2) % 5}\n" for n in range(N) for j in range(3)
+    )
+    (tmp_path / "jury.csv").write_text(jury, "utf-8")
+    assert run("rate", "ratings", str(tmp_path / "jury.csv"))[0] == 0
+    return run
+
+
+def test_who_cannot_have_read_is_known_and_in_no_pace(rated: Run, engine: Engine) -> None:
+    habits = rating_habits(engine)
+    assert {name: one.is_fast for name, one in habits.items()} == {
+        "dr-a": False,
+        "dr-b": False,
+        HASTY: True,
+    }
+    assert (habits[HASTY].n_hasty, habits[HASTY].n_timed) == (N, N)
+    assert (habits[HASTY].longest_run, habits[HASTY].is_straight) == (N, True)
+    assert not habits["dr-a"].is_straight
+    assert pace_of(engine).timed == 2 * N
+
+
+def test_calibrate_says_who_was_fast_and_what_hangs_on_them(rated: Run) -> None:
+    code, out, _ = rated("analyse", "calibrate", "--json", "-")
+    assert code == 0
+    told = json.loads(out)
+    assert {one["rater"]: one["fast"] for one in told["raters"]} == {
+        "dr-a": False,
+        "dr-b": False,
+        HASTY: True,
+    }
+    _, words, _ = rated("analyse", "calibrate")
+    assert f"{HASTY}: {N} of {N} ratings came faster" in " ".join(words.split())
+    assert f"{HASTY}: {N} responses in a row got the same scores" in " ".join(words.split())
+    assert f"without {HASTY}" in " ".join(words.split())
+    without = json.loads(rated("analyse", "calibrate", "--without", HASTY, "--json", "-")[1])
+    assert HASTY not in {one["rater"] for one in without["raters"]}
