@@ -115,6 +115,7 @@ def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
     page.get_by_label("Goes with").wait_for()
     yield "marking the source"
     page.keyboard.type("m34nf")
+    page.keyboard.press("Enter")  # out of the line that says what is odd
     wait_saved(page)
     yield "marked"
     dialog = page.get_by_role("dialog")

@@ -145,7 +145,7 @@ function set(element, text) {
 
 function showBlock(one, entry, locked) {
   const { name } = one.dataset;
-  const last = entry.active === null ? entry.criteria.find((other) => other.name === entry.latest) ?? entry.criteria.at(-1) : null;
+  const last = entry.active === null && !locked ? entry.criteria.find((other) => other.name === entry.latest) ?? entry.criteria.at(-1) : null;
   one.toggleAttribute("data-active", name === entry.active && !locked);
   one.toggleAttribute("data-open", (name === entry.active && !locked) || name === last?.name);
   one.toggleAttribute("data-rated", name in entry.scores);

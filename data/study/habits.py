@@ -8,7 +8,8 @@ from sqlalchemy import Engine
 
 from data.database import reading
 from data.pace import Timed
-from data.schema import Kind
+from data.person import Person, only
+from data.schema import Kind, Role
 from data.study.assignments import showings_by_rater
 from data.study.readings import readings
 
@@ -59,6 +60,12 @@ def rating_habits(engine: Engine) -> dict[str, RatingHabits]:
         handle: _habits(handle, timed.get(handle, []), given.get(handle, []))
         for handle in sorted({*timed, *given})
     }
+
+
+@only(Role.COORDINATOR)
+def odd_habits(_: Person, engine: Engine) -> list[RatingHabits]:
+    """Return the habits of those who were fast or gave the same scores over and over."""
+    return [one for one in rating_habits(engine).values() if one.is_fast or one.is_straight]
 
 
 def _habits(

@@ -20,6 +20,7 @@ from data.schema import Role, now
 from data.study import assignments, people, rubrics
 from data.study.adjudication import Disagreement
 from data.study.assignments import Flagged
+from data.study.habits import LONG_RUN, odd_habits
 from data.study.standing import settings
 from medjury.services import reminders
 from medjury.services.adjudication import (
@@ -52,6 +53,16 @@ DUE = (
     "Who has had open work for {days} days and finished none of it? A reminder has no score and "
     "nothing of a patient."
 )
+ABOUT_HASTE = (
+    "Who rates faster than a response can be read, or gives the same scores over and over? Their ratings "
+    "stay and count; they are in no pace that plans, and Agreement says what hangs on them."
+)
+HASTE_COLUMNS = {
+    "Too fast to read": "Ratings in less time than the response alone can be scanned for a word: 600 words "
+    "a minute (Carver 1992)",
+    "Median seconds": "Active on the page of a response",
+    "Same scores in a row": f"Pointed out from {LONG_RUN} on",
+}
 FALLEN = "The jury's agreement with the clinicians has fallen: see Monitor."
 WATCHING = "Has the jury's agreement fallen? It is computed for each month"
 
@@ -67,6 +78,7 @@ def show(engine: Engine, person: Person) -> None:
         _differences(engine, person, differences),
         _recusals(engine, person),
         coordinates and _reminders(engine, person),
+        coordinates and _haste(engine, person),
         _alarm(engine, person),
     ]
     if not any(shown):
@@ -228,6 +240,26 @@ def _reminders(engine: Engine, person: Person) -> bool:
                 st.rerun()
     chosen = st.selectbox("Clinician", [reminder.name for reminder in due], key="remind")
     st.code(next(one.text for one in due if one.name == chosen), language=None, wrap_lines=True)
+    return True
+
+
+def _haste(engine: Engine, person: Person) -> bool:
+    """Show who rates faster than one can read, or the same over and over; return whether any does."""
+    odd = odd_habits(person, engine)
+    if not odd:
+        return False
+    show_heading(f"{counted(len(odd), 'clinician')} to speak to", ABOUT_HASTE)
+    rows = [
+        {
+            "Clinician": one.rater,
+            "Too fast to read": one.n_hasty,
+            "Timed": one.n_timed,
+            "Median seconds": one.median_seconds,
+            "Same scores in a row": one.longest_run,
+        }
+        for one in odd
+    ]
+    frame.show_rows("Haste and straight lines", rows, HASTE_COLUMNS)
     return True
 
 
