@@ -26,6 +26,23 @@ HOSTILE = (
 )
 
 # Ends after the browser has asked for a picture of ours, so after it asked for any of the texts'.
+LAID_OUT = {
+    "p",
+    "span",
+    "ul",
+    "li",
+    "table",
+    "tbody",
+    "tr",
+    "td",
+    "th",
+    "h3",
+    "strong",
+    "em",
+    "code",
+    "pre",
+    "hr",
+}
 ANOTHER_PICTURE = """() => new Promise((done) => {
   const picture = new Image();
   picture.onload = picture.onerror = () => requestAnimationFrame(done);
@@ -72,6 +89,7 @@ def _see_the_other_views(page: Page, heard: list[bytes]) -> None:
     for key in "swf":
         page.keyboard.press(key)
         heard.append(page.content().encode())
+    page.keyboard.press("Enter")
     for key in "?r":
         page.keyboard.press(key)
         page.get_by_role("dialog").wait_for()
@@ -126,7 +144,8 @@ def test_hostile_text_is_shown_verbatim_and_reaches_no_host(
     ):
         pane = page.locator(f".mj-{name} .mj-text")
         assert pane.evaluate("pane => pane.textContent") == text
-        assert pane.locator("*").count() == 0
+        own = pane.locator("*").evaluate_all("all => [...new Set(all.map(one => one.localName))]")
+        assert {*own} <= LAID_OUT
     assert page.evaluate("window.broken") is None
     ours = (server.address, "data:", "blob:")
     assert [url for url in asked if not url.startswith(ours)] == []

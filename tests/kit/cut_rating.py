@@ -14,7 +14,7 @@ from data.schema import Assignment, Rater, Rating, Remark, Span, Submission
 from kit.browsers import wait_for_count, wait_open
 from kit.cut_line import CutLine
 
-Place = Literal["room", "marking", "note", "comment", "clarity"]
+Place = Literal["room", "marking", "note", "odd", "comment", "clarity"]
 
 SCORES = {"accuracy": 4, "completeness": 2, "clarity": 5}
 
@@ -23,6 +23,8 @@ WHOLE = "insulin usual dose 2 mg but unit 1 mg"  # letters and digits that are k
 CLARITY = "odd at 5 mg"
 
 NOTE = "dose 2 not 1"
+
+ODD = "who halved it"
 
 RESPONSE = "No fever so far. Take insulin as before. Rest."
 
@@ -84,7 +86,10 @@ STEPS = [
         "marking",
     ),
     Step(lambda page: page.get_by_role("button", name="Missing").click(), "missing", "room"),
-    *(_key(key) for key in "fa"),
+    _key("f", "odd"),
+    *_letters(ODD, "odd"),
+    _key("Enter"),
+    _key("a"),
     _key("c", "comment"),
     *_letters(WHOLE, "comment"),
     _key("Escape"),
@@ -199,6 +204,9 @@ def _open_again(page: Page, context: BrowserContext, line: CutLine) -> Page:
 def _go_on_at(page: Page, step: Step) -> None:
     """Put the focus back to where the clinician was writing."""
     wait_open(page)
+    if step.place == "odd":
+        page.get_by_label("What is odd").focus()
+        page.keyboard.press("End")
     if step.place in ("comment", "clarity"):
         about = "" if step.place == "comment" else "clarity"
         page.get_by_label("What the comment is about").select_option(about)
@@ -225,7 +233,7 @@ def _stored(session: Session, one: Assignment) -> dict[str, Any]:
         "scores": sorted((row.criterion, row.score) for row in ratings),
         "said": {row.criterion: row.comment for row in ratings if row.comment},
         "whole": [row.comment for row in rows(Submission)],
-        "flags": sorted(row.kind for row in rows(Remark)),
+        "flags": sorted((row.kind, row.text) for row in rows(Remark)),
         "marks": [
             (row.criterion, row.error, row.side, row.text, row.severity, row.note, row.linked)
             for row in rows(Span)
@@ -237,6 +245,6 @@ TYPED = {
     "scores": sorted(SCORES.items()),
     "said": {"clarity": CLARITY},
     "whole": [WHOLE],
-    "flags": ["flag", "names_author"],
+    "flags": [("flag", ODD), ("names_author", WHOLE)],
     "marks": MARKS,
 }
