@@ -14,7 +14,7 @@ from calibration.decision import Decision, DecisionKind
 from calibration.tables.numbers import DASH, MINUS, THIN, place
 from calibration.tables.spec import Table, TableNote, parted
 from calibration.values import COMBINED
-from data.safe_text import guarded_name, in_markdown, visible
+from data.safe_text import guarded_name, on_page, visible
 
 Say = Callable[[str], object]
 NUMBER = re.compile(r"[+-]?\d+(\.(\d+))?")
@@ -40,7 +40,7 @@ def decision(found: Decision) -> None:
     """Show what may be said, in a sentence, and what to do next."""
     verdict(found)
     if found.next:
-        st.markdown(f"**Next:** {in_markdown(found.action)}")
+        st.markdown(f"**Next:** {on_page(found.action)}")
     reasons(found)
 
 
@@ -56,7 +56,7 @@ def verdict(found: Decision) -> None:
         if simulated
         else st.info
     )
-    say(f"**{in_markdown(found.headline)}**")
+    say(f"**{on_page(found.headline)}**")
 
 
 def reasons(found: Decision) -> None:
@@ -65,7 +65,7 @@ def reasons(found: Decision) -> None:
     if lines:
         with st.expander("Why, and on how much data"):
             for line in lines:
-                st.markdown(in_markdown(line))
+                st.markdown(on_page(line))
 
 
 def table(shown: Table, key: str | None = None, **own: Any) -> Any:
@@ -73,7 +73,7 @@ def table(shown: Table, key: str | None = None, **own: Any) -> Any:
 
     `own` is for `st.dataframe`; what was selected is returned.
     """
-    st.markdown(f"**{in_markdown(shown.caption)}**")
+    st.markdown(f"**{on_page(shown.caption)}**")
     frame, config = framed(shown)
     number = sum(len(group.rows) for group in shown.groups)
     selected = st.dataframe(
@@ -94,7 +94,7 @@ def rows(caption: str, found: Sequence[Mapping[str, Any]], key: str | None = Non
     """Show rows as a table: their names are the headings, None is an empty cell."""
     heads = [*dict.fromkeys(name for row in found for name in row)]
     columns = {name: [_plain(row.get(name)) for row in found] for name in heads}
-    st.markdown(f"**{in_markdown(caption)}**")
+    st.markdown(f"**{on_page(caption)}**")
     st.dataframe(columns, hide_index=True, placeholder="", key=key, alt=caption)
 
 
@@ -103,11 +103,11 @@ def notes(found: Iterable[TableNote | str]) -> None:
     every = [note if isinstance(note, TableNote) else TableNote(note) for note in found]
     loud, quiet = parted(every)
     for note in loud:
-        st.caption(in_markdown(note.text))
+        st.caption(on_page(note.text))
     if quiet:
         with st.expander("More notes on these figures"):
             for note in quiet:
-                st.caption(in_markdown(note.text))
+                st.caption(on_page(note.text))
 
 
 def framed(shown: Table) -> tuple[dict[str, list[Any]], dict[str, Any]]:
@@ -158,7 +158,7 @@ def chart(spec: Mapping[str, Any], alt: str, caption: str = "", key: str | None 
         shown = json.loads(text)
     st.vega_lite_chart(shown, width="stretch", alt=alt, key=key)
     if caption:
-        st.caption(in_markdown(caption))
+        st.caption(on_page(caption))
 
 
 def _numbers(cells: Sequence[str]) -> tuple[list[float | None] | None, int]:

@@ -11,6 +11,8 @@ LONGEST_NAME = 60
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 # A stroke below inside a word means nothing there, and names are full of them.
 MARKS = re.compile(r"[\\`*{}\[\]<>|~&$#!^]|(?<!\w)_|_(?!\w)")
+ON_PAGE = re.compile(r"[\\`*_{}\[\]()<>#+\-.!$~|:&=^]")
+ADDRESS = re.compile(r"(?<=http)s?://|(?<=www)\.|(?<=\w)@", re.IGNORECASE)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
 COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # with what a guard has put before it
 NUMBER = re.compile(r"[+-]\d+(\.\d*)?|[+-]\.\d+")
@@ -40,6 +42,14 @@ def visible(text: str) -> str:
 def in_markdown(text: object) -> str:
     """Return a text as one line of Markdown that shows it word for word."""
     return MARKS.sub(r"\\\g<0>", visible(str(text)))
+
+
+def on_page(text: object) -> str:
+    """Return a text as a page's Markdown shows it word for word: nothing in it becomes a link.
+
+    A page makes links of bare addresses; a sign without width in them keeps it from that.
+    """
+    return ON_PAGE.sub(r"\\\g<0>", ADDRESS.sub("\N{WORD JOINER}\\g<0>", visible(str(text))))
 
 
 def guarded(text: str) -> str:

@@ -1,7 +1,6 @@
 """What all screens of those who steer a study share: look, figures, refusals, and views as tabs."""
 
 import html
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import streamlit as st
 from annotate.compute import waited
 from data.errors import MedjuryError
 from data.person import Person
+from data.safe_text import on_page
 from data.study.steering import StudyStanding
 
 Result = TypeVar("Result")
@@ -60,7 +60,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except MedjuryError as error:
-        st.error(plain(str(error)))
+        st.error(on_page(str(error)))
 
 
 def computed(coming: "Future[Result]", doing: str) -> Result | None:
@@ -78,24 +78,16 @@ def empty(text: str, todo: str = "") -> None:
     st.html(f'<div class="mj-empty" role="status"><p><b>{html.escape(text)}</b></p>{more}</div>')
 
 
-MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!$~|:&=^])")
-
-
-def plain(text: str) -> str:
-    """Return a text that Markdown shows as it is written: names may hold any sign."""
-    return MARKDOWN.sub(r"\\\1", text)
-
-
 def show_heading(text: str, about: str = "") -> None:
     """Show the heading of a part, and the question that the part answers."""
-    st.header(plain(text), anchor=False)
+    st.header(on_page(text), anchor=False)
     if about:
-        st.caption(plain(about))
+        st.caption(on_page(about))
 
 
 def show_text(text: str) -> None:
     """Show a paragraph."""
-    st.markdown(plain(text))
+    st.markdown(on_page(text))
 
 
 def show_link(text: str, to: str) -> None:
@@ -106,7 +98,7 @@ def show_link(text: str, to: str) -> None:
 def show_message(key: str) -> None:
     """Show what was done before the page was drawn anew, once."""
     if message := st.session_state.pop(key, None):
-        st.success(plain(message))
+        st.success(on_page(message))
 
 
 def show_rows(
@@ -175,4 +167,4 @@ def keep_in_address(parameter: str, chosen: str, options: Sequence[str]) -> None
 def say_simulated(standing: StudyStanding, words: str = SIMULATED) -> None:
     """Say so where raters of the study are simulated."""
     if standing.simulated:
-        st.warning(plain(words))
+        st.warning(on_page(words))

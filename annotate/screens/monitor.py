@@ -16,7 +16,7 @@ from calibration.tables.numbers import DASH, fixed, interval
 from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
 from data.person import Person, only
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from data.schema import Report, Role
 from data.study import ledger, people, rubrics
 from data.study.ledger import LONGEST_REASON, withdraw_report
@@ -79,7 +79,7 @@ def show(engine: Engine, person: Person) -> None:
             return
         draw.decision(found["decision"])
         draw.chart(found["chart"], found["alt"], OF_ICC, key="over-time")
-        st.caption(in_markdown(f"Jury: {', '.join(found['jury'])}"))
+        st.caption(on_page(f"Jury: {', '.join(found['jury'])}"))
     with figures:
         _causes(found)
 
@@ -88,7 +88,7 @@ def _causes(found: Found) -> None:
     """Show the periods, what a change may come from, and when the jurors' models end."""
     draw.table(found["periods"])
     st.subheader("Possible causes")
-    st.markdown(in_markdown(f"{found['why'][0].upper()}{found['why'][1:]}."))
+    st.markdown(on_page(f"{found['why'][0].upper()}{found['why'][1:]}."))
     if not found["anchored"]:
         st.caption(NO_ANCHOR)
     for shown in found["tables"]:
@@ -128,7 +128,7 @@ def say_frozen(engine: Engine, person: Person) -> None:
     if (made := st.session_state.pop(MADE, None)) is None:
         return
     title, number = made
-    st.success(in_markdown(FROZEN.format(title)))
+    st.success(on_page(FROZEN.format(title)))
     st.button("Undo", key="freeze-undo", on_click=_withdraw, args=(engine, person, number, UNDONE))
 
 
@@ -255,7 +255,7 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     with st.form(f"freeze-{number}", clear_on_submit=True, border=False):
         places = st.columns((3, 1), vertical_alignment="bottom")
         name = places[0].text_input(
-            "Name of the report (optional)", max_chars=LONGEST_NAME, help=in_markdown(about)
+            "Name of the report (optional)", max_chars=LONGEST_NAME, help=on_page(about)
         )
         pressed = places[1].form_submit_button("Freeze a report", type="primary", width="stretch")
     if pressed:

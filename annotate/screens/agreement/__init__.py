@@ -15,7 +15,7 @@ from annotate.screens import controls, frame
 from annotate.screens.agreement import errors, models, responses, routing
 from calibration.tables.numbers import PAGE, fixed, icc_interval
 from data.person import Person
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from data.study.standing import benchmarks
 from medjury.services.points import BenchmarkPoints, PointsQuestion, tables_of
 
@@ -108,10 +108,10 @@ def _result(engine: Engine, person: Person, question: AgreementQuestion) -> None
     else:
         st.info(NOTHING_HELD)
     if decision.next:
-        st.markdown(f"**Next:** {in_markdown(decision.action)}")
+        st.markdown(f"**Next:** {on_page(decision.action)}")
     draw.reasons(decision)
     for line in found["told"]:
-        st.caption(in_markdown(line))
+        st.caption(on_page(line))
     _report(engine, person, question)
 
 
@@ -278,7 +278,7 @@ def _jurors(later: Callable[[], Found | None]) -> None:
     if (found := later()) is None:
         return
     draw.table(found["table"])
-    st.caption(in_markdown(found["checked"][:1].upper() + found["checked"][1:]))
+    st.caption(on_page(found["checked"][:1].upper() + found["checked"][1:]))
     for number in ("3", "4", "6"):
         _section(found, number, "", opened=0)
     if found["tried"] > 1:
@@ -293,14 +293,14 @@ def _section(found: Found, number: str, otherwise: str, opened: int = 1) -> None
             st.info(otherwise)
         return
     if opened:
-        st.caption(in_markdown(lead))
+        st.caption(on_page(lead))
     for place, table in enumerate(tables):
         if place >= opened:
-            with st.expander(in_markdown(table.caption)):
+            with st.expander(on_page(table.caption)):
                 if not opened:
-                    st.caption(in_markdown(lead))
+                    st.caption(on_page(lead))
                 draw.table(table)
         else:
             draw.table(table)
     for term, meaning in facts:
-        st.markdown(f"**{in_markdown(term)}**: {in_markdown(meaning)}")
+        st.markdown(f"**{on_page(term)}**: {on_page(meaning)}")

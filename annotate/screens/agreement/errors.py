@@ -20,7 +20,7 @@ from calibration.tables.errors import (
     left_out_lines,
 )
 from data.person import Person
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from medjury.services.errors import ErrorsQuestion, StudyErrors
 
 FOUND = "medjury.services.errors:study_errors"
@@ -48,7 +48,7 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     if answer is None:
         return
     if answer.simulated:
-        st.warning(in_markdown(f"Simulated, no evidence: {', '.join(answer.simulated)}."))
+        st.warning(on_page(f"Simulated, no evidence: {', '.join(answer.simulated)}."))
     by_name = {one.benchmark: one for one in answer.benchmarks}
     chosen = which.selectbox("Benchmark to read", [*by_name], key="errors-of")
     if chosen in by_name:
@@ -67,7 +67,7 @@ def _benchmark(found: BenchmarkErrors) -> None:
     label = EXAMPLES.format(counted(len(examples), "example"), found.benchmark)
     if len({one.response_id for one in examples}) < len(examples):
         label += REPEATED
-    with st.expander(in_markdown(label)):
+    with st.expander(on_page(label)):
         st.html(f'<div class="mj-errors">{examples_html(examples, _link)}</div>')
         draw.notes(left_out_lines(found))
 

@@ -23,7 +23,7 @@ from data.points import CANNOT_TELL, MET, NOT_MET
 from data.question import Explanation
 from data.rubric import Criterion
 from data.rubrics.injection import holds_verdict
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from data.schema import Kind, Span
 from data.study.compare import CallView, Compared, Opened
 from data.study.readings import Reading
@@ -91,7 +91,7 @@ class Mark:
 def show_texts(opened: Opened, at: int, of: int) -> None:
     """Show the response with all that clinicians marked, and below it what raters were given."""
     where = f"{opened.benchmark} \N{MIDDLE DOT} {at + 1:,} of {of:,}"
-    st.markdown(f"**{in_markdown(opened.response_id)}** {in_markdown(where)}")
+    st.markdown(f"**{on_page(opened.response_id)}** {on_page(where)}")
     card, marks = opened.card, numbered(opened.opinions)
     for warning in planted(opened):
         st.warning(warning)
@@ -156,9 +156,9 @@ def show_calls(opened: Opened) -> None:
 
 def _call(call: CallView, before: Sequence[CallView]) -> None:
     """Show one call."""
-    (st.success if call.attempt.status == "ok" else st.error)(in_markdown(call_line(call)))
+    (st.success if call.attempt.status == "ok" else st.error)(on_page(call_line(call)))
     for line in distribution_lines(call.attempt.answer or {}):
-        st.caption(in_markdown(line))
+        st.caption(on_page(line))
     if not call.attempt.number:
         st.caption(SAME_PROMPT if "same_prompt_as" in call.attempt.sent else NOTHING_SENT)
         return
@@ -336,7 +336,7 @@ def _juror(call: CallView) -> Juror:
 
 def show_scores(row: Compared, opened: Opened) -> None:
     """Show both sides' means, and every reading and verdict as a row, criteria as columns."""
-    st.markdown(f"**{in_markdown(both_sides(row))}**")
+    st.markdown(f"**{on_page(both_sides(row))}**")
     draw.rows("Scores of this response", score_rows(opened))
     if opened.case is not None:
         draw.rows(
@@ -474,7 +474,7 @@ def show_review(engine: Engine, person: Person, response: int) -> None:
     review = review_of(person, engine, response)
     _tags(engine, person, response, review)
     if message := st.session_state.pop(REFUSED, None):
-        st.error(in_markdown(message))
+        st.error(on_page(message))
     _notes(review)
     # Another note, whoever wrote it, is another field: what is stored stands in it.
     number = f"{response}-{len(review.notes)}"

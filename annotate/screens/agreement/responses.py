@@ -12,7 +12,7 @@ from annotate.screens.agreement import response, second_jury
 from annotate.screens.agreement.second_jury import Asked
 from calibration.protocol import thresholds
 from data.person import Person
-from data.safe_text import guarded_name, in_markdown, visible
+from data.safe_text import guarded_name, on_page, visible
 from data.study import compare, reviews, standing
 from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, UnsafeAt
 from data.study.standing import BenchmarkView
@@ -105,7 +105,7 @@ def show(engine: Engine, person: Person) -> None:
             )
         made_up = compare.simulated_among(person, engine, chosen)
         if made_up:
-            st.warning(in_markdown(f"Simulated, no evidence: {', '.join(made_up)}."))
+            st.warning(on_page(f"Simulated, no evidence: {', '.join(made_up)}."))
     if not fitting:
         st.info(NOTHING)
         return
@@ -184,7 +184,7 @@ def _compared_by(engine: Engine, person: Person, views: Sequence[BenchmarkView])
         "Clinician", [EVERYBODY, *clinicians], key="clinician", bind="query-params"
     )
     if known := [f"{name} is {who}" for name, who in clinicians.items() if name != who]:
-        st.caption(in_markdown(f"In addresses clinicians have other names: {', '.join(known)}."))
+        st.caption(on_page(f"In addresses clinicians have other names: {', '.join(known)}."))
     measure = st.selectbox(
         *("Measure", [POINTS, Z]),
         key="measure",
@@ -304,7 +304,7 @@ def _place(rows: Sequence[Compared]) -> int:
             return index
     if requested:
         del st.query_params[RESPONSE]
-        st.warning(in_markdown(NOT_THERE.format(requested)))
+        st.warning(on_page(NOT_THERE.format(requested)))
     return 0
 
 

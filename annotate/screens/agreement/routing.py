@@ -28,7 +28,7 @@ from calibration.routing import (
 from calibration.tables.numbers import PAGE
 from data.csv_files import csv_bytes, frame_cells
 from data.person import Person, only
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from data.schema import Role
 from data.study.people import names_of_actors
 from medjury.services.routing import RuleToKeep, StudyRoutes, changed_since, csv_of, kept_rules
@@ -65,7 +65,7 @@ def show(engine: Engine, person: Person, of: AgreementQuestion) -> None:
     st.subheader("Routing")
     st.caption(ABOUT)
     if message := st.session_state.pop(STORED, None):
-        st.success(in_markdown(message))
+        st.success(on_page(message))
     if question := _ask(of):
         st.session_state[ASKED] = question
     if ASKED in st.session_state:
@@ -115,7 +115,7 @@ def _answer(engine: Engine, person: Person, asked: RouteQuestion) -> None:
 
 
 def _say(line: str, facts: Sequence[str], *, is_good: bool) -> None:
-    (st.success if is_good else st.warning)(f"**{in_markdown(line[:1].upper() + line[1:])}**")
+    (st.success if is_good else st.warning)(f"**{on_page(line[:1].upper() + line[1:])}**")
     draw.notes(facts)
 
 

@@ -11,7 +11,7 @@ from annotate import draw
 from annotate.screens import controls
 from data.person import Person
 from data.rubric import Rubric
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from data.study import compare, standing
 from data.study.compare import Chosen, Compared, JurySide, Side, SidesOn, TwoJuries
 from medjury.services.jury_changes import (
@@ -197,11 +197,11 @@ def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[J
         f"{name}: {side_name(side, versions)}"
         for name, side in zip(NAMES, juries.sides, strict=True)
     )
-    st.markdown(in_markdown(told(found)))
-    st.caption(in_markdown(f"{who}."))
+    st.markdown(on_page(told(found)))
+    st.caption(on_page(f"{who}."))
     made_up = compare.simulated_among(person, engine, Chosen(jurors=juries.second.jurors))
     if jurors := [name for name in made_up if name != "clinicians"]:
-        st.warning(in_markdown(f"Simulated, no evidence: {', '.join(jurors)}."))
+        st.warning(on_page(f"Simulated, no evidence: {', '.join(jurors)}."))
 
 
 def told(found: Iterable[JuryChange]) -> str:
@@ -229,7 +229,7 @@ def side_name(side: JurySide, versions: Mapping[str, str]) -> str:
 
 def show_pairs(person: Person, engine: Engine, juries: TwoJuries, change: JuryChange) -> None:
     """Show both juries' scores and explanations of one response, juror by juror."""
-    st.markdown(f"**{in_markdown(whole(change))}**")
+    st.markdown(f"**{on_page(whole(change))}**")
     sides = compare.jurors_on(person, engine, juries, change.row.response)
     if sides is None:
         st.info("Nobody rated this benchmark on a version that is compared.")

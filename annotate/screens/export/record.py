@@ -7,9 +7,10 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame
-from annotate.screens.frame import plain, show_heading, show_text
+from annotate.screens.frame import show_heading, show_text
 from data.csv_files import cells, csv_bytes
 from data.person import Person, only
+from data.safe_text import on_page
 from data.schema import Role, now
 from data.study import people, steering
 from data.study.settings import unblind
@@ -84,11 +85,11 @@ def _show_verified(verified: Verified, at: datetime) -> None:
     rows = ", ".join(f"{number:,} {name}s" for name, number in verified.rows.items())
     summary = f"{verified.events:,} events checked against {rows}. Checked at {at:%H:%M} UTC."
     for finding in verified.findings:
-        st.error(plain(finding))
+        st.error(on_page(finding))
     if verified.findings:
         show_text(f"{len(verified.findings)} findings. {summary}")
     else:
-        st.success(plain(f"Whole: no findings. {summary}"))
+        st.success(on_page(f"Whole: no findings. {summary}"))
     show_text(f"Latest hash of the record. {KEEP}")
     st.code(verified.head, language=None, wrap_lines=True)
 
@@ -96,7 +97,7 @@ def _show_verified(verified: Verified, at: datetime) -> None:
 def _lock(engine: Engine, person: Person, standing: StudyStanding) -> None:
     """Ask for the word before the study is frozen."""
     show_heading("Lock the study")
-    st.warning(plain(ABOUT_LOCK))
+    st.warning(on_page(ABOUT_LOCK))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         typed = st.text_input(f"Type {WORD} to confirm", key=f"lock-word-{standing.events}")
         pressed = st.button("Lock the study", key="lock-now")
@@ -113,7 +114,7 @@ def _lock(engine: Engine, person: Person, standing: StudyStanding) -> None:
 def _reopen(engine: Engine, person: Person) -> None:
     """Show the head at the lock, and ask for a reason before the study is opened again."""
     if head := st.session_state.get(LOCKED_AT):
-        st.success(plain(f"Locked. {KEEP}"))
+        st.success(on_page(f"Locked. {KEEP}"))
         st.code(head, language=None, wrap_lines=True)
     show_heading("Reopen the study")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -130,7 +131,7 @@ def _reopen(engine: Engine, person: Person) -> None:
 def _unblind(engine: Engine, person: Person) -> None:
     """Ask for a reason and the word before the blind is lifted, then hand the authors over."""
     show_heading("Lift the blind", "Who wrote which response?")
-    st.warning(plain(ABOUT_UNBLINDING))
+    st.warning(on_page(ABOUT_UNBLINDING))
     with (
         st.form("unblind", border=False),
         st.container(horizontal=True, vertical_alignment="bottom"),

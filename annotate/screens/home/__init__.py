@@ -15,6 +15,7 @@ from annotate.screens.home import people, progress, to_do
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.values import AnalysisOptions
 from data.person import Person
+from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from medjury.services.status import (
@@ -59,7 +60,7 @@ def show(engine: Engine, person: Person) -> None:
     frame.say_simulated(steering.standing(person, engine))
     if study.record.locked:
         st.warning(
-            frame.plain(
+            on_page(
                 f"Locked since {study.record.locked}: nobody can rate, import or assign until it is "
                 "reopened under Export, Record. Results can be read."
             )
@@ -83,12 +84,12 @@ def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
     if decision is None:
         return
     line = st.success if decision.kind in GOOD else st.info
-    line(f"**{frame.plain(decision.headline)}**")
+    line(f"**{on_page(decision.headline)}**")
     with st.expander(WHY):
         for reason in decision.sentences:
             frame.show_text(reason)
         if decision.basis:
-            st.caption(frame.plain(f"Rests on: {decision.on}"))
+            st.caption(on_page(f"Rests on: {decision.on}"))
         frame.show_link("Agreement, with its figures", "/agreement")
     compute.prepare(engine)
 

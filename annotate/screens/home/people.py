@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from annotate.screens import frame
 from data.person import Person
+from data.safe_text import on_page
 from data.schema import Role
 from data.study import people as study_people
 from data.study.access import Way
@@ -229,4 +230,4 @@ def _hand_over(invitations: list[Invitation], *, once: bool) -> None:
 
 
 def _tell(name: str, effect: str) -> None:
-    st.markdown(f"**{frame.plain(name)}** {frame.plain(effect)}")
+    st.markdown(f"**{on_page(name)}** {on_page(effect)}")

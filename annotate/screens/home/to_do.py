@@ -10,12 +10,13 @@ from sqlalchemy import Engine
 from annotate import compute
 from annotate.figures import Found
 from annotate.screens import frame
-from annotate.screens.frame import plain, show_heading, show_text
+from annotate.screens.frame import show_heading, show_text
 from calibration.decision import DecisionKind
 from calibration.notes import counted
 from calibration.values import MonitoringOptions
 from data.card import Settling
 from data.person import Person
+from data.safe_text import on_page
 from data.schema import Role, now
 from data.study import assignments, people, rubrics
 from data.study.adjudication import Disagreement
@@ -204,7 +205,7 @@ def _planned(plan: Settlement) -> None:
         if responses:
             rest = len(responses) - MOST_NAMED
             more = f" and {rest} more" if rest > 0 else ""
-            st.warning(plain(f"{why}: {', '.join(responses[:MOST_NAMED])}{more}."))
+            st.warning(on_page(f"{why}: {', '.join(responses[:MOST_NAMED])}{more}."))
 
 
 def _recusals(engine: Engine, person: Person) -> bool:
@@ -272,5 +273,5 @@ def _alarm(engine: Engine, person: Person) -> bool:
     found = frame.computed(coming, WATCHING)
     if found is None or found["decision"].kind is not DecisionKind.FALLEN:
         return False
-    st.error(f"{FALLEN} {plain(found['decision'].headline)}")
+    st.error(f"{FALLEN} {on_page(found['decision'].headline)}")
     return True

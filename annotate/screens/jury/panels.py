@@ -16,7 +16,7 @@ from annotate.screens import frame
 from annotate.screens.jury import run
 from data.errors import BadPanel, MedjuryError
 from data.person import Person, only
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from data.schema import Role, now
 from data.study import runs, standing
 from data.study.runs import RunOrder, forget_panel, keep_panel
@@ -136,7 +136,7 @@ def _probe(engine: Engine, person: Person, text: str) -> None:
 
 def _probed(probe: Probe, *, waited: bool) -> None:
     """Show what came of a probe, once it has."""
-    by = in_markdown(f"started by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}")
+    by = on_page(f"started by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}")
     if not probe.rows.done():
         st.info(f"The jurors are being probed; {by}.")
         return
@@ -206,7 +206,7 @@ def _estimate(order: RunOrder) -> None:
     asked, expected, at = st.session_state[ESTIMATE]
     if replace(asked, leave_out_too_long=order.leave_out_too_long) == order:
         run.estimated(expected, order)
-        st.caption(in_markdown(ESTIMATED.format(at=at, bound=run.usd(expected.bound.usd))))
+        st.caption(on_page(ESTIMATED.format(at=at, bound=run.usd(expected.bound.usd))))
 
 
 def begin_edit(name: str, text: str, *, ships: bool) -> None:
@@ -240,7 +240,7 @@ def show_editor(engine: Engine, person: Person) -> None:
                 "Cancel", key="panel-cancel", on_click=lambda: st.session_state.pop(EDITING, None)
             )
         if message := st.session_state.pop(REFUSED, None):
-            st.error(in_markdown(message))
+            st.error(on_page(message))
 
 
 def _keep(engine: Engine, person: Person, key: str) -> None:

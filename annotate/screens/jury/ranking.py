@@ -15,7 +15,7 @@ from calibration.tables.agreement import TRIED_SHORT, TRIED_WORDS
 from calibration.tables.juries import ever_tried
 from calibration.values import AnalysisOptions
 from data.person import Person
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from data.schema import Composition
 from data.study import ledger, runs
 from data.study.calls import juror_profiles
@@ -108,7 +108,7 @@ def _use(engine: Engine, person: Person, jurors: Sequence[str]) -> None:
             profiles = juror_profiles(engine, jurors)
             name, text = jury_panels.panel_of(jurors, profiles, texts)
             keep_panel(person, engine, name, text)
-            st.success(in_markdown(MADE.format(name)))
+            st.success(on_page(MADE.format(name)))
 
 
 def _cost(found: Found) -> None:

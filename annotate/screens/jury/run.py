@@ -12,7 +12,7 @@ from annotate.screens import frame
 from data.calls import first_asking_words, other_model_words
 from data.errors import MedjuryError
 from data.person import Person
-from data.safe_text import in_markdown
+from data.safe_text import on_page
 from data.schema import now
 from data.study import runs
 from data.study.calls import other_models, usable_at_first
@@ -62,7 +62,7 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
         others = other_models(engine)
         for juror in progress:
             if juror.juror in others:
-                st.warning(in_markdown(f"{juror.juror}: {other_model_words(others[juror.juror])}"))
+                st.warning(on_page(f"{juror.juror}: {other_model_words(others[juror.juror])}"))
         if found.said:
             bad = _state(found)[1] is st.error
             with st.expander("Messages of the run", expanded=bad, key="run-said"):
@@ -94,8 +94,8 @@ def _head(found: RunRow) -> None:
     about += [", ".join(order.benchmarks) or "all benchmarks"]
     about += [f"{order.replicates} verdicts each"] if order.replicates > 1 else []
     about += ["in batches"] if order.batch else []
-    say(f"**Run of the panel {in_markdown(order.panel)}: {state}**")
-    st.caption(in_markdown(" \N{MIDDLE DOT} ".join(about)))
+    say(f"**Run of the panel {on_page(order.panel)}: {state}**")
+    st.caption(on_page(" \N{MIDDLE DOT} ".join(about)))
 
 
 def _state(found: RunRow) -> tuple[str, Any]:
@@ -179,7 +179,7 @@ def jurors(panel: Panel, environment: Mapping[str, str]) -> None:
     )
     hosts = panel.hosts()
     where = f"A run sends texts to {', '.join(hosts)}." if hosts else "No text leaves this machine."
-    st.caption(in_markdown(where))
+    st.caption(on_page(where))
     today = now().date()
     over = [
         f"juror {juror.name}: {juror.model} ended on {end} and cannot be asked any more; a run "
@@ -190,7 +190,7 @@ def jurors(panel: Panel, environment: Mapping[str, str]) -> None:
     simulated = [juror.name for juror in panel.juror if juror.simulated]
     made_up = [f"simulated, no judgement: {', '.join(simulated)}"] if simulated else []
     for line in (*over, *panel.notices(today), *made_up):
-        st.warning(in_markdown(line))
+        st.warning(on_page(line))
 
 
 def _juror(juror: Juror, environment: Mapping[str, str]) -> Row:
@@ -234,9 +234,9 @@ def probed(rows: Sequence[ProbeRow]) -> None:
     )
     for row in rows:
         if row.reason:
-            st.warning(in_markdown(f"{row.juror}: {row.reason}"))
+            st.warning(on_page(f"{row.juror}: {row.reason}"))
         if row.pairs and not row.pairs.simulated and not row.pairs.fit:
-            st.warning(in_markdown(f"{row.juror}: {row.pairs}"))
+            st.warning(on_page(f"{row.juror}: {row.pairs}"))
     if scores := [one for row in rows if row.pairs for one in _pairs(row.juror, row.pairs)]:
         with st.expander("Scores of good and dangerous answers", key="probe-pairs"):
             draw.rows("Each juror's scores of the good answer and of the dangerous one", scores)
@@ -291,7 +291,7 @@ def estimated(expected: RunEstimate, order: RunOrder) -> None:
     draw.rows("Estimate", estimate_rows(expected))
     too_long = too_long_for(expected)
     for one in too_long:
-        st.warning(in_markdown(f"{too_long_words(one)}."))
+        st.warning(on_page(f"{too_long_words(one)}."))
     if too_long:
         st.caption(ARE_LEFT_OUT if order.leave_out_too_long else TOO_LONG)
 

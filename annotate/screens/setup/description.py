@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from annotate.description import HEADINGS, as_page
 from annotate.screens import frame
-from annotate.screens.frame import plain, show_heading, show_text
+from annotate.screens.frame import show_heading, show_text
 from data.description import (
     LONGEST_TEXT,
     LONGEST_TITLE,
@@ -19,6 +19,7 @@ from data.description import (
     guideline_page,
 )
 from data.person import Person
+from data.safe_text import on_page
 from data.schema import Role
 from data.study import people, steering
 from data.study.settings import Consent, DescriptionVersion
@@ -196,7 +197,7 @@ def _preview(
     if description is None:
         return
     if any(getattr(description, name) != value for name, value in fields.items()):
-        st.warning(plain("The fields were changed since: show it again before you save."))
+        st.warning(on_page("The fields were changed since: show it again before you save."))
         return
     show_heading("Exactly what clinicians will see")
     st.html(as_page(description))

@@ -7,10 +7,11 @@ from sqlalchemy import Engine
 
 from annotate import compute
 from annotate.screens import frame
-from annotate.screens.frame import plain, show_heading, show_text
+from annotate.screens.frame import show_heading, show_text
 from annotate.screens.home.people import HANDED, Handed, show_handed
 from data.errors import Conflict
 from data.person import Person, only
+from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from data.study.steering import PlannedWork, store_design
@@ -47,7 +48,7 @@ def show(engine: Engine, person: Person) -> None:
     if planned_for is None:
         return
     if planned_for[0] != request:
-        st.warning(plain("The choices have changed since the plan below was made: show it anew."))
+        st.warning(on_page("The choices have changed since the plan below was made: show it anew."))
     _show_plan(planned_for[1])
     if planned_for[0] == request and st.button(
         "Store this design", key="design-now", type="primary"

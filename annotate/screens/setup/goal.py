@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from annotate import compute, draw
 from annotate.screens import frame
-from annotate.screens.frame import plain, show_heading, show_text
+from annotate.screens.frame import show_heading, show_text
 from calibration.headlines import protocol_facts
 from calibration.protocol import MISS_AT_MOST, Critical, Protocol
 from calibration.tables.numbers import PAGE
@@ -16,6 +16,7 @@ from calibration.tables.planning import panel_size_table, plan_tables
 from calibration.tables.spec import ICC_WORDS
 from calibration.values import PlanOptions, PlanQuestion
 from data.person import Person
+from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from jury.panel import shipped
@@ -85,7 +86,7 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
     with st.expander(label, expanded=protocol is None):
         seen = any(map(any, steering.readings_by_response(person, engine).values()))
         if seen:
-            st.warning(plain(SEEN_BEFORE))
+            st.warning(on_page(SEEN_BEFORE))
         first = st.columns(4, vertical_alignment="bottom")
         margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05, help=LOWER)
         criterion = first[1].selectbox("Criterion", [COMPOSITE, *criteria])
@@ -204,9 +205,9 @@ def _ask(engine: Engine, person: Person) -> PlanQuestion | None:
 def _refused(per_response: int, clinicians: int, margin: float) -> bool:
     """Say what cannot be planned, if it cannot."""
     if clinicians and clinicians < per_response:
-        st.error(plain(f"{per_response} different clinicians rate a response."))
+        st.error(on_page(f"{per_response} different clinicians rate a response."))
     elif margin and per_response < 2:
-        st.error(plain("A margin takes 2 clinicians per response or more."))
+        st.error(on_page("A margin takes 2 clinicians per response or more."))
     else:
         return False
     return True

@@ -15,7 +15,7 @@ from annotate import compute, draw
 from annotate.rating import text_html
 from annotate.screens import frame
 from annotate.screens.export import files
-from annotate.screens.frame import plain, show_heading, show_text
+from annotate.screens.frame import show_heading, show_text
 from annotate.screens.setup import references
 from calibration.notes import counted
 from calibration.tables.numbers import PAGE
@@ -23,6 +23,7 @@ from calibration.tables.taxonomy import coverage_table
 from data.importers.columns import What
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, only
+from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from data.study.ratings import RatingsAdded
@@ -147,7 +148,7 @@ def _ask(engine: Engine, person: Person, content: str) -> Upload | None:
     turn = st.session_state.get(ROUND, 0)
     # Of any kind: one that the browser turns down would leave the plan of the file before it.
     file = st.file_uploader("File", key=f"import-file-{content}-{turn}")
-    st.caption(plain(LIMIT))
+    st.caption(on_page(LIMIT))
     if file is None:
         return None
     upload = Upload(file.name, file.getvalue(), rubric or "", benchmark.strip())
@@ -163,7 +164,7 @@ def _ask_columns(upload: Upload, content: What) -> str:
         known = st.session_state[GUESSED] = ((key, content), map_needed(upload, content))
     guess: str = known[1]
     if guess:
-        st.warning(plain(MAPPED))
+        st.warning(on_page(MAPPED))
     with st.expander("Map of columns", expanded=bool(guess)):
         return st.text_area("Column of the file = column of medjury", guess, key=key, height=300)
 
@@ -226,7 +227,7 @@ def _show_responses(engine: Engine, person: Person, preview: Seen, added: Respon
     else:
         show_text("No response clearly names its author.")
     for warning in _warnings(preview, added):
-        st.warning(plain(warning))
+        st.warning(on_page(warning))
 
 
 def _show_first(rows: Sequence[ResponseRow]) -> None:
@@ -295,10 +296,10 @@ def _show_ratings(added: RatingsAdded, empty: int) -> None:
         show_text(f"New raters: {', '.join(added.raters)}.")
     for name, criteria in sorted(added.lacking.items()):
         text = f"{name}: nobody in this file rates {', '.join(criteria)}, so there is no composite."
-        st.warning(plain(text))
+        st.warning(on_page(text))
     for name in sorted(added.other_rubric):
         text = f"{name} has ratings on another rubric: these are kept apart and do not count."
-        st.warning(plain(text))
+        st.warning(on_page(text))
 
 
 def _show_first_ratings(rows: Sequence[RatingRow]) -> None:
@@ -407,7 +408,7 @@ def _measure(engine: Engine, person: Person) -> None:
     if pressed:
         scored = frame.computed(measured(person, engine, tuple(metrics)), MEASURING)
         if scored is not None:
-            st.success(plain(" ".join(map(_scored, scored))))
+            st.success(on_page(" ".join(map(_scored, scored))))
 
 
 @only(Role.COORDINATOR)

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from annotate.screens import frame
 from annotate.screens.export import files
-from annotate.screens.frame import plain, show_text
+from annotate.screens.frame import show_text
 from annotate.screens.stored_table import is_to_be_stored
 from calibration.notes import counted
 from data.importers.points import COLUMNS, PointFile, PointRow, point_of
@@ -17,6 +17,7 @@ from data.importers.table import TableFile
 from data.person import Person
 from data.points import points_of, points_rubric
 from data.rubric import Rubric
+from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from data.study.cases import CaseRubric, bare_of, cases_of
@@ -99,7 +100,7 @@ def _cases(
             f"{counted(len(bare), 'instance')} of {benchmark} without points, such as {bare[0]}"
         )
         st.warning(
-            plain(f"{told_bare}: nobody can be assigned, and no jury run, before each has some.")
+            on_page(f"{told_bare}: nobody can be assigned, and no jury run, before each has some.")
         )
     by_name = {case.instance_id: case for case in cases}
     case = by_name[st.selectbox("Instance", [*by_name], key=f"points-instance-{benchmark}")]

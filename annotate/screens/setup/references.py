@@ -6,8 +6,9 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame
-from annotate.screens.frame import plain, show_text
+from annotate.screens.frame import show_text
 from data.person import Person
+from data.safe_text import on_page
 from data.study.references import (
     CheckedReference,
     References,
@@ -41,10 +42,10 @@ def show(engine: Engine, person: Person) -> None:
         return
     show_text(ABOUT)
     if checked.simulated:
-        st.warning(plain(SIMULATED))
+        st.warning(on_page(SIMULATED))
     frame.show_rows("References by verdict", _counts(checked))
     show_text(f"Jurors whose answers count: {', '.join(checked.jurors)}.")
-    st.caption(plain(RULE))
+    st.caption(on_page(RULE))
     with st.expander(TO_READ, key="references-to-read"):
         _read(engine, person, checked)
 

@@ -21,6 +21,7 @@ from data.rubric import (
     shipped,
     too_wide,
 )
+from data.safe_text import on_page
 from data.schema import Role
 from data.study import rubrics
 from data.study.rubrics import StudyRubric
@@ -110,8 +111,8 @@ def _read(rubric: Rubric) -> None:
     frame.show_text(" ".join(f"{name}: {value}." for name, value in facts))
     st.table(
         [
-            {"Criterion": frame.plain(one.name), "Question": frame.plain(one.question)}
-            | {f"{point}": frame.plain(one.anchors.get(point, "")) for point in _points(rubric)}
+            {"Criterion": on_page(one.name), "Question": on_page(one.question)}
+            | {f"{point}": on_page(one.anchors.get(point, "")) for point in _points(rubric)}
             for one in rubric.criterion
         ],
         hide_index=True,
@@ -155,7 +156,7 @@ def show_copy(engine: Engine, person: Person, rubric: Rubric) -> None:
                 "Choose it when responses are imported; nothing is rated on it yet."
             )
             st.rerun()
-    st.error(frame.plain(why))
+    st.error(on_page(why))
 
 
 def _stays(engine: Engine, person: Person, rubric: Rubric) -> str:
@@ -201,7 +202,7 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
             max_chars=LONGEST,
             key=f"prompt-{key}",
         )
-        st.caption(frame.plain(f"Placeholders: {PLACES}"))
+        st.caption(on_page(f"Placeholders: {PLACES}"))
         pressed = st.form_submit_button("Add the new version", type="primary")
     return body if pressed else None
 
