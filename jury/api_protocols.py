@@ -240,7 +240,9 @@ def refuses_caching(answer: Answer) -> bool:
 def refused_setting(answer: Answer) -> str:
     """Return which setting of the panel an error is about, empty if none that was sent."""
     for setting, names in SETTINGS.items():
-        errors = _refusals(answer) if value_sent(answer, setting) else []
+        if not value_sent(answer, setting):
+            continue
+        errors = _refusals(answer)
         begins = [BEGINS_WITH.match(text_of(error.get("message"))) for error in errors]
         named = [unsupported_parameter(answer), *(error.get("param") for error in errors)]
         if any(name in names for name in (*named, *(match[1] for match in begins if match))):

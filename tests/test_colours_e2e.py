@@ -22,7 +22,7 @@ pytestmark = pytest.mark.e2e
 axe = screens.axe
 SIZES = {"laptop": LAPTOP, "tablet": TABLET}
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
-SCREENS = ("", "rubrics", "people")
+SCREENS = ("", "setup", "export", "?view=People")
 OF_FIGURES = ("agreement", "jury", "monitor")
 FIRST_MS = 240_000  # the figures are computed when they are first asked for
 

@@ -298,7 +298,7 @@ def test_the_server_loads_nothing_heavy_for_the_answers_that_it_is_given(
     )
 
     assert ran.stdout.split() == [
-        *("PlannedDesign", "RunEstimate", "RubricFiles", "ProbeRow", "str", "[]")
+        *("PlannedDesign", "RunEstimate", "RubricFiles", "ProbeRow", "[]")
     ], ran.stderr
 
 

@@ -124,7 +124,7 @@ def test_a_coordinator_brings_points_in_and_reads_the_agreement(
     context = new_context(browser)
     page = at_study(context.new_page(), server, boss.code)
     open_part(page, "Rubric")
-    page.get_by_text("Points of the case instead of scales").click()
+    page.get_by_text("Points of the case instead of scales", exact=True).click()
     choose(page, "Benchmark", "visits")
     page.get_by_role(
         "button", name="Template of points"
@@ -145,7 +145,7 @@ def test_a_coordinator_brings_points_in_and_reads_the_agreement(
     wait_settled(page)
     shot(page, "points_study")
     broken = violations(page, axe)
-    page.goto(f"{server.address}/agreement?view=Points")
+    page.goto(f"{server.address}/agreement?view=Criteria")
     wait_settled(page)
     shot(page, "points_agreement")
     expect(page.get_by_text("bench_hidden: agreement on single points")).to_be_visible(
