@@ -6,6 +6,7 @@ with the server: "figures" for what screens wait for, "long" for what may take m
 """
 
 import atexit
+import gc
 import multiprocessing
 import os
 import signal
@@ -92,12 +93,15 @@ class Process:
         """
         return self._shares[self._slots[answer]] if answer in self._slots else WAITS
 
-    def end(self) -> None:
-        """End the process once it has answered; the next question starts another."""
+    def end(self, *, killed: bool = False) -> None:
+        """End the process once it has answered; the next question starts another.
+
+        Of one that was `killed` all is put away before this returns, its semaphores too.
+        """
         with self._lock:
             executor, self._executor = self._executor, None
         if executor is not None:
-            executor.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(wait=killed, cancel_futures=True)
 
     def _submitted(self, slot: int, function: str, arguments: tuple[object, ...]) -> Future[Any]:
         """Submit to the process there is; where it was killed while nobody waited, to another."""
@@ -216,7 +220,8 @@ def end() -> None:
     for child in multiprocessing.active_children():
         child.kill()
     for lane in _lanes.values():
-        lane.end()
+        lane.end(killed=True)
+    gc.collect()
 
 
 atexit.register(end)

@@ -1,7 +1,5 @@
 """What the juries screen is handed: the decision and tables as values, light enough for the server."""
 
-import csv
-import io
 import json
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import pytest
 from kit.studies import Run, rated_by_three
 from sqlalchemy import Engine
 
-from annotate import analyses
+from annotate import figures
 from calibration.decision import DecisionKind
 from calibration.values import AnalysisOptions
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
@@ -24,18 +22,16 @@ def study(run: Run, tmp_path: Path, engine: Engine) -> Engine:
 
 
 def test_the_screen_shows_what_the_command_says(study: Engine, run: Run) -> None:
-    shown = analyses.jury_ranking(study, RankingQuestion(OPTIONS))
+    shown = figures.jury_ranking(study, RankingQuestion(OPTIONS))
     body = json.loads(run("analyse", "juries", "--reps", "60", "--json", "-")[1])
-    assert shown.decision.headline == body["decision"]["headline"]
-    assert shown.decision.kind is DecisionKind.NO_PROTOCOL
-    names = [one[0] for one in shown.ranking.groups[0].rows]
-    assert names == [", ".join(row["jurors"]) for row in body["rows"]]
-    every = list(csv.DictReader(io.StringIO(shown.csv)))
-    assert [float(one["icc"]) for one in every] == [row["icc"] for row in body["rows"]]
+    assert shown["decision"].headline == body["decision"]["headline"]
+    assert shown["decision"].kind is DecisionKind.NO_PROTOCOL
+    rows = shown["ranking"].groups[0].rows
+    assert [one[0] for one in rows] == [", ".join(row["jurors"]) for row in body["rows"]]
 
 
 def test_two_juries_are_shown_as_the_command_compares_them(study: Engine, run: Run) -> None:
-    shown = analyses.jury_comparison(study, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
+    shown = figures.jury_comparison(study, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
     asked = (
         "analyse",
         "juries",
@@ -49,7 +45,7 @@ def test_two_juries_are_shown_as_the_command_compares_them(study: Engine, run: R
         "-",
     )
     body = json.loads(run(*asked)[1])
-    assert shown.decision.headline == body["decision"]["headline"]
-    (row,) = shown.table.groups[0].rows
+    assert shown["decision"].headline == body["decision"]["headline"]
+    (row,) = shown["table"].groups[0].rows
     assert row[0] == "gamma"
     assert list(row[1:4]) == [f"{body[name]:.3f}" for name in ("icc_a", "icc_b", "difference")]

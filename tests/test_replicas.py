@@ -183,6 +183,7 @@ def test_a_browser_stays_at_its_replica_and_goes_on_at_the_other_when_it_is_kill
     [first, second] = front.replicas
     steering = opened(browser, front, front.session_at(study, people["boss"], first))
     open_part(steering, "Notes")
+    steering.get_by_text("Import a file").click()
     upload(steering, "answers.csv", GOOD)
     steering.get_by_text("4 new responses to 2 new instances").wait_for()
     page = opened(browser, front, front.session_at(study, people["dr-b"], first))

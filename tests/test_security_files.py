@@ -84,7 +84,9 @@ def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(
     out = tmp_path / "out"
     assert run("share", "export", str(out), "--unblind", "--reason", "=1+1")[0] == 0
     assert run("share", "export", "--redcap", str(tmp_path / "redcap"))[0] in (0, 2)
-    assert run("analyse", "calibrate", "--reps", "20", "--csv", str(out / "agreement.csv"))[0] == 0
+    assert (
+        run("analyse", "calibrate", "--reps", "20", "--table", str(out / "agreement.csv"))[0] == 0
+    )
     files = [*out.rglob("*.csv"), *(tmp_path / "redcap").rglob("*.csv")]
     assert {"authors.csv", "ratings.csv", "agreement.csv", "event.csv"} <= {
         one.name for one in files

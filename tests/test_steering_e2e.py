@@ -307,7 +307,7 @@ def rated(run: Run, url: str, write: Callable[[str, str], Path]) -> None:
     assert run("rate", "ratings", str(write("ratings.csv", "\n".join([head, *scores]))))[0] == 0
     call = [sys.executable, "-m", "medjury", "jury", "run", "simulated"]
     subprocess.run(call, env=os.environ | {"MEDJURY_DB": url}, check=True, capture_output=True)
-    assert run("analyse", "calibrate", "--reps", "50", "--freeze", "--name", "first")[0] == 0
+    assert run("analyse", "calibrate", "--reps", "50", "--freeze")[0] == 0
 
 
 @pytest.mark.usefixtures("rated")
@@ -320,7 +320,7 @@ def test_evidence_is_that_of_the_exact_words_and_says_who_is_simulated(engine: E
     assert {one.report for one in found} == {1, None}
     assert all(one.simulated for one in found)
     [report] = [one for one in found if one.report]
-    assert (report.name, report.n_responses, report.n_clinicians) == ("first", 24, 2)
+    assert (report.n_responses, report.n_clinicians) == (24, 2)
     assert validations(OPERATOR, engine, read_rubric("aci_bench").sha256) == []
 
 

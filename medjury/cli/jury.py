@@ -119,6 +119,7 @@ def run(
     refuse_beyond_budget(engine, expected, options.max_usd)
     if estimate:
         study.write(_show_estimate(engine, chosen, expected, options))
+        emit(*left_out_notes(expected, asked_for=options.leave_out_too_long))
         return
     left_out = left_out_notes(expected, asked_for=options.leave_out_too_long)
     emit(*announcement(chosen), *price_notices(chosen), *estimate_warnings(expected))
@@ -185,7 +186,6 @@ def _show_estimate(
     emit(*ended(panel, datetime.now(UTC).date()), *price_notices(panel), *estimate_lines(expected))
     if options.batch:
         say(FULL_PRICES)
-    emit(*left_out_notes(expected, asked_for=options.leave_out_too_long))
     jurors = [asdict(row) for row in expected.jurors]
     spent = study_spending(engine)
     taken = {"seconds": expected.seconds, "usd_study": round(spent.usd, 9), "budget": spent.budget}
