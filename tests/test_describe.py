@@ -24,6 +24,7 @@ from data.study.people import add_people, end_access, people
 from data.study.ratings import submit
 from data.study.room import situation
 from data.study.settings import describe, description, give_consent, lock
+from data.study.standing import settings
 from data.study.steering import describe_study, study_consents, study_descriptions
 from data.study.verify import acts, verify
 
@@ -272,3 +273,12 @@ def test_a_package_brings_descriptions_and_consents_along(
     assert [situation(there, one).consents for one in (1, 2)] == [True, False]
     assert verify(there).findings == ()
     there.dispose()
+
+
+def test_the_language_of_the_room_is_chosen_with_the_description(run: Run, engine: Engine) -> None:
+    assert run("study", "describe", "--language", "de")[0] == 0
+    assert settings(engine).language == "de"
+    code, _, said = run("study", "describe", "--language", "xx")
+    assert code == 2
+    assert "language 'xx': must be en or de" in " ".join(said.split())
+    assert settings(engine).language == "de"

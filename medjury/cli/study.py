@@ -54,6 +54,9 @@ def describe(
         Path | None,
         typer.Argument(metavar="FILE", help="TOML; without it, what is told now is shown."),
     ] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="en|de", help="Of the rating room's own words.")
+    ] = None,
     who: Who = "coordinator",
 ) -> None:
     """Show or set what clinicians read about the study: purpose, contact, consent, guideline.
@@ -63,6 +66,9 @@ def describe(
     """
     description = None if file is None else read_description(file)
     engine = study.open()
+    if language is not None:
+        set_setting(engine, "language", language)
+        say(f"the rating room speaks {language}")
     if description is not None:
         changed = store_description(engine, description, who)
         say("described, and in the record" if changed else "nothing changed")
