@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from calibration.decision import NOTHING_RATED, Decision
-from calibration.notes import Figures, Kind, Note, filled, note
-from calibration.tables.numbers import TERMINAL, fixed, icc_interval
+from calibration.decision import NOTHING_RATED
+from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
 from calibration.values import NAN, AnalysisOptions, MonitoringOptions
 from data.errors import BadInput, TooFew, Unrated
 from data.study.standing import version
 
 if TYPE_CHECKING:
-    from calibration.scope import AgreementRow
     from medjury.services.calibrate import Calibration
     from medjury.services.juries import ComparisonQuestion, RankingQuestion
     from medjury.services.models import ModelsRequest
@@ -32,8 +30,6 @@ UNRATED = (
     "No clinician has rated a response of this study yet. Let clinicians rate, or import ratings made "
     "elsewhere; then this page compares them."
 )
-NOT_THE_JURYS = "not comparable with the jury's, which is with the mean of several clinicians"
-NOT_THE_CLINICIANS = "not comparable with the clinicians', which is of one with one other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +38,6 @@ class AgreementQuestion:
 
     options: AnalysisOptions
     families: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class HomeFigures:
-    """What the first screen waits for: the decision, and the answers of two steps, None without any."""
-
-    decision: Decision
-    clinicians: Note | None = None
-    jury: Note | None = None
 
 
 _calibrations: "OrderedDict[tuple[object, ...], Calibration]" = OrderedDict()
@@ -169,53 +156,17 @@ def agreement_report(
     return {form: report_text(engine, calibration, form) for form in FORMATS}
 
 
-def home(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) -> HomeFigures:
-    """Return what may be said of the study, and how far clinicians, and the jury with them, agree.
-
-    Asked about nothing in particular, it is about what the protocol fixes.
-    """
+def home(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) -> Found:
+    """Return what `agreement` does; asked about nothing in particular, of what the protocol fixes."""
     from medjury.services.record import protocol_of
 
     protocol = protocol_of(engine)
     if protocol and question.options == AnalysisOptions():
         question = replace(question, options=protocol.analysis())
     try:
-        calibration = calibration_of(engine, question, tick)
+        return agreement(engine, question, tick)
     except (BadInput, TooFew):
-        return HomeFigures(NOTHING_RATED)
-    widest = calibration.rows[-1].benchmark
-    rows = {row.scorer: row for row in calibration.rows if row.benchmark == widest}
-    return HomeFigures(
-        calibration.decision,
-        _answer_of(rows.get("clinicians"), ("agreement_of_clinicians", _of_clinicians)),
-        _answer_of(rows.get("jury"), ("agreement_of_jury", _of_jury)),
-    )
-
-
-def _answer_of(row: "AgreementRow | None", code: Kind) -> Note | None:
-    """Return a row's ICC as the answer of a step, or why there is none; None without a row."""
-    if row is None or not (math.isfinite(row.icc) or row.notes):
-        return None
-    if not math.isfinite(row.icc):
-        return note("no_figure", "there is no figure: {reason}", reason=row.notes[0])
-    ends = {"low": row.low, "high": row.high}
-    return note(*code, icc=row.icc, **ends, pairs=row.n_pairs, responses=row.n_responses)
-
-
-def _icc(figures: Figures, of: str, on: str) -> str:
-    """Return an ICC with its interval, whose it is, and on how much it rests."""
-    ends = icc_interval(figures["low"], figures["high"], 2, TERMINAL)
-    interval = f" (95 % interval {ends})" if ends else ""
-    return filled(f"ICC(C,2) {of} {{icc:z.2f}}{interval} on {on}", figures)
-
-
-def _of_clinicians(figures: Figures) -> str:
-    return f"{_icc(figures, 'of one clinician with one other', '{pairs:pair}')}; {NOT_THE_JURYS}"
-
-
-def _of_jury(figures: Figures) -> str:
-    told = _icc(figures, "of the jury with the mean of the clinicians", "{responses:response}")
-    return f"{told}; {NOT_THE_CLINICIANS}"
+        return {"decision": NOTHING_RATED, "jury": (), "held": None}
 
 
 def jury_ranking(engine: Engine, question: "RankingQuestion", tick: Tick | None = None) -> Found:

@@ -42,7 +42,7 @@ def test_who_waits_for_figures_sees_what_is_done_and_then_the_figures(
 ) -> None:
     page = signed_in_soon(browser, *demo_served)
     page.get_by_text("Computed again without each instance").wait_for(timeout=WAIT_MS)
-    page.get_by_text("Why, and how much it rests on").wait_for(timeout=WAIT_MS)
+    page.get_by_text("Why, and on how much data").wait_for(timeout=WAIT_MS)
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     page.context.close()
 

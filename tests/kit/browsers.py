@@ -100,7 +100,7 @@ def wait_settled(page: Page) -> None:
     What unfolds has unfolded then: a click meanwhile falls where its button is no longer.
     """
     unsettled = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
-    page.locator(unsettled).wait_for(state="detached")
+    page.locator(unsettled).wait_for(state="detached", timeout=4 * PATIENCE_MS)  # it may compute
     page.wait_for_function(UNFOLDED)
 
 

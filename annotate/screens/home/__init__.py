@@ -8,11 +8,11 @@ from functools import partial
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import compute
-from annotate.figures import AgreementQuestion, HomeFigures
+from annotate import compute, draw
+from annotate.figures import AgreementQuestion, Found
 from annotate.screens import frame
 from annotate.screens.home import people, progress, to_do
-from calibration.decision import NOTHING_RATED, Decision, DecisionKind
+from calibration.decision import NOTHING_RATED
 from calibration.values import AnalysisOptions
 from data.person import Person
 from data.safe_text import on_page
@@ -27,8 +27,6 @@ from medjury.services.status import (
 ABOUT = "May the jury stand in for the clinicians, and what is to be done now?"
 LEFT_TO_COORDINATORS = "A coordinator does this."
 COMPUTING = "Does the jury agree? Computed again without each instance, to say how sure that is"
-WHY = "Why, and how much it rests on"
-GOOD = (DecisionKind.NON_INFERIOR, DecisionKind.STEADY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +77,23 @@ def show(engine: Engine, person: Person) -> None:
 
 
 def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
-    """Show what may be said of the jury in a sentence, with its reasons behind it."""
-    decision = _decision(engine, person) if rated else NOTHING_RATED
-    if decision is None:
+    """Show what may be said of the jury: the sentence, its picture, and its reasons behind it."""
+    from annotate.screens.agreement import picture
+
+    found: Found | None = {"decision": NOTHING_RATED, "held": None}
+    if rated:
+        question = AgreementQuestion(AnalysisOptions())
+        coming: Future[Found] = compute.ask(person, engine, "annotate.figures:home", question)
+        found = frame.computed(coming, COMPUTING)
+    if found is None:
         return
-    line = st.success if decision.kind in GOOD else st.info
-    line(f"**{on_page(decision.headline)}**")
-    with st.expander(WHY):
-        for reason in decision.sentences:
-            frame.show_text(reason)
-        if decision.basis:
-            st.caption(on_page(f"Rests on: {decision.on}"))
+    draw.verdict(found["decision"])
+    if found["held"]:
+        picture(found["held"])
+    draw.reasons(found["decision"])
+    if rated:
         frame.show_link("Agreement, with its figures", "/agreement")
     compute.prepare(engine)
-
-
-def _decision(engine: Engine, person: Person) -> Decision | None:
-    """Return what may be said, computed; None where it is refused."""
-    question = AgreementQuestion(AnalysisOptions())
-    coming: Future[HomeFigures] = compute.ask(person, engine, "annotate.figures:home", question)
-    figures = frame.computed(coming, COMPUTING)
-    return None if figures is None else figures.decision
 
 
 def show_next(following: NextStep, role: str) -> None:
