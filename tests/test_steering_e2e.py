@@ -148,6 +148,8 @@ def _description(page: Page, study: Engine) -> None:
         screens.settle(page)
     file = {"name": "doses.md", "mimeType": "text/markdown", "buffer": LOADS.encode()}
     page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_role("button", name="Remove doses.md").wait_for()
+    page.wait_for_timeout(screens.REST_MS)
     screens.settle(page)
     show = page.get_by_role("button", name="Show what clinicians will see")
     show.click()

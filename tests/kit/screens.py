@@ -111,12 +111,16 @@ def open_part(page: Page, part: str) -> None:
     page.goto(f"{address.scheme}://{address.netloc}/{PARTS.get(part, f'setup?part={part}')}")
     page.locator(".mj-head").wait_for()
     wait_settled(page)
+    page.wait_for_timeout(REST_MS)  # what the address chose is drawn in a second go
+    wait_settled(page)
 
 
 def upload(page: Page, name: str, text: str) -> None:
     wait_settled(page)
     file = {"name": name, "mimeType": "text/csv", "buffer": text.encode()}
     page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_role("button", name=f"Remove {name}").wait_for()
+    wait_settled(page)
 
 
 def choose(page: Page, label: str, option: str) -> None:
