@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kit.pages import drawn_page, said
+from kit.pages import drawn_page, read
 from kit.studies import Run
 from sqlalchemy import Engine
 
@@ -40,7 +40,7 @@ def drawn(
         page.query_params["view"] = view
         page.run()
         assert not page.exception, [error.value for error in page.exception]
-        return said(page)
+        return read(page)
 
     yield draw
     study().dispose()

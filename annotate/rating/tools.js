@@ -67,7 +67,7 @@ function showMarking(view, entry, marker) {
   const on = marker.at !== null && isOpen(entry);
   const old = entry.spans[marker.changing];
   if (on && !bar.hasAttribute("data-on")) {
-    choice.value = old?.criterion ?? markedCriterion(view, entry);
+    choice.value = old?.criterion ?? markedCriterion(entry);
     severity.value = old?.severity ?? "";
     note.value = old?.note ?? "";
     bar.dataset.side = "";
@@ -93,8 +93,8 @@ function offerLinks(link, entry, marker, chosen) {
 }
 
 // A mark is for what is being rated; where a low score waits for its reason, for that.
-function markedCriterion(view, entry) {
-  return needsWhy(entry) ? entry.why.criterion : entry.active ?? view.last ?? entry.criteria[0].name;
+function markedCriterion(entry) {
+  return needsWhy(entry) ? entry.why.criterion : entry.active ?? entry.criteria[0].name;
 }
 
 function showChips(view, entry, quotes, locked) {

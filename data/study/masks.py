@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from data.card import Card
 from data.database import reading, transaction
 from data.errors import BadInput, Unknown
-from data.person import Person, asking, only
+from data.person import asking
 from data.record import log, new_salt, refuse_locked
 from data.rubrics.injection import holds_verdict
 from data.schema import (
@@ -271,12 +271,6 @@ class StoredText:
     response_id: str
     text: str
     places: tuple[TextPlace, ...]
-
-
-@only(Role.COORDINATOR)
-def unsearched_texts(_: Person, engine: Engine) -> Iterator[list[StoredText]]:
-    """Return the responses not yet searched for their authors' names, page by page."""
-    return stored_texts(engine, searched_up_to(engine))
 
 
 def stored_texts(engine: Engine, after: int = 0) -> Iterator[list[StoredText]]:

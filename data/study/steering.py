@@ -31,7 +31,6 @@ from data.schema import (
 )
 from data.study.assignments import Key, Slot, assign
 from data.study.base import FOR_STUDY, columns_of
-from data.study.masks import mask_responses
 from data.study.people import Invitation, invite
 from data.study.ratings import RatingsAdded, import_ratings
 from data.study.responses import ResponsesAdded, RubricFor, TaxonomyPlace, import_responses
@@ -97,10 +96,6 @@ def try_ratings(
     """Return what `bring_ratings` would do, or raise what it would; nothing is stored."""
     with dry_run(engine) as trial:
         return import_ratings(trial, rows, chosen)
-
-
-# Mask new responses, searched up to a primary key; return how many were, and were not.
-mask_found = asking(mask_responses, Role.COORDINATOR)
 
 
 @only(Role.COORDINATOR)

@@ -13,13 +13,8 @@ from data.person import OPERATOR
 from data.study.authors import author_names
 from data.study.masks import (
     LeftNames,
-    MaskedText,
-    StoredText,
     known_response_ids,
-    mask_responses,
     record_names_shown,
-    searched_up_to,
-    stored_texts,
 )
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
@@ -34,23 +29,14 @@ from medjury.services.blinding.places import (
     places_of,
     remaining,
 )
-from medjury.services.blinding.search import Masked, Why, mask
+from medjury.services.blinding.places import mask_new as search_new
+from medjury.services.blinding.search import WHY, Why
 
 HOW = (
     "`medjury study blind --mask ID@PLACE` masks one, `--mask ID` all of a response; `--leave ID@PLACE` "
     "or `--leave ID` leaves it for good, `--leave-words WORDS` leaves these words in every response; "
     "`--show-names` shows the words themselves, which is recorded"
 )
-WHY = {
-    Why.NAME: "name of a model or maker",
-    Why.OWN: "name of a model of this study",
-    Why.SAYS: "says that a machine wrote it",
-    Why.INTRODUCED: "introduces its author",
-    Why.REASONING: "reasoning before the answer",
-    Why.TEMPLATE: "mark of a chat format",
-    Why.USED: "a model that somebody may have used",
-    Why.OTHER_MEANING: "may be a person, a place or a thing",
-}
 
 
 def blind(
@@ -120,38 +106,21 @@ class Searched:
 
 
 def mask_new(engine: Engine, json_to: Path | None = None) -> Searched:
-    """Search the responses not yet searched, mask what surely names an author, and say so.
-
-    Page by page, each kept at once: a search that is cut short goes on where it ended.
-    """
+    """Search the responses not yet searched, mask what surely names an author, and say so."""
     names, searched = author_names(engine), Searched()
     with progress("looking for authors' names", None) as at:
-        for page in stored_texts(engine, searched_up_to(engine)):
-            _search(engine, page, names, searched)
+        for page, masked, stored, begun in search_new(engine):
+            searched.possible += sum(
+                len(remaining(response, places_of(masked[response.response].changes), names))
+                for response in page
+            )
+            searched.masked, searched.begun = searched.masked + stored, searched.begun + begun
+            changes = [change for text in masked.values() for change in text.changes]
+            searched.places += len(changes)
+            searched.reasoning += sum(change.why is Why.REASONING for change in changes)
             at(page[-1].response)
     _say_searched(searched, json_to)
     return searched
-
-
-def _search(
-    engine: Engine, page: Sequence[StoredText], names: Sequence[str], searched: Searched
-) -> None:
-    masked = {response.response: mask(response.text, names) for response in page}
-    hits = [_as_stored(response.response, masked[response.response]) for response in page]
-    hits = [masked_text for masked_text in hits if masked_text.places]
-    searched.possible += sum(
-        len(remaining(response, places_of(masked[response.response].changes), names))
-        for response in page
-    )
-    stored, begun = mask_responses(engine, hits, searched=page[-1].response)
-    searched.masked, searched.begun = searched.masked + stored, searched.begun + begun
-    changes = [change for text in masked.values() for change in text.changes]
-    searched.places += len(changes)
-    searched.reasoning += sum(change.why is Why.REASONING for change in changes)
-
-
-def _as_stored(response: int, masked: Masked) -> MaskedText:
-    return MaskedText(response, masked.text, places_of(masked.changes))
 
 
 def _say_searched(searched: Searched, json_to: Path | None) -> None:

@@ -27,17 +27,17 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as, shipped
 from data.samples import benchmarks as sample_benchmarks
 from data.study import steering
-from data.study.masks import MaskedText, names_to_mask, unsearched_texts
+from data.study.masks import names_to_mask
 from data.study.ratings import RatingsAdded
 from data.study.responses import ResponsesAdded
 from data.study.steering import (
     bring_ratings,
     bring_responses,
-    mask_found,
     try_ratings,
     try_responses,
 )
-from medjury.services.blinding.search import find_self_naming, mask
+from medjury.services.blinding.places import mask_found
+from medjury.services.blinding.search import find_self_naming
 
 GENERIC = "generic"
 OTHER_RUBRIC = (
@@ -159,7 +159,7 @@ def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple
     rows = ResponseFile(file, upload.benchmark or None)
     chosen = _rubric(engine, person, upload.rubric)
     added = bring_responses(person, engine, rows, rubrics_of_reader(reader), chosen)
-    return added.responses, mask_new(engine, person)
+    return added.responses, mask_found(person, engine)
 
 
 def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[RatingsAdded, int]:
@@ -243,22 +243,3 @@ def rubric_for(benchmark: str) -> Rubric:
 
 def _bare(name: str) -> str:
     return "".join(sign for sign in name.lower() if sign.isalnum())
-
-
-def mask_new(engine: Engine, person: Person) -> int:
-    """Mask what surely names an author in the responses not yet searched; return how many were.
-
-    Page by page, each kept at once: a search that is cut short goes on where it ended.
-    """
-    names, done = names_to_mask(person, engine), 0
-    for page in unsearched_texts(person, engine):
-        masked_texts = [(text, mask(text.text, names)) for text in page]
-        hits = [
-            MaskedText(
-                text.response, masked.text, [(at.start, at.end, at.text) for at in masked.changes]
-            )
-            for text, masked in masked_texts
-            if masked.changes
-        ]
-        done += mask_found(person, engine, hits, page[-1].response)[0]
-    return done

@@ -26,10 +26,3 @@ def read(page: AppTest) -> str:
             case _:
                 lines.append(str(part.proto))
     return "\n".join(lines)
-
-
-def said(page: AppTest) -> str:
-    """Return all that a page says: its texts, and its tables cell by cell."""
-    texts = "\n".join(str(part.proto) for part in page.main).replace("\\'", "'")
-    tables = "\n".join(table.value.to_csv() for table in page.dataframe)
-    return f"{texts}\n{tables}"

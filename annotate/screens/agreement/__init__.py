@@ -13,6 +13,7 @@ from annotate import compute, draw
 from annotate.figures import AgreementQuestion, Found
 from annotate.screens import controls, frame
 from annotate.screens.agreement import errors, models, responses, routing
+from annotate.screens.export import report
 from calibration.tables.numbers import PAGE, fixed, icc_interval
 from data.person import Person
 from data.safe_text import on_page
@@ -26,11 +27,10 @@ VIEWS = (
 OWN_CHOICES = {"Models": models.show, "Responses": responses.show}
 ABOUT = "May the jury stand in for a clinician, on which outputs, and how sure is that?"
 FIRST, THEN = "annotate.figures:agreement", "annotate.figures:agreement_details"
-REPORT, POINTS = "annotate.figures:agreement_report", "medjury.services.points:points_agreement"
+POINTS = "medjury.services.points:points_agreement"
 COMPUTING = "Agreement is being computed, and again without each instance for its intervals"
 MORE = "What stands behind the answer is being computed"
 OF_POINTS = "Agreement on points of the case is being computed"
-WRITING = "The report is being written: its figures are computed, then its charts are drawn"
 CHOICES = "What is analysed"
 COMPARED = (
     "Jury and a clinician, each compared with the same other clinicians. The jury may take a "
@@ -57,12 +57,6 @@ ANSWERS = {
     "Unsafe": "Does the jury find the responses that clinicians call unsafe, and which may it pass?",
     "Subgroups": "Does the jury agree as well on each group of responses?",
     "Jurors": "How does each juror, clinician and metric agree, and what do its scores hang on?",
-}
-FILES = {
-    "html": ("Report to read and print", "html", "text/html"),
-    "markdown": ("Table as Markdown", "md", "text/markdown"),
-    "csv": ("Table as CSV", "csv", "text/csv"),
-    "latex": ("Table for LaTeX", "tex", "text/plain"),
 }
 WANTED = "report-wanted"  # in the session: for which question the report was asked
 
@@ -217,14 +211,7 @@ def _report(engine: Engine, person: Person, question: AgreementQuestion) -> None
         st.session_state[WANTED] = question
     if st.session_state.get(WANTED) != question:
         return
-    coming: Future[dict[str, str]] = compute.ask(person, engine, REPORT, question, "long")
-    texts = frame.computed(coming, WRITING)
-    if texts is None:
-        return
-    with st.container(horizontal=True, gap="small"):
-        for form, (label, end, mime) in FILES.items():
-            to = f"agreement.{end}"
-            st.download_button(label, texts[form], to, mime, key=f"file-{form}", on_click="ignore")
+    report.offer(engine, person, question)
 
 
 def _details(engine: Engine, person: Person, question: AgreementQuestion) -> Found | None:

@@ -75,9 +75,12 @@ def _report(engine: Engine, person: Person) -> None:
         return
     protocol = protocol_of(engine)
     options = protocol.analysis() if protocol else AnalysisOptions()
-    coming: Future[dict[str, str]] = compute.ask(
-        person, engine, REPORTS, AgreementQuestion(options), "long"
-    )
+    offer(engine, person, AgreementQuestion(options))
+
+
+def offer(engine: Engine, person: Person, question: AgreementQuestion) -> None:
+    """Offer the report and the table of all scorers as files, once they are made."""
+    coming: Future[dict[str, str]] = compute.ask(person, engine, REPORTS, question, "long")
     texts = frame.computed(coming, WRITING)
     if texts is None:
         return

@@ -11,9 +11,8 @@ from calibration.notes import counted
 from data.person import Person
 from data.study import steering
 from data.study.masks import LeftNames
-from medjury.services.blinding.places import doubtful_places, leave_places, mask_places
-from medjury.services.blinding.search import Why
-from medjury.services.importing import mask_new
+from medjury.services.blinding.places import doubtful_places, leave_places, mask_found, mask_places
+from medjury.services.blinding.search import WHY
 
 ABOUT = (
     "Does a response name the model that wrote it? What surely does is masked when it is imported. "
@@ -23,16 +22,6 @@ ABOUT = (
 NO_RESPONSES = "No response has been imported yet."
 NONE_LEFT = "Nothing that may name an author is left unmasked."
 MADE = "blinding-made"
-WHY = {
-    Why.NAME: "name of a model or maker",
-    Why.OWN: "name of a model of this study",
-    Why.SAYS: "says that a machine wrote it",
-    Why.INTRODUCED: "introduces its author",
-    Why.REASONING: "reasoning before the answer",
-    Why.TEMPLATE: "mark of a chat format",
-    Why.USED: "a model that somebody may have used",
-    Why.OTHER_MEANING: "may be a person, a place or a thing",
-}
 COLUMNS = {"Place": "Characters from the start of the response as raters see it"}
 
 
@@ -47,7 +36,7 @@ def show(engine: Engine, person: Person) -> None:
         show_text("A locked study keeps its masks.")
         return
     with frame.refusals():
-        if masked := mask_new(engine, person):
+        if masked := mask_found(person, engine):
             st.success(f"{counted(masked, 'response')} named their author and were masked.")
         with st.spinner("Every response is searched", show_time=True):
             places = doubtful_places(person, engine)

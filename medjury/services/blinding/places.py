@@ -1,6 +1,6 @@
 """Places of responses that may name their author: listed with the names blotted, masked or left."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,10 @@ from data.study.masks import (
     leave_names,
     mask_responses,
     names_left,
+    searched_up_to,
     stored_texts,
 )
-from medjury.services.blinding.search import MARK, Found, Why, find_self_naming
+from medjury.services.blinding.search import MARK, Found, Masked, Why, find_self_naming, mask
 
 AROUND = 60
 LONGEST = 40  # characters of a find that are listed
@@ -43,6 +44,34 @@ def mask_places(_: Person, engine: Engine, chosen: LeftNames) -> tuple[int, int]
 def leave_places(_: Person, engine: Engine, chosen: LeftNames) -> None:
     """Leave places as they are, as `leave` does."""
     leave(engine, chosen)
+
+
+@only(Role.COORDINATOR)
+def mask_found(_: Person, engine: Engine) -> int:
+    """Mask what surely names an author, as `mask_new` does; return in how many responses."""
+    return sum(masked for *_, masked, _ in mask_new(engine))
+
+
+def mask_new(engine: Engine) -> Iterator[tuple[list[StoredText], dict[int, Masked], int, int]]:
+    """Mask what surely names an author in the responses not yet searched.
+
+    Page by page, each kept at once: a search that is cut short goes on where it ended.
+
+    Yields
+    ------
+    page, masked, number, begun
+        Responses, what was found in each by its primary key, how many were masked, and how many
+        were left because somebody has begun them.
+    """
+    names = author_names(engine)
+    for page in stored_texts(engine, searched_up_to(engine)):
+        masked = {response.response: mask(response.text, names) for response in page}
+        hits = [
+            MaskedText(response, found.text, places_of(found.changes))
+            for response, found in masked.items()
+            if found.changes
+        ]
+        yield page, masked, *mask_responses(engine, hits, searched=page[-1].response)
 
 
 def places_of(spans: Iterable[Found]) -> list[TextPlace]:

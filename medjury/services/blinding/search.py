@@ -45,6 +45,18 @@ class Why(StrEnum):
     OTHER_MEANING = "other_meaning"
 
 
+WHY = {
+    Why.NAME: "name of a model or maker",
+    Why.OWN: "name of a model of this study",
+    Why.SAYS: "says that a machine wrote it",
+    Why.INTRODUCED: "introduces its author",
+    Why.REASONING: "reasoning before the answer",
+    Why.TEMPLATE: "mark of a chat format",
+    Why.USED: "a model that somebody may have used",
+    Why.OTHER_MEANING: "may be a person, a place or a thing",
+}
+
+
 class Hit(NamedTuple):
     """A passage and why it reveals an author."""
 
