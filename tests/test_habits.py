@@ -59,6 +59,16 @@ def test_who_cannot_have_read_is_known_and_in_no_pace(rated: Run, engine: Engine
     assert pace_of(engine).timed == 2 * N
 
 
+def test_nothing_is_said_of_an_order_that_is_only_that_of_a_file(
+    rated: Run, engine: Engine, tmp_path: Path
+) -> None:
+    rows = "".join(f"r{n},dr-file,clinician,4\n" for n in range(N))
+    (tmp_path / "file.csv").write_text(f"response_id,rater,kind,accuracy\n{rows}", "utf-8")
+    assert rated("rate", "ratings", str(tmp_path / "file.csv"))[0] == 0
+    assert "dr-file" not in rating_habits(engine)
+    assert "dr-file:" not in rated("analyse", "calibrate")[1]
+
+
 def test_calibrate_says_who_was_fast_and_what_hangs_on_them(rated: Run) -> None:
     code, out, _ = rated("analyse", "calibrate", "--json", "-")
     assert code == 0

@@ -1,6 +1,9 @@
 """A study's settings: checked when set, recorded, and with defaults."""
 
+import json
+
 import pytest
+from kit.pages import drawn_page
 from sqlalchemy import Engine
 
 from data.card import ERRORS
@@ -73,3 +76,14 @@ def test_an_unknown_setting_is_answered_with_the_known_ones(engine: Engine) -> N
 def test_error_types_are_read_in_their_order_without_the_blanks_around_them(engine: Engine) -> None:
     set_setting(engine, "error_types", " missing , dose-wrong,unsafe ")
     assert settings(engine).error_types == ("missing", "dose-wrong", "unsafe")
+
+
+def test_every_setting_is_asked_for_in_the_app() -> None:
+    page = drawn_page(
+        "from annotate.screens.setup import settings\n"
+        "from data.settings import Settings\n"
+        "import streamlit as st\n"
+        "st.json(sorted(settings._fields(Settings(), disabled=False)))\n"
+    ).run()
+    assert not page.exception
+    assert json.loads(page.json[0].value) == sorted(Settings().as_text())

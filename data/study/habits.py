@@ -49,16 +49,18 @@ class RatingHabits:
 
 
 def rating_habits(engine: Engine) -> dict[str, RatingHabits]:
-    """Return the habits of every clinician who has rated, by handle; simulated raters left out."""
+    """Return the habits of every clinician who has rated in the room, by handle.
+
+    Of ratings made elsewhere neither times nor the order is known; simulated raters are left out.
+    """
     timed = showings_by_rater(engine)
     given: dict[str, list[tuple[tuple[str, float], ...]]] = {}
     with reading(engine) as session:
-        for one in readings(session, kinds=[Kind.CLINICIAN]):
-            if one.scores and not one.simulated:
+        for one in readings(session, kinds=[Kind.CLINICIAN], raters=timed.keys()) if timed else ():
+            if one.scores:
                 given.setdefault(one.handle, []).append(tuple(sorted(one.scores.items())))
     return {
-        handle: _habits(handle, timed.get(handle, []), given.get(handle, []))
-        for handle in sorted({*timed, *given})
+        handle: _habits(handle, timed[handle], given.get(handle, [])) for handle in sorted(timed)
     }
 
 

@@ -26,8 +26,17 @@ REFERENCES = {
     "after_rating": "once they have rated",
 }
 BY = {"third": "a third reading, shown nothing", "consensus": "a consensus, shown the scores"}
+LANGUAGES = {"en": "English", "de": "Deutsch"}
 # Of the settings below, those that change what a clinician sees while rating.
-OF_RATING = ("reference", "ask_why", "error_types", "training_gap")
+OF_RATING = (
+    "reference",
+    "ask_why",
+    "error_types",
+    "as_typed",
+    "language",
+    "training_gap",
+    "training_order",
+)
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -71,70 +80,101 @@ def change_settings(_: Person, engine: Engine, changed: Mapping[str, str]) -> No
 def _fields(present: Settings, *, disabled: bool) -> dict[str, str]:
     """Ask for each setting, as it is stored."""
     left, right = st.columns(2)
-    entered: dict[str, object] = {}
     with left:
-        entered["reference"] = st.selectbox(
+        entered = _of_rating(present, disabled=disabled)
+    with right:
+        entered |= _of_study(present, disabled=disabled)
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in entered.items()
+    }
+
+
+def _of_rating(present: Settings, *, disabled: bool) -> dict[str, object]:
+    """Ask for what a clinician sees while rating and in training."""
+    texts = present.as_text()
+    return {
+        "reference": st.selectbox(
             "Clinicians see the reference answer",
             [*REFERENCES],
             [*REFERENCES].index(present.reference),
             REFERENCES.__getitem__,
             help="A rubric that never shows it hides it always.",
             disabled=disabled,
-        )
-        entered["ask_why"] = st.checkbox(
-            "A low score asks for a reason", present.ask_why, disabled=disabled
-        )
-        entered["error_types"] = st.text_input(
+        ),
+        "ask_why": st.checkbox("A low score asks for a reason", present.ask_why, disabled=disabled),
+        "error_types": st.text_input(
             "Error types of a marked passage, with commas between",
-            ",".join(present.error_types),
+            texts["error_types"],
             help='The one named "missing" says that something is left out, and marks the source.',
             disabled=disabled,
-        )
-        entered["training_gap"] = st.number_input(
+        ),
+        "as_typed": st.text_input(
+            "Benchmarks whose texts are first shown as typed, with commas between",
+            texts["as_typed"],
+            help="Others are first shown with headings, lists and tables laid out; V changes it.",
+            disabled=disabled,
+        ),
+        "language": st.selectbox(
+            "Language of the rating room",
+            [*LANGUAGES],
+            [*LANGUAGES].index(present.language),
+            LANGUAGES.__getitem__,
+            help="Of the room's own words; the rubric stays the study's.",
+            disabled=disabled,
+        ),
+        "training_gap": st.number_input(
             "Training is passed up to this mean distance from the experts, in points",
             *(0.0, 1000.0, float(present.training_gap), 0.1),
             format="%g",
             disabled=disabled,
-        )
-        entered["families"] = st.text_input(
-            "Families of models whose names do not tell them, as MODEL=FAMILY",
-            present.as_text()["families"],
-            help="For figures of jurors on responses of their own family.",
+        ),
+        "training_order": st.checkbox(
+            "Training also asks that the experts' lowest is rated lowest",
+            present.training_order,
             disabled=disabled,
-        )
-    with right:
-        entered["pause_minutes"] = st.number_input(
+        ),
+    }
+
+
+def _of_study(present: Settings, *, disabled: bool) -> dict[str, object]:
+    """Ask for what holds around the rating: pauses, reminders, differences, families, cost."""
+    entered: dict[str, object] = {
+        "pause_minutes": st.number_input(
             "A pause is offered after so many minutes; 0: never",
             *(0, 1000, present.pause_minutes),
             disabled=disabled,
-        )
-        entered["remind_days"] = st.number_input(
+        ),
+        "remind_days": st.number_input(
             "A reminder is due after so many days without a rating",
             *(0, 1000, present.remind_days),
             disabled=disabled,
-        )
-        entered["adjudicate_from"] = st.number_input(
+        ),
+        "adjudicate_from": st.number_input(
             "Differences are settled from so many points; 0: never",
             *(0.0, 1000.0, float(present.adjudicate_from), 0.5),
             format="%g",
             disabled=disabled,
-        )
-        entered["adjudicate_by"] = st.selectbox(
+        ),
+        "adjudicate_by": st.selectbox(
             "They are settled by",
             [*BY],
             [*BY].index(present.adjudicate_by),
             BY.__getitem__,
             disabled=disabled,
-        )
-        budget = st.number_input(
-            "All jury runs may cost together, in US dollars; empty: no bound",
-            0.0,
-            value=present.budget,
-            step=10.0,
+        ),
+        "families": st.text_input(
+            "Families of models whose names do not tell them, as MODEL=FAMILY",
+            present.as_text()["families"],
+            help="For figures of jurors on responses of their own family.",
             disabled=disabled,
-        )
-    entered["budget"] = "none" if budget is None else budget
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in entered.items()
+        ),
     }
+    budget = st.number_input(
+        "All jury runs may cost together, in US dollars; empty: no bound",
+        0.0,
+        value=present.budget,
+        step=10.0,
+        disabled=disabled,
+    )
+    return entered | {"budget": "none" if budget is None else budget}
