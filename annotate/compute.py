@@ -60,6 +60,7 @@ class Process:
         self._executor: ProcessPoolExecutor | None = None
         self._numbers, self._pending = count(), set[Future[Any]]()
         self._timer: Timer | None = None
+        self._closed = False
         self._shares = SPAWN.RawArray("d", MOST_AT_ONCE)
         self._slots: WeakKeyDictionary[Future[Any], int] = WeakKeyDictionary()
 
@@ -93,19 +94,30 @@ class Process:
         """
         return self._shares[self._slots[answer]] if answer in self._slots else WAITS
 
-    def end(self, *, killed: bool = False) -> None:
-        """End the process once it has answered; the next question starts another.
-
-        Of one that was `killed` all is put away before this returns, its semaphores too.
-        """
+    def end(self) -> None:
+        """End the process once it has answered; the next question starts another."""
         with self._lock:
             executor, self._executor = self._executor, None
         if executor is not None:
-            executor.shutdown(wait=killed, cancel_futures=True)
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def close(self) -> None:
+        """End the process at once and for good; all is put away before this returns, its semaphores too.
+
+        A page that was waiting asks again, and the process that this would start had nobody to end it.
+        """
+        with self._lock:
+            self._closed, executor, self._executor = True, self._executor, None
+        if executor is not None:
+            for child in multiprocessing.active_children():
+                child.kill()
+            executor.shutdown(cancel_futures=True)
 
     def _submitted(self, slot: int, function: str, arguments: tuple[object, ...]) -> Future[Any]:
         """Submit to the process there is; where it was killed while nobody waited, to another."""
         for _ in range(2):
+            if self._closed:
+                break
             if self._executor is None:
                 self._executor = ProcessPoolExecutor(
                     1, SPAWN, initializer=_begin, initargs=(self._shares,)
@@ -215,16 +227,14 @@ def prepare(engine: Engine) -> None:
         Thread(target=import_module, args=("annotate.screens.agreement",), daemon=True).start()
 
 
-def end() -> None:
-    """End the processes at once, whatever they compute: the server ends."""
-    for child in multiprocessing.active_children():
-        child.kill()
+def close() -> None:
+    """End the processes at once and for good, whatever they compute: the server ends."""
     for lane in _lanes.values():
-        lane.end(killed=True)
+        lane.close()
     gc.collect()
 
 
-atexit.register(end)
+atexit.register(close)
 
 
 def waited(coming: "Future[Result]", doing: str) -> Result:

@@ -4,14 +4,18 @@ Nothing here is HTML. A name from the study stands as it is: no Markdown, and no
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
+from annotate.screens import frame
 from calibration.decision import Decision, DecisionKind
-from calibration.tables.numbers import DASH, MINUS, THIN, place
+from calibration.headlines import protocol_facts
+from calibration.protocol import Protocol
+from calibration.tables.numbers import DASH, MINUS, PAGE, THIN, fixed, icc_interval, place
 from calibration.tables.spec import Table, TableNote, parted
 from calibration.values import COMBINED
 from data.safe_text import guarded_name, on_page, visible
@@ -30,7 +34,12 @@ GOOD = {
     DecisionKind.USABLE,
     DecisionKind.USABLE_COMBINED,
 }
+NONE_SET = "No margin is fixed yet, so nothing is claimed of any jury."
 BAD = {DecisionKind.INFERIOR, DecisionKind.FALLEN}
+COMPARED = (
+    "Jury and a clinician, each compared with the same other clinicians. The jury may take a "
+    "clinician's place where its agreement is no worse than a clinician's, within the margin."
+)
 # Colours that can be told from white paper and from the dark one.
 BLUE, ORANGE, GREY = "#2b87c8", "#c8690a", "#7a858d"
 ON_DARK = {"#0072b2": BLUE, "#b35900": ORANGE, "#1f2328": "#c9d0d6", "#5c636b": "#98a2ab"}
@@ -177,3 +186,106 @@ def _numbers(cells: Sequence[str]) -> tuple[list[float | None] | None, int]:
 
 def _plain(value: Any) -> Any:
     return guarded_name(visible(value)) if isinstance(value, str) else value
+
+
+def picture(held: Mapping[str, Any]) -> None:
+    """Draw jury and clinician against the same others, and their difference with the margin."""
+    sides = [("The jury", *held["jury"]), ("A clinician", *held["clinician"])]
+    difference, low, high = held["difference"]
+    margin = held["margin"]
+    with st.container(border=True):
+        st.caption(COMPARED)
+        left, right = st.columns(2)
+        with left:
+            said = "; ".join(f"{name.lower()} {_icc(*ends)}" for name, *ends in sides)
+            chart(
+                _side_by_side(sides, "ICC(C,2) with the same other clinicians"),
+                f"Agreement with the same other clinicians: {said}",
+                key="held",
+            )
+        with right:
+            rule = [] if math.isnan(margin) else [(-margin, f"margin {fixed(-margin, 2, PAGE)}")]
+            row = [("Jury minus clinician", difference, low, high)]
+            chart(
+                _side_by_side(row, "Difference of the two", [(0.0, "no difference"), *rule]),
+                f"Jury minus clinician: {_icc(difference, low, high)}"
+                + (f", margin {fixed(-margin, 2, PAGE)}" if rule else ", no margin is fixed"),
+                key="difference",
+            )
+
+
+def _icc(figure: float, low: float, high: float) -> str:
+    ends = icc_interval(low, high, 2, PAGE)
+    return fixed(figure, 2, PAGE) + (f" (95 % interval {ends})" if ends else "")
+
+
+def _side_by_side(
+    sides: list[tuple[str, float, float, float]],
+    title: str,
+    rules: list[tuple[float, str]] | None = None,
+) -> dict[str, Any]:
+    """Return a chart of figures with their intervals, one a line, and upright rules with a word."""
+    values = [
+        {
+            "who": f"{name}: {fixed(figure, 2, PAGE)}",
+            "figure": figure,
+            "low": low if math.isfinite(low) else None,
+            "high": high if math.isfinite(high) else None,
+        }
+        for name, figure, low, high in sides
+    ]
+    axis = {"labelLimit": 260, "labelFontSize": 13, "ticks": False, "labelBaseline": "middle"}
+    y = {"field": "who", "type": "nominal", "sort": None, "title": None, "axis": axis}
+    x = {"type": "quantitative", "title": title, "scale": {"zero": False, "padding": 16}}
+    tips = [
+        {"field": name, "type": "quantitative", "title": heading, "format": ".2f"}
+        for name, heading in (("figure", "Figure"), ("low", "95 % from"), ("high", "to"))
+    ]
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2.5, "color": BLUE},
+            "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y},
+        },
+        {
+            "mark": {
+                "type": "point",
+                "filled": True,
+                "size": 130,
+                "color": BLUE,
+                "opacity": 1,
+            },
+            "encoding": {"x": x | {"field": "figure"}, "y": y, "tooltip": tips},
+        },
+    ]
+    for number, (at, word) in enumerate(rules or []):
+        colour = ORANGE if number else GREY
+        mark = {"data": {"values": [{"at": at, "word": word}]}}
+        own = x | {"field": "at"}
+        layers += [
+            mark
+            | {
+                "mark": {"type": "rule", "strokeDash": [5, 4], "color": colour, "strokeWidth": 1.5},
+                "encoding": {"x": own},
+            },
+            mark
+            | {
+                "mark": {
+                    "type": "text",
+                    "color": colour,
+                    "align": "right" if place else "left",
+                    "dx": -5 if place else 5,
+                    "fontSize": 12,
+                },
+                "encoding": {"x": own, "y": {"value": 6}, "text": {"field": "word"}},
+            },
+        ]
+    return {"data": {"values": values}, "height": 150, "layer": layers}
+
+
+def protocol(fixed_one: Protocol | None) -> None:
+    """Show what a protocol fixes, or that there is none."""
+    if fixed_one is None:
+        frame.show_text(NONE_SET)
+    else:
+        rows = [{"Fixed": name, "As": words} for name, words in protocol_facts(fixed_one)]
+        frame.show_rows("Protocol", rows)

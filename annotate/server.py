@@ -118,7 +118,7 @@ async def _warm(engine: Engine, _: st.App) -> AsyncIterator[dict[str, Any]]:
 
     Thread(target=_compute_ahead, args=(engine,), daemon=True).start()
     yield {}
-    compute.end()
+    compute.close()
     close_studies()  # a SIGTERM ends the process right after this, without its exit handlers
 
 

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 from kit.commands import command
-from kit.pages import drawn_page
+from kit.pages import drawn_page, end_computing
 from kit.routed_study import fill
 from kit.studies import AUTHOR, Run, rated
 from kit.study_place import all_rows
 from sqlalchemy import Engine
 
-from annotate import compute
 from annotate.navigation import study as served
 from annotate.screens.agreement import routing
 from annotate.screens.export import files
@@ -111,7 +110,7 @@ def labels(
         patch.setenv("MEDJURY_DB", study.url.render_as_string(hide_password=False))
         yield cache(_labels)
         served().dispose()
-        compute.end()
+        end_computing()
 
 
 def _labels(address: str) -> set[str]:

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kit.pages import drawn_page, read
+from kit.pages import drawn_page, end_computing, read
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from annotate import compute
 from annotate.navigation import study
 from annotate.screens.agreement import NO_JURY
 
@@ -44,7 +43,7 @@ def drawn(
 
     yield draw
     study().dispose()
-    compute.end()
+    end_computing()
 
 
 @pytest.mark.parametrize(

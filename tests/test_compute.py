@@ -1,6 +1,7 @@
 """Processes beside the server answer with values, keep it light, and may be killed at any time."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -119,6 +120,19 @@ def test_a_question_is_computed_once_until_the_study_changes_or_it_failed(engine
     assert first not in compute._answers.values(), "nobody can ask for it again"
     assert second.exception(WAIT_SECONDS)
     assert ask(OPERATOR, engine, planned_design, TWO) is not second
+
+
+def test_a_closed_process_is_not_started_again_by_a_page_that_waited() -> None:
+    closed = Process()
+    waited = closed.submit("time:sleep", 60)
+    until(lambda: len(multiprocessing.active_children()) > 0)
+
+    closed.close()
+
+    assert str(waited.exception(WAIT_SECONDS)) == compute.INTERRUPTED
+    with pytest.raises(MedjuryError, match="interrupted"):
+        closed.submit("time:sleep", 0)
+    assert not closed.runs
 
 
 def test_what_two_people_ask_at_once_is_computed_once(

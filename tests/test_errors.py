@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kit.pages import drawn_page
+from kit.pages import drawn_page, end_computing
 from kit.scores import CRITERIA, FIELDS, study
 from kit.studies import AUTHOR, HEAD, Run, bring_in
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
-from annotate import compute
 from annotate.navigation import study as served_study
 from calibration.errors import benchmark_errors, places
 from calibration.scope import scopes
@@ -302,7 +301,7 @@ def screen(marked: Engine) -> Iterator[AppTest]:
     page.query_params["view"] = "Errors"
     yield page.run()
     served_study().dispose()
-    compute.end()
+    end_computing()
 
 
 def test_the_screen_shows_errors_with_a_link_to_the_response(screen: AppTest) -> None:

@@ -1,6 +1,7 @@
 """The architecture that no contract of import-linter can say: no modules import one another in a circle.
 
-What is imported for the type checker alone is not imported.
+What is imported for the type checker alone is not imported. A module imports the packages of what it
+imports too: in a circle through one of them, two threads that begin at two ends get half a module.
 """
 
 from collections.abc import Iterator
@@ -12,8 +13,22 @@ PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 
 def test_no_modules_import_one_another_in_a_circle() -> None:
     graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True)
-    imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
+    imports = {
+        one: {
+            package
+            for other in graph.find_modules_directly_imported_by(one)
+            for package in packages(other)
+            if not f"{one}.".startswith(f"{package}.")
+        }
+        for one in graph.modules
+    }
     assert [*circles(imports)] == []
+
+
+def packages(module: str) -> Iterator[str]:
+    """Yield a module and all packages that it is in."""
+    parts = module.split(".")
+    return (".".join(parts[: n + 1]) for n in range(len(parts)))
 
 
 def circles(imports: dict[str, set[str]]) -> Iterator[set[str]]:

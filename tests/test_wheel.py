@@ -139,7 +139,7 @@ def test_the_apps_processes_start_in_a_folder_with_packages_of_our_names(
 ) -> None:
     code = (
         "import medjury; from annotate import compute;"
-        "print(compute.call('data.rubric:read_rubric', 'generic').name); compute.end()"
+        "print(compute.call('data.rubric:read_rubric', 'generic').name); compute.close()"
     )
     ran = python(site, hostile, "-c", code)
     assert (ran.stdout, ran.returncode) == ("generic\n", 0), ran.stderr

@@ -12,7 +12,9 @@ from annotate import jury_panels
 from annotate.figures import AgreementQuestion
 from calibration.values import AnalysisOptions, Method, MonitoringOptions, PeriodLength
 from data.person import Person
+from data.rubric import Rubric, read_rubric, shipped
 from data.study import adjudication, rubrics, runs, steering
+from data.study.rubrics import StudyRubric
 from jury.panel import read_panel
 from medjury.services.models import ModelsRequest
 
@@ -24,6 +26,7 @@ ALL, WHOLE, EVERY_JUROR, SOME = (
 )
 METHODS, KEPT = ("paper", "published"), ("all", "sound")
 READINGS = ("independent", "adjudicated")
+SHORT, LONGEST_VERSION = 12, 24  # characters of a hash and of a version
 PERIODS: Mapping[str, PeriodLength] = {"month": "month", "quarter": "quarter", "week": "week"}
 FIRST_PERIODS = (3, 6, 12)
 RATES = {"5 %": 0.05, "1 %": 0.01, "2 %": 0.02, "10 %": 0.1}
@@ -206,3 +209,22 @@ def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
     first = {f"first {n} periods": {"baseline": n} for n in FIRST_PERIODS}
     reports = [report.id for report in rubrics.frozen_reports(person, engine)]
     return first | {f"report {report}": {"baseline_report": report} for report in reports}
+
+
+def chosen_rubric(engine: Engine, person: Person) -> Rubric:
+    """Ask which rubric, of the study or of those that ship; the choice stands in the address."""
+    labels = {_label(one): one for one in _known(rubrics.study_rubrics(person, engine))}
+    name = st.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
+    return labels.get(name, next(iter(labels.values())))
+
+
+def _label(rubric: Rubric) -> str:
+    """Return how a rubric is chosen, and how the address names it."""
+    return f"{rubric.name} {rubric.version[:LONGEST_VERSION]} ({rubric.sha256[:SHORT]})"
+
+
+def _known(own: Sequence[StudyRubric]) -> list[Rubric]:
+    """Return the study's rubrics, those in use first, and those that ship besides."""
+    used = [entry.rubric for entry in sorted(own, key=lambda entry: not entry.benchmarks)]
+    own_hashes = {rubric.sha256 for rubric in used}
+    return used + [one for one in map(read_rubric, shipped()) if one.sha256 not in own_hashes]

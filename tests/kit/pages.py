@@ -5,6 +5,8 @@ from textwrap import indent
 
 from streamlit.testing.v1 import AppTest
 
+from annotate import compute
+
 
 def drawn_page(script: str, seconds: float = 120) -> AppTest:
     """Return a page that a script draws; processes that compute for it pass the script by."""
@@ -26,3 +28,9 @@ def read(page: AppTest) -> str:
             case _:
                 lines.append(str(part.proto))
     return "\n".join(lines)
+
+
+def end_computing() -> None:
+    """End the processes that computed for the pages; the next page starts others."""
+    for lane in compute._lanes.values():
+        lane.end()

@@ -1,10 +1,8 @@
 """The agreement screen: the verdict, what it rests on, and the single responses behind it."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -14,7 +12,6 @@ from annotate.figures import AgreementQuestion, Found
 from annotate.screens import controls, frame
 from annotate.screens.agreement import errors, models, responses, routing
 from annotate.screens.export import report
-from calibration.tables.numbers import PAGE, fixed, icc_interval
 from data.person import Person
 from data.safe_text import on_page
 from data.study.standing import benchmarks
@@ -32,10 +29,6 @@ COMPUTING = "Agreement is being computed, and again without each instance for it
 MORE = "What stands behind the answer is being computed"
 OF_POINTS = "Agreement on points of the case is being computed"
 CHOICES = "What is analysed"
-COMPARED = (
-    "Jury and a clinician, each compared with the same other clinicians. The jury may take a "
-    "clinician's place where its agreement is no worse than a clinician's, within the margin."
-)
 NOTHING_HELD = (
     "There is no picture yet: jury and clinician can be compared where at least two clinicians rated "
     "the same responses and every juror scored them."
@@ -98,7 +91,7 @@ def _result(engine: Engine, person: Person, question: AgreementQuestion) -> None
     if not found["jury"]:
         st.info(NO_JURY)
     elif held := found["held"]:
-        picture(held)
+        draw.picture(held)
     else:
         st.info(NOTHING_HELD)
     if decision.next:
@@ -107,100 +100,6 @@ def _result(engine: Engine, person: Person, question: AgreementQuestion) -> None
     for line in found["told"]:
         st.caption(on_page(line))
     _report(engine, person, question)
-
-
-def picture(held: Mapping[str, Any]) -> None:
-    """Draw jury and clinician against the same others, and their difference with the margin."""
-    sides = [("The jury", *held["jury"]), ("A clinician", *held["clinician"])]
-    difference, low, high = held["difference"]
-    margin = held["margin"]
-    with st.container(border=True):
-        st.caption(COMPARED)
-        left, right = st.columns(2)
-        with left:
-            said = "; ".join(f"{name.lower()} {_icc(*ends)}" for name, *ends in sides)
-            draw.chart(
-                _side_by_side(sides, "ICC(C,2) with the same other clinicians"),
-                f"Agreement with the same other clinicians: {said}",
-                key="held",
-            )
-        with right:
-            rule = [] if math.isnan(margin) else [(-margin, f"margin {fixed(-margin, 2, PAGE)}")]
-            row = [("Jury minus clinician", difference, low, high)]
-            draw.chart(
-                _side_by_side(row, "Difference of the two", [(0.0, "no difference"), *rule]),
-                f"Jury minus clinician: {_icc(difference, low, high)}"
-                + (f", margin {fixed(-margin, 2, PAGE)}" if rule else ", no margin is fixed"),
-                key="difference",
-            )
-
-
-def _icc(figure: float, low: float, high: float) -> str:
-    ends = icc_interval(low, high, 2, PAGE)
-    return fixed(figure, 2, PAGE) + (f" (95 % interval {ends})" if ends else "")
-
-
-def _side_by_side(
-    sides: list[tuple[str, float, float, float]],
-    title: str,
-    rules: list[tuple[float, str]] | None = None,
-) -> dict[str, Any]:
-    """Return a chart of figures with their intervals, one a line, and upright rules with a word."""
-    values = [
-        {
-            "who": f"{name}: {fixed(figure, 2, PAGE)}",
-            "figure": figure,
-            "low": low if math.isfinite(low) else None,
-            "high": high if math.isfinite(high) else None,
-        }
-        for name, figure, low, high in sides
-    ]
-    axis = {"labelLimit": 260, "labelFontSize": 13, "ticks": False, "labelBaseline": "middle"}
-    y = {"field": "who", "type": "nominal", "sort": None, "title": None, "axis": axis}
-    x = {"type": "quantitative", "title": title, "scale": {"zero": False, "padding": 16}}
-    tips = [
-        {"field": name, "type": "quantitative", "title": heading, "format": ".2f"}
-        for name, heading in (("figure", "Figure"), ("low", "95 % from"), ("high", "to"))
-    ]
-    layers: list[dict[str, Any]] = [
-        {
-            "mark": {"type": "rule", "strokeWidth": 2.5, "color": draw.BLUE},
-            "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y},
-        },
-        {
-            "mark": {
-                "type": "point",
-                "filled": True,
-                "size": 130,
-                "color": draw.BLUE,
-                "opacity": 1,
-            },
-            "encoding": {"x": x | {"field": "figure"}, "y": y, "tooltip": tips},
-        },
-    ]
-    for place, (at, word) in enumerate(rules or []):
-        colour = draw.ORANGE if place else draw.GREY
-        mark = {"data": {"values": [{"at": at, "word": word}]}}
-        own = x | {"field": "at"}
-        layers += [
-            mark
-            | {
-                "mark": {"type": "rule", "strokeDash": [5, 4], "color": colour, "strokeWidth": 1.5},
-                "encoding": {"x": own},
-            },
-            mark
-            | {
-                "mark": {
-                    "type": "text",
-                    "color": colour,
-                    "align": "right" if place else "left",
-                    "dx": -5 if place else 5,
-                    "fontSize": 12,
-                },
-                "encoding": {"x": own, "y": {"value": 6}, "text": {"field": "word"}},
-            },
-        ]
-    return {"data": {"values": values}, "height": 150, "layer": layers}
 
 
 def _report(engine: Engine, person: Person, question: AgreementQuestion) -> None:

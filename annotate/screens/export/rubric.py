@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import compute
+from annotate import compute, draw
 from annotate.screens import frame
-from annotate.screens.controls import panels_heard
+from annotate.screens.controls import chosen_rubric, panels_heard
 from annotate.screens.frame import show_heading, show_text
-from annotate.screens.setup.goal import show_protocol_facts
-from annotate.screens.setup.rubric import chosen_rubric
 from calibration.tables.numbers import fixed, icc_interval
 from data.person import Person
 from data.rubric import Rubric
@@ -82,7 +80,7 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
         frame.empty(NONE_YET, TODO)
     with st.expander("When this study calls a jury valid"):
         show_text(STATED)
-        show_protocol_facts(protocol_of(engine))
+        draw.protocol(protocol_of(engine))
 
 
 def _evidence(found: JuryValidation) -> dict[str, object]:

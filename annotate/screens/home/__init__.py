@@ -78,8 +78,6 @@ def show(engine: Engine, person: Person) -> None:
 
 def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
     """Show what may be said of the jury: the sentence, its picture, and its reasons behind it."""
-    from annotate.screens.agreement import picture
-
     found: Found | None = {"decision": NOTHING_RATED, "held": None}
     if rated:
         question = AgreementQuestion(AnalysisOptions())
@@ -89,7 +87,7 @@ def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
         return
     draw.verdict(found["decision"])
     if found["held"]:
-        picture(found["held"])
+        draw.picture(found["held"])
     draw.reasons(found["decision"])
     if rated:
         frame.show_link("Agreement, with its figures", "/agreement")

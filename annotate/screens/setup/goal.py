@@ -9,7 +9,6 @@ from sqlalchemy import Engine
 from annotate import compute, draw
 from annotate.screens import frame
 from annotate.screens.frame import show_heading, show_text
-from calibration.headlines import protocol_facts
 from calibration.protocol import MISS_AT_MOST, Critical, Protocol
 from calibration.tables.numbers import PAGE
 from calibration.tables.planning import panel_size_table, plan_tables
@@ -30,7 +29,6 @@ ABOUT_PROTOCOL = (
     "than a clinician's by more than a margin. Fix margin, jury and number of responses before "
     "clinicians rate: what is fixed or changed later explores, and can validate nothing."
 )
-NONE_SET = "No margin is fixed yet, so nothing is claimed of any jury."
 SEEN_BEFORE = (
     "Clinicians' ratings are in already: what you fix or change now makes the study exploratory, and every "
     "report says so."
@@ -62,20 +60,11 @@ def show(engine: Engine, person: Person) -> None:
     protocol = protocol_of(engine)
     show_heading("Protocol", ABOUT_PROTOCOL)
     frame.show_message(MADE)
-    show_protocol_facts(protocol)
+    draw.protocol(protocol)
     if person.role == Role.COORDINATOR:
         _protocol_form(engine, person, protocol)
     with st.expander("How many responses and clinicians it takes", key="plan"):
         show_plan(engine, person)
-
-
-def show_protocol_facts(protocol: Protocol | None) -> None:
-    """Show what a protocol fixes, or that there is none."""
-    if protocol is None:
-        show_text(NONE_SET)
-    else:
-        rows = [{"Fixed": name, "As": words} for name, words in protocol_facts(protocol)]
-        frame.show_rows("Protocol", rows)
 
 
 def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) -> None:

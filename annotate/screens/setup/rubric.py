@@ -1,13 +1,13 @@
 """Rubrics: their words, a copy with other words, and points of the case."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
-from annotate.screens import frame
+from annotate.screens import controls, frame
 from annotate.screens.setup import points
 from data.errors import MedjuryError
 from data.person import Person
@@ -17,8 +17,6 @@ from data.rubric import (
     Rubric,
     first_complaint,
     missing_from_prompt,
-    read_rubric,
-    shipped,
     too_wide,
 )
 from data.safe_text import on_page
@@ -28,8 +26,6 @@ from data.study.rubrics import StudyRubric
 from data.study.steering import keep_version
 
 ABOUT = "What clinicians and jurors rate: criteria, scale and prompt. A single changed word makes another rubric."
-SHORT = 12
-LONGEST_VERSION = 24
 GOLD: dict[Gold, str] = {
     "never": "never shown",
     "when_needed": "shown, to consult when in doubt",
@@ -55,7 +51,7 @@ def show(engine: Engine, person: Person) -> None:
             st.caption("Simulated raters are among them: their ratings are no evidence.")
     else:
         frame.empty(NONE_YET, "Import responses under Notes.")
-    rubric = chosen_rubric(engine, person)
+    rubric = controls.chosen_rubric(engine, person)
     _read(rubric)
     with st.expander("Copy to a new version", key="rubric-copy"):
         show_copy(engine, person, rubric)
@@ -63,30 +59,11 @@ def show(engine: Engine, person: Person) -> None:
         points.show(engine, person)
 
 
-def chosen_rubric(engine: Engine, person: Person) -> Rubric:
-    """Ask which rubric, of the study or of those that ship; the choice stands in the address."""
-    labels = {_label(one): one for one in _known(rubrics.study_rubrics(person, engine))}
-    name = st.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
-    return labels.get(name, next(iter(labels.values())))
-
-
-def _label(rubric: Rubric) -> str:
-    """Return how a rubric is chosen, and how the address names it."""
-    return f"{rubric.name} {rubric.version[:LONGEST_VERSION]} ({rubric.sha256[:SHORT]})"
-
-
-def _known(own: Sequence[StudyRubric]) -> list[Rubric]:
-    """Return the study's rubrics, those in use first, and those that ship besides."""
-    used = [entry.rubric for entry in sorted(own, key=lambda entry: not entry.benchmarks)]
-    own_hashes = {rubric.sha256 for rubric in used}
-    return used + [one for one in map(read_rubric, shipped()) if one.sha256 not in own_hashes]
-
-
 def _row(own: StudyRubric) -> dict[str, object]:
     return {
         "Rubric": own.rubric.name,
-        "Version": own.rubric.version[:LONGEST_VERSION],
-        "Hash": own.rubric.sha256[:SHORT],
+        "Version": own.rubric.version[: controls.LONGEST_VERSION],
+        "Hash": own.rubric.sha256[: controls.SHORT],
         "Benchmarks": ", ".join(own.benchmarks) or "none",
         "Reference": own.rubric.gold.replace("_", " "),
         "Clinicians": own.clinicians.raters,
