@@ -269,4 +269,4 @@ def served(python: str, folder: Path) -> Iterator[Server]:
     try:
         yield server.ready()
     finally:
-        server.stop()
+        server.end()

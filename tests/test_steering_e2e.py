@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kit import screens
 from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, new_context
-from kit.screens import GOOD, HOSTILE, WAIT_MS, at_study, choose, open_part, upload
+from kit.screens import GOOD, HOSTILE, WAIT_MS, at_study, choose, open_part, unfold, upload
 from kit.screens import server as server
 from kit.servers import Server
 from kit.studies import RESPONSES, Run, import_small
@@ -85,13 +85,13 @@ def _notes(page: Page, study: Engine) -> None:
     expect(refusal).to_have_count(0)
     upload(page, "answers.csv", GOOD)
     page.get_by_text("4 new responses to 2 new instances").wait_for()
-    page.get_by_text("Row 2").click()
+    unfold(page, "Row 2")
     expect(page.get_by_label("Response", exact=True).get_by_text(HOSTILE)).to_be_visible()
     assert materials(OPERATOR, study) == []
     page.get_by_role("button", name="Import this file").click()
     page.get_by_text("answers.csv: 4 responses imported").wait_for()
     assert [one.view.responses for one in materials(OPERATOR, study)] == [4]
-    page.get_by_text("Place a benchmark in the taxonomy").click()
+    unfold(page, "Place a benchmark in the taxonomy")
     choose(page, "Category", "Clinical Note Generation")
     choose(page, "Subcategory", "Documenting Patient Visits")
     page.get_by_role("button", name="Save the category").click()
@@ -107,7 +107,7 @@ def _blinding(page: Page, _: Engine) -> None:
 def _rubric(page: Page, study: Engine) -> None:
     """Copy the words with one fault, then without."""
     open_part(page, "Rubric")
-    page.get_by_text("Copy to a new version").click()
+    unfold(page, "Copy to a new version")
     add = page.get_by_role("button", name="Add the new version")
     add.click()
     page.get_by_role("alert").filter(has_text="give the new version").wait_for()
@@ -146,6 +146,8 @@ def _description(page: Page, study: Engine) -> None:
         field.fill(f"The {label.lower()} of **this**.")
         field.press("Tab")
         screens.settle(page)
+    page.wait_for_timeout(screens.REST_MS)  # the last field's answer is on its way
+    screens.settle(page)
     file = {"name": "doses.md", "mimeType": "text/markdown", "buffer": LOADS.encode()}
     page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
     page.get_by_role("button", name="Remove doses.md").wait_for()

@@ -116,7 +116,7 @@ def bring_in(page: Page) -> None:
     page.get_by_text("6 new responses to 3 new instances").wait_for()
     page.get_by_role("button", name="Import this file").click()
     page.get_by_text("answers.csv: 6 responses imported").wait_for()
-    page.get_by_text("Place a benchmark in the taxonomy").click()
+    screens.unfold(page, "Place a benchmark in the taxonomy")
     screens.choose(page, "Category", "Clinical Note Generation")
     screens.choose(page, "Subcategory", PLACE)
     page.get_by_role("button", name="Save the category").click()

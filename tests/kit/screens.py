@@ -115,6 +115,13 @@ def open_part(page: Page, part: str) -> None:
     wait_settled(page)
 
 
+def unfold(page: Page, label: str) -> None:
+    """Open what is folded, and wait until it is: what is below it moves meanwhile."""
+    wait_settled(page)
+    page.get_by_text(label).click()
+    wait_settled(page)
+
+
 def upload(page: Page, name: str, text: str) -> None:
     wait_settled(page)
     file = {"name": name, "mimeType": "text/csv", "buffer": text.encode()}

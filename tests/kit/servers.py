@@ -51,6 +51,11 @@ class Server:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
+    def end(self) -> None:
+        """End it, as who runs a server does: what it had begun is put away."""
+        self.process.terminate()
+        self.process.wait(60)
+
     def stop(self) -> None:
         """Kill it, as a power cut would."""
         self.process.kill()
