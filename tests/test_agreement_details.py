@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,26 @@ def test_every_section_is_printed_and_written(shown: Details) -> None:
     for name, section in SECTIONS.items():
         assert found[name], name
         assert (section.unwanted or section.caption) in out
+
+
+def test_a_study_without_a_juror_has_the_details_of_its_clinicians(
+    engine: Engine, tmp_path: Path
+) -> None:
+    rows = [HEAD, *(f"i{n},visits,Pain.,Write.,,r{n},m,Word {n}" for n in range(6))]
+    scores = ["response_id,rater,kind,criterion,score"]
+    for n, rater, criterion in product(range(6), RATERS, CRITERIA):
+        scores.append(f"r{n},{rater},clinician,{criterion},{1 + n * len(criterion) % 5}")
+    for name, lines, command in (
+        ("r.csv", rows, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
+        (tmp_path / name).write_text("\n".join(lines))
+        ran(engine, *command.split(), str(tmp_path / name))
+
+    out = ran(engine, "analyse", "calibrate", "--details", "--reps", "50")
+
+    assert "The clinicians' own reliability" in out
+    assert "nothing to tell" in out
 
 
 @pytest.mark.usefixtures("rated")

@@ -148,8 +148,8 @@ def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def table_width(table: "Laid") -> int:
-    """Return how wide a table would be printed if it had the room."""
-    return max(width(table.columns, group.rows) for group in table.groups)
+    """Return how wide a table would be printed if it had the room; 0 of one without rows."""
+    return max((width(table.columns, group.rows) for group in table.groups), default=0)
 
 
 def counted(number: int, thing: str) -> str:
