@@ -236,7 +236,12 @@ def _side_by_side(
     ]
     axis = {"labelLimit": 260, "labelFontSize": 13, "ticks": False, "labelBaseline": "middle"}
     y = {"field": "who", "type": "nominal", "sort": None, "title": None, "axis": axis}
-    x = {"type": "quantitative", "title": title, "scale": {"zero": False, "padding": 16}}
+    x = {
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": False, "padding": 16},
+        "axis": {"tickCount": 5, "labelFlush": False, "labelBound": True},
+    }
     tips = [
         {"field": name, "type": "quantitative", "title": heading, "format": ".2f"}
         for name, heading in (("figure", "Figure"), ("low", "95 % from"), ("high", "to"))
@@ -272,8 +277,8 @@ def _side_by_side(
                 "mark": {
                     "type": "text",
                     "color": colour,
-                    "align": "right" if place else "left",
-                    "dx": -5 if place else 5,
+                    "align": "right" if number else "left",
+                    "dx": -5 if number else 5,
                     "fontSize": 12,
                 },
                 "encoding": {"x": own, "y": {"value": 6}, "text": {"field": "word"}},

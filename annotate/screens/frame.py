@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -90,9 +90,9 @@ def show_text(text: str) -> None:
     st.markdown(on_page(text))
 
 
-def show_link(text: str, to: str) -> None:
-    """Show a link to another screen; Streamlit's own would open a window."""
-    st.html(f'<a class="mj-act" href="{html.escape(to)}" target="_self">{html.escape(text)}</a>')
+def show_link(text: str, to: str, look: Literal["mj-act", "mj-plain"] = "mj-act") -> None:
+    """Show a link to another screen, as the act to do or as plain text; Streamlit's own opens a window."""
+    st.html(f'<a class="{look}" href="{html.escape(to)}" target="_self">{html.escape(text)}</a>')
 
 
 def show_message(key: str) -> None:

@@ -90,7 +90,7 @@ def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
         draw.picture(found["held"])
     draw.reasons(found["decision"])
     if rated:
-        frame.show_link("Agreement, with its figures", "/agreement")
+        frame.show_link("Agreement, with its figures", "/agreement", "mj-plain")
     compute.prepare(engine)
 
 
