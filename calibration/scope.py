@@ -177,7 +177,10 @@ def scopes(
     jury = checked_jury(scores, options)
     all_composites = composites(scores, options.criterion)
     if not (all_composites.values["kind"] == "clinician").any():
-        raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
+        raise TooFew(
+            "no clinician has rated a response on all criteria: nothing to agree with; "
+            "choose one criterion (--criterion NAME)"
+        )
     names, all_repeats = _scope_names(scores), repeats(scores, options.criterion)
     for place, name in enumerate(names):
         yield _scope(scores, (all_composites, all_repeats), name, jury, options)
