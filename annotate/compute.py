@@ -223,6 +223,10 @@ def prepare(engine: Engine) -> None:
     """Compute ahead what Agreement shows first, without waiting for it."""
     question = AgreementQuestion(AnalysisOptions())
     _asked(engine, "annotate.figures:agreement", question, "figures")
+
+
+def load_agreement() -> None:
+    """Begin to import what the screen Agreement draws with: seconds that whoever opens it does not wait."""
     if "annotate.screens.agreement" not in sys.modules:
         Thread(target=import_module, args=("annotate.screens.agreement",), daemon=True).start()
 

@@ -92,6 +92,7 @@ def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
     if rated:
         frame.show_link("Agreement, with its figures", "/agreement", "mj-plain")
     compute.prepare(engine)
+    compute.load_agreement()
 
 
 def show_next(following: NextStep, role: str) -> None:
