@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -26,6 +26,7 @@ from data.study.calls import (
     Intended,
     Step,
     StoredVerdict,
+    jurors_asked,
     record_steps,
     responses_with_equal_texts,
     verdict_of_same_prompt,
@@ -42,7 +43,7 @@ from jury.task import AGAIN, NO_TEXT, Patience, Task, with_retry
 from jury.window import prompt_size, why_cut
 from jury.worklist import Job
 
-Key = tuple[int, int, str, str]
+Key = tuple[int, int, str, bytes]
 ASKED_ONCE = "same prompt as another response: asked once"
 
 
@@ -291,7 +292,7 @@ class Conversation:
             again = self.task.again.replace("{reason}", reason)
             self.messages = with_retry(self.messages, answer.text, again)
         elif answer.status == Status.TRUNCATED and answer.text.strip() and self.task.shorter:
-            question, self.schema = self.task.shorter
+            question, self.schema = self.task.shorter()
             self.messages = (question,)
         else:
             return False
@@ -300,20 +301,25 @@ class Conversation:
 
 
 def whole(
-    most_read: dict[str, int], call: Call, answer: Answer, reading: ParsedAnswer
+    most_read: dict[bytes, int], call: Call, answer: Answer, reading: ParsedAnswer
 ) -> ParsedAnswer:
     """Return a reading, or that the host has read a part of the prompt only.
 
-    `most_read`: a prompt -> the most tokens of it that a host reported; it takes up this answer's.
+    `most_read`: digest of a prompt -> the most tokens of it that a host reported; it takes up this answer's.
     """
     if answer.status != Status.OK:
         return reading
     prompt = "\n".join(turn.text for turn in call.messages)
-    key = sha256(prompt.encode("utf-8", "replace")).hexdigest()
+    key = digest_of(prompt)
     read, others = answer.usage.tokens_in, most_read.get(key, 0)
     most_read[key] = max(others, read or 0)
     why = why_cut(prompt, read, others)
     return ParsedAnswer(Status.CUT, why) if why else reading
+
+
+def digest_of(prompt: str) -> bytes:
+    """Return what tells prompts apart within a run; it is stored nowhere."""
+    return blake2b(prompt.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:
@@ -375,16 +381,22 @@ class SamePrompts:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.responses = responses_with_equal_texts(engine)
+        self._asked_before = jurors_asked(engine) if self.responses else frozenset()
+        self._asked: set[Key] = set()
         self._turns: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def turn(self, rater: int, job: Job, call: Call) -> AsyncIterator[None]:
-        """Hold the lock of a juror's prompt: who waited for it finds the verdict stored."""
-        digest = sha256(call.messages[0].text.encode("utf-8", "replace")).hexdigest()
-        key = (rater, job.replicate, job.rubric.sha256, digest)
+    async def turn(self, rater: int, job: Job, call: Call) -> AsyncIterator[bool]:
+        """Hold the lock of a juror's prompt: who waited for it finds the verdict stored.
+
+        Yields whether there may be one; to look for it costs as much as the call.
+        """
+        prompt = digest_of(call.messages[0].text)
+        key = (rater, job.replicate, job.rubric.sha256, prompt)
         lock = self._turns.setdefault(key, asyncio.Lock())
         async with lock:
-            yield
+            yield key in self._asked or rater in self._asked_before
+            self._asked.add(key)
 
     def stored(self, juror: Juror, rater: int, job: Job, call: Call) -> Entry | None:
         """Return the entry that stores a verdict on the same prompt for a job, None if there is none."""
@@ -428,7 +440,10 @@ def verdict_task(juror: Juror, job: Job) -> Task:
     """Return the question for a verdict on one response."""
     forged = job.rubric.forged(job.card)
     is_shortest = juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt
-    shorter = None if is_shortest else (job.question("none"), job.rubric.json_schema("none"))
+
+    def shorter() -> tuple[Turn, Mapping[str, Any]]:
+        return job.question("none"), job.rubric.json_schema("none")
+
     return Task(
         Purpose.VERDICT,
         {"response": job.response},
@@ -438,7 +453,7 @@ def verdict_task(juror: Juror, job: Job) -> Task:
         AGAIN.replace("{scale}", str(job.rubric.scale)),
         job.rubric,
         job.replicate,
-        shorter,
+        None if is_shortest else shorter,
         {"tags_broken_in": list(forged)} if forged else {},
     )
 
@@ -461,8 +476,9 @@ async def ask(
         return await conversation.not_asked(Status.TOO_LONG, size.reason)
     if same is None or job.response not in same.responses:
         return await conversation.run(context)
-    async with same.turn(session.rater, job, conversation.call()):
-        entry = same.stored(session.juror, session.rater, job, conversation.call())
+    async with same.turn(session.rater, job, conversation.call()) as may_stand:
+        call = conversation.call()
+        entry = same.stored(session.juror, session.rater, job, call) if may_stand else None
         if entry is None:
             return await conversation.run(context)
         await writer.write(Step(attempt=entry))

@@ -23,6 +23,7 @@ CHARACTERS_PER_TOKEN = 3.5
 # is refused by the vendor unbilled, while what is held back for nothing loses a judgement.
 WINDOW_MARGIN = 1.1
 WORD = re.compile(r"\w+")
+ASCII_WORDS = bytes(sign if chr(sign).isalnum() or sign == ord("_") else 32 for sign in range(256))
 # No tokenizer in use puts two words into one token, so that a prompt has more tokens than words (1.3 to
 # 1.6 times as many in English). A host that reports fewer has read a part of it. No window is as small
 # as `SMALLEST_WINDOW`: a host that reports less counts wrongly, and that says nothing of what it read.
@@ -143,7 +144,10 @@ def why_cut(prompt: str, tokens_in: int | None, others: int = 0) -> str:
     """
     if tokens_in is None or tokens_in < SMALLEST_WINDOW:
         return ""
-    words, share = len(WORD.findall(prompt)), OF_OTHERS if prompt.isascii() else OF_OTHERS_ABROAD
+    if prompt.isascii():  # a fifth of the time of the expression, with the same words
+        words, share = len(prompt.encode().translate(ASCII_WORDS).split()), OF_OTHERS
+    else:
+        words, share = len(WORD.findall(prompt)), OF_OTHERS_ABROAD
     if tokens_in < WORDS_READ * words:
         return CUT_WORDS.format(tokens_in, words)
     if tokens_in < share * others:

@@ -681,6 +681,13 @@ def responses_with_equal_texts(engine: Engine) -> frozenset[int]:
         return frozenset(key for (key,) in session.exec(query))
 
 
+def jurors_asked(engine: Engine) -> frozenset[int]:
+    """Return the jurors (primary keys) to whom a request was ever sent."""
+    query = columns_of(Attempt.rater).where(Attempt.number > 0).distinct()
+    with reading(engine) as session:
+        return frozenset(key for (key,) in session.exec(query))
+
+
 def verdict_of_same_prompt(
     engine: Engine, rater: int, rubric: Rubric, replicate: int, hashes: Sequence[str]
 ) -> StoredVerdict | None:
