@@ -10,9 +10,10 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -43,7 +44,7 @@ from jury.task import AGAIN, NO_TEXT, Patience, Task, with_retry
 from jury.window import prompt_size, why_cut
 from jury.worklist import Job
 
-Key = tuple[int, int, str, bytes]
+Key = tuple[int, int, str, int]
 ASKED_ONCE = "same prompt as another response: asked once"
 
 
@@ -56,6 +57,7 @@ class Writer:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._thread = ThreadPoolExecutor(1)
         self._run = secrets.token_hex(8)
         self._number = 0
         self._waiting: list[tuple[Step, asyncio.Future[None]]] = []
@@ -75,11 +77,13 @@ class Writer:
         await stored
 
     async def _drain(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting:
             batch, self._waiting = self._waiting, []
             failure: BaseException | None = None
             try:
-                await asyncio.to_thread(record_steps, self._engine, [step for step, _ in batch])
+                steps = [step for step, _ in batch]
+                await loop.run_in_executor(self._thread, record_steps, self._engine, steps)
             except BaseException as error:
                 failure = error
             for _, stored in batch:
@@ -301,25 +305,20 @@ class Conversation:
 
 
 def whole(
-    most_read: dict[bytes, int], call: Call, answer: Answer, reading: ParsedAnswer
+    most_read: dict[int, int], call: Call, answer: Answer, reading: ParsedAnswer
 ) -> ParsedAnswer:
     """Return a reading, or that the host has read a part of the prompt only.
 
-    `most_read`: digest of a prompt -> the most tokens of it that a host reported; it takes up this answer's.
+    `most_read`: hash of a prompt -> the most tokens of it that a host reported; it takes up this answer's.
     """
     if answer.status != Status.OK:
         return reading
     prompt = "\n".join(turn.text for turn in call.messages)
-    key = digest_of(prompt)
+    key = hash(prompt)
     read, others = answer.usage.tokens_in, most_read.get(key, 0)
     most_read[key] = max(others, read or 0)
     why = why_cut(prompt, read, others)
     return ParsedAnswer(Status.CUT, why) if why else reading
-
-
-def digest_of(prompt: str) -> bytes:
-    """Return what tells prompts apart within a run; it is stored nowhere."""
-    return blake2b(prompt.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:
@@ -391,8 +390,7 @@ class SamePrompts:
 
         Yields whether there may be one; to look for it costs as much as the call.
         """
-        prompt = digest_of(call.messages[0].text)
-        key = (rater, job.replicate, job.rubric.sha256, prompt)
+        key = (rater, job.replicate, job.rubric.sha256, hash(call.messages[0].text))
         lock = self._turns.setdefault(key, asyncio.Lock())
         async with lock:
             yield key in self._asked or rater in self._asked_before

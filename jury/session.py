@@ -345,7 +345,7 @@ class RunContext:
     answered
         Called after each request with what the host answered and how it was read.
     most_read
-        Digest of a prompt -> the most tokens of it that a host reported.
+        Hash of a prompt -> the most tokens of it that a host reported.
     """
 
     budget: Budget
@@ -356,4 +356,4 @@ class RunContext:
     called: Callable[[Price, Usage], None]
     shared: Callable[[], None] = lambda: None
     answered: Callable[[Juror, Answer, ParsedAnswer], None] = lambda juror, answer, reading: None
-    most_read: dict[bytes, int] = field(default_factory=dict)
+    most_read: dict[int, int] = field(default_factory=dict)

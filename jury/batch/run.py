@@ -170,7 +170,7 @@ class BatchContext:
     waits_for_same
         Whether a response waits for the verdict of a batch on the same prompt.
     most_read
-        Digest of a prompt -> the most tokens of it that a provider reported.
+        Hash of a prompt -> the most tokens of it that a provider reported.
     """
 
     engine: Engine
@@ -185,7 +185,7 @@ class BatchContext:
     same: SamePrompts | None = None
     waits_for_same: bool = False
     told_once: set[str] = field(default_factory=set)
-    most_read: dict[bytes, int] = field(default_factory=dict)
+    most_read: dict[int, int] = field(default_factory=dict)
     calls: int = 0
     usd_at_worst: float = 0.0
 
