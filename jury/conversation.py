@@ -236,7 +236,6 @@ class Conversation:
         await self.writer.write(Step(None, entry, made, intent, unknown))
 
     def _pause(self, patience: Patience, answer: Answer) -> None:
-        """Pause the juror's host where the answer asks for it, for as long as it asks."""
         limited = answer.status == Status.RATE_LIMITED or answer.retry_after is not None
         seconds = patience.wait(self.tries + 1, answer.retry_after)
         if answer.transient and limited and seconds <= patience.bound:

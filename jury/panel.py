@@ -347,7 +347,6 @@ def _path(name_or_path: str | Path) -> Path:
 
 
 def _check_address(base_url: str) -> None:
-    """Refuse an address that is absent, or that says more than where to send."""
     try:
         parts = urlsplit(base_url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -260,7 +260,6 @@ def probe(
 
 
 async def _put(context: RunContext, session: JurorSession, asked: _Asked) -> Status | None:
-    """Ask one question as a run asks for a verdict."""
     if asked.before is not None and asked.before.reading.status != Status.OK:
         return None
 
@@ -271,7 +270,6 @@ async def _put(context: RunContext, session: JurorSession, asked: _Asked) -> Sta
 
 
 def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
-    """Return the settings to leave out when a juror that refused is asked once more."""
     refused = refused_setting(answer)
     if refused:
         return (refused,)
@@ -279,7 +277,6 @@ def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
 
 
 def _row(juror: Juror, result: _Probed, bare: _Probed | None, without: tuple[str, ...]) -> ProbeRow:
-    """Return the row of a juror, asked with the panel's settings and perhaps without some."""
     settings = {
         name: "not set" if getattr(juror, name) is None else "accepted"
         for name in ("temperature", "effort")

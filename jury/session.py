@@ -60,7 +60,6 @@ class Allowance:
         self._level = min(self._holds, self._level + amount)
 
     def _fill(self) -> None:
-        """Add what has accrued since the last call."""
         now = self._clock()
         self._level = min(self._holds, self._level + (now - self._at) * self._per_second)
         self._at = now
@@ -128,7 +127,6 @@ class RateLimiter:
         self._returned.set()
 
     def _shares(self, tokens: float) -> list[tuple[Allowance, float]]:
-        """Return each allowance that there is, with what one request takes of it."""
         allowances = (self._requests, 1.0), (self._tokens, tokens)
         return [(bucket, amount) for bucket, amount in allowances if bucket is not None]
 
@@ -172,7 +170,6 @@ def _bucket(per_minute: int | None, clock: Clock) -> Allowance | None:
 
 
 def _strictest(panel: Panel, address: str) -> HostLimits:
-    """Return the lowest value of each limit that the jurors at an address name."""
     jurors = [juror for juror in panel.juror if juror.address == address]
     names = ("concurrency", "requests_per_minute", "tokens_per_minute")
     values_of = {name: [getattr(juror, name) for juror in jurors] for name in names}

@@ -161,7 +161,6 @@ def _words(prompt: str) -> int:
 
 @cache
 def _listed(model: str, base_url: str) -> int | None:
-    """Return the context window by the list that ships with genai-prices; nothing is fetched."""
     from genai_prices.data_snapshot import get_snapshot  # a megabyte
 
     try:
