@@ -208,8 +208,8 @@ class Conversation:
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
         session.note_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
-        context.called(cost, answer.usage)
-        context.answered(session.juror, answer, reading)
+        context.tally.called(cost, answer.usage)
+        context.tally.answered(session.juror, answer, reading)
         self.number, self.status = self.number + 1, reading.status
         columns = answer_columns(answer, cost, seconds) | {
             "rater": session.rater,
@@ -479,5 +479,5 @@ async def ask(
         if entry is None:
             return await conversation.run(context)
         await writer.write(Step(attempt=entry))
-    context.shared()
+    context.tally.shared()
     return Status.OK

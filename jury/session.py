@@ -10,10 +10,9 @@ from data.schema import Status
 from jury.api_protocols import refused_setting, value_sent
 from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Usage
-from jury.cost import Price
 from jury.panel import Juror, Panel
-from jury.parse import ParsedAnswer
 from jury.providers.registry import forms_of
+from jury.run_result import RunTally
 from jury.task import FormFallback, Patience
 from jury.window import CHARACTERS_PER_TOKEN
 
@@ -335,12 +334,8 @@ class RunContext:
         Bounds the calls in flight.
     stopping
         Set once the run is to send nothing more.
-    called
-        Called after each request with its cost and tokens.
-    shared
-        Called for each verdict that was taken over from the same prompt, without a request.
-    answered
-        Called after each request with what the host answered and how it was read.
+    tally
+        Counts requests and verdicts.
     most_read
         Hash of a prompt -> the most tokens of it that a host reported.
     """
@@ -350,7 +345,5 @@ class RunContext:
     places: asyncio.Semaphore
     stopping: asyncio.Event
     patience: Patience
-    called: Callable[[Price, Usage], None]
-    shared: Callable[[], None] = lambda: None
-    answered: Callable[[Juror, Answer, ParsedAnswer], None] = lambda juror, answer, reading: None
+    tally: RunTally
     most_read: dict[int, int] = field(default_factory=dict)
