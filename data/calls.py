@@ -88,8 +88,7 @@ class TokenCosts:
 
     def plus(self, other: "TokenCosts") -> "TokenCosts":
         """Return the sum with other costs."""
-        ours, theirs = asdict(self), asdict(other)
-        return TokenCosts(**{name: ours[name] + theirs[name] for name in ours})
+        return TokenCosts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as `--json` writes them."""

@@ -18,8 +18,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Float, Insert, Row, event, insert, inspect, text
+from sqlalchemy import Float, Insert, Row, delete, event, insert, inspect, text
 from sqlalchemy import Table as DbTable
+from sqlalchemy import select as select_rows
 from sqlalchemy import update as update_rows
 from sqlalchemy.orm import ORMExecuteState, UOWTransaction
 from sqlmodel import Session, desc, select
@@ -492,6 +493,17 @@ def _defaults(model: type[Table]) -> Mapping[str, Any]:
     fields = model.model_fields.items()
     optional = {name: one for name, one in fields if name != "id" and not one.is_required()}
     return {name: one.get_default(call_default_factory=True) for name, one in optional.items()}
+
+
+def delete_rows(session: Session, model: type[Table], *where: Any) -> None:
+    """Delete many rows at once, of a table of `DELETED`."""
+    table, name = model.metadata.tables[str(model.__tablename__)], str(model.__tablename__)
+    if name not in DELETED:
+        raise RuntimeError(f"{name}: no row of it is ever deleted")
+    lasting = (table.c[column] for column in columns_of_table(name).lasting)
+    for row in session.execute(select_rows(*lasting).where(*where)).mappings():
+        session.info[WRITTEN].delete(name, row)
+    session.execute(delete(table).where(*where), execution_options={PAST_RECORD: True})
 
 
 def update_unsealed(session: Session, model: type[Table], *where: Any, **values: Any) -> None:

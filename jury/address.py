@@ -108,7 +108,6 @@ def _within(address: Address, networks: list) -> bool:  # type: ignore[type-arg]
 
 
 def _carried(address: Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 one embeds, None if it embeds none."""
     if not isinstance(address, IPv6Address):
         return None
     if address.ipv4_mapped or address.sixtofour:

@@ -259,7 +259,6 @@ def refuses_so_many(answer: Answer) -> bool:
 
 
 def _message_matches(answer: Answer, words: re.Pattern[str]) -> bool:
-    """Return whether an error's message matches words that no text of a patient has."""
     refusals = _refusals(answer, FORBIDDEN)
     return any(words.search(text_of(error.get("message"))) for error in refusals)
 

@@ -10,6 +10,7 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -26,6 +27,7 @@ from data.study.calls import (
     Intended,
     Step,
     StoredVerdict,
+    jurors_asked,
     record_steps,
     responses_with_equal_texts,
     verdict_of_same_prompt,
@@ -42,7 +44,7 @@ from jury.task import AGAIN, NO_TEXT, Patience, Task, with_retry
 from jury.window import prompt_size, why_cut
 from jury.worklist import Job
 
-Key = tuple[int, int, str, str]
+Key = tuple[int, int, str, int]
 ASKED_ONCE = "same prompt as another response: asked once"
 
 
@@ -55,6 +57,7 @@ class Writer:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._thread = ThreadPoolExecutor(1)
         self._run = secrets.token_hex(8)
         self._number = 0
         self._waiting: list[tuple[Step, asyncio.Future[None]]] = []
@@ -74,11 +77,13 @@ class Writer:
         await stored
 
     async def _drain(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting:
             batch, self._waiting = self._waiting, []
             failure: BaseException | None = None
             try:
-                await asyncio.to_thread(record_steps, self._engine, [step for step, _ in batch])
+                steps = [step for step, _ in batch]
+                await loop.run_in_executor(self._thread, record_steps, self._engine, steps)
             except BaseException as error:
                 failure = error
             for _, stored in batch:
@@ -203,8 +208,8 @@ class Conversation:
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
         session.note_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
-        context.called(cost, answer.usage)
-        context.answered(session.juror, answer, reading)
+        context.tally.called(cost, answer.usage)
+        context.tally.answered(session.juror, answer, reading)
         self.number, self.status = self.number + 1, reading.status
         columns = answer_columns(answer, cost, seconds) | {
             "rater": session.rater,
@@ -231,7 +236,6 @@ class Conversation:
         await self.writer.write(Step(None, entry, made, intent, unknown))
 
     def _pause(self, patience: Patience, answer: Answer) -> None:
-        """Pause the juror's host where the answer asks for it, for as long as it asks."""
         limited = answer.status == Status.RATE_LIMITED or answer.retry_after is not None
         seconds = patience.wait(self.tries + 1, answer.retry_after)
         if answer.transient and limited and seconds <= patience.bound:
@@ -291,7 +295,7 @@ class Conversation:
             again = self.task.again.replace("{reason}", reason)
             self.messages = with_retry(self.messages, answer.text, again)
         elif answer.status == Status.TRUNCATED and answer.text.strip() and self.task.shorter:
-            question, self.schema = self.task.shorter
+            question, self.schema = self.task.shorter()
             self.messages = (question,)
         else:
             return False
@@ -300,16 +304,16 @@ class Conversation:
 
 
 def whole(
-    most_read: dict[str, int], call: Call, answer: Answer, reading: ParsedAnswer
+    most_read: dict[int, int], call: Call, answer: Answer, reading: ParsedAnswer
 ) -> ParsedAnswer:
     """Return a reading, or that the host has read a part of the prompt only.
 
-    `most_read`: a prompt -> the most tokens of it that a host reported; it takes up this answer's.
+    `most_read`: hash of a prompt -> the most tokens of it that a host reported; it takes up this answer's.
     """
     if answer.status != Status.OK:
         return reading
     prompt = "\n".join(turn.text for turn in call.messages)
-    key = sha256(prompt.encode("utf-8", "replace")).hexdigest()
+    key = hash(prompt)
     read, others = answer.usage.tokens_in, most_read.get(key, 0)
     most_read[key] = max(others, read or 0)
     why = why_cut(prompt, read, others)
@@ -375,16 +379,21 @@ class SamePrompts:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.responses = responses_with_equal_texts(engine)
+        self._asked_before = jurors_asked(engine) if self.responses else frozenset()
+        self._asked: set[Key] = set()
         self._turns: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def turn(self, rater: int, job: Job, call: Call) -> AsyncIterator[None]:
-        """Hold the lock of a juror's prompt: who waited for it finds the verdict stored."""
-        digest = sha256(call.messages[0].text.encode("utf-8", "replace")).hexdigest()
-        key = (rater, job.replicate, job.rubric.sha256, digest)
+    async def turn(self, rater: int, job: Job, call: Call) -> AsyncIterator[bool]:
+        """Hold the lock of a juror's prompt: who waited for it finds the verdict stored.
+
+        Yields whether there may be one; to look for it costs as much as the call.
+        """
+        key = (rater, job.replicate, job.rubric.sha256, hash(call.messages[0].text))
         lock = self._turns.setdefault(key, asyncio.Lock())
         async with lock:
-            yield
+            yield key in self._asked or rater in self._asked_before
+            self._asked.add(key)
 
     def stored(self, juror: Juror, rater: int, job: Job, call: Call) -> Entry | None:
         """Return the entry that stores a verdict on the same prompt for a job, None if there is none."""
@@ -428,7 +437,10 @@ def verdict_task(juror: Juror, job: Job) -> Task:
     """Return the question for a verdict on one response."""
     forged = job.rubric.forged(job.card)
     is_shortest = juror.explanation == "none" or SLOT not in (job.read or job.rubric).prompt
-    shorter = None if is_shortest else (job.question("none"), job.rubric.json_schema("none"))
+
+    def shorter() -> tuple[Turn, Mapping[str, Any]]:
+        return job.question("none"), job.rubric.json_schema("none")
+
     return Task(
         Purpose.VERDICT,
         {"response": job.response},
@@ -438,7 +450,7 @@ def verdict_task(juror: Juror, job: Job) -> Task:
         AGAIN.replace("{scale}", str(job.rubric.scale)),
         job.rubric,
         job.replicate,
-        shorter,
+        None if is_shortest else shorter,
         {"tags_broken_in": list(forged)} if forged else {},
     )
 
@@ -461,10 +473,11 @@ async def ask(
         return await conversation.not_asked(Status.TOO_LONG, size.reason)
     if same is None or job.response not in same.responses:
         return await conversation.run(context)
-    async with same.turn(session.rater, job, conversation.call()):
-        entry = same.stored(session.juror, session.rater, job, conversation.call())
+    async with same.turn(session.rater, job, conversation.call()) as may_stand:
+        call = conversation.call()
+        entry = same.stored(session.juror, session.rater, job, call) if may_stand else None
         if entry is None:
             return await conversation.run(context)
         await writer.write(Step(attempt=entry))
-    context.shared()
+    context.tally.shared()
     return Status.OK

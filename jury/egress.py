@@ -361,7 +361,6 @@ def may_take_key(key: str, rule: Host, egress: Egress, host: str) -> bool:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """Return whether a host matches a pattern, in which * stands for a label or a part of one."""
     if "*" not in pattern:
         return False
     signs = re.escape(pattern).replace(r"\*", r"[a-z0-9_-]+")
@@ -389,7 +388,6 @@ def _without_port(name: str) -> str:
 
 
 def _default_place(environment: Mapping[str, str]) -> Path | None:
-    """Return the default place of an owner's file, None for a user without a home directory."""
     if folder := environment.get("XDG_CONFIG_HOME"):
         return Path(folder) / OWN_PLACE
     try:

@@ -79,7 +79,6 @@ def seconds_of_run(
 
 
 def _with_group(row: JurorEstimate, juror: Juror, group: Sequence[Job]) -> JurorEstimate:
-    """Return an estimate with the jobs of one instance."""
     previous = None
     for job in group:
         if not job.has_text:

@@ -175,7 +175,6 @@ def compare_pair(pair: AnswerPair, good: ParsedAnswer, dangerous: ParsedAnswer) 
 
 
 def _composite(scores: Mapping[str, float]) -> float | None:
-    """Return the mean over the criteria, None where there is no score."""
     return sum(scores.values()) / len(scores) if scores else None
 
 

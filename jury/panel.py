@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -62,6 +63,11 @@ LONGEST_NAME = 40
 LONGEST_SHOWN = 120
 LONGEST_WORD = 15  # longer ones without an underscore and with digits are keys, as AWS's are
 KEY_START = ("sk-", "sk_", "gsk_", "hf_", "xai-", "tgp_", "AIza", "Bearer ")
+
+
+@cache
+def _host_in(base_url: str) -> str:
+    return urlsplit(base_url).hostname or ""
 
 
 class Juror(Part):
@@ -156,7 +162,7 @@ class Juror(Part):
     @property
     def host(self) -> str:
         """Host that receives the texts; empty for a simulated juror."""
-        return urlsplit(self.base_url).hostname or ""
+        return _host_in(self.base_url)
 
     @property
     def address(self) -> str:
@@ -341,7 +347,6 @@ def _path(name_or_path: str | Path) -> Path:
 
 
 def _check_address(base_url: str) -> None:
-    """Refuse an address that is absent, or that says more than where to send."""
     try:
         parts = urlsplit(base_url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

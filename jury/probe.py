@@ -124,16 +124,21 @@ class ProbeRow:
         }
 
 
-class _Asked:
+class _Asked(RunTally):
     """One question of a probe, and what came of it; asked only where the one before it was rated."""
 
     def __init__(self, job: Job, before: "_Asked | None" = None) -> None:
+        super().__init__(0, None)
         self.job, self.before = job, before
         self.kept = Unstored()
         self.answer = Answer(Status.REQUEST_FAILED)
 
+    def answered(self, juror: Juror, answer: Answer, reading: ParsedAnswer) -> None:
+        """Keep the last answer."""
+        self.answer = answer
+
     @property
-    def usd(self) -> float | None:
+    def cost(self) -> float | None:
         return total(attempt["usd"] for attempt, _ in self.kept.attempts)
 
     @property
@@ -180,7 +185,7 @@ class _Probed:
             compare_answers(one.name, clean.reading, injected.reading, clean.job.rubric)
             for one, (clean, injected) in zip(self._injections, self._injected, strict=True)
         )
-        return SelfTest(outcomes, total(one.usd for two in self._injected for one in two))
+        return SelfTest(outcomes, total(one.cost for two in self._injected for one in two))
 
     @property
     def fitness(self) -> Fitness | None:
@@ -194,7 +199,7 @@ class _Probed:
             compare_pair(pair, good.reading, dangerous.reading)
             for pair, (good, dangerous) in zip(pairs.pair, self._paired, strict=True)
         )
-        usd = total(one.usd for two in self._paired for one in two)
+        usd = total(one.cost for two in self._paired for one in two)
         return Fitness(pairs.rubric.name, outcomes, usd)
 
 
@@ -260,18 +265,12 @@ def probe(
 
 
 async def _put(context: RunContext, session: JurorSession, asked: _Asked) -> Status | None:
-    """Ask one question as a run asks for a verdict."""
     if asked.before is not None and asked.before.reading.status != Status.OK:
         return None
-
-    def note(juror: Juror, answer: Answer, reading: ParsedAnswer) -> None:
-        asked.answer = answer
-
-    return await ask(asked.kept, None, replace(context, answered=note), session, asked.job)
+    return await ask(asked.kept, None, replace(context, tally=asked), session, asked.job)
 
 
 def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
-    """Return the settings to leave out when a juror that refused is asked once more."""
     refused = refused_setting(answer)
     if refused:
         return (refused,)
@@ -279,14 +278,13 @@ def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
 
 
 def _row(juror: Juror, result: _Probed, bare: _Probed | None, without: tuple[str, ...]) -> ProbeRow:
-    """Return the row of a juror, asked with the panel's settings and perhaps without some."""
     settings = {
         name: "not set" if getattr(juror, name) is None else "accepted"
         for name in ("temperature", "effort")
     }
-    reason, usd = without_texts(result.tiny.reading.reason), result.tiny.usd
+    reason, usd = without_texts(result.tiny.reading.reason), result.tiny.cost
     if bare is not None:
-        usd = total([usd, bare.tiny.usd])
+        usd = total([usd, bare.tiny.cost])
         if bare.tiny.answer.status == Status.OK:
             result, settings = bare, settings | dict.fromkeys(without, "refused")
             values = {name: getattr(juror, name) for name in without}

@@ -115,7 +115,6 @@ def question_for(request: ProposalRequest) -> str:
 
 
 def _model(form: Mapping[str, Any]) -> type[BaseModel]:
-    """Return a form of texts, and of forms of texts, as a strict model."""
     kinds: Any = {
         f"part{at}": (_model(part) if isinstance(part, dict) else LimitedText, Field(alias=name))
         for at, (name, part) in enumerate(form.items())

@@ -235,16 +235,7 @@ async def run_all(
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
     workers = limits.at_once + limits.at_once // AHEAD
     ready = asyncio.Semaphore(workers)
-    context = RunContext(
-        limits.budget,
-        ready,
-        places,
-        stopping,
-        limits.patience,
-        tally.called,
-        tally.shared,
-        tally.answered,
-    )
+    context = RunContext(limits.budget, ready, places, stopping, limits.patience, tally)
     lines: dict[str, list[tuple[JurorSession, _JobQueue[T]]]] = {}
     for session, queue in zip(sessions, queues, strict=True):
         line = session.juror.address if session.juror.in_house else session.juror.name

@@ -10,10 +10,9 @@ from data.schema import Status
 from jury.api_protocols import refused_setting, value_sent
 from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Usage
-from jury.cost import Price
 from jury.panel import Juror, Panel
-from jury.parse import ParsedAnswer
 from jury.providers.registry import forms_of
+from jury.run_result import RunTally
 from jury.task import FormFallback, Patience
 from jury.window import CHARACTERS_PER_TOKEN
 
@@ -60,7 +59,6 @@ class Allowance:
         self._level = min(self._holds, self._level + amount)
 
     def _fill(self) -> None:
-        """Add what has accrued since the last call."""
         now = self._clock()
         self._level = min(self._holds, self._level + (now - self._at) * self._per_second)
         self._at = now
@@ -128,7 +126,6 @@ class RateLimiter:
         self._returned.set()
 
     def _shares(self, tokens: float) -> list[tuple[Allowance, float]]:
-        """Return each allowance that there is, with what one request takes of it."""
         allowances = (self._requests, 1.0), (self._tokens, tokens)
         return [(bucket, amount) for bucket, amount in allowances if bucket is not None]
 
@@ -172,7 +169,6 @@ def _bucket(per_minute: int | None, clock: Clock) -> Allowance | None:
 
 
 def _strictest(panel: Panel, address: str) -> HostLimits:
-    """Return the lowest value of each limit that the jurors at an address name."""
     jurors = [juror for juror in panel.juror if juror.address == address]
     names = ("concurrency", "requests_per_minute", "tokens_per_minute")
     values_of = {name: [getattr(juror, name) for juror in jurors] for name in names}
@@ -338,14 +334,10 @@ class RunContext:
         Bounds the calls in flight.
     stopping
         Set once the run is to send nothing more.
-    called
-        Called after each request with its cost and tokens.
-    shared
-        Called for each verdict that was taken over from the same prompt, without a request.
-    answered
-        Called after each request with what the host answered and how it was read.
+    tally
+        Counts requests and verdicts.
     most_read
-        A prompt -> the most tokens of it that a host reported.
+        Hash of a prompt -> the most tokens of it that a host reported.
     """
 
     budget: Budget
@@ -353,7 +345,5 @@ class RunContext:
     places: asyncio.Semaphore
     stopping: asyncio.Event
     patience: Patience
-    called: Callable[[Price, Usage], None]
-    shared: Callable[[], None] = lambda: None
-    answered: Callable[[Juror, Answer, ParsedAnswer], None] = lambda juror, answer, reading: None
-    most_read: dict[str, int] = field(default_factory=dict)
+    tally: RunTally
+    most_read: dict[int, int] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class Task:
     replicate
         0, or the number of the repetition.
     shorter
-        The question and the schema without explanations, asked where the first answer was cut off;
+        Returns the question and the schema without explanations, asked where the first answer was cut off;
         None where there are none.
     note
         Keys that are stored with the settings of each request.
@@ -49,7 +49,7 @@ class Task:
     again: str
     rubric: Rubric | None = None
     replicate: int = 0
-    shorter: tuple[Turn, Mapping[str, Any]] | None = None
+    shorter: Callable[[], tuple[Turn, Mapping[str, Any]]] | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -7,7 +7,7 @@ not published.
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ CHARACTERS_PER_TOKEN = 3.5
 # is refused by the vendor unbilled, while what is held back for nothing loses a judgement.
 WINDOW_MARGIN = 1.1
 WORD = re.compile(r"\w+")
+ASCII_WORDS = bytes(sign if chr(sign).isalnum() or sign == ord("_") else 32 for sign in range(256))
 # No tokenizer in use puts two words into one token, so that a prompt has more tokens than words (1.3 to
 # 1.6 times as many in English). A host that reports fewer has read a part of it. No window is as small
 # as `SMALLEST_WINDOW`: a host that reports less counts wrongly, and that says nothing of what it read.
@@ -143,7 +144,7 @@ def why_cut(prompt: str, tokens_in: int | None, others: int = 0) -> str:
     """
     if tokens_in is None or tokens_in < SMALLEST_WINDOW:
         return ""
-    words, share = len(WORD.findall(prompt)), OF_OTHERS if prompt.isascii() else OF_OTHERS_ABROAD
+    words, share = _words(prompt), OF_OTHERS if prompt.isascii() else OF_OTHERS_ABROAD
     if tokens_in < WORDS_READ * words:
         return CUT_WORDS.format(tokens_in, words)
     if tokens_in < share * others:
@@ -151,9 +152,15 @@ def why_cut(prompt: str, tokens_in: int | None, others: int = 0) -> str:
     return ""
 
 
+@lru_cache(maxsize=128)  # the jurors of a panel are asked about one prompt at about one time
+def _words(prompt: str) -> int:
+    if prompt.isascii():  # a fifth of the time of the expression, with the same words
+        return len(prompt.encode().translate(ASCII_WORDS).split())
+    return len(WORD.findall(prompt))
+
+
 @cache
 def _listed(model: str, base_url: str) -> int | None:
-    """Return the context window by the list that ships with genai-prices; nothing is fetched."""
     from genai_prices.data_snapshot import get_snapshot  # a megabyte
 
     try:

@@ -116,7 +116,7 @@ def pending_jobs(
             rubric = cases.get(key, task.rubric)
             pending = _pending(instance, rubric, range(worklist.replicates), done, rated)
             while group := list(islice(pending, LARGEST_GROUP)):
-                yield _group([replace(job, read=learned.rubric) for job in group])
+                yield _group(group, learned.rubric)
 
 
 def learned_by(engine: Engine, juror: Juror, worklist: Worklist) -> Learned:
@@ -141,11 +141,13 @@ def learned_by(engine: Engine, juror: Juror, worklist: Worklist) -> Learned:
     return learned
 
 
-def _group(part: Sequence[Job]) -> list[Job]:
+def _group(part: Sequence[Job], read: Rubric | None) -> list[Job]:
     """Return the jobs of one instance, those last whose response has no text and is not asked."""
     shares = sum(job.has_text for job in part) > 1
     ordered = sorted(part, key=lambda job: not job.has_text)
-    return [replace(job, shares_prefix=shares) for job in ordered]
+    if not shares and read is None:
+        return ordered
+    return [replace(job, shares_prefix=shares, read=read) for job in ordered]
 
 
 def _pending(

@@ -26,6 +26,7 @@ from jury.conversation import Conversation, Unstored, Writer, worst_case_usd
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer
 from jury.run import known_sessions
+from jury.run_result import RunTally
 from jury.session import JurorSession, RunContext
 from jury.task import Patience, Task
 
@@ -106,7 +107,7 @@ def worked_off(engine: Engine, budget: Budget, panel: Panel, phase: Phase) -> tu
     async def ask_all(session: JurorSession) -> None:
         places = asyncio.Semaphore(phase.places)
         stopping, ready = asyncio.Event(), asyncio.Semaphore(phase.places + 1)
-        context = RunContext(budget, ready, places, stopping, QUICK, lambda cost, usage: None)
+        context = RunContext(budget, ready, places, stopping, QUICK, RunTally(0, None))
         writer = Unstored() if phase.kind == "probe" else Writer(engine)
         async with asyncio.TaskGroup() as group:
             for text in prompts:

@@ -22,7 +22,7 @@ from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
 from data.points import case_score
-from data.record import add_rows, log, refuse_locked, update_unsealed
+from data.record import add_rows, delete_rows, log, refuse_locked, update_unsealed
 from data.rubric import Rubric
 from data.schema import (
     Attempt,
@@ -257,11 +257,11 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
         keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
         _keep_rubrics(session, (rubric for step in steps for rubric in step.rubrics))
         settled = {step.settles: step.unknown for step in steps if step.settles}
-        for intent in session.exec(select(Intent).where(col(Intent.key).in_(settled))).all():
-            if settled[intent.key]:
+        if unknown := [key for key, is_unknown in settled.items() if is_unknown]:
+            for intent in session.exec(select(Intent).where(col(Intent.key).in_(unknown))):
                 intent.counted = now()
-            else:
-                session.delete(intent)
+        if known := settled.keys() - unknown:
+            delete_rows(session, Intent, col(Intent.key).in_(known))
         if settled or any(step.intent for step in steps):
             log(session, "jury", "calls in flight", {})
 
@@ -677,6 +677,13 @@ def responses_with_equal_texts(engine: Engine) -> frozenset[int]:
     text = func.coalesce(Response.shown, Response.text)
     twice = columns_of(text).where(FOR_STUDY).group_by(text).having(func.count() > 1)
     query = columns_of(Response.id).where(text.in_(twice), FOR_STUDY)
+    with reading(engine) as session:
+        return frozenset(key for (key,) in session.exec(query))
+
+
+def jurors_asked(engine: Engine) -> frozenset[int]:
+    """Return the jurors (primary keys) to whom a request was ever sent."""
+    query = columns_of(Attempt.rater).where(Attempt.number > 0).distinct()
     with reading(engine) as session:
         return frozenset(key for (key,) in session.exec(query))
 

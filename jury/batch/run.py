@@ -170,7 +170,7 @@ class BatchContext:
     waits_for_same
         Whether a response waits for the verdict of a batch on the same prompt.
     most_read
-        A prompt -> the most tokens of it that a provider reported.
+        Hash of a prompt -> the most tokens of it that a provider reported.
     """
 
     engine: Engine
@@ -185,7 +185,7 @@ class BatchContext:
     same: SamePrompts | None = None
     waits_for_same: bool = False
     told_once: set[str] = field(default_factory=set)
-    most_read: dict[str, int] = field(default_factory=dict)
+    most_read: dict[int, int] = field(default_factory=dict)
     calls: int = 0
     usd_at_worst: float = 0.0
 
@@ -271,7 +271,6 @@ class BatchContext:
         ]
 
     def _count(self, session: BatchSession) -> None:
-        """Count how each of a juror's verdicts on the worklist ended."""
         open_ = requests_in_flight(self.engine, session.rater)
         stop = session.stopped or session.full
         otherwise = str(stop[0]) if stop else None
@@ -477,8 +476,6 @@ def _store(
 
 
 class _Result(NamedTuple):
-    """One line of a batch's results, as it is stored and as it is counted."""
-
     request: BatchRequest
     stored: Collected
     answer: Answer | None = None
@@ -539,8 +536,6 @@ AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
 
 @dataclass
 class _BatchDraft:
-    """The requests of a batch to be, as they are sent and as they are stored."""
-
     marker: str = field(default_factory=lambda: secrets.token_hex(8))
     requests: list[Request] = field(default_factory=list)
     records: list[BatchRequest] = field(default_factory=list)
@@ -622,7 +617,6 @@ def _refused(context: BatchContext, session: BatchSession, key: int, error: Batc
 
 
 def _drafts(context: BatchContext, session: BatchSession) -> Iterator[_BatchDraft]:
-    """Yield the requests to make, cut into batches within the provider's limits."""
     draft = _BatchDraft()
     for job, call, most in _requests_to_make(context, session):
         request = session.client.request("-" * LONGEST_ID, call)
@@ -760,7 +754,6 @@ async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> 
 
 
 async def _rounds(context: BatchContext) -> None:
-    """Follow the batches in flight and submit what is missing, until nothing is in flight."""
     free, wait = True, 0.0
     while True:
         for session, batch in _open_batches(context):
@@ -781,7 +774,6 @@ async def _rounds(context: BatchContext) -> None:
 
 
 def _open_batches(context: BatchContext) -> list[tuple[BatchSession, JuryBatch]]:
-    """Return the batches that can be followed in this run."""
     return [
         (session, batch)
         for session in context.sessions

@@ -261,7 +261,6 @@ def figure(record: Body, criterion: str | None, scorer: str) -> Body:
 
 
 def _page(body: Body) -> str:
-    """Return what a reader wants to know first: the status with its evidence, the jurors, the prompt."""
     rubric, record = body["rubric"], body["validation"]
     jurors = [
         " ".join(f"{key} {in_markdown(str(juror[key]))}" for key in SHOWN if key in juror)

@@ -241,7 +241,6 @@ def _model(name: str) -> str:
 
 
 def _credentials(panel: Panel) -> Iterator[str]:
-    """Yield where each juror's key is read from: never the key."""
     for name, juror in zip(deployments(panel).values(), panel.juror, strict=True):
         if juror.api_key_env:
             yield f"{name.split('/')[0]}ApiKey: ${{?{juror.api_key_env}}}\n"
@@ -456,7 +455,6 @@ def _filled(task: Sequence[str], texts: Cells) -> str:
 
 
 def _template(task: Sequence[str]) -> str:
-    """Return the task as `str.format` reads it."""
     escaped = (part.replace("{", "{{").replace("}", "}}") for part in task[::2])
     slots = [*(f"{{{part}}}" for part in task[1::2]), ""]
     return "".join(words + slot for words, slot in zip(escaped, slots, strict=True))

@@ -141,7 +141,6 @@ def write_mlflow(export: Export) -> dict[str, str]:
 
 
 def _datum(row: ExportRow) -> dict[str, Any]:
-    """Return a row as `mlflow.genai.evaluate` takes it; `outputs` only where there is a response."""
     texts = texts_of(row)
     inputs = {name: texts.pop(name) for name in ("context", "prompt")}
     datum: dict[str, Any] = {"inputs": inputs} | ({"expectations": texts} if texts else {})

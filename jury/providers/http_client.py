@@ -144,8 +144,6 @@ NO_SLOTS = (
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The bytes of a reply, up to a limit."""
-
     def __init__(self, stream: Any, limit: float) -> None:
         self._stream, self._limit = stream, limit
 

@@ -224,7 +224,6 @@ class AzureChat(OpenAIChat):
         return self.juror.deployment or self.juror.model
 
     def _of_deployment(self, key: str, common: dict[str, Any]) -> Any:
-        """Return a client that puts deployment and `api-version` into the address."""
         juror = self.juror
         token = self._token(juror)
         sign_in: dict[str, Any] = {"azure_ad_token_provider": token} if token else {"api_key": key}

@@ -104,7 +104,6 @@ class Simulated:
         }
 
     def _verdict(self, call: Call, criterion: str, quality: float) -> dict[str, Any]:
-        """Return the verdict on a criterion: the nearest point, with its keys in the schema's order."""
         verdict = call.schema["properties"][criterion]["properties"]
         explanation = f"simulated by {self._juror.model}; not a judgement"
         score = min(verdict["score"]["enum"], key=lambda point: abs(point - quality))
@@ -137,7 +136,6 @@ def _tokens(*texts: str) -> int:
 
 
 def _quality(text: str, criterion: str) -> float:
-    """Return the planned quality of a text, drawn from its hash where none was planned."""
     planned = _planned().get((_sha256(text), criterion))
     return UNPLANNED.inv_cdf(_uniform("quality", text)) if planned is None else planned
 
