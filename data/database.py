@@ -215,7 +215,7 @@ def reading(engine: Engine) -> Iterator[Session]:
     if of is engine and shared is not None:
         yield shared
         return
-    with database_errors(engine.url), Session(_snapshot(engine)) as session:
+    with database_errors(engine.url), Session(_isolated(engine, "REPEATABLE READ")) as session:
         yield session
 
 
@@ -240,7 +240,7 @@ def glance(engine: Engine) -> Iterator[Session]:
 
     On PostgreSQL that is one round trip instead of three.
     """
-    with database_errors(engine.url), Session(_autocommit(engine)) as session:
+    with database_errors(engine.url), Session(_isolated(engine, "AUTOCOMMIT")) as session:
         yield session
 
 
@@ -250,20 +250,12 @@ def _writing(engine: Engine, writes: str) -> Engine:
     return engine.execution_options(writes=writes)
 
 
-@lru_cache(maxsize=16)
-def _snapshot(engine: Engine) -> Engine:
-    """Return an engine whose transactions see one snapshot; those of SQLite always do."""
+@lru_cache(maxsize=32)
+def _isolated(engine: Engine, level: str) -> Engine:
+    """Return an engine of this isolation on PostgreSQL; SQLite's transactions always see one snapshot."""
     if engine.dialect.name != "postgresql":
         return engine
-    return engine.execution_options(isolation_level="REPEATABLE READ")
-
-
-@lru_cache(maxsize=16)
-def _autocommit(engine: Engine) -> Engine:
-    """Return an engine that opens no transaction on PostgreSQL."""
-    if engine.dialect.name != "postgresql":
-        return engine
-    return engine.execution_options(isolation_level="AUTOCOMMIT")
+    return engine.execution_options(isolation_level=level)
 
 
 def _engine(url: str | URL) -> Engine:
@@ -315,9 +307,13 @@ def _migrate(engine: Engine, create: bool) -> None:
         raise no_study_at(engine.url)
     if names and "alembic_version" not in names:
         raise NoStudy(f"study {engine.url.database}: holds tables, but not those of a study")
-    if names and (stands := _version(engine)) is not None:
-        if stands == HEAD:
-            return
+    stands = None  # the newest migration that was applied
+    if names:
+        with engine.connect() as connection:
+            stands = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    if stands == HEAD:
+        return
+    if stands is not None:
         raise NoStudy(
             f"study {shown(engine.url)}: another version of medjury made it (form {stands}, here "
             f"{HEAD}): open it with that one, or begin anew with `medjury study import` and another "
@@ -330,13 +326,6 @@ def _migrate(engine: Engine, create: bool) -> None:
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["engine"] = engine
     command.upgrade(config, "head")
-
-
-def _version(engine: Engine) -> str | None:
-    """Return the newest migration that was applied."""
-    with engine.connect() as connection:
-        version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-    return version
 
 
 def shown(url: str | URL) -> str:

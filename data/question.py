@@ -15,7 +15,7 @@ from data.card import Card
 from data.rubrics.injection import disarm, holds_tag
 
 if TYPE_CHECKING:
-    from data.rubric import Criterion, Example, Rubric
+    from data.rubric import Example, Rubric
 
 RESPONSE = "{{response}}"
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -112,14 +112,11 @@ def criteria_text(rubric: "Rubric") -> str:
     blocks = []
     for c in rubric.criterion:
         lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
-        blocks.append("\n".join([f"{c.name}: {c.question}", *lines, *_guidance(c)]))
+        lines += [f"Mind: {c.guidance}"] if c.guidance else []
+        blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
     for number, example in enumerate(rubric.example, 1):
         blocks.append(disarm(_example_text(number, example), rubric.prompt))
     return "\n\n".join(blocks)
-
-
-def _guidance(criterion: "Criterion") -> list[str]:
-    return [f"Mind: {criterion.guidance}"] if criterion.guidance else []
 
 
 def _example_text(number: int, example: "Example") -> str:

@@ -47,23 +47,7 @@ Gold = Literal["never", "when_needed", "always"]
 LONGEST_COMPLAINT = 300  # characters of a message
 NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
 WIDEST = 1_000  # steps of a scale: jurors are sent all its points
-# The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
-TOML_KEYS = {
-    "": (
-        "name",
-        "version",
-        "audience",
-        "gold",
-        "points",
-        "scale",
-        "criterion",
-        "example",
-        "parent",
-    ),
-    "scale": ("min", "max"),
-    "criterion": ("name", "question", "anchors", "critical", "guidance"),
-    "example": ("context", "prompt", "response", "scores", "why"),
-}
+NOT_IN_TOML = {"prompt", "case", "worth"}  # a file of its own, and what medjury writes itself
 
 
 class RubricPart(BaseModel):
@@ -430,7 +414,11 @@ def _words_of(text: str) -> str:
 
 def _suggested_key(keys: tuple[Any, ...]) -> str:
     """Return a hint with the closest allowed key, or with all of them."""
-    allowed = TOML_KEYS.get(str(keys[0]) if len(keys) > 1 else "", ())
+    tables: dict[str, type[RubricPart]]
+    tables = {"scale": Scale, "criterion": Criterion, "example": Example}
+    form = tables.get(str(keys[0])) if len(keys) > 1 else Rubric
+    names = form.model_fields if form else ()
+    allowed = [name for name in names if form is Example or name not in NOT_IN_TOML]
     close = get_close_matches(str(keys[-1]).lower(), allowed, n=1)
     if close:
         return f"; did you mean {close[0]}?"
@@ -447,7 +435,10 @@ def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
     """
     with new_folder(out, str(out)) as folder:
         for name, rubric in rubrics.items():
-            _write_rubric(folder / name, rubric)
+            own = folder / name
+            own.mkdir()
+            for file, text in (("rubric.toml", rubric_toml(rubric)), ("prompt.txt", rubric.prompt)):
+                (own / file).write_text(text, encoding="utf-8", newline="\n")
 
 
 def rubric_toml(rubric: Rubric) -> str:
@@ -475,20 +466,10 @@ def rubric_toml(rubric: Rubric) -> str:
 def _example_toml(example: Example) -> list[str]:
     texts = {name: getattr(example, name) for name in ("context", "prompt", "response", "why")}
     scores = (f"{_toml_string(name)} = {list(given)}" for name, given in example.scores.items())
-    return [
-        *(f"{key} = {_toml_string(text)}" for key, text in texts.items()),
-        "",
-        "[example.scores]",
-        *scores,
-    ]
+    lines = [f"{key} = {_toml_string(text)}" for key, text in texts.items()]
+    return [*lines, "", "[example.scores]", *scores]
 
 
 def _toml_string(text: str) -> str:
     """Return a TOML string: JSON's, but for DEL, which TOML wants escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _write_rubric(folder: Path, rubric: Rubric) -> None:
-    folder.mkdir()
-    (folder / "rubric.toml").write_text(rubric_toml(rubric), encoding="utf-8", newline="\n")
-    (folder / "prompt.txt").write_text(rubric.prompt, encoding="utf-8", newline="\n")

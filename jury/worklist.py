@@ -14,7 +14,7 @@ from data.question import Explanation, RenderedPrompt
 from data.rubric import Rubric
 from data.schema import Status
 from data.study import calls, standing
-from data.study import cases as study_cases
+from data.study import points as study_points
 from data.study.calls import JurorCard, juror_profiles
 from data.study.improving import UNLEARNED, Learned, learned_rubric, responses_among
 from jury.call import Turn
@@ -105,7 +105,7 @@ def pending_jobs(
     """
     for task in worklist.tasks:
         done = calls.complete_ratings(engine, rater, task.rubric)
-        cases = {case.key: case.rubric for case in study_cases.case_rubrics(engine, task.name)}
+        cases = {case.key: case.rubric for case in study_points.case_rubrics(engine, task.name)}
         cards = (
             shown
             for shown in calls.juror_cards(engine, task.name, task.rubric)
@@ -188,7 +188,7 @@ def benchmarks_to_rate(
                 f"on {benchmark.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
         refuse_form(panel, benchmark.rubric)
-        study_cases.refuse_without_points(engine, [benchmark])
+        study_points.refuse_without_points(engine, [benchmark])
     return chosen
 
 

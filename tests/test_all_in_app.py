@@ -24,9 +24,9 @@ from annotate.screens.export import files
 from annotate.screens.setup.notes import measured
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
 from calibration.values import AnalysisOptions, PlanOptions, PlanQuestion
-from data.csv_files import csv_bytes, frame_cells
 from data.database import open_study
 from data.errors import BadInput, Conflict, NotAllowed
+from data.files import csv_bytes, frame_cells
 from data.person import OPERATOR, Person
 from data.schema import Role
 from data.study import steering

@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Shift:
             def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override] # no Off
                 return datetime.now(tz) + by
 
-        monkeypatch.setattr("data.schema.study.datetime", Off)
+        monkeypatch.setattr("data.schema.datetime", Off)
 
     return shift
 

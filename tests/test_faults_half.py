@@ -19,8 +19,8 @@ from kit.studies import RESPONSES, Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine
 
-from data.csv_files import write_csv
 from data.database import open_study
+from data.files import write_csv
 from data.study.verify import verify
 
 __all__ = ["made", "whole"]

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from annotate.draw import framed
 from calibration.tables.spec import Group, Table
-from data.csv_files import cells
+from data.files import cells
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.safe_text import FORMULA, guarded, guarded_name, unguarded

@@ -19,7 +19,7 @@ from kit.measured import COMMAND, MEASURED, run_python
 
 from data.errors import BadFile
 from data.importers.child import in_child
-from data.importers.inspect_logs_files import read_log
+from data.importers.inspect_logs import read_log
 from data.importers.safe import Unsafe, read_json
 from data.importers.source import Source
 from data.importers.table import TableFile

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, text
 
 from data.card import Card
 from data.errors import BadInput
-from data.importers.inspect_logs_files import read_log
+from data.importers.inspect_logs import read_log
 from data.rubric import read_rubric
 from jury.exports.bundle import Export, ExportRow, write_folder
 from jury.exports.scorers import inspect_model

@@ -175,6 +175,21 @@ def test_long_cells_are_read_one_after_the_other(run: Run, whole: Engine, tmp_pa
     assert peak < 250  # MB; all cells have 240
 
 
+@pytest.mark.not_quick
+def test_json_that_would_take_gigabytes_costs_the_process_that_reads_it_alone(
+    run: Run, whole: Engine, tmp_path: Path
+) -> None:
+    few = f"{secrets.randbits(100_000):b}".replace("0", "[],").replace("1", "{},")
+    detail = f'{{"a": [{few * 200}0]}}'  # of 60 MB: 20 million lists and tables
+    change = does(f"UPDATE event SET detail = '{detail}' WHERE id = 1")  # noqa: S608 no quotes
+    path, there = altered(packed(run, tmp_path), change, vouch=True), restored(tmp_path)
+    code, said, (peak, _) = run_python(COMMAND, *there, "study", "import", str(path))
+    assert (code, len(said.splitlines())) == (2, 1), said
+    assert "needs more than 1,024 MB to read; ask for the package again; nothing was" in said
+    assert nothing_stored(there[1]) or not any(tables_of(there[1]).values())
+    assert peak < 250  # MB
+
+
 def test_a_link_in_a_package_is_refused(run: Run, whole: Engine, tmp_path: Path) -> None:
     path = packed(run, tmp_path)
     with zipfile.ZipFile(path, "a") as archive:

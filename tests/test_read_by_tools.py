@@ -22,7 +22,7 @@ from kit.jurors import Do, Seen, Stub, verdict
 
 from data.card import Card, ExportRow
 from data.errors import BadInput
-from data.importers.inspect_logs_files import read_log
+from data.importers.inspect_logs import read_log
 from data.rubric import read_rubric
 from jury.exports.bundle import Export, write_folder
 from jury.exports.helm import question as helm_question

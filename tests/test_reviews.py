@@ -40,8 +40,7 @@ RITA, CARLA = Person(1, "Rita", Role.RESEARCHER), Person(2, "Carla", Role.COORDI
 NOTE, TAG = "Needle: ask Dr. Rao about it.", "haystack"
 # Modules that know the table of reviews -> what for. None of them serves raters.
 KNOW = {
-    "data/schema/__init__.py": "the tables' face",
-    "data/schema/study.py": "says what it is",
+    "data/schema.py": "says what it is",
     "data/study/reviews.py": "writes and reads it",
 }
 

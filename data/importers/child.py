@@ -24,6 +24,7 @@ MOST_ITEM, MOST_VALUES = (
     128 << 20,
     2_000_000,
 )  # bytes of one row as it is handed over, and values in it
+ADVICE = "save its rows as CSV or JSON Lines, not packed"
 FULL, FAILED = 77, 1  # how the process ends without memory, and by an error that nobody foresaw
 PLAIN = ("datetime", "decimal", "pathlib", "uuid")  # of what types values in files are
 NO_RECORDS = ("data.importers.file_rows", "no_records")  # the one function: it does nothing
@@ -42,14 +43,11 @@ class _Items(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a type of plain values or of ours; refuse all else, and any function."""
-        found = super().find_class(module, name) if _is_ours(module) or module in PLAIN else None
+        ours = module == "data.errors" or module.startswith("data.importers.")
+        found = super().find_class(module, name) if ours or module in PLAIN else None
         if not isinstance(found, type) and (module, name) != NO_RECORDS:
             raise pickle.UnpicklingError(f"{module}.{name} is no value of a row")
         return found
-
-
-def _is_ours(module: str) -> bool:
-    return module == "data.errors" or module.startswith("data.importers.")
 
 
 def in_child(
@@ -59,6 +57,8 @@ def in_child(
     size: int,
     memory: int = MEMORY,
     seconds: int = SECONDS,
+    seconds_each_mb: int = SECONDS_EACH_MB,
+    advice: str = ADVICE,
 ) -> Generator[Any, None, None]:
     """Yield what a generator function yields in a process that is stopped at its limits.
 
@@ -72,6 +72,8 @@ def in_child(
         Its bytes: the limits grow with what its owner can see.
     memory, seconds
         The limits of a small file.
+    advice
+        What to do where a limit is reached.
 
     Raises
     ------
@@ -81,7 +83,7 @@ def in_child(
         What the function raises.
     """
     memory = max(memory, MEMORY_EACH_BYTE * size)
-    seconds += SECONDS_EACH_MB * (size >> 20)
+    seconds += seconds_each_mb * (size >> 20)
     with subprocess.Popen(  # noqa: S603 our own module
         [sys.executable, "-P", "-c", START, FOLDER],
         stdin=subprocess.PIPE,
@@ -98,9 +100,9 @@ def in_child(
                 try:
                     item = _Items(process.stdout).load()
                 except EOFError as error:
-                    raise _stopped(process.wait(), name, memory, seconds) from error
+                    raise _stopped(process.wait(), name, memory, seconds, advice) from error
                 except pickle.UnpicklingError as error:
-                    raise _stopped(FAILED, name, memory, seconds) from error
+                    raise _stopped(FAILED, name, memory, seconds, advice) from error
                 if isinstance(item, MedjuryError):
                     raise item
                 if item is None:
@@ -127,7 +129,7 @@ def read_json(path: Path) -> Any:
     return whole
 
 
-def _stopped(code: int, name: object, memory: int, seconds: int) -> BadFile:
+def _stopped(code: int, name: object, memory: int, seconds: int, advice: str) -> BadFile:
     """Return what to say of a process that ended before it had read all."""
     if code == -signal.SIGXCPU:
         why = f"took longer than {seconds} seconds to read"
@@ -135,9 +137,7 @@ def _stopped(code: int, name: object, memory: int, seconds: int) -> BadFile:
         why = "damaged, or of a form that cannot be read"
     else:
         why = f"needs more than {memory >> 20:,} MB to read"
-    return BadFile(
-        f"{name}: {why}; save its rows as CSV or JSON Lines, not packed; nothing was imported"
-    )
+    return BadFile(f"{name}: {why}; {advice}; nothing was imported")
 
 
 def main() -> None:

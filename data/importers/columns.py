@@ -322,7 +322,10 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
     def rows() -> Iterator[tuple[Origin, Cells]]:
         for origin, record in table.records():
             values = flat(record)
-            _count_left_out(values, chosen, left_out)
+            for name, value in values.items():
+                if name not in chosen.columns and value.strip():
+                    named = f"values of the column {name if is_name(name) else '(not quoted)'}"
+                    left_out[named] = left_out.get(named, 0) + 1
             for cells in _long_rows(chosen.renamed(values), chosen):
                 yield origin, cells
 
@@ -337,13 +340,6 @@ def _columns_made(chosen: ColumnMap, what: What) -> tuple[str, ...]:
     some = any(RATER in name for name in wide)
     narrow = [name for name in ours if name not in wide]
     return tuple(dict.fromkeys([*narrow, *(long if wide else ()), *(("rater",) if some else ())]))
-
-
-def _count_left_out(values: Cells, chosen: ColumnMap, left_out: dict[str, int]) -> None:
-    for name, value in values.items():
-        if name not in chosen.columns and value.strip():
-            named = f"values of the column {name if is_name(name) else '(not quoted)'}"
-            left_out[named] = left_out.get(named, 0) + 1
 
 
 def _long_rows(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:

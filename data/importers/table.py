@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile
-from data.importers.file_rows import file_rows
+from data.importers.file_rows import Rows, file_rows
+from data.importers.file_rows import wrong as wrong_file
 from data.importers.rows import UNNAMED, Origin, is_name
 from data.importers.source import Form, Source, form_of
-from data.importers.text_rows import Rows
-from data.importers.text_rows import wrong as wrong_file
 
 Format = Form
 Cells = Mapping[str, str]
@@ -78,7 +77,9 @@ class TableFile:
         empty, is_text = True, self._rows.form == "csv"
         for origin, row in self._read():
             empty = False
-            cells: Cells = row if is_text else _cells(origin, row)
+            cells: Cells = (
+                row if is_text else {key: _cell(origin, key, value) for key, value in row.items()}
+            )
             self._done += sum(map(len, cells.values()))
             yield origin, cells
         if empty:
@@ -220,11 +221,6 @@ def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
     return file_rows(
         source, recognised if recognised in ("xlsx", "parquet") else form or recognised, sheet
     )
-
-
-def _cells(origin: Origin, row: Mapping[str, Any]) -> Cells:
-    """Return a row as texts; what is of CSV is that already."""
-    return {key: _cell(origin, key, value) for key, value in row.items()}
 
 
 def _cell(origin: Origin, column: str, value: object) -> str:

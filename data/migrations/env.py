@@ -3,8 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection, create_engine, text
 
-from data.schema import Table
-from data.schema.study import SUPERSEDED
+from data.schema import SUPERSEDED, Table
 
 OTHERWISE = text(
     "SELECT table_name, column_name, character_maximum_length FROM information_schema.columns "

@@ -110,7 +110,9 @@ def differences(person: Person, engine: Engine, points: float) -> list[Disagreem
     with reading(engine) as session:
         widest = _largest_differences(session, points)
         names = response_names(session)
-        waiting = _open_readings(session)
+        waits = select(Assignment.response, func.count()).group_by(col(Assignment.response))
+        waits = waits.where(Assignment.state == State.OPEN, Assignment.pass_ < THIRD)
+        waiting = dict(session.exec(waits).all())
         settled = _settling_readings(session)
     disagreements = [
         Disagreement(key, *names[key], apart, criterion, clinicians, waiting.get(key, 0), *settling)
@@ -139,16 +141,6 @@ def _largest_differences(session: Session, points: float) -> dict[int, tuple[flo
         if apart >= points and (response not in largest or apart > largest[response][0]):
             largest[response] = apart, criterion, len(given)
     return largest
-
-
-def _open_readings(session: Session) -> dict[int, int]:
-    """Return response -> independent readings that are still open."""
-    query = (
-        select(Assignment.response, func.count())
-        .where(Assignment.state == State.OPEN, Assignment.pass_ < THIRD)
-        .group_by(col(Assignment.response))
-    )
-    return dict(session.exec(query).all())
 
 
 def _settling_readings(session: Session) -> dict[int, tuple[Settling, bool]]:
@@ -208,7 +200,9 @@ def other_readings(engine: Engine, rater: int, code: str) -> tuple[Reply, ...]:
         if response is None:
             return ()
         key = session.get(Setting, PSEUDONYM_KEY)
-        names = _names_of_clinicians(session)
+        handles = session.exec(select(Rater.handle).where(Rater.kind == Kind.CLINICIAN))
+        known = (handle for handle in handles if len(handle) >= SHORTEST_NAME)
+        names = sorted(known, key=len, reverse=True)
         said = readings(session, responses=[response], kinds=[Kind.CLINICIAN], words=True)
     secret = (key.value if key else "").encode()
     keyed = {
@@ -223,14 +217,6 @@ def other_readings(engine: Engine, rater: int, code: str) -> tuple[Reply, ...]:
         if one.rater != rater and one.pass_ in (FIRST, THIRD) and one.scores
     }
     return tuple(reply for _, reply in sorted(keyed.items()))
-
-
-def _names_of_clinicians(session: Session) -> list[str]:
-    """Return what is masked in comments: clinicians' handles, the longest first."""
-    query = select(Rater.handle).where(Rater.kind == Kind.CLINICIAN)
-    return sorted(
-        (handle for handle in session.exec(query) if len(handle) >= SHORTEST_NAME), key=len
-    )[::-1]
 
 
 def _masked(text: str, clinicians: Iterable[str]) -> str:

@@ -3,14 +3,15 @@
 The table of authors is not read here.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
-from sqlalchemy import func
+from sqlalchemy import Engine, func, tuple_
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
 from data.card import Card
+from data.database import reading
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -35,6 +36,21 @@ FOR_STUDY = col(Response.id).not_in(select(Expert.response))
 BY_CLINICIAN = col(Remark.about).is_(None)
 # The number of an assignment's newest submission, as submissions, remarks and spans have it.
 NEWEST_SUBMISSION = col(Assignment.revision) - 1
+
+
+def in_pages(engine: Engine, query: Columns, *keys: Any, size: int) -> Iterator[Any]:
+    """Yield the rows of a query in the order of `keys`, which are its last columns.
+
+    Read `size` at a time, so that a run of hours holds no transaction open.
+    """
+    page = query
+    while True:
+        with reading(engine) as session:
+            rows = session.execute(page.order_by(*keys).limit(size)).all()
+        if not rows:
+            return
+        yield from rows
+        page = query.where(tuple_(*keys) > tuple_(*rows[-1][-len(keys) :]))
 
 
 def response_names(

@@ -13,7 +13,7 @@ from hashlib import sha256
 from statistics import median
 from typing import Any, NamedTuple
 
-from sqlalchemy import Engine, and_, case, func, or_
+from sqlalchemy import Engine, and_, case, func
 from sqlmodel import Session, col, select
 
 from data.calls import ANSWERED, is_other_model
@@ -26,8 +26,11 @@ from data.record import add_rows, delete_rows, log, refuse_locked, update_unseal
 from data.rubric import Rubric
 from data.schema import (
     Attempt,
+    BatchState,
     Instance,
     Intent,
+    JuryBatch,
+    JuryRequest,
     Kind,
     PointSet,
     Purpose,
@@ -38,8 +41,7 @@ from data.schema import (
     Status,
     now,
 )
-from data.schema.jury import BatchState, JuryBatch, JuryRequest
-from data.study.base import FOR_STUDY, card, columns_of, shown
+from data.study.base import FOR_STUDY, card, columns_of, in_pages, shown
 from data.study.readings import NEWEST, readings
 from data.study.rubrics import keep_rubric
 from data.study.standing import BenchmarkView, benchmarks
@@ -326,11 +328,10 @@ def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[Juro
 
     Read page by page, so that a run of hours holds no transaction open.
     """
-    last = (0, 0)
-    while page := _page(engine, benchmark, *last):
-        for *texts, instance, key in page:
-            yield JurorCard(key, benchmark, card(str(key), texts, rubric), instance)
-        last = (page[-1][-2], page[-1][-1])
+    keys = col(Response.instance), col(Response.id)
+    query = shown(*keys).where(Instance.benchmark == benchmark, FOR_STUDY)
+    for *texts, instance, key in in_pages(engine, query, *keys, size=PAGE):
+        yield JurorCard(key, benchmark, card(str(key), texts, rubric), instance)
 
 
 def response_cards(engine: Engine, rubrics: Mapping[int, Rubric]) -> dict[int, Card]:
@@ -338,17 +339,6 @@ def response_cards(engine: Engine, rubrics: Mapping[int, Rubric]) -> dict[int, C
     query = shown(Response.id).where(col(Response.id).in_(rubrics))
     with reading(engine) as session:
         return {key: card(str(key), texts, rubrics[key]) for *texts, key in session.exec(query)}
-
-
-def _page(engine: Engine, benchmark: str, instance: int, response: int) -> list[list[Any]]:
-    """Return the next responses of a benchmark after one, by the primary keys of both."""
-    key = (col(Response.instance), col(Response.id))
-    same_instance = and_(key[0] == instance, key[1] > response)
-    query = shown(*key).where(
-        Instance.benchmark == benchmark, or_(key[0] > instance, same_instance), FOR_STUDY
-    )
-    with reading(engine) as session:
-        return [list(row) for row in session.exec(query.order_by(*key).limit(PAGE))]
 
 
 def response_ids(engine: Engine, keys: Collection[int]) -> dict[int, str]:
@@ -404,7 +394,13 @@ def open_requests(engine: Engine, batch: int) -> dict[str, BatchRequest]:
         .where(JuryRequest.batch == batch, JuryRequest.outcome == "")
     )
     with reading(engine) as session:
-        return {row.custom_id: _request(row, body) for row, body in session.exec(query)}
+        return {
+            row.custom_id: BatchRequest(
+                *(row.custom_id, row.response, row.replicate, Rubric.from_json(body)),
+                *(row.request_sha256, row.usd_most),
+            )
+            for row, body in session.exec(query)
+        }
 
 
 def requests_in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | None]:
@@ -448,12 +444,6 @@ def provider_ids(engine: Engine) -> frozenset[str]:
     """Return the providers' ids of all batches that this study knows to be its own."""
     with reading(engine) as session:
         return frozenset(session.exec(select(JuryBatch.provider_id)))
-
-
-def _request(row: JuryRequest, rubric: str) -> BatchRequest:
-    """Return a row as a value, with the rubric that it was made on."""
-    request = (row.custom_id, row.response, row.replicate, Rubric.from_json(rubric))
-    return BatchRequest(*request, row.request_sha256, row.usd_most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,17 @@ from sqlmodel import col, select
 from data.calls import TokenCosts, token_costs
 from data.database import reading
 from data.schema import (
+    UNANSWERED,
     Attempt,
     Instance,
     Intent,
+    JuryRequest,
     Kind,
     Purpose,
     Rater,
     Response,
     Status,
 )
-from data.schema.jury import UNANSWERED, JuryRequest
 from data.study.base import Columns, columns_of
 from data.study.standing import settings
 

@@ -16,10 +16,9 @@ from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
 from data.card import CONSENSUS, Card, reading_of_pass
-from data.csv_files import FOR_SPREADSHEETS, cells, write_csv
 from data.database import one_moment, reading
 from data.errors import BadFile
-from data.files import private, whole_file
+from data.files import FOR_SPREADSHEETS, cells, private, whole_file, write_csv
 from data.importers.finished import InstanceTexts
 from data.importers.redcap import FormReading
 from data.person import OPERATOR

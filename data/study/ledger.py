@@ -24,6 +24,7 @@ from data.errors import BadInput, Conflict, Unknown
 from data.person import Person, only
 from data.record import canonical_values, log
 from data.schema import Composition, Event, Kind, Rater, Report, Role, now
+from data.study.verify import acts_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -225,7 +226,7 @@ READING = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate
 def reports(engine: Engine) -> list[Report]:
     """Return every frozen report that was not withdrawn, the oldest first."""
     with reading(engine) as session:
-        gone = {event.detail["report"] for event in _withdrawals(session)}
+        gone = {event.detail["report"] for event in acts_in(session, WITHDRAWN)}
         every = session.exec(select(Report).order_by(col(Report.id)))
         return [stored for stored in every if stored.id not in gone]
 
@@ -254,13 +255,8 @@ def withdrawn_reports(_: Person, engine: Engine) -> list[WithdrawnReport]:
                 by=event.actor,
                 reason=event.detail["reason"],
             )
-            for event in _withdrawals(session)
+            for event in acts_in(session, WITHDRAWN)
         ]
-
-
-def _withdrawals(session: Session) -> list[Event]:
-    query = select(Event).where(Event.action == WITHDRAWN).order_by(col(Event.id))
-    return list(session.exec(query))
 
 
 def report(engine: Engine, number: int) -> Report:

@@ -30,7 +30,7 @@ from data.schema import (
     Status,
 )
 from data.study.authors import author_names
-from data.study.base import FOR_STUDY, card, shown
+from data.study.base import FOR_STUDY, card, in_pages, shown
 from data.study.standing import BenchmarkView, benchmarks
 from data.study.verify import acts
 
@@ -133,7 +133,12 @@ def leave_names(engine: Engine, left: LeftNames) -> None:
         )
         if unknown := named - set(stored):
             raise Unknown(f"no response {', '.join(sorted(unknown))} in this study")
-        log(session, "coordinator", LEFT, _left_detail(left))
+        detail: dict[str, list[object]] = {"responses": [*sorted(left.responses)]}
+        if left.places:
+            detail["places"] = [[response_id, start] for response_id, start in sorted(left.places)]
+        if left.words:
+            detail["words"] = [*sorted(word.casefold() for word in left.words)]
+        log(session, "coordinator", LEFT, detail)
 
 
 def record_names_shown(engine: Engine, who: str, places: int, responses: int) -> None:
@@ -147,16 +152,6 @@ def record_names_shown(engine: Engine, who: str, places: int, responses: int) ->
     with transaction(engine) as session:
         refuse_locked(session)
         log(session, who, SHOWN, {"places": places, "responses": responses})
-
-
-def _left_detail(left: LeftNames) -> dict[str, list[object]]:
-    """Return what was left as the record keeps it."""
-    detail: dict[str, list[object]] = {"responses": [*sorted(left.responses)]}
-    if left.places:
-        detail["places"] = [[response_id, start] for response_id, start in sorted(left.places)]
-    if left.words:
-        detail["words"] = [*sorted(word.casefold() for word in left.words)]
-    return detail
 
 
 def _mask(session: Session, response: Response, masked: MaskedText) -> None:
@@ -233,34 +228,25 @@ class Planted:
 def planted_texts(engine: Engine) -> list[Planted]:
     """Return the responses of the study that hold either; none of training."""
     searched = (
-        Planted(benchmark.name, response_card.code, *_forged_parts(response_card, benchmark))
+        Planted(
+            benchmark.name,
+            shown_card.code,
+            holds_verdict(shown_card.response, benchmark.rubric.criteria),
+            benchmark.rubric.forged(shown_card),
+        )
         for benchmark in benchmarks(engine)
-        for response_card in _shown_cards(engine, benchmark)
+        for shown_card in _shown_cards(engine, benchmark)
     )
     return [response for response in searched if response.verdict or response.tags_broken_in]
 
 
-def _forged_parts(shown_card: Card, benchmark: BenchmarkView) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a card's response holds a verdict, and which parts hold tags of the prompt."""
-    rubric = benchmark.rubric
-    return holds_verdict(shown_card.response, rubric.criteria), rubric.forged(shown_card)
-
-
 def _shown_cards(engine: Engine, benchmark: BenchmarkView) -> Iterator[Card]:
     """Yield the responses of a benchmark as jurors get them, by their names, page by page."""
-    last = 0
     query = shown(Response.response_id, Response.id).where(
         Instance.benchmark == benchmark.name, FOR_STUDY
     )
-    with reading(engine) as session:
-        while page := list(
-            session.exec(
-                query.where(col(Response.id) > last).order_by(col(Response.id)).limit(PLANTED_PAGE)
-            )
-        ):
-            for *texts, name, _ in page:
-                yield card(name, texts, benchmark.rubric)
-            last = page[-1][-1]
+    for *texts, name, _ in in_pages(engine, query, col(Response.id), size=PLANTED_PAGE):
+        yield card(name, texts, benchmark.rubric)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,11 @@ def back_up(engine: Engine, to: Path) -> Copied:
         try:
             part.touch(mode=OWNERS, exist_ok=False)
             if engine.dialect.name == "sqlite":
-                _copy_sqlite(engine, part)
+                with (
+                    closing(engine.raw_connection()) as own,
+                    closing(sqlite3.connect(part)) as copy,
+                ):
+                    own.driver_connection.backup(copy)  # type: ignore[union-attr]  # there while it is held
             else:
                 _copy_rows(engine, part)
             damage = _finish_file(part)
@@ -177,12 +181,6 @@ def _bad_file_errors(to: Path) -> Iterator[None]:
         raise BadFile(f"{to}: {error.strerror}; nothing was written") from error
     except sqlite3.Error as error:
         raise BadFile(f"{to}: {error}; nothing was written") from error
-
-
-def _copy_sqlite(engine: Engine, part: Path) -> None:
-    """Copy a SQLite study by SQLite's own means: in one step, which is one moment of it."""
-    with closing(engine.raw_connection()) as connection, closing(sqlite3.connect(part)) as to:
-        connection.driver_connection.backup(to)  # type: ignore[union-attr]  # there while it is held
 
 
 def _copy_rows(engine: Engine, part: Path) -> None:

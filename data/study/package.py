@@ -35,6 +35,7 @@ from data.database import HEAD, one_moment, reading, transaction
 from data.description import Description
 from data.errors import BadFile, BadInput, Conflict, MedjuryError
 from data.files import private, whole_file
+from data.importers.child import in_child
 from data.importers.safe import BROKEN
 from data.record import AUTHORS_ADDED, PAST_RECORD, RESTORED, log
 from data.rubric import Rubric
@@ -44,6 +45,7 @@ from data.study.access import KEY_MADE
 from data.study.authors import forget_withheld, has_named_authors, responses_without
 from data.study.base import columns_of
 from data.study.copies import (
+    AUTHORS,
     PACKED,
     PAGE,
     WITHHELD,
@@ -67,6 +69,7 @@ from data.study.settings import STUDY_TEXT
 from data.study.verify import verify_in
 from data.training import SECRET
 
+Page = tuple[str, list[Row]]
 VERSION = 2
 DATABASE, MANIFEST = "study.db", "manifest.json"
 NAMES = {DATABASE, MANIFEST, DICTIONARY_CSV, DICTIONARY_PAGE, *FILES}
@@ -80,6 +83,8 @@ LONGEST_CELL = 64 << 20
 PAGE_LENGTH = 16 << 20  # characters of rows that are read at once
 STEPS, STEPS_A_BYTE, FREE_STEPS = 10_000, 20, 10_000_000  # of SQLite, to read a file once or twice
 CHUNK = 1 << 20
+SECONDS_EACH_MB = 10  # of processor time to read it; a file of rows takes less
+TABLES = {table.name: table for table in PACKED}
 PAST = {PAST_RECORD: True}  # the events that come with the rows seal them
 
 
@@ -212,20 +217,20 @@ def _sha256(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Package:
-    """A package that is open, its form checked: what its tables hold is not yet.
+    """A package that is open, its form checked.
 
     Attributes
     ----------
     sha256
         Of the whole file: what the record of the study calls it by.
-    session
-        On its database, from which nothing can be run and nothing written.
+    pages
+        Table and rows of it, some at a time, checked as they come; those of a table follow each other.
     """
 
     path: Path
     sha256: str
     manifest: Manifest
-    session: Session
+    pages: Iterator[Page]
 
 
 def _wrong(path: Path, why: str) -> BadFile:
@@ -236,35 +241,62 @@ def _wrong(path: Path, why: str) -> BadFile:
 def opened_package(path: Path) -> Iterator[Package]:
     """Open a package whose files, tables and numbers of rows are those that its manifest names.
 
+    A process of its own reads it, with limits of memory and of processor time.
+
     Raises
     ------
     BadFile
-        If anything is not as it must be; says what and what to do.
+        If anything is not as it must be; says what and what to do. Of rows, while they are read.
     """
-    with TemporaryDirectory(prefix="medjury-package-") as folder:
-        try:
-            manifest = _unpacked(path, Path(folder))
-            sha256 = _sha256(path)
-        except ValidationError as error:
-            what = one_line(".".join(map(str, error.errors()[0]["loc"])), 60)
-            raise _wrong(
-                path, f"its {MANIFEST} is not that of a medjury package ({what})"
-            ) from error
-        except OSError as error:
-            raise _wrong(path, error.strerror or str(error)) from error
-        except BROKEN as error:
-            raise _wrong(
-                path,
-                "cannot be read as a package: it is cut off, damaged, encrypted or no zip; "
-                "copy it again from where it was made",
-            ) from error
-        with closing(_distrusting(Path(folder, DATABASE))) as connection:
-            _check_database(path, connection)
-            engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
-            with Session(engine) as session:
-                package = Package(path, sha256, manifest, session)
-                _check_rows(package)
-                yield package
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise _wrong(path, error.strerror or str(error)) from error
+    with TemporaryDirectory(prefix="medjury-package-") as folder:  # whatever ends the process
+        parts = in_child(
+            read_parts,
+            path,
+            Path(folder),
+            name=path,
+            size=size,
+            seconds_each_mb=SECONDS_EACH_MB,
+            advice="ask for the package again",
+        )
+        with closing(parts):
+            sha256, manifest = next(parts)
+            yield Package(path, sha256, Manifest(**manifest), parts)
+
+
+def read_parts(path: Path, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield a package's SHA-256 with its manifest, and then each table's name with some of its rows.
+
+    Its files are unpacked to `folder`.
+    """
+    try:
+        manifest = _unpacked(path, folder)
+        sha256 = _sha256(path)
+    except ValidationError as error:
+        what = one_line(".".join(map(str, error.errors()[0]["loc"])), 60)
+        raise _wrong(path, f"its {MANIFEST} is not that of a medjury package ({what})") from error
+    except OSError as error:
+        raise _wrong(path, error.strerror or str(error)) from error
+    except BROKEN as error:
+        raise _wrong(
+            path,
+            "cannot be read as a package: it is cut off, damaged, encrypted or no zip; "
+            "copy it again from where it was made",
+        ) from error
+    with closing(_distrusting(folder / DATABASE)) as connection:
+        _check_database(path, connection)
+        engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+        with Session(engine) as session:
+            _check_rows(path, session, manifest)
+            yield sha256, manifest.model_dump()
+            check = _Check(manifest.authors)
+            # A setting may name a text, which is of a later table.
+            for table in sorted(PACKED, key=lambda table: table.name == "setting"):
+                name = str(table.name)  # without SQLAlchemy's type
+                yield from ((name, page) for page in _pages(path, session, table, check))
 
 
 def _unpacked(path: Path, folder: Path) -> Manifest:
@@ -330,17 +362,16 @@ def _check_database(path: Path, connection: sqlite3.Connection) -> None:
         raise _wrong(path, f"{DATABASE} cannot be read as a SQLite database") from error
 
 
-def _check_rows(package: Package) -> None:
+def _check_rows(path: Path, session: Session, manifest: Manifest) -> None:
     """Refuse other numbers of rows than the manifest names, and authors where it names none."""
-    manifest = package.manifest
     for table in PACKED:
-        rows = package.session.scalar(columns_of(func.count()).select_from(table))
+        rows = session.scalar(columns_of(func.count()).select_from(table))
         if rows != manifest.rows.get(table.name):
             why = f"{table.name} has {rows} rows, and its {MANIFEST} says otherwise"
-            raise _wrong(package.path, why)
+            raise _wrong(path, why)
         if rows and not holds(manifest.authors, table.name):
             why = f'{table.name} has rows, in a package of which authors are "{manifest.authors}"'
-            raise _wrong(package.path, why)
+            raise _wrong(path, why)
 
 
 @dataclass
@@ -420,17 +451,15 @@ def _store(session: Session, package: Package) -> dict[str, int]:
                 "own; give another place, such as --db sqlite:///restored.db"
             )
     session.execute(delete(Setting), execution_options=PAST)
-    check, tables = _Check(package.manifest.authors), {table.name: table for table in PACKED}
-    # A setting may name a text, which is of a later table.
-    stored = {
-        table.name: _copy(session, package, table, check)
-        for table in sorted(PACKED, key=lambda table: table.name == "setting")
-    }
+    stored = {table.name: 0 for table in PACKED}
+    for name, page in package.pages:
+        session.execute(insert(TABLES[name]), page, execution_options=PAST)
+        stored[name] += len(page)
     if package.manifest.authors == "without":
         keys = session.exec(select(Response.id)).all()
         if keys:
             withheld = [{"response": key, "model": WITHHELD, "salt": ""} for key in keys]
-            session.execute(insert(tables["authorship"]), withheld, execution_options=PAST)
+            session.execute(insert(TABLES["authorship"]), withheld, execution_options=PAST)
     if stored["expert"]:
         session.add(Setting(key=SECRET, value=secrets.token_urlsafe(32)))
     continue_keys(session)
@@ -450,12 +479,16 @@ def _store_authors(session: Session, package: Package) -> dict[str, int]:
             f"{package.path}: this study knows its authors already; nothing was imported"
         )
     forget_withheld(session)
-    check, tables = _Check("only"), {table.name: table for table in PACKED}
-    stored = {name: _copy(session, package, tables[name], check) for name in ("authorship", "mask")}
+    stored, rows = dict.fromkeys(AUTHORS, 0), list[Row]()
+    for name, page in package.pages:
+        if name not in AUTHORS:
+            rows += page
+            continue
+        session.execute(insert(TABLES[name]), page, execution_options=PAST)
+        stored[name] += len(page)
     if missing := responses_without(session):
         raise _wrong(package.path, f"{missing} responses of the study have no author in it")
     masked = set(session.exec(select(Response.id).where(col(Response.shown).is_not(None))))
-    rows = [row for page in _pages(package, tables["response"], check) for row in page]
     if {row["id"] for row in rows} != masked or len(rows) > len(masked):
         raise _wrong(package.path, "its authors do not fit the responses: other texts are masked")
     for row in rows:
@@ -466,20 +499,11 @@ def _store_authors(session: Session, package: Package) -> dict[str, int]:
     return stored
 
 
-def _copy(session: Session, package: Package, table: DbTable, check: "_Check") -> int:
-    """Copy a table of a package; return how many rows it has."""
-    stored = 0
-    for page in _pages(package, table, check):
-        session.execute(insert(table), page, execution_options=PAST)
-        stored += len(page)
-    return stored
-
-
-def _pages(package: Package, table: DbTable, check: "_Check") -> Iterator[list[Row]]:
+def _pages(path: Path, session: Session, table: DbTable, check: "_Check") -> Iterator[list[Row]]:
     """Yield the rows of a table of a package, each of its columns' types and held by `check`."""
     number, form = 0, _form(table)
     try:
-        for page in pages(package.session, columns_of(table), _rows_at_once(package, table)):
+        for page in pages(session, columns_of(table), _rows_at_once(session, table)):
             form.validate_python(page)
             for row in page:
                 number += 1
@@ -490,20 +514,20 @@ def _pages(package: Package, table: DbTable, check: "_Check") -> Iterator[list[R
         place, column = first["loc"][:2]
         row_number = number + int(place) + 1
         why = f"{table.name} row {row_number}, column {column}: {one_line(first['msg'], 100)}"
-        raise _wrong(package.path, why) from error
+        raise _wrong(path, why) from error
     except MedjuryError as error:
-        raise _wrong(package.path, f"{table.name} row {number}: {error}") from error
+        raise _wrong(path, f"{table.name} row {number}: {error}") from error
     except (DBAPIError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise _wrong(
-            package.path,
+            path,
             f"{table.name}, after row {number}: a cell cannot be read as what its column has",
         ) from error
 
 
-def _rows_at_once(package: Package, table: DbTable) -> int:
+def _rows_at_once(session: Session, table: DbTable) -> int:
     """Return how many of a table's rows are read at once: few where a stranger made one very long."""
     length = sum((func.coalesce(func.length(column), 0) for column in table.c), literal(0))
-    longest = package.session.scalar(columns_of(func.max(length)).select_from(table)) or 0
+    longest = session.scalar(columns_of(func.max(length)).select_from(table)) or 0
     return max(1, min(PAGE, PAGE_LENGTH // max(longest, 1)))
 
 

@@ -1,22 +1,34 @@
-"""Storing points of the case: a list for each instance, and never another once it was rated by one."""
+"""Points of the case: a list for each instance, and never another once it was rated by one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
-from data.database import transaction
+from data.database import reading, transaction
 from data.errors import BadInput, Conflict, Unknown
 from data.importers.points import PointRow
-from data.person import Person, only
+from data.person import Person, asking, only
 from data.points import case_rubric
 from data.record import log, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
-from data.schema import Benchmark, Instance, PointSet, Rating, Response, Role, RubricText
-from data.study.cases import newest_points
+from data.schema import (
+    IS_RATED_ON,
+    RATED_ON,
+    Benchmark,
+    Instance,
+    PointSet,
+    Rating,
+    Response,
+    Role,
+    RubricText,
+)
+from data.study.base import columns_of
+from data.study.readings import On, Reading, readings
 from data.study.rubrics import keep_rubric, move_to_rubric
+from data.study.standing import BenchmarkView
 
 IMPORTED = "points imported"
 
@@ -49,24 +61,16 @@ def add_points(
     Conflict
         If the benchmark, or an instance whose list differs, has been rated already.
     """
-    return _add(engine, benchmark, rows, rubric, actor)
-
-
-def _add(
-    engine: Engine,
-    benchmark: str,
-    rows: Iterable[PointRow],
-    rubric: Rubric,
-    author: str,
-) -> PointsAdded:
-    """Store the lists of a file, all or nothing."""
-    lists = _lists(rows)
+    lists: dict[str, list[PointRow]] = {}
+    for row in rows:
+        lists.setdefault(row.instance_id, []).append(row)
     if not lists:
         raise BadInput("points: the file has none; nothing was imported")
     with transaction(engine) as session:
         refuse_locked(session)
         _put_on(session, benchmark, rubric)
-        keys = _keys(session, benchmark)
+        query = select(Instance.instance_id, Instance.id).where(Instance.benchmark == benchmark)
+        keys = {name: key or 0 for name, key in session.exec(query)}
         result = PointsAdded()
         new = []
         for name, points in lists.items():
@@ -76,12 +80,16 @@ def _add(
                     name,
                     f"the benchmark {benchmark} has no such instance; import it first",
                 )
-            own = _rubric(rubric, name, points)
+            try:
+                own = case_rubric(rubric, [row.point for row in points])
+            except BadInput as error:
+                where = f"{points[0].origin}, instance {short(name)}"
+                raise BadInput(f"{where}: {error}; nothing was imported") from error
             if _is_new(session, keys[name], name, own, result):
                 new.append((keys[name], own))
                 result.instances.append(name)
                 result.points += len(own.criteria)
-        _write(session, rubric, new, author)
+        _write(session, rubric, new, actor)
     return result
 
 
@@ -91,13 +99,6 @@ def bring_points(
 ) -> PointsAdded:
     """Store the points of a benchmark's instances, as `add_points`."""
     return add_points(engine, benchmark, rows, rubric, person.actor)
-
-
-def _lists(rows: Iterable[PointRow]) -> dict[str, list[PointRow]]:
-    lists: dict[str, list[PointRow]] = {}
-    for row in rows:
-        lists.setdefault(row.instance_id, []).append(row)
-    return lists
 
 
 def _put_on(session: Session, benchmark: str, rubric: Rubric) -> None:
@@ -116,20 +117,6 @@ def _put_on(session: Session, benchmark: str, rubric: Rubric) -> None:
             f"benchmark {benchmark}: has ratings on {name}, and cannot be rated by points as well; "
             "import its responses once more as a benchmark of another name"
         )
-
-
-def _keys(session: Session, benchmark: str) -> dict[str, int]:
-    query = select(Instance.instance_id, Instance.id).where(Instance.benchmark == benchmark)
-    return {name: key or 0 for name, key in session.exec(query)}
-
-
-def _rubric(rubric: Rubric, name: str, points: Sequence[PointRow]) -> Rubric:
-    try:
-        return case_rubric(rubric, [row.point for row in points])
-    except BadInput as error:
-        raise BadInput(
-            f"{points[0].origin}, instance {short(name)}: {error}; nothing was imported"
-        ) from error
 
 
 def _is_new(session: Session, key: int, name: str, own: Rubric, result: PointsAdded) -> bool:
@@ -172,3 +159,74 @@ def _write(
         )
         session.add(new)
     log(session, author, IMPORTED, {"lists": len(lists)})
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRubric:
+    """The points that an instance is rated by; `key` is the instance's primary key."""
+
+    key: int
+    instance_id: str
+    rubric: Rubric
+
+
+def case_rubrics(engine: Engine, benchmark: str) -> list[CaseRubric]:
+    """Return the instances of a benchmark that have points, in the order of import."""
+    query = (
+        columns_of(Instance.id, Instance.instance_id, RubricText.body)
+        .select_from(Instance)
+        .join(Benchmark)
+        .join(RubricText, IS_RATED_ON)
+        .where(Instance.benchmark == benchmark, Benchmark.rubric_sha256 != RATED_ON)
+        .order_by(col(Instance.id))
+    )
+    with reading(engine) as session:
+        rows = session.execute(query).all()
+    return [CaseRubric(key, name, Rubric.from_json(body)) for key, name, body in rows]
+
+
+def without_points(engine: Engine, benchmark: str) -> list[str]:
+    """Return the instances, by id, that have responses and no points yet."""
+    query = (
+        select(Instance.instance_id)
+        .join(Benchmark)
+        .where(Instance.benchmark == benchmark, Benchmark.rubric_sha256 == RATED_ON)
+        .where(col(Instance.id).in_(select(Response.instance)))
+        .order_by(col(Instance.id))
+    )
+    with reading(engine) as session:
+        return list(session.exec(query))
+
+
+def refuse_without_points(engine: Engine, benchmarks: Sequence[BenchmarkView]) -> None:
+    """Raise BadInput if one of these benchmarks is rated by points of the case, and a case has none."""
+    for benchmark in benchmarks:
+        bare = without_points(engine, benchmark.name) if benchmark.rubric.points else []
+        if bare:
+            raise BadInput(
+                f"benchmark {benchmark.name}: {len(bare)} of its instances have no points yet, such as "
+                f"{short(bare[0])}; add them (`medjury study points FILE --benchmark "
+                f"{benchmark.name}`; in the app: Set up, Rubric)"
+            )
+
+
+def newest_points(session: Session, instance: int) -> PointSet | None:
+    """Return the newest version of an instance's points, in a transaction."""
+    query = select(PointSet).where(PointSet.instance == instance)
+    return session.exec(query.order_by(col(PointSet.id).desc()).limit(1)).first()
+
+
+def given_answers(engine: Engine, benchmark: str) -> list[tuple[Reading, CaseRubric]]:
+    """Return first readings and first verdicts with `answers`, the oldest first, and their points."""
+    cases = {case.key: case for case in case_rubrics(engine, benchmark)}
+    with reading(engine) as session:
+        instances = dict(session.exec(select(Response.id, Response.instance)).all())
+        said = readings(session, benchmarks=[benchmark], rubric=On.CASE, first=True)
+    return [
+        (one, cases[instances[one.response]]) for one in said if one.answers and not one.replicate
+    ]
+
+
+# Return the instances of a benchmark that have points; those that have none yet. For who steers.
+cases_of = asking(case_rubrics, Role.RESEARCHER, Role.COORDINATOR)
+bare_of = asking(without_points, Role.RESEARCHER, Role.COORDINATOR)

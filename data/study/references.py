@@ -17,7 +17,7 @@ from sqlmodel import col, select
 from data.database import reading
 from data.person import Person, asking, only
 from data.schema import Attempt, Instance, Purpose, Rater, Response, Role, Status
-from data.study.base import FOR_STUDY, Columns, columns_of
+from data.study.base import FOR_STUDY, Columns, columns_of, in_pages
 
 PAGE = 200
 LEAST_ANSWERS = 2
@@ -103,10 +103,11 @@ def reference_cards(
 
     Read page by page, so that a run of hours holds no transaction open.
     """
-    last = 0
-    while page := _page(engine, benchmarks, last):
-        yield from (ReferenceCard(*row) for row in page)
-        last = page[-1][0]
+    name, key = col(Instance.benchmark) + "/" + col(Instance.instance_id), col(Instance.id)
+    texts = (Instance.context, Instance.prompt, Instance.reference, name)
+    query = _instances_with_responses(benchmarks, *texts, key).where(CHECKABLE)
+    for *texts_of, instance in in_pages(engine, query, key, size=PAGE):
+        yield ReferenceCard(instance, *texts_of)
 
 
 def answered_references(engine: Engine, rater: int) -> set[int]:
@@ -130,13 +131,16 @@ def references(
         Only these; None means all.
     """
     answers, simulated = _answers(engine)
-    counting = _counting_jurors(answers, simulated, jurors)
+    everybody = frozenset[str]().union(*answers.values())
+    real = (everybody - simulated) or everybody  # never together with simulated ones
+    counting = real if jurors is None else everybody & frozenset(jurors)
     sets: dict[str, set[str]] = {"marked": set(), "sound": set(), "not known": set(), "": set()}
-    for key, name, checkable in _instances(engine, benchmarks):
-        on_instance = [
-            absent for juror, absent in answers.get(key, {}).items() if juror in counting
-        ]
-        sets[verdict(on_instance) if checkable else ""].add(name)
+    names = (Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE)
+    with reading(engine) as session:
+        rows = session.exec(_instances_with_responses(benchmarks, *names)).all()
+    for key, benchmark, name, checkable in rows:
+        given = (absent for who, absent in answers.get(key, {}).items() if who in counting)
+        sets[verdict([*given]) if checkable else ""].add(f"{benchmark}/{name}")
     return References(
         marked=frozenset(sets["marked"]),
         sound=frozenset(sets["sound"]),
@@ -176,16 +180,6 @@ def opened_reference(_: Person, engine: Engine, name: str) -> CheckedReference |
     return CheckedReference(name, context, prompt, reference, answers)
 
 
-def _counting_jurors(
-    answers: dict[int, dict[str, bool]], simulated: frozenset[str], jurors: Iterable[str] | None
-) -> frozenset[str]:
-    """Return the jurors whose answers count: real ones never together with simulated ones."""
-    everybody = frozenset[str]().union(*answers.values())
-    if jurors is not None:
-        return everybody & frozenset(jurors)
-    return (everybody - simulated) or everybody
-
-
 def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]]:
     """Return instance -> juror -> newest answer, and which jurors are simulated."""
     query = (
@@ -203,27 +197,6 @@ def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]
             if is_simulated:
                 simulated.add(juror)
     return answers, frozenset(simulated)
-
-
-def _instances(engine: Engine, benchmarks: Sequence[str] | None) -> Iterator[tuple[int, str, bool]]:
-    """Yield every instance with responses to rate: key, name, whether it can be checked."""
-    query = _instances_with_responses(
-        benchmarks, Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE
-    )
-    with reading(engine) as session:
-        for key, benchmark, name, checkable in session.exec(query):
-            yield key, f"{benchmark}/{name}", bool(checkable)
-
-
-def _page(engine: Engine, benchmarks: Sequence[str] | None, after: int) -> list[Any]:
-    """Return the next instances with their texts."""
-    name = col(Instance.benchmark) + "/" + col(Instance.instance_id)
-    texts = (Instance.context, Instance.prompt, Instance.reference, name)
-    query = _instances_with_responses(benchmarks, Instance.id, *texts).where(
-        CHECKABLE, col(Instance.id) > after
-    )
-    with reading(engine) as session:
-        return list(session.exec(query.limit(PAGE)).all())
 
 
 def _instances_with_responses(benchmarks: Sequence[str] | None, *columns: Any) -> Columns:

@@ -98,7 +98,11 @@ def import_responses(
             place = (places or {}).get(name, TaxonomyPlace())
             keep_benchmark(session, name, chosen or rubric_for(name), place, added)
             if chosen and not move_to_rubric(session, name, chosen):
-                raise _rated_on_another(name, chosen)
+                rubric = f"rubric than {chosen.name} {chosen.version}"
+                raise Conflict(
+                    f"benchmark {short(name)!r} has ratings on another {rubric}; import under "
+                    "another benchmark name, or without --rubric; nothing was imported"
+                )
 
         keep_rows(session, rows, keep, added, claimed, tick)
         refuse_authors(session, claimed, last)
@@ -168,13 +172,6 @@ def _refuse_repeats(batch: list[ResponseRow], origins: dict[str, Origin]) -> Non
                 "response_id", row.response_id, f"already used in row {first.row}; ids must differ"
             )
         origins[row.response_id] = row.origin
-
-
-def _rated_on_another(name: str, rubric: Rubric) -> Conflict:
-    return Conflict(
-        f"benchmark {short(name)!r} has ratings on another rubric than {rubric.name} {rubric.version}; "
-        "import under another benchmark name, or without --rubric; nothing was imported"
-    )
 
 
 def keep_benchmark(
@@ -247,7 +244,10 @@ def _keep_responses(
             unchanged.append((response, row))
         else:
             raise _another_response(row)
-    _refuse_authors(session, unchanged)
+    others = contradicted(session, [(response, row.model) for response, row in unchanged])
+    for response, row in unchanged:
+        if response.id in others:
+            raise _another_response(row)
     added.unchanged += len(unchanged)
     added.unnamed += sum(row.id_made for _, row in unchanged)
     added.twins += _count_twins(session, new)
@@ -259,14 +259,6 @@ def _keep_responses(
         response.response_id: response.id or 0
         for response in (*stored.values(), *(response for response, _ in new))
     }
-
-
-def _refuse_authors(session: Session, unchanged: Sequence[tuple[Response, ResponseRow]]) -> None:
-    """Refuse a row that says another author than the study has, unless the study is blind."""
-    others = contradicted(session, [(response, row.model) for response, row in unchanged])
-    for response, row in unchanged:
-        if response.id in others:
-            raise _another_response(row)
 
 
 def _another_response(row: ResponseRow) -> BadRow:

@@ -190,7 +190,7 @@ def next_task(engine: Engine, rater: int) -> NextTask:
     with glance(engine) as session:
         row = session.execute(_NEXT, {"rater": rater}).first()
         if row is None:
-            return NextTask(_progress(session, rater), None)
+            return NextTask(Progress(*session.execute(_PROGRESS, {"rater": rater}).one()), None)
     *told, done, total, repeats = row
     return NextTask(Progress(done, total, repeats), _task(told))
 
@@ -214,10 +214,6 @@ def rated_codes(engine: Engine, rater: int) -> list[str]:
         last = last if first is None else first
         codes.append((last, code))
     return [code for _, code in sorted(codes, key=itemgetter(0))]
-
-
-def _progress(session: Session, rater: int) -> Progress:
-    return Progress(*session.execute(_PROGRESS, {"rater": rater}).one())
 
 
 def _task(row: Sequence[Any]) -> Task:

@@ -22,7 +22,6 @@ from data.samples import RESPONSES as DEMO
 from data.schema import (
     IS_RATED_ON,
     Benchmark,
-    Composition,
     Expert,
     Instance,
     Kind,
@@ -186,13 +185,8 @@ def form_on(session: Session, rubric: Rubric, response: int, reply: Reply) -> Ra
         return RatingForm(rubric)
     stored = session.exec(_ERROR_TYPES).first()
     errors = ERRORS if stored is None else read_error_types(stored)
-    return RatingForm(rubric, _shown_texts(session, response), errors)
-
-
-def _shown_texts(session: Session, response: int) -> dict[Side, str]:
-    """Return a response's text and its source as raters see them; a bare task is its own source."""
     text, context, prompt = session.execute(_TEXTS, {"response": response}).one()
-    return {"response": text, "source": context or prompt}
+    return RatingForm(rubric, {"response": text, "source": context or prompt}, errors)
 
 
 Seat = Mapping[str, Any]
@@ -472,15 +466,15 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[JuryValidation]:
     on_rubric = {name for name, current in present.items() if current == sha256}
     covered = on_rubric | ({COMBINED} if on_rubric and len(on_rubric) == len(present) else set())
     rows = [row for report in reports(engine) for row in _validations_of_report(report, sha256)]
-    independent = [
-        composition
-        for composition in compositions_tried(engine)
-        if ADJUDICATED not in composition.instances
-    ]
+    copied = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
     rows += [
-        _validation_of_entry(composition)
-        for composition in independent
-        if composition.benchmark in covered
+        JuryValidation(
+            at=tried.last_at,
+            jurors=tuple(tried.jurors),
+            **{name: getattr(tried, name) for name in copied},
+        )
+        for tried in compositions_tried(engine)
+        if ADJUDICATED not in tried.instances and tried.benchmark in covered
     ]
     return sorted(rows, key=lambda validation: validation.at, reverse=True)
 
@@ -554,9 +548,3 @@ def _validation_of_row(report: Report, row: Row, like_for_like: Row) -> JuryVali
             like_for_like.get("high"),
         ),
     )
-
-
-def _validation_of_entry(composition: Composition) -> JuryValidation:
-    copied = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
-    figures = {name: getattr(composition, name) for name in copied}
-    return JuryValidation(at=composition.last_at, jurors=tuple(composition.jurors), **figures)

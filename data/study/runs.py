@@ -443,7 +443,10 @@ def import_finished(engine: Engine, runs: Sequence[FinishedRun]) -> FinishedAdde
             keep_rubric(session, run.rubric)
             for juror in run.jurors:
                 _store_juror(session, juror)
-            _store_ratings(session, run, added.ratings)
+            stored = keep_ratings(session, run.ratings, run.rubric)
+            for name in ("added", "revised", "unchanged"):
+                setattr(added.ratings, name, getattr(added.ratings, name) + getattr(stored, name))
+            added.ratings.other_rubric |= stored.other_rubric
             added.failures += _store_failures(session, run)
     return added
 
@@ -485,14 +488,6 @@ def _store_juror(session: Session, juror: JurorRecord) -> None:
             "otherwise, is in the study, and their ratings must not mix; import the run into a "
             "study of its own with --db; nothing was imported"
         ) from error
-
-
-def _store_ratings(session: Session, run: FinishedRun, added: RatingsAdded) -> None:
-    """Store the ratings of one run on its rubric and add up what changed."""
-    stored = keep_ratings(session, run.ratings, run.rubric)
-    for name in ("added", "revised", "unchanged"):
-        setattr(added, name, getattr(added, name) + getattr(stored, name))
-    added.other_rubric |= stored.other_rubric
 
 
 def _store_failures(session: Session, run: FinishedRun) -> int:

@@ -30,6 +30,7 @@ from data.schema import (
 from data.settings import Settings, read_settings
 from data.study.authors import everybody
 from data.study.base import columns_of, setting_values
+from data.study.verify import acts_in
 
 PROTOCOL_SET = "protocol set"
 STUDY_TEXT = "study_text"
@@ -153,7 +154,9 @@ def give_consent(engine: Engine, rater: int, sha256: str) -> bool:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        _refuse_no_clinician(session, rater)
+        stored = session.get(Rater, rater)
+        if stored is None or stored.kind != Kind.CLINICIAN:
+            raise NotAllowed("only clinicians of this study can give consent")
         present = session.get(Setting, CONSENT_TEXT)
         if not sha256 or present is None or present.value != sha256:
             raise Conflict("the consent text was changed meanwhile; read it again, then decide")
@@ -165,13 +168,6 @@ def give_consent(engine: Engine, rater: int, sha256: str) -> bool:
         detail = {"rater": rater, "sha256": sha256, "study_text": description_sha256}
         log(session, f"rater {rater}", CONSENTED, detail)
     return True
-
-
-def _refuse_no_clinician(session: Session, rater: int) -> None:
-    """Raise NotAllowed unless this is a clinician of the study."""
-    stored = session.get(Rater, rater)
-    if stored is None or stored.kind != Kind.CLINICIAN:
-        raise NotAllowed("only clinicians of this study can give consent")
 
 
 def set_setting(engine: Engine, name: str, value: str) -> None:
@@ -263,7 +259,7 @@ def description(engine: Engine) -> Description | None:
 def description_versions(engine: Engine) -> list[DescriptionVersion]:
     """Return every version of what clinicians are told, the oldest first; the last one holds."""
     with reading(engine) as session:
-        events = _events(session, DESCRIBED)
+        events = acts_in(session, DESCRIBED)
         bodies = dict(session.exec(select(StudyText.sha256, StudyText.body)).all())
         query = select(Submission.study_text, func.count()).group_by(col(Submission.study_text))
         submissions = dict(session.exec(query).all())
@@ -294,15 +290,17 @@ def consents(engine: Engine) -> list[Consent]:
         .order_by(col(Rater.handle))
     )
     with reading(engine) as session:
-        events = {event.detail["rater"]: event for event in _events(session, CONSENTED)}
+        events = {event.detail["rater"]: event for event in acts_in(session, CONSENTED)}
         consent_text = session.get(Setting, CONSENT_TEXT)
         rows = session.exec(query).all()
     if consent_text is None or not consent_text.value:
         return []
+    given = {key: (event.at, event.detail["sha256"]) for key, event in events.items()}
     return [
-        _consent(key, handle, events.get(key), consent_text.value, is_out=ended is not None)
+        Consent(key, handle, at, sha256, sha256 == consent_text.value, ended is not None)
         for key, handle, ended in rows
-        if ended is None or key in events
+        if ended is None or key in given
+        for at, sha256 in [given.get(key, (None, ""))]
     ]
 
 
@@ -311,7 +309,7 @@ def consent_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
     with reading(engine) as session:
         handles = dict(session.exec(select(Rater.id, Rater.handle)).all())
         stored = setting_values(session)
-        events = _events(session, CONSENTED)
+        events = acts_in(session, CONSENTED)
     newest = {event.detail["rater"]: event.id for event in events}
     present_sha256 = stored.get(CONSENT_TEXT, "")
     for event in events:
@@ -326,18 +324,3 @@ def described_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
         texts = (version.description.title, version.sha256, version.consent_sha256)
         counts = (version.ratings, version.submissions)
         yield (version.at, version.actor, *texts, *counts, version.is_present)
-
-
-def _events(session: Session, action: str) -> list[Event]:
-    events = list(session.exec(select(Event).where(Event.action == action).order_by(col(Event.id))))
-    session.expunge_all()
-    return events
-
-
-def _consent(
-    key: int, handle: str, event: Event | None, present_sha256: str, *, is_out: bool
-) -> Consent:
-    if event is None:
-        return Consent(key, handle, None, "", holds=False, is_out=is_out)
-    sha256 = event.detail["sha256"]
-    return Consent(key, handle, event.at, sha256, holds=sha256 == present_sha256, is_out=is_out)

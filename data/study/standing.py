@@ -307,15 +307,19 @@ def facts(engine: Engine) -> Facts:
             .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
         ).one()
         per_response = session.get(Setting, "per_response")
+        states = select(Assignment.state, func.count()).where(Assignment.pass_ == 0)
+        states = states.group_by(Assignment.state)
+        done = Assignment.state == State.DONE, Assignment.pass_ < THIRD
+        seconds = session.exec(select(Assignment.seconds_active).where(*done)).all()
         return Facts(
             raters={str(kind): _raters(session, kind) for kind in Kind},
             models=number_of_authors(session),
-            states=_states(session),
+            states={str(state): number for state, number in session.exec(states)},
             repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
             adjudicated=_adjudicated(session),
             per_response=per_response.value if per_response else "",
             elsewhere=_elsewhere(session),
-            median_seconds=_seconds(session),
+            median_seconds=median(seconds) if seconds else None,
             first=first_rated,
             last=last_rated,
             masked=_count(session, func.count(col(Response.shown))),
@@ -343,15 +347,6 @@ def _raters(session: Session, kind: Kind) -> Raters:
     )
 
 
-def _states(session: Session) -> dict[str, int]:
-    query = (
-        select(Assignment.state, func.count())
-        .where(Assignment.pass_ == 0)
-        .group_by(Assignment.state)
-    )
-    return {str(state): number for state, number in session.exec(query)}
-
-
 def _elsewhere(session: Session) -> int:
     """Count clinicians' first readings without an assignment that is done."""
     done = select(Assignment.response, Assignment.rater).where(
@@ -360,13 +355,6 @@ def _elsewhere(session: Session) -> int:
     assigned_here = {(response, rater) for response, rater in session.exec(done)}
     rated = session.exec(_READ.where(Rating.pass_ == 0))
     return sum((response, rater) not in assigned_here for response, rater in rated)
-
-
-def _seconds(session: Session) -> float | None:
-    is_done = (Assignment.state == State.DONE, Assignment.pass_ < THIRD)
-    query = select(Assignment.seconds_active).where(*is_done)
-    seconds = list(session.exec(query))
-    return median(seconds) if seconds else None
 
 
 def _adjudicated(session: Session) -> dict[str, int]:

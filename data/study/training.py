@@ -96,7 +96,12 @@ def import_experts(
         result = ExpertsAdded()
         for row, new in zip(expert_rows, _checked_scores(expert_rows, targets), strict=True):
             _keep_score(session, stored, new, row.origin if begun else None, result)
-        _refuse_incomplete(expert_rows, targets, set(stored))
+        for row in expert_rows:
+            target = targets[row.response_id]
+            names = target.rubric.criteria
+            if missing := [name for name in names if (target.response, name) not in stored]:
+                why = f"the expert's score on {', '.join(missing)} is missing"
+                raise _wrong_response(row, why)
         result.responses = len({response for response, _ in stored})
         if result.added or result.changed:
             _free_those_who_rated(session)
@@ -202,17 +207,6 @@ def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, _Target]:
     return targets
 
 
-def _refuse_incomplete(
-    rows: Sequence[ExpertRow], targets: Mapping[str, _Target], stored: set[tuple[int, str]]
-) -> None:
-    """Refuse a response that lacks the expert's score on a criterion of its rubric."""
-    for row in rows:
-        target = targets[row.response_id]
-        missing = [name for name in target.rubric.criteria if (target.response, name) not in stored]
-        if missing:
-            raise _wrong_response(row, f"the expert's score on {', '.join(missing)} is missing")
-
-
 def _wrong_response(row: ExpertRow, allowed: str) -> BadRow:
     return row.origin.wrong("response_id", row.response_id, allowed)
 
@@ -259,7 +253,8 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
         standing, showing = _showing_of(session, rater, code)
         reply = entered.reply()
         form_of(session, showing.response, reply).refuse_impossible(reply)
-        stored = _stored_draft(standing, code)
+        kept = standing.draft if standing.draft.get("code") == code else {}
+        stored = StoredState(kept.get("draft", {}), kept.get("seq", 0))
         if showing.drill is not None or entered.known(stored):
             return stored.draft_seq
         if not entered.follows(stored):
@@ -397,12 +392,6 @@ def _showing_of(session: Session, rater: int, code: str) -> tuple[TrainingStandi
             if training.code(secret or "", rater, response, round_) == code:
                 return standing, _Showing(response, round_, drills.get((response, round_)))
     raise NotAllowed(FOREIGN)
-
-
-def _stored_draft(standing: TrainingStanding, code: str) -> StoredState:
-    """Return the state of the form that is stored for a showing; number 0 if none is."""
-    draft = standing.draft if standing.draft.get("code") == code else {}
-    return StoredState(draft.get("draft", {}), draft.get("seq", 0))
 
 
 def _with_outcome(session: Session, rater: int, standing: TrainingStanding) -> TrainingStanding:

@@ -89,7 +89,8 @@ def verify(engine: Engine, head: str | None = None) -> Verified:
     """
     expected_head = None if head is None else head_given(head)
     with reading(engine) as session:
-        _one_snapshot(session)
+        if session.get_bind().dialect.name != "sqlite":  # which always sees one snapshot
+            session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         return verify_in(session, expected_head)
 
 
@@ -140,10 +141,15 @@ def _head_findings(hashes: Sequence[str], head: Head) -> Iterator[str]:
 
 def acts(engine: Engine, *actions: str) -> list[Event]:
     """Return the events of some kinds, oldest first."""
-    query = select(Event).where(col(Event.action).in_(actions)).order_by(col(Event.id))
     with reading(engine) as session:
-        events = list(session.exec(query))
-        session.expunge_all()
+        return acts_in(session, *actions)
+
+
+def acts_in(session: Session, *actions: str) -> list[Event]:
+    """Return the events of some kinds, oldest first, as a session sees them; it lets go of all."""
+    query = select(Event).where(col(Event.action).in_(actions)).order_by(col(Event.id))
+    events = list(session.exec(query))
+    session.expunge_all()
     return events
 
 
@@ -152,12 +158,6 @@ def locked_since(engine: Engine) -> str | None:
     with reading(engine) as session:
         setting = session.get(Setting, LOCKED)
         return setting.value if setting else None
-
-
-def _one_snapshot(session: Session) -> None:
-    """See the study as it stands now, whatever is written meanwhile; SQLite always does."""
-    if session.get_bind().dialect.name != "sqlite":
-        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
 @dataclass(slots=True, eq=False)
@@ -309,7 +309,7 @@ def _table_findings(
                 moved.setdefault(event, []).append(key)
     counts[table] = len(leaves)
     if unknown:
-        yield f"{table} {_named(unknown)}: no event vouches for {_them(unknown)}"
+        yield f"{table} {_named(unknown)}: no event vouches for {'it' if len(unknown) == 1 else 'them'}"
     for event, keys in moved.items():
         yield f"{table} {_named(keys)}: changed since event {event}"
     for seal in {id(one): one for one in added.values()}.values():
@@ -348,10 +348,6 @@ def _named(keys: Sequence[object]) -> str:
     """Return the keys of some rows, the first few of many; no text of a row."""
     names = ", ".join(str(key)[:40] for key in keys[:MOST_NAMED])
     return f"{names} and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else names
-
-
-def _them(keys: Sequence[object]) -> str:
-    return "it" if len(keys) == 1 else "them"
 
 
 def _texts(session: Session, *, authors_withheld: bool) -> Iterator[str]:

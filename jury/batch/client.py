@@ -16,8 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import httpx2
 
-from data.schema import Status
-from data.schema.jury import UNANSWERED, JuryBatch
+from data.schema import UNANSWERED, JuryBatch, Status
 from jury.api_protocols import body_of, http_failure, text_of, unreadable
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.panel import Juror

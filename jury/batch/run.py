@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.schema import Attempt, Status, now
-from data.schema.jury import UNANSWERED, BatchState, JuryBatch
+from data.schema import UNANSWERED, Attempt, BatchState, JuryBatch, Status, now
 from data.study.calls import (
     BatchRequest,
     Collected,

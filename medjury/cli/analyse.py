@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from data.csv_files import frame_cells, write_csv
 from data.errors import BadInput
+from data.files import frame_cells, write_csv
 from data.person import OPERATOR
 from data.safe_text import visible
 from medjury.cli.dask_workers import On, computing

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.csv_files import cells, write_csv
 from data.database import open_study, reading, refuse_as_file, shown
 from data.errors import BadFile, BadInput
+from data.files import cells, write_csv
 from data.record import HEAD_ENDING, Head
 from data.study.copies import counts
 from data.study.moving import Copied, back_up, move_study

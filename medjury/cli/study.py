@@ -404,8 +404,7 @@ def _add_points(engine: Engine, benchmark: str, path: Path, rubric: Path | None)
     from data.importers.points import PointFile
     from data.importers.table import TableFile
     from data.points import points_rubric
-    from data.study.cases import without_points
-    from data.study.points import add_points
+    from data.study.points import add_points, without_points
 
     file = PointFile(TableFile(path))
     added = add_points(engine, benchmark, file, points_rubric(rubric), OPERATOR.actor)
@@ -427,7 +426,7 @@ def _show_points(engine: Engine, analysis: Analysis, instance: str | None) -> di
     from calibration.json_values import json_value
     from calibration.tables.numbers import TERMINAL
     from data.points import points_of
-    from data.study.cases import case_rubrics
+    from data.study.points import case_rubrics
     from medjury.services.points import PointsQuestion, points_agreement, tables_of
 
     benchmark = analysis.benchmark

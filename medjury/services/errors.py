@@ -12,9 +12,9 @@ from calibration.json_values import json_value
 from calibration.scope import scopes
 from calibration.tables.errors import BenchmarkErrors, PickedResponse, Quote
 from calibration.values import COMBINED, AnalysisOptions
-from data.csv_files import cells
 from data.database import one_moment, reading
 from data.errors import BadInput
+from data.files import cells
 from data.schema import Kind
 from data.study.base import response_names
 from data.study.frames import marks_frame, readers

@@ -24,7 +24,7 @@ from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.points import CANNOT_TELL, MET, NOT_MET
 from data.schema import Kind
-from data.study.cases import CaseRubric, given_answers
+from data.study.points import CaseRubric, given_answers
 from data.study.readings import Reading
 from data.study.standing import benchmarks
 

@@ -14,7 +14,7 @@ from calibration.json_values import decision_json
 from calibration.notes import told
 from calibration.scope import checked_jury
 from calibration.values import AnalysisOptions
-from data.csv_files import frame_cells
+from data.files import frame_cells
 from medjury.services.calibrate import verdicts_of
 from medjury.services.ledger import Looked
 from medjury.services.record import steered

@@ -7,8 +7,8 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from calibration.notes import counted
-from data.csv_files import write_csv
 from data.errors import BadInput
+from data.files import write_csv
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapFile, RedcapForm, forms
 from data.importers.table import TableFile
 from data.rubric import Criterion, Rubric

@@ -24,8 +24,8 @@ from calibration.routing import (
     RouteQuestion,
     RoutingRule,
 )
-from data.csv_files import frame_cells
 from data.errors import BadInput, Conflict, Unknown
+from data.files import frame_cells
 from data.pace import Work
 from data.person import Person, only
 from data.schema import Role

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.schema.jury import JuryBatch, JuryRequest
+from data.schema import JuryBatch, JuryRequest
 from jury.batch.run import Polling, run_batches
 from jury.panel import Panel
 from jury.run_result import RunResult

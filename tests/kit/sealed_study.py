@@ -19,6 +19,8 @@ from data.rubric import read_rubric
 from data.schema import (
     Assignment,
     Attempt,
+    BatchState,
+    JuryBatch,
     Kind,
     Purpose,
     Rater,
@@ -28,7 +30,6 @@ from data.schema import (
     State,
     Status,
 )
-from data.schema.jury import BatchState, JuryBatch
 from data.study.access import Way, enter, pseudonym_key, signing_key
 from data.study.assignments import (
     Slot,

@@ -26,7 +26,7 @@ from calibration.routing import (
     work_lines,
 )
 from calibration.tables.numbers import PAGE
-from data.csv_files import csv_bytes, frame_cells
+from data.files import csv_bytes, frame_cells
 from data.person import Person, only
 from data.safe_text import on_page
 from data.schema import Role

@@ -12,7 +12,7 @@ from annotate import compute
 from annotate.screens import frame
 from annotate.screens.frame import show_heading, show_text
 from calibration.notes import counted
-from data.csv_files import cells, csv_bytes
+from data.files import cells, csv_bytes
 from data.person import Person, only
 from data.schema import Role, now
 from data.study import steering

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from annotate.screens import frame
 from annotate.screens.frame import show_heading, show_text
-from data.csv_files import cells, csv_bytes
+from data.files import cells, csv_bytes
 from data.person import Person, only
 from data.safe_text import on_page
 from data.schema import Role, now

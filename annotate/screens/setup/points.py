@@ -20,8 +20,7 @@ from data.rubric import Rubric
 from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
-from data.study.cases import CaseRubric, bare_of, cases_of
-from data.study.points import PointsAdded, bring_points
+from data.study.points import CaseRubric, PointsAdded, bare_of, bring_points, cases_of
 from medjury.services.importing import Upload
 
 ABOUT = (

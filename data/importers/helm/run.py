@@ -214,7 +214,8 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
     juries = [*dict.fromkeys(name for state in states for name in _juries(state))]
     if not juries:
         raise NoJury("no jury took part in it: HELM's other figures are no ratings")
-    metric = _metric_of(spec)
+    metrics = (one for one in spec.metric_specs if one.class_name.endswith(f".{METRIC}"))
+    metric = next(metrics, None)  # there is none in HELM 0.5.5 to 0.5.7
     named = str(metric.args.get("scenario_name")) if metric else ""
     key = named if named in juries else juries[0]
     whys = [_exclusion_reason(state) for state in states]
@@ -304,12 +305,6 @@ def _notes_of(states: Iterable[RequestState]) -> Counter[str]:
         counts["further reference"] += max(0, len(state.instance.references) - 1)
         counts["further completion"] += len(state.result.completions) - 1 if state.result else 0
     return counts
-
-
-def _metric_of(spec: RunSpec) -> ClassSpec | None:
-    """Return the specification of the jury's metric; None in HELM 0.5.5 to 0.5.7."""
-    ours = (metric for metric in spec.metric_specs if metric.class_name.endswith(f".{METRIC}"))
-    return next(ours, None)
 
 
 def benchmark_of(spec: RunSpec) -> str:

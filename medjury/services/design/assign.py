@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.study.assignments import Slot, pace_of, work_of_responses
-from data.study.cases import refuse_without_points
+from data.study.points import refuse_without_points
 from data.study.standing import assigned, benchmarks, design_items
 from medjury.services.design.deal import Deal, Showing, arrange, connect, deal, gaps, improve, level
 from medjury.services.design.plan import Assigned, Design, Item, Plan, plan_of

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from annotate.description import as_page
 from data.database import HEAD
@@ -30,9 +31,7 @@ from data.study.package import (
     MANIFEST,
     VERSION,
     Manifest,
-    _Check,
-    _pages,
-    opened_package,
+    read_parts,
 )
 from jury.panel import read_panel
 from jury.parse import parse
@@ -103,10 +102,8 @@ def inspect(name: str) -> Read:
 
 
 def package(folder: Path, body: bytes) -> None:
-    with opened_package(put(folder, "study.zip", body)) as opened:
-        check = _Check(opened.manifest.authors)
-        for table in sorted(PACKED, key=lambda table: table.name == "setting"):
-            list(_pages(opened, table, check))
+    with TemporaryDirectory() as parts:
+        list(read_parts(put(folder, "study.zip", body), Path(parts)))
 
 
 def database_of_package(folder: Path, body: bytes) -> None:
