@@ -40,5 +40,6 @@ from data.schema.study import (
     Subgroup,
     Submission,
     Table,
+    Withdrawal,
     now,
 )
