@@ -139,3 +139,17 @@ def test_an_import_tells_of_another_spelling_of_a_name(
     _, out, _ = run("rate", "ratings", str(path))
     assert 'rate people join "Dr. A" "dr_a"' in " ".join(out.split())
     assert {"Dr. A", "dr_a"} <= {*ratings_frame(rated)["rater"]}
+
+
+def test_nobody_who_left_is_dealt_work_and_what_they_left_open_is_free_for_others(
+    small_study: Engine, run: Run
+) -> None:
+    assign = ("rate", "assign", "--raters", "2", "--repeats", "0")
+    assert run(*assign)[0] == 0
+    _, out, _ = run("rate", "people", "end", "clinician-2", "--give-back")
+    assert "4 open readings can be dealt to others" in out
+    _, out, _ = run(*assign)
+    assert "clinician-3" in out
+    assert "clinician-2's access has ended" in out
+    assert "clinician-2's access has ended." in run("status")[1]
+    assert not verify(small_study).findings
