@@ -36,6 +36,7 @@ LOCKED = "locked"  # also the setting that says since when
 REOPENED, UNBLINDED = "reopened", "unblinded"
 RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
 REVIEWED = "response reviewed"
+WITHDRAWN = "withdrawn"
 RUN, TRAINING = "jury_run", "training:"
 PROBED = "jurors probed"
 SALT_BYTES = 16
@@ -108,7 +109,10 @@ ACTS: Mapping[str, frozenset[str]] = {
         "searched for authors": "setting",
         "possible names left": "",
         "names in responses shown": "",
-        "ratings imported": "rater rating",
+        "ratings imported": "rater rating withdrawal",
+        WITHDRAWN: "withdrawal",
+        "raters joined": "rating withdrawal",
+        "open work given back": "assignment",
         "failed verdicts imported": "",
         "responses assigned": "assignment setting",
         "assignment taken back": "assignment",

@@ -208,7 +208,7 @@ class State(StrEnum):
     """How far an assignment has come.
 
     UNRATED: the clinician could not rate it (not enough context), which is counted.
-    RECUSED: the clinician may not or cannot; the place is free for another one.
+    RECUSED: the clinician may not or cannot, or their access has ended; the place is free for another one.
     """
 
     OPEN = "open"
@@ -223,7 +223,7 @@ class Rating(Table, table=True):
     Append-only: a changed mind is a new row, and of rows that agree in response,
     rater, criterion, rubric, pass and replicate the one with the highest id counts.
     `pass_` says which reading it is of, as `data.card` has it. The view `superseded` names the
-    rows (`rating`) that no longer count, for who reads the database with SQL of their own.
+    rows (`rating`) that no longer count, the withdrawn ones among them, for who reads the database with SQL of their own.
     """
 
     __table_args__ = (
@@ -241,6 +241,22 @@ class Rating(Table, table=True):
     at: datetime = Field(default_factory=now)
 
 
+class Withdrawal(Table, table=True):
+    """What was withdrawn, and why: a response, all that a rater rated, or one score.
+
+    Append-only: what is withdrawn stays stored and counts nowhere. `score` is a rating's key; a later
+    score for the same thing counts again.
+    """
+
+    id: int | None = Field(default=None, primary_key=True)
+    response: int | None = Field(default=None, foreign_key="response.id", index=True)
+    rater: int | None = Field(default=None, foreign_key="rater.id", index=True)
+    score: int | None = Field(default=None, foreign_key="rating.id", index=True)
+    reason: str
+    actor: str
+    at: datetime = Field(default_factory=now)
+
+
 SUPERSEDED = """
 SELECT older.id AS rating FROM rating older WHERE EXISTS (
     SELECT 1 FROM rating newer
@@ -248,7 +264,9 @@ SELECT older.id AS rating FROM rating older WHERE EXISTS (
     AND newer.pass_ = older.pass_ AND newer.replicate = older.replicate
     AND newer.criterion = older.criterion AND newer.id > older.id
     AND COALESCE(newer.rubric_sha256, '') = COALESCE(older.rubric_sha256, '')
-)
+) OR older.id IN (SELECT score FROM withdrawal)
+OR older.rater IN (SELECT rater FROM withdrawal)
+OR older.response IN (SELECT response FROM withdrawal)
 """
 
 

@@ -83,6 +83,7 @@ DRAWN = {
     "rate people add": ("home?view=People", "Add people"),
     "rate people end": (MANAGED, "Shut out"),
     "rate people change": (MANAGED, "Hospital e-mail"),
+    "rate withdraw": (MANAGED, "Withdraw all ratings"),
     "rate assign": ("setup?part=Clinicians", "Show the plan"),
     "rate training": ("setup?part=Training", "File of experts' scores"),
     "rate ratings": ("setup?part=Notes", "Ratings made elsewhere"),

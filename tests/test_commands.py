@@ -37,7 +37,7 @@ STUDY = (
 )
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.
 ALONE = {
-    *("demo", "serve", "study points"),
+    *("demo", "serve", "study points", "rate withdraw", "rate people join"),
 }
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 

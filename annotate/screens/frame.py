@@ -10,12 +10,14 @@ from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
+from sqlalchemy import Engine
 
 from annotate.compute import waited
 from data.errors import MedjuryError
 from data.person import Person
 from data.safe_text import on_page
 from data.study.steering import StudyStanding
+from data.study.withdrawals import withdraw
 
 Result = TypeVar("Result")
 HERE = files("annotate") / "screens"
@@ -168,3 +170,16 @@ def say_simulated(standing: StudyStanding, words: str = SIMULATED) -> None:
     """Say so where raters of the study are simulated."""
     if standing.simulated:
         st.warning(on_page(words))
+
+
+def ask_withdrawal(
+    engine: Engine, person: Person, *, response: str | None = None, rater: str | None = None
+) -> None:
+    """Ask why a response or a rater is withdrawn, and once more whether, and do it."""
+    name = response or rater
+    reason = st.text_input("Why (every report states it)", key=f"withdraw-why-{name}")
+    is_sure = st.checkbox("It is to count no longer", key=f"withdraw-sure-{name}")
+    if st.button("Withdraw", key=f"withdraw-{name}", disabled=not is_sure):
+        with refusals():
+            withdraw(person, engine, response=response, rater=rater, reason=reason)
+            st.rerun()

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from data.card import CONSENSUS, FIRST, THIRD, Reading, reading_of_pass
 from data.importers.grades import Grades, usable_name
-from data.importers.rows import Origin, RatingRow, filled, is_name, rating_row
+from data.importers.rows import EmptyCell, Origin, RatingRow, filled, is_name, rating_row
 from data.importers.table import Cells, TableFile
 from data.safe_text import unguarded
 from data.schema import Kind
@@ -23,7 +23,7 @@ DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)")
 class RatingFile:
     """A file of ratings; iterating gives one `RatingRow` a score.
 
-    An empty score stays missing: no row is made of it, and `missing` counts it. In a wide
+    An empty score stays missing: no row is made of it, and `missing` counts it and `empty` names it. In a wide
     file every column that is none of response_id, rater, kind, comment, rated_at, pass,
     replicate, reading is a criterion; of JSON Lines the first row has them all. A criterion's
     name that cannot be one gets a usable one; `renamed` has theirs -> ours. `scale` gives the
@@ -39,7 +39,7 @@ class RatingFile:
 
     def __init__(self, table: TableFile, scale: Grades | None = None) -> None:
         self.table, self.scale = table, scale
-        self.missing = 0
+        self.missing, self.empty = 0, list[EmptyCell]()
         self.renamed: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self.long = set(LONG) <= set(table.columns)
@@ -54,6 +54,7 @@ class RatingFile:
 
     def __iter__(self) -> Iterator[RatingRow]:
         self.missing = 0
+        self.empty.clear()
         for origin, cells in self.table:
             shared = _shared(origin, cells)
             for criterion, score in self._scores(origin, cells):
@@ -65,6 +66,8 @@ class RatingFile:
                     yield rating_row(origin, shared | own)
                 else:
                     self.missing += 1
+                    of = shared["response_id"], shared["rater"], self._usable(criterion)
+                    self.empty.append(EmptyCell(*of, shared["pass_"], _number(shared["replicate"])))
 
     def _usable(self, criterion: str) -> str:
         """Return a criterion's name as a rubric can have it."""
@@ -81,6 +84,11 @@ class RatingFile:
             return [(name, cells.get(name, "")) for name in self.criteria]
         criterion = unguarded(filled(origin, cells, "criterion"))
         return [(criterion, cells.get("score", ""))]
+
+
+def _number(replicate: str | int) -> int:
+    """Return the number of a replicate; one that is none is refused where a score stands."""
+    return int(replicate) if str(replicate).isdecimal() else 0
 
 
 def _with_point(score: str, kind: str) -> str:

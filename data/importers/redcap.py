@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from data.importers.rows import Origin, RatingRow, rating_row
+from data.importers.rows import EmptyCell, Origin, RatingRow, rating_row
 from data.importers.table import Cells, TableFile
 from data.rubric import Rubric
 from data.schema import Kind
@@ -93,7 +93,7 @@ class RedcapFile:
     Attributes
     ----------
     missing
-        Scores left empty in forms that are taken.
+        Scores left empty in forms that are taken; `empty` names them.
     left
         How far the forms were that are not taken -> their number; "not begun" are empty ones.
 
@@ -113,7 +113,7 @@ class RedcapFile:
         incomplete: bool = False,
     ) -> None:
         self.table, self.readings, self.incomplete = table, readings, incomplete
-        self.missing, self.left = 0, Counter[str]()
+        self.missing, self.left, self.empty = 0, Counter[str](), list[EmptyCell]()
         self.forms = [form for form in forms if form.complete in table.columns]
         if "Record ID" in table.columns or "Complete?" in table.columns:
             raise table.wrong(RAW)
@@ -130,6 +130,7 @@ class RedcapFile:
 
     def __iter__(self) -> Iterator[RatingRow]:
         codes = self._codes()
+        self.empty.clear()
         origins: dict[tuple[str, str], Origin] = {}
         for origin, cells in self.table:
             record = cells[RECORD].strip()
@@ -193,6 +194,7 @@ class RedcapFile:
             score = cells[name].strip()
             if not score:
                 self.missing += 1
+                self.empty.append(EmptyCell(*reading[:2], criterion, reading.pass_, 0))
                 continue
             anchors = next(one.anchors for one in form.rubric.criterion if one.name == criterion)
             if any(map(str.isalpha, score)) and any(

@@ -151,6 +151,16 @@ class RatingRow(NamedTuple):
     replicate: Annotated[int, Field(ge=0, le=MOST_REPLICATES)] = 0
 
 
+class EmptyCell(NamedTuple):
+    """A cell of a file of ratings without a score: what was said of it before counts no longer."""
+
+    response_id: str
+    rater: str
+    criterion: str
+    pass_: int
+    replicate: int
+
+
 RESPONSE, RATING = TypeAdapter(ResponseRow), TypeAdapter(RatingRow)
 
 

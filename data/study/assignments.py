@@ -21,6 +21,7 @@ from data.rubric import Rubric
 from data.schema import (
     ANSWER,
     SEEN,
+    Account,
     Assignment,
     Benchmark,
     Instance,
@@ -37,7 +38,13 @@ from data.schema import (
     now,
 )
 from data.study.access import PSEUDONYM_KEY
-from data.study.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, columns_of
+from data.study.base import (
+    BY_CLINICIAN,
+    FOR_STUDY,
+    NEWEST_SUBMISSION,
+    WITHDRAWN_RESPONSES,
+    columns_of,
+)
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
@@ -253,7 +260,7 @@ def _free(session: Session, rater: int, per_response: int) -> int | None:
     own_responses = select(Assignment.response).where(Assignment.rater == rater)
     query = (
         select(Assignment.response)
-        .where(Assignment.pass_ == 0)
+        .where(Assignment.pass_ == 0, col(Assignment.response).not_in(WITHDRAWN_RESPONSES))
         .group_by(col(Assignment.response))
         .having(readers < per_response, col(Assignment.response).not_in(own_responses))
         .order_by(readers, col(Assignment.response))
@@ -285,6 +292,9 @@ def _adjudication(session: Session, reading: Settling, response: int, handle: st
     rater = session.exec(select(Rater).where(Rater.handle == handle)).first()
     if rater is None or rater.kind != Kind.CLINICIAN or rater.simulated:
         raise Unknown(f"clinician {handle!r}: nobody of that name can be given work in this study")
+    account = session.exec(select(Account).where(Account.rater == rater.id)).first()
+    if account is not None and account.ended is not None:
+        raise NotAllowed(f"{handle}: access has ended; give a new code first, or name another")
     _refuse_settled(session, response)
     _refuse_reader(session, reading, response, rater)
     return add_last(session, rater.id or 0, response, PASS_OF[reading])

@@ -6,7 +6,8 @@ The table of authors is not read here.
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from sqlalchemy import Engine, func, tuple_
+from sqlalchemy import ColumnElement, Engine, and_, case, exists, func, or_, tuple_
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
@@ -17,9 +18,11 @@ from data.schema import (
     Assignment,
     Expert,
     Instance,
+    Rating,
     Remark,
     Response,
     Setting,
+    Withdrawal,
 )
 
 Columns = Select[*tuple[Any, ...]]
@@ -30,12 +33,46 @@ def columns_of(*columns: Any) -> Columns:
     return Select(*columns)
 
 
-# What holds for a response that is not for training; a query that asks it selects from Response.
-FOR_STUDY = col(Response.id).not_in(select(Expert.response))
+def _withdrawn(column: Any) -> Any:
+    return select(column).where(column.is_not(None))
+
+
+WITHDRAWN_RESPONSES = _withdrawn(col(Withdrawal.response))
+WITHDRAWN_RATERS = _withdrawn(col(Withdrawal.rater))
+WITHDRAWN_SCORES = _withdrawn(col(Withdrawal.score))
+
+
+def newest(rating: Any) -> ColumnElement[bool]:
+    """Return that no newer rating by the same rater for the same thing has taken a rating's place."""
+    newer: Any = aliased(Rating)
+    same = (
+        getattr(newer, name) == getattr(rating, name)
+        for name in ("response", "rater", "pass_", "replicate", "criterion")
+    )
+    on = newer.rubric_sha256.is_not_distinct_from(rating.rubric_sha256)
+    return ~exists().where(*same, on, newer.id > rating.id)
+
+
+# What holds for a response that is neither for training nor withdrawn; a query that asks it selects
+# from Response.
+FOR_STUDY = and_(
+    col(Response.id).not_in(select(Expert.response)), col(Response.id).not_in(WITHDRAWN_RESPONSES)
+)
 # What clinicians say of a response: no answer to it.
 BY_CLINICIAN = col(Remark.about).is_(None)
-# The number of an assignment's newest submission, as submissions, remarks and spans have it.
-NEWEST_SUBMISSION = col(Assignment.revision) - 1
+_SCORE: Any = aliased(Rating)
+_ITS_SCORES = (
+    exists()
+    .where(_SCORE.response == Assignment.response, _SCORE.rater == Assignment.rater)
+    .where(_SCORE.pass_ == Assignment.pass_, _SCORE.id.in_(WITHDRAWN_SCORES), newest(_SCORE))
+    .correlate(Assignment)
+)
+# The number of an assignment's newest submission, as submissions, remarks and spans have it; NULL,
+# which no number is equal to, where it is withdrawn.
+NEWEST_SUBMISSION = case(
+    (or_(col(Assignment.rater).in_(WITHDRAWN_RATERS), _ITS_SCORES), None),
+    else_=col(Assignment.revision) - 1,
+)
 
 
 def in_pages(engine: Engine, query: Columns, *keys: Any, size: int) -> Iterator[Any]:

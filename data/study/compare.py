@@ -46,11 +46,12 @@ from data.study.base import (
     Columns,
     card,
     columns_of,
+    newest,
     response_names,
     shown,
 )
 from data.study.export import rubrics_known
-from data.study.readings import INDEPENDENT, NEWEST, On, Reading, newest, readings
+from data.study.readings import INDEPENDENT, NEWEST, On, Reading, readings
 from data.study.standing import BenchmarkView, benchmarks, version
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)

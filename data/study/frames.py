@@ -21,7 +21,7 @@ from data.schema import (
     Subgroup,
 )
 from data.study.base import FOR_STUDY, NEWEST_SUBMISSION, Columns, columns_of
-from data.study.readings import INDEPENDENT, counting_ratings, every_reading, rated
+from data.study.readings import INDEPENDENT, IS_WITHDRAWN, counting_ratings, every_reading, rated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +139,7 @@ def first_readings(*columns: Any) -> Columns:
     """Select from the assignments, hidden repeats left out, that were submitted and stand."""
     query = columns_of(*columns).select_from(Assignment).join(Response).join(Rater)
     ended = col(Assignment.state).in_((State.DONE, State.UNRATED))
-    return query.where(FOR_STUDY, Assignment.pass_ == 0, ended, Assignment.revision > 0)
+    return query.where(FOR_STUDY, Assignment.pass_ == 0, ended, NEWEST_SUBMISSION >= 0)
 
 
 def juror_ratings(engine: Engine) -> "pd.DataFrame":
@@ -161,7 +161,7 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
     """
     first_ratings: Any = (
         rated(Response.response_id, func.min(Rating.id).label("first"))
-        .where(FOR_STUDY, INDEPENDENT, Rater.kind == Kind.CLINICIAN)
+        .where(FOR_STUDY, INDEPENDENT, Rater.kind == Kind.CLINICIAN, ~IS_WITHDRAWN)
         .where(col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256))
         .group_by(col(Response.response_id), col(Rating.rater))
         .subquery()

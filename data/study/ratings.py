@@ -4,7 +4,8 @@ Of two states of a form the newer stands; a page numbers its states.
 """
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -17,7 +18,7 @@ from sqlmodel import Session, col, desc, select
 from data.card import Flag, Marked, Reply
 from data.database import shared_transaction, transaction
 from data.errors import BadInput, NotAllowed, OffScale, Stale, Unexplained, Unknown
-from data.importers.rows import Origin, RatingRow, Tick, batches
+from data.importers.rows import EmptyCell, Origin, RatingRow, Tick, batches
 from data.record import LOCKED, add_rows, log, refuse_locked, refuse_locked_since
 from data.rubric import Rubric, low_points
 from data.safe_text import short
@@ -42,9 +43,10 @@ from data.schema import (
 )
 from data.study.assignments import NOT_YOURS
 from data.study.calls import rating_rows
-from data.study.readings import On, readings
+from data.study.readings import IS_WITHDRAWN, NEWEST, ON_PRESENT_RUBRIC, On, rated, readings
 from data.study.rubrics import RatingForm, form_on, keep_rubric, move_to_rubric
 from data.study.settings import STUDY_TEXT
+from data.study.withdrawals import keep_withdrawn, spellings
 
 Values = dict[str, Any]
 Key = tuple[Any, ...]
@@ -63,7 +65,10 @@ class RatingsAdded:
     `revised` rows differ from what the same rater said before: both are kept and the
     newer one counts. `raters` are new to the study. `other_rubric` names benchmarks whose
     ratings were stored on a rubric that is not the benchmark's own, `lacking` the criteria of a
-    benchmark's rubric that nobody in the file rates.
+    benchmark's rubric that nobody in the file rates. `cleared` earlier scores are empty in the file and
+    are withdrawn; `staying` has those of earlier imports that it leaves out and that count, by rater,
+    where it repeats others of them; `replaced` were withdrawn as it leaves them out. `spellings` are
+    pairs of names that may be one person's.
     """
 
     added: int = 0
@@ -72,6 +77,10 @@ class RatingsAdded:
     raters: list[str] = field(default_factory=list)
     other_rubric: set[str] = field(default_factory=set)
     lacking: dict[str, list[str]] = field(default_factory=dict)
+    cleared: int = 0
+    replaced: int = 0
+    staying: dict[str, int] = field(default_factory=dict)
+    spellings: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,17 @@ class _Given:
         reading = rating["pass_"], rating["replicate"]
         about = rating["response"], rating["rater"], criterion
         self._numbers.extend((*about, *reading, file, origin.row))
+
+    def keys(self) -> set[tuple[int, int, str, int, int]]:
+        """Return response, rater, criterion, pass and replicate of every rating."""
+        names, numbers = list(self._criteria), iter(self._numbers)
+        rows = zip(*[numbers] * 7, strict=True)
+        return {(row[0], row[1], names[row[2]], row[3], row[4]) for row in rows}
+
+    @property
+    def file(self) -> str:
+        """Name of the first file."""
+        return next(iter(self._files), "an imported file")
 
     def repeat(self) -> tuple[Key, Origin, int] | None:
         """Return the first rating that was given before, where it stands, and the row it repeats.
@@ -141,6 +161,7 @@ class _Import:
         self.rubrics: dict[str, Rubric] = {}
         self.sha256: dict[str, str] = {}  # of those rubrics; computing one takes long
         self.rated: dict[str, set[str]] = {}
+        self.kinds: set[Kind] = set()
 
     def targets(self, batch: list[RatingRow]) -> dict[str, Target]:
         """Return the responses a batch speaks of, by response_id."""
@@ -206,6 +227,7 @@ class _Import:
 
     def rater(self, row: RatingRow) -> int:
         """Return the key of the row's rater, made if new; a name never changes its kind."""
+        self.kinds.add(row.kind)
         rater = self.raters.get(row.rater)
         if rater is None:
             rater = Rater(kind=row.kind, handle=row.rater, simulated=self.simulated)
@@ -233,10 +255,13 @@ class _Import:
 
     def finished(self) -> RatingsAdded:
         """Return what the import changed, with the criteria that the file leaves out."""
-        for benchmark, rated in self.rated.items():
-            lacking = [name for name in self.rubrics[benchmark].criteria if name not in rated]
+        for benchmark, named in self.rated.items():
+            lacking = [name for name in self.rubrics[benchmark].criteria if name not in named]
             if lacking:
                 self.result.lacking[benchmark] = lacking
+        people = [name for name, one in self.raters.items() if one.kind == Kind.CLINICIAN]
+        new = [name for name in self.result.raters if name in people]
+        self.result.spellings = spellings(new, people)
         return self.result
 
     def keep(self, ratings: list[Values]) -> None:
@@ -252,6 +277,34 @@ class _Import:
             new.append(rating)
         add_rows(self.session, Rating, new)
 
+    def withdraw(self, empty: Collection[EmptyCell], *, replace: bool) -> None:
+        """Withdraw what the file clears, and with `replace` all else that it leaves out."""
+        result, cells = self.result, {*empty}
+        repeats = bool(result.unchanged or result.revised)
+        if not (cells or repeats or replace):
+            return
+        given, handles = self.given.keys(), {key: handle for handle, key in self.keys.items()}
+        cleared, gone = list[int](), list[int]()
+        staying: Counter[str] = Counter()
+        for number, name, benchmark, *key in self.session.execute(_IMPORTED):
+            if tuple(key) in given:
+                continue
+            _, rater, criterion, pass_, replicate = key
+            kind = self.raters[handles[rater]].kind
+            if EmptyCell(name, handles[rater], criterion, pass_, replicate) in cells:
+                cleared.append(number)
+            elif benchmark in self.rubrics and kind in self.kinds:
+                gone.append(number)
+                staying[handles[rater]] += 1
+        actor = "researcher"
+        result.cleared = len(cleared)
+        keep_withdrawn(self.session, cleared, f"empty in {self.given.file}", actor)
+        if replace:
+            result.replaced = len(gone)
+            keep_withdrawn(self.session, gone, f"not in {self.given.file}", actor)
+        elif repeats or cleared:
+            result.staying = dict(staying)
+
     def _latest(self, ratings: list[Values]) -> dict[Key, tuple[float, str]]:
         """Return what the study says of the same things, by raters who had rated before."""
         heard = {rating["rater"] for rating in ratings} & self.heard
@@ -259,7 +312,12 @@ class _Import:
             return {}
         responses = {rating["response"] for rating in ratings}
         rows = self.session.execute(_ratings_of(heard, responses))
-        return {key: (score, comment) for *cells, score, comment in rows for key in (tuple(cells),)}
+        latest: dict[Key, tuple[float, str]] = {}
+        for *cells, score, comment, is_withdrawn in rows:
+            latest[tuple(cells)] = score, comment
+            if is_withdrawn:
+                del latest[tuple(cells)]
+        return latest
 
 
 def import_ratings(
@@ -268,18 +326,24 @@ def import_ratings(
     rubric: Rubric | None = None,
     simulated: bool = False,
     tick: Tick = lambda _: None,
+    *,
+    replace: bool = False,
 ) -> RatingsAdded:
     """Store ratings made elsewhere, all of the file or nothing.
 
     Parameters
     ----------
     rows
-        Streamed, one score each.
+        Streamed, one score each; cells without one that its `empty` names, if it has it, clear what
+        an earlier import has there: that is withdrawn.
     rubric
         The rubric they were made on; by default each benchmark's own. A benchmark that
         nobody has rated yet moves to it.
     simulated
         Mark raters that are new to the study as simulated.
+    replace
+        Withdraw what earlier imports have of the file's benchmarks, by raters of the kinds in it, and
+        it leaves out.
 
     Raises
     ------
@@ -289,7 +353,7 @@ def import_ratings(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        return keep_ratings(session, rows, rubric, simulated, tick)
+        return keep_ratings(session, rows, rubric, simulated, tick, replace=replace)
 
 
 def keep_ratings(
@@ -298,6 +362,8 @@ def keep_ratings(
     rubric: Rubric | None = None,
     simulated: bool = False,
     tick: Tick = lambda _: None,
+    *,
+    replace: bool = False,
 ) -> RatingsAdded:
     """Store ratings inside the caller's transaction, with their event: see `import_ratings`."""
     work = _Import(session, rubric, simulated)
@@ -310,17 +376,35 @@ def keep_ratings(
         work.refuse_repeats()  # it stands before what is wrong here
         raise
     work.refuse_repeats()
+    work.withdraw(getattr(rows, "empty", ()), replace=replace)
     result = work.finished()
-    if result.added or result.revised:
+    if result.added or result.revised or result.cleared or result.replaced:
         detail = {"rows": result.added + result.revised, "revised": result.revised}
+        if result.cleared or result.replaced:
+            detail["withdrawn"] = result.cleared + result.replaced
         log(session, "researcher", "ratings imported", detail)
     return result
+
+
+_ENTERED = exists().where(
+    col(Assignment.rater) == col(Rating.rater),
+    col(Assignment.response) == col(Rating.response),
+    col(Assignment.pass_) == col(Rating.pass_),
+    col(Assignment.revision) > 0,
+)
+# What counts and was not entered in the rating room.
+_IMPORTED = rated(
+    *(Rating.id, Response.response_id, Instance.benchmark, Rating.response, Rating.rater),
+    *(Rating.criterion, Rating.pass_, Rating.replicate),
+).where(ON_PRESENT_RUBRIC, NEWEST, ~_ENTERED)
 
 
 def _ratings_of(raters: set[int | None], responses: set[int]) -> Executable:
     """Select, oldest first, all that some raters said of some responses."""
     return (
-        select_columns(*(getattr(Rating, name) for name in (*KEY, "score", "comment")))
+        select_columns(
+            *(getattr(Rating, name) for name in (*KEY, "score", "comment")), IS_WITHDRAWN
+        )
         .where(col(Rating.response).in_(responses), col(Rating.rater).in_(raters))
         .order_by(col(Rating.id))
     )

@@ -1,7 +1,7 @@
 """What raters said of responses: scores, comments, flags and marks, in one query.
 
-A rating counts if it is the newest of its kind, was made on the benchmark's present rubric and is not
-of a training response; those that settle a difference count where they are asked for. Where a million
+A rating counts if it is the newest of its kind, was made on the benchmark's present rubric, is not
+of a training response, and neither it nor its rater or response was withdrawn; those that settle a difference count where they are asked for. Where a million
 rows are read (frames, means, exports), SQL has the same conditions from here. The table of authors is
 not read here.
 """
@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
 from data import card
@@ -30,24 +29,23 @@ from data.schema import (
     Span,
     Submission,
 )
-from data.study.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, Columns, columns_of
+from data.study.base import (
+    BY_CLINICIAN,
+    FOR_STUDY,
+    NEWEST_SUBMISSION,
+    WITHDRAWN_RATERS,
+    WITHDRAWN_SCORES,
+    Columns,
+    columns_of,
+    newest,
+)
 
 # What no clinician gave to settle a difference between clinicians; see data/card.py.
 INDEPENDENT = col(Rating.pass_) < THIRD
 
 
-def newest(rating: Any) -> ColumnElement[bool]:
-    """Return that no newer rating by the same rater for the same thing has taken a rating's place."""
-    newer: Any = aliased(Rating)
-    same = (
-        getattr(newer, name) == getattr(rating, name)
-        for name in ("response", "rater", "pass_", "replicate", "criterion")
-    )
-    on = newer.rubric_sha256.is_not_distinct_from(rating.rubric_sha256)
-    return ~exists().where(*same, on, newer.id > rating.id)
-
-
-NEWEST = newest(Rating)
+IS_WITHDRAWN = col(Rating.id).in_(WITHDRAWN_SCORES)
+NEWEST = newest(Rating) & ~IS_WITHDRAWN
 # What was made on the benchmark's present rubric; a metric has none.
 ON_PRESENT_RUBRIC = (col(Rater.kind) == Kind.METRIC) | (
     col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
@@ -55,9 +53,9 @@ ON_PRESENT_RUBRIC = (col(Rater.kind) == Kind.METRIC) | (
 
 
 def rated(*columns: Any) -> Columns:
-    """Select from ratings with their response, instance, benchmark and rater."""
+    """Select from ratings with their response, instance, benchmark and rater, who is not withdrawn."""
     query = columns_of(*columns).select_from(Rating).join(Response).join(Instance)
-    return query.join(Benchmark).join(Rater)
+    return query.join(Benchmark).join(Rater).where(col(Rating.rater).not_in(WITHDRAWN_RATERS))
 
 
 def counting_ratings(*columns: Any) -> Columns:
@@ -77,7 +75,7 @@ def every_reading(*columns: Any) -> Columns:
 Key = tuple[int, int, int, int, str | None]
 _RATING = (
     *(Rating.response, Rating.rater, Rating.pass_, Rating.replicate, Rating.rubric_sha256),
-    *(Rating.criterion, Rating.score, Rating.comment, Benchmark.rubric_sha256),
+    *(Rating.criterion, Rating.score, Rating.comment, IS_WITHDRAWN, Benchmark.rubric_sha256),
 )
 
 
@@ -180,7 +178,7 @@ def readings(
     on = _MADE_ON.get(rubric, col(Rating.rubric_sha256) == rubric)
     query = rated(*_RATING).where(*where, col(Rating.rater).in_(people), on)
     found: dict[Key, Reading] = {}
-    for *key, criterion, score, comment, present in session.execute(
+    for *key, criterion, score, comment, is_withdrawn, present in session.execute(
         (query.where(Rating.pass_ == FIRST) if first else query).order_by(col(Rating.id))
     ):
         is_answer = rubric == On.CASE and key[-1] != present
@@ -188,11 +186,15 @@ def readings(
             key[-1] = present
         place: Any = tuple(key)
         said = found.get(place) or found.setdefault(place, _empty(people, *key))
-        (said.answers if is_answer else said.scores)[criterion] = score
-        if comment:
+        scores = said.answers if is_answer else said.scores
+        scores[criterion] = score
+        if is_withdrawn:
+            del scores[criterion]
+        if comment and not is_withdrawn:
             said.comments[criterion] = comment
         else:
             said.comments.pop(criterion, None)  # of an older rating
+    found = {key: one for key, one in found.items() if one.scores or one.answers}
     if words:
         where += [col(Assignment.rater).in_(people)]
         _add_words(session, found, people, [*where, Assignment.pass_ == FIRST] if first else where)

@@ -34,7 +34,7 @@ from data.schema import (
     State,
 )
 from data.settings import Settings, read_settings
-from data.study.base import card, setting_values, shown
+from data.study.base import WITHDRAWN_RESPONSES, card, setting_values, shown
 from data.study.training import expert_scores
 from data.training import SECRET, RoundOutcome, TrainingStanding, standing_key
 
@@ -42,7 +42,11 @@ ENDED = (State.DONE, State.UNRATED)
 TEXTS = 5
 # Made once: each message of a clinician asks them, and making one costs more than asking it.
 RATER: BindParameter[int] = bindparam("rater")
-_OF_RATER = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
+_OF_RATER = (
+    col(Assignment.rater) == RATER,
+    col(Assignment.state) != State.RECUSED,
+    col(Assignment.response).not_in(WITHDRAWN_RESPONSES),
+)
 _IS_ENDED = col(Assignment.state).in_(ENDED)
 _IS_REPEAT = (col(Assignment.pass_) > 0) & (col(Assignment.pass_) < THIRD)
 _PROGRESS = select(
@@ -64,7 +68,7 @@ _FIRST_RATING = (
 )
 _RATED = (
     select(Assignment.code, _FIRST_RATING)
-    .where(Assignment.rater == RATER, col(Assignment.state).in_(ENDED))
+    .where(*_OF_RATER, col(Assignment.state).in_(ENDED))
     .order_by(col(Assignment.position))
 )
 _TASKS = (  # from the draft on in the order of a `Task`

@@ -36,9 +36,15 @@ from data.schema import (
 from data.settings import Settings, read_settings
 from data.study.access import SIGNED_OUT
 from data.study.authors import authors_unless_blind, number_of_authors
-from data.study.base import FOR_STUDY, columns_of, setting_values
+from data.study.base import (
+    FOR_STUDY,
+    WITHDRAWN_RATERS,
+    WITHDRAWN_RESPONSES,
+    columns_of,
+    setting_values,
+)
 from data.study.ledger import EVALUATED
-from data.study.readings import INDEPENDENT
+from data.study.readings import INDEPENDENT, NEWEST
 from data.study.settings import CONSENTED
 from data.taxonomy import medhelm_taxonomy
 
@@ -46,7 +52,8 @@ from data.taxonomy import medhelm_taxonomy
 _READ = (
     select(Rating.response, Rating.rater)
     .join(Rater)
-    .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
+    .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT, NEWEST)
+    .where(col(Rater.id).not_in(WITHDRAWN_RATERS))
     .distinct()
 )
 
@@ -168,7 +175,11 @@ def assigned(engine: Engine) -> list[AssignedView]:
     query = (
         select(Rater.handle, Assignment)
         .join(Rater)
-        .where(Assignment.state != State.RECUSED, col(Assignment.pass_) < THIRD)
+        .where(
+            Assignment.state != State.RECUSED,
+            col(Assignment.pass_) < THIRD,
+            col(Assignment.response).not_in(WITHDRAWN_RESPONSES),
+        )
         .order_by(col(Assignment.id))
     )
     with reading(engine) as session:

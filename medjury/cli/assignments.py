@@ -1,7 +1,8 @@
 """`medjury rate assign`, `adjudicate`, `flags`, `training`: who rates what, and how clinicians stand."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
+from itertools import count, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from data.study.people import invite
 from data.study.room import Trainee, trainees
 from data.study.standing import settings
 from data.study.training import import_experts, let_through
+from data.study.withdrawals import ended_words, ended_work
 from data.training import MOST_ROUNDS
 from medjury.cli.options import Reason, Seed, Study, Who, finite
 from medjury.cli.output import counted, emit, say, show
@@ -69,7 +71,9 @@ def assign(
     medjury rate assign --raters raters.txt --per-response 2
     """
     engine = study.open()
-    design = designed(engine, DesignRequest(tuple(names(raters)), per_response, repeats, seed))
+    ended = ended_work(engine)
+    chosen = names(raters, ended)
+    design = designed(engine, DesignRequest(tuple(chosen), per_response, repeats, seed))
     pace = pace_of(engine, minutes_per_response)
     _show_design(design, pace)
     if not plan:
@@ -80,17 +84,23 @@ def assign(
         if dropped:
             say(f"{len(dropped)} unopened assignments taken back")
         print_codes(invitations)
+    for line in ended_words(ended_work(engine)):
+        say(line + ("; `rate people end NAME --give-back` frees them" if "open" in line else ""))
     study.write(design.to_json(pace))
 
 
-def names(raters: str) -> list[str]:
-    """Return the clinicians' names: from a file, one a line, or made from a number."""
+def names(raters: str, ended: Collection[str] = ()) -> list[str]:
+    """Return the clinicians' names: from a file, one a line, or made from a number.
+
+    Names of those whose access has ended are not made.
+    """
     if raters.isdecimal():
         if len(raters) > MOST_DIGITS:
             raise BadInput(
                 f"--raters: at most {10**MOST_DIGITS - 1} clinicians are made of a number"
             )
-        return [f"clinician-{number}" for number in range(1, int(raters) + 1)]
+        made = (f"clinician-{number}" for number in count(1))
+        return list(islice((name for name in made if name not in ended), int(raters)))
     try:
         lines = Path(raters).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -402,6 +402,12 @@ def ratings(
     guess: GuessOption = False,
     scale: ScaleOption = None,
     encoding: EncodingOption = "",
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Withdraw earlier imported scores that the file leaves out."
+        ),
+    ] = False,
 ) -> None:
     """Import ratings made elsewhere: by clinicians, jurors or metrics; also REDCap and MedHELM.
 
@@ -427,7 +433,7 @@ def ratings(
         table, _ = _opened([path], "ratings", form, map_to, benchmark, encoding)
         rows, engine = RatingFile(table, grades), study.open()
     chosen = _rated_on(rubric_named(engine, rubric), grades, rows)
-    study.write(_store_ratings(engine, table, rows, chosen))
+    study.write(_store_ratings(engine, table, rows, chosen, replace=replace))
 
 
 def _layout(path: Path, encoding: str) -> str | None:
@@ -476,11 +482,13 @@ def _rated_on(chosen: Rubric | None, scale: Grades | None, rows: Rows) -> Rubric
 
 
 def _store_ratings(
-    engine: Engine, table: TableFile, rows: Rows, chosen: Rubric | None
+    engine: Engine, table: TableFile, rows: Rows, chosen: Rubric | None, *, replace: bool
 ) -> dict[str, Any]:
     """Store a file's ratings and tell what came of it; return it as `rate ratings --json` has it."""
     with progress(f"reading {table.path.name}", table.size_bytes) as at:
-        added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
+        added = import_ratings(
+            engine, rows, chosen, tick=lambda _: at(table.read_bytes), replace=replace
+        )
     emit(*_ratings_lines(table, rows, added))
     return {
         "file": table.path.name,
@@ -492,13 +500,15 @@ def _store_ratings(
 
 
 def _ratings_lines(table: TableFile, rows: Rows, added: RatingsAdded) -> Iterator[str]:
+    missing = rows.missing - added.cleared
     yield (
         f"{table.path.name}: {counted(added.added, 'rating')} imported, {added.revised} revised an earlier one, "
-        f"{added.unchanged} were there already, {counted(rows.missing, 'empty cell')} "
-        f"{'stays' if rows.missing == 1 else 'stay'} missing"
+        f"{added.unchanged} were there already, {counted(missing, 'empty cell')} "
+        f"{'stays' if missing == 1 else 'stay'} missing"
     )
+    yield from _earlier_lines(added)
     yield from table.doubts
-    if not (added.added or added.revised):
+    if not (added.added or added.revised or added.cleared or added.replaced):
         yield "nothing changed"
     if added.raters:
         yield "new raters: " + ", ".join(added.raters)
@@ -523,6 +533,24 @@ def _ratings_lines(table: TableFile, rows: Rows, added: RatingsAdded) -> Iterato
             )
         if rows.ignored:
             yield f"columns not taken: {', '.join(rows.ignored)}"
+
+
+def _earlier_lines(added: RatingsAdded) -> Iterator[str]:
+    """Yield what became of earlier scores, and which names may be one person's."""
+    if added.cleared:
+        yield (
+            f"{counted(added.cleared, 'earlier score')} cleared, as empty in this file: withdrawn, not deleted"
+        )
+    if added.replaced:
+        yield f"{counted(added.replaced, 'earlier score')} not in this file withdrawn, not deleted"
+    if added.staying:
+        whose = ", ".join(f"{name} {number}" for name, number in sorted(added.staying.items()))
+        yield f"earlier scores not in this file still count ({whose}); --replace withdraws them"
+    for one, other in added.spellings:
+        yield (
+            f"WARNING: {one} and {other} may be one person; they count as two until "
+            f'`medjury rate people join "{one}" "{other}" --reason "..."`'
+        )
 
 
 def _ranges(numbers: list[int]) -> str:

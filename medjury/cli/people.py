@@ -23,7 +23,9 @@ from data.study.people import (
 )
 from data.study.people import people as everybody
 from data.study.standing import settings
-from medjury.cli.options import Port, Study
+from data.study.withdrawals import give_back, join_raters
+from data.study.withdrawals import withdraw as withdraw_it
+from medjury.cli.options import Port, Reason, Study
 from medjury.cli.output import counted, say, show
 from medjury.services.reminders import PREFIX, due, mail_server, send
 
@@ -125,15 +127,68 @@ def _hand_out(invitations: list[Invitation], link: bool, url: str) -> str:
     return form
 
 
-def end(study: Study, name: Known) -> None:
+def end(
+    study: Study,
+    name: Known,
+    give_back_work: Annotated[
+        bool, typer.Option("--give-back", help="Free their open readings for others.")
+    ] = False,
+) -> None:
     """End a person's access and sessions at once; their ratings stay.
 
     Example:
     medjury rate people end dr_lee
     """
-    shut = end_access(OPERATOR, study.open(), name)
+    engine = study.open()
+    shut = end_access(OPERATOR, engine, name)
     say(f"{name} can no longer sign in" if shut else f"{name} was shut out already")
-    study.write({"name": name, "changed": shut})
+    body: dict[str, Any] = {"name": name, "changed": shut}
+    if give_back_work:
+        body["given_back"] = give_back(OPERATOR, engine, name)
+        say(f"{counted(body['given_back'], 'open reading')} can be dealt to others")
+    study.write(body)
+
+
+def withdraw(
+    study: Study,
+    response: Annotated[
+        str | None, typer.Option(metavar="ID", help="Withdraw this response.")
+    ] = None,
+    rater: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Withdraw all of this rater; with --response one rating."
+        ),
+    ] = None,
+    reason: Reason = "",
+) -> None:
+    """Withdraw a response, a rater or one rating from all figures; nothing is deleted.
+
+    Example:
+    medjury rate withdraw --rater dr_b --reason "took back consent"
+    """
+    body = {"response": response, "rater": rater, "reason": reason}
+    scores = withdraw_it(OPERATOR, study.open(), response=response, rater=rater, reason=reason)
+    say(
+        f"{counted(scores, 'score')} count no longer; they stay stored, and every report names this"
+    )
+    study.write(body | {"scores": scores})
+
+
+def join(
+    study: Study,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The spelling to give up.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name to keep.")],
+    reason: Reason = "",
+) -> None:
+    """Count the ratings of one person's other spelling under one name; nothing is deleted.
+
+    Example:
+    medjury rate people join "dr a smith" "Dr. A. Smith" --reason "one person"
+    """
+    scores = join_raters(OPERATOR, study.open(), other, name, reason)
+    say(f"{counted(scores, 'score')} of {other} now count as those of {name}")
+    study.write({"other": other, "name": name, "scores": scores})
 
 
 def change(

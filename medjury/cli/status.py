@@ -67,6 +67,7 @@ def _lines(now: StudyStatus) -> Iterator[str]:
         yield "Simulated raters are in this study: no figure of them is evidence."
     for step in steps_of(now):
         yield f"{TITLES[step.step]} ({STATES[step.state]}): {sentence(step.answer)}"
+    yield from (f"{line}." for line in now.clinicians.ended)
     if now.jury.jurors:
         yield f"Jurors: {', '.join(now.jury.jurors)}"
     lifted = f"unblinded {counted(now.record.unblinded, 'time')}" if now.record.unblinded else "no"

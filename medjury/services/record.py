@@ -17,16 +17,17 @@ from data.study.authors import authors
 from data.study.settings import PROTOCOL_SET, set_protocol, unblind
 from data.study.standing import benchmarks
 from data.study.verify import acts, locked_since
+from data.study.withdrawals import withdrawals
 
 FIXED = (*DECIDING, "panel", "because")
 
 
 def steered(engine: Engine) -> list[str]:
-    """Return, for every report, when and why the blind was lifted or the study reopened."""
+    """Return, for every report, when and why the blind was lifted, the study reopened, or what withdrawn."""
     return [
         f"{act.action} on {act.at:%Y-%m-%d %H:%M} UTC by {act.actor}: {act.detail['reason']}"
         for act in acts(engine, UNBLINDED, REOPENED)
-    ]
+    ] + [one.words for one in withdrawals(engine)]
 
 
 def authors_for(engine: Engine, reason: str, who: str) -> tuple[dict[str, str], bool]:

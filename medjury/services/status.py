@@ -19,6 +19,7 @@ from data.study.rubrics import frozen_reports, jurors_with_ratings
 from data.study.standing import benchmarks
 from data.study.steering import readings_by_response, standing, who_can_rate
 from data.study.verify import present_head
+from data.study.withdrawals import ended_words, ended_work
 from medjury.services.record import protocol_of
 
 SHARED_BY = 2  # clinicians who have rated a response that tells how far they agree
@@ -43,6 +44,7 @@ class CliniciansStatus:
 
     `assigned` and `done` are showings, hidden repeats among them; what was imported has none.
     `invited` may sign in, with work or without. `shared` responses are rated by two or more.
+    `ended` says whose access has ended, and what they left open.
     """
 
     clinicians: int
@@ -53,6 +55,7 @@ class CliniciansStatus:
     responses: int
     invited: int
     shared: int
+    ended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ def status(engine: Engine) -> StudyStatus:
             responses_rated=sum(rated.get(one.name, 0) for one in shown),
             responses=sum(one.responses for one in shown),
             invited=len(who_can_rate(OPERATOR, engine)),
+            ended=tuple(ended_words(ended_work(engine))),
             shared=sum(number for readings, number in often if readings >= SHARED_BY),
         ),
         JuryStatus(

@@ -126,6 +126,9 @@ def show(engine: Engine, person: Person) -> None:
             second_jury.show_pairs(person, engine, asked.juries, changes[rows[at].response])
         response.show_scores(rows[at], opened)
         response.show_review(engine, person, rows[at].response)
+        with st.popover("Withdraw"):
+            st.text("No figure counts it any more, for good, and no rater is shown it.")
+            frame.ask_withdrawal(engine, person, response=rows[at].response_id)
         if words := response.comments(opened.opinions):
             st.html(words)
     response.show_calls(opened)

@@ -13,6 +13,7 @@ from data.schema import Role
 from data.study import people as study_people
 from data.study.access import Way
 from data.study.people import Invitation, PersonView, set_email, set_specialty
+from data.study.withdrawals import give_back
 
 NOT_LISTED = (
     "Raters who are simulated or whose ratings were imported have no account and are not listed."
@@ -43,6 +44,7 @@ TELLS = {
 CODE, LINK = "Personal code", "Invitation link"
 NEW_CODE, NEW_LINK = "New personal code", "New invitation link"
 EMAIL, SPECIALTY, OUT = "Hospital e-mail", "Specialty", "Shut out"
+FREE, WITHDRAW = "Give open work to others", "Withdraw all ratings"
 ABOUT = {
     False: "A code is valid until you give its owner a new one.",
     True: f"A link works once and for {LINK_DAYS} days; it then gives a personal code.",
@@ -156,7 +158,9 @@ def manage_person(engine: Engine, me: Person, member: PersonView, opening: int) 
     acts = [EMAIL] if member.id == me.id else [NEW_CODE, NEW_LINK, EMAIL, OUT]
     if member.way == "ended":
         acts.remove(OUT)
+        acts += [FREE] if member.role == Role.CLINICIAN else []
     if member.role == Role.CLINICIAN:
+        acts.append(WITHDRAW)
         acts.insert(-1 if OUT in acts else len(acts), SPECIALTY)
     index = 0 if len(acts) == 1 else None
     chosen = st.radio("What to do", acts, index=index, key=f"act-{opening}")
@@ -168,6 +172,15 @@ def manage_person(engine: Engine, me: Person, member: PersonView, opening: int) 
         _change_specialty(engine, me, member, opening)
     elif chosen == OUT:
         _shut_out(engine, me, member)
+    elif chosen == FREE:
+        _tell(member.name, "has ended; their open readings go to whoever has finished.")
+        if st.button("Give to others", type="primary", key="free-now"):
+            with frame.refusals():
+                give_back(me, engine, member.name)
+                st.rerun()
+    elif chosen == WITHDRAW:
+        _tell(member.name, "counts in no figure any more, for good. Ratings stay stored.")
+        frame.ask_withdrawal(engine, me, rater=member.name)
 
 
 def _change_email(engine: Engine, me: Person, member: PersonView, opening: int) -> None:

@@ -292,6 +292,16 @@ def _show_ratings(added: RatingsAdded, empty: int) -> None:
         f"{counted(added.added, 'new rating')}, {added.revised:,} revise an earlier one, "
         f"{added.unchanged:,} are there already; empty and so missing: {empty:,}."
     )
+    if added.cleared:
+        cleared = counted(added.cleared, "earlier score")
+        st.warning(f"Empty in this file: {cleared}, which will be withdrawn, not deleted.")
+    if added.staying:
+        whose = ", ".join(f"{name} {number:,}" for name, number in sorted(added.staying.items()))
+        st.warning(
+            on_page(f"Earlier scores that this file leaves out and that still count: {whose}.")
+        )
+    for one, other in added.spellings:
+        st.warning(on_page(f"{one} and {other} may be one person; they count as two."))
     if added.raters:
         show_text(f"New raters: {', '.join(added.raters)}.")
     for name, criteria in sorted(added.lacking.items()):
@@ -336,7 +346,7 @@ def _new(added: RatingsAdded | ResponsesAdded) -> int:
     """Return how many rows an import adds or changes."""
     if isinstance(added, ResponsesAdded):
         return added.responses
-    return added.added + added.revised
+    return added.added + added.revised + added.cleared
 
 
 def _material(engine: Engine, person: Person, materials: list[Material]) -> None:

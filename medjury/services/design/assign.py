@@ -18,6 +18,7 @@ from data.errors import BadInput
 from data.study.assignments import Slot, pace_of, work_of_responses
 from data.study.points import refuse_without_points
 from data.study.standing import assigned, benchmarks, design_items
+from data.study.withdrawals import ended_work
 from medjury.services.design.deal import Deal, Showing, arrange, connect, deal, gaps, improve, level
 from medjury.services.design.plan import Assigned, Design, Item, Plan, plan_of
 
@@ -350,6 +351,10 @@ def designed(engine: Engine, request: DesignRequest) -> Design:
         If there is nothing to deal, or no such design.
     """
     refuse_without_points(engine, benchmarks(engine))
+    if ended := [name for name in request.raters if name in ended_work(engine)]:
+        raise BadInput(
+            f"{', '.join(ended)}: access has ended; leave them out, or give a new code first"
+        )
     work = work_of_responses(engine)
     items = [
         Item(
