@@ -5,12 +5,16 @@ from pathlib import Path
 import pytest
 from kit.studies import Run
 from sqlalchemy import Engine, text
+from sqlmodel import Session, select
 
-from data.errors import BadInput, Conflict, NotAllowed, Unknown
+from data.card import Reply
+from data.errors import BadInput, Conflict, MedjuryError, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.schema import Role
+from data.schema import Assignment, Rater, Response, Role
 from data.study.frames import ratings_frame, responses_frame
+from data.study.ratings import FormState, save_draft, submit
 from data.study.readings import readings
+from data.study.room import next_task, task
 from data.study.settings import lock
 from data.study.verify import verify
 from data.study.withdrawals import join_raters, spellings, withdraw, withdrawals
@@ -46,19 +50,13 @@ def current(engine: Engine) -> int:
 def test_a_withdrawn_rater_is_stored_sealed_named_and_counts_nowhere(rated: Engine) -> None:
     assert withdraw(OPERATOR, rated, rater="dr_b", reason="took back consent") == 3
     assert {*ratings_frame(rated)["rater"]} == {"dr_a"}
-    assert {one.handle for one in readings(rated_session(rated))} == {"dr_a"}
+    assert {one.handle for one in readings(Session(rated))} == {"dr_a"}
     assert current(rated) == 6
     assert "dr_b (3 scores): took back consent" in steered(rated)[0]
     checked = verify(rated)
     assert not checked.findings
     assert (checked.rows["withdrawal"], checked.rows["rating"]) == (1, 9)
     assert withdraw(OPERATOR, rated, rater="dr_b", reason="again") == 0
-
-
-def rated_session(engine: Engine):  # type: ignore[no-untyped-def]
-    from sqlmodel import Session
-
-    return Session(engine)
 
 
 def test_a_withdrawn_response_is_in_no_frame_and_no_reading(rated: Engine) -> None:
@@ -153,3 +151,34 @@ def test_nobody_who_left_is_dealt_work_and_what_they_left_open_is_free_for_other
     assert "clinician-2's access has ended" in out
     assert "clinician-2's access has ended." in run("status")[1]
     assert not verify(small_study).findings
+
+
+def test_a_withdrawn_response_leaves_the_room_and_what_was_typed_of_it_stays_stored(
+    small_study: Engine, run: Run
+) -> None:
+    assert run("rate", "assign", "--raters", "2", "--repeats", "0")[0] == 0
+    with Session(small_study) as session:
+        [rater] = session.exec(select(Rater.id).where(Rater.handle == "clinician-1")).all()
+    assert rater is not None
+    before = next_task(small_study, rater)
+    assert before.task is not None
+    code = before.task.card.code
+    entered = FormState({"comment": "names her", "by": "page1", "seq": 1}, 3.0)
+    save_draft(small_study, rater, code, entered)
+    with Session(small_study) as session:
+        query = select(Response.response_id).join(Assignment).where(Assignment.code == code)
+        [name] = session.exec(query).all()
+
+    withdraw(OPERATOR, small_study, response=name, reason="names the patient")
+
+    after = next_task(small_study, rater)
+    assert after.task is not None
+    assert after.task.card.code != code
+    assert after.progress.total == before.progress.total - 1
+    assert task(small_study, rater, code) is None
+    with pytest.raises(MedjuryError):
+        submit(small_study, rater, code, Reply({"accuracy": 4}), 5.0)
+    with Session(small_study) as session:
+        [draft] = session.exec(select(Assignment.draft).where(Assignment.code == code)).all()
+    assert draft is not None
+    assert "names her" in str(draft)
