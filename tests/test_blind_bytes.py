@@ -164,6 +164,11 @@ CALLS: Mapping[str, Calls] = {
         ("jury", "improve", "simulated", "--benchmark", "visits", "--estimate", *JSON),
         ("jury", "improve", "simulated", "--benchmark", "visits", "--rounds", "1", *JSON),
     ),
+    "rate withdraw": (
+        ("rate", "withdraw", "--rater", "dr_z", "--reason", "took back consent"),
+        ("rate", "withdraw", "--rater", "dr_c", "--reason", "took back consent", *JSON),
+    ),
+    "rate people join": (("rate", "people", "join", "dr_b", "dr_a", "--reason", "one person"),),
     "study lock": (("study", "lock"),),
 }
 GIVEN = {"same.csv", "others.csv", "probe.csv", "groups.csv", "bare.csv", "costs.csv"} | {
