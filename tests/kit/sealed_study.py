@@ -25,6 +25,7 @@ from data.schema import (
     Purpose,
     Rater,
     Remark,
+    Response,
     Role,
     Setting,
     State,
@@ -72,6 +73,7 @@ from data.study.runs import RunOrder, begin_run, forget_panel, keep_panel
 from data.study.settings import describe, give_consent, lock, reopen, set_protocol, set_setting
 from data.study.steering import set_place
 from data.study.training import answer_drill, import_experts, let_through
+from data.study.withdrawals import withdraw
 from kit.study_place import StudyIn
 
 RUBRIC = read_rubric("generic")
@@ -300,6 +302,11 @@ def _looked_at(engine: Engine) -> None:
     for _ in (1, 2):
         record_evaluations(engine, [jury])
     freeze(engine, "0" * 64, {"rows": []})
+    with Session(engine) as session:
+        first, second = session.exec(select(Response.response_id).limit(2)).all()
+    withdraw(OPERATOR, engine, response=first, reason="names the patient")
+    withdraw(OPERATOR, engine, response=second, reason="a duplicate")
+    withdraw(OPERATOR, engine, rater="dr_b", reason="took back consent")
     lock(engine, "coordinator")
     reopen(engine, "coordinator", "one more")
     set_setting(engine, "pause_minutes", "20")
