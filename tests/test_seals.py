@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from kit.changed_cells import TABLES, attacked, change, key_of, others, rows_of
-from kit.sealed_study import made
+from kit.sealed_study import made, withdraw_some
 from kit.studies import Run
 from kit.study_place import copy_study
 from sqlalchemy import (
@@ -33,6 +33,12 @@ CELLS = [(table.name, column.name) for table in Model.metadata.sorted_tables for
 LEFT_OUT = {
     (table, column): why for table, columns in UNSEALED.items() for column, why in columns.items()
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def withdrawn(made: Engine) -> None:
+    """Withdraw some of the study, so that every table has rows."""
+    withdraw_some(made)
 
 
 def findings_of(engine: Engine, attack: Callable[[Session], None]) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterato
 
 
 def fill_all(engine: Engine) -> None:
-    """Put rows into every table of an empty study."""
+    """Put rows into every table of an empty study but that of withdrawals."""
     _material(engine)
     keys = _people(engine)
     _readings(engine, keys)
@@ -302,11 +302,16 @@ def _looked_at(engine: Engine) -> None:
     for _ in (1, 2):
         record_evaluations(engine, [jury])
     freeze(engine, "0" * 64, {"rows": []})
+    lock(engine, "coordinator")
+    reopen(engine, "coordinator", "one more")
+    set_setting(engine, "pause_minutes", "20")
+
+
+def withdraw_some(engine: Engine) -> None:
+    """Withdraw two responses and a rater: rows in the one table that `fill_all` leaves empty."""
     with Session(engine) as session:
         first, second = session.exec(select(Response.response_id).limit(2)).all()
     withdraw(OPERATOR, engine, response=first, reason="names the patient")
     withdraw(OPERATOR, engine, response=second, reason="a duplicate")
     withdraw(OPERATOR, engine, rater="dr_b", reason="took back consent")
-    lock(engine, "coordinator")
-    reopen(engine, "coordinator", "one more")
-    set_setting(engine, "pause_minutes", "20")
+    set_setting(engine, "pause_minutes", "25")
