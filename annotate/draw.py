@@ -263,28 +263,24 @@ def _side_by_side(
         },
     ]
     for number, (at, word) in enumerate(rules or []):
-        colour = ORANGE if number else GREY
-        mark = {"data": {"values": [{"at": at, "word": word}]}}
-        own = x | {"field": "at"}
-        layers += [
-            mark
-            | {
-                "mark": {"type": "rule", "strokeDash": [5, 4], "color": colour, "strokeWidth": 1.5},
-                "encoding": {"x": own},
-            },
-            mark
-            | {
-                "mark": {
-                    "type": "text",
-                    "color": colour,
-                    "align": "right" if number else "left",
-                    "dx": -5 if number else 5,
-                    "fontSize": 12,
-                },
-                "encoding": {"x": own, "y": {"value": 6}, "text": {"field": "word"}},
-            },
-        ]
+        layers += _rule(x | {"field": "at"}, at, word, is_first=number == 0)
     return {"data": {"values": values}, "height": 150, "layer": layers}
+
+
+def _rule(x: Mapping[str, Any], at: float, word: str, *, is_first: bool) -> list[dict[str, Any]]:
+    """Return an upright rule with its word, the first one's right of it and the others' left."""
+    mark = {"data": {"values": [{"at": at, "word": word}]}}
+    colour = GREY if is_first else ORANGE
+    line = {"type": "rule", "strokeDash": [5, 4], "color": colour, "strokeWidth": 1.5}
+    beside = {"align": "left", "dx": 5} if is_first else {"align": "right", "dx": -5}
+    return [
+        mark | {"mark": line, "encoding": {"x": x}},
+        mark
+        | {
+            "mark": {"type": "text", "color": colour, "fontSize": 12, **beside},
+            "encoding": {"x": x, "y": {"value": 6}, "text": {"field": "word"}},
+        },
+    ]
 
 
 def protocol(fixed_one: Protocol | None) -> None:

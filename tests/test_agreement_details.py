@@ -40,14 +40,19 @@ def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
             for step, criterion in enumerate(CRITERIA):
                 score = 1 + (n * (3 + place % 2) + step + place) % 5
                 scores.append(f"r{n},{name},{kind},{criterion},{score}")
+    brought(study, folder, rows, scores)
+    ran(study, "analyse", "measure", "rouge-l")
+    return study
+
+
+def brought(engine: Engine, folder: Path, responses: list[str], scores: list[str]) -> None:
+    """Import the lines of two files."""
     for name, lines, command in (
-        ("r.csv", rows, "study import"),
+        ("r.csv", responses, "study import"),
         ("s.csv", scores, "rate ratings"),
     ):
         (folder / name).write_text("\n".join(lines))
-        ran(study, *command.split(), str(folder / name))
-    ran(study, "analyse", "measure", "rouge-l")
-    return study
+        ran(engine, *command.split(), str(folder / name))
 
 
 def ran(engine: Engine, *arguments: str) -> str:
@@ -106,12 +111,7 @@ def test_a_study_without_a_juror_has_the_details_of_its_clinicians(
     scores = ["response_id,rater,kind,criterion,score"]
     for n, rater, criterion in product(range(6), RATERS, CRITERIA):
         scores.append(f"r{n},{rater},clinician,{criterion},{1 + n * len(criterion) % 5}")
-    for name, lines, command in (
-        ("r.csv", rows, "study import"),
-        ("s.csv", scores, "rate ratings"),
-    ):
-        (tmp_path / name).write_text("\n".join(lines))
-        ran(engine, *command.split(), str(tmp_path / name))
+    brought(engine, tmp_path, rows, scores)
 
     out = ran(engine, "analyse", "calibrate", "--details", "--reps", "50")
 

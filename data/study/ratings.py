@@ -314,9 +314,10 @@ class _Import:
         rows = self.session.execute(_ratings_of(heard, responses))
         latest: dict[Key, tuple[float, str]] = {}
         for *cells, score, comment, is_withdrawn in rows:
-            latest[tuple(cells)] = score, comment
             if is_withdrawn:
-                del latest[tuple(cells)]
+                latest.pop(tuple(cells), None)  # and what an older one says
+            else:
+                latest[tuple(cells)] = score, comment
         return latest
 
 

@@ -1,9 +1,9 @@
 """What raters said of responses: scores, comments, flags and marks, in one query.
 
 A rating counts if it is the newest of its kind, was made on the benchmark's present rubric, is not
-of a training response, and neither it nor its rater or response was withdrawn; those that settle a difference count where they are asked for. Where a million
-rows are read (frames, means, exports), SQL has the same conditions from here. The table of authors is
-not read here.
+of a training response, and neither it nor its rater or response was withdrawn; those that settle a
+difference count where they are asked for. Where a million rows are read (frames, means, exports), SQL
+has the same conditions from here. The table of authors is not read here.
 """
 
 from collections.abc import Collection, Mapping
@@ -187,9 +187,10 @@ def readings(
         place: Any = tuple(key)
         said = found.get(place) or found.setdefault(place, _empty(people, *key))
         scores = said.answers if is_answer else said.scores
-        scores[criterion] = score
         if is_withdrawn:
-            del scores[criterion]
+            scores.pop(criterion, None)  # and of an older rating
+        else:
+            scores[criterion] = score
         if comment and not is_withdrawn:
             said.comments[criterion] = comment
         else:

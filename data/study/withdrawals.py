@@ -92,7 +92,7 @@ def withdraw(
         who = _rater(session, rater) if rater is not None else None
         if about is None and who is not None and who.kind == Kind.JUROR:
             raise BadInput(f"{rater} is a juror: leave it out of an analysis by its jurors")
-        counting = _counting(session, about, who)
+        counting = [row.id or 0 for row in _rows(session, about, who)]
         if about is not None and who is not None:
             if not counting:
                 raise Unknown(f"{rater} has no rating of {response} that counts")
@@ -278,10 +278,6 @@ def _rows(session: Session, response: int | None, rater: Rater | None) -> Sequen
     if response is not None:
         query = query.where(Rating.response == response)
     return session.exec(query if rater is None else query.where(Rating.rater == rater.id)).all()
-
-
-def _counting(session: Session, response: int | None, rater: Rater | None) -> list[int]:
-    return [row.id or 0 for row in _rows(session, response, rater)]
 
 
 def _stored(session: Session, row: Withdrawal) -> Sequence[Any]:

@@ -71,8 +71,7 @@ def assign(
     medjury rate assign --raters raters.txt --per-response 2
     """
     engine = study.open()
-    ended = ended_work(engine)
-    chosen = names(raters, ended)
+    chosen = names(raters, ended_work(engine))
     design = designed(engine, DesignRequest(tuple(chosen), per_response, repeats, seed))
     pace = pace_of(engine, minutes_per_response)
     _show_design(design, pace)
@@ -84,8 +83,9 @@ def assign(
         if dropped:
             say(f"{len(dropped)} unopened assignments taken back")
         print_codes(invitations)
-    for line in ended_words(ended_work(engine)):
-        say(line + ("; `rate people end NAME --give-back` frees them" if "open" in line else ""))
+    left = ended_work(engine)
+    for line, still_open in zip(ended_words(left), left.values(), strict=True):
+        say(line + ("; `rate people end NAME --give-back` frees them" if still_open else ""))
     study.write(design.to_json(pace))
 
 

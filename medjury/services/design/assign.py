@@ -351,7 +351,8 @@ def designed(engine: Engine, request: DesignRequest) -> Design:
         If there is nothing to deal, or no such design.
     """
     refuse_without_points(engine, benchmarks(engine))
-    if ended := [name for name in request.raters if name in ended_work(engine)]:
+    left = ended_work(engine)
+    if ended := [name for name in request.raters if name in left]:
         raise BadInput(
             f"{', '.join(ended)}: access has ended; leave them out, or give a new code first"
         )
