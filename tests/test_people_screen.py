@@ -1,18 +1,27 @@
-"""What a coordinator says of a clinician in the app: the specialty, which is a subgroup of the analysis."""
+"""What a coordinator does about a clinician in the app: specialty, open work, and withdrawal."""
 
 from collections.abc import Iterator
 
 import pytest
 from kit.pages import drawn_page
 from sqlalchemy import Engine
+from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import study as served
+from data.card import Reply
 from data.person import OPERATOR
-from data.schema import Role
+from data.schema import Rater, Role
 from data.study import people
+from data.study.assignments import Slot, assign
+from data.study.frames import ratings_frame
 from data.study.people import add_people
+from data.study.ratings import submit
+from data.study.room import next_task
+from data.study.withdrawals import ended_work
+from medjury.services.record import steered
 
+CRITERIA = ("accuracy", "completeness", "clarity")
 SCRIPT = """
 from annotate.navigation import study
 from annotate.screens.home.people import manage_person
@@ -48,3 +57,38 @@ def test_a_clinician_s_specialty_is_set_in_the_dialog_and_shown_with_the_name(
 def test_only_clinicians_are_asked_for_a_specialty(dialogs: dict[str, AppTest]) -> None:
     assert "Specialty" in dialogs["dr-a"].radio[0].options
     assert "Specialty" not in dialogs["Rita"].radio[0].options
+
+
+def test_work_left_open_by_somebody_whose_access_has_ended_is_given_to_others(
+    small_study: Engine, dialogs: dict[str, AppTest]
+) -> None:
+    assign(small_study, [Slot("dr-a", 1, 1)], seed=0, per_response=1)
+    people.end_access(OPERATOR, small_study, "dr-a")
+    page = dialogs["dr-a"].run()
+    page.radio[0].set_value("Give open work to others").run()
+    page.button("free-now").click().run()
+    assert not page.exception
+    assert ended_work(small_study) == {"dr-a": 0}
+
+
+def test_all_ratings_of_a_clinician_are_withdrawn_after_a_reason_and_a_second_question(
+    small_study: Engine, dialogs: dict[str, AppTest]
+) -> None:
+    assign(small_study, [Slot("dr-a", 1, 1)], seed=0, per_response=1)
+    with Session(small_study) as session:
+        rater = session.exec(select(Rater.id).where(Rater.handle == "dr-a")).one() or 0
+    task = next_task(small_study, rater).task
+    assert task is not None
+    submit(small_study, rater, task.card.code, Reply(dict.fromkeys(CRITERIA, 4)))
+    page = dialogs["dr-a"].run()
+    page.radio[0].set_value("Withdraw all ratings").run()
+    assert page.button("withdraw-dr-a").disabled
+    page.checkbox[0].check().run()
+    page.button("withdraw-dr-a").click().run()
+    assert "say why" in page.error[0].value
+    assert len(ratings_frame(small_study)) == 3
+    page.text_input[0].input("took back consent")
+    page.button("withdraw-dr-a").click().run()
+    assert not page.exception
+    assert ratings_frame(small_study).empty
+    assert "took back consent" in steered(small_study)[0]

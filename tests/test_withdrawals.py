@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from kit.pages import drawn_page
 from kit.studies import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
+from annotate.navigation import study as served
 from data.card import Reply
 from data.errors import BadInput, Conflict, MedjuryError, NotAllowed, Unknown
 from data.person import OPERATOR, Person
@@ -182,3 +184,40 @@ def test_a_withdrawn_response_leaves_the_room_and_what_was_typed_of_it_stays_sto
         [draft] = session.exec(select(Assignment.draft).where(Assignment.code == code)).all()
     assert draft is not None
     assert "names her" in str(draft)
+
+
+WORKBENCH = """
+from annotate.navigation import study
+from annotate.screens.agreement import responses
+from data.person import Person
+from data.schema import Role
+responses.show(study(), Person(1, "Carla", Role.{role}))
+"""
+
+
+def test_one_rating_or_the_response_is_withdrawn_beside_what_was_said_of_it(
+    rated: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = names(rated)[0]
+    monkeypatch.setenv("MEDJURY_DB", rated.url.render_as_string(hide_password=False))
+    page = drawn_page(WORKBENCH.format(role="COORDINATOR"))
+    page.query_params["response"] = first
+    page.run()
+    page.selectbox(f"withdraw-what-{first}").select("dr_a").run()
+    page.text_input(f"withdraw-why-{first}").input("wrong patient")
+    page.checkbox(f"withdraw-sure-{first}").check().run()
+    page.button(f"withdraw-{first}").click().run()
+    assert not page.exception
+    assert [(one.response, one.rater, one.scores) for one in withdrawals(rated)] == [
+        (first, "dr_a", 3)
+    ]
+    other = drawn_page(WORKBENCH.format(role="RESEARCHER"))
+    other.query_params["response"] = first
+    other.run()
+    assert other.selectbox(f"withdraw-what-{first}").options == ["the response"]
+    other.text_input(f"withdraw-why-{first}").input("names the patient")
+    other.checkbox(f"withdraw-sure-{first}").check().run()
+    other.button(f"withdraw-{first}").click().run()
+    assert not other.exception
+    assert first not in names(rated)
+    served().dispose()

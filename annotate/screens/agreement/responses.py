@@ -13,8 +13,9 @@ from annotate.screens.agreement.second_jury import Asked
 from calibration.protocol import thresholds
 from data.person import Person
 from data.safe_text import guarded_name, on_page, visible
+from data.schema import Role
 from data.study import compare, reviews, standing
-from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, UnsafeAt
+from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, Opened, UnsafeAt
 from data.study.standing import BenchmarkView
 from medjury.services.confusion import Cell, Confusion, cell_of, confusion
 from medjury.services.jury_changes import JuryChange, What
@@ -46,6 +47,12 @@ WORDS = {flag: words for words, flag in FLAGS.items() if flag}
 NOTHING = (
     "No response fits. Either none has been rated yet, or the filters leave none: change the filters, or "
     "run a jury under Jury."
+)
+WHOLE = "the response"
+NONE_COUNTS = "No figure counts it any more, for good, and no rater is shown it."
+ONE_COUNTS = (
+    "No figure counts this rating any more, and a newer one counts again; a juror is asked again at "
+    "its next run."
 )
 NOT_THERE = "Response {} is not in this study, or the filters leave it out."
 MATRIX = "Responses by the clinicians' mean (rows) and the jury's (columns), rounded to a point"
@@ -127,11 +134,20 @@ def show(engine: Engine, person: Person) -> None:
         response.show_scores(rows[at], opened)
         response.show_review(engine, person, rows[at].response)
         with st.popover("Withdraw"):
-            st.text("No figure counts it any more, for good, and no rater is shown it.")
-            frame.ask_withdrawal(engine, person, response=rows[at].response_id)
+            _ask_withdrawal(engine, person, opened)
         if words := response.comments(opened.opinions):
             st.html(words)
     response.show_calls(opened)
+
+
+def _ask_withdrawal(engine: Engine, person: Person, opened: Opened) -> None:
+    """Ask what is withdrawn: the response or, by who knows raters by name, one rating of it."""
+    names = {one.handle: None for one in opened.opinions}
+    whose = [WHOLE, *names] if person.role == Role.COORDINATOR else [WHOLE]
+    chosen = st.selectbox("What", whose, key=f"withdraw-what-{opened.response_id}")
+    rater = None if chosen == WHOLE else chosen
+    st.text(ONE_COUNTS if rater else NONE_COUNTS)
+    frame.ask_withdrawal(engine, person, response=opened.response_id, rater=rater)
 
 
 def _filters(engine: Engine, person: Person, views: Sequence[BenchmarkView]) -> Wanted:
