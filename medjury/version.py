@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-BUILT = Path(__file__).with_name("commit.txt")  # .ci/commit.py writes it into what is built
+BUILT = Path(__file__).with_name("commit.txt")  # hatch_build.py writes it into what is built
 CHECKOUT = Path(__file__).parents[1]
 DESCRIBE = ("describe", "--always", "--exclude=*", "--abbrev=10", "--dirty=.dirty")
 SECONDS = 5

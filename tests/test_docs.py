@@ -91,11 +91,11 @@ def test_every_page_stands_in_the_navigation() -> None:
     assert [page.name for page in PAGES if f'"{page.name}"' not in config] == []
 
 
-def test_the_site_builds_and_every_link_leads_somewhere(tmp_path: Path, demo: Demo) -> None:
-    call = [sys.executable, ROOT / ".ci" / "site", tmp_path / "site", demo.study]
+def test_the_site_builds_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    call = [sys.executable, ROOT / ".ci" / "site", tmp_path / "site"]
     built = subprocess.run(call, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    assert "medjury jury run" in (tmp_path / "site/reference/commands.html").read_text("utf-8")
+    assert "medjury jury run" in (tmp_path / "site/commands.html").read_text("utf-8")
 
 
 HERE = Path(__file__).parent
