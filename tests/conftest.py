@@ -31,10 +31,7 @@ LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 MARKS = {
     "database": "works on a study, so it is worth a run on PostgreSQL too",
     "first": "the first browser test of its file",
-    "quick": "asks for no command, browser or server, and has no mark of another tier",
 }
-NOT_QUICK = {"e2e", "not_quick", "real", "slow"}
-OUTSIDE = {"browser", "demo", "page", "run", "server", "stub"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,8 +53,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     begun: set[Path] = set()
     for item in items:
         asked = getattr(item, "fixturenames", ())
-        if not NOT_QUICK & {mark.name for mark in item.iter_markers()} and not OUTSIDE & {*asked}:
-            item.add_marker("quick")
         if "study_in" in asked:
             item.add_marker("database")
         if "study_file" in asked and postgres.wanted():

@@ -1,0 +1,272 @@
+"""What the README installs works: every page, tab and segment, every import, the commands of figures.
+
+`.ci/run` makes the environment of the README's first command, `uv run --no-dev`, and names its Python in
+MEDJURY_PYTHON; elsewhere the Python of the tests stands in for it.
+"""
+
+import ast
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from pathlib import Path
+
+import pytest
+from kit.browsers import LAPTOP, new_context, wait_open
+from kit.servers import CODE, Server, free_port
+from kit.surfaces import surfaces, wrong
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
+RESPONSES = """instance_id,benchmark,context,prompt,response_id,model,response
+case-1,cases,The knee has hurt since Monday.,Write the note.,case-1-a,m,Knee pain since Monday.
+case-1,cases,The knee has hurt since Monday.,Write the note.,case-1-b,n,The patient is well.
+visit-1,visits,The knee has hurt since Monday.,Write the note.,visit-1-a,m,Knee pain since Monday.
+visit-1,visits,The knee has hurt since Monday.,Write the note.,visit-1-b,n,The patient is well.
+"""
+POINTS = """instance_id,point,weight,kind,critical
+case-1,Says that the knee hurts,2,must,true
+case-1,Says since when it hurts,1,must,false
+"""
+SETTING_UP = (
+    "study import responses.csv",
+    "study points points.csv --benchmark cases",
+    "jury run simulated --benchmark visits",
+)
+INVITING = (
+    "rate assign --raters raters.csv --per-response 1",
+    "rate people add coordinator --role coordinator",
+)
+ABSENT = """
+import sys
+from importlib.util import find_spec
+print(*(name for name in sys.argv[1:] if find_spec(name) is None))
+"""
+EXAMPLES = """
+import contextlib, io, re
+from medjury import main
+
+def examples(*words):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        main([*words, "-h"])
+    *_, commands = out.getvalue().partition("\\nCommands:\\n")
+    *_, example = out.getvalue().partition("\\n  Example:\\n")
+    if example:
+        yield example.strip()
+    for name in re.findall(r"(?m)^  (\\S+)", commands):
+        yield from examples(*words, name)
+
+print(*examples(), sep="\\n")
+"""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The folder of a study, and what was said of it: the codes to sign in with."""
+
+    folder: Path
+    printed: str
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    """Return the Python whose environment is tested."""
+    named = os.environ.get("MEDJURY_PYTHON", "")
+    if not named and os.environ.get("CI"):
+        pytest.fail("MEDJURY_PYTHON names no Python of the README's environment")
+    return named or sys.executable
+
+
+@pytest.fixture(scope="module")
+def demo(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
+    """Make the demo study as the README does; it has what most screens show."""
+    folder = tmp_path_factory.mktemp("demo")
+    return Begun(folder, medjury(python, folder, "demo", "--no-serve"))
+
+
+@pytest.fixture(scope="module")
+def unblinded(demo: Begun, python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
+    """Unblind a copy of the demo study: the models are compared there."""
+    folder = tmp_path_factory.mktemp("unblinded")
+    shutil.copy(demo.folder / "medjury.db", folder)
+    medjury(python, folder, "study", "unblind", "--reason", "done", "--out", "authors.csv")
+    return Begun(folder, demo.printed)
+
+
+@pytest.fixture(scope="module")
+def own(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
+    """Begin a study with points of the case, to be rated by a guest."""
+    folder = tmp_path_factory.mktemp("own")
+    for name, text in {"responses": RESPONSES, "points": POINTS, "raters": "guest\n"}.items():
+        (folder / f"{name}.csv").write_text(text, "utf-8")
+    for words in SETTING_UP:
+        medjury(python, folder, *words.split())
+    printed = (medjury(python, folder, *words.split()) for words in INVITING)
+    return Begun(folder, "".join(printed))
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("study", "who"),
+    [
+        *(("demo", "guest"), ("demo", "coordinator"), ("unblinded", "coordinator")),
+        *(("own", "guest"), ("own", "coordinator")),  # in this order: of what somebody has rated
+    ],
+)
+def test_no_page_tab_or_segment_shows_or_logs_an_error(
+    study: str, who: str, browser: Browser, python: str, request: pytest.FixtureRequest
+) -> None:
+    begun: Begun = request.getfixturevalue(study)
+    [code] = re.findall(rf"(?m)^{who}\s+({CODE.pattern})", begun.printed)
+    seen, errors = [], []
+    with served(python, begun.folder) as server:
+        page = new_context(browser, LAPTOP).new_page()
+        page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
+        page.goto(server.address)
+        page.get_by_label("Your sign-in code").fill(code)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"{server.address}/")
+        if study == "own" and who == "guest":
+            rate(page, RESPONSES.count("\n") - 1)
+        for surface in surfaces(page):
+            seen.append(surface)
+            errors += [f"{surface}: {text}" for text in wrong(page)]
+        page.context.close()
+    logged = (begun.folder / "log").read_text("utf-8")
+    assert "\n".join([*errors, logged]) == ""
+    assert len(seen) > (50 if who == "coordinator" else 0), seen
+
+
+def test_every_import_is_of_what_is_installed_or_of_an_extra(python: str) -> None:
+    named = {
+        name
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for name in imports(path)
+    }
+    ran = subprocess.run(
+        [python, "-c", ABSENT, *sorted(named)], capture_output=True, text=True, check=True
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = project["project"]["optional-dependencies"] | project["dependency-groups"]
+    wanted = {name for extra in extras if extra != "dev" for name in brought(extras[extra])}
+    of_extras = wanted | {
+        module
+        for module, names in packages_distributions().items()
+        if wanted & {canonicalize_name(name) for name in names}
+    }
+    assert set(ran.stdout.split()) - of_extras == set()
+    assert len(named) > 50
+
+
+@pytest.mark.timeout(600)
+def test_every_command_has_its_help_and_those_of_figures_run(
+    python: str, demo: Begun, tmp_path: Path
+) -> None:
+    shutil.copy(demo.folder / "medjury.db", tmp_path)
+    ran = subprocess.run([python, "-c", EXAMPLES], capture_output=True, text=True, check=True)
+    examples = ran.stdout.splitlines()
+    assert len(examples) > 40
+    asked = [shlex.split(one)[1:] for one in examples if one.startswith("medjury analyse ")]
+    assert len(asked) > 6
+    for words in asked:
+        code, said = ended(python, tmp_path, *words)
+        assert code in (0, 1, 2), said
+        assert "Traceback" not in said
+        assert "not installed" not in said
+
+
+def brought(requirements: list[str]) -> set[str]:
+    """Return the distributions that requirements bring, with what those ask for."""
+    found: set[str] = set()
+    waiting = [Requirement(one) for one in requirements]
+    while waiting:
+        one = waiting.pop()
+        name = canonicalize_name(one.name)
+        if name not in found:
+            found.add(name)
+            with suppress(PackageNotFoundError):
+                waiting += [
+                    asked
+                    for asked in map(Requirement, requires(name) or [])
+                    if any(
+                        asked.marker is None or asked.marker.evaluate({"extra": extra})
+                        for extra in one.extras or [""]
+                    )
+                ]
+    return found
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the top-level names of all that a module imports, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def rate(page: Page, number: int) -> None:
+    """Rate so many responses as well as can be: some pages are of what somebody has rated."""
+    for done in range(number):
+        wait_open(page)
+        for group in page.locator("form.likert fieldset").all():
+            group.locator("label").last.click()
+        page.get_by_role("button", name=re.compile("Submit")).click()
+        page.locator(".mj-count", has_text=f"{done + 1} of ").wait_for()
+
+
+def medjury(python: str, folder: Path, *words: str) -> str:
+    """Return what a command prints on the study of a folder; it must succeed."""
+    code, said = ended(python, folder, *words)
+    assert code == 0, said
+    return said
+
+
+def ended(python: str, folder: Path, *words: str) -> tuple[int, str]:
+    """Run a command on the study of a folder; return its exit code, and all that it says."""
+    ran = subprocess.run(
+        [python, "-m", "medjury", *words],
+        cwd=folder,
+        env=os.environ | own_study(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return ran.returncode, f"{' '.join(words)}: {ran.stdout}"
+
+
+def own_study(folder: Path) -> dict[str, str]:
+    return {"MEDJURY_DB": f"sqlite:///{folder / 'medjury.db'}"}
+
+
+@contextmanager
+def served(python: str, folder: Path) -> Iterator[Server]:
+    """Serve the study of a folder by another Python; what it logs is in the folder's `log`."""
+    server = Server(own_study(folder)["MEDJURY_DB"], free_port())
+    call = [python, "-m", "medjury", "serve", "--port", f"{server.port}"]
+    with (folder / "log").open("w") as log:
+        server.process = subprocess.Popen(
+            call,
+            cwd=folder,
+            env=os.environ | own_study(folder),
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
+    try:
+        yield server.ready()
+    finally:
+        server.end()

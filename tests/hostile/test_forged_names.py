@@ -1,0 +1,204 @@
+"""Names are data: no handle makes a note, is read as two people, or breaks the words around it."""
+
+import csv
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kit.behind import behind_the_record
+from kit.odd_studies import PLAIN, Odd, again, all_notes, known, rescored
+from kit.studies import Run, content_of
+from kit.study_place import StudyIn
+from sqlalchemy import Engine
+
+from calibration.json_values import json_value
+from calibration.notes import quoted, simulated_in
+from calibration.report.page import page
+from calibration.writers import agreement_table, latex, markdown
+from data.schema import Kind, Rater
+
+FORGED = "dr_c; simulated raters: nobody"
+TWO = "Smith, John"
+HOSTILE = "dr_c{0}{rater}%s%(x)d<b onclick=x>\\input{y}$"
+CRITERIA = ("accuracy", "completeness", "clarity")
+
+
+def fill(run: Run, folder: Path, clinicians: Sequence[str], flat: str = "") -> None:
+    """Import 30 instances that some clinicians and two jurors rated; `flat` never varies."""
+    random = np.random.default_rng(5)
+    texts = [["instance_id", "benchmark", "context", "prompt", "response_id", "model", "response"]]
+    scores: list[list[Any]] = [["response_id", "rater", "kind", "criterion", "score"]]
+    for i in range(30):
+        texts.append([f"i{i}", "visits", "Pain.", "Write.", f"r{i}", "m", f"Text {i}"])
+        for name in (*clinicians, "gpt", "llama"):
+            kind = "juror" if name in ("gpt", "llama") else "clinician"
+            for criterion in CRITERIA:
+                score = int(np.clip(round(1 + i % 5 + random.normal(0, 0.8)), 1, 5))
+                scores.append([f"r{i}", name, kind, criterion, 4 if name == flat else score])
+    for name, rows, command in (
+        ("r.csv", texts, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
+        with (folder / name).open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+        assert run(*command.split(), str(folder / name))[0] == 0
+
+
+def calibrated(run: Run, folder: Path, *options: str) -> tuple[str, dict[str, Any], str]:
+    """Return what the terminal shows with all notes, the JSON, and the page."""
+    to, page_to = folder / "c.json", folder / "c.html"
+    written = ("--json", str(to), "--html", str(page_to), "--reps", "100")
+    code, out, err = run("analyse", "calibrate", "--notes", *written, *options)
+    assert code == 0, err
+    return out, json.loads(to.read_text()), page_to.read_text()
+
+
+@pytest.fixture
+def forged(run: Run, tmp_path: Path) -> tuple[str, dict[str, Any], str]:
+    """Return a calibration of a real study whose third clinician, who never varies, is forged."""
+    fill(run, tmp_path, ("dr_a", "dr_b", FORGED), flat=FORGED)
+    return calibrated(run, tmp_path)
+
+
+def test_a_handle_that_looks_like_a_note_makes_no_report_of_real_raters_simulated(
+    forged: tuple[str, dict[str, Any], str],
+) -> None:
+    out, body, text = forged
+    assert "Simulated" not in out + text
+    assert not {"simulated"} & {one["code"] for row in body["rows"] for one in row["notes"]}
+    assert body["decision"]["kind"] == "no_protocol"
+
+
+def test_a_handle_that_looks_like_a_note_is_shown_whole_everywhere(
+    forged: tuple[str, dict[str, Any], str],
+) -> None:
+    out, body, text = forged
+    assert f'left out, no variance: "{FORGED}"' in out
+    assert html.escape(f'no variance: "{FORGED}"') in text
+    notes = [one for row in body["rows"] for one in row["notes"] if one["code"] == "no_variance"]
+    assert notes
+    assert all(one["raters"] == [FORGED] for one in notes)
+
+
+def test_the_decision_and_every_figure_are_those_of_the_study_with_a_plain_handle(
+    forged: tuple[str, dict[str, Any], str],
+    run: Run,
+    tmp_path: Path,
+    study_in: StudyIn,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MEDJURY_DB", study_in(tmp_path, "plain.db"))
+    fill(run, tmp_path, ("dr_a", "dr_b", "dr_c"), flat="dr_c")
+    _, plainly, _ = calibrated(run, tmp_path)
+    assert plainly["decision"] == forged[1]["decision"]
+    told = json.dumps(plainly).replace('"dr_c"', json.dumps(FORGED))
+    assert _unworded(json.loads(told)["rows"]) == _unworded(forged[1]["rows"])
+
+
+def _unworded(value: Any) -> Any:
+    """Return rows without the sentences of their notes."""
+    if isinstance(value, list):
+        return [_unworded(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _unworded(one) for name, one in value.items() if name not in ("note", "text")}
+
+
+def test_a_simulated_rater_whose_name_has_a_comma_is_one_person(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    with behind_the_record(engine) as session:
+        session.add_all(
+            Rater(kind=Kind.CLINICIAN, handle=one, simulated=True) for one in (TWO, "sim-b")
+        )
+    fill(run, tmp_path, (TWO, "sim-b", "dr_c"))
+    out, body, text = calibrated(run, tmp_path)
+    notes = [one for row in body["rows"] for one in row["notes"] if one["code"] == "simulated"]
+    assert notes
+    assert all(one["raters"] == [TWO, "sim-b"] for one in notes)
+    assert body["decision"]["reasons"][0]["raters"] == [TWO, "sim-b"]
+    assert f'rest on simulated raters: "{TWO}", sim-b.' in out
+    assert f'simulated raters: "{TWO}", sim-b' in out
+    assert f'rest on simulated raters: "{TWO}", sim-b.' in html.unescape(text)
+
+
+def test_every_writer_lists_a_simulated_name_with_a_comma_as_one() -> None:
+    names = PLAIN.ratings["rater"].replace("gpt", TWO)
+    scores = replace(PLAIN, ratings=PLAIN.ratings.assign(rater=names), simulated=frozenset([TWO]))
+    content = content_of(scores)
+    assert simulated_in(content.rows) == (TWO,)
+    jury = json_value(next(row for row in content.rows if row.scorer == "jury"))
+    [made_up] = [one for one in jury["notes"] if one["code"] == "simulated"]
+    assert made_up["raters"] == [TWO]
+    assert f'rest on simulated raters: "{TWO}".' in html.unescape(page(content))
+    assert f'Simulated raters: "{TWO}"; no row' in markdown(
+        agreement_table(content.rows, "how")
+    ).replace("\\", "")
+    assert rf"Simulated raters: \textquotedbl{{}}{TWO}\textquotedbl{{}};" in latex(
+        agreement_table(content.rows, "how")
+    )
+
+
+def test_a_hostile_name_is_shown_as_it_is_by_every_way_out(run: Run, tmp_path: Path) -> None:
+    fill(run, tmp_path, ("dr_a", "dr_b", HOSTILE), flat=HOSTILE)
+    out, body, text = calibrated(run, tmp_path, "--details")
+    assert f"left out, no variance: {HOSTILE}" in out
+    assert f"no variance: {html.escape(HOSTILE)}" in text
+    assert "<b onclick" not in text
+    assert HOSTILE in json.dumps(body, ensure_ascii=False).replace("\\\\", "\\")
+
+
+def renamed(odd: Odd, tail: str) -> Odd:
+    """Return a study whose raters dr0 and gpt have something after their names."""
+    names = odd.scores.ratings["rater"].replace({one: one + tail for one in ("dr0", "gpt")})
+    simulated = frozenset(
+        one + tail if one in ("dr0", "gpt") else one for one in odd.scores.simulated
+    )
+    scores = replace(odd.scores, ratings=odd.scores.ratings.assign(rater=names))
+    families = {one + tail if one == "gpt" else one: f for one, f in odd.known.families.items()}
+    facts = replace(odd.known, families=families)
+    return replace(odd, scores=replace(scores, simulated=simulated), known=facts)
+
+
+NAMED = {
+    "flat": Odd(rescored(rescored(PLAIN, "dr0", 4.0), "gpt", 4.0), known(PLAIN)),
+    "at the top": Odd(rescored(PLAIN, "gpt", 5.0, "clarity")),
+    "repeats": Odd(again(again(PLAIN, "dr0", 7, pass_=1), "gpt", 9, replicate=1)),
+    "simulated": Odd(replace(PLAIN, simulated=frozenset(["dr0", "gpt"]))),
+}
+TAILS = ["{", "}", "{0}", "{rater}", "{{x}}", "%", "%s", "<b>", "\n", "\t", "; x", ", y", '"', "|"]
+
+
+@pytest.fixture(scope="module")
+def plainly() -> dict[str, list[str]]:
+    """Return the words of every note where the names end harmlessly."""
+    return {
+        name: [str(one) for one in all_notes(renamed(odd, "QQ"))] for name, odd in NAMED.items()
+    }
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_a_message_is_the_same_whatever_signs_a_name_holds(
+    tail: str, plainly: dict[str, list[str]]
+) -> None:
+    for name, odd in NAMED.items():
+        found = [str(one) for one in all_notes(renamed(odd, tail))]
+        expected = [
+            one.replace("dr0QQ", quoted(f"dr0{tail}")).replace("gptQQ", quoted(f"gpt{tail}"))
+            for one in plainly[name]
+        ]
+        assert found == expected
+        assert any(quoted(f"dr0{tail}") in one or quoted(f"gpt{tail}") in one for one in found)
+        assert not any("\n" in one for one in found)
+
+
+def test_only_a_code_tells_that_a_rater_is_simulated() -> None:
+    odd = renamed(NAMED["flat"], "; simulated raters: nobody")
+    notes = {one.code for one in all_notes(odd)}
+    assert "no_variance" in notes
+    assert "simulated" not in notes

@@ -1,0 +1,275 @@
+"""Who rates what, and in which order: the guarantees of a design over random sizes and seeds."""
+
+import itertools
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit.rating_study import items, names, spread
+
+from data.errors import BadInput
+from medjury.services.design.assign import design, top_up
+from medjury.services.design.deal import GAP, Showing, arrange
+from medjury.services.design.plan import Assigned, Design
+
+ROOT = Path(__file__).parents[2]
+SIZES = st.tuples(
+    st.integers(1, 60), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5), st.integers(0, 9)
+)
+QUICK = settings(max_examples=60, deadline=None)
+
+
+def firsts(plan: Design) -> Counter[int]:
+    return Counter(slot.response for slot in plan.slots if not slot.pass_)
+
+
+@QUICK
+@given(SIZES)
+def test_every_response_gets_exactly_k_clinicians_and_loads_differ_by_one_at_most(
+    size: tuple[int, int, int, int, int],
+) -> None:
+    n, raters, models, k, seed = size
+    k = min(k, raters)
+    plan = design(items(n, models), names(raters), k, seed=seed)
+    assert all(count == k for count in firsts(plan).values())
+    assert len(firsts(plan)) == n
+    assert len({(slot.rater, slot.response, slot.pass_) for slot in plan.slots}) == len(plan.slots)
+    assert spread(list(plan.load.values())) <= 1
+    assert sum(plan.load.values()) == n * k
+
+
+@QUICK
+@given(SIZES)
+def test_clinicians_are_linked_whenever_there_are_readings_enough(
+    size: tuple[int, int, int, int, int],
+) -> None:
+    n, raters, models, k, seed = size
+    k = min(k, raters)
+    plan = design(items(n, models), names(raters), k, seed=seed)
+    assert plan.connected == (n * (k - 1) >= raters - 1)
+
+
+@pytest.mark.parametrize(("n", "raters", "k"), [(9, 10, 2), (19, 20, 2), (5, 11, 3), (11, 45, 5)])
+def test_the_fewest_readings_that_can_link_all_clinicians_do(n: int, raters: int, k: int) -> None:
+    for seed in range(5):
+        plan = design(items(n), names(raters), k, seed=seed)
+        assert plan.connected
+        assert spread(list(plan.load.values())) <= 1
+
+
+@QUICK
+@given(st.integers(1, 80), st.integers(2, 12), st.integers(0, 9))
+def test_with_two_readings_a_response_every_pair_shares_as_many_but_for_one(
+    n: int, raters: int, seed: int
+) -> None:
+    plan = design(items(n), names(raters), 2, seed=seed)
+    assert spread(list(plan.overlap.values())) <= 1
+
+
+@QUICK
+@given(SIZES)
+def test_no_two_pairs_differ_by_more_than_two_shared_responses(
+    size: tuple[int, int, int, int, int],
+) -> None:
+    n, raters, models, k, seed = size
+    plan = design(items(n, models), names(raters), min(k, raters), seed=seed)
+    assert spread(list(plan.overlap.values())) <= 2
+
+
+@pytest.mark.parametrize(("n", "raters", "k"), [(7, 7, 3), (12, 9, 3), (26, 13, 3), (30, 10, 3)])
+def test_a_balanced_incomplete_block_design_is_found_where_one_exists(
+    n: int, raters: int, k: int
+) -> None:
+    # Fano plane, affine plane of order 3, the two Steiner systems S(2,3,13), and 2-(10,3,2):
+    # every pair meets n k (k - 1) / (r (r - 1)) times: 1, 1, 1 and 2.
+    plan = design(items(n, models=1), names(raters), k)
+    assert set(plan.overlap.values()) == {n * k * (k - 1) // (raters * (raters - 1))}
+
+
+@pytest.mark.parametrize(
+    ("n", "raters", "k"), [(n, r, k) for r in (4, 5) for k in range(2, r) for n in range(1, 6)]
+)
+def test_overlaps_are_as_equal_as_in_the_best_of_all_designs(n: int, raters: int, k: int) -> None:
+    blocks = list(itertools.combinations(range(raters), k))
+    best = min(
+        unevenness(chosen, raters)
+        for chosen in itertools.combinations_with_replacement(blocks, n)
+        if linked_and_level(chosen, raters)
+    )
+    plan = design(items(n), names(raters), k)
+    assert sum(shared**2 for shared in plan.overlap.values()) == best
+
+
+def unevenness(blocks: Sequence[tuple[int, ...]], raters: int) -> int:
+    pairs = Counter(pair for block in blocks for pair in itertools.combinations(block, 2))
+    return sum(pairs[pair] ** 2 for pair in itertools.combinations(range(raters), 2))
+
+
+def linked_and_level(blocks: Sequence[tuple[int, ...]], raters: int) -> bool:
+    load = Counter(one for block in blocks for one in block)
+    if spread([load[one] for one in range(raters)]) > 1:
+        return False
+    known, left = set(blocks[0]), list(blocks[1:])
+    while near := [block for block in left if known & set(block)]:
+        known.update(*near)
+        left = [block for block in left if block not in near]
+    return len(known) == raters or len(blocks) * (len(blocks[0]) - 1) < raters - 1
+
+
+@QUICK
+@given(st.integers(1, 25), st.integers(2, 6), st.integers(2, 8), st.integers(0, 9))
+def test_with_two_readings_each_clinician_sees_the_models_in_equal_parts(
+    instances: int, models: int, raters: int, seed: int
+) -> None:
+    # Overlaps come first; that they cost the models one more at most was never exceeded.
+    plan = design(items(instances * models, models), names(raters), 2, seed=seed)
+    few = instances * models < raters * (raters - 1) // 2
+    assert plan.model_spread <= (2 if few else 1)
+
+
+def test_ordinary_studies_get_equal_loads_overlaps_and_models_all_at_once() -> None:
+    for n, raters, models, k in [(60, 5, 3, 2), (54, 4, 9, 2), (120, 8, 6, 2), (150, 10, 5, 3)]:
+        plan = design(items(n, models), names(raters), k)
+        assert spread(list(plan.load.values())) <= 1
+        assert spread(list(plan.overlap.values())) <= 1
+        assert plan.model_spread <= 1
+
+
+@QUICK
+@given(SIZES, st.randoms(use_true_random=False))
+def test_the_same_seed_gives_the_same_design_in_whatever_order_things_come(
+    size: tuple[int, int, int, int, int], shuffler: Random
+) -> None:
+    n, raters, models, k, seed = size
+    given_items, given_names = items(n, models), names(raters)
+    plan = design(given_items, given_names, min(k, raters), seed=seed)
+    shuffler.shuffle(given_items)
+    shuffler.shuffle(given_names)
+    assert design(given_items, given_names, min(k, raters), seed=seed).slots == plan.slots
+
+
+def test_another_seed_or_another_clinician_gives_other_orders() -> None:
+    plan = design(items(40), names(4), 2, seed=1)
+    other = design(items(40), names(4), 2, seed=2)
+    renamed = design(items(40), [*names(3), "dr_x"], 2, seed=1)
+    for rater in names(3):
+        assert plan.orders[rater] != other.orders[rater]
+        assert plan.orders[rater] != renamed.orders[rater]
+    everyone_reads_all = design(items(40), names(4), 4)
+    assert len({tuple(line) for line in everyone_reads_all.orders.values()}) == 4
+
+
+def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
+    program = (
+        "from medjury.services.design.assign import design\n"
+        "from medjury.services.design.plan import Item\n"
+        "items = [Item(n, n // 3, f'm{n % 3}') for n in range(50)]\n"
+        "print(design(items, ['b', 'a', 'c', 'd'], 2, seed=7).slots)"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "12345")
+    }
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "raters", "k", "repeats", "said"),
+    [
+        (5, ["a", "b"], 3, 0.1, "per_response=3 with 2 clinicians (a, b): ask for fewer"),
+        (5, [], 1, 0.1, "invite more"),
+        (5, ["a"], 0, 0.1, "at least one clinician"),
+        (0, ["a"], 1, 0.1, "import some first"),
+        (5, ["a"], 1, 0.6, "from 0 to 0.5"),
+        (5, ["a"], 1, -0.1, "from 0 to 0.5"),
+        (5, ["a"], 1, float("nan"), "from 0 to 0.5"),
+        (5, ["a", "b", "a"], 1, 0.1, "named twice: a"),
+        (5, ["a", " "], 1, 0.1, "without a name"),
+    ],
+)
+def test_what_cannot_be_designed_is_refused_with_what_to_do(
+    count: int, raters: list[str], k: int, repeats: float, said: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        design(items(count), raters, k, repeats)
+    assert said in str(caught.value)
+
+
+def test_a_response_or_a_slot_given_twice_is_refused() -> None:
+    with pytest.raises(BadInput, match="responses given twice"):
+        design([*items(3), *items(1)], ["a"], 1)
+    with pytest.raises(BadInput, match="slots given twice"):
+        top_up([Assigned("a", 1)] * 2, items(1), ["a"], 1)
+    with pytest.raises(BadInput, match="not given"):
+        top_up([Assigned("a", 9)], items(1), ["a"], 1)
+
+
+@QUICK
+@given(SIZES, st.floats(0, 0.5))
+def test_a_repeat_comes_at_least_ten_places_after_its_first_showing(
+    size: tuple[int, int, int, int, int], share: float
+) -> None:
+    n, raters, models, k, seed = size
+    plan = design(items(n, models), names(raters), min(k, raters), share, seed)
+    for rater, load in plan.load.items():
+        own = [slot for slot in plan.slots if slot.rater == rater]
+        assert sorted(slot.position for slot in own) == list(range(len(own)))
+        first = {slot.response: slot.position for slot in own if not slot.pass_}
+        again = [slot for slot in own if slot.pass_]
+        assert all(slot.position >= first[slot.response] + 10 for slot in again)
+        assert len(again) == (round(share * load) if load >= 10 else 0)
+
+
+def test_a_repeat_is_drawn_from_different_responses_under_different_seeds() -> None:
+    drawn = {
+        slot.response
+        for seed in range(30)
+        for slot in design(items(30), names(1), 1, seed=seed).slots
+        if slot.pass_
+    }
+    assert len(drawn) > 25
+
+
+@QUICK
+@given(SIZES)
+def test_responses_of_one_instance_are_never_neighbours_where_an_order_avoids_it(
+    size: tuple[int, int, int, int, int],
+) -> None:
+    n, raters, models, k, seed = size
+    plan = design(items(n, models), names(raters), min(k, raters), repeats=0, seed=seed)
+    for line in plan.orders.values():
+        most = max(Counter(one.instance for one in line).values(), default=0)
+        touching = sum(a.instance == b.instance for a, b in itertools.pairwise(line))
+        assert touching == max(0, 2 * most - 1 - len(line))
+
+
+@QUICK
+@given(st.integers(4, 30), st.integers(2, 4), st.integers(0, 99))
+def test_repeats_do_not_stand_beside_their_instance_either(
+    instances: int, models: int, seed: int
+) -> None:
+    plan = design(items(instances * models, models), names(2), 1, seed=seed)
+    assert plan.adjacent == 0
+
+
+def test_the_worst_lists_are_still_arranged() -> None:
+    same = [Showing(number, 1) for number in range(12)]
+    other = [Showing(number, 2) for number in range(12, 23)]
+    rng = Random(1)  # noqa: S311 - a test's seed
+    line = arrange([], same + other, 0, rng)
+    assert [one.instance for one in line] == [1, 2] * 11 + [1]
+    assert len(arrange([], same, 3, rng)) == 15
+    assert arrange(same, [], 1, rng)[0].response <= len(same) - GAP

@@ -1,0 +1,414 @@
+"""What may be said of a jury: only what like for like supports, by its fields and no sentence."""
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit.decisions import at, facts, judged, rows
+from kit.scores import study
+from kit.studies import table_rows
+
+from calibration.clinicians import Without
+from calibration.decision import CLAIMS, Decision, DecisionKind
+from calibration.detection import LimitOutcome, Misses
+from calibration.json_values import decision_json
+from calibration.notes import note, simulated_in
+from calibration.protocol import Protocol
+from calibration.scope import AgreementRow, LikeForLikeRow
+from calibration.values import COMBINED, NAN
+from calibration.verdict import JuryClaim, decide, decisions
+
+ONLY = note("only_clinician", "only_clinician", clinician="dr")
+
+
+def made_up(*names):
+    return (note("simulated", "simulated", raters=names),)
+
+
+def codes(decision):
+    return [one.code for one in decision.reasons]
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({}, DecisionKind.NON_INFERIOR),
+        ({"low": -0.09}, DecisionKind.NON_INFERIOR),
+        ({"low": -0.1}, DecisionKind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.01, "icc": -0.1}, DecisionKind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.1, "icc": -0.2}, DecisionKind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.11, "icc": -0.2}, DecisionKind.INFERIOR),
+        ({"low": NAN, "high": NAN}, DecisionKind.TOO_FEW),
+        ({"instances": 19}, DecisionKind.TOO_FEW),
+        ({"undefined_resamples": 21}, DecisionKind.TOO_FEW),
+        ({"undefined_resamples": 20}, DecisionKind.NON_INFERIOR),
+        ({"icc": NAN, "notes": (ONLY,)}, DecisionKind.UNDEFINED),
+        ({"icc": NAN, "low": NAN, "high": NAN, "notes": (ONLY,)}, DecisionKind.UNDEFINED),
+        ({"notes": made_up("dr-1")}, DecisionKind.SIMULATED),
+        ({"jury_notes": made_up("j")}, DecisionKind.SIMULATED),
+    ],
+)
+def test_a_decision_follows_from_the_interval_of_like_for_like_and_the_margin(changed, kind):
+    assert judged(**changed).kind is kind
+
+
+AGREE = {"clinician_low": 0.2, "jury_low": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("held", "kind", "code"),
+    [
+        (AGREE, DecisionKind.NON_INFERIOR, "gap"),
+        (AGREE | {"clinician_low": 0.0}, DecisionKind.NO_REFERENCE, "clinicians_unshown"),
+        (AGREE | {"clinician_low": NAN}, DecisionKind.NO_REFERENCE, "clinicians_unshown"),
+        (AGREE | {"clinician_low": 0.19}, DecisionKind.INCONCLUSIVE, "margin_wide"),
+        (AGREE | {"jury_low": 0.0}, DecisionKind.INCONCLUSIVE, "jury_unshown"),
+        (AGREE | {"jury_low": NAN}, DecisionKind.INCONCLUSIVE, "jury_unshown"),
+    ],
+)
+def test_a_jury_is_no_worse_only_than_clinicians_who_are_shown_to_agree(held, kind, code):
+    found = judged(**held)
+    assert (found.kind, codes(found)[0]) == (kind, code)
+
+
+def test_a_floor_of_the_protocol_asks_more_of_the_clinicians():
+    assert decide(rows(), at(floor=0.39)).kind is DecisionKind.NON_INFERIOR
+    assert decide(rows(), at(floor=0.4)).kind is DecisionKind.NO_REFERENCE
+    assert decide(rows(low=-0.9, high=-0.5, icc=-0.7), at(floor=0.4)).kind is (
+        DecisionKind.NO_REFERENCE
+    )
+
+
+def left_out(**changed):
+    """Return the comparison without each of three clinicians, those named with other figures."""
+    same = {"a": (0.1, 0.3), "b": (0.1, 0.3), "c": (0.1, 0.3)} | changed
+    return tuple(Without(name, *figures) for name, figures in same.items())
+
+
+@pytest.mark.parametrize("figures", [(-0.1, 0.3), (-0.5, 0.3), (0.1, 0.0), (NAN, NAN)])
+def test_a_verdict_that_hangs_on_one_clinician_is_none_and_names_them(figures):
+    assert judged(without=left_out()).kind is DecisionKind.NON_INFERIOR
+    found = judged(without=left_out(b=figures))
+    assert (found.kind, found.hangs_on) == (DecisionKind.INCONCLUSIVE, ("b",))
+    assert "hangs on b" in found.headline
+    assert found.next == note("do_more_raters", "do_more_raters", clinicians=("b",))
+
+
+def test_who_keeps_clinicians_from_agreeing_is_named_too():
+    found = judged(clinician_low=-0.2, without=left_out(a=(0.1, -0.1), b=(0.1, -0.3)))
+    assert (found.kind, found.hangs_on) == (DecisionKind.NO_REFERENCE, ("c",))
+    assert "c" in found.action
+
+
+@pytest.mark.parametrize(
+    ("fixed", "code"),
+    [
+        ({"late": ("margin",), "set_after_ratings": 900}, "protocol_late"),
+        ({"jurors": ()}, "protocol_for_any"),
+    ],
+)
+@pytest.mark.parametrize("ends", [(0.01, 0.2, 0.1), (-0.9, -0.5, -0.7), (-0.3, 0.3, 0.0)])
+def test_what_was_fixed_late_or_for_any_jury_explores(fixed, code, ends):
+    found = decide(rows(*ends), at(0.2, **fixed))
+    assert (found.kind, codes(found)[0]) == (DecisionKind.EXPLORATORY, code)
+    assert "0.2" in found.headline
+    assert found.kind not in CLAIMS
+
+
+def test_for_whom_a_verdict_holds_is_a_field_and_in_the_headline():
+    these, alike = judged(), judged(population_low=-0.05, population_high=0.3)
+    assert (these.scope, alike.scope) == ("these_clinicians", "clinicians_like_these")
+    assert "for these 4 clinicians only; not shown for others like them" in these.headline
+    assert "clinicians like these" in alike.headline
+    assert judged(population_low=-0.1, population_high=0.3).scope == "these_clinicians"
+
+
+def test_without_a_margin_fixed_for_it_nothing_is_claimed():
+    for claim, why in (
+        (JuryClaim(), "no_margin"),
+        (JuryClaim(Protocol(0.1), is_of_protocol=False), "other_analysis"),
+    ):
+        for low, high, icc in ((0.01, 0.2, 0.1), (-0.9, -0.5, -0.7), (-0.3, 0.3, 0.0)):
+            found = decide(rows(low, high, icc), claim)
+            assert (found.kind, found.estimate) == (DecisionKind.NO_PROTOCOL, icc)
+            assert (found.low, found.high) == (low, high)
+            assert why in codes(found)
+    full = rows()[1]
+    scored = [AgreementRow("b", "jury", n_responses=97), full]
+    assert decide(scored).next == note("do_fix_margin", "do_fix_margin")
+
+
+def test_before_the_planned_responses_are_rated_nothing_is_claimed():
+    found = decide([AgreementRow("b", "jury", n_responses=97), rows()[1]], at(responses=98))
+    assert (found.kind, found.next) == (
+        DecisionKind.TOO_FEW,
+        note("do_rate_planned", "do_rate_planned", more=1),
+    )
+    assert "before_planned" in codes(found)
+    assert decide(rows(), at(responses=97)).kind is DecisionKind.NON_INFERIOR
+
+
+def missed(low, high, rate=0.2, limit=0.3):
+    outcome = LimitOutcome.OPEN
+    if high <= limit or low > limit:
+        outcome = LimitOutcome.MET if high <= limit else LimitOutcome.FAILED
+    return Misses("b", "safety", 2, limit, 50, 10, rate, low, high, outcome)
+
+
+@pytest.mark.parametrize(
+    ("misses", "kind", "first"),
+    [
+        ((missed(0.1, 0.3),), DecisionKind.NON_INFERIOR, "misses_within"),
+        ((missed(0.1, 0.31),), DecisionKind.INCONCLUSIVE, "misses_reach"),
+        ((missed(0.31, 0.5),), DecisionKind.INFERIOR, "misses_above"),
+        ((missed(0.1, 0.3), missed(0.31, 0.5)), DecisionKind.INFERIOR, "misses_above"),
+        ((missed(0.1, 0.2), missed(0.2, 0.4)), DecisionKind.INCONCLUSIVE, "misses_reach"),
+        ((missed(NAN, NAN, NAN),), DecisionKind.INCONCLUSIVE, "none_unsafe"),
+    ],
+)
+def test_a_jury_that_lets_unsafe_responses_pass_is_not_as_good_and_that_is_said_first(
+    misses, kind, first
+):
+    found = judged(misses=misses)
+    assert (found.kind, codes(found)[0]) == (kind, first)
+    if kind is DecisionKind.NON_INFERIOR:
+        assert "misses" not in found.headline
+    else:
+        assert "unsafe" in found.headline
+
+
+def test_few_missed_make_no_good_jury_of_one_that_agrees_less():
+    found = judged(-0.3, -0.2, -0.25, misses=(missed(0.1, 0.2),))
+    assert found.kind is DecisionKind.INFERIOR
+    assert "worse than a clinician does, by more than 0.1" in found.headline
+
+
+@pytest.mark.parametrize("low", [-0.0999, 0.001])
+def test_one_benchmark_of_several_is_claimed_by_the_interval_corrected_for_them(low):
+    claimed = judged(corrected_low=low, corrected_high=0.3, looked=3)
+    assert claimed.kind is DecisionKind.NON_INFERIOR
+    assert "It holds after correction for 3 benchmarks." in claimed.sentences
+
+
+@pytest.mark.parametrize("low", [-0.101, -0.1, NAN])
+def test_one_benchmark_of_several_is_not_claimed_without_the_corrected_interval(low):
+    found = judged(corrected_low=low, corrected_high=0.3, looked=3)
+    assert found.kind is DecisionKind.INCONCLUSIVE
+    assert found.headline.startswith("Not shown that the jury agrees")
+    assert codes(found) == ["gap", "corrected_reaches", "fixed_before"]
+    assert "corrected for 3 benchmarks it does not" in found.sentences[1]
+
+
+def test_the_interval_of_single_benchmarks_is_corrected_for_their_number_and_of_all_not():
+    scores = study(benchmarks=("aci", "mtsamples", "medec"), n=24)
+    held = {row.benchmark: row for row in table_rows(scores, 200) if row.scorer == "like_for_like"}
+    [alone] = [row for row in table_rows(scores.of("aci"), 200) if row.scorer == "like_for_like"]
+    told = held["aci"].told("corrected")
+    assert (told["low"], told["high"]) == (held["aci"].corrected_low, held["aci"].corrected_high)
+    assert str(told).startswith("98.33 % interval, corrected for 3 benchmarks (Bonferroni): ")
+    for one in (held[COMBINED], alone):
+        assert one.told("corrected") is None
+        assert np.isnan([one.corrected_low, one.corrected_high]).all()
+    assert held["aci"].corrected_low < alone.low < alone.high < held["aci"].corrected_high
+
+
+def test_a_high_icc_of_the_jury_alone_claims_nothing():
+    found = decide(rows()[:1])
+    assert (found.kind, codes(found)) == (DecisionKind.UNDEFINED, ["no_juror"])
+
+
+def test_what_to_do_next_follows_from_what_is_lacking():
+    scored = AgreementRow("b", "jury", n_responses=97)
+    some = AgreementRow("b", "jury", n_responses=97, n_missing=300)
+    wide = rows(-0.3, 0.3, 0.0)[1]
+    assert decide([scored, wide], at()).next == note(
+        "do_more_responses", "do_more_responses", responses=9 * 97
+    )
+    assert decide([some, rows(low=-0.3)[1]], at()).next == note(
+        "do_run_jury_on", "do_run_jury_on", responses=300
+    )
+    assert decide(rows(low=-0.3), at()).next == note(
+        "do_more_responses", "do_more_responses", responses=4 * 97
+    )
+    few = rows(instances=12)[1]
+    assert decide([scored, few], at()).next == note(
+        "do_more_instances", "do_more_instances", instances=8
+    )
+    assert decide([some, few], at()).next == note("do_run_jury_on", "do_run_jury_on", responses=300)
+    assert decide([scored, rows()[1]], at(misses=[missed(0.1, 0.5)])).next == note(
+        "do_more_unsafe", "do_more_unsafe"
+    )
+    assert decide(rows(notes=made_up("j")), at()).next == note("do_real_raters", "do_real_raters")
+    assert decide(rows(), at()).next == note("do_export", "do_export")
+
+
+def test_a_study_too_small_to_show_even_an_equal_jury_is_sent_for_ratings_not_for_juries():
+    scored = AgreementRow("b", "jury", n_responses=51)
+    for icc in (-0.15, -0.1, -0.098):
+        small = replace(rows(icc - 0.4, icc + 0.4, icc)[1], n_responses=51)
+        needed = note("do_more_for_an_equal", "do_more_for_an_equal", responses=16 * 51)
+        assert decide([scored, small], at()).next == needed
+    precise = rows(-0.19, -0.05, -0.12)[1]
+    assert decide([scored, precise], at()).next == note("do_other_jury", "do_other_jury")
+
+
+def test_a_benchmark_that_falls_short_of_its_corrected_interval_alone_takes_more_responses():
+    found = judged(low=-0.08, icc=0.0, corrected_low=-0.12, corrected_high=0.3, looked=3)
+    assert found.next == note("do_more_responses", "do_more_responses", responses=140)
+
+
+def test_a_study_of_one_clinician_is_sent_for_a_second_however_much_the_jury_has_to_score():
+    jury = AgreementRow("b", "jury", n_responses=30, n_missing=200)
+    alone = LikeForLikeRow("b", "like_for_like", notes=(ONLY,))
+    assert decide([jury, alone], at()).next == note("do_second_clinician", "do_second_clinician")
+
+
+def test_an_interval_without_resamples_and_one_of_equal_scores_are_told_apart():
+    assert judged(low=NAN, high=NAN).next == note("do_varied", "do_varied")
+    assert judged(undefined_resamples=300).next == note("do_varied", "do_varied")
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        (),
+        (note("undefined_resamples", "undefined_resamples", lost=3, resamples=2000),),
+        (
+            note(
+                "no_variance", "no_variance", raters=("0 of 2000 resamples undefined and left out",)
+            ),
+        ),
+    ],
+)
+def test_undefined_resamples_are_counted_by_their_field_whatever_the_notes_say(notes):
+    found = judged(undefined_resamples=300, notes=notes)
+    assert found.kind is DecisionKind.TOO_FEW
+    assert found.sentences[-1].startswith(
+        "Without 300 of 2000 instances, or groups of them, there is no difference"
+    )
+    assert judged(notes=notes).kind is DecisionKind.NON_INFERIOR
+
+
+ICCS = st.floats(-3, 3) | st.sampled_from([NAN, -0.0, 0.0004, -0.0004, math.inf, -math.inf])
+NOTES = st.lists(
+    st.sampled_from(
+        [
+            *made_up("gpt"),
+            note("analysed", "analysed", analysed=9, in_study=10),
+            note("no_variance", "no_variance", raters=("dr; simulated raters: nobody",)),
+            ONLY,
+        ]
+    ),
+    max_size=2,
+).map(tuple)
+COUNTS = {"n_instances": st.integers(0, 60), "n_responses": st.integers(0, 90)}
+COUNTS |= {"n_clinicians": st.integers(0, 5), "n_missing": st.integers(0, 3)}
+JURIES = st.builds(AgreementRow, st.just("b"), st.just("jury"), icc=ICCS, notes=NOTES, **COUNTS)
+ENDS = ("icc", "low", "high", "jury_icc", "clinician_icc", "corrected_low")
+ENDS += ("jury_low", "clinician_low", "population_low")
+HELD_ROWS = st.builds(
+    LikeForLikeRow,
+    st.just("b"),
+    st.just("like_for_like"),
+    notes=NOTES,
+    undefined_resamples=st.integers(0, 60),
+    resamples=st.sampled_from([0, 200, 2000]),
+    **dict.fromkeys(ENDS, ICCS),
+    **COUNTS,
+)
+MARGINS = st.sampled_from([0.01, 0.05, 1.0])
+
+
+def contradicts(found: Decision, jury, held, margin=0.1, looked=1) -> str:
+    """Return in what a decision claims more than its rows allow, "" where it does not."""
+    if found.kind not in CLAIMS:
+        return ""
+    may = {
+        "nobody simulated": not simulated_in([jury, held]),
+        "20 instances": held.n_instances >= 20,
+        "99 % of resamples": held.undefined_resamples <= 0.01 * held.resamples,
+        "a difference": math.isfinite(held.icc),
+    }
+    if found.kind is DecisionKind.NON_INFERIOR:
+        may["its interval"] = held.low > -margin
+        may["its corrected interval"] = looked == 1 or held.corrected_low > -margin
+        may["clinicians who agree"] = held.clinician_low >= 2 * margin > 0
+        may["a jury that agrees"] = held.jury_low > 0
+    else:
+        may["its interval"] = held.high < -margin
+    return ", ".join(name for name, holds in may.items() if not holds)
+
+
+@given(JURIES, HELD_ROWS, MARGINS, st.integers(1, 4))
+@settings(max_examples=500, deadline=None)
+def test_no_decision_claims_what_its_interval_or_its_data_deny(jury, held, margin, looked):
+    found = decide([jury, held], at(margin), looked)
+    assert contradicts(found, jury, held, margin, looked) == ""
+    assert found.headline
+    assert all(found.sentences)
+    json.dumps(decision_json(found), allow_nan=False)
+
+
+@given(JURIES, HELD_ROWS, MARGINS)
+@settings(max_examples=200, deadline=None)
+def test_a_decision_is_the_same_without_any_note_but_who_is_simulated(jury, held, margin):
+    dropped = [
+        type(row)(
+            **vars(row) | {"notes": tuple(one for one in row.notes if one.code == "simulated")}
+        )
+        for row in (jury, held)
+    ]
+    whole, bare = decide([jury, held], at(margin)), decide(dropped, at(margin))
+    assert (whole.kind, whole.headline) == (bare.kind, bare.headline)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("noise", [0.1, 0.8, 5])
+def test_over_random_studies_no_headline_claims_what_its_interval_denies(seed, noise):
+    found = table_rows(study(("aci", "mts"), n=24, seed=seed, juror_noise=noise), 100)
+    for name, decision in decisions(found, at()).items():
+        jury, held = (
+            next(row for row in found if (row.benchmark, row.scorer) == (name, scorer))
+            for scorer in ("jury", "like_for_like")
+        )
+        looked = 1 if name == COMBINED else 2
+        assert contradicts(decision, jury, held, looked=looked) == ""
+        assert (decision.estimate, decision.low) == pytest.approx((held.icc, held.low))
+
+
+CODED = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from calibration import headlines, notes
+notes.filled = lambda message, figures: "other words" if message else ""
+for subject, kinds in headlines.HEADLINES.items():
+    kinds.update({kind: kind for kind in kinds})
+from kit.decisions import facts, judged
+assert judged().headline == "non_inferior"
+assert judged().sentences == ("Other words.",) * 3
+print(json.dumps(facts()))
+"""
+
+
+def test_every_decision_is_the_same_where_every_sentence_is_another():
+    call = [sys.executable, "-c", CODED, str(Path(__file__).parents[1])]
+    coded = json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
+    worded = json.loads(json.dumps(facts()))
+    assert coded == worded
+    kinds = {name: [own[0] for own in found[0]] for name, found in worded.items()}
+    assert kinds == {
+        "a jury as good as any": ["non_inferior"],
+        "a jury that guesses": ["inferior"],
+        "two benchmarks": ["non_inferior", "non_inferior", "non_inferior"],
+        "few instances": ["too_few"],
+        "two responses": ["undefined"],
+        "different scales": ["inconclusive", "inconclusive", "undefined"],
+        "simulated": ["simulated"],
+    }
