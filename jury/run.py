@@ -12,6 +12,7 @@ Only one run at a time asks about a study: `run_lock`.
 import asyncio
 import signal
 import sqlite3
+import sys
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -50,6 +51,7 @@ from jury.worklist import (
 
 AT_ONCE = 8
 OPENING_SECONDS = 0.2
+SWITCH_SECONDS = 0.001
 AHEAD = 8  # one call for this many places waits with its intent stored
 T = TypeVar("T")
 Watch = Callable[[RunProgress], None]
@@ -277,13 +279,22 @@ async def _open_places(places: asyncio.Semaphore, concurrency: int) -> None:
 
 
 def run_loop(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine on uvloop, or on asyncio's own loop where there is none, as on Windows."""
-    try:
+    """Run a coroutine on uvloop, or on asyncio's own loop where there is none, as on Windows.
+
+    The thread that stores waits for the interpreter after each statement, and a place of the run with
+    it: not for 5 ms each time.
+    """
+    run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run
+    with suppress(ImportError):
         import uvloop
-    except ImportError:
-        asyncio.run(work)
-        return
-    uvloop.run(work)
+
+        run = uvloop.run
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        run(work)
+    finally:
+        sys.setswitchinterval(usual)
 
 
 @contextmanager

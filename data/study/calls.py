@@ -255,16 +255,17 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        keep_intents(session, [step.intent for step in steps if step.intent is not None])
-        keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
         _keep_rubrics(session, (rubric for step in steps for rubric in step.rubrics))
+        keep_intents(session, [step.intent for step in steps if step.intent is not None])
         settled = {step.settles: step.unknown for step in steps if step.settles}
         if unknown := [key for key, is_unknown in settled.items() if is_unknown]:
             for intent in session.exec(select(Intent).where(col(Intent.key).in_(unknown))):
                 intent.counted = now()
         if known := settled.keys() - unknown:
             delete_rows(session, Intent, col(Intent.key).in_(known))
-        if settled or any(step.intent for step in steps):
+        attempts = [step.attempt for step in steps if step.attempt is not None]
+        keep_attempts(session, attempts)  # its event is of the intents too
+        if not attempts and (settled or any(step.intent for step in steps)):
             log(session, "jury", "calls in flight", {})
 
 
