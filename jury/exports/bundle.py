@@ -29,7 +29,7 @@ class Export:
     rows
         May be empty: most tools bring their own data.
     record
-        The validation record (docs/exports.md): JSON values only.
+        The validation record (docs/export.md): JSON values only.
     study
         The hash of the first event of the study's record, by which it is known again.
     """
@@ -213,7 +213,7 @@ def reasons(record: Body) -> list[str]:
     Parameters
     ----------
     record
-        With `protocol`, `decision`, `evidence` and `figures`, as docs/exports.md has them.
+        With `protocol`, `decision`, `evidence` and `figures`, as docs/export.md has them.
     """
     evidence = record["evidence"]
     return [*_behind(evidence), *_made_up(evidence), *_not_shown(record)]

@@ -1,4 +1,4 @@
-"""The whole chain on four public data sets; docs/real-data.md shows what is seen.
+"""The whole chain on four public data sets; docs/evidence.md shows what is seen.
 
 The scripts of docs/real_data are run as the page says, the product through its command line.
 """

@@ -1,7 +1,7 @@
 """What was recorded stays: figures of every analyse command, and the words of the demo study.
 
 The figures are of the demo and of four public data sets (SummEval-OP, MIT; MentalBench, MIT; ACI-Bench,
-CC BY 4.0, its ratings drawn; MSLR Cochrane, Apache-2.0; docs/real-data.md has the sources), recorded by
+CC BY 4.0, its ratings drawn; MSLR Cochrane, Apache-2.0; docs/evidence.md has the sources), recorded by
 `kit.goldens`. What differed from the recording before the statistics were rebuilt is listed in this
 file's history. The words are those of the terminal and the report page; `make words` records them anew.
 """
