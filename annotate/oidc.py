@@ -144,7 +144,7 @@ def read_secrets(path: Path) -> dict[str, Any]:
     name = provider(auth)
     missing += [key for key in NEEDED if not (auth if name is None else auth[name]).get(key)]
     if missing:
-        raise BadFile(f"{path}: [auth] lacks {', '.join(missing)}; docs/access.md has an example")
+        raise BadFile(f"{path}: [auth] lacks {', '.join(missing)}; docs/rate.md has an example")
     if urlsplit(auth["redirect_uri"]).path != WAY_BACK:
         raise BadFile(f"{path}: [auth] redirect_uri must end with {WAY_BACK}, right after the host")
     if importlib.util.find_spec("authlib") is None:

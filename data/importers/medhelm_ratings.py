@@ -111,7 +111,7 @@ class MedhelmFile:
                 "instance_id",
                 instance,
                 f"{len(matches)} responses of this study are meant by its dataset_name, instance_id "
-                "and model_key; bring these ratings in by response_id (docs/files.md)",
+                "and model_key; bring these ratings in by response_id (docs/setup.md)",
             )
         return next(iter(matches), None)
 

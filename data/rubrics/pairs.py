@@ -113,7 +113,7 @@ def read_pairs(name_or_folder: str | Path) -> RubricPairs:
     except OSError as error:
         raise BadRubric(
             f"rubric {path.parent}: {FILE} {error.strerror}: without it a juror cannot be tried on "
-            "this rubric; write one (docs/panels.md), or name another with --rubric"
+            "this rubric; write one (docs/jury.md), or name another with --rubric"
         ) from error
     except NotToml as error:
         raise BadRubric(f"{path}: {error}") from error

@@ -159,7 +159,7 @@ def improve(
     Returns
     -------
     dict
-        JSON values, as the study keeps them and docs/improve.md has them. `parts` has the gain on
+        JSON values, as the study keeps them. `parts` has the gain on
         each part with its interval: "train" and "choose" flatter, as the rubric was made and chosen by
         them; "test" is absent until it is opened.
 

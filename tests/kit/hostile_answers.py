@@ -376,7 +376,7 @@ BESIDE: dict[str, Make] = {
     ),
 }
 
-# What only a human can tell: read as it stands, and named so in docs/panels.md.
+# What only a human can tell: read as it stands, and named so in docs/jury.md.
 HUMAN: dict[str, Make] = {
     "copied without a word": lambda v: v.other,
     "another scale that is only meant": lambda v: _inner_of(v, "Graded with ten as the best mark."),
