@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit.rating_study import build, codes_of, person_of, row, rubric
@@ -35,8 +36,8 @@ def counted(engine: Engine) -> Iterator[list[int]]:
         found[0] += 1
         return 0
 
-    def listen(connection: object, *_: object) -> None:
-        connection.set_progress_handler(tell, STEPS)  # type: ignore[attr-defined] # of sqlite3
+    def listen(connection: Any, *_: object) -> None:
+        connection.set_progress_handler(tell, STEPS)
 
     event.listen(engine, "checkout", listen)
     yield found
