@@ -154,7 +154,7 @@ def test_what_is_given_out_or_settled_is_not_given_out_again(apart: Engine) -> N
     [found] = differences(OPERATOR, apart, 2)
     assert (found.reading, found.is_done) == ("third", True)
     with pytest.raises(Conflict, match="settled already"):
-        assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_low"})
+        give(apart, "consensus", "dr_low")
 
 
 def test_a_response_that_somebody_has_still_to_rate_waits(apart: Engine) -> None:
@@ -163,7 +163,7 @@ def test_a_response_that_somebody_has_still_to_rate_waits(apart: Engine) -> None
     assert (found.waits_for, found.is_ready) == (1, False)
     assert planned_settlement(OPERATOR, apart, "third").waiting == ("r11",)
     with pytest.raises(Conflict, match="still to be rated"):
-        assign_adjudication(apart, "coordinator", "third", {R11: "dr_fourth"})
+        give(apart, "third", "dr_fourth")
 
 
 def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart: Engine) -> None:

@@ -52,6 +52,9 @@ def test_ratings_are_vouched_for_whatever_the_servers_time_zone(ward: Engine) ->
         assert connection.scalar(text("SHOW timezone")) == postgres.ZONE
     found = verify(ward)
     assert (found.findings, found.rows["rating"]) == ((), 3)
+    with ward.begin() as connection:
+        connection.execute(text("UPDATE response SET text = 'better' WHERE id = 2"))
+    assert len(verify(ward).findings) == 1
 
 
 def test_who_reads_sees_one_moment_and_waits_for_nobody(ward: Engine) -> None:

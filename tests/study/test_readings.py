@@ -48,7 +48,8 @@ def counted(session: Session) -> dict[Place, dict[str, Rating]]:
     """Return what counts of the present rubric row by row: (response, ...) -> criterion -> rating."""
     training = set(session.exec(select(Expert.response)))
     metrics = set(session.exec(select(Rater.id).where(Rater.kind == Kind.METRIC)))
-    present = select(Response.id, Benchmark.rubric_sha256).join(Instance).join(Benchmark)
+    present = select(Response.id, Benchmark.rubric_sha256).select_from(Response)
+    present = present.join(Instance).join(Benchmark)
     rubrics = dict(session.exec(present).all())
     found: dict[Place, dict[str, Rating]] = defaultdict(dict)
     for row in session.exec(select(Rating).order_by(col(Rating.id))):

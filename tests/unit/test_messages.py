@@ -12,6 +12,7 @@ from calibration.tables.spec import ICC_WORDS, laid_out, parted, table_notes
 from calibration.writers import html_table
 
 
+@pytest.mark.timeout(900)
 def test_every_note_on_a_figure_of_the_odd_studies_has_words_with_all_its_figures_in():
     for name, odd in odd_studies().items():
         for one in set(all_notes(odd)):

@@ -15,7 +15,7 @@ from kit.model_study import (
 from scipy import stats
 
 from calibration.json_values import json_value
-from calibration.models import benchmark_win_rates, mean_of_defined, model_scores, win_rates
+from calibration.models import benchmark_win_rates, model_scores, win_rates
 from calibration.notes import told
 from calibration.predicting import means_of_both, prediction_powered_mean
 from calibration.scores import RubricShape, Scores
@@ -106,15 +106,6 @@ def test_benchmark_means_that_differ_by_rounding_alone_tie():
 def test_what_keeps_the_order_on_every_benchmark_changes_no_win_rate(change, order):
     means = table(missing=0.2, seed=3)
     assert win_rates(change(means)) == pytest.approx(win_rates(means)[order], nan_ok=True)
-
-
-def test_tables_in_a_stack_are_independent_and_a_benchmark_without_a_score_is_left_out():
-    stack = np.stack([table(missing=0.3, seed=seed) for seed in range(4)])
-    for statistic in (win_rates, mean_of_defined):
-        apart = np.array([statistic(one) for one in stack])
-        assert statistic(stack) == pytest.approx(apart, nan_ok=True)
-    means = np.array([[0.2, np.nan, 0.4], [np.nan] * 3, [np.nan, 0.7, np.nan]])
-    assert mean_of_defined(means) == pytest.approx([0.3, np.nan, 0.7], nan_ok=True)
 
 
 def test_a_study_small_enough_to_work_by_hand():

@@ -11,7 +11,6 @@ from calibration.clustered_intervals import ClusteredMean
 from calibration.predicting import (
     PredictionPowered,
     prediction_powered_mean,
-    standardised_difference,
     stratified,
 )
 
@@ -186,14 +185,6 @@ def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
     freedom = parts.sum() ** 2 / (parts**2 / [9, 19]).sum()
     by_hand = stats.t.interval(0.9, freedom, loc=3.5, scale=math.sqrt(parts.sum()))
     assert (ends.low, ends.high) == pytest.approx(by_hand)
-
-
-def test_the_standardised_difference_is_in_standard_deviations():
-    rated, other = np.array([1.0, 2, 3]), np.array([2.0, 4, 6])
-
-    assert standardised_difference(rated, other) == pytest.approx(-2 / math.sqrt((1 + 4) / 2))
-    assert math.isnan(standardised_difference(rated, np.empty(0)))
-    assert math.isnan(standardised_difference(np.full(3, 4.0), np.full(3, 4.0)))
 
 
 SCORED, PLACES = ("clinicians", "jury", "unrated_jury"), ("instances", "unrated_instances")

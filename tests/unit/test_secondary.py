@@ -222,6 +222,8 @@ def test_what_is_missing_is_counted_by_what_is_known_of_it():
         "juror:llama": (20, 18, 2, 0, 2),
         "metric:rouge-l": (20, 20, 0, 0, 0),
     }
+    lenient = missing_of(with_gaps(), needed=2)["jury"]
+    assert (lenient.n_scored, lenient.n_no_rating, lenient.n_incomplete) == (19, 0, 1)
 
 
 def test_a_metric_has_counts_too():

@@ -17,12 +17,12 @@ from calibration.table import scope_rows
 from calibration.verdict import JuryClaim, decide
 
 
-def SLOW(test):  # noqa: N802
+def slow(test):
     return pytest.mark.slow(pytest.mark.timeout(3000)(test))
 
 
 ONE_JUROR = PanelColumns(("jury",), 1)
-EQUAL, WORSE = 1.5, 3.205  # error variance: ICC 0.4 with a clinician, and a like for like of -0.1
+EQUAL = 1.5  # error variance: ICC 0.4 with a clinician
 
 
 def simulated(random, n, errors, jury, per=4):
@@ -37,21 +37,7 @@ def simulated(random, n, errors, jury, per=4):
     return RatingMatrix(table, tuple(map(str, range(n))), np.arange(n), names, kinds)
 
 
-def low_ends(jury, studies, n=1000):
-    random = np.random.default_rng(11)
-    for _ in range(studies):
-        grid = simulated(random, n, np.full(4, 1.5), jury, per=2)
-        statistic = partial(difference_under, grid, ONE_JUROR, "paper")
-        yield np.quantile(replicates(statistic, BootstrapPlan(n, n, reps=400)), 0.025)
-
-
-@SLOW
-def test_an_equal_jury_is_within_a_tenth_in_most_studies_and_one_that_much_worse_in_hardly_any():
-    assert np.mean([low > -0.1 for low in low_ends(EQUAL, 300)]) >= 0.85
-    assert np.mean([low > -0.1 for low in low_ends(WORSE, 600)]) <= 0.04
-
-
-def with_truth(errors):
+def loading_of(errors):
     """Return the correlation with the truth that an error variance leaves."""
     return 1 / np.sqrt(1 + np.asarray(errors))
 
@@ -61,7 +47,7 @@ def true_difference(errors, jury):
 
     With correlations l_i l_j the sums over the clinicians left out are of their loadings alone.
     """
-    own, clinicians = with_truth(errors), errors.shape[1]
+    own, clinicians = loading_of(errors), errors.shape[1]
     rest = (own.sum(axis=1, keepdims=True) - own) / (clinicians - 1)
     squares = (own**2).sum(axis=1, keepdims=True) - own**2
     var = rest**2 + ((clinicians - 1) - squares) / (clinicians - 1) ** 2
@@ -70,10 +56,10 @@ def true_difference(errors, jury):
         single = 2 * xy.sum(axis=1) / (clinicians + var.sum(axis=1))
         return 2 * single / (1 + np.abs(single))
 
-    return stepped(with_truth(jury) * rest) - stepped(own * rest)
+    return stepped(loading_of(jury) * rest) - stepped(own * rest)
 
 
-@SLOW
+@slow
 @pytest.mark.parametrize("n", [300, 1000])
 def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians(n):
     random = np.random.default_rng(n)
@@ -103,7 +89,7 @@ def scored_by_some(random, n, raters, per, variances):
     return table
 
 
-@SLOW
+@slow
 @pytest.mark.parametrize(
     ("n", "raters", "per", "variances"),
     [
@@ -149,7 +135,7 @@ def named(design: Design) -> str:
 
 @pytest.mark.parametrize("single", [0.0, 0.1])
 @pytest.mark.parametrize("design", DESIGNS, ids=named)
-@SLOW
+@slow
 def test_dice_are_never_no_worse_than_clinicians_who_agree_on_nothing_and_next_to_never_else(
     design: Design, single: float
 ) -> None:
@@ -160,7 +146,7 @@ def test_dice_are_never_no_worse_than_clinicians_who_agree_on_nothing_and_next_t
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=named)
-@SLOW
+@slow
 def test_a_jury_worse_by_exactly_the_margin_is_no_worse_in_at_most_35_of_1000_studies(
     design: Design,
 ) -> None:
@@ -170,7 +156,7 @@ def test_a_jury_worse_by_exactly_the_margin_is_no_worse_in_at_most_35_of_1000_st
 
 
 @pytest.mark.parametrize("design", [one for one in DESIGNS if one.responses == 1000], ids=named)
-@SLOW
+@slow
 def test_a_jury_as_good_as_a_clinician_is_no_worse_in_three_of_four_studies_of_1000(
     design: Design,
 ) -> None:
