@@ -90,6 +90,7 @@ def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser() -
     assert 750 <= order[0] <= 800
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [1, 3])
 def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each: int) -> None:
     random = np.random.default_rng(5)

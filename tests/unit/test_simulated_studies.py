@@ -16,10 +16,7 @@ from calibration.rating_matrix import RatingMatrix
 from calibration.table import scope_rows
 from calibration.verdict import JuryClaim, decide
 
-
-def slow(test):
-    return pytest.mark.slow(pytest.mark.timeout(3000)(test))
-
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 ONE_JUROR = PanelColumns(("jury",), 1)
 EQUAL = 1.5  # error variance: ICC 0.4 with a clinician
@@ -59,7 +56,6 @@ def true_difference(errors, jury):
     return stepped(loading_of(jury) * rest) - stepped(own * rest)
 
 
-@slow
 @pytest.mark.parametrize("n", [300, 1000])
 def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians(n):
     random = np.random.default_rng(n)
@@ -89,7 +85,6 @@ def scored_by_some(random, n, raters, per, variances):
     return table
 
 
-@slow
 @pytest.mark.parametrize(
     ("n", "raters", "per", "variances"),
     [
@@ -135,7 +130,6 @@ def named(design: Design) -> str:
 
 @pytest.mark.parametrize("single", [0.0, 0.1])
 @pytest.mark.parametrize("design", DESIGNS, ids=named)
-@slow
 def test_dice_are_never_no_worse_than_clinicians_who_agree_on_nothing_and_next_to_never_else(
     design: Design, single: float
 ) -> None:
@@ -146,7 +140,6 @@ def test_dice_are_never_no_worse_than_clinicians_who_agree_on_nothing_and_next_t
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=named)
-@slow
 def test_a_jury_worse_by_exactly_the_margin_is_no_worse_in_at_most_35_of_1000_studies(
     design: Design,
 ) -> None:
@@ -156,7 +149,6 @@ def test_a_jury_worse_by_exactly_the_margin_is_no_worse_in_at_most_35_of_1000_st
 
 
 @pytest.mark.parametrize("design", [one for one in DESIGNS if one.responses == 1000], ids=named)
-@slow
 def test_a_jury_as_good_as_a_clinician_is_no_worse_in_three_of_four_studies_of_1000(
     design: Design,
 ) -> None:
