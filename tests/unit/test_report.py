@@ -278,3 +278,12 @@ def test_an_interval_of_an_icc_that_is_wider_than_any_says_so_in_words_but_not_i
     assert icc_interval(-2.0, 0.9) == "\N{MINUS SIGN}2.00 to 0.90"
     assert TOO_WIDE in markdown(agreement_table(rows, "how"))
     assert float(in_csv(rows)[0]["low"]) == -526.0
+
+
+def test_one_clinician_leaves_the_verdict_open():
+    scores = study(n=24)
+    others = scores.ratings["rater"].isin(["dr1", "dr2", "dr3", "dr4"])
+    content = content_of(without(scores, others))
+    assert content.decision.kind is DecisionKind.UNDEFINED
+    assert content.decision.next.code == "do_second_clinician"
+    assert "only one clinician rated here" in page(content)

@@ -5,6 +5,9 @@ import json
 from collections import defaultdict
 from datetime import date, datetime, timedelta
 
+import numpy as np
+import pytest
+
 from calibration.closed_ended import medcalc_match
 from data.card import ERRORS, SEVERITIES, SIDES
 from data.rubric import read_rubric
@@ -126,3 +129,16 @@ def test_a_marked_reading_has_the_scores_of_the_plan_and_notes_that_say_simulate
             assert span.note.startswith("simulated: ")
             spans += 1
     assert (drawn, spans) == ({}, len(planned_marks()))
+
+
+def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alone() -> None:
+    keys = read_keys(KEYS)
+    right: dict[str, list[float]] = defaultdict(list)
+    for row in ANSWERS:
+        limits = keys[row["instance_id"]]
+        right[row["model"].removeprefix("simulated/")].append(
+            medcalc_match(limits, row["response"])
+        )
+    shares = {model: np.mean(matches) for model, matches in right.items()}
+    assert shares == pytest.approx({"alder": 8 / 12, "birch": 11 / 12, "cedar": 7 / 12})
+    assert "6 mg" in {row["response"] for row in ANSWERS}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import BadFile, BadRow
+from data.errors import BadFile, BadRow, OffScale
 from data.importers.columns import map_of, mapped
 from data.importers.ratings import RatingFile
 from data.importers.source import Source
@@ -151,3 +151,11 @@ def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path: Path
     assert given.missing == 2
     with pytest.raises(BadFile, match="missing takes a list"):
         map_of({"missing": 99}, "ratings", "--map")
+
+
+@pytest.mark.parametrize(
+    ("value", "to_do"),
+    [("99", 'missing = ["99"]'), ("4 - Good", "under [scale]"), ("n/a", "missing score empty")],
+)
+def test_a_score_that_is_none_is_met_with_what_to_do(value: str, to_do: str) -> None:
+    assert to_do in OffScale.hint(value)

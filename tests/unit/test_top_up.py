@@ -113,3 +113,10 @@ def test_new_work_follows_on_what_a_clinician_has() -> None:
     assert min(slot.position - last[slot.rater] for slot in more.slots) == 1
     assert more.adjacent == 0
     assert spread(list(more.load.values())) <= 1
+
+
+def test_a_finished_response_gets_no_more_and_its_open_work_is_dropped() -> None:
+    stored = [Assigned("a", 1, done=True), Assigned("b", 1, done=True), Assigned("c", 1)]
+    more = top_up(stored, items(1), ["a", "b", "c"], 2)
+    assert more.slots == ()
+    assert more.dropped == (Assigned("c", 1),)
