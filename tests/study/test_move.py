@@ -79,11 +79,11 @@ def test_a_moved_study_is_the_same_calibrates_to_the_last_digit_and_comes_back_a
     assert said["rows"] == {name: one.rows for name, one in before.items()}
     assert said["head"] == verify(whole).head
     assert run("study", "verify", "--head", said["head"], "--db", empty)[0] == 0
-    here = calibrated(run, url_of(whole), tmp_path / "here.json")
-    assert calibrated(run, empty, tmp_path / "there.json") == here
     back = f"sqlite:///{tmp_path / 'back.db'}"
     assert run("study", "backup", back, "--db", empty)[0] == 0
     assert held(opened(back)) == before
+    here = calibrated(run, url_of(whole), tmp_path / "here.json")
+    assert calibrated(run, empty, tmp_path / "there.json") == here
 
 
 def test_no_copy_has_the_key_that_signs_sessions(
