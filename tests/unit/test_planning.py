@@ -1,16 +1,89 @@
-"""How often planned responses and clinicians show that a jury is no worse: beside the verdict itself."""
+"""How many responses and clinicians: for a width of the interval, and to show that a jury is no worse."""
 
 import math
 
 import numpy as np
 import pytest
-from kit.composites import TWO_JURORS, grid_of
-from kit.verdict_studies import Design, drawn, loading, points, verdicts
+from kit.composites import JURY, TWO_JURORS
+from kit.composites import grid_of as two_jurors_grid
+from kit.verdict_studies import Design, drawn, grid_of, loading, points, verdicts
+from pandas import DataFrame
 
 from calibration import planning
 from calibration.clinicians import like_for_like
-from calibration.planning import PlanRow, SimulatedStudies, assumed_rows, latent_icc, with_power
+from calibration.intervals import jackknife_interval, left_out
+from calibration.planning import (
+    PlanRow,
+    SimulatedStudies,
+    assumed_rows,
+    icc_with_mean,
+    latent_icc,
+    n_for_width,
+    single_of,
+    with_power,
+)
 from calibration.values import PlanOptions
+from calibration.weighted import scorer_iccs
+
+
+def raters(single, clinicians, studies, n, seed=0):
+    """Return scores of clinicians and of a jury like them, shape (studies, n, clinicians + 1)."""
+    random = np.random.default_rng(seed)
+    worth = np.sqrt(single) * random.normal(size=(studies, n, 1))
+    return worth + np.sqrt(1 - single) * random.normal(size=(studies, n, clinicians + 1))
+
+
+def calibrated(scores):
+    """Return the jury's ICC, then without each response, of one study as calibrate computes them."""
+    table = DataFrame(scores[:, :-1], columns=[f"dr{i}" for i in range(scores.shape[1] - 1)])
+    grid = grid_of(table.assign(**dict.fromkeys(JURY.members, scores[:, -1])))
+    return scorer_iccs(grid, [JURY], "paper", left_out(len(scores)))[:, 0]
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_the_icc_with_the_mean_of_clinicians_is_that_of_a_large_study(k):
+    (large,) = raters(0.4, k, 1, 200_000)
+    z = (large - large.mean(axis=0)) / large.std(axis=0)
+    cov = np.cov(z[:, :-1].mean(axis=1), z[:, -1])
+    assert icc_with_mean(0.4, k) == pytest.approx(4 * cov[0, 1] / cov.sum(), abs=0.01)
+    assert single_of(icc_with_mean(0.4, k), k) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_widths_are_those_of_the_intervals_that_calibrate_computes(k):
+    scores = raters(0.4, k, 60, 80)
+    studies = SimulatedStudies(scores[:, :, :-1], scores[:, :, -1], np.ones((80, k), dtype=bool))
+    ends = [jackknife_interval(calibrated(one)) for one in scores]
+    widths = np.array([end.high - end.low for end in ends])
+
+    mean, assured = studies.widths(80, 0.8)
+
+    assert mean == pytest.approx(widths.mean(), rel=0.03)
+    assert assured == pytest.approx(np.quantile(widths, 0.8), rel=0.04)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("single", "k"), [(0.31, 1), (0.31, 2), (0.5, 2), (0.4, 3)])
+@pytest.mark.parametrize("width", [0.2, 0.3])
+def test_the_numbers_give_the_width_with_assurance_and_the_intervals_hold_the_truth(
+    single, k, width
+):
+    n = n_for_width(single, k, 0.0, width)
+    row = PlanRow("", single, k, k)
+    studies = SimulatedStudies.of(row, n, seed=1)
+    found = [jackknife_interval(calibrated(one)) for one in raters(single, k, 200, n, seed=1)]
+    widths = np.array([end.high - end.low for end in found])
+    truth = icc_with_mean(single, k)
+    assert np.mean(widths <= width) >= 0.72
+    assert studies.widths(n, 0.8)[1] == pytest.approx(width, rel=0.05)
+    assert np.mean([end.low <= truth <= end.high for end in found]) >= 0.9
+
+
+def test_a_narrower_interval_more_assurance_or_a_ceiling_take_more_responses():
+    few = n_for_width(0.5, 2, 0.0, 0.3)
+    assert n_for_width(0.5, 2, 0.0, 0.15) > 2.5 * few
+    assert n_for_width(0.5, 2, 0.0, 0.3, assurance=0.95) > few
+    assert n_for_width(0.5, 2, 0.7, 0.3) > 1.3 * few
 
 
 def planned(single, responses, margin=0.1, clinicians=2, per_response=2, ceiling=0.0):
@@ -53,10 +126,7 @@ def test_the_spread_between_studies_is_that_of_the_closed_form(rho):
         (Design(2, 0.4, 300), 0.12),
         (Design(3, 0.4, 300), 0.12),
         (Design(6, 0.4, 300, readers=2), 0.12),
-        (
-            Design(4, 0.4, 300, ceiling=True),
-            0.2,
-        ),  # the verdict's interval is wider where scores pile up
+        (Design(4, 0.4, 300, ceiling=True), 0.2),  # its interval is wider where scores pile up
     ],
 )
 def test_the_power_is_how_often_the_verdict_itself_says_no_worse(design, beside):
@@ -78,14 +148,10 @@ def test_more_responses_readers_a_wider_margin_and_no_ceiling_show_more():
     assert power() < power(0.15)
     assert power(clinicians=3, per_response=2) < power(clinicians=3, per_response=3)
     assert power(ceiling=0.7) < power() - 0.1
-
-
-def test_clinicians_who_differ_and_few_of_them_show_it_for_others_like_them_less_often():
     few, many = (planned(0.4, 600, 0.1, clinicians, clinicians) for clinicians in (3, 6))
     assert math.isnan(planned(0.4, 600).power_like_these)
     assert few.power_like_these < many.power_like_these - 0.2
     assert few.power_like_these <= few.power
-    assert many.power_like_these <= many.power
 
 
 def test_a_margin_above_half_of_what_clinicians_agree_is_never_shown_however_many_responses():
@@ -106,7 +172,7 @@ def test_what_is_simulated_is_the_agreement_tables_like_for_like(clinicians):
     table = np.column_stack([np.where(read, raters[:, :-1], np.nan), raters[:, -1], raters[:, -1]])
     studies = SimulatedStudies(raters[None, :, :-1], raters[None, :, -1], read)
     jury, clinician = studies.iccs(range(clinicians))
-    expected = like_for_like(grid_of(table), TWO_JURORS, "paper").iccs
+    expected = like_for_like(two_jurors_grid(table), TWO_JURORS, "paper").iccs
     assert (float(jury[0]), float(clinician[0])) == pytest.approx(expected, abs=1e-12)
 
 
