@@ -6,7 +6,7 @@ import hmac
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,11 +15,10 @@ import pytest
 from kit.identity_servers import TokenServer
 from kit.jurors import CALL, Do, Seen, Stub, answers, juror
 from kit.jury_runs import many
+from kit.studies import Write
 from sqlalchemy import Engine
 
-from data.errors import BadPanel
 from data.schema import Status
-from jury.batch.run import run_batches
 from jury.call import Answer
 from jury.panel import Juror, Panel
 from jury.providers.registry import open_provider
@@ -340,15 +339,9 @@ def test_tokens_that_cannot_be_reached_just_now_are_asked_for_again_later(
     assert stub.raw == []
 
 
-def test_a_run_over_a_cloud_with_batches_asked_for_is_refused(engine: Engine) -> None:
-    panel = Panel(name="p", juror=(juror("foundry", "https://ward.example", api_key_env="K"),))
-    with pytest.raises(BadPanel, match='provider "foundry" has no batches here'):
-        run_batches(engine, panel)
-
-
 def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(
     engine: Engine,
-    write: Callable[[str, str], Path],
+    write: Write,
     tokens: TokenServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

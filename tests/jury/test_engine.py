@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -15,7 +14,7 @@ from kit.exported_panels import RECORD, ROWS, TRICKY, export, panel
 from kit.hostile_answers import HUMAN, KINDS
 from kit.hostile_variants import VARIANTS
 from kit.jurors import Do, Seen, Stub, verdict
-from kit.studies import import_file
+from kit.studies import Write, import_file
 from sqlalchemy import Engine
 from sqlmodel import select
 
@@ -42,7 +41,6 @@ from jury.run import run_panel
 from jury.task import Patience
 from jury.window import why_cut
 
-Write = Callable[[str, str], Path]
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 
 READ = """

@@ -1,17 +1,15 @@
 """Own family: counted for the coordinator from authors' names, and told to no juror."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kit.jurors import Stub
-from kit.studies import RESPONSES, Run
+from kit.studies import RESPONSES, Run, Write
 from sqlalchemy import Engine
 
 from data.study.families import evidence, families_of, own_family
 
-Write = Callable[[str, str], Path]
 AUTHORED = RESPONSES.replace("model-one", "openai_gpt-4o-2024-05-13").replace("model-two", "ward-x")
 JURY = Path(__file__).parents[2] / "jury"
 

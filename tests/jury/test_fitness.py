@@ -3,14 +3,14 @@
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from kit.jurors import Do, Script, Seen, Stub, verdict
-from kit.studies import Run
+from kit.studies import Run, Write
 
 from data.card import Reply
 from data.errors import BadRubric
@@ -24,7 +24,6 @@ from jury.panel import Panel, read_panel
 from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
 
-Write = Callable[[str, str], Path]
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}  # 0.002 a call of the stub
 GENERIC = read_pairs("generic")
 RESPONSE = re.compile(r"<response>\n(.*)\n</response>", re.DOTALL)

@@ -2,17 +2,15 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from kit.jurors import Do, Script, Seen, Stub, verdict
-from kit.studies import RESPONSES, Run
+from kit.studies import RESPONSES, Run, Write
 from sqlalchemy import Engine
 
 from data.study.calls import missing_verdicts, without_texts
 from medjury.services.run_words import AGAIN, BY_REASON, BY_STATUS, FORM
 
-Write = Callable[[str, str], Path]
 BODY = 'provider = "openai"\nfamily = "f"\nmodel = "m"\nschema = "json_schema"\n'
 
 

@@ -2,14 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kit.litellm_proxy import KEY, proxy
 from kit.litellm_proxy import litellm as litellm
 from kit.litellm_proxy import url_of_proxy as url_of_proxy
-from kit.studies import Run
+from kit.studies import Run, Write
 from sqlalchemy import Engine
 from sqlmodel import select
 
@@ -22,7 +21,6 @@ from jury.task import Patience
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 HASTY = Patience(tries=2, first_wait=0.01, longest_wait=0.02, in_a_row=2)
-Write = Callable[[str, str], Path]
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from kit.jury_runs import attempts, many, ratings, started
 from kit.litellm_proxy import KEY
 from kit.litellm_proxy import litellm as litellm
 from kit.litellm_proxy import url_of_proxy as url_of_proxy
+from kit.studies import Write
 from sqlalchemy import Engine
 
 from data.schema import Status
@@ -104,7 +105,7 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-def panel(address: str, write: Callable[[str, str], Path]) -> Path:
+def panel(address: str, write: Write) -> Path:
     return write("small.toml", PANEL.format(address=address))
 
 
@@ -128,7 +129,7 @@ def test_the_probe_finds_it_not_fit_to_judge(panel: Path) -> None:
 
 
 def test_a_kill_loses_nothing_and_all_ten_responses_are_read_in_the_end(
-    url: str, engine: Engine, write: Callable[[str, str], Path], panel: Path
+    url: str, engine: Engine, write: Write, panel: Path
 ) -> None:
     many(engine, write, RESPONSES)
     first = started(url, panel)
@@ -157,7 +158,7 @@ def test_servers_of_four_makers_sit_in_one_panel(
     address: str,
     url_of_proxy: str,
     engine: Engine,
-    write: Callable[[str, str], Path],
+    write: Write,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("LITELLM_KEY", KEY)

@@ -1,17 +1,15 @@
 """Panels: what a file may say, and what is told when it says something else."""
 
-from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.studies import Write
 
 from data.errors import BadPanel
 from jury.admission import api_keys
 from jury.panel import Juror, Panel, read_panel, refuse_ended, shipped
 
-Write = Callable[[str, str], Path]
 JUROR = {
     "name": "gpt",
     "provider": "openai",

@@ -2,15 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import pytest
 from kit.jurors import Do, Seen, Stub, answers, juror
 from kit.jury_runs import attempts
-from kit.studies import HEAD
+from kit.studies import HEAD, Write
 from sqlalchemy import Engine
 from sqlmodel import select
 
@@ -45,7 +44,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
         yield running
 
 
-def fill(engine: Engine, write: Callable[[str, str], Path], instances: int, models: int) -> None:
+def fill(engine: Engine, write: Write, instances: int, models: int) -> None:
     """Import made-up visits, all responses of one model after those of the one before."""
     lines = [
         f"i{n},visits,Context {n}.,Write.,,m{model}-r{n},m{model},Response {model} to {n}."
@@ -97,7 +96,7 @@ def test_a_prompt_that_begins_with_the_response_shares_nothing() -> None:
 
 
 def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     fill(engine, write, 2, 2)
     panel = panel_at(stub)
@@ -119,7 +118,7 @@ def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(
 
 
 def test_an_instance_with_one_response_left_is_not_marked(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     fill(engine, write, 3, 1)
     assert run(engine, panel_at(stub)).rated == 3
@@ -150,7 +149,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("body", REFUSALS)
 def test_a_server_that_refuses_the_mark_is_asked_without_it_for_the_rest_of_the_run(
-    body: dict[str, Any], engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    body: dict[str, Any], engine: Engine, write: Write, stub: Stub
 ) -> None:
     stub.script = lambda seen: (
         Do(status=400, body=json.dumps(body))
@@ -180,7 +179,7 @@ def test_other_servers_of_the_openai_protocol_get_neither_key_nor_marks(stub: St
 
 
 def test_azure_is_told_one_key_for_an_instance_and_another_for_the_next(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     fill(engine, write, 2, 3)
     panel = panel_at(stub, "azure", model="gpt-5", api_key_env="AZURE_KEY")
@@ -193,7 +192,7 @@ def test_azure_is_told_one_key_for_an_instance_and_another_for_the_next(
 
 
 def test_a_key_that_azure_does_not_know_is_left_out_from_then_on(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     error = {"error": {"message": "Unrecognized request argument supplied: prompt_cache_key"}}
     stub.script = lambda seen: (
@@ -285,7 +284,7 @@ def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it() -> No
 
 
 def test_an_instances_responses_follow_one_another_and_wait_for_the_first(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     stub.script = lambda _: Do(seconds=0.02)
     fill(engine, write, 6, 4)
@@ -299,7 +298,7 @@ def test_an_instances_responses_follow_one_another_and_wait_for_the_first(
 
 
 def test_no_second_response_of_an_instance_is_sent_before_the_first_is_answered(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     stub.script = lambda _: Do(seconds=0.05)
     fill(engine, write, 4, 5)
@@ -309,7 +308,7 @@ def test_no_second_response_of_an_instance_is_sent_before_the_first_is_answered(
 
 
 def test_a_first_that_fails_does_not_keep_the_others_from_being_asked(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     stub.script = lambda seen: Do(text="no") if "Response 0 to" in seen.prompt else Do()
     fill(engine, write, 3, 3)

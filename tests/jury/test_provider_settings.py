@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kit.jurors import juror
+from kit.studies import Write
 
 from data.errors import BadPanel
 from jury.admission import api_keys
@@ -102,7 +102,7 @@ def test_addresses_follow_from_regions() -> None:
 
 
 def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used(
-    write: Callable[[str, str], Path],
+    write: Write,
 ) -> None:
     jurors = (
         juror("azure", URL, api_key_env="A_KEY"),

@@ -2,14 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from kit.commands import command
 from kit.jurors import Do, Seen, Stub, answers, juror, served, verdict, verdict_of
 from kit.jury_runs import attempts, fill, many, panel_at, ratings, run
 from kit.real_hosts import HOSTS, said
+from kit.studies import Write
 from rich.console import Console
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -21,8 +20,6 @@ from data.study.calls import other_models, usable_at_first
 from jury.probe import probe
 from medjury.cli.output import progress
 from medjury.services.run_words import answer_notes
-
-Write = Callable[[str, str], Path]
 
 
 def test_some_thirty_real_hosts_in_one_panel_end_as_they_should(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.jurors import Do, Stub
-from kit.reference_study import NO, YES, Write, absent_by, check, fill, panel_at, rows
+from kit.reference_study import NO, YES, absent_by, check, fill, panel_at, rows
+from kit.studies import Write
 from sqlalchemy import Engine
 
 from data.errors import Conflict, NotAllowed

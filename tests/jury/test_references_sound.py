@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.jurors import Do, Stub
-from kit.reference_study import HEAD, NO, YES, Write, absent_by, check, fill, panel_at, rows
+from kit.reference_study import HEAD, NO, YES, absent_by, check, fill, panel_at, rows
 from kit.scores import study as little_study
-from kit.studies import Run
+from kit.studies import Run, Write
 from sqlalchemy import Engine, text
 
 from calibration.scope import without_instances

@@ -1,19 +1,16 @@
 """A prompt that is the same to the byte is asked once, and its verdict counts wherever it stands."""
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from threading import Event
 
 import pytest
 from kit.batches import BatchStub
 from kit.batches import run as run_batch
 from kit.behind import behind_the_record
 from kit.jurors import Do, Seen, Stub, verdict
-from kit.jury_runs import attempts, fill, panel_at, ratings, run
+from kit.jury_runs import attempts, fill, panel_at, ratings, run, started, written
+from kit.studies import Write
 from sqlalchemy import Engine
 from sqlmodel import col, select
 
@@ -44,7 +41,7 @@ def numbered(seen: Seen) -> Do:
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_two_responses_with_one_text_are_asked_about_once_and_rated_alike(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub, concurrency: int
+    engine: Engine, write: Write, stub: Stub, concurrency: int
 ) -> None:
     stub.script = numbered
     fill(engine, write, ("i", "Same."), ("i", "Other."), ("i", "Same."))
@@ -66,67 +63,20 @@ def test_two_responses_with_one_text_are_asked_about_once_and_rated_alike(
     assert (cost.calls, cost.verdicts, cost.unknown) == (2, 2, 0)
 
 
-def test_each_juror_and_each_replicate_is_asked_for_itself(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
-) -> None:
-    fill(engine, write, ("i", "Same."), ("i", "Same."))
-    result = run(engine, panel_at(stub, "a", "b"), replicates=3)
-    assert (result.rated, result.calls, result.shared_prompts) == (12, 6, 6)
-
-
-def test_the_same_text_on_another_instance_is_another_prompt(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
-) -> None:
-    fill(engine, write, ("i", "Same."), ("j", "Same."))
-    result = run(engine, panel_at(stub))
-    assert (result.rated, result.calls, result.shared_prompts) == (2, 2, 0)
-
-
 def test_a_verdict_of_an_earlier_run_is_shared_with_a_response_that_came_later(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     fill(engine, write, ("i", "Same."))
-    assert run(engine, panel_at(stub)).calls == 1
+    assert run(engine, panel_at(stub, "a")).calls == 1
     fill(engine, write, ("i", "Same."), ("i", "Same."))
-    later = run(engine, panel_at(stub))
-    assert (later.rated, later.calls, later.shared_prompts) == (2, 0, 1)
-    again = run(engine, panel_at(stub))
-    assert (again.rated, again.calls, again.shared_prompts) == (2, 0, 0)
+    for name, calls, shared in (("a", 0, 1), ("a", 0, 0), ("b", 1, 1)):
+        result = run(engine, panel_at(stub, name))
+        assert (result.rated, result.calls, result.shared_prompts) == (2, calls, shared)
     assert missing_verdicts(engine) == []
 
 
-def test_a_verdict_on_another_rubric_or_of_another_juror_is_not_shared(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
-) -> None:
-    fill(engine, write, ("i", "Same."))
-    run(engine, panel_at(stub, "a"))
-    fill(engine, write, ("i", "Same."), ("i", "Same."))
-    result = run(engine, panel_at(stub, "b"))
-    assert (result.calls, result.shared_prompts) == (1, 1)
-
-
-def test_a_failure_is_not_shared(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
-) -> None:
-    stub.script = [Do(text="no"), Do(text="no"), Do(), Do()]
-    fill(engine, write, ("i", "Same."), ("i", "Same."), ("i", "Same."))
-    result = run(engine, panel_at(stub))
-    assert (result.rated, result.missing, result.calls, result.shared_prompts) == (2, 1, 3, 1)
-    again = run(engine, panel_at(stub))
-    assert (again.rated, again.calls, again.shared_prompts) == (3, 0, 1)
-
-
-def test_a_verdict_that_came_when_asked_once_more_is_shared(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
-) -> None:
-    stub.script = [Do(text="no"), Do()]
-    fill(engine, write, ("i", "Same."), ("i", "Same."))
-    result = run(engine, panel_at(stub))
-    assert (result.rated, result.calls, result.shared_prompts) == (2, 2, 1)
-
-
 def test_a_verdict_on_a_text_that_has_been_masked_since_is_not_shared(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     fill(engine, write, ("i", "I am A."))
     run(engine, panel_at(stub))
@@ -140,7 +90,7 @@ def test_a_verdict_on_a_text_that_has_been_masked_since_is_not_shared(
 
 
 def test_a_prompt_goes_into_a_batch_once_and_into_the_next_where_its_call_failed(
-    engine: Engine, write: Callable[[str, str], Path]
+    engine: Engine, write: Write
 ) -> None:
     fill(engine, write, ("i", "Same."), ("i", "Same."), ("i", "Bad."), ("i", "Bad."))
     with BatchStub() as stub:
@@ -152,28 +102,17 @@ def test_a_prompt_goes_into_a_batch_once_and_into_the_next_where_its_call_failed
     assert result.by_status == {"ok": 2, "invalid_json": 2}
 
 
-KILLED = """
-import sys
-from kit.jury_runs import panel_at
-from data.database import open_study
-from jury.panel import Panel
-from jury.run import run_panel
-run_panel(open_study(sys.argv[1]), Panel.model_validate_json(sys.argv[2]), concurrency=4)
-"""
-
-
 def test_a_killed_run_and_the_next_one_ask_a_prompt_once_unless_it_was_in_flight(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
+    engine: Engine, write: Write, stub: Stub
 ) -> None:
     fill(engine, write, *[(f"i{n}", "Same.") for n in range(6) for _ in range(5)])
     stub.script = lambda seen: Do(seconds=0.0 if seen.number < 3 else 30.0)
     panel = panel_at(stub)
-    command = [sys.executable, "-c", KILLED, str(engine.url), panel.model_dump_json(by_alias=True)]
-    place = {"PYTHONPATH": os.pathsep.join(["tests", "."])}
-    child = subprocess.Popen(command, env=os.environ | place)
-    wait_for(lambda: len(stub.seen) >= 6)
+    child = started(str(engine.url), Path(written(write, panel)))
+    while len(stub.seen) < 6 and child.poll() is None:
+        Event().wait(0.02)
     child.send_signal(signal.SIGKILL)
-    child.wait()
+    child.communicate()
     in_flight = len(stub.seen) - 3
     stub.script = lambda _: Do()
     result = run(engine, panel)
@@ -186,10 +125,31 @@ def test_a_killed_run_and_the_next_one_ask_a_prompt_once_unless_it_was_in_flight
     assert len(ratings(engine)) == 30 * 3
 
 
-def wait_for(done: Callable[[], Any]) -> None:
-    import time
+SAME, ELSEWHERE, NO = ("i", "Same."), ("j", "Same."), Do(text="no")
 
-    ends = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
+
+@pytest.mark.parametrize(
+    ("given", "script", "jurors", "replicates", "counts"),
+    [
+        ([SAME, SAME], [], "ab", 3, (12, 0, 6, 6)),
+        ([SAME, ELSEWHERE], [], "a", 1, (2, 0, 2, 0)),
+        ([SAME] * 3, [NO, NO], "a", 1, (2, 1, 3, 1)),
+        ([SAME, SAME], [NO], "a", 1, (2, 0, 2, 1)),
+    ],
+    ids=["juror and replicate", "another instance", "a failure", "asked once more"],
+)
+def test_a_verdict_is_shared_by_prompt_juror_and_replicate_and_a_failure_is_not(
+    engine: Engine,
+    write: Write,
+    stub: Stub,
+    given: list[tuple[str, str]],
+    script: list[Do],
+    jurors: str,
+    replicates: int,
+    counts: tuple[int, ...],
+) -> None:
+    stub.script = lambda seen: script[seen.number] if seen.number < len(script) else Do()
+    fill(engine, write, *given)
+    result = run(engine, panel_at(stub, *jurors), replicates=replicates)
+    assert (result.rated, result.missing, result.calls, result.shared_prompts) == counts
+    assert run(engine, panel_at(stub, *jurors), replicates=replicates).missing == 0

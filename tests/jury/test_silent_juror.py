@@ -1,14 +1,12 @@
 """A juror that was asked and failed on everything is named, and never leaves its jury unseen."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from kit.jurors import Do, Stub
-from kit.studies import HEAD, Run
+from kit.studies import HEAD, Run, Write
 
-Write = Callable[[str, str], Path]
 SCORES = ("accuracy", "completeness", "clarity")
 
 
