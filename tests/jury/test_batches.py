@@ -26,13 +26,24 @@ from jury.batch.client import AnthropicBatches, BatchClient, BatchLimits, OpenAI
 from jury.batch.run import BatchProgress, Polling
 from jury.call import Usage
 from jury.cost import batch_price, price
+from jury.panel import Panel
 from jury.run import run_panel
 
 VENDORS = ("openai", "anthropic")
 PRICED = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.fixture(params=VENDORS)
+def vendor(request: pytest.FixtureRequest) -> str:
+    vendor: str = request.param
+    return vendor
+
+
+@pytest.fixture
+def panel(stub: BatchStub, vendor: str) -> Panel:
+    return panel_at(stub, vendor=vendor, **PRICED)
+
+
 def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results(
     small_study: Engine, stub: BatchStub, vendor: str
 ) -> None:
@@ -57,21 +68,19 @@ def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results
     assert json.loads(one.raw)["clarity"]["explanation"] == "because"
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_an_answer_to_a_part_of_the_text_is_no_verdict_as_live(
-    engine: Engine, write: Write, stub: BatchStub, vendor: str
+    engine: Engine, write: Write, stub: BatchStub, panel: Panel
 ) -> None:
     fill(engine, write, ("i", "word " * 3000))
     stub.script = lambda seen: Do(verdict(seen, 5), tokens=(2048, 100))
-    result = run(engine, panel_at(stub, vendor=vendor))
+    result = run(engine, panel)
     assert (result.by_status, ratings(engine)) == ({"cut": 1}, [])
     (attempt,) = attempts(engine)
     assert attempt.reason.startswith("the host reports 2048 tokens of input where the prompt has ")
     stub.script = lambda seen: Do(verdict(seen, 5), tokens=(4096, 100))
-    assert run(engine, panel_at(stub, vendor=vendor)).by_status == {"ok": 1}
+    assert run(engine, panel).by_status == {"ok": 1}
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_a_batch_that_another_juror_read_more_of_was_cut(
     engine: Engine, write: Write, stub: BatchStub, vendor: str
 ) -> None:
@@ -82,7 +91,6 @@ def test_a_batch_that_another_juror_read_more_of_was_cut(
     assert result.by_juror == {"a": {"ok": 1}, "b": {"cut": 1}}
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(
     small_study: Engine, stub: BatchStub, vendor: str
 ) -> None:
@@ -116,7 +124,6 @@ def test_ids_at_the_provider_are_short_and_hold_no_text(
         assert all(part.isalnum() for part in one.custom_id.split("-"))
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize(
     ("do", "status", "usd"),
     [
@@ -144,13 +151,11 @@ def test_what_gave_no_verdict_is_stored_by_its_reason_and_not_asked_again_in_the
     assert (again.rated, again.calls) == (4, 1)
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("outcome", ["expired", "canceled"])
 def test_only_what_expired_is_handed_in_again_by_the_next_run(
-    small_study: Engine, stub: BatchStub, vendor: str, outcome: str
+    small_study: Engine, stub: BatchStub, panel: Panel, outcome: str
 ) -> None:
     stub.script = lambda seen: outcome if "No pain." in seen.prompt else Do()
-    panel = panel_at(stub, vendor=vendor)
     first = run(small_study, panel)
     assert first.by_status == {outcome: 1, "ok": 3}
     assert len(attempts(small_study)) == 3
@@ -175,14 +180,13 @@ def test_a_batch_refused_as_a_whole_is_told_with_the_providers_code(
     assert run(small_study, panel_at(stub)).rated == 4
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("status", [404, 405, 203])
 def test_an_endpoint_without_batches_is_told_before_anything_is_stored(
-    small_study: Engine, stub: BatchStub, vendor: str, status: int
+    small_study: Engine, stub: BatchStub, panel: Panel, status: int
 ) -> None:
     stub.fails = {("GET", "/v1/"): [status]}
     with pytest.raises(BadPanel, match=r"this endpoint .* has no batches; run without --batch"):
-        run(small_study, panel_at(stub, vendor=vendor))
+        run(small_study, panel)
     assert batches(small_study) == []
     with reading(small_study) as session:
         assert session.exec(select(Rater)).first() is None
@@ -243,13 +247,11 @@ CREATE = {"openai": ("POST", "/v1/batches"), "anthropic": ("POST", "/v1/messages
 LOOK = {"openai": ("GET", "/v1/batches/"), "anthropic": ("GET", "/v1/messages/batches/")}
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("status", [-1, 0, 500])
 def test_without_an_answer_to_a_submission_it_is_looked_for_before_it_is_made_again(
-    small_study: Engine, stub: BatchStub, vendor: str, status: int
+    small_study: Engine, stub: BatchStub, panel: Panel, vendor: str, status: int
 ) -> None:
     stub.fails = {CREATE[vendor]: [status]}
-    panel = panel_at(stub, vendor=vendor)
     first = run(small_study, panel)
     taken = status == -1
     assert first.rated == (4 if taken else 0)
@@ -277,12 +279,10 @@ def test_another_batch_of_the_same_size_leaves_a_doubt_until_it_ends(
     assert run(small_study, panel).rated == 4
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_a_clear_no_to_a_submission_frees_its_requests_and_is_told(
-    small_study: Engine, stub: BatchStub, vendor: str
+    small_study: Engine, stub: BatchStub, panel: Panel, vendor: str
 ) -> None:
     stub.fails = {CREATE[vendor]: [400]}
-    panel = panel_at(stub, vendor=vendor)
     result = run(small_study, panel)
     assert result.by_status == {"request_failed": 4}
     assert "the batch was not taken: HTTP 400 planned" in result.stopped["a"]
@@ -314,12 +314,10 @@ def test_a_run_that_dies_while_it_collects_stores_every_answer_once(
     assert len(ratings(small_study)) == 4 * 3
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_a_batch_unknown_to_this_key_stops_its_juror_and_nothing_is_sent_twice(
-    small_study: Engine, stub: BatchStub, vendor: str
+    small_study: Engine, stub: BatchStub, panel: Panel, vendor: str
 ) -> None:
     stub.fails = {LOOK[vendor]: [404]}
-    panel = panel_at(stub, vendor=vendor)
     result = run(small_study, panel)
     assert result.by_status == {"in_flight": 4}
     assert "is not known at 127.0.0.1 with this key" in result.stopped["a"]
@@ -327,23 +325,20 @@ def test_a_batch_unknown_to_this_key_stops_its_juror_and_nothing_is_sent_twice(
     assert stub.creations() == 1
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_a_key_that_is_refused_stops_its_juror(
-    small_study: Engine, stub: BatchStub, vendor: str
+    small_study: Engine, stub: BatchStub, panel: Panel
 ) -> None:
     stub.fails = {("GET", "/v1/"): [401]}
-    result = run(small_study, panel_at(stub, vendor=vendor))
+    result = run(small_study, panel)
     assert result.by_status == {"auth": 4}
     assert stub.creations() == 0
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_requests_that_the_results_do_not_name_are_told_and_asked_for_by_the_next_run(
-    small_study: Engine, stub: BatchStub, vendor: str
+    small_study: Engine, stub: BatchStub, panel: Panel
 ) -> None:
     stub.cut_results = 1
     said: list[str] = []
-    panel = panel_at(stub, vendor=vendor)
     result = run(small_study, panel, tell=said.append)
     assert result.by_status == {"ok": 3, "unanswered": 1}
     assert "1 lost: its results do not name all of its requests" in said[-1]
@@ -376,7 +371,6 @@ def test_waits_grow_to_their_bound() -> None:
     assert HASTY.after(1.0) == 0.02
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_failures_while_waiting_are_borne_until_they_are_many_and_then_the_batch_stays(
     small_study: Engine, stub: BatchStub, vendor: str
 ) -> None:
@@ -475,7 +469,6 @@ def test_a_batch_that_bills_above_the_worst_case_rates_nothing_and_no_other_is_h
     assert result.usd == pytest.approx(4 * (1000 + 500_000) / 1e6)
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("lie", [Do(usage=False), Do(tokens=(1000, -(10**6))), "lost"])
 def test_answers_that_do_not_say_what_they_cost_count_in_full_in_this_run_and_for_the_study(
     small_study: Engine, stub: BatchStub, vendor: str, lie: Do | str
@@ -496,24 +489,21 @@ def test_answers_that_do_not_say_what_they_cost_count_in_full_in_this_run_and_fo
     assert verify(small_study).findings == ()
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_the_providers_keep_no_text_once_it_is_collected(
-    small_study: Engine, stub: BatchStub, vendor: str
+    small_study: Engine, stub: BatchStub, panel: Panel, vendor: str
 ) -> None:
     stub.script = lambda seen: Do(status=500) if "No pain." in seen.prompt else Do()
-    run(small_study, panel_at(stub, vendor=vendor))
+    run(small_study, panel)
     assert stub.files == {}
     assert len(stub.deleted) == (3 if vendor == "openai" else 1)
     assert [one.state for one in batches(small_study)] == ["closed"]
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
 def test_a_deletion_that_failed_is_told_and_tried_again_and_uploads_expire_by_themselves(
-    small_study: Engine, stub: BatchStub, vendor: str
+    small_study: Engine, stub: BatchStub, panel: Panel
 ) -> None:
     stub.fails = {("DELETE", "/v1/"): [500]}
     said: list[str] = []
-    panel = panel_at(stub, vendor=vendor)
     assert run(small_study, panel, tell=said.append).rated == 4
     assert "could not be deleted (HTTP 500" in said[-1]
     for *_, fields in stub.files.values():

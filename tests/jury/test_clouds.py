@@ -1,5 +1,6 @@
 """The vendors' own SDK classes for each cloud, against servers of the loopback with their addresses."""
 
+import asyncio
 import hashlib
 import hmac
 import os
@@ -11,13 +12,15 @@ from urllib.parse import quote, unquote
 
 import pytest
 from kit.identity_servers import TokenServer
-from kit.jurors import Do, Seen, Stub, answers, juror
+from kit.jurors import CALL, Do, Seen, Stub, answers, juror
 from kit.jury_runs import many
 from kit.studies import Write
 from sqlalchemy import Engine
 
 from data.schema import Status
-from jury.panel import Panel
+from jury.call import Answer
+from jury.panel import Juror, Panel
+from jury.providers.registry import open_provider
 from jury.run import run_panel
 
 VENDORS_OWN = ("AWS_", "AZURE_", "GOOGLE_", "IDENTITY_", "MSI_", "CLOUDSDK_")
@@ -90,8 +93,8 @@ def test_each_cloud_is_asked_at_its_address_with_a_key_in_its_own_header(
     (answer,) = answers(one)
     (seen,) = stub.seen
     assert (answer.status, seen.path) == (Status.OK, path)
-    kinds = ("authorization", "api-key", "x-api-key")
-    assert {name: seen.headers[name] for name in kinds if name in seen.headers} == headers
+    assert seen.headers.items() >= headers.items()
+    assert ("authorization" in seen.headers) is ("authorization" in headers)
     if provider == "azure":
         assert seen.model == "ours"
         assert seen.body["max_completion_tokens"] == one.max_tokens
@@ -277,7 +280,7 @@ def test_tokens_that_cannot_be_reached_just_now_are_asked_for_again_later(
     assert stub.raw == []
 
 
-def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only_and_fetches_one_for_all_calls(
+def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(
     engine: Engine, write: Write, tokens: TokenServer, set_all: SetAll
 ) -> None:
     set_all(tokens.managed_identity())
@@ -289,14 +292,30 @@ def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only_and_fetches_on
         if taken[token] == 40:
             return Do(status=401, body="{}")
         taken[token] += 1
-        return Do(seconds=0.01)
+        return Do()
 
     with Stub(script) as stub:
         free = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
         one = juror("azure", stub.anthropic_url, auth="entra", schema="json_schema", **free)
         rules = write("egress.toml", f'hosts."{one.place}" = {{ auth = ["entra"] }}')
         set_all({"MEDJURY_EGRESS": str(rules)})
-        result = run_panel(engine, Panel(name="p", juror=(one,)), concurrency=20)
-    assert (result.rated, result.missing, stub.peak > 10) == (130, 0, True)
+        result = run_panel(engine, Panel(name="p", juror=(one,)))
+    assert (result.rated, result.missing) == (130, 0)
     assert tokens.given == 4
     assert sum(taken.values()) == 130
+
+
+def test_many_calls_at_once_fetch_one_token(tokens: TokenServer, set_all: SetAll) -> None:
+    set_all(tokens.managed_identity())
+
+    async def ask(one: Juror) -> list[Answer]:
+        line = open_provider(one, "none", 10.0)
+        try:
+            return list(await asyncio.gather(*(line.complete(CALL) for _ in range(20))))
+        finally:
+            await line.close()
+
+    with Stub(lambda _: Do(seconds=0.1)) as stub:
+        found = asyncio.run(ask(juror("azure", stub.anthropic_url, auth="entra")))
+    assert [answer.status for answer in found] == [Status.OK] * 20
+    assert (stub.peak, tokens.given) == (20, 1)

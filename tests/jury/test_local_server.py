@@ -21,7 +21,6 @@ from sqlalchemy import Engine
 
 from data.schema import Status
 from jury.panel import Panel, read_panel
-from jury.probe import probe
 from jury.providers.registry import open_provider
 from jury.run import run_panel
 from jury.task import Patience
@@ -190,13 +189,6 @@ def test_a_wrong_key_stops_the_juror_as_auth(
     result = run_panel(small_study, proxied(url_of_proxy, "one"), concurrency=1)
     assert (dict(result.by_status), result.calls) == ({"auth": 4}, 1)
     assert result.stopped["one"] == "HTTP 401 auth_error: the key was refused"
-
-
-def test_a_probe_tells_what_the_proxy_supports(url_of_proxy: str) -> None:
-    (row,) = probe(proxied(url_of_proxy, "one"))
-    # The proxy's fixed answer rates other criteria than the probe asks for, and the probe says so.
-    unasked = Status.INVALID_JSON
-    assert (row.status, row.schema, row.returned_model) == (unasked, "json_schema", "one")
 
 
 def test_a_proxy_without_a_database_answers_a_wrong_key_with_400_and_nothing_is_rated(

@@ -36,8 +36,8 @@ def asked(
     """Return the answer of a server that follows a script, and the server."""
     with Stub([*script]) as stub:
         url = stub.openai_url if provider == "openai" else stub.anthropic_url
-        one = juror(provider, url, **{"timeout": 0.5} | settings)
-        return answers(one, call=replace(CALL, form=form))[0], stub
+        call = replace(CALL, form=form)
+        return answers(juror(provider, url, **settings), call=call, seconds=0.5)[0], stub
 
 
 @BOTH

@@ -352,25 +352,6 @@ def test_inspect_asks_the_jurys_own_question_and_leaves_what_is_not_rated_unscor
     assert {(one["scored_samples"], one["unscored_samples"]) for one in told} == {(2, 1)}
 
 
-def test_nothing_is_scored_where_no_juror_can_be_asked(inspect: str, tmp_path: Path) -> None:
-    with Stub(lambda _: Do(status=401)) as stub:
-        write_folder(tmp_path / "out", write_inspect(export(panel(stub))))
-        log = evaluated(inspect, tmp_path, stub, "--model", "none", "-T", "stored=true")
-    for one in samples_of(log).values():
-        score = one["scores"]["medjury"]
-        assert score["value"] != score["value"]
-        jurors = score["metadata"]["medjury"]["jurors"]
-        assert {told["status"] for told in jurors.values()} == {"request_failed"}
-    head, _ = read_log(log)
-    numbers = [
-        metric["value"]
-        for one in head["results"]["scores"]
-        for metric in one["metrics"].values()
-        if metric["value"] == metric["value"]
-    ]
-    assert numbers == []
-
-
 def test_openai_is_told_to_keep_no_text(inspect: str, tmp_path: Path) -> None:
     with Stub() as stub:
         files = dict(write_inspect(export(panel(stub))))

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 
 import pytest
-from kit.commands import command
 from kit.jurors import Do, Seen, Stub, answers, juror, verdict, verdict_of
 from kit.jury_runs import attempts, fill, many, panel_at, run
 from kit.real_hosts import HOSTS, said
@@ -136,20 +135,9 @@ def test_how_many_answers_were_usable_at_first_asking_is_told_by_juror(
         return Do(status=503) if seen.model == "b" and asked["b"] == 1 else Do()
 
     with Stub(script) as stub:
-        run(engine, panel_at(stub, "a", "b"))
+        result = run(engine, panel_at(stub, "a", "b"))
     assert usable_at_first(engine) == {"a": (3, 4), "b": (3, 3)}
-    _, out, _ = command(engine)("jury", "missing")
-    assert "a: 3 of 4 answers usable at first asking" in out
-
-
-def test_another_model_is_told_by_the_run_and_by_what_is_missing(
-    engine: Engine, write: Write
-) -> None:
-    many(engine, write, 2)
-    with Stub() as stub:
-        result = run(engine, panel_at(stub))
-    assert result.other_models == {"a": ["a-returned"]}
-    assert other_models(engine) == {"a": ["a-returned"]}
+    assert other_models(engine) == result.other_models == {"a": ["a-returned"], "b": ["b-returned"]}
     assert "another model than it is asked for" in next(answer_notes(result))
 
 
