@@ -246,116 +246,66 @@ def test_no_hostile_answer_has_another_score_than_its_verdict_by_its_tokens(kind
             assert mean == pytest.approx(plain.reply.scores[name], abs=0.1), text
 
 
-TEN, HUNDRED = rubric(1, 10), rubric(0, 100)
+TEN, HUNDRED, AROUND = rubric(1, 10), rubric(0, 100), rubric(-2, 2)
 ODD = {"4.5": 0.01, "N": 0.005, "\uff14": 0.005, "45": 0.005, '"': 0.005, "4/": 0.005}
-USUALLY = (START, token("4", USUAL), END)
-TEXT = '{"a": {"explanation": "fine", "score": 4}}'
-UNKNOWN = [token(one) for one in ('{"a": {"explanation": "', "\ufffd", "\ufffd", '", "score":')]
-PLANTED = token(
-    '{"a": {"explanation": "it says {\\"a\\": {\\"score\\": 5}} and score: 5", "score": '
-)
+HEAD = '{"a": {"explanation": "fine", "score": '
+USUALLY = (HEAD, ("4", USUAL), "}}")
+TEXT = HEAD + "4}}"
+SPELT = ('{"a": {"explanation": "', "\ufffd", "\ufffd", '", "score":', ("4", USUAL), "}}")
+STETHOSCOPE = TEXT.replace("fine", "\U0001fa7a").replace(": 4", ":4")
+PLANTED = '{"a": {"explanation": "it says {\\"a\\": {\\"score\\": 5}} and score: 5", "score": '
+Piece = str | tuple[str, dict[str, float]]
 
 
-def scored(*tokens: Token, text: str | None = None, on: Rubric = FIVE) -> tuple[Any, ...]:
-    return on, tokens, text
+def scored(*pieces: Piece, text: str | None = None, on: Rubric = FIVE) -> ParsedAnswer:
+    """Return the reading of an answer of tokens, each certain or with its alternatives."""
+    made = [token(one) if isinstance(one, str) else token(*one) for one in pieces]
+    return read(on, *made, text=text)
 
 
-def at(first: str, shares: dict[str, float], on: Rubric = FIVE) -> tuple[Any, ...]:
-    """Return an answer whose score is a token."""
-    return on, (START, token(first, shares), END), None
+def at(first: str, shares: dict[str, float], on: Rubric = FIVE) -> ParsedAnswer:
+    """Return the reading of an answer whose score is a token."""
+    return scored(HEAD, (first, shares), "}}", on=on)
 
 
-@pytest.mark.parametrize(
-    ("given", "mean"),
-    [
+def test_the_mean_is_of_the_points_that_the_tokens_at_the_scores_place_spell() -> None:
+    tens = (("1", {"1": 0.6, "9": 0.4}), ("0", {"0": 0.9, "}": 0.1}))
+    below = (("-", {"-": 0.8, "0": 0.2}), ("1", {"1": 0.5, "2": 0.5}))
+    for parsed, mean in (
         (at("4", {"4": 0.5, " 4": 0.2, "5": 0.2, "\n3": 0.1}), 4.1),
         (at("4", ODD | {"4": 0.965}), 4.0),
-        (
-            scored(
-                token('{"a": {"explanation": "fine", "score"'),
-                token(": 4}", {": 4}": 0.6, ": 5}": 0.3, ":3}": 0.1}),
-                token("}"),
-            ),
-            4.2,
-        ),
-        (
-            scored(
-                token('{"a": {"explanation": "fine", "score": "'), token("4", USUAL), token('"}}')
-            ),
-            4.1,
-        ),
-        (scored(PLANTED, token("2", {"2": 0.9, "1": 0.1}), END), 1.9),
-        (scored(*UNKNOWN, token("4", USUAL), END, text=TEXT.replace("fine", "\U0001fa7a")), 4.1),
-        (scored(token('<think>{"a": {"score": 5}}</think>'), *USUALLY, text=TEXT), 4.1),
-        (scored(*USUALLY, token("<|im_end|>"), text=TEXT), 4.1),
-        (scored(token('<think>\n{"a": {"score": 5}}\n</think>\n\n'), *USUALLY), 4.1),
-        (scored(token("<think>5?</think>\n```json\n"), *USUALLY, token("\n```")), 4.1),
+        (scored(HEAD[:-2], (": 4}", {": 4}": 0.6, ": 5}": 0.3, ":3}": 0.1}), "}"), 4.2),
+        (scored(HEAD + '"', ("4", USUAL), '"}}'), 4.1),
+        (scored(PLANTED, ("2", {"2": 0.9, "1": 0.1}), "}}"), 1.9),
+        (scored(*SPELT, text=STETHOSCOPE), 4.1),
+        (scored('<think>{"a": {"score": 5}}</think>', *USUALLY, "<|im_end|>", text=TEXT), 4.1),
+        (scored('<think>\n{"a": {"score": 5}}\n</think>\n\n', *USUALLY), 4.1),
+        (scored("<think>5?</think>\n```json\n", *USUALLY, "\n```"), 4.1),
         (at("10", {"10": 0.5, "9": 0.3, "1": 0.2}, on=TEN), 7.9),
-        (
-            scored(
-                START,
-                token("1", {"1": 0.6, "9": 0.4}),
-                token("0", {"0": 0.9, "}": 0.1}),
-                END,
-                on=TEN,
-            ),
-            10 * 0.54 + 1 * 0.06 + 9 * 0.4,
-        ),
+        (scored(HEAD, *tens, "}}", on=TEN), 10 * 0.54 + 1 * 0.06 + 9 * 0.4),
         (at("7", {"7": 0.78, "1": 0.02, "8": 0.2}, on=TEN), (7 * 0.78 + 8 * 0.2) / 0.98),
-        (
-            scored(START, token("1", {"1": 1.0}), token("}}", {"}}": 0.95, "0": 0.05}), on=TEN),
-            0.95 + 0.5,
-        ),
+        (scored(HEAD, ("1", {"1": 1.0}), ("}}", {"}}": 0.95, "0": 0.05}), on=TEN), 0.95 + 0.5),
         (at("85", {"85": 0.6, "90": 0.3, "8": 0.1}, on=HUNDRED), 78.8),
-        (
-            scored(
-                START,
-                token("-", {"-": 0.8, "0": 0.2}),
-                token("1", {"1": 0.5, "2": 0.5}),
-                END,
-                on=rubric(-2, 2),
-            ),
-            -1.2,
-        ),
-        (at("-1", {"-1": 0.8, "-2": 0.1, "1": 0.1}, on=rubric(-2, 2)), -0.9),
-    ],
-)
-def test_the_mean_is_of_the_points_that_the_tokens_at_the_scores_place_spell(
-    given: tuple[Any, ...], mean: float
-) -> None:
-    on, tokens, text = given
-    assert score(read(on, *tokens, text=text)) == pytest.approx(mean)
+        (scored(HEAD, *below, "}}", on=AROUND), -1.2),
+        (at("-1", {"-1": 0.8, "-2": 0.1, "1": 0.1}, on=AROUND), -0.9),
+    ):
+        assert score(parsed) == pytest.approx(mean)
 
 
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
+def test_what_the_tokens_do_not_tell_is_missing_and_not_the_stated_point() -> None:
+    digits = (("8", {"8": 0.7, "9": 0.3}), ("5", {"5": 0.8, "0": 0.2}))
+    for parsed, why in (
         (scored(*USUALLY, text=TEXT.replace("fine", "good")), "do not spell the answer"),
         (scored(*USUALLY, *USUALLY, text=TEXT), "do not spell the answer"),
-        (scored(*USUALLY, token("\n"), *USUALLY), "given more than once"),
+        (scored(*USUALLY, "\n", *USUALLY), "given more than once"),
         (scored(text=TEXT), "sends no log-probabilities"),
         (at("4", {"4": 0.5, "5": 0.3}), "0.800 of the probability"),
         (at("4", {"4": 0.9, "5": 0.9}), "more than 1"),
         (at("7", {"7": 0.5, "1": 0.3, "8": 0.2}, on=TEN), "0.700"),
-        (
-            scored(
-                START,
-                token("8", {"8": 0.7, "9": 0.3}),
-                token("5", {"5": 0.8, "0": 0.2}),
-                END,
-                on=HUNDRED,
-            ),
-            "0.700",
-        ),
-    ],
-)
-def test_what_the_tokens_do_not_tell_is_missing_and_not_the_stated_point(
-    given: tuple[Any, ...], why: str
-) -> None:
-    on, tokens, text = given
-    parsed = read(on, *tokens, text=text)
-    assert (parsed.status, parsed.reply) == (Status.NO_PROBABILITIES, None)
-    assert why in parsed.reason
+        (scored(HEAD, *digits, "}}", on=HUNDRED), "0.700"),
+    ):
+        assert (parsed.status, parsed.reply) == (Status.NO_PROBABILITIES, None)
+        assert why in parsed.reason
 
 
 def test_a_token_that_its_server_leaves_out_of_the_alternatives_is_among_the_options() -> None:
