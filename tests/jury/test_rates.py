@@ -91,20 +91,6 @@ def test_no_minute_takes_more_than_the_limit_one_second_of_it_and_one_request(
         assert sum(minute) <= bound * (1 + 1e-6)
 
 
-def test_nobody_waits_at_the_gate_once_the_run_is_stopped() -> None:
-    clock = Clock()
-    gate = RateLimiter(HostLimits(requests_per_minute=1), clock, clock.nap)
-
-    async def two() -> None:
-        async with gate.slot(1.0) as counted:
-            assert counted
-        async with gate.slot(1.0, lambda: clock() >= 3.0) as counted:
-            assert not counted
-
-    asyncio.run(two())
-    assert clock() == pytest.approx(3.0)
-
-
 def test_jurors_at_one_address_share_its_strictest_limits_which_are_no_part_of_what_they_are() -> (
     None
 ):
