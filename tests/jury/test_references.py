@@ -11,7 +11,7 @@ from kit.jurors import Do, Stub
 from kit.jury_runs import written
 from kit.reference_study import NO, YES, absent_by, check, fill, panel_at, rows
 from kit.scores import study as little_study
-from kit.studies import Run, Write
+from kit.studies import HEAD, Run, Write
 from sqlalchemy import Engine, text
 
 from calibration.scope import without_instances
@@ -241,21 +241,30 @@ def test_calibrate_leaves_marked_instances_out_and_counts_them(
     assert "4 responses of 2 instances left out" in err
 
 
-def test_sound_without_any_check_or_without_any_sound_one_is_refused_with_one_message(
-    engine: Engine, write: Write, stub: Stub, run: Run
+def test_sound_without_any_check_is_refused_with_one_message(
+    engine: Engine, write: Write, run: Run
 ) -> None:
     fill(engine, write, 3)
     rate(run, write, 3)
     for use, said in (
         ("sound", "medjury jury references PANEL"),
         ("some", "is not one of 'all', 'sound', 'adjudicated'"),
-        ("sound", "every instance is marked"),
     ):
         code, out, err = run("analyse", "calibrate", "--use", use)
         assert (code, out, said in err) == (2, "", True), err
-        if use == "some":
-            stub.script = lambda _: Do(YES)
-            check(engine, panel_at(stub))
+
+
+def test_sound_that_would_leave_nothing_is_refused(
+    engine: Engine, write: Write, stub: Stub, run: Run
+) -> None:
+    row = "i0,visits,Context.,Write.,Reference.,r0x,x,Said.\n"
+    assert run("study", "import", str(write("one.csv", f"{HEAD}\n{row}")))[0] == 0
+    ratings = "response_id,rater,kind,accuracy,completeness,clarity\nr0x,dr_a,clinician,1,1,1\n"
+    assert run("rate", "ratings", str(write("ratings.csv", ratings)))[0] == 0
+    stub.script = lambda _: Do(YES)
+    check(engine, panel_at(stub))
+    code, _, err = run("analyse", "calibrate", "--use", "sound")
+    assert (code, "every instance is marked" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -227,8 +227,6 @@ def test_a_run_that_says_otherwise_than_the_study_is_refused_whole(
     code, _, err = run("study", "import", str(run_folder), *options)
     assert (code, words in err) == (2, True), err
     assert rows_of(small_study, PLACES) == before
-    assert run("study", "import", str(run_folder), "--benchmark", "apart")[0] == 0
-    assert {row[0] for row in rows_of(small_study, PLACES)} == {"apart", "visits"}
 
 
 def inspect_log(engine: Engine, path: Path, *, stored: bool, said: dict[str, Any] = SAID) -> Path:
@@ -313,3 +311,10 @@ def test_a_run_of_others_whose_prompt_is_a_known_rubrics_needs_no_rubric(
     code, out, err = run("study", "import", str(folder), "--json", "-")
     assert code == 0, err
     assert json.loads(out)["runs"][0]["rubric_sha256"] == odd.sha256
+
+
+def test_a_name_for_the_benchmark_keeps_a_run_apart(
+    run: Run, small_study: Engine, run_folder: Path
+) -> None:
+    assert run("study", "import", str(run_folder), "--benchmark", "apart")[0] == 0
+    assert {row[0] for row in rows_of(small_study, PLACES)} == {"apart", "visits"}
