@@ -10,17 +10,20 @@ from sqlalchemy import Engine, text
 
 from data.card import Reply
 from data.study.assignments import Slot, assign
-from data.study.masks import SHOWN, stored_texts
+from data.study.masks import SHOWN
 from data.study.people import invite
 from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.verify import acts, verify
-from medjury.services.blinding.places import masked_at
 
 Write = Callable[[str, str], Path]
+
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"
+
 NAMED = 'r1,openai/gpt-4o,"As ChatGPT, I cannot examine. Patient denies fever."'
+
 POSSIBLE = "r2,nova-large,Seen by Claude in clinic today. Nothing else."
+
 PLAIN = "r3,nova-large,Mild pain."
 
 
@@ -48,10 +51,6 @@ def test_an_import_masks_what_is_sure_and_counts_what_is_possible(
         "r3": None,
     }
     assert verify(engine).findings == ()
-
-
-def test_an_import_without_names_says_nothing_of_them(run: Run, write: Write) -> None:
-    assert "author" not in imported(run, write, PLAIN)
 
 
 def test_a_search_that_was_cut_short_goes_on_with_the_next_command(
@@ -213,10 +212,3 @@ def test_what_somebody_has_rated_is_not_masked_by_hand(
     submit(engine, 1, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, 3)), 5)
     assert "0 responses masked, 1 left" in run("study", "blind", "--mask", "r2")[1]
     assert shown(engine)["r2"] is None
-
-
-def test_overlapping_places_become_one_mark(run: Run, engine: Engine, write: Write) -> None:
-    imported(run, write, PLAIN)
-    one = next(stored_texts(engine))[0]
-    found = masked_at(one, [(2, 6, "ld p"), (0, 4, "Mild"), (8, 9, "n")])
-    assert found.shown == "[author masked]ai[author masked]."

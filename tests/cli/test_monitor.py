@@ -1,7 +1,6 @@
 """`medjury analyse monitor` as its user meets it."""
 
 import json
-import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -18,6 +17,7 @@ from data.study.verify import verify
 from medjury.services.panels import juror_ends
 
 Write = Callable[[str, str], Path]
+
 QUICK = ("--reps", "20")
 
 
@@ -96,26 +96,6 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     assert "the data point to the model" in said
 
 
-def test_two_months_of_a_collapsed_jury_are_a_fall_and_one_is_not(
-    run: Run, studied: Callable[..., None]
-) -> None:
-    studied(5, 20, 3)
-    code, body = monitor(run)
-    assert (code, body["alarm"]) == (1, "2025-05")
-    assert (body["fall"]["of"], body["fall"]["periods"]) == ("target", ["2025-04", "2025-05"])
-    assert body["fall"]["icc"] == body["decision"]["estimate"] < body["fall"]["most"]
-    last = body["periods"][-1]
-    assert last["scan"] >= last["limit"]
-    assert [one["alarm"] for one in body["periods"]] == [False] * 4 + [True]
-
-
-def test_the_rate_of_false_alarms_is_the_users(run: Run, studied: Callable[..., None]) -> None:
-    studied(5, 20, 5)
-    often, seldom = (monitor(run, "--false-alarms", rate)[1] for rate in ("0.2", "0.01"))
-    assert (often["false_alarms"], seldom["false_alarms"]) == (0.2, 0.01)
-    assert often["periods"][-1]["limit"] < seldom["periods"][-1]["limit"]
-
-
 def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
     run: Run, studied: Callable[..., None]
 ) -> None:
@@ -188,29 +168,6 @@ def test_looking_is_noted_in_the_ledger_once(
     monitor(run)
     entries = [one for one in compositions_tried(engine) if one.benchmark == "visits"]
     assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
-
-
-BAD = [
-    (("--since", "March"), "write it as 2026-03-01"),
-    (("--since", "2031-01-01"), "clinicians have rated no response since then"),
-    (("--min-icc", "1.5"), "at most 1"),
-    (("--false-alarms", "0"), "--false-alarms"),
-    (("--false-alarms", "nan"), "--false-alarms"),
-    (("--min-icc", "nan"), "nan is not a number"),
-    (("--baseline", "2", "--target", "0.5"), "give one of"),
-    (("--every", "day"), "--every"),
-    (("--jurors", "nobody"), "no ratings by a juror nobody"),
-    (("--benchmark", "other"), "no benchmark other"),
-    (("--json", "/nowhere/at/all"), "not a file in a folder that exists"),
-]
-
-
-def test_bad_input_ends_with_two_and_a_word(run: Run, studied: Callable[..., None]) -> None:
-    studied(1, 4, 1)
-    for arguments, said in BAD:
-        code, _, err = run("analyse", "monitor", *arguments)
-        assert code == 2
-        assert said in " ".join(re.sub(r"[│╭╮╰╯─]", " ", err).split())
 
 
 def test_without_a_jury_there_is_nothing_to_monitor(

@@ -89,22 +89,6 @@ def test_without_pingouin_calibrate_says_so_and_goes_on(run: Run, tmp_path) -> N
     assert out.endswith("False\n")
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "import medjury.services.calibrate, calibration.pingouin_check",
-        "import annotate.server, annotate.screens.rate, annotate.screens.agreement, annotate.figures",
-        "from medjury import main; main(['-h'])",
-        "from medjury import main; main(['analyse', 'calibrate', '-h'])",
-    ],
-)
-def test_pingouin_is_loaded_for_the_check_alone(call: str) -> None:
-    heavy = "{'pingouin', 'matplotlib', 'seaborn', 'xarray'}"
-    told = f"import sys\ntry:\n    {call}\nfinally:\n    print(sorted({heavy} & {{*sys.modules}}))"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
 def test_nothing_that_pingouin_sets_outlasts_the_check() -> None:
     told = """
 import warnings

@@ -1,14 +1,21 @@
-"""`medjury study plan`: what it prints, what it writes, and what it refuses."""
+"""`medjury study plan`, the plan of a design, and the pace that gives its minutes."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.rating_study import items, names
 from kit.studies import HEAD, Run
+from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
+from calibration.icc import f_interval
 from calibration.notes import note
 from calibration.planning import Pilot, pilot_rows, single_of
 from calibration.reliability import ReliabilityRow
@@ -16,18 +23,30 @@ from calibration.scope import AgreementRow
 from calibration.values import PlanOptions
 from data.card import Reply
 from data.database import open_study
-from data.schema import Rater
-from data.study.assignments import Slot, assign
+from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Timed, Work, measured, stated
+from data.schema import Rater, Role
+from data.study.assignments import (
+    Slot,
+    assign,
+    pace_of,
+    timed_showings,
+    words_left,
+    work_of_responses,
+)
 from data.study.ledger import compositions_tried
-from data.study.people import invite
+from data.study.people import check_code, invite
 from data.study.ratings import submit
 from data.study.room import next_task
+from medjury.cli.people import first_coordinator
+from medjury.services.design.assign import design
+from medjury.services.design.plan import Plan, plan_of
 
 ROW = [
     *("basis", "icc_single", "per_response", "clinicians", "ceiling", "icc", "n_for_width", "n"),
     *("readings", "per_clinician", "width_expected", "width_assured", "power"),
     *("power_like_these", "n_for_power", "note", "notes"),
 ]
+
 FLAT = note("same_score", "same_score")
 
 
@@ -88,39 +107,6 @@ def test_beside_a_hopeful_assumption_stands_what_the_paper_obtained(run: Run) ->
     assert [row["basis"] for row in rows] == ["assumed", "paper obtained"]
     assert 2 * rows[0]["n_for_width"] < rows[1]["n_for_width"]
     assert len(planned(run, "--single-icc", "0.2")["rows"]) == 1
-
-
-def test_what_can_be_afforded_gives_width_and_load(run: Run) -> None:
-    options = ("--responses", "100", "--clinicians", "8", "--minutes-per-response", "4")
-    body = planned(run, "--icc", "0.6", *options)
-    row = body["rows"][0]
-    assert (row["n"], row["readings"], row["per_clinician"]) == (100, 200, 25)
-    assert row["width_expected"] == pytest.approx(0.33, abs=0.04)
-    load = "each rated by 2 of 8 clinicians (200 readings, up to 25 for each, about 1.7 hours"
-    assert any(load in sentence for sentence in body["sentences"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((), "give one of --icc"),
-        (("--icc", "0.5", "--single-icc", "0.3"), "give one of --icc"),
-        (("--icc", "0.5", "--pilot"), "give one of --icc"),
-        (("--icc", "1.2"), "--icc"),
-        (("--icc", "0.5", "--width", "0"), "--width"),
-        (("--icc", "0.5", "--clinicians", "1"), "--clinicians 1"),
-        (("--icc", "0.5", "--benchmark", "b"), "--benchmark"),
-        (("--pilot", "--db", "absent.db"), "there is no study at"),
-        (("--icc", "0.5", "--json", "absent/x.json"), "not a file in a folder that exists"),
-    ],
-)
-def test_wrong_input_has_one_message_and_code_two(
-    run: Run, arguments: tuple[str, ...], said: str
-) -> None:
-    code, out, err = run("study", "plan", *arguments)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert "Traceback" not in err
 
 
 def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
@@ -222,6 +208,137 @@ def test_minutes_are_those_measured_on_the_page_unless_they_are_given(
     assert "hours at 10.0 minutes a response" in given["sentences"][0]
 
 
-@pytest.mark.usefixtures("pilot")
-def test_a_pilots_benchmark_must_be_in_the_study(run: Run) -> None:
-    assert "the study has visits" in run("study", "plan", "--pilot", "--benchmark", "ward")[2]
+def test_the_plan_is_json_and_shows_what_must_be_known_before_anyone_is_invited() -> None:
+    written = design(items(60), names(5), 2, seed=3).to_json(stated(3))
+    plan = json.loads(json.dumps(written))["plan"]
+    assert (written["seed"], written["per_response"], written["repeats"]) == (3, 2, 10)
+    assert written["load"] == dict.fromkeys(names(5), 24)
+    assert len(written["overlap"]) == 10
+    assert written["overlap"]["dr_a|dr_b"] == 6
+    assert plan["minutes"]["dr_a"] == (24 + 2) * 3
+    assert (plan["overlap_min"], plan["overlap_max"], plan["adjacent"]) == (6, 6, 0)
+    ends = f_interval(plan["icc_assumed"], 60)
+    assert plan["icc_width"] == pytest.approx(ends.high - ends.low, abs=1e-4)
+    assert plan["icc_width_by_instances"] > plan["icc_width"]
+
+
+def test_the_width_of_an_interval_that_does_not_exist_is_null() -> None:
+    plan = design(items(1), names(2), 2).to_json()["plan"]
+    assert plan["icc_width"] is None
+
+
+def test_a_list_too_short_for_repeats_gets_none_and_the_plan_says_so() -> None:
+    plan = design(items(9), names(1), 1, repeats=0.5)
+    written = plan.to_json()
+    assert plan.repeats == 0
+    assert written["plan"]["repeats_missing"] == 4
+    assert any("too short" in note for note in written["plan"]["notes"])
+
+
+def plan(responses: int, raters: int, per_response: int) -> Plan:
+    """Return the plan of a small design: three models answer each instance."""
+    return plan_of(design(items(responses), names(raters), per_response), stated(2))
+
+
+def test_a_new_study_gets_one_coordinator_who_can_sign_in(engine: Engine) -> None:
+    [invitation] = first_coordinator(engine)
+
+    assert first_coordinator(engine) == []
+    person = check_code(engine, invitation.code).person
+    assert person is not None
+    assert person.role == Role.COORDINATOR
+
+
+Write = Callable[[str, str], Path]
+
+HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"
+
+SHORT = 'i1,visits,"one two\r\nthree",four five,r1,a,"  six\n\n seven   eight "\n'
+
+LONG = f"i2,visits,{'word ' * 100},ask,r2,b,{'word ' * 37}\n"
+
+
+@pytest.fixture
+def study(run: Run, engine: Engine, write: Write) -> Engine:
+    """Two responses of 8 and 138 words on a rubric of some criteria, both given to one clinician."""
+    assert run("study", "import", str(write("two.csv", HEADER + SHORT + LONG)))[0] == 0
+    invite(engine, ["dr_a"])
+    assign(engine, [Slot("dr_a", 1, 0), Slot("dr_a", 2, 1)], seed=0)
+    return engine
+
+
+def submitted(engine: Engine, seconds: float) -> None:
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(
+            text("UPDATE assignment SET state = 'done', seconds_active = :s WHERE position = 0"),
+            {"s": seconds},
+        )
+
+
+def test_words_alone_give_minutes_at_the_published_reading_speed() -> None:
+    assert Pace().minutes(Work(showings=1, words=238)) == pytest.approx(1)
+    assert Pace().minutes(Work(showings=1, words=238, criteria=3)) == pytest.approx(1.5)
+
+
+def test_what_somebody_says_holds_whatever_the_length() -> None:
+    assert stated(3).minutes(Work(4, 10_000, 12)) == pytest.approx(12)
+    assert stated(3).source == PaceSource.SAID
+
+
+def test_the_measured_pace_is_the_median_of_seconds_per_word_by_hand() -> None:
+    timed = [Timed(100.0, 100, 20)] * 10 + [Timed(200.0, 100, 20)] * 11
+    timed += [Timed(0.0, 100, 20), Timed(5.0, 0, 0)]
+    pace = measured(timed)
+    assert (pace.source, pace.timed, pace.seconds_per_word) == (PaceSource.MEASURED, 21, 2.0)
+    assert pace.minutes(Work(2, 300, 6)) == pytest.approx(10)
+
+
+def test_who_is_faster_than_a_response_can_be_scanned_is_in_no_pace() -> None:
+    hasty, just = Timed(8.0, 900, 100), Timed(9.0, 900, 100)  # 600 words a minute, and a second
+    assert (hasty.is_hasty, just.is_hasty) == (True, False)
+    assert measured([hasty] * FEWEST_SHOWINGS) == Pace()
+    mixed = measured([hasty] * 30 + [Timed(90.0, 900, 100)] * FEWEST_SHOWINGS)
+    assert (mixed.timed, mixed.seconds_per_word) == (FEWEST_SHOWINGS, 0.1)
+
+
+@given(st.lists(st.floats(1, 1e4), min_size=41, max_size=81), st.floats(1e5, 1e9))
+def test_a_few_showings_left_open_over_night_move_the_pace_within_the_others(
+    seconds: list[float], night: float
+) -> None:
+    usual = measured([Timed(one, 100, 0) for one in seconds])
+    disturbed = measured([Timed(one, 100, 0) for one in [*seconds, night, night]])
+    assert usual.seconds_per_word == median(one / 100 for one in seconds)
+    assert disturbed.seconds_per_word <= max(seconds) / 100
+
+
+def test_words_left_counts_source_task_and_response_of_open_showings(study: Engine) -> None:
+    work = work_of_responses(study)
+    assert [one.words for one in work.values()] == [8, 138]
+    each = work[1].criteria
+    assert each > 0
+    assert words_left(study, 1) == Work(2, 146, 2 * each)
+    submitted(study, 40)
+    assert words_left(study, 1) == Work(1, 138, each)
+    assert words_left(study, 99) == Work()
+
+
+def test_a_masked_response_counts_as_it_is_shown(study: Engine) -> None:
+    with study.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE response SET shown = 'one two' WHERE id = 2"))
+    assert words_left(study, 1).words == 8 + 101 + 2
+
+
+def test_submitted_showings_are_timed_and_those_of_simulated_raters_are_not(study: Engine) -> None:
+    submitted(study, 40)
+    assert timed_showings(study) == timed_showings(study, 1) == [Timed(40.0, 8, 3)]
+    assert timed_showings(study, 2) == []
+    with study.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE rater SET simulated = 1"))
+    assert timed_showings(study) == []
+
+
+def test_a_study_without_times_is_estimated_from_words_unless_minutes_are_said(
+    study: Engine,
+) -> None:
+    assert pace_of(study) == pace_of(study, rater=1) == Pace()
+    assert pace_of(study, 2.5) == stated(2.5)

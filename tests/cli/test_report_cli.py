@@ -86,31 +86,3 @@ def test_every_criterion_on_the_page_stands_in_the_ledger_and_two_scorers_count_
     # the same two of scorers: a criterion makes no comparison anew
     assert "Here that makes 2 comparisons." in (tmp_path / "picked.html").read_text()
     assert run("study", "verify")[0] == 0
-
-
-@pytest.mark.usefixtures("copied")
-def test_a_report_tells_when_the_blind_was_lifted(run: Run, tmp_path: Path) -> None:
-    assert run("study", "unblind", "--reason", "to <see>")[0] == 0
-    assert run("analyse", "calibrate", "--reps", "20", "--html", str(tmp_path / "r.html"))[0] == 0
-    assert "to &lt;see&gt;" in (tmp_path / "r.html").read_text()
-
-
-@pytest.mark.usefixtures("copied")
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--html", "nowhere/r.html"], "--html nowhere/r.html: not a file in a folder that exists"),
-        (["--table", "-"], "--html -: not a file"),
-        (["--table", "{here}/a", "--table", "{here}/a"], "--html is to be written there"),
-        (["--json", "{here}/a", "--html", "{here}/a"], "--json is to be written there"),
-    ],
-)
-def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(
-    run: Run, engine: Engine, tmp_path: Path, options: list[str], words: str
-) -> None:
-    before = len(compositions_tried(engine))
-    code, _, told = run("analyse", "calibrate", *(one.format(here=tmp_path) for one in options))
-    assert code == 2
-    assert words in told
-    assert len(compositions_tried(engine)) == before
-    assert not (tmp_path / "a").exists()

@@ -1,7 +1,5 @@
 """Rubrics: read from files, known by hash, filled in one pass, and strict about scores."""
 
-import hashlib
-import json
 from pathlib import Path
 
 import pytest
@@ -177,25 +175,6 @@ def test_a_critical_criterion_is_read_hashed_shown_and_kept(tmp_path: Path, run:
     assert marked.criteria_text() == plain.criteria_text()  # no rater reads it
     said = run("study", "rubric", "show", str(tmp_path / "b"))[1]
     assert "critical: a response scored -1 or less on kindness is unsafe" in said
-
-
-def test_a_rubric_without_a_critical_criterion_keeps_its_hash() -> None:
-    # as it was before a criterion could be critical
-    generic = read_rubric("generic")
-    body = {
-        name: getattr(generic, name) for name in ("name", "version", "audience", "gold", "prompt")
-    }
-    body["scale"] = {"min": 1, "max": 5}
-    body["criterion"] = [
-        {
-            "name": one.name,
-            "question": one.question,
-            "anchors": {str(point): text for point, text in one.anchors.items()},
-        }
-        for one in generic.criterion
-    ]
-    text = json.dumps(body, sort_keys=True, ensure_ascii=False)
-    assert generic.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("points", ["2", "-3", '"low"', "true", "nan"])
