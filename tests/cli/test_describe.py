@@ -17,7 +17,7 @@ from data.card import Reply
 from data.description import Description, GuidelinePage
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.schema import Remark, Role, Submission
+from data.schema import Remark, Role
 from data.study.assignments import (
     Slot,
     answer_flag,
@@ -53,19 +53,13 @@ def ward(engine: Engine) -> Engine:
     return engine
 
 
-def under(engine: Engine) -> list[str | None]:
-    with Session(engine) as session:
-        return list(session.exec(select(Submission.study_text).order_by(Submission.id)))  # type: ignore[arg-type]
-
-
 def test_each_submission_names_the_description_that_it_was_made_under(ward: Engine) -> None:
-    codes = codes_of(ward, "dr-a")
-    submit(ward, 1, codes[0], Reply(dict(FULL)), 5)
-    assert describe(ward, TOLD, "coordinator")
-    submit(ward, 1, codes[1], Reply(dict(FULL)), 5)
-    assert describe(ward, GUIDED, "coordinator")
-    submit(ward, 1, codes[2], Reply(dict(FULL)), 5)
-    assert under(ward) == [None, TOLD.sha256, GUIDED.sha256]
+    for code, text in zip(codes_of(ward, "dr-a"), (None, TOLD, GUIDED), strict=True):
+        assert text is None or describe(ward, text, "coordinator")
+        submit(ward, 1, code, Reply(dict(FULL)), 5)
+    with Session(ward) as session:
+        under = session.exec(select(Submission.study_text).order_by(Submission.id)).all()  # type: ignore[arg-type]
+    assert [*under] == [None, TOLD.sha256, GUIDED.sha256]
     first, second = study_descriptions(OPERATOR, ward)
     assert (first.description, first.ratings, first.submissions) == (TOLD, 1, 1)
     assert (second.description, second.ratings, second.submissions) == (GUIDED, 2, 1)

@@ -14,39 +14,16 @@ from typing import Any
 
 import pytest
 from kit.commands import figures
-from kit.imported_runs import LOGS, SECRET, as_json, whole
+from kit.imported_runs import LOGS, SECRET, as_json, rows, whole
 from kit.studies import Run
 from kit.study_place import nothing_stored
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.grades import grades_named, grades_of, rubric_of_grades, usable_name
-from data.rubric import read_rubric, rubric_toml
+from data.importers.grades import grades_named, grades_of, rubric_of_grades
+from data.rubric import read_rubric, write_rubrics
 from data.study.frames import ratings_frame
 from data.study.standing import benchmarks
-
-ONE = """name = "brief"
-version = "1"
-audience = "nurses"
-gold = "never"
-[scale]
-min = 1
-max = 5
-[[criterion]]
-name = "clarity"
-question = "Is it clear?"
-[criterion.anchors]
-1 = "no"
-2 = "hardly"
-3 = "half"
-4 = "mostly"
-5 = "yes"
-"""
-
-
-def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
-    with engine.connect() as held:
-        return [tuple(row) for row in held.execute(text(query))]
 
 
 def test_a_log_brings_instances_responses_and_what_scorers_said(run: Run, engine: Engine) -> None:
@@ -63,8 +40,8 @@ def test_a_log_brings_instances_responses_and_what_scorers_said(run: Run, engine
     assert rows(engine, "select distinct model from authorship") == [("openai-api/ward/note-a",)]
     judged = rows(
         engine,
-        "select i.instance_id, criterion, score, comment from rating join response r on "
-        "r.id = response join instance i on i.id = r.instance join rater on rater.id = rater "
+        "select instance_id, criterion, score, comment from rating join response r on r.id = response "
+        "join instance i on i.id = r.instance join rater on rater.id = rater "
         "where handle = 'inspect.judge' and kind = 'juror' order by rating.id",
     )
     assert judged[:3] == [
@@ -88,7 +65,8 @@ def test_an_unscored_sample_is_missing_with_its_reason_and_no_number(
 def test_importing_twice_changes_nothing_whatever_the_form_of_the_log(
     run: Run, tmp_path: Path
 ) -> None:
-    figures(run, str(LOGS / "note_a.eval"))
+    told = figures(run, str(LOGS / "note_a.json"))
+    assert (told["responses"], told["ratings"]) == (3, 6)
     again = as_json(tmp_path, whole("note_a.eval"))
     packed = tmp_path / "older.eval"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -100,11 +78,6 @@ def test_importing_twice_changes_nothing_whatever_the_form_of_the_log(
         told = figures(run, str(path))
         assert (told["responses"], told["ratings"], told["failures"]) == (0, 0, 0)
         assert (told["responses_unchanged"], told["ratings_unchanged"]) == (3, 6)
-
-
-def test_a_log_that_inspect_wrote_as_json_is_read(run: Run) -> None:
-    told = figures(run, str(LOGS / "note_a.json"))
-    assert (told["responses"], told["ratings"]) == (3, 6)
 
 
 def test_logs_of_several_models_join_on_the_sample_and_epochs_are_responses(
@@ -122,9 +95,10 @@ def test_logs_of_several_models_join_on_the_sample_and_epochs_are_responses(
 def test_a_lone_number_rates_the_only_criterion_and_off_the_scale_is_no_score(
     run: Run, tmp_path: Path
 ) -> None:
-    (tmp_path / "brief").mkdir()
-    (tmp_path / "brief" / "rubric.toml").write_text(ONE)
-    (tmp_path / "brief" / "prompt.txt").write_text("<r>{{response}}</r> {{criteria}} {{schema}}")
+    generic = read_rubric("generic")
+    clarity = next(one for one in generic.criterion if one.name == "clarity")
+    brief = generic.model_copy(update={"name": "brief", "criterion": (clarity,)})
+    write_rubrics(tmp_path, {"brief": brief})
     told = figures(run, str(LOGS / "note_a.eval"), "--rubric", str(tmp_path / "brief"))
     assert told["missing"] == {
         "inspect.criteria": {"out_of_range": 1},
@@ -153,10 +127,8 @@ def test_a_verdict_on_another_rubric_than_the_one_named_is_refused(
     code, _, err = run("study", "import", str(LOGS / "jury.eval"), "--rubric", "aci_bench")
     assert (code, "rated on the rubric with the hash" in " ".join(err.split())) == (2, True)
     other = read_rubric("generic")
-    (tmp_path / "rubric").mkdir()
-    (tmp_path / "rubric" / "rubric.toml").write_text(rubric_toml(other))
-    (tmp_path / "rubric" / "prompt.txt").write_text(other.prompt)
-    told = figures(run, str(LOGS / "jury.eval"), "--rubric", str(tmp_path / "rubric"))
+    write_rubrics(tmp_path, {"other": other})
+    told = figures(run, str(LOGS / "jury.eval"), "--rubric", str(tmp_path / "other"))
     assert told["logs"][0]["rubric_sha256"] == other.sha256
 
 
@@ -250,9 +222,8 @@ def patched(at: bytes, offset: int, value: bytes) -> Callable[[Path], Path]:
 
 
 def many_bombs(folder: Path) -> Path:
-    path = folder / "log.eval"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", json.dumps(whole("note_a.eval") | {"samples": None}))
+    path = zipped("samples/a.json")(folder)
+    with zipfile.ZipFile(path, "a") as archive:
         for number in range(10):
             archive.writestr(f"samples/{number}.json", "[]")
             archive.infolist()[-1].file_size = 30 << 20  # nothing is read before this is judged
@@ -369,12 +340,6 @@ def test_a_named_scale_is_words_or_ends() -> None:
     ]
     rubric = rubric_of_grades("scale", ["tone"], grades_named("0-100"), "a test")
     assert set(rubric.criterion[0].anchors) == {0, 100}
-
-
-def test_a_criterions_name_becomes_usable_and_a_usable_one_stays() -> None:
-    assert usable_name("Logical Consistency") == "logical_consistency"
-    assert usable_name("Tone / Empathy (1-5)") == "tone_empathy_1-5"
-    assert usable_name("Clarity.v2") == "Clarity.v2"
 
 
 def test_model_graded_qas_words_become_a_scale_of_their_own(run: Run, engine: Engine) -> None:

@@ -1,7 +1,6 @@
 """What a file of responses is, by its bytes: each wrong one gets a line that names it and says what to do."""
 
 import gzip
-import io
 import json
 import zipfile
 from collections.abc import Callable
@@ -123,27 +122,16 @@ def test_a_wrong_file_gets_one_line_and_stores_nothing(
     assert not study.exists()
 
 
-def bomb(size: int) -> bytes:
-    buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=9) as file:
-        for _ in range(size >> 20):
-            file.write(b"a" * (1 << 20))
-    return buffer.getvalue()
-
-
-def test_a_bomb_of_gzip_is_stopped_at_the_bound(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.csv.gz"
-    path.write_bytes(bomb(160 << 20))
-    with pytest.raises(BadFile, match="it would unpack to more than any file of rows"):
-        TableFile(path)
-
-
-def test_a_bomb_of_a_workbook_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.xlsx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
-        archive.writestr("xl/worksheets/sheet1.xml", b" " * (40 << 20))
-    with pytest.raises(BadFile, match="it would unpack to more than any such file"):
+@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.xlsx"])
+def test_a_bomb_is_refused_at_the_bound(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith("gz"):
+        path.write_bytes(packed(b"a" * (160 << 20)))
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("xl/workbook.xml", "<workbook/>")
+            archive.writestr("xl/worksheets/sheet1.xml", b" " * (40 << 20))
+    with pytest.raises(BadFile, match="it would unpack to more than any"):
         TableFile(path)
 
 
@@ -247,25 +235,14 @@ def test_nested_json_is_taken_by_dotted_names(run: Run, engine: Engine, tmp_path
 COLUMNS = "instance_id,benchmark,context,prompt,response_id,model,response"
 
 
-def file_of(folder: Path, groups: dict[str, list[str]], name="r.csv", first=0) -> Path:
-    """Write responses of two models in turn, with columns group:NAME."""
-    n = len(next(iter(groups.values()), [""] * 4))
+def file_of(folder: Path, groups: dict[str, list[str]]) -> str:
+    """Write responses of two models in turn, with columns group:NAME; return the file's path."""
     lines = [",".join([COLUMNS, *(f"group:{one}" for one in groups)])]
-    for i in range(n):
-        own = [values[i] for values in groups.values()]
-        cells = [
-            f"i{first + i}",
-            "visits",
-            "Pain.",
-            "Write.",
-            f"r{first + i}",
-            f"m{i % 2}",
-            f"T{i}",
-        ]
-        lines.append(",".join([*cells, *own]))
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    return path
+    for i, own in enumerate(zip(*groups.values(), strict=True)):
+        cells = (f"i{i}", "visits", "Pain.", "Write.", f"r{i}", f"m{i % 2}", f"T{i}", *own)
+        lines.append(",".join(cells))
+    (folder / "r.csv").write_text("\n".join([*lines, ""]), "utf-8")
+    return str(folder / "r.csv")
 
 
 def rows(engine: Engine) -> list[tuple[str, str, str]]:
@@ -279,7 +256,7 @@ LANGUAGE = ["de", "de", "en", ""]
 def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    code, out, _ = run("study", "import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    code, out, _ = run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
 
     assert (code, "group language: 3 responses put into it" in out) == (0, True)
     assert "ignored" not in out
@@ -295,23 +272,23 @@ def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(
 def test_the_same_file_again_adds_groups_that_are_new_and_changes_none(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    run("study", "import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
     both = {"language": LANGUAGE, "age": ["old", "young", "old", "old"]}
-    code, out, _ = run("study", "import", str(file_of(tmp_path, both)))
-    again = run("study", "import", str(file_of(tmp_path, both)))
+    code, out, _ = run("study", "import", file_of(tmp_path, both))
+    again = run("study", "import", file_of(tmp_path, both))
 
     assert (code, "group age: 4 responses" in out, "nothing changed" in out) == (0, True, False)
     assert "nothing changed" in again[1]
     assert verify(engine).findings == ()
     changed = file_of(tmp_path, {"language": ["en", "de", "en", ""]})
-    code, _, err = run("study", "import", str(changed))
+    code, _, err = run("study", "import", changed)
     assert (code, "groups never change" in err) == (2, True)
     assert len(rows(engine)) == 7
 
 
 @pytest.mark.parametrize("name", ["model", "Author", "llm_system", "models", "vendor"])
 def test_a_column_that_names_the_author_is_refused(run: Run, tmp_path: Path, name: str) -> None:
-    code, _, err = run("study", "import", str(file_of(tmp_path, {name: LANGUAGE})))
+    code, _, err = run("study", "import", file_of(tmp_path, {name: LANGUAGE}))
 
     assert code == 2
     assert "would tell who wrote a response" in err
@@ -324,7 +301,7 @@ def test_a_column_that_names_the_author_is_refused(run: Run, tmp_path: Path, nam
 def test_values_that_go_one_to_one_with_authors_or_are_their_names_are_refused(
     run: Run, engine: Engine, tmp_path: Path, values: list[str]
 ) -> None:
-    code, _, err = run("study", "import", str(file_of(tmp_path, {"arm": values})))
+    code, _, err = run("study", "import", file_of(tmp_path, {"arm": values}))
 
     assert (code, "would lift the blind" in err) == (2, True)
     assert rows(engine) == []
@@ -335,7 +312,7 @@ def test_values_that_would_tell_authors_of_all_imports_together_are_refused(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     first = file_of(tmp_path, {"arm": ["a", "a"]})  # one value of two authors tells nothing
-    assert run("study", "import", str(first))[0] == 0
+    assert run("study", "import", first)[0] == 0
     assert not tells_authors([("a", "m0"), ("a", "m1"), ("b", "m1")])
     assert tells_authors([("a", "m0"), ("b", "m1"), ("a", "m0")])
     assert not tells_authors([("a", "m0")])
@@ -382,19 +359,17 @@ def test_groups_come_in_json_lines_too_and_every_row_has_the_firsts_keys(
 def test_a_clinicians_specialty_is_said_recorded_and_taken_away(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    run("study", "import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
     (tmp_path / "s.csv").write_text(
         "response_id,rater,kind,criterion,score\nr0,dr-a,clinician,clarity,3\n"
     )
     assert run("rate", "ratings", str(tmp_path / "s.csv"))[0] == 0
-    assert (
-        "dr-a now has: cardiology"
-        in run("rate", "people", "change", "dr-a", "--specialty", "cardiology")[1]
-    )
+    change = ("rate", "people", "change", "dr-a", "--specialty")
+    assert "dr-a now has: cardiology" in run(*change, "cardiology")[1]
     assert specialties(engine) == {"dr-a": "cardiology"}
-    assert "has already" in run("rate", "people", "change", "dr-a", "--specialty", "cardiology")[1]
+    assert "has already" in run(*change, "cardiology")[1]
     assert verify(engine).findings == ()
     assert run("rate", "people", "change", "dr-a", "--specialty", "")[0] == 0
     assert specialties(engine) == {}
-    for wrong in (("dr-x", "--specialty", "gp"), ("dr-a", "--specialty", "x" * 61), ("dr-a",)):
+    for wrong in (("dr-x", "--specialty", "gp"), ("dr-a", "--specialty", "x" * 61)):
         assert run("rate", "people", "change", *wrong)[0] == 2

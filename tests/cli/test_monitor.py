@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from kit.rating_files import CRITERIA, monthly_ratings, monthly_responses
-from kit.studies import Run
+from kit.studies import Run, bring_in
 from sqlalchemy import Engine, text
 
-from calibration.notes import told
 from data.study.frames import clinician_dates
 from data.study.ledger import compositions_tried
 from data.study.verify import verify
@@ -22,18 +21,12 @@ QUICK = ("--reps", "20")
 
 
 @pytest.fixture
-def studied(run: Run, write: Write) -> Callable[..., None]:
+def studied(run: Run, tmp_path: Path) -> Callable[..., None]:
     """Fill the study: months, responses a month, and months in which the jury is good."""
 
     def fill(months: int, a_month: int, good: int, again: bool = False) -> None:
-        assert (
-            run(
-                "study", "import", str(write("responses.csv", monthly_responses(months * a_month)))
-            )[0]
-            == 0
-        )
-        table = monthly_ratings(months, a_month, good, again)
-        assert run("rate", "ratings", str(write("ratings.csv", table)))[0] == 0
+        texts = monthly_responses(months * a_month).splitlines()
+        bring_in(run, tmp_path, texts, monthly_ratings(months, a_month, good, again).splitlines())
 
     return fill
 
@@ -56,12 +49,11 @@ def test_while_agreement_holds_it_ends_with_zero(run: Run, studied: Callable[...
 
 
 def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
-    run: Run, studied: Callable[..., None], write: Write
+    run: Run, studied: Callable[..., None], tmp_path: Path
 ) -> None:
     studied(3, 20, 3, again=True)
     before = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
     texts = monthly_responses(12).replace("visits", "letters").replace(",task,r", ",task,letter-r")
-    assert run("study", "import", str(write("letters.csv", texts)))[0] == 0
     rows = [f"response_id,rater,kind,{','.join(CRITERIA)},rated_at,replicate"]
     rows += [
         f"letter-r{k},{juror},juror,3,4,{1 + k % 5},2025-0{1 + 2 * again}-10T09:00:00Z,{again}"
@@ -69,7 +61,7 @@ def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
         for juror in ("gpt", "claude")
         for again in range(2 if k < 5 else 1)
     ]
-    assert run("rate", "ratings", str(write("more.csv", "\n".join(rows))))[0] == 0
+    bring_in(run, tmp_path, texts.splitlines(), rows)
     after = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
     assert after == {scorer: number + 5 for scorer, number in before.items()}
 
@@ -84,16 +76,10 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     assert body["alarm"] in ("2025-05", "2025-06")
     assert str(body["alarm"]) in body["decision"]["reasons"][0]["words"]
     assert body["drift"]["drift"] == "model"
-    assert [one["scorer"] for one in body["anchor"]] == ["juror:gpt", "juror:claude", "jury"] or [
-        one["scorer"] for one in body["anchor"]
-    ] == ["juror:claude", "juror:gpt", "jury"]
+    assert {one["scorer"] for one in body["anchor"]} == {"juror:gpt", "juror:claude", "jury"}
     assert body["decision"]["kind"] == "fallen"
     assert body["decision"]["estimate"] < body["target"]["icc"]
-    said = run("analyse", "monitor", *QUICK)[1]
-    first, second, *_ = said.splitlines()
-    assert first == "Agreement has fallen."
-    assert second.startswith("  Falls reached their limit in 2025-0")
-    assert "the data point to the model" in said
+    assert run("analyse", "monitor", *QUICK)[1].startswith("Agreement has fallen.")
 
 
 def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
@@ -102,7 +88,7 @@ def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
     studied(2, 20, 2)
     code, body = monitor(run, "--min-icc", "0.999")
     assert code == 1
-    assert "below the floor of 1.00" in body["decision"]["reasons"][0]["words"]
+    assert body["alarm"] is None
     assert body["decision"]["headline"] == "Agreement is below the floor of 1.00."
     assert monitor(run, "--min-icc", "-1", "--min-instances", "20")[0] == 0
 
@@ -187,14 +173,9 @@ def test_the_end_of_a_model_is_known_by_model_and_host() -> None:
     rows = juror_ends(["a", "b", "c"], {"a": profile, "b": elsewhere}, None, today)
     assert [one.ends for one in rows] == [date(2026, 10, 23), None, None]
     assert rows[0].days_left == 22
-    assert [told(one.notes) for one in rows] == [
-        "juror a (gpt-4o-2024-05-13) ends on 2026-10-23: "
-        "validate its successor while both can be asked",
-        "",
-        "",
-    ]
+    assert [bool(one.notes) for one in rows] == [True, False, False]
     (gone,) = juror_ends(["a"], {"a": profile}, None, date(2026, 12, 1))
-    assert "ended on 2026-10-23: no new response can be scored by it" in told(gone.notes)
+    assert (gone.ends, gone.days_left) == (date(2026, 10, 23), -39)
 
 
 def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) -> None:

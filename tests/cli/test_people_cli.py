@@ -7,10 +7,11 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.policy import default
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from kit.studies import Run
-from kit.study_place import all_rows, fill
+from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 
 from data.card import Reply
@@ -35,65 +36,43 @@ from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.settings import set_setting
 from data.study.verify import acts, verify
-from medjury import main
 from medjury.services.reminders import MailServer, due, is_due, mail_server, send
 
 CODE = re.compile(r"[2-9A-Z]{4}(?:-[2-9A-Z]{4}){3}")
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def run(
-    url: str, engine: Engine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Run:
-    """Run `medjury rate people ...` on the test's study; return exit code, output and messages."""
-    monkeypatch.setenv("MEDJURY_DB", url)
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(["rate", "people", *arguments])
-        said = capsys.readouterr()
-        return int(str(ended.value.code or 0)), said.out, said.err
-
-    return call
+def people(run: Run, engine: Engine) -> Run:
+    """Return what runs `medjury rate people ...` on the test's study."""
+    return partial(run, "rate", "people")
 
 
 def test_added_people_get_codes_that_sign_them_in_as_what_they_are(
-    run: Run, engine: Engine
+    people: Run, engine: Engine
 ) -> None:
-    code, out, _ = run("add", "Ann Lee", "dr-b", "--role", "coordinator")
+    code, out, _ = people("add", "Ann Lee", "dr-b", "--role", "coordinator")
     assert code == 0
     found = [check_code(engine, one).person for one in CODE.findall(out)]
     assert [(one.name, one.role) for one in found if one] == [
         ("Ann Lee", Role.COORDINATOR),
         ("dr-b", Role.COORDINATOR),
     ]
-    assert CODE.search(run("list")[1]) is None
+    assert CODE.search(people("list")[1]) is None
 
 
-def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(run: Run, engine: Engine) -> None:
+def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(
+    people: Run, engine: Engine
+) -> None:
     subprocess.run([sys.executable, "-m", "medjury", "rate", "people", "add", "dr-a"], check=True)
     [cost] = re.findall(r"\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)", str(all_rows(engine)))
     assert [int(one) for one in cost] >= [19 * 1024, 2, 1]
 
 
-def test_a_link_carries_its_code_after_the_hash(run: Run, engine: Engine) -> None:
-    _, out, _ = run("add", "dr-a", "--link", "--url", "https://study.example/")
+def test_a_link_carries_its_code_after_the_hash(people: Run, engine: Engine) -> None:
+    _, out, _ = people("add", "dr-a", "--link", "--url", "https://study.example/")
     [link] = re.findall(r"https://study\.example/join#(\S+)", out)
     assert check_code(engine, link).outcome == CodeOutcome.GOOD
-    assert "link" in run("list")[1]
-
-
-@pytest.fixture(scope="module")
-def two_people(study: Engine) -> Engine:
-    """Make a study once that knows two people."""
-    url = study.url.render_as_string(hide_password=False)
-    for added in (["dr-a"], ["dr-taken", "--email", "taken@ward.example"]):
-        with pytest.raises(SystemExit, match="0"):
-            main(["rate", "people", "add", *added, "--db", url])
-    return study
+    assert "link" in people("list")[1]
 
 
 @pytest.mark.parametrize(
@@ -114,15 +93,16 @@ def two_people(study: Engine) -> Engine:
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(
-    run: Run, engine: Engine, two_people: Engine, arguments: list[str], said: str
+    people: Run, arguments: list[str], said: str
 ) -> None:
-    fill(engine, two_people)
-    before = run("list")[1]
+    people("add", "dr-a")
+    people("add", "dr-taken", "--email", "taken@ward.example")
+    before = people("list")[1]
     assert "dr-taken" in before
-    code, out, err = run(*arguments)
+    code, out, err = people(*arguments)
     assert (code, out) == (2, "")
     assert said in err
-    assert run("list")[1] == before
+    assert people("list")[1] == before
 
 
 PRESENT = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -203,42 +183,34 @@ def given(engine: Engine, days: int) -> None:
         connection.execute(text("UPDATE assignment SET assigned_at = :at"), {"at": at})
 
 
-def work(**also: Any) -> Workload:
-    values: dict[str, Any] = {"done": 0, "total": 3, "last": None, "open_since": PRESENT}
-    return Workload(
-        **{
-            **dict.fromkeys(("unrated", "recused", "flagged", "elsewhere"), 0),
-            "handle": "dr_a",
-            "simulated": False,
-            "ended": False,
-            "seconds": None,
-            **values,
-            **also,
-        }
-    )
+DAY = timedelta(days=1)
 
 
 @pytest.mark.parametrize(
-    ("one", "is_so"),
+    ("is_so", "also"),
     [
-        (work(), False),
-        (work(open_since=PRESENT - timedelta(minutes=5)), False),
-        (work(open_since=PRESENT - timedelta(days=3)), True),
-        (work(open_since=PRESENT - timedelta(days=9), last=PRESENT - timedelta(days=1)), False),
-        (work(open_since=PRESENT - timedelta(days=9), last=PRESENT - timedelta(days=4)), True),
-        (work(open_since=PRESENT, last=PRESENT - timedelta(days=40)), False),  # new work
-        (work(open_since=PRESENT - timedelta(days=9), done=3), False),
-        (work(open_since=PRESENT - timedelta(days=9), ended=True), False),
-        (work(open_since=PRESENT - timedelta(days=9), simulated=True), False),
+        (False, {}),
+        (False, {"open_since": PRESENT - timedelta(minutes=5)}),
+        (True, {"open_since": PRESENT - 3 * DAY}),
+        (False, {"open_since": PRESENT - 9 * DAY, "last": PRESENT - DAY}),
+        (True, {"open_since": PRESENT - 9 * DAY, "last": PRESENT - 4 * DAY}),
+        (False, {"last": PRESENT - 40 * DAY}),  # new work
+        (False, {"open_since": PRESENT - 9 * DAY, "done": 3}),
+        (False, {"open_since": PRESENT - 9 * DAY, "ended": True}),
+        (False, {"open_since": PRESENT - 9 * DAY, "simulated": True}),
     ],
 )
 def test_due_is_who_has_open_work_that_was_given_days_ago_and_ended_none_since(
-    one: Workload, is_so: bool
+    is_so: bool, also: dict[str, Any]
 ) -> None:
-    assert is_due(one, PRESENT, 3) is is_so
+    counts = dict.fromkeys(("done", "unrated", "recused", "flagged", "elsewhere"), 0)
+    who: dict[str, Any] = {"handle": "dr_a", "simulated": False, "ended": False}
+    times = {"last": None, "open_since": PRESENT, "seconds": None}
+    assert is_due(Workload(**{**counts, **who, **times, "total": 3, **also}), PRESENT, 3) is is_so
 
 
 def test_the_study_says_after_how_many_days(behind: Engine) -> None:
+    assert due(OPERATOR, behind, now() - 4 * DAY, WHERE) == []
     assert [one.name for one in due(OPERATOR, behind, now(), WHERE)] == ["dr_b", "dr_c"]
     set_setting(behind, "remind_days", "6")
     assert due(OPERATOR, behind, now(), WHERE) == []
@@ -283,6 +255,16 @@ def test_what_was_sent_before_the_server_refused_stays_recorded(
     with pytest.raises(BadInput, match="sent before: dr_b"):
         send(OPERATOR, behind, server, due(OPERATOR, behind, now(), WHERE))
     assert len(acts(behind, "reminder sent")) == 1
+
+
+def test_a_server_without_encryption_is_sent_nothing_unless_the_hospital_says_so(
+    behind: Engine, inbox: tuple[Inbox, MailServer]
+) -> None:
+    taken, plain = inbox
+    server = MailServer(plain.host, plain.sender, plain.port)
+    with pytest.raises(BadInput, match="STARTTLS"):
+        send(OPERATOR, behind, server, due(OPERATOR, behind, now(), WHERE))
+    assert taken.messages == []
 
 
 def test_a_password_goes_only_over_an_encrypted_line(
@@ -333,26 +315,11 @@ def self_signed(folder: Path) -> tuple[Path, Path]:
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
-    paths = folder / "certificate.pem", folder / "key.pem"
-    paths[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    paths[1].write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return paths
-
-
-def test_a_server_without_encryption_is_sent_nothing_unless_the_hospital_says_so(
-    behind: Engine, inbox: tuple[Inbox, MailServer]
-) -> None:
-    taken, plain = inbox
-    server = MailServer(plain.host, plain.sender, plain.port)
-    with pytest.raises(BadInput, match="STARTTLS"):
-        send(OPERATOR, behind, server, due(OPERATOR, behind, now(), WHERE))
-    assert taken.messages == []
+    pem = serialization.Encoding.PEM
+    bare = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "certificate.pem").write_bytes(made.public_bytes(pem))
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, *bare))
+    return folder / "certificate.pem", folder / "key.pem"
 
 
 def test_the_server_is_configured_by_a_file_and_the_environment_goes_before_it(
@@ -399,10 +366,14 @@ def test_the_command_prints_texts_to_copy_and_sends_where_there_is_a_server(
     assert "2 clinicians" in said
     assert "Dear dr_c" in said
     assert run("rate", "remind", "--send")[0] == 2
-    monkeypatch.setenv("MEDJURY_SMTP_HOST", server.host)
-    monkeypatch.setenv("MEDJURY_SMTP_PORT", str(server.port))
-    monkeypatch.setenv("MEDJURY_SMTP_STARTTLS", "false")
-    monkeypatch.setenv("MEDJURY_SMTP_SENDER", server.sender)
+    settings = {
+        "HOST": server.host,
+        "PORT": server.port,
+        "SENDER": server.sender,
+        "STARTTLS": False,
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(f"MEDJURY_SMTP_{name}", str(value).lower())
     to = tmp_path / "sent.json"
     assert run("rate", "remind", "--send", "--url", WHERE, "--json", str(to))[0] == 0
     body = json.loads(to.read_text("utf-8"))

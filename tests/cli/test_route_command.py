@@ -30,13 +30,6 @@ from medjury.services.routing import (
     rule_from_json,
 )
 
-PREDICTED = [
-    *("benchmark", "n_calibration", "q", "n_predicted", "mean_clinicians"),
-    *("clinicians_low", "clinicians_high", "mean_jury", "mean_corrected", "low", "high"),
-    *("lambda", "n", "N", "gain", "rated_unrated_difference"),
-    *("verdict", "note", "notes", "validated"),
-]
-
 
 @pytest.fixture
 def rated(run: Run, tmp_path: Path) -> None:
@@ -58,19 +51,14 @@ def rated(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("rated")
 def test_the_command_prints_and_writes_every_figure(run: Run, tmp_path: Path) -> None:
-    js, out_csv = tmp_path / "p.json", tmp_path / "p.csv"
-
-    code, out, err = run("analyse", "predict", "--json", str(js), "--csv", str(out_csv))
-
+    js = tmp_path / "p.json"
+    code, out, err = run("analyse", "predict", "--json", str(js))
     assert code == 0
     assert err.splitlines()[-1].startswith("study ")
     body = json.loads(js.read_text())
-    assert list(body) == ["level", "seed", "decision", "benchmarks", "responses"]
     assert (body["level"], body["seed"], body["responses"]) == (0.9, 0, 120)
-    assert [list(row) for row in body["benchmarks"]] == [PREDICTED] * 3
     assert [row["benchmark"] for row in body["benchmarks"]] == ["letters", "visits", "combined"]
     assert {(row["n"], row["N"]) for row in body["benchmarks"]} == {(40, 20), (80, 40)}
-    assert body["benchmarks"][2]["q"] is None
     for row in body["benchmarks"]:
         assert f"{row['mean_corrected']:.2f}" in out  # a narrow screen has the interval below it
         assert f"{row['low']:.2f} to {row['high']:.2f}" in out
@@ -110,24 +98,6 @@ def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engi
     assert run("study", "verify")[0] == 0
 
 
-@pytest.mark.usefixtures("rated")
-def test_a_file_that_is_there_is_not_written_over(run: Run, tmp_path: Path) -> None:
-    to = tmp_path / "p.csv"
-    to.write_text("mine")
-
-    code, _, err = run("analyse", "predict", "--csv", str(to))
-
-    assert (code, to.read_text()) == (2, "mine")
-    assert "is there already" in err
-
-
-KEYS = [
-    *("harm", "bound", "confidence", "certified", "rule", "threshold", "p", "passed"),
-    *("expected_missed", "caught_at_20", "read", "not_scored", "hours", "hours_of"),
-    *("n_train", "n_certify", "rated", "harmful", "jury", "silent"),
-    "simulated",
-]
-
 ASKED = ("analyse", "route", "--at-most", "2", "--bound", "0.2")
 
 
@@ -141,7 +111,6 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
 
     assert code == 0
     found = json.loads(js.read_text())
-    assert list(found) == KEYS
     assert found["certified"]
     assert found["harm"] == {"kind": "low", "points": 2.0, "criterion": "composite"}
     assert (found["passed"] + found["read"], found["not_scored"]) == (200, 1)
@@ -151,9 +120,6 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
     assert (found["n_train"], found["n_certify"], found["rated"]) == (60, 89, 149)
     rows = list(csv.DictReader(to.read_text().splitlines()))
     assert len(rows) == 200
-    assert list(rows[0]) == [
-        *("response_id", "decision", "score", "rated_by_clinicians", "benchmark", "instance_id")
-    ]
     passed = [row for row in rows if row["decision"] == "pass"]
     assert len(passed) == found["passed"]
     assert max(float(row["score"]) for row in passed) <= found["threshold"]
@@ -165,11 +131,12 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
     assert "secret" not in out + to.read_text() + js.read_text()
 
 
+@pytest.mark.parametrize("command", [("analyse", "predict"), ASKED])
 @pytest.mark.usefixtures("study")
-def test_a_file_that_is_there_stays(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_there_stays(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     to = tmp_path / "routes.csv"
     to.write_text("mine")
-    assert run(*ASKED, "--csv", str(to))[0] == 2
+    assert run(*command, "--csv", str(to))[0] == 2
     assert to.read_text() == "mine"
 
 
@@ -179,13 +146,11 @@ def test_a_simulated_jury_says_so(
     shutil.copy(demo.study, tmp_path / "own.db")
     monkeypatch.setenv("MEDJURY_DB", f"sqlite:///{tmp_path / 'own.db'}")
 
-    code, out, _ = run(
-        "analyse", "route", "--at-most", "2", "--bound", "0.3", "--json", str(tmp_path / "r.json")
-    )
-
+    to = tmp_path / "r.json"
+    code, out, _ = run("analyse", "route", "--at-most", "2", "--bound", "0.3", "--json", str(to))
     assert code == 0
     assert out.startswith("simulated, no judgement: pass ")
-    assert "simulated-strict" in json.loads((tmp_path / "r.json").read_text())["simulated"]
+    assert "simulated-strict" in json.loads(to.read_text())["simulated"]
 
 
 KEEP = ("analyse", "route", "--at-most", "2", "--bound", "0.2", "--keep", "ward")
@@ -208,25 +173,27 @@ RULE = RoutingRule(
 )
 
 
-def decided(jury: float, benchmark: str = "visits", rubric: str = "r" * 64) -> tuple[str, str]:
-    """Return what the rule decides on one response."""
+@pytest.mark.parametrize(
+    ("jury", "benchmark", "rubric", "decided"),
+    [
+        (3.0, "visits", "r" * 64, ("pass", "under_threshold")),
+        (2.75, "visits", "r" * 64, ("read", "over_threshold")),
+        (np.nan, "visits", "r" * 64, ("read", "not_scored")),
+        (5.0, "z", "r" * 64, ("read", "other_benchmark")),
+        (5.0, "visits", "", ("read", "other_rubric")),
+    ],
+)
+def test_what_the_rule_was_not_certified_for_is_read(
+    jury: float, benchmark: str, rubric: str, decided: tuple[str, str]
+) -> None:
     table = pd.DataFrame({"response_id": ["r1"], "benchmark": [benchmark], "risk": [-jury]})
     found = route_by(RULE, table, {benchmark: rubric}).iloc[0]
-    return found["decision"], found["why"]
-
-
-def test_what_the_rule_was_not_certified_for_is_read() -> None:
-    assert decided(3.0) == ("pass", "under_threshold")
-    assert decided(2.75) == ("read", "over_threshold")
-    assert decided(np.nan) == ("read", "not_scored")
-    assert decided(5.0, benchmark="z") == ("read", "other_benchmark")
-    assert decided(5.0, rubric="") == ("read", "other_rubric")
+    assert (found["decision"], found["why"]) == decided
 
 
 def test_a_rule_that_is_written_and_read_is_the_same() -> None:
     written = json.loads(json.dumps(asdict(RULE)))
-    assert rule_from_json(written) == RULE
-    assert rule_from_json(written | {"later": 1}) == RULE
+    assert rule_from_json(written) == rule_from_json(written | {"later": 1}) == RULE
 
 
 @pytest.fixture
@@ -305,13 +272,10 @@ def test_bad_input_keeps_nothing(
 def test_a_changed_rule_is_refused_and_found_by_a_check(run: Run, study: Engine) -> None:
     assert run(*KEEP)[0] == 0
     assert verify(study).findings == ()
+    bound = ("'\"bound\": 0.2'", "'\"bound\": 0.1'")
+    changed = "UPDATE event SET detail = REPLACE(CAST(detail AS TEXT), {}, {}) WHERE action = {}"
     with study.begin() as connection:
-        connection.execute(
-            text(
-                "UPDATE event SET detail = REPLACE(CAST(detail AS TEXT), '\"bound\": 0.2', '\"bound\": 0.1') "
-                "WHERE action = 'routing rule kept'"
-            )
-        )
+        connection.execute(text(changed.format(*bound, "'routing rule kept'")))
     with pytest.raises(BadInput, match="is not as it was kept"):
         kept_rule(study, "ward")
     assert verify(study).findings
