@@ -17,7 +17,7 @@ from data.card import Reply
 from data.description import Description, GuidelinePage
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.schema import Remark, Role
+from data.schema import Remark, Role, Submission
 from data.study.assignments import (
     Slot,
     answer_flag,

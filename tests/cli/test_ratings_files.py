@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from kit.behind import behind_the_record
-from kit.studies import HEAD, Run, import_small
+from kit.studies import HEAD, Run, bring_in, import_small, rated_by_three
 from kit.study_place import all_rows, fill
 from sqlalchemy import Engine, desc, insert, select, text
 
@@ -255,17 +255,19 @@ def back(run: Run, folder: Path, rows: Rows, *options: str) -> tuple[int, str, s
     return run("rate", "ratings", str(folder / "raw.csv"), "--format", "redcap", *options)
 
 
+NAME = r"[a-z][a-z0-9_]{0,25}"
+
+
 def test_the_dictionary_has_redcaps_columns_and_names(folder: Path) -> None:
     rows = table(folder / "redcap_dictionary.csv")
     assert len(rows[0]) == 18
     names = [one["Variable / Field Name"] for one in rows]
     assert names[0] == "record_id"
     assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"[a-z][a-z0-9_]{0,25}", one) for one in names)
+    assert all(re.fullmatch(NAME, one) for one in names)
     radio = next(one for one in rows if one["Field Type"] == "radio")
-    rubric = read_rubric("generic")
     points = radio["Choices, Calculations, OR Slider Labels"].split(" | ")
-    assert [one.split(", ")[0] for one in points] == [str(one) for one in rubric.scale.points]
+    assert [one.split(", ")[0] for one in points] == ["1", "2", "3", "4", "5"]
     assert rows[1]["Field Annotation"] == "@HIDDEN @READONLY"
 
 
@@ -274,7 +276,7 @@ def test_variables_follow_redcaps_rules_whatever_a_criterion_is_called() -> None
     wanted = ["Güte & Länge", "1st", "x" * 60, "x" * 61, "___", "r1 a", "R1-A"]
     made = [variable(one, taken) for one in wanted]
     assert len(set(made)) == len(made)
-    assert all(re.fullmatch(r"[a-z][a-z0-9_]{0,25}", one) for one in made)
+    assert all(re.fullmatch(NAME, one) for one in made)
 
 
 def test_records_carry_random_codes_and_no_author_or_id(folder: Path) -> None:
@@ -397,73 +399,52 @@ def test_texts_reach_redcap_as_the_jury_reads_them(run: Run, tmp_path: Path) -> 
     assert not body.startswith(b"\xef\xbb\xbf")
 
 
-CLINICIANS, JURORS = ("dr-b", "dr-a"), ("juror-z", "juror-b", "juror-a")
+JURORS = ("alpha", "beta", "gamma")
 
-N, N_RATED = 30, 12
-
-
-def score_of(i: int, rater: str, criterion: str) -> int:
-    """Return a score that tells responses, raters and criteria apart."""
-    return 1 + (3 * i + len(rater) * ord(rater[-1]) + 5 * CRITERIA.index(criterion) + i * i % 7) % 5
-
-
-def all_scores() -> dict[tuple[str, str, str], int]:
-    """Return every score of the study by response, rater and criterion: jurors', then clinicians'.
-
-    juror-b leaves out a criterion of every fourth response; juror-a alone rates the last two.
-    """
-    scores = {}
-    for i in range(N):
-        for rater in (*JURORS, *(CLINICIANS if i < N_RATED else ())):
-            for criterion in CRITERIA:
-                skips = rater == "juror-b" and criterion == "clarity" and i % 4 == 0
-                if not skips and (i < N - 2 or rater == "juror-a"):
-                    scores[f"r{i}", rater, criterion] = score_of(i, rater, criterion)
-    return scores
-
-
-def ratings_file(path: Path, scores: dict[tuple[str, str, str], int]) -> Path:
-    """Write scores as a file that `ratings` takes."""
-    lines = ["response_id,rater,kind,criterion,score"]
-    for (response, rater, criterion), score in scores.items():
-        kind = "clinician" if rater in CLINICIANS else "juror"
-        lines.append(f"{response},{rater},{kind},{criterion},{score}")
-    path.write_text("\n".join(lines), "utf-8")
-    return path
+Scores = dict[tuple[str, str, str], float]
 
 
 @pytest.fixture
 def rated(run: Run, tmp_path: Path, engine: Engine) -> Engine:
-    """Two benchmarks, of whose responses clinicians have rated some and jurors all."""
-    texts = [f"i{i // 2},{'notes' if i % 3 else 'visits'},c,W.,,r{i},m,said {i}" for i in range(N)]
-    (tmp_path / "r.csv").write_text("\n".join([HEAD, *texts]), "utf-8")
-    assert run("study", "import", str(tmp_path / "r.csv"))[0] == 0
-    assert run("rate", "ratings", str(ratings_file(tmp_path / "s.csv", all_scores())))[0] == 0
+    rated_by_three(run, tmp_path)
     return engine
 
 
-def read(engine: Engine) -> dict[tuple[str, str, str], float]:
+def given_in(folder: Path) -> Scores:
+    """Return the scores of the file that was imported, by response, rater and criterion, in its order."""
+    return {
+        (row["response_id"], row["rater"], name): float(row[name])
+        for row in table(folder / "rate ratings.csv")
+        for name in CRITERIA
+    }
+
+
+def read(engine: Engine) -> Scores:
     """Return the scores of a frame by response, rater and criterion."""
     frame = ratings_frame(engine)
     keys = zip(frame["response_id"], frame["rater"], frame["criterion"], strict=True)
     return dict(zip(keys, frame["score"], strict=True))
 
 
-def test_every_score_that_was_given_is_read_in_the_order_of_storing(rated: Engine) -> None:
-    assert list(read(rated).items()) == list(all_scores().items())
+def test_every_score_that_was_given_is_read_in_the_order_of_storing(
+    rated: Engine, tmp_path: Path
+) -> None:
+    assert list(read(rated).items()) == list(given_in(tmp_path).items())
     frame = ratings_frame(rated)
     assert {*frame["kind"]} == {"clinician", "juror"}
-    assert dict(zip(frame["response_id"], frame["instance_id"], strict=True))["r5"] == "notes/i2"
-    assert list(frame["rater"].cat.categories) == sorted({*CLINICIANS, *JURORS})
+    assert dict(zip(frame["response_id"], frame["instance_id"], strict=True))["r25"] == "notes/i25"
+    assert list(frame["rater"].cat.categories) == sorted({"dr_a", "dr_b", *JURORS})
 
 
-def test_scores_on_a_rubric_that_the_benchmark_has_left_are_not_read(rated: Engine) -> None:
+def test_scores_on_a_rubric_that_the_benchmark_has_left_are_not_read(
+    rated: Engine, tmp_path: Path
+) -> None:
     with behind_the_record(rated) as session:
         other = read_rubric("med_dialog")
         keep_rubric(session, other)
         kept = {"response": 1, "rater": 1, "criterion": "accuracy", "score": 1.0}
         session.execute(insert(Rating), [kept | {"rubric_sha256": other.sha256}])
-    assert read(rated) == all_scores()
+    assert read(rated) == given_in(tmp_path)
 
 
 TIMES = (
@@ -476,7 +457,7 @@ TIMES = (
 def test_readings_and_times_of_jurors_are_read_as_they_are_stored(rated: Engine) -> None:
     with behind_the_record(rated) as session:
         newest = session.scalars(select(Rating).order_by(desc(Rating.id))).first()
-        juror = session.scalars(select(Rater).where(Rater.handle == "juror-a")).one()
+        juror = session.scalars(select(Rater).where(Rater.handle == "alpha")).one()
         about = {"response": newest.response, "rubric_sha256": newest.rubric_sha256}
         added = [
             {"criterion": name, "score": 1.5 + n, "pass_": 0, "replicate": 10_000 + n, "at": at}
@@ -486,14 +467,14 @@ def test_readings_and_times_of_jurors_are_read_as_they_are_stored(rated: Engine)
         session.execute(insert(Rating), [about | {"rater": juror.id} | row for row in added])
     found = juror_ratings(rated)
     assert found[[*added[0]]].tail(len(added)).to_dict("records") == added
-    assert not found["rater"].isin([*CLINICIANS]).any()
+    assert {*found["rater"]} == {*JURORS}
 
 
 def test_a_juror_who_rated_only_what_no_clinician_did_is_one_of_the_jurors(
     run: Run, tmp_path: Path, rated: Engine
 ) -> None:
-    late = {("r29", "juror-late", criterion): 3 for criterion in CRITERIA}
-    assert run("rate", "ratings", str(ratings_file(tmp_path / "late.csv", late)))[0] == 0
+    late = "i90,notes,c,Write.,,r90,m,said"
+    bring_in(run, tmp_path, [HEAD, late], ["response_id,rater,kind,accuracy", "r90,late,juror,3"])
     scores = scores_of(rated)
-    assert scores.raters("juror") == tuple(sorted([*JURORS, "juror-late"]))
-    assert scores.of("visits").raters("juror") == tuple(sorted(JURORS))
+    assert scores.raters("juror") == (*JURORS, "late")
+    assert scores.of("visits").raters("juror") == JURORS
