@@ -302,7 +302,7 @@ def given(run: Run, folder: Path, **raters: str) -> None:
             "the clinicians gave all 39 responses the same score",
             *("do_varied", 2),
         ),
-        ({"part": "1+5;1+4;"}, "scores of 1 of the jurors", "do_run_jury", None),
+        ({"part": "1+5;1+4;"}, "scores of 1 of the jurors", "do_run_jury_on", None),
     ],
 )
 @pytest.mark.parametrize("method", ["paper", "published"])

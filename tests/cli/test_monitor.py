@@ -88,7 +88,7 @@ def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
     studied(2, 20, 2)
     code, body = monitor(run, "--min-icc", "0.999")
     assert code == 1
-    assert body["alarm"] is None
+    assert "below the floor of 1.00" in body["decision"]["reasons"][0]["words"]
     assert body["decision"]["headline"] == "Agreement is below the floor of 1.00."
     assert monitor(run, "--min-icc", "-1", "--min-instances", "20")[0] == 0
 
