@@ -65,7 +65,7 @@ def test_an_unscored_sample_is_missing_with_its_reason_and_no_number(
 def test_importing_twice_changes_nothing_whatever_the_form_of_the_log(
     run: Run, tmp_path: Path
 ) -> None:
-    told = figures(run, str(LOGS / "note_a.json"))
+    told = figures(run, str(LOGS / "note_a.eval"))
     assert (told["responses"], told["ratings"]) == (3, 6)
     again = as_json(tmp_path, whole("note_a.eval"))
     packed = tmp_path / "older.eval"
@@ -78,6 +78,11 @@ def test_importing_twice_changes_nothing_whatever_the_form_of_the_log(
         told = figures(run, str(path))
         assert (told["responses"], told["ratings"], told["failures"]) == (0, 0, 0)
         assert (told["responses_unchanged"], told["ratings_unchanged"]) == (3, 6)
+
+
+def test_a_log_that_inspect_wrote_as_json_is_read(run: Run) -> None:
+    told = figures(run, str(LOGS / "note_a.json"))
+    assert (told["responses"], told["ratings"]) == (3, 6)
 
 
 def test_logs_of_several_models_join_on_the_sample_and_epochs_are_responses(
@@ -98,8 +103,8 @@ def test_a_lone_number_rates_the_only_criterion_and_off_the_scale_is_no_score(
     generic = read_rubric("generic")
     clarity = next(one for one in generic.criterion if one.name == "clarity")
     brief = generic.model_copy(update={"name": "brief", "criterion": (clarity,)})
-    write_rubrics(tmp_path, {"brief": brief})
-    told = figures(run, str(LOGS / "note_a.eval"), "--rubric", str(tmp_path / "brief"))
+    write_rubrics(tmp_path / "rubrics", {"brief": brief})
+    told = figures(run, str(LOGS / "note_a.eval"), "--rubric", str(tmp_path / "rubrics" / "brief"))
     assert told["missing"] == {
         "inspect.criteria": {"out_of_range": 1},
         "inspect.judge": {"request_failed": 1},
@@ -127,8 +132,8 @@ def test_a_verdict_on_another_rubric_than_the_one_named_is_refused(
     code, _, err = run("study", "import", str(LOGS / "jury.eval"), "--rubric", "aci_bench")
     assert (code, "rated on the rubric with the hash" in " ".join(err.split())) == (2, True)
     other = read_rubric("generic")
-    write_rubrics(tmp_path, {"other": other})
-    told = figures(run, str(LOGS / "jury.eval"), "--rubric", str(tmp_path / "other"))
+    write_rubrics(tmp_path / "rubrics", {"other": other})
+    told = figures(run, str(LOGS / "jury.eval"), "--rubric", str(tmp_path / "rubrics" / "other"))
     assert told["logs"][0]["rubric_sha256"] == other.sha256
 
 

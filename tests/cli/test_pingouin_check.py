@@ -55,10 +55,7 @@ import sys
 for name in sys.argv[1:]:
     sys.modules[name] = None  # for Python it is not installed now
 from medjury import main
-try:
-    main(["analyse", "calibrate", "-q", "--reps", "20", "--json", "found.json"])
-finally:
-    print("matplotlib" in sys.modules)
+main(["analyse", "calibrate", "-q", "--reps", "20", "--json", "found.json"])
 """
 
 
@@ -86,7 +83,6 @@ def test_without_pingouin_calibrate_says_so_and_goes_on(run: Run, tmp_path) -> N
     assert (out.count("not checked: pingouin is not installed"), err) == (1, "")
     assert body["checked_with"] is None
     assert body["rows"]
-    assert out.endswith("False\n")
 
 
 def test_nothing_that_pingouin_sets_outlasts_the_check() -> None:

@@ -34,22 +34,18 @@ def scored(folder: Path, kind: str, rater: str, response: str, scores: str = "5,
     return str(path)
 
 
-Write = Callable[[Engine, Run, Path], object]
+def rate(*given: str) -> Callable[[Engine, Run, Path], object]:
+    return lambda _, run, at: run("rate", "ratings", scored(at, *given))
 
-WRITES: dict[str, Write] = {
-    "a mind is changed": lambda _, run, at: run(
-        "rate", "ratings", scored(at, "clinician", "dr-a", "r1")
-    ),
-    "a new clinician": lambda _, run, at: run(
-        "rate", "ratings", scored(at, "clinician", "dr-n", "r2")
-    ),
-    "a juror again": lambda _, run, at: run("rate", "ratings", scored(at, "juror", "gpt", "r3")),
-    "a new juror": lambda _, run, at: run("rate", "ratings", scored(at, "juror", "claude", "r3")),
+
+WRITES: dict[str, Callable[[Engine, Run, Path], object]] = {
+    "a mind is changed": rate("clinician", "dr-a", "r1"),
+    "a new clinician": rate("clinician", "dr-n", "r2"),
+    "a juror again": rate("juror", "gpt", "r3"),
+    "a new juror": rate("juror", "claude", "r3"),
     "more responses": lambda _, run, at: rated(run, at, JURORS, n=3, first=40),
     "another benchmark": lambda _, run, at: rated(run, at, JURORS, "notes", n=3, first=60),
-    "half a rating": lambda _, run, at: run(
-        "rate", "ratings", scored(at, "juror", "gpt", "r4", "5,,")
-    ),
+    "half a rating": rate("juror", "gpt", "r4", "5,,"),
     "nothing of it": lambda study, _, __: keep_version(
         OPERATOR, study, read_rubric("generic").model_copy(update={"version": "2"})
     ),
