@@ -1,14 +1,14 @@
 """A study that clinicians have rated and no juror yet: what its screens show, and what they ask for."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.pages import drawn_page, end_computing, read
+from kit.pages import said
 from kit.studies import Run
 from sqlalchemy import Engine
+from streamlit.testing.v1 import AppTest
 
-from annotate.navigation import study
 from annotate.screens.agreement import NO_JURY
 
 SCORES = {"r11": "454", "r12": "221", "r21": "343", "r22": "112"}
@@ -16,8 +16,11 @@ SCORES = {"r11": "454", "r12": "221", "r21": "343", "r22": "112"}
 
 @pytest.fixture
 def drawn(
-    small_study: Engine, run: Run, write: Callable[[str, str], Path]
-) -> Iterator[Callable[[str, str], str]]:
+    small_study: Engine,
+    run: Run,
+    write: Callable[[str, str], Path],
+    screen: Callable[..., AppTest],
+) -> Callable[[str, str], str]:
     """Return what draws a screen of a study that two clinicians have rated, for a coordinator."""
     lines = [
         f"{name},dr-{clinician},clinician,{','.join(scores)}"
@@ -27,32 +30,16 @@ def drawn(
     head = "response_id,rater,kind,accuracy,completeness,clarity"
     path = write("scores.csv", "\n".join((head, *lines)))
     assert run("rate", "ratings", str(path))[0] == 0
-
-    def draw(screen: str, view: str) -> str:
-        script = (
-            f"from annotate.screens.{screen} import show\n"
-            "from annotate.navigation import study\n"
-            "from data.person import Person\n"
-            "show(study(), Person(7, 'Carla', 'coordinator', None))\n"
-        )
-        page = drawn_page(script)
-        page.query_params["view"] = view
-        page.run()
-        assert not page.exception, [error.value for error in page.exception]
-        return read(page)
-
-    yield draw
-    study().dispose()
-    end_computing()
+    return lambda place, view: said(screen(place, view=view))
 
 
 @pytest.mark.parametrize(
-    ("screen", "view"), [("jury", "Ranking"), ("jury", "Two juries"), ("monitor", "")]
+    ("place", "view"), [("jury", "Ranking"), ("jury", "Two juries"), ("monitor", "")]
 )
 def test_a_screen_that_needs_a_jury_says_what_to_do(
-    drawn: Callable[[str, str], str], screen: str, view: str
+    drawn: Callable[[str, str], str], place: str, view: str
 ) -> None:
-    text = drawn(screen, view)
+    text = drawn(place, view)
     assert "No juror has rated a response of this study yet." in text
     assert "Run a panel under Run" in text or "Run a jury under Jury" in text
 

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kit.pages import drawn_page, end_computing
+from kit.pages import RITA
 from kit.scores import CRITERIA, FIELDS, study
 from kit.studies import AUTHOR, HEAD, Run, bring_in
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
-from annotate.navigation import study as served_study
 from calibration.errors import benchmark_errors, places
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
@@ -276,8 +275,6 @@ def test_the_command_shows_counts_and_quotes_and_writes_the_same_as_files(
     ("arguments", "words"),
     [
         (("--per-group", "0"), "--per-group 0: give 1 to 50 examples"),
-        (("--jurors", "nobody"), "no ratings by a juror nobody"),
-        (("--benchmark", "nothing"), "no benchmark nothing"),
         (("--criterion", "nonsense"), "nonsense"),
     ],
 )
@@ -289,24 +286,13 @@ def test_what_the_study_does_not_have_is_refused_in_one_message(
     assert words in err
 
 
-@pytest.fixture
-def screen(marked: Engine) -> Iterator[AppTest]:
-    script = (
-        "from annotate.screens.agreement import show\n"
-        "from annotate.navigation import study\n"
-        "from data.person import Person\n"
-        "show(study(), Person(7, 'Rita', 'researcher', None))\n"
-    )
-    page = drawn_page(script)
-    page.query_params["view"] = "Errors"
-    yield page.run()
-    served_study().dispose()
-    end_computing()
-
-
-def test_the_screen_shows_errors_with_a_link_to_the_response(screen: AppTest) -> None:
-    assert not screen.exception, [error.value for error in screen.exception]
-    told = "\n".join(str(part.proto) for part in screen.main)
+@pytest.mark.usefixtures("marked")
+def test_the_screen_shows_errors_with_a_link_to_the_response(
+    screen: Callable[..., AppTest],
+) -> None:
+    page = screen("agreement", RITA, view="Errors").run()
+    assert not page.exception, [error.value for error in page.exception]
+    told = "\n".join(str(part.proto) for part in page.main)
     assert "visits: Errors that clinicians marked" in told
     assert "/agreement?view=Responses&amp;response=r0" in told
     assert "<blockquote>10 units</blockquote>" in told

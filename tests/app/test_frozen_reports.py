@@ -11,18 +11,18 @@ from kit.pages import drawn_page
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from annotate.navigation import study as served
+from annotate.screens.monitor import compared
 from calibration.values import AnalysisOptions
 from data.schema import Report
 from data.study.ledger import freeze, reports
 from medjury.services.frozen_reports import FreezeQuestion, freeze_report, report_rows
 
-ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.5, "low": 0.4, "high": 0.6}
+ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.98657, "low": 0.951, "high": 0.991}
 ROW |= {"n_responses": 40, "n_instances": 20, "note": "left out, no variance: simulated raters: x"}
 
 
 def report(number: int, row: dict[str, Any], **body: Any) -> Report:
-    body = {"rows": [ROW | row], "jury": ["gpt"], "method": "paper"} | body
+    body = {"rows": [ROW | row], "jury": ["gpt"], "method": "paper", "options": {}} | body
     at = datetime(2026, 1, 1, tzinfo=UTC)
     return Report(id=number, at=at, fingerprint="f" * 64, body=body)
 
@@ -30,14 +30,9 @@ def report(number: int, row: dict[str, Any], **body: Any) -> Report:
 @pytest.fixture
 def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine:
     """Return a study of one month with 20 responses."""
-    assert (
-        run("study", "import", str(write("responses.csv", rating_files.monthly_responses(20))))[0]
-        == 0
-    )
-    assert (
-        run("rate", "ratings", str(write("ratings.csv", rating_files.monthly_ratings(1, 20, 1))))[0]
-        == 0
-    )
+    responses, ratings = rating_files.monthly_responses(20), rating_files.monthly_ratings(1, 20, 1)
+    assert run("study", "import", str(write("responses.csv", responses)))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", ratings)))[0] == 0
     return engine
 
 
@@ -65,6 +60,18 @@ def test_what_changed_between_two_reports_is_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("icc", "shown"), [(0.98702, ("0.9866 (", "0.9870 (")), (0.6, ("0.987 (", "0.600 ("))]
+)
+def test_a_changed_icc_is_changed_however_few_digits_are_shown(
+    icc: float, shown: tuple[str, str]
+) -> None:
+    line = next(compared(report(1, {}), report(2, {"icc": icc})))
+    assert line.differs == "changed"
+    assert line.first.startswith(shown[0])
+    assert line.second.startswith(shown[1])
+
+
 def test_the_app_freezes_what_the_command_freezes(rated: Engine, run: Run) -> None:
     assert run("analyse", "calibrate", "--reps", "20", "--freeze")[0] == 0
     number = freeze_report(rated, FreezeQuestion(AnalysisOptions(reps=20)))
@@ -83,7 +90,7 @@ show_reports(study(), OPERATOR, AnalysisOptions(reps=20))
 """
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("serve")
 def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_before(
     rated: Engine,
 ) -> None:
@@ -99,4 +106,3 @@ def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_b
         app.run()
         shown = [app.selectbox(key=key).value for key in ("earlier", "later")]
         assert [name.split()[-1] for name in shown] == [f"{number - 1}", f"{number}"]
-    served().dispose()

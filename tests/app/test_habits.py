@@ -1,20 +1,19 @@
 """Haste and straight lines are told, kept out of the pace, and never left out of a figure."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.pages import drawn_page, read
+from kit.pages import said
 from kit.rating_study import build, row, rubric
 from kit.studies import Run
 from sqlalchemy import Engine
+from streamlit.testing.v1 import AppTest
 
 from data.card import Reply
-from data.errors import NotAllowed
-from data.person import Person
-from data.schema import Role
 from data.study.assignments import pace_of
-from data.study.habits import odd_habits, rating_habits
+from data.study.habits import rating_habits
 from data.study.ratings import FormState, submit
 from data.study.room import next_task
 
@@ -86,17 +85,8 @@ def test_calibrate_says_who_was_fast_and_what_hangs_on_them(rated: Run) -> None:
     assert HASTY not in {one["rater"] for one in without["raters"]}
 
 
-def test_the_home_of_a_coordinator_names_them_and_nobody_else_asks(
-    rated: Run, engine: Engine, url: str
-) -> None:
-    page = drawn_page(
-        "from annotate.screens.home import to_do\n"
-        "from data.database import open_study\n"
-        "from data.person import OPERATOR\n"
-        f"to_do.show(open_study({url!r}), OPERATOR)\n"
-    ).run()
-    assert not page.exception
-    assert f"{HASTY}|{N}|{N}|1.0|{N}" in read(page)
-    assert "dr-a|" not in read(page)
-    with pytest.raises(NotAllowed):
-        odd_habits(Person(7, "Rita", Role.RESEARCHER), engine)
+@pytest.mark.usefixtures("rated")
+def test_the_home_of_a_coordinator_names_them(screen: Callable[..., AppTest]) -> None:
+    told = said(screen("home.to_do"))
+    assert f"{HASTY}|{N}|{N}|1.0|{N}" in told
+    assert "dr-a|" not in told

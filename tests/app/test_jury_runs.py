@@ -19,7 +19,7 @@ from annotate.screens.jury import panels as jury_panels_screen
 from annotate.screens.jury.run import juror_rows
 from data.calls import other_model_words
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Role, Setting
 from data.study import runs
 from data.study.calls import other_models
@@ -30,7 +30,6 @@ from data.study.verify import acts, verify
 from jury.panel import shipped
 
 PATIENCE_SECONDS = 120
-CLINICIAN = Person(9, "dr-a", Role.CLINICIAN)
 SECRET = "sk-verysecret-0123456789"
 
 
@@ -224,20 +223,6 @@ def test_kept_panels_stand_in_the_study_and_in_the_record(study: Engine, stub: S
     keep_panel(OPERATOR, study, "two", panel_text(stub))
     assert runs.own_panels(OPERATOR, study) == {"two": panel_text(stub)}
     assert [one.detail["panel"] for one in acts(study, "panel kept")] == ["two"]
-
-
-def test_a_clinician_sees_and_does_none_of_it(study: Engine, stub: Stub) -> None:
-    order = RunOrder("two", panel_text(stub))
-    for act in (
-        lambda: jury_runs.start(CLINICIAN, study, order),
-        lambda: jury_panels_screen.begin_probe(CLINICIAN, study, order.text),
-        lambda: stop_run(CLINICIAN, study, "x"),
-        lambda: keep_panel(CLINICIAN, study, "two", order.text),
-        lambda: runs.last_run(CLINICIAN, study),
-        lambda: runs.own_panels(CLINICIAN, study),
-    ):
-        with pytest.raises(NotAllowed):
-            act()
 
 
 def test_a_page_that_polls_learns_nothing_once_its_owner_is_shut_out(engine: Engine) -> None:

@@ -1,14 +1,11 @@
 """What a coordinator does about a clinician in the app: specialty, open work, and withdrawal."""
 
-from collections.abc import Iterator
-
 import pytest
 from kit.pages import drawn_page
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
-from annotate.navigation import study as served
 from data.card import Reply
 from data.person import OPERATOR
 from data.schema import Rater, Role
@@ -33,30 +30,24 @@ manage_person(study(), OPERATOR, member, 1)
 
 
 @pytest.fixture
-def dialogs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, AppTest]]:
+def dialogs(serve: Engine) -> dict[str, AppTest]:
     """Return the dialog of a clinician, and that of a researcher."""
-    add_people(OPERATOR, engine, ["dr-a"], Role.CLINICIAN)
-    add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)
-    monkeypatch.setenv("MEDJURY_DB", engine.url.render_as_string(hide_password=False))
-    yield {name: drawn_page(f"NAME = {name!r}\n{SCRIPT}", 60).run() for name in ("dr-a", "Rita")}
-    served().dispose()
+    for name, role in (("dr-a", Role.CLINICIAN), ("Rita", Role.RESEARCHER)):
+        add_people(OPERATOR, serve, [name], role)
+    return {name: drawn_page(f"NAME = {name!r}\n{SCRIPT}", 60).run() for name in ("dr-a", "Rita")}
 
 
-def test_a_clinician_s_specialty_is_set_in_the_dialog_and_shown_with_the_name(
+def test_a_clinician_s_specialty_is_set_in_the_dialog_and_nobody_elses(
     dialogs: dict[str, AppTest], engine: Engine
 ) -> None:
     page = dialogs["dr-a"]
+    assert "Specialty" not in dialogs["Rita"].radio[0].options
     page.radio[0].set_value("Specialty").run()
     page.text_input[0].input("cardiology")
     page.button[0].click().run()
     assert not page.exception
     specialties = {one.name: one.specialty for one in people.people(OPERATOR, engine)}
     assert specialties == {"dr-a": "cardiology", "Rita": ""}
-
-
-def test_only_clinicians_are_asked_for_a_specialty(dialogs: dict[str, AppTest]) -> None:
-    assert "Specialty" in dialogs["dr-a"].radio[0].options
-    assert "Specialty" not in dialogs["Rita"].radio[0].options
 
 
 def test_work_left_open_by_somebody_whose_access_has_ended_is_given_to_others(

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from kit.pages import RITA
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.studies import RESPONSES, Run
 from kit.study_place import StudyIn, all_rows
@@ -20,9 +21,9 @@ from annotate.screens.setup import design
 from data.card import Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Response, Role, now
-from data.study import people, steering
+from data.study import people
 from data.study import steering as study_steering
 from data.study.assignments import recuse
 from data.study.people import add_people, end_access, invite
@@ -35,8 +36,6 @@ from medjury.services.design.assign import DesignRequest
 from medjury.services.importing import Upload, first_ratings, map_needed
 from medjury.services.reminders import is_due
 
-RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
-CLINICIAN = Person(8, "dr-a", Role.CLINICIAN, rater=1)
 REQUEST = DesignRequest(("dr-c", "dr-a", "dr-b"), 2, 0.1, 5)
 RATINGS = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr-x,clinician,4,,5\n"
 NAMED = RESPONSES.replace(
@@ -113,45 +112,11 @@ def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
         importing.try_response_file(engine, OPERATOR, upload(RESPONSES))
 
 
-@pytest.mark.parametrize("person", [RESEARCHER, CLINICIAN], ids=["researcher", "clinician"])
-def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person) -> None:
-    before = all_rows(small_study)
-    plan = PlannedWork((), (), 2, 0)
-    for act in (
-        lambda: importing.try_response_file(small_study, person, upload(NAMED)),
-        lambda: importing.bring_response_file(small_study, person, upload(NAMED)),
-        lambda: importing.try_rating_file(small_study, person, upload(RATINGS)),
-        lambda: importing.bring_rating_file(small_study, person, upload(RATINGS)),
-        lambda: set_place(person, small_study, "visits", TaxonomyPlace()),
-        lambda: store_design(person, small_study, plan, ["dr-a"]),
-        lambda: design.deal(person, small_study, REQUEST),
-        lambda: lock_study(person, small_study),
-        lambda: steering.reopen_study(person, small_study, "why"),
-    ):
-        with pytest.raises(NotAllowed):
-            act()
-    assert all_rows(small_study) == before
-
-
-def test_a_clinician_reads_nothing_of_the_study(small_study: Engine) -> None:
-    for reads in (
-        study_steering.materials,
-        study_steering.standing,
-        people.workloads,
-        study_steering.readings_by_response,
-        study_steering.checked_record,
-        study_steering.who_can_rate,
-    ):
-        assert reads(RESEARCHER, small_study) is not None
-        with pytest.raises(NotAllowed):
-            reads(CLINICIAN, small_study)
-
-
 def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Engine) -> None:
     place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
     assert set_place(OPERATOR, small_study, "visits", place)
     assert not set_place(OPERATOR, small_study, "visits", place)
-    view = study_steering.materials(RESEARCHER, small_study)[0].view
+    view = study_steering.materials(RITA, small_study)[0].view
     assert (view.category, view.subcategory) == (place.category, place.subcategory)
     for error, name, wrong in (
         (BadInput, "visits", TaxonomyPlace("Invented")),
@@ -174,24 +139,24 @@ def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: 
     codes = codes_of(engine, "dr-a")
     submit(engine, 1, codes[0], Reply(dict(FULL), flags=("flag",)), 61)
     recuse(engine, 1, codes[1], "I know the patient")
-    found = {one.handle: one for one in people.workloads(RESEARCHER, engine)}
+    found = {one.handle: one for one in people.workloads(RITA, engine)}
     one = found["dr-a"]
     assert (one.done, one.total, one.open, one.recused, one.unrated) == (1, 3, 2, 1, 0)
     assert (one.flagged, one.seconds, one.elsewhere) == (1, 61, 0)
     assert found["dr-b"].done == 0
-    assert study_steering.readings_by_response(RESEARCHER, engine) == {"bench_hidden": {0: 3, 1: 1}}
+    assert study_steering.readings_by_response(RITA, engine) == {"bench_hidden": {0: 3, 1: 1}}
     assert not is_due(found["dr-b"], now(), 3)  # the work was given just now
     assert is_due(found["dr-b"], now() + timedelta(days=4), 3)
     assert not is_due(one, now() + timedelta(days=2), 3)
     assert is_due(one, now() + timedelta(days=4), 3)
-    assert outlook(engine, RESEARCHER, list(found.values()), now()).end is None
+    assert outlook(engine, RITA, list(found.values()), now()).end is None
 
 
 def test_an_end_is_foretold_from_ten_readings_at_the_pace_of_two_weeks(engine: Engine) -> None:
     build(engine, [row(n, f"Note {n}.") for n in range(30)], ["dr-a", "dr-b"], rubric())
     for number, code in enumerate(codes_of(engine, "dr-a")[:10], 1):
         submit(engine, 1, code, Reply(dict(FULL)), 60)
-        ahead = outlook(engine, RESEARCHER, people.workloads(RESEARCHER, engine), now())
+        ahead = outlook(engine, RITA, people.workloads(RITA, engine), now())
         assert (ahead.end is not None) == (number == 10)
         assert ("dr-a" in ahead.ends) == (number >= 5)
     # 10 in one day so far; dr-a has 20 open and dr-b 30.

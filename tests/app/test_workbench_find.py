@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from kit.screens import GOOD
 from kit.studies import Run, import_file, rated_by_three
 from sqlalchemy import Engine
@@ -12,7 +11,6 @@ from calibration.detection import detection
 from calibration.protocol import Critical
 from calibration.values import AnalysisOptions
 from data.card import Reply
-from data.errors import NotAllowed
 from data.person import OPERATOR, Person
 from data.schema import Response, Role
 from data.study.assignments import Slot, assign
@@ -144,14 +142,3 @@ def test_one_clinician_can_stand_for_all_under_a_name_that_tells_nobody(
     for name in names:
         rows = compared(researcher, engine, Chosen(clinician=name))
         assert {row.clinicians.of for row in rows} == {1}
-
-
-def test_a_clinician_is_refused(small_study: Engine) -> None:
-    doctor = Person(1, "dr", Role.CLINICIAN, 1)
-    for ask in (
-        lambda: responses_with(doctor, small_study, "fever"),
-        lambda: snippets(doctor, small_study, [1]),
-        lambda: workbench_clinicians(doctor, small_study),
-    ):
-        with pytest.raises(NotAllowed):
-            ask()
