@@ -1,6 +1,7 @@
-"""Who gets in, for how long, and what each role can reach: without a browser."""
+"""Who gets in, for how long, by page and by WebSocket, and what each role can reach: without a browser."""
 
 import ast
+import asyncio
 import inspect
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +11,14 @@ from pathlib import Path
 
 import pytest
 from kit.behind import behind_the_record
+from kit.rating_study import session_of
 from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
+from starlette.requests import HTTPConnection
+from starlette.types import Message, Receive, Scope, Send
 
 from annotate import navigation, sessions
+from annotate.middleware import STREAM, Doors
 from annotate.sessions import IDLE_SECONDS, Sightings
 from annotate.signin import FAILURES, GUESSERS_KEPT, Throttle, network
 from data.database import open_study
@@ -282,3 +287,54 @@ def used(path: Path) -> list[object]:
         and node.value.id in modules
     ]
     return [one for one in found if inspect.isfunction(one)]
+
+
+def asking(cookie: str, scheme: str = "ws") -> HTTPConnection:
+    """Return a WebSocket that carries a cookie."""
+    return HTTPConnection(
+        {
+            "type": "websocket",
+            "scheme": scheme,
+            "path": STREAM,
+            "headers": [(b"cookie", cookie.encode())],
+        }
+    )
+
+
+def let_in(engine: Engine, asking: HTTPConnection) -> bool:
+    """Tell whether a WebSocket reaches the application."""
+    reached = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        reached.append(scope)
+
+    async def silent(_: Message | None = None) -> Message:
+        return {}
+
+    asyncio.run(Doors(application, engine)(asking.scope, silent, silent))  # type: ignore[arg-type] # sends nothing
+    return bool(reached)
+
+
+@pytest.mark.parametrize("role", [Role.CLINICIAN, Role.RESEARCHER, Role.COORDINATOR])
+def test_a_session_has_its_websocket_until_it_ends(engine: Engine, role: Role) -> None:
+    somebody = entered(engine, added(engine, "somebody", role=role))
+    cookie = session_of(engine, somebody)
+    assert let_in(engine, asking(cookie))
+    assert not let_in(engine, asking(cookie, "wss"))  # not the cookie's name over https
+    assert let_in(engine, asking(session_of(engine, somebody, https=True), "wss"))
+    renew_access(OPERATOR, engine, "somebody")
+    assert not let_in(engine, asking(cookie))
+
+
+def test_while_the_study_is_away_who_signed_in_here_is_let_in_and_nobody_else(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cookie = session_of(engine, entered(engine, added(engine, "somebody")))
+
+    def unreachable(*_: object) -> None:
+        raise NoStudy("study x: database is locked")
+
+    monkeypatch.setattr(study_people, "session_state", unreachable)
+    assert let_in(engine, asking(cookie))
+    for forged in (cookie[:-2], "", cookie.partition("=")[0] + "=eyJ.a.b"):
+        assert not let_in(engine, asking(forged))

@@ -172,9 +172,8 @@ def test_the_screen_deals_what_the_command_deals(
     asked = ("rate", "assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
     told = json.loads(run(*asked, "--plan", "--json", "-")[1])
     found = design.deal(OPERATOR, small_study, REQUEST)
-    assert (found.load, found.overlap, found.repeats) == (
-        *(told["load"], told["overlap"], told["repeats"]),
-    )
+    assert (found.load, found.overlap) == (told["load"], told["overlap"])
+    assert found.repeats == told["repeats"]
     plan = PlannedWork(found.slots, (), 2, 5)
     codes = store_design(OPERATOR, small_study, plan, list(found.load))
     assert [one.handle for one in codes] == ["dr-a", "dr-b", "dr-c"]

@@ -61,15 +61,7 @@ def test_a_name_costs_at_most_four_searches(unit: str, call: Callable[[str], obj
 @pytest.mark.parametrize("seed", range(12))
 def test_twice_the_text_costs_twice_the_calls(seed: int) -> None:
     drawn = random.Random(seed)  # noqa: S311
-    units = [
-        *NAMES,
-        "<think>",
-        "</think> ",
-        "### assistant:",
-        "as an AI ",
-        "my ",
-        "\u200b",
-    ]
+    units = [*NAMES, "<think>", "</think> ", "### assistant:", "as an AI ", "my ", "\u200b"]
     unit = "".join(drawn.choice(units) for _ in range(drawn.choice((1, 2, 3, 5))))
     once, twice, four = (counted(lambda text: mask(text, STUDY), unit * n) for n in (100, 200, 400))
     assert four - twice <= 3 * (twice - once)  # 4, where each place costs the whole text
@@ -88,27 +80,15 @@ WORDS = [
     "OpenAI",
     "LLMs",
     "AIM",
-]
-WORDS += [
     "salt",
     "alt",
     "y-ggt",
     "-ggt",
     "u/l",
     "iu",
-    "hepatitis",
-    "transaminases",
-    "alpha",
-    "enzymes",
 ]
-WORDS += [
-    "artificial intelligence",
-    "language model",
-    "my sign",
-    "year-old",
-    "hereafter",
-    "here for",
-]
+WORDS += ["hepatitis", "transaminases", "alpha", "enzymes", "year-old", "hereafter", "here for"]
+WORDS += ["artificial intelligence", "language model", "my sign"]
 WORDS += [".", ". ", "!", "?\n", "\n", " ", "  ", "-", "/", "_", ",", "x" * 40, "\u3042", "4"]
 FORMER = re.compile(rf"{PEOPLE.pattern}[^.!?\n]*{USED.pattern}(?:\W+\w+){{0,4}}\W*$", re.IGNORECASE)
 
@@ -156,18 +136,8 @@ def test_letters_that_ignore_case_are_those_that_patterns_know() -> None:
         assert alike == {letter, letter.upper(), *SAME_LETTER.get(letter, "")}
 
 
-ROWS = [
-    "1-5 ",
-    "<think></think>",
-    "<think>",
-    "</think>\n",
-    "```\n",
-    "{",
-    '{"a": ',
-    "[",
-    "\n\n",
-    "<|im_end|>",
-]
+ROWS = ["1-5 ", "<think></think>", "<think>", "</think>\n", "```\n", "{", '{"a": ', "[", "\n\n"]
+ROWS += ["<|im_end|>"]
 
 
 def test_answers_at_the_limit_of_length_are_read_within_the_time_of_a_test() -> None:

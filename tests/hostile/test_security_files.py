@@ -18,7 +18,6 @@ from annotate.jury_panels import checked, usable
 from annotate.signin import FAILURES
 from data.errors import BadPanel
 from data.study.access import ALPHABET, GROUP, GROUPS
-from data.study.frames import ratings_frame
 
 Write = Callable[[str, str], Path]
 PACKAGES = (annotate, calibration, data, jury, medjury)
@@ -102,20 +101,6 @@ def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(
         part for part in run("study", "unblind", "--reason", "=1")[1].splitlines() if "SUM" in part
     ]
     assert shown.startswith("'@SUM")
-
-
-def test_guarded_names_come_back_as_they_were(
-    run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
-    hostile(write, run)
-    before = ratings_frame(engine)
-    assert set(before["response_id"]) == set(FORMULAS)
-    run("share", "export", str(tmp_path / "out"))
-    code, out, _ = run("rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
-    assert code == 0, out
-    after = ratings_frame(engine)
-    assert set(after["rater"]) == {"=dr", FORMULAS[0]}
-    assert len(after) == len(before)
 
 
 def rows(path: Path) -> list[list[str]]:
