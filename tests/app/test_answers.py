@@ -4,7 +4,17 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from kit.rating_study import FULL, build, codes_of, message, person_of, row, rubric, scores_of
+from kit.rating_study import (
+    FULL,
+    build,
+    codes_of,
+    message,
+    person_of,
+    row,
+    rubric,
+    scores_of,
+    task_of,
+)
 from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
@@ -31,8 +41,7 @@ def invited(study: Engine) -> Person:
 
 def stored(engine: Engine, me: Person, code: str) -> dict[str, Any]:
     """Return what a page is shown of what is stored of a response."""
-    task = room.task(engine, me.id, code)
-    assert task is not None
+    task = task_of(engine, me.id, code)
     return entry(task)
 
 
@@ -120,8 +129,7 @@ def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person) -
     take_in(engine, me, message(code, 1, submit=True))
     take_in(engine, me, message(code, 2, scores={"clarity": 1}))
     take_in(engine, me, message(code, 3, submit=True))
-    task = room.task(engine, me.id, code)
-    assert task is not None
+    task = task_of(engine, me.id, code)
     assert (task.revision, task.submitted_seq, task.draft["scores"]) == (1, 3, FULL)
 
 
@@ -257,8 +265,7 @@ def test_a_response_at_the_last_number_of_a_state_can_be_drafted_and_submitted(
         connection.execute(at_last.values(draft_seq=LARGEST, submitted_seq=submitted))
     draft = take_in(engine, me, message(code, 1, base=LARGEST, by="p", scores={"clarity": 2}))
     assert (draft.error, draft.version) == ("", 1)
-    task = room.task(engine, me.id, code)
-    assert task is not None
+    task = task_of(engine, me.id, code)
     assert task.draft_seq > task.submitted_seq, "it is not said that this was not submitted"
     final = message(code, 2, base=1, by="p", scores=FULL | {"clarity": 2}, submit=True)
     assert take_in(engine, me, final).error == ""

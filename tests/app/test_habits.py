@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kit.pages import said
-from kit.rating_study import build, row, rubric
+from kit.rating_study import build, row, rubric, task_of
 from kit.studies import Run
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
@@ -15,7 +15,6 @@ from data.card import Reply
 from data.study.assignments import pace_of
 from data.study.habits import rating_habits
 from data.study.ratings import FormState, submit
-from data.study.room import next_task
 
 N = 24
 HASTY = "dr-quick"
@@ -28,8 +27,7 @@ def rated(run: Run, engine: Engine, tmp_path: Path) -> Run:
     build(engine, rows, ["dr-a", "dr-b", HASTY], rubric("accuracy"))
     for key, name in ((1, "dr-a"), (2, "dr-b"), (3, HASTY)):
         for n in range(N):
-            task = next_task(engine, key).task
-            assert task is not None
+            task = task_of(engine, key)
             score = 4 if name == HASTY else 1 + (n * 7 + key * (n % 3 == 0)) % 5
             seconds = 1.0 if name == HASTY else 60.0
             draft = {"scores": {"accuracy": score}, "by": "page", "seq": 1}

@@ -2,6 +2,7 @@
 
 import pytest
 from kit.pages import drawn_page
+from kit.rating_study import task_of
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
@@ -14,7 +15,6 @@ from data.study.assignments import Slot, assign
 from data.study.frames import ratings_frame
 from data.study.people import add_people
 from data.study.ratings import submit
-from data.study.room import next_task
 from data.study.withdrawals import ended_work
 from medjury.services.record import steered
 
@@ -68,8 +68,7 @@ def test_all_ratings_of_a_clinician_are_withdrawn_after_a_reason_and_a_second_qu
     assign(small_study, [Slot("dr-a", 1, 1)], seed=0, per_response=1)
     with Session(small_study) as session:
         rater = session.exec(select(Rater.id).where(Rater.handle == "dr-a")).one() or 0
-    task = next_task(small_study, rater).task
-    assert task is not None
+    task = task_of(small_study, rater)
     submit(small_study, rater, task.card.code, Reply(dict.fromkeys(CRITERIA, 4)))
     page = dialogs["dr-a"].run()
     page.radio[0].set_value("Withdraw all ratings").run()

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import attempts, panel_at
 from kit.jury_runs import run as run_jury
-from kit.rating_study import rubric
+from kit.rating_study import rubric, task_of
 from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -411,8 +411,7 @@ def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
     stub.script = point_script()
     run_jury(pointed, panel_at(stub, "a"))
     rater = clinician(pointed)
-    task = next_task(pointed, rater).task
-    assert task is not None
+    task = task_of(pointed, rater)
     submit(pointed, rater, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, NOT_MET)))
     each = [opened_response(OPERATOR, pointed, key) for key in (1, 2, 3, 4)]
     opened = next(one for one in each if one and len(one.opinions) == 2)
@@ -437,8 +436,7 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
     with reading(pointed) as session:
         keys = {name: key or 0 for name, key in session.exec(select(Rater.handle, Rater.id))}
     for name, answer in (("dr-a", MET), ("dr-b", NOT_MET)):
-        task = next_task(pointed, keys[name]).task
-        assert task is not None
+        task = task_of(pointed, keys[name])
         good = {"point_1": answer, "point_2": NOT_MET, "point_3": answer}
         submit(pointed, keys[name], task.card.code, Reply(good))
     refused = planned_settlement(OPERATOR, pointed, "consensus")
@@ -446,8 +444,7 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
     third = planned_settlement(OPERATOR, pointed, "third")
     assert (third.places, third.of_points) == ({1: "dr-c"}, ())
     assert settle(OPERATOR, pointed, third) == 1
-    task = next_task(pointed, keys["dr-c"]).task
-    assert task is not None
+    task = task_of(pointed, keys["dr-c"])
     assert task.rubric.criteria == ("point_1", "point_2", "point_3")
     submit(pointed, keys["dr-c"], task.card.code, Reply(good | {"point_1": MET}))
     with reading(pointed) as session:

@@ -19,6 +19,7 @@ from kit.rating_study import (
     rubric,
     scores_of,
     session_of,
+    task_of,
 )
 from sqlalchemy import Engine
 from starlette.applications import Starlette
@@ -34,7 +35,6 @@ from data.errors import NoStudy
 from data.person import OPERATOR, Person
 from data.schema import Role
 from data.study import people
-from data.study import room as study_room
 from data.study.assignments import Slot, assign, recuse
 from data.study.people import add_people, end_access
 from data.study.responses import import_responses
@@ -75,8 +75,7 @@ def mine(engine: Engine, me: Person) -> str:
 
 def kept(engine: Engine, rater: int, code: str) -> tuple[int, dict[str, Any]]:
     """Return the number of the stored state of a response, and the state."""
-    task = study_room.task(engine, rater, code)
-    assert task is not None
+    task = task_of(engine, rater, code)
     return task.draft_seq, dict(task.draft)
 
 
@@ -266,15 +265,12 @@ def test_a_response_that_is_seen_is_recorded_and_a_reference_when_it_is_asked_fo
 ) -> None:
     for _ in range(2):
         assert "The reference." not in client.get(PATH, headers=signed).text
-    task = study_room.task(engine, 1, mine)
-    assert task is not None
+    task = task_of(engine, 1, mine)
     assert (task.opened, task.reference_opened) == (True, False)
     asked = {"code": mine, "name": "reference"}
     shown = client.post(f"{PATH}/show", json=asked, headers=signed).json()
     assert "The reference." in shown["html"]
-    task = study_room.task(engine, 1, mine)
-    assert task is not None
-    assert task.reference_opened
+    assert task_of(engine, 1, mine).reference_opened
     assert "The reference." in client.get(PATH, headers=signed).text
 
 
@@ -300,9 +296,7 @@ def test_after_rating_the_reference_is_shown_once_and_recorded(
     shown = room.shown(engine, me, take_in(engine, me, message(mine, submit=True)))
     assert (shown["code"], shown["mode"]) == (mine, "after")
     assert "The reference." in told(shown)
-    task = study_room.task(engine, me.id, mine)
-    assert task is not None
-    assert task.reference_opened
+    assert task_of(engine, me.id, mine).reference_opened
     shown = room.shown(engine, me, take_in(engine, me, message(mine, 2, go="next")))
     assert (shown["code"], shown["mode"]) == (codes_of(engine, "dr-a")[1], "rate")
     assert "The reference." not in told(shown)

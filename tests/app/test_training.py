@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from kit.pages import CARLA, said
-from kit.rating_study import FULL, message, rubric, scores_of
+from kit.rating_study import FULL, message, rubric, scores_of, task_of
 from kit.trained_study import WIDE, Put, fail_round, made, pass_round, put, study
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
@@ -27,7 +27,6 @@ from data.study.room import (
     Feedback,
     RoundResult,
     ScoredCriterion,
-    next_task,
     situation,
     trainees,
 )
@@ -157,8 +156,7 @@ def test_a_round_keeps_the_rule_it_was_judged_by(put: Put, study: Engine) -> Non
 
 
 def test_who_has_rated_before_there_was_training_goes_on(put: Put, study: Engine) -> None:
-    task = next_task(study, 1).task
-    assert task is not None
+    task = task_of(study, 1)
     submit(study, 1, task.card.code, Reply(FULL), 1.0)
     put(WIDE)
     assert situation(study, 1).stage is None

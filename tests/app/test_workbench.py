@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from kit.rating_study import task_of
 from kit.screens import GOOD
 from kit.studies import Run, import_file, rated_by_three
 from sqlalchemy import Engine
@@ -36,7 +37,6 @@ from data.study.masks import MaskedText, mask_responses
 from data.study.people import invite
 from data.study.ratings import submit
 from data.study.readings import Reading
-from data.study.room import next_task
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.services.confusion import cell_of, confusion
@@ -155,8 +155,7 @@ def rate(engine: Engine, reply: Reply, response: int = 1) -> None:
     """Let dr_a rate a response."""
     invite(engine, ["dr_a"])
     assign(engine, [Slot("dr_a", response, 1)], seed=0, per_response=1)
-    task = next_task(engine, 1).task
-    assert task is not None
+    task = task_of(engine, 1)
     assert submit(engine, 1, task.card.code, reply)
 
 
