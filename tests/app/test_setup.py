@@ -1,4 +1,4 @@
-"""What the study screen reads and does, without a browser."""
+"""What the screens that set a study up read and do: files, places, work, and settings."""
 
 import json
 import random
@@ -18,17 +18,20 @@ from sqlmodel import Session, select
 
 from annotate.screens.home.progress import outlook
 from annotate.screens.setup import design
-from data.card import Reply
+from data.card import ERRORS, Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR
 from data.schema import Response, Role, now
+from data.settings import Settings
 from data.study import people
 from data.study import steering as study_steering
 from data.study.assignments import recuse
 from data.study.people import add_people, end_access, invite
 from data.study.ratings import submit
 from data.study.responses import TaxonomyPlace
+from data.study.settings import set_setting
+from data.study.standing import settings
 from data.study.steering import PlannedWork, lock_study, set_place, store_design
 from data.study.verify import acts, verify
 from medjury.services import importing
@@ -211,3 +214,54 @@ def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study:
 def test_a_map_that_is_none_is_refused_and_named(engine: Engine) -> None:
     with pytest.raises(BadInput, match="The map of columns"):
         importing.try_response_file(engine, OPERATOR, replace(upload("a\n1\n"), columns="[x"))
+
+
+def test_what_was_never_set_is_the_default(engine: Engine) -> None:
+    assert settings(engine) == Settings("on_request", 25, True, 1.0, ERRORS, False)
+
+
+def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
+    named = ("wrong", "Unsafe dose", "fehlt \u00fcberall")
+    chosen = Settings(
+        *("hidden", 0, False, 0.5, named, 2.0, "consensus", 5, 12.5),
+        *((("ward-x", "house"),), ("aci",), True),
+    )
+    for name, value in chosen.as_text().items():
+        set_setting(engine, name, value)
+    assert settings(engine) == chosen
+    assert len(acts(engine, "setting changed")) == 13
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("reference", "always"),
+            ("ask_why", "1"),
+            ("pause_minutes", "-1"),
+            ("training_gap", "nan"),
+        ),
+        *(("budget", "-1"), ("budget", "inf"), ("budget", "five")),
+        *(("error_types", ""), ("error_types", "wrong,,unsafe")),
+        *(("error_types", "wrong,Wrong"), ("error_types", "<b>"), ("error_types", "=1+1")),
+        ("error_types", ",".join(f"kind {number}" for number in range(13))),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value: str) -> None:
+    with pytest.raises(BadInput, match=name):
+        set_setting(engine, name, value)
+    with pytest.raises(Unknown, match="pause_minutes"):
+        set_setting(engine, "signing_key", value)
+    assert settings(engine) == Settings()
+
+
+def test_a_budget_may_be_taken_back_with_none(engine: Engine) -> None:
+    set_setting(engine, "budget", "2500.5")
+    assert settings(engine).budget == 2500.5
+    set_setting(engine, "budget", "none")
+    assert settings(engine).budget is None
+
+
+def test_error_types_are_read_in_their_order_without_the_blanks_around_them(engine: Engine) -> None:
+    set_setting(engine, "error_types", " missing , dose-wrong,unsafe ")
+    assert settings(engine).error_types == ("missing", "dose-wrong", "unsafe")
