@@ -40,6 +40,11 @@ def started(url: str, panel: Path) -> subprocess.Popen[str]:
     )
 
 
+def looked(stub: BatchStub, vendor: str) -> Callable[[], bool]:
+    """Return what tells whether a run has asked how its batch does."""
+    return lambda: any(path.startswith(LOOK[vendor][1]) for _, path in stub.log)
+
+
 def ended(
     process: subprocess.Popen[str], true: Callable[[], bool], how: signal.Signals = signal.SIGKILL
 ) -> tuple[str, str]:
@@ -83,10 +88,7 @@ def test_a_run_killed_while_it_waits_is_collected_by_the_next(
     url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path], vendor: str
 ) -> None:
     stub.hold = True
-    ended(
-        started(url, panel_file(vendor)),
-        lambda: any(path.startswith(LOOK[vendor][1]) for _, path in stub.log),
-    )
+    ended(started(url, panel_file(vendor)), looked(stub, vendor))
     stub.hold = False
     result = run(small_study, panel_at(stub, vendor=vendor))
     assert (result.rated, result.calls, stub.creations()) == (4, 0, 1)
@@ -98,11 +100,7 @@ def test_an_interrupt_leaves_the_batch_with_the_provider_and_says_how_to_collect
 ) -> None:
     stub.hold = True
     process = started(url, panel_file(vendor))
-    out, errors = ended(
-        process,
-        lambda: any(path.startswith(LOOK[vendor][1]) for _, path in stub.log),
-        signal.SIGINT,
-    )
+    out, errors = ended(process, looked(stub, vendor), signal.SIGINT)
     assert process.returncode == 1
     assert "4 verdicts in flight: the same command collects them" in out
     assert ": 4 in_flight" in out

@@ -5,7 +5,6 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from kit.studies import HEAD, Run
 from sqlalchemy import Engine
 
@@ -14,9 +13,7 @@ import calibration
 import data
 import jury
 import medjury
-from annotate.jury_panels import checked, usable
 from annotate.signin import FAILURES
-from data.errors import BadPanel
 from data.study.access import ALPHABET, GROUP, GROUPS
 
 Write = Callable[[str, str], Path]
@@ -130,32 +127,3 @@ def test_an_import_never_reads_a_rubric_or_run_out_of_the_folder_it_was_given(
     (folder / "again").symlink_to(folder)
     code, _, err = run("study", "import", str(folder), "--format", "helm")
     assert (code, err.count("\n")) == (2, 1)
-
-
-@pytest.mark.parametrize("name", ["MEDJURY_DB", "PGPASSWORD", "HOME", "COOKIE_SECRET"])
-def test_a_panel_written_in_the_app_cannot_have_another_variable_sent_out(name: str) -> None:
-    text = (
-        'name = "ours"\n[[juror]]\nname = "one"\nprovider = "openai"\nmodel = "m"\nfamily = "f"\n'
-        'base_url = "https://elsewhere.example/v1"\napi_key_env = "{}"\n'
-    )
-    assert checked(text.format(name))
-    with pytest.raises(BadPanel, match=r"texts may not go to elsewhere\.example"):
-        usable(text.format(name))
-    for place in ("https://api.openai.com/v1", "http://127.0.0.1:8000/v1"):
-        here = text.replace("https://elsewhere.example/v1", place)
-        assert usable(here.format("OPENAI_API_KEY" if "openai" in place else "WARD_API_KEY"))
-        with pytest.raises(BadPanel, match=f"api_key_env {name}: that key may not go to"):
-            usable(here.format(name))
-
-
-def test_a_panel_written_in_the_app_cannot_have_the_servers_own_token_sent_out() -> None:
-    text = (
-        'name = "ours"\n[[juror]]\nname = "one"\nprovider = "vertex"\nmodel = "m"\nfamily = "f"\n'
-        'region = "us-east5"\nproject = "p"\n{}\n'
-    )
-    assert usable(text.format(""))
-    for host in ("elsewhere.example", "googleapis.com.elsewhere.example", "notgoogleapis.com"):
-        elsewhere = text.format(f'base_url = "https://{host}/v1"')
-        assert checked(elsewhere)
-        with pytest.raises(BadPanel, match=f"texts may not go to {host}"):
-            usable(elsewhere)
