@@ -387,11 +387,12 @@ def test_the_command_tells_agreement_and_critical_points_missed(
 
 
 def test_a_rubric_that_is_not_of_points_takes_none(add: Add, tmp_path: Path) -> None:
-    write_rubrics(tmp_path, {"own": rubric("accuracy"), "mine": unclipped()})
-    code, _, err = add(POINTS, "--rubric", str(tmp_path / "own"))
+    folder = tmp_path / "rubrics"
+    write_rubrics(folder, {"own": rubric("accuracy"), "mine": unclipped()})
+    code, _, err = add(POINTS, "--rubric", str(folder / "own"))
     assert (code, "is not of points" in err) == (2, True), err
-    assert read_rubric(tmp_path / "mine") == unclipped()
-    assert add(POINTS, "--rubric", str(tmp_path / "mine"))[0] == 0
+    assert read_rubric(folder / "mine") == unclipped()
+    assert add(POINTS, "--rubric", str(folder / "mine"))[0] == 0
 
 
 @pytest.mark.usefixtures("pointed")
