@@ -1,7 +1,8 @@
-"""A text laid out keeps every character in its order, and shows what a reader would see."""
+"""How the room lays texts out, losing no character, and says its words in each language."""
 
 import html
 import re
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 from annotate.rating import text_html
 from annotate.rating.markdown_html import rendered
+from annotate.rating.words import say, words
+from data.settings import Language
 
 PIECES = (
     *(
@@ -18,33 +21,14 @@ PIECES = (
         "\N{MATHEMATICAL SCRIPT CAPITAL X}",
         "سم ",
         "7",
-        "*",
-        "**",
-        "_",
-        "`",
-        "|",
         "\n",
         "\n\n",
-        "- ",
-        "+ ",
-        "# ",
-    ),
-    *(
         "\t",
         "  ",
         "    ",
-        "[",
-        "](",
-        "x)",
-        "!",
-        "\\",
-        "<b>",
-        "&amp;",
-        "1. ",
-        "---",
-        "|---|---|",
-        "```\n",
     ),
+    *("*", "**", "_", "`", "|", "- ", "+ ", "# ", "1. ", "---", "|---|---|", "```\n"),
+    *("[", "](", "x)", "!", "\\", "<b>", "&amp;"),
 )
 
 
@@ -122,3 +106,52 @@ def test_a_row_keeps_its_cells_however_many_the_head_has() -> None:
 def test_each_block_has_the_direction_of_its_own_text() -> None:
     page = rendered("ضغط الدم 120/80\n\nAspirin 100 mg\n\n- دواء\n")
     assert page.count('dir="auto"') == 3
+
+
+NOTE = "Limits: few events.\nPlan: stop.\nToday: no.\n\nThe rest stands."
+
+
+def test_a_response_with_colons_keeps_its_own_form() -> None:
+    assert "mj-turn" not in text_html.pane(NOTE, "Response to rate", "response")
+    assert "Plan: stop.\nToday: no." in text_html.pane(NOTE, "Response to rate", "response")
+
+
+def test_a_dialogue_as_source_is_laid_out_by_its_turns() -> None:
+    said = "[doctor] Any fever?\n[patient] No.\n[doctor] Good."
+    assert text_html.pane(said, "Source", "source", folds=True).count("mj-turn") == 3
+
+
+def test_sections_fold_without_losing_a_character_and_values_are_no_headings() -> None:
+    text = (
+        "Seen today.\r\nHISTORY OF PRESENT ILLNESS\nPain: mild\nBP 120/80\n\n**Plan:**\n- Rest:\n"
+    )
+    drawn = text_html.pane(text, "Source", "source", folds=True)
+    heads = re.findall("<summary[^>]*>(.*?)</summary>", drawn, re.DOTALL)
+    heads = [without_tags(one) for one in heads]
+    assert heads == ["HISTORY OF PRESENT ILLNESS\n", "**Plan:**\n"]
+    assert without_tags(drawn) == text.replace("\r", "")
+    assert text_html.unseen(text) == [11]
+
+
+def test_a_dialogue_is_laid_out_without_losing_a_character() -> None:
+    text = "[doctor] hi , andrew .\n[patient]  hey\n\nDr. Smith: any <pain>?\n[patient] $5"
+    drawn = text_html.pane(text, "Source", "source", folds=True)
+    assert "mj-turn" in drawn
+    assert "any &lt;pain&gt;?" in drawn
+    assert "mj-turn" not in text_html.pane("Note: stable.\nPlan follows\nhere and\nthere", "", "x")
+
+
+PLACE = re.compile(r"\{\w+\}")
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_a_language_has_all_sentences_with_their_values(language: str) -> None:
+    assert words(language).keys() == words("en").keys()
+    for english, text in words(language).items():
+        assert sorted(PLACE.findall(text)) == sorted(PLACE.findall(english)), english
+        assert text.strip()
+
+
+def test_what_is_in_no_file_stays_as_it_is() -> None:
+    assert say("de", "Studieneigenes {count}", count=2) == "Studieneigenes 2"
+    assert say("de", "Thank you") == "Vielen Dank"

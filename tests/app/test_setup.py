@@ -1,4 +1,4 @@
-"""What the study screen reads and does, without a browser."""
+"""What the screens that set a study up read and do: files, places, work, and settings."""
 
 import json
 import random
@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from kit.pages import RITA
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.studies import RESPONSES, Run
 from kit.study_place import StudyIn, all_rows
@@ -17,17 +18,20 @@ from sqlmodel import Session, select
 
 from annotate.screens.home.progress import outlook
 from annotate.screens.setup import design
-from data.card import Reply
+from data.card import ERRORS, Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Response, Role, now
-from data.study import people, steering
+from data.settings import Settings
+from data.study import people
 from data.study import steering as study_steering
 from data.study.assignments import recuse
 from data.study.people import add_people, end_access, invite
 from data.study.ratings import submit
 from data.study.responses import TaxonomyPlace
+from data.study.settings import set_setting
+from data.study.standing import settings
 from data.study.steering import PlannedWork, lock_study, set_place, store_design
 from data.study.verify import acts, verify
 from medjury.services import importing
@@ -35,8 +39,6 @@ from medjury.services.design.assign import DesignRequest
 from medjury.services.importing import Upload, first_ratings, map_needed
 from medjury.services.reminders import is_due
 
-RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
-CLINICIAN = Person(8, "dr-a", Role.CLINICIAN, rater=1)
 REQUEST = DesignRequest(("dr-c", "dr-a", "dr-b"), 2, 0.1, 5)
 RATINGS = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr-x,clinician,4,,5\n"
 NAMED = RESPONSES.replace(
@@ -113,45 +115,11 @@ def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
         importing.try_response_file(engine, OPERATOR, upload(RESPONSES))
 
 
-@pytest.mark.parametrize("person", [RESEARCHER, CLINICIAN], ids=["researcher", "clinician"])
-def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person) -> None:
-    before = all_rows(small_study)
-    plan = PlannedWork((), (), 2, 0)
-    for act in (
-        lambda: importing.try_response_file(small_study, person, upload(NAMED)),
-        lambda: importing.bring_response_file(small_study, person, upload(NAMED)),
-        lambda: importing.try_rating_file(small_study, person, upload(RATINGS)),
-        lambda: importing.bring_rating_file(small_study, person, upload(RATINGS)),
-        lambda: set_place(person, small_study, "visits", TaxonomyPlace()),
-        lambda: store_design(person, small_study, plan, ["dr-a"]),
-        lambda: design.deal(person, small_study, REQUEST),
-        lambda: lock_study(person, small_study),
-        lambda: steering.reopen_study(person, small_study, "why"),
-    ):
-        with pytest.raises(NotAllowed):
-            act()
-    assert all_rows(small_study) == before
-
-
-def test_a_clinician_reads_nothing_of_the_study(small_study: Engine) -> None:
-    for reads in (
-        study_steering.materials,
-        study_steering.standing,
-        people.workloads,
-        study_steering.readings_by_response,
-        study_steering.checked_record,
-        study_steering.who_can_rate,
-    ):
-        assert reads(RESEARCHER, small_study) is not None
-        with pytest.raises(NotAllowed):
-            reads(CLINICIAN, small_study)
-
-
 def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Engine) -> None:
     place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
     assert set_place(OPERATOR, small_study, "visits", place)
     assert not set_place(OPERATOR, small_study, "visits", place)
-    view = study_steering.materials(RESEARCHER, small_study)[0].view
+    view = study_steering.materials(RITA, small_study)[0].view
     assert (view.category, view.subcategory) == (place.category, place.subcategory)
     for error, name, wrong in (
         (BadInput, "visits", TaxonomyPlace("Invented")),
@@ -174,24 +142,24 @@ def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: 
     codes = codes_of(engine, "dr-a")
     submit(engine, 1, codes[0], Reply(dict(FULL), flags=("flag",)), 61)
     recuse(engine, 1, codes[1], "I know the patient")
-    found = {one.handle: one for one in people.workloads(RESEARCHER, engine)}
+    found = {one.handle: one for one in people.workloads(RITA, engine)}
     one = found["dr-a"]
     assert (one.done, one.total, one.open, one.recused, one.unrated) == (1, 3, 2, 1, 0)
     assert (one.flagged, one.seconds, one.elsewhere) == (1, 61, 0)
     assert found["dr-b"].done == 0
-    assert study_steering.readings_by_response(RESEARCHER, engine) == {"bench_hidden": {0: 3, 1: 1}}
+    assert study_steering.readings_by_response(RITA, engine) == {"bench_hidden": {0: 3, 1: 1}}
     assert not is_due(found["dr-b"], now(), 3)  # the work was given just now
     assert is_due(found["dr-b"], now() + timedelta(days=4), 3)
     assert not is_due(one, now() + timedelta(days=2), 3)
     assert is_due(one, now() + timedelta(days=4), 3)
-    assert outlook(engine, RESEARCHER, list(found.values()), now()).end is None
+    assert outlook(engine, RITA, list(found.values()), now()).end is None
 
 
 def test_an_end_is_foretold_from_ten_readings_at_the_pace_of_two_weeks(engine: Engine) -> None:
     build(engine, [row(n, f"Note {n}.") for n in range(30)], ["dr-a", "dr-b"], rubric())
     for number, code in enumerate(codes_of(engine, "dr-a")[:10], 1):
         submit(engine, 1, code, Reply(dict(FULL)), 60)
-        ahead = outlook(engine, RESEARCHER, people.workloads(RESEARCHER, engine), now())
+        ahead = outlook(engine, RITA, people.workloads(RITA, engine), now())
         assert (ahead.end is not None) == (number == 10)
         assert ("dr-a" in ahead.ends) == (number >= 5)
     # 10 in one day so far; dr-a has 20 open and dr-b 30.
@@ -207,9 +175,8 @@ def test_the_screen_deals_what_the_command_deals(
     asked = ("rate", "assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
     told = json.loads(run(*asked, "--plan", "--json", "-")[1])
     found = design.deal(OPERATOR, small_study, REQUEST)
-    assert (found.load, found.overlap, found.repeats) == (
-        *(told["load"], told["overlap"], told["repeats"]),
-    )
+    assert (found.load, found.overlap) == (told["load"], told["overlap"])
+    assert found.repeats == told["repeats"]
     plan = PlannedWork(found.slots, (), 2, 5)
     codes = store_design(OPERATOR, small_study, plan, list(found.load))
     assert [one.handle for one in codes] == ["dr-a", "dr-b", "dr-c"]
@@ -247,3 +214,54 @@ def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study:
 def test_a_map_that_is_none_is_refused_and_named(engine: Engine) -> None:
     with pytest.raises(BadInput, match="The map of columns"):
         importing.try_response_file(engine, OPERATOR, replace(upload("a\n1\n"), columns="[x"))
+
+
+def test_what_was_never_set_is_the_default(engine: Engine) -> None:
+    assert settings(engine) == Settings("on_request", 25, True, 1.0, ERRORS, False)
+
+
+def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
+    named = ("wrong", "Unsafe dose", "fehlt \u00fcberall")
+    chosen = Settings(
+        *("hidden", 0, False, 0.5, named, 2.0, "consensus", 5, 12.5),
+        *((("ward-x", "house"),), ("aci",), True),
+    )
+    for name, value in chosen.as_text().items():
+        set_setting(engine, name, value)
+    assert settings(engine) == chosen
+    assert len(acts(engine, "setting changed")) == 13
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("reference", "always"),
+            ("ask_why", "1"),
+            ("pause_minutes", "-1"),
+            ("training_gap", "nan"),
+        ),
+        *(("budget", "-1"), ("budget", "inf"), ("budget", "five")),
+        *(("error_types", ""), ("error_types", "wrong,,unsafe")),
+        *(("error_types", "wrong,Wrong"), ("error_types", "<b>"), ("error_types", "=1+1")),
+        ("error_types", ",".join(f"kind {number}" for number in range(13))),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value: str) -> None:
+    with pytest.raises(BadInput, match=name):
+        set_setting(engine, name, value)
+    with pytest.raises(Unknown, match="pause_minutes"):
+        set_setting(engine, "signing_key", value)
+    assert settings(engine) == Settings()
+
+
+def test_a_budget_may_be_taken_back_with_none(engine: Engine) -> None:
+    set_setting(engine, "budget", "2500.5")
+    assert settings(engine).budget == 2500.5
+    set_setting(engine, "budget", "none")
+    assert settings(engine).budget is None
+
+
+def test_error_types_are_read_in_their_order_without_the_blanks_around_them(engine: Engine) -> None:
+    set_setting(engine, "error_types", " missing , dose-wrong,unsafe ")
+    assert settings(engine).error_types == ("missing", "dose-wrong", "unsafe")
