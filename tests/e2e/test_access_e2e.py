@@ -1,11 +1,14 @@
 """A coordinator invites, a clinician comes and rates, and nobody gets further than their role."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from kit.browsers import TABLET, new_context, wait_open
+from kit.identity_servers import auth, hospital
 from kit.rating_study import build, in_browser, row, rubric, scores_of, session_of
-from kit.servers import Server
+from kit.servers import Server, free_port
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -15,6 +18,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from annotate.navigation import SCREENS
+from annotate.sessions import HOSPITAL_COOKIE, SESSION_COOKIE, cookie_name
 from data.person import OPERATOR, Person
 from data.schema import Role
 from data.study.access import enter
@@ -167,3 +171,32 @@ def test_a_page_whose_session_has_ended_meanwhile_leads_to_the_sign_in(
     server.stop()  # its page comes back, and is refused a connection
     server.start()
     expect(page.get_by_label("Your sign-in code")).to_be_visible()
+
+
+@pytest.mark.skipif(find_spec("authlib") is None, reason="the `auth` extra is not installed")
+def test_a_hospital_account_signs_in_at_the_page(
+    page: Page, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(engine, [row(1, "No fever.")], ["dr-first"], rubric())
+    add_people(OPERATOR, engine, ["dr-oidc"], email="dr.oidc@ward.example")
+    assign(engine, [Slot("dr-oidc", 1, 0)], seed=0)
+    monkeypatch.chdir(tmp_path)
+    server = Server(str(engine.url), free_port())
+    with hospital({"email": "Dr.Oidc@Ward.example", "email_verified": True}) as address:
+        told = [f'{name} = "{value}"' for name, value in auth(address, server.address).items()]
+        (tmp_path / ".streamlit").mkdir()
+        (tmp_path / ".streamlit" / "secrets.toml").write_text("\n".join(["[auth]", *told]))
+        server.start()
+        try:
+            page.goto(server.address)
+            page.get_by_role("link", name="Sign in with your hospital account").click()
+            wait_open(page)
+            names = {one["name"] for one in page.context.cookies()}
+            assert cookie_name(engine, SESSION_COOKIE) in names
+            assert not [one for one in names if one.startswith("_streamlit_user")]
+            assert cookie_name(engine, HOSPITAL_COOKIE) not in names
+            renew_access(OPERATOR, engine, "dr-oidc")
+            page.goto(server.address)
+            expect(page.get_by_label("Your sign-in code")).to_be_visible()
+        finally:
+            server.stop()

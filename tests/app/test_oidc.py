@@ -11,10 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
-from kit.identity_servers import CLIENT, SECRET, hospital
-from kit.rating_study import build, row, rubric
-from kit.servers import Server, free_port
-from playwright.sync_api import Page, expect
+from kit.identity_servers import auth, hospital
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -24,10 +21,10 @@ from annotate.sessions import DEVICE_COOKIE, HOSPITAL_COOKIE, SESSION_COOKIE, co
 from annotate.signin import FAILURES, routes
 from data.errors import BadInput
 from data.person import OPERATOR, Person
-from data.study.assignments import Slot, assign
 from data.study.people import add_people, end_access, renew_access, set_email
 from data.study.verify import verify
 
+HERE = "http://medjury.test"
 AUTHLIB = pytest.mark.skipif(
     importlib.util.find_spec("authlib") is None, reason="the `auth` extra is not installed"
 )
@@ -44,20 +41,9 @@ def arriving(study: Engine, forged: bool = False, **claims: object) -> Iterator[
     """Give a browser whose hospital says these claims of everybody, at a study's sign-in."""
     said = {"email": "A@Ward.Example", "email_verified": True} | claims
     with hospital(said, forged) as address:
-        desk = routes(study, oidc.Hospital(study, auth(address)))
-        with TestClient(Starlette(routes=desk), "http://medjury.test") as browser:
+        desk = routes(study, oidc.Hospital(study, auth(address, HERE)))
+        with TestClient(Starlette(routes=desk), HERE) as browser:
             yield browser
-
-
-def auth(address: str) -> dict[str, str]:
-    """Return what an administrator writes of a hospital at this address."""
-    return {
-        "redirect_uri": "http://medjury.test/oauth2callback",
-        "cookie_secret": "thirty-two characters for a test",
-        "client_id": CLIENT,
-        "client_secret": SECRET,
-        "server_metadata_url": f"{address}/.well-known/openid-configuration",
-    }
 
 
 def way_back(browser: TestClient) -> str:
@@ -134,7 +120,7 @@ def test_who_did_not_leave_from_this_browser_is_not_signed_in_by_coming_back(
 def test_who_was_on_the_way_for_longer_than_ten_minutes_begins_anew(study: Engine) -> None:
     with arriving(study) as browser:
         back = way_back(browser)
-        signer = SignedEarlier(auth("")["cookie_secret"], salt=oidc.SIGNED_AS)
+        signer = SignedEarlier(auth("", HERE)["cookie_secret"], salt=oidc.SIGNED_AS)
         name = cookie_name(study, HOSPITAL_COOKIE)
         signed = str(signer.dumps(signer.loads(browser.cookies[name])))
         browser.cookies.clear()
@@ -208,8 +194,8 @@ def test_who_comes_back_with_nothing_again_and_again_is_slowed(study: Engine) ->
 
 @AUTHLIB
 def test_a_hospital_that_cannot_be_reached_is_told_in_words(study: Engine) -> None:
-    desk = routes(study, oidc.Hospital(study, auth("http://127.0.0.1:1")))
-    with TestClient(Starlette(routes=desk), "http://medjury.test") as browser:
+    desk = routes(study, oidc.Hospital(study, auth("http://127.0.0.1:1", HERE)))
+    with TestClient(Starlette(routes=desk), HERE) as browser:
         answer = browser.get("/hospital", follow_redirects=False)
         assert answer.status_code == 502
         assert html.escape(oidc.UNREACHED) in answer.text
@@ -234,43 +220,7 @@ def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path: Path
     path.write_text("[auth")
     with pytest.raises(BadInput, match="cannot be read"):
         oidc.read_secrets(path)
-    whole = "\n".join(f'{name} = "{value}"' for name, value in auth("http://x").items())
+    whole = "\n".join(f'{name} = "{value}"' for name, value in auth("http://x", HERE).items())
     path.write_text("[auth]\n" + whole.replace("/oauth2callback", "/elsewhere"))
     with pytest.raises(BadInput, match="must end with /oauth2callback"):
         oidc.read_secrets(path)
-
-
-@pytest.mark.e2e
-@AUTHLIB
-def test_a_hospital_account_signs_in_at_the_page(
-    page: Page, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build(engine, [row(1, "No fever.")], ["dr-first"], rubric())
-    add_people(OPERATOR, engine, ["dr-oidc"], email="dr.oidc@ward.example")
-    assign(engine, [Slot("dr-oidc", 1, 0)], seed=0)
-    monkeypatch.chdir(tmp_path)
-    with hospital({"email": "Dr.Oidc@Ward.example", "email_verified": True}) as address:
-        server = Server(str(engine.url), free_port())
-        write_secrets(tmp_path, server, address)
-        server.start()
-        try:
-            page.goto(server.address)
-            page.get_by_role("link", name="Sign in with your hospital account").click()
-            page.locator("form.likert").wait_for()
-            names = {one["name"] for one in page.context.cookies()}
-            assert cookie_name(engine, SESSION_COOKIE) in names
-            assert not [one for one in names if one.startswith("_streamlit_user")]
-            assert cookie_name(engine, HOSPITAL_COOKIE) not in names
-            renew_access(OPERATOR, engine, "dr-oidc")
-            page.goto(server.address)
-            expect(page.get_by_label("Your sign-in code")).to_be_visible()
-        finally:
-            server.stop()
-
-
-def write_secrets(folder: Path, server: Server, address: str) -> None:
-    """Tell the server of a hospital, as an administrator would."""
-    (folder / ".streamlit").mkdir()
-    told = auth(address) | {"redirect_uri": f"{server.address}/oauth2callback"}
-    lines = [f'{name} = "{value}"' for name, value in told.items()]
-    (folder / ".streamlit" / "secrets.toml").write_text("\n".join(["[auth]", *lines]))
