@@ -266,21 +266,10 @@ def test_a_line_that_swallows_everything_is_given_up_and_all_is_sent_over_anothe
     assert drafted(study, "dr-17") == (FULL, REMARK)
 
 
-def test_what_is_given_back_meanwhile_is_not_rated_and_giving_back_outlives_a_reload(
+def test_giving_back_outlives_a_reload_and_what_is_given_back_meanwhile_is_not_rated(
     page: Page, line: CutLine, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, line, codes["dr-10"])
-    line.kill()
-    page.keyboard.type("425")
-    page.keyboard.press("Control+Enter")
-    wait_away(page, "Not stored yet")
-    recuse(study, RATERS.index("dr-10") + 1, codes_of(study, "dr-10")[0], "on the phone")
-    line.start()
-    page.get_by_role("alert").filter(has_text="not assigned to you").wait_for()
-    assert scores_of(study, "dr-10") == []
-    page.reload()
-    wait_open(page)
-    assert chosen(page) == {}
     line.kill()
     page.keyboard.press("r")
     page.get_by_role("radio", name="I know this patient").check()
@@ -288,8 +277,19 @@ def test_what_is_given_back_meanwhile_is_not_rated_and_giving_back_outlives_a_re
     wait_away(page)
     line.start()
     page.reload()
-    wait_for_count(page, 0, 1)
+    wait_for_count(page, 0, 2)
     assert page.evaluate(NOTES) == []
+    line.kill()
+    page.keyboard.type("425")
+    page.keyboard.press("Control+Enter")
+    wait_away(page, "Not stored yet")
+    recuse(study, RATERS.index("dr-10") + 1, codes_of(study, "dr-10")[1], "on the phone")
+    line.start()
+    page.get_by_role("alert").filter(has_text="not assigned to you").wait_for()
+    assert scores_of(study, "dr-10") == []
+    page.reload()
+    wait_open(page)
+    assert chosen(page) == {}
 
 
 def test_a_note_holds_what_was_entered_and_nothing_of_the_texts(
