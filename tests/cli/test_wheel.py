@@ -20,14 +20,6 @@ ROOT = Path(__file__).parents[2]
 NAMES = ("annotate", "calibration", "data", "jury")
 
 
-def build(folder: Path) -> Path:
-    """Build the wheel into a folder, with the build tool that is installed here."""
-    call = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(call, cwd=ROOT, check=True, capture_output=True, text=True)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
 def unpack(wheel: Path, folder: Path) -> Path:
     """Unpack a wheel of Python alone, which is all that installing it does to site-packages."""
     with zipfile.ZipFile(wheel) as archive:
@@ -63,8 +55,12 @@ OURS = "from medjury import own_packages; import annotate, calibration, data, ju
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel once."""
-    return build(tmp_path_factory.mktemp("wheel"))
+    """Build the wheel with the build tool that is installed here."""
+    folder = tmp_path_factory.mktemp("wheel")
+    call = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(call, cwd=ROOT, check=True, capture_output=True, text=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +80,11 @@ def names_in(wheel: Path) -> list[str]:
         return archive.namelist()
 
 
-def test_the_wheel_puts_one_package_on_the_search_path(wheel: Path) -> None:
+def test_the_wheel_has_every_file_of_the_packages_and_one_package_on_the_search_path(
+    wheel: Path,
+) -> None:
     tops = {name.partition("/")[0] for name in names_in(wheel)}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"medjury"}
-
-
-def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     call = ["git", "ls-files", "medjury", *NAMES]
     tracked = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     expected = {
@@ -155,18 +150,15 @@ def test_another_package_of_the_name_that_was_imported_before_is_one_clear_error
 
 
 def test_the_version_says_the_commit_in_a_checkout_and_in_a_wheel(
-    site: Path, tmp_path: Path
+    site: Path, hostile: Path
 ) -> None:
-    ran = python(site, tmp_path, "-c", "from medjury.version import version; print(version())")
-    assert ran.stdout.strip() == version(), ran.stderr
+    ran = python(site, hostile, "-m", "medjury", "--version")
+    assert (ran.returncode, ran.stdout) == (0, f"medjury {version()}\n"), ran.stderr
     head = ["git", "rev-parse", "HEAD"]
     commit = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     number, _, said = version().partition("+g")
-    assert (number, commit.startswith(said.removesuffix(".dirty")), len(said) >= 10) == (
-        "0.1.0",
-        True,
-        True,
-    )
+    assert (number, len(said) >= 10) == ("0.1.0", True)
+    assert commit.startswith(said.removesuffix(".dirty"))
 
 
 def test_without_a_note_of_the_build_and_outside_git_the_version_names_no_commit(
@@ -178,16 +170,6 @@ def test_without_a_note_of_the_build_and_outside_git_the_version_names_no_commit
     (site / "medjury" / "commit.txt").unlink()
     ran = python(site, tmp_path, "-c", "from medjury.version import version; print(version())")
     assert ran.stdout == "0.1.0\n", ran.stderr
-
-
-def test_the_citation_names_the_version() -> None:
-    cited = re.findall(r"(?m)^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"))
-    assert cited == [version().partition("+")[0]]
-
-
-def test_the_command_line_says_the_version_and_the_commit(site: Path, hostile: Path) -> None:
-    ran = python(site, hostile, "-m", "medjury", "--version")
-    assert (ran.returncode, ran.stdout) == (0, f"medjury {version()}\n"), ran.stderr
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
-from kit.browsers import chromium
-from kit.identity_servers import CLIENT, SECRET, hospital
-from kit.rating_study import build, row, rubric
-from kit.servers import Server, free_port
-from playwright.sync_api import Page, expect
+from kit.identity_servers import auth, hospital
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -25,38 +21,13 @@ from annotate.sessions import DEVICE_COOKIE, HOSPITAL_COOKIE, SESSION_COOKIE, co
 from annotate.signin import FAILURES, routes
 from data.errors import BadInput
 from data.person import OPERATOR, Person
-from data.study.assignments import Slot, assign
 from data.study.people import add_people, end_access, renew_access, set_email
 from data.study.verify import verify
 
+HERE = "http://medjury.test"
 AUTHLIB = pytest.mark.skipif(
     importlib.util.find_spec("authlib") is None, reason="the `auth` extra is not installed"
 )
-
-
-@pytest.fixture
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        page = browser.new_page()
-        page.set_default_timeout(20_000)
-        yield page
-
-
-def test_claims_let_in_only_a_verified_known_address(engine: Engine) -> None:
-    add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
-    known = {"email": "A@Ward.Example", "email_verified": True}
-    found = oidc.person_of(engine, known)
-    assert isinstance(found, Person)
-    assert found.name == "dr-a"
-    for wrong in (False, "true", 1, None):
-        assert oidc.person_of(engine, known | {"email_verified": wrong}) == oidc.UNVERIFIED
-    assert oidc.person_of(engine, {"email_verified": True}) == oidc.UNVERIFIED
-    assert oidc.person_of(engine, known | {"email": "b@ward.example"}) == oidc.UNKNOWN
-    end_access(OPERATOR, engine, "dr-a")
-    assert oidc.person_of(engine, known) == oidc.UNKNOWN
-    assert oidc.is_fresh({"iat": 1000}, now=1500)
-    assert not oidc.is_fresh({"iat": 1000}, now=2000)
-    assert not oidc.is_fresh({}, now=2000)
 
 
 @pytest.fixture
@@ -68,22 +39,11 @@ def study(engine: Engine) -> Engine:
 @contextmanager
 def arriving(study: Engine, forged: bool = False, **claims: object) -> Iterator[TestClient]:
     """Give a browser whose hospital says these claims of everybody, at a study's sign-in."""
-    said = {"email": "a@ward.example", "email_verified": True} | claims
+    said = {"email": "A@Ward.Example", "email_verified": True} | claims
     with hospital(said, forged) as address:
-        desk = routes(study, oidc.Hospital(study, auth(address)))
-        with TestClient(Starlette(routes=desk), "http://medjury.test") as browser:
+        desk = routes(study, oidc.Hospital(study, auth(address, HERE)))
+        with TestClient(Starlette(routes=desk), HERE) as browser:
             yield browser
-
-
-def auth(address: str) -> dict[str, str]:
-    """Return what an administrator writes of a hospital at this address."""
-    return {
-        "redirect_uri": "http://medjury.test/oauth2callback",
-        "cookie_secret": "thirty-two characters for a test",
-        "client_id": CLIENT,
-        "client_secret": SECRET,
-        "server_metadata_url": f"{address}/.well-known/openid-configuration",
-    }
 
 
 def way_back(browser: TestClient) -> str:
@@ -94,6 +54,13 @@ def way_back(browser: TestClient) -> str:
 
 def session_in(study: Engine, browser: TestClient) -> Person | None:
     return sessions.owner(study, browser.cookies.get(cookie_name(study, SESSION_COOKIE)))
+
+
+def refused(study: Engine, browser: TestClient, address: str, said: str = oidc.STALE) -> None:
+    """Expect that coming back to an address is refused in these words and opens no session."""
+    answer = browser.get(address, follow_redirects=False)
+    assert (answer.status_code, html.escape(said) in answer.text) == (401, True)
+    assert session_in(study, browser) is None
 
 
 @AUTHLIB
@@ -112,9 +79,7 @@ def test_a_hospitals_word_opens_one_session(study: Engine) -> None:
         for _ in range(2):  # with the cookie that was copied on the way, at any replica
             browser.cookies.clear()
             browser.cookies.update(on_the_way)
-            again = browser.get(back, follow_redirects=False)
-            assert (again.status_code, oidc.STALE in again.text) == (401, True)
-            assert session_in(study, browser) is None
+            refused(study, browser, back)
         renew_access(OPERATOR, study, "dr-a")
         assert sessions.owner(study, answer.cookies.get(cookie_name(study, SESSION_COOKIE))) is None
 
@@ -124,9 +89,7 @@ def test_an_address_that_passes_to_another_hospital_account_opens_nothing(study:
     with arriving(study, sub="u1") as browser:
         assert browser.get(way_back(browser), follow_redirects=False).status_code == 303
     with arriving(study, sub="u2") as browser:
-        answer = browser.get(way_back(browser), follow_redirects=False)
-        assert (answer.status_code, html.escape(oidc.ANOTHER) in answer.text) == (401, True)
-        assert session_in(study, browser) is None
+        refused(study, browser, way_back(browser), oidc.ANOTHER)
     set_email(OPERATOR, study, "dr-a", "b@ward.example")
     set_email(OPERATOR, study, "dr-a", "a@ward.example")  # a coordinator vouches for it anew
     with arriving(study, sub="u2") as browser:
@@ -150,22 +113,19 @@ def test_who_did_not_leave_from_this_browser_is_not_signed_in_by_coming_back(
         ):
             browser.cookies.clear()
             browser.cookies.update(cookies)
-            answer = browser.get(address, follow_redirects=False)
-            assert (answer.status_code, oidc.STALE in answer.text) == (401, True)
-            assert session_in(study, browser) is None
+            refused(study, browser, address)
 
 
 @AUTHLIB
 def test_who_was_on_the_way_for_longer_than_ten_minutes_begins_anew(study: Engine) -> None:
     with arriving(study) as browser:
         back = way_back(browser)
-        signer = SignedEarlier(auth("")["cookie_secret"], salt=oidc.SIGNED_AS)
+        signer = SignedEarlier(auth("", HERE)["cookie_secret"], salt=oidc.SIGNED_AS)
         name = cookie_name(study, HOSPITAL_COOKIE)
         signed = str(signer.dumps(signer.loads(browser.cookies[name])))
         browser.cookies.clear()
         browser.cookies[name] = signed
-        answer = browser.get(back, follow_redirects=False)
-        assert (answer.status_code, oidc.STALE in answer.text) == (401, True)
+        refused(study, browser, back)
 
 
 class ElevenMinutesAgo(TimestampSigner):
@@ -199,16 +159,14 @@ def test_a_hospitals_word_that_is_old_for_others_or_not_its_own_is_refused(
     study: Engine, claims: dict[str, Any]
 ) -> None:
     with arriving(study, **claims) as browser:
-        answer = browser.get(way_back(browser), follow_redirects=False)
-        assert (answer.status_code, oidc.STALE in answer.text) == (401, True)
-        assert session_in(study, browser) is None
+        refused(study, browser, way_back(browser))
 
 
 @AUTHLIB
 @pytest.mark.parametrize(
     ("claims", "said"),
     [
-        ({"email_verified": False}, oidc.UNVERIFIED),
+        *(({"email_verified": wrong}, oidc.UNVERIFIED) for wrong in (False, "true", 1, None)),
         ({"email": None}, oidc.UNVERIFIED),
         ({"email": "b@ward.example"}, oidc.UNKNOWN),
     ],
@@ -217,9 +175,14 @@ def test_an_account_without_a_verified_known_address_is_told_so(
     study: Engine, claims: dict[str, Any], said: str
 ) -> None:
     with arriving(study, **claims) as browser:
-        answer = browser.get(way_back(browser), follow_redirects=False)
-        assert (answer.status_code, said in answer.text) == (401, True)
-        assert session_in(study, browser) is None
+        refused(study, browser, way_back(browser), said)
+
+
+@AUTHLIB
+def test_an_account_whose_access_has_ended_is_unknown(study: Engine) -> None:
+    end_access(OPERATOR, study, "dr-a")
+    with arriving(study) as browser:
+        refused(study, browser, way_back(browser), oidc.UNKNOWN)
 
 
 @AUTHLIB
@@ -231,8 +194,8 @@ def test_who_comes_back_with_nothing_again_and_again_is_slowed(study: Engine) ->
 
 @AUTHLIB
 def test_a_hospital_that_cannot_be_reached_is_told_in_words(study: Engine) -> None:
-    desk = routes(study, oidc.Hospital(study, auth("http://127.0.0.1:1")))
-    with TestClient(Starlette(routes=desk), "http://medjury.test") as browser:
+    desk = routes(study, oidc.Hospital(study, auth("http://127.0.0.1:1", HERE)))
+    with TestClient(Starlette(routes=desk), HERE) as browser:
         answer = browser.get("/hospital", follow_redirects=False)
         assert answer.status_code == 502
         assert html.escape(oidc.UNREACHED) in answer.text
@@ -257,57 +220,7 @@ def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path: Path
     path.write_text("[auth")
     with pytest.raises(BadInput, match="cannot be read"):
         oidc.read_secrets(path)
-    whole = "\n".join(f'{name} = "{value}"' for name, value in auth("http://x").items())
+    whole = "\n".join(f'{name} = "{value}"' for name, value in auth("http://x", HERE).items())
     path.write_text("[auth]\n" + whole.replace("/oauth2callback", "/elsewhere"))
     with pytest.raises(BadInput, match="must end with /oauth2callback"):
         oidc.read_secrets(path)
-
-
-@pytest.mark.e2e
-@AUTHLIB
-@pytest.mark.parametrize("verified", [True, False])
-def test_a_hospital_account_signs_in_only_with_a_verified_address(
-    page: Page, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verified: bool
-) -> None:
-    study = engine
-    build(study, [row(1, "No fever.")], ["dr-first"], rubric())
-    add_people(OPERATOR, study, ["dr-oidc"], email="dr.oidc@ward.example")
-    assign(study, [Slot("dr-oidc", 1, 0)], seed=0)
-    monkeypatch.chdir(tmp_path)
-    with hospital({"email": "Dr.Oidc@Ward.example", "email_verified": verified}) as address:
-        server = Server(str(study.url), free_port())
-        write_secrets(tmp_path, server, address)
-        server.start()
-        try:
-            enter_by_hospital(page, server, study, verified)
-        finally:
-            server.stop()
-    study.dispose()
-
-
-def enter_by_hospital(page: Page, server: Server, study: Engine, verified: bool) -> None:
-    """Sign in as the hospital's user, and find the form again once that has ended."""
-    page.goto(server.address)
-    page.get_by_role("link", name="Sign in with your hospital account").click()
-    if verified:
-        page.locator("form.likert").wait_for()
-        names = {one["name"] for one in page.context.cookies()}
-        assert cookie_name(study, SESSION_COOKIE) in names
-        assert not [one for one in names if one.startswith("_streamlit_user")]
-        assert cookie_name(study, HOSPITAL_COOKIE) not in names
-        renew_access(OPERATOR, study, "dr-oidc")
-        page.goto(server.address)
-    else:
-        expect(page.get_by_text("no verified e-mail address")).to_be_visible()
-    expect(page.get_by_label("Your sign-in code")).to_be_visible()
-
-
-def write_secrets(folder: Path, server: Server, address: str) -> None:
-    """Tell the server of a hospital, as an administrator would."""
-    (folder / ".streamlit").mkdir()
-    (folder / ".streamlit" / "secrets.toml").write_text(
-        f"[auth]\nredirect_uri = '{server.address}/oauth2callback'\n"
-        "cookie_secret = 'thirty-two characters for a test'\n"
-        f"client_id = '{CLIENT}'\nclient_secret = '{SECRET}'\n"
-        f"server_metadata_url = '{address}/.well-known/openid-configuration'\n"
-    )
