@@ -5,7 +5,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
@@ -113,6 +113,7 @@ def open_study(url: str | URL = DEFAULT_STUDY_URL, create: bool = False) -> Engi
         prepare_file(engine.url, create)
         with database_errors(url):
             _migrate(engine, create)
+            _write_ahead(engine)
     except ModuleNotFoundError as error:
         raise NoStudy(
             f"--db: the driver {error.name} is not installed; for PostgreSQL run "
@@ -294,10 +295,17 @@ def _begin_postgres(connection: Connection) -> None:
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
-    """Use WAL, enforce foreign keys, and leave BEGIN to `_begin`."""
+    """Enforce foreign keys, and leave BEGIN to `_begin`."""
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _write_ahead(engine: Engine) -> None:
+    """Have SQLite use WAL, which it keeps in the file: only once that is known to be a study."""
+    if engine.dialect.name == "sqlite":
+        with closing(engine.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA journal_mode=WAL").close()
 
 
 def _migrate(engine: Engine, create: bool) -> None:

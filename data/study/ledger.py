@@ -360,7 +360,8 @@ def _ranked(column: "pd.Series") -> "tuple[np.ndarray[Any, Any], list[str]]":
     import numpy as np
     import pandas as pd
 
-    codes, values = pd.factorize(column, use_na_sentinel=False)
+    plain = column + 0.0 if column.dtype.kind == "f" else column  # -0.0 is 0.0
+    codes, values = pd.factorize(plain, use_na_sentinel=False)
     different = pd.DataFrame({"value": values}).sort_values("value", kind="stable")
     ranks = np.empty(len(different), dtype=np.int64)
     ranks[different.index.to_numpy()] = np.arange(len(different))

@@ -1,6 +1,7 @@
-"""Who gets in, for how long, and what each role can reach: without a browser."""
+"""Who gets in, for how long, by page and by WebSocket, and what each role can reach: without a browser."""
 
 import ast
+import asyncio
 import inspect
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +11,14 @@ from pathlib import Path
 
 import pytest
 from kit.behind import behind_the_record
+from kit.rating_study import session_of
 from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
+from starlette.requests import HTTPConnection
+from starlette.types import Message, Receive, Scope, Send
 
 from annotate import navigation, sessions
+from annotate.middleware import STREAM, Doors
 from annotate.sessions import IDLE_SECONDS, Sightings
 from annotate.signin import FAILURES, GUESSERS_KEPT, Throttle, network
 from data.database import open_study
@@ -36,7 +41,6 @@ from data.study.verify import acts, verify
 
 CONTROLS = Path(navigation.__file__).parent / "screens" / "controls.py"  # of several screens
 ONCE = Way(once=True, days=14)
-OTHERS = [Role.CLINICIAN, Role.RESEARCHER]
 
 
 def added(engine: Engine, name: str, way: Way = Way(), role: Role = Role.CLINICIAN) -> str:  # noqa: B008 frozen
@@ -124,6 +128,9 @@ def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine: En
     seen = Sightings(lambda: time[0])
     person = entered(engine, added(engine, "dr-a"))
     token, other = sessions.issue(engine, person), sessions.issue(engine, person)
+    assert sessions.MAX_AGE_SECONDS <= 12 * 3600
+    for forged in (token[:-2] + "xx", None):
+        assert sessions.owner(engine, forged, seen) is None
     for _ in range(3):
         time[0] += IDLE_SECONDS - 1
         assert sessions.owner(engine, token, seen) == person
@@ -176,9 +183,13 @@ def test_a_cookie_of_another_study_opens_nothing(
     foreign.dispose()
 
 
-def test_a_hundred_attempts_at_once_are_no_more_than_ten() -> None:
-    throttle = Throttle(lambda: 0.0)
+def test_a_hundred_attempts_at_once_are_no_more_than_ten_and_slow_nobody_else() -> None:
+    now = 0.0
+    throttle = Throttle(lambda: now)
     assert sum(throttle.takes("a") for _ in range(100)) == FAILURES.burst
+    assert throttle.allows("b")
+    now = FAILURES.seconds_each
+    assert [throttle.takes("a"), throttle.takes("a")] == [True, False]
     throttle.succeeded("a")
     assert [throttle.takes("a"), throttle.takes("a")] == [True, False]
 
@@ -203,25 +214,6 @@ def test_any_number_of_guessers_use_up_nobody_elses_allowance() -> None:
 )
 def test_who_holds_a_network_is_one_guesser(one: str, other: str, same: bool) -> None:
     assert (network(one) == network(other)) is same
-
-
-@pytest.mark.parametrize("role", OTHERS)
-def test_people_are_a_coordinators_matter(engine: Engine, role: Role) -> None:
-    me = entered(engine, added(engine, "me", role=role))
-    for act in (
-        lambda: people(me, engine),
-        lambda: add_people(me, engine, ["x"]),
-        lambda: renew_access(me, engine, "me"),
-        lambda: end_access(me, engine, "me"),
-    ):
-        with pytest.raises(NotAllowed):
-            act()
-    assert [one.name for one in people(OPERATOR, engine)] == ["me"]
-
-
-def test_only_clinicians_are_raters(engine: Engine) -> None:
-    raters = {role: entered(engine, added(engine, f"one-{role}", role=role)).rater for role in Role}
-    assert [role for role, rater in raters.items() if rater is not None] == [Role.CLINICIAN]
 
 
 def test_what_cannot_be_added_is_refused_and_nobody_is(engine: Engine) -> None:
@@ -265,13 +257,6 @@ def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine: Engine)
     assert verify(engine).findings == ()
 
 
-def test_a_browser_learns_only_its_own_screens(engine: Engine) -> None:
-    paths = {role: [one.path for one in navigation.SCREENS if role in one.roles] for role in Role}
-    assert paths[Role.CLINICIAN] == ["rate"]
-    assert {"home", "setup", "export"} <= {*paths[Role.COORDINATOR]}
-    assert "rate" not in paths[Role.COORDINATOR] + paths[Role.RESEARCHER]
-
-
 def test_a_screen_that_is_not_a_clinicians_reads_only_what_asks_for_the_role() -> None:
     for screen in navigation.SCREENS:
         if Role.CLINICIAN in screen.roles:
@@ -302,3 +287,54 @@ def used(path: Path) -> list[object]:
         and node.value.id in modules
     ]
     return [one for one in found if inspect.isfunction(one)]
+
+
+def asking(cookie: str, scheme: str = "ws") -> HTTPConnection:
+    """Return a WebSocket that carries a cookie."""
+    return HTTPConnection(
+        {
+            "type": "websocket",
+            "scheme": scheme,
+            "path": STREAM,
+            "headers": [(b"cookie", cookie.encode())],
+        }
+    )
+
+
+def let_in(engine: Engine, asking: HTTPConnection) -> bool:
+    """Tell whether a WebSocket reaches the application."""
+    reached = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        reached.append(scope)
+
+    async def silent(_: Message | None = None) -> Message:
+        return {}
+
+    asyncio.run(Doors(application, engine)(asking.scope, silent, silent))  # type: ignore[arg-type] # sends nothing
+    return bool(reached)
+
+
+@pytest.mark.parametrize("role", [Role.CLINICIAN, Role.RESEARCHER, Role.COORDINATOR])
+def test_a_session_has_its_websocket_until_it_ends(engine: Engine, role: Role) -> None:
+    somebody = entered(engine, added(engine, "somebody", role=role))
+    cookie = session_of(engine, somebody)
+    assert let_in(engine, asking(cookie))
+    assert not let_in(engine, asking(cookie, "wss"))  # not the cookie's name over https
+    assert let_in(engine, asking(session_of(engine, somebody, https=True), "wss"))
+    renew_access(OPERATOR, engine, "somebody")
+    assert not let_in(engine, asking(cookie))
+
+
+def test_while_the_study_is_away_who_signed_in_here_is_let_in_and_nobody_else(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cookie = session_of(engine, entered(engine, added(engine, "somebody")))
+
+    def unreachable(*_: object) -> None:
+        raise NoStudy("study x: database is locked")
+
+    monkeypatch.setattr(study_people, "session_state", unreachable)
+    assert let_in(engine, asking(cookie))
+    for forged in (cookie[:-2], "", cookie.partition("=")[0] + "=eyJ.a.b"):
+        assert not let_in(engine, asking(forged))

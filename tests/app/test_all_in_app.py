@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from kit.commands import command
-from kit.pages import drawn_page, end_computing
+from kit.pages import RITA, drawn_page, end_computing, screen_of
 from kit.routed_study import fill
 from kit.studies import AUTHOR, Run, rated
 from kit.study_place import all_rows
@@ -27,7 +28,7 @@ from calibration.values import AnalysisOptions, PlanOptions, PlanQuestion
 from data.database import open_study
 from data.errors import BadInput, Conflict, NotAllowed
 from data.files import csv_bytes, frame_cells
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Role
 from data.study import steering
 from data.study.moving import back_up
@@ -42,17 +43,8 @@ from medjury.services.measuring import METRICS
 from medjury.services.planning import planned
 from medjury.services.routing import RuleToKeep, keep_shown, kept_rules, route, route_kept
 
-RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 SEATED = {"provider": "openai", "family": "stub", "base_url": "http://127.0.0.1:9/v1"}
 LABELS = re.compile(r'^ *(?:label|options|content): "((?:[^"\\]|\\.)*)"', re.MULTILINE)
-DRAW = """
-from importlib import import_module
-from annotate.navigation import study
-from data.person import Person
-from data.schema import Role
-from data.study.people import add_people
-import_module("annotate.screens.{screen}").show(study(), Person(7, "Carla", Role.COORDINATOR))
-"""
 MANAGED = "people: Manage"
 MANAGE = """
 from annotate.navigation import study
@@ -117,11 +109,11 @@ def labels(
 def _labels(address: str) -> set[str]:
     """Draw a screen and return the labels of its controls and of what they let one choose."""
     screen, _, parameter = address.partition("?")
-    script = MANAGE if address == MANAGED else DRAW.format(screen=screen)
-    page = drawn_page(script)
-    if parameter:
-        name, _, value = parameter.partition("=")
-        page.query_params[name] = value
+    page = (
+        drawn_page(MANAGE)
+        if address == MANAGED
+        else screen_of(screen, **dict(parse_qsl(parameter)))
+    )
     page.run()
     assert not page.exception, [error.value for error in page.exception]
     roots = page._tree.children.values()  # a dialog stands beside the main part
@@ -136,35 +128,6 @@ def test_a_command_has_a_control_on_the_screen_that_is_drawn(
 ) -> None:
     address, control = DRAWN[name]
     assert control in labels(address), sorted(labels(address))
-
-
-def upload(name: str, body: bytes) -> Upload:
-    return Upload(name, body, "", "")
-
-
-def test_the_templates_are_read_by_an_import_as_they_are(engine: Engine) -> None:
-    responses = upload("responses.csv", files.template(files.RESPONSES))
-    assert importing.bring_response_file(engine, OPERATOR, responses) == (1, 0)
-    ratings = upload("ratings.csv", files.template(files.RATINGS))
-    assert importing.bring_rating_file(engine, OPERATOR, ratings).added == 1
-
-
-def test_the_list_of_responses_has_every_id_and_no_author(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
-    rated(run, tmp_path, n=3)
-    text = files.listed(steering.response_names(RESEARCHER, engine)).decode("utf-8-sig")
-    assert text.splitlines() == [
-        "response_id,benchmark,instance_id",
-        *(f"r{n},visits,i{n}" for n in range(3)),
-    ]
-    assert AUTHOR not in text
-
-
-def test_a_plan_is_the_command_s(run: Run, engine: Engine) -> None:
-    _, out, _ = run("study", "plan", "--icc", "0.6", "--margin", "0.1", "--json", "-")
-    plan = planned(engine, PlanQuestion(PlanOptions(margin=0.1), icc=0.6))
-    assert list(plan.told) == json.loads(out)["sentences"]
 
 
 def test_predictions_and_metrics_are_the_command_s(
@@ -212,7 +175,7 @@ def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_no
     with pytest.raises(BadInput, match=NONE_TO_KEEP):
         keep_shown(engine, replace(rule, name="tight", question=tight))
     with pytest.raises(NotAllowed):
-        routing.kept(RESEARCHER, engine, rule)
+        routing.kept(RITA, engine, rule)
     assert len(kept_rules(engine)) == 2
 
 
@@ -230,19 +193,24 @@ def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
         assert AUTHOR.encode() not in ours.read(name)
 
 
-def test_a_backup_is_made_beside_the_study_by_coordinators_alone(
-    small_study: Engine, tmp_path: Path
+def test_what_is_taken_from_the_app_is_the_command_s_and_names_no_author(
+    run: Run, small_study: Engine, tmp_path: Path
 ) -> None:
-    place = tmp_path / "kept.db"
-    backup = back_up(small_study, place)
-    assert backup.findings == ()
-    copy = open_study(f"sqlite:///{place}")
+    text = files.listed(steering.response_names(RITA, small_study)).decode("utf-8-sig")
+    expected = [f"r{i}{n},visits,i{i}" for i in (1, 2) for n in (1, 2)]
+    assert text.splitlines() == ["response_id,benchmark,instance_id", *expected]
+    _, out, _ = run("study", "plan", "--icc", "0.6", "--margin", "0.1", "--json", "-")
+    plan = planned(small_study, PlanQuestion(PlanOptions(margin=0.1), icc=0.6))
+    assert list(plan.told) == json.loads(out)["sentences"]
+    assert back_up(small_study, tmp_path / "kept.db").findings == ()
+    copy = open_study(f"sqlite:///{tmp_path / 'kept.db'}")
     assert all_rows(copy)["response"] == all_rows(small_study)["response"]
     assert verify(copy).findings == ()
     copy.dispose()
-    for person in (RESEARCHER, replace(RESEARCHER, role=Role.CLINICIAN)):
-        for act in (files.packed, files.backed_up):
-            with pytest.raises(NotAllowed):
-                act(person, small_study)
-        with pytest.raises(NotAllowed):
-            measured(person, small_study, ("rouge-l",))
+
+
+def test_the_templates_are_read_by_an_import_as_they_are(engine: Engine) -> None:
+    kinds = (files.RESPONSES, files.RATINGS)
+    responses, ratings = (Upload("rows.csv", files.template(one), "", "") for one in kinds)
+    assert importing.bring_response_file(engine, OPERATOR, responses) == (1, 0)
+    assert importing.bring_rating_file(engine, OPERATOR, ratings).added == 1

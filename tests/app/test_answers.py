@@ -1,20 +1,28 @@
 """What becomes of what the rating form sends: saved once, in order, or refused in plain words."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from kit.rating_study import FULL, build, codes_of, message, person_of, row, rubric, scores_of
+from kit.rating_study import (
+    FULL,
+    build,
+    codes_of,
+    message,
+    person_of,
+    row,
+    rubric,
+    scores_of,
+    task_of,
+)
 from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
 from annotate.rating import answers
-from annotate.rating.answers import LARGEST, Answer, take_in
+from annotate.rating.answers import LARGEST, take_in
 from annotate.rating.room import entry
 from data.card import Reply
-from data.errors import NotAllowed, Stale
+from data.errors import Stale
 from data.person import Person
 from data.rubric import low_points
 from data.schema import Assignment, Rating, Span, Submission
@@ -33,62 +41,27 @@ def invited(study: Engine) -> Person:
 
 def stored(engine: Engine, me: Person, code: str) -> dict[str, Any]:
     """Return what a page is shown of what is stored of a response."""
-    task = room.task(engine, me.id, code)
-    assert task is not None
+    task = task_of(engine, me.id, code)
     return entry(task)
 
 
-def test_an_older_message_never_overwrites_a_newer_one(engine: Engine, me: Person) -> None:
+@pytest.mark.parametrize("submit", [False, True])
+def test_an_older_message_never_overwrites_a_newer_one(
+    engine: Engine, me: Person, submit: bool
+) -> None:
     code = codes_of(engine, "dr-a")[0]
-    take_in(engine, me, message(code, 5, scores={"clarity": 4}))
-    late = take_in(engine, me, message(code, 4, scores={"clarity": 1}))
-    assert (late.error, late.version) == ("", 1)
-    assert stored(engine, me, code)["scores"] == {"clarity": 4}
-    assert stored(engine, me, code)["seconds"] == 3
+    take_in(engine, me, message(code, 5, submit=submit))
+    late = take_in(engine, me, message(code, 4, scores=FULL | {"clarity": 1}, submit=submit))
+    assert (late.error, late.moved) == ("", submit)
+    assert (stored(engine, me, code)["scores"], stored(engine, me, code)["seconds"]) == (FULL, 3)
+    assert [score for *_, score in scores_of(engine, "dr-a")] == [*FULL.values()] * submit
 
 
-def test_the_same_submission_three_times_at_once_leaves_one_rating(
+def test_an_incomplete_submission_is_refused_and_says_what_is_missing(
     engine: Engine, me: Person
 ) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    start = threading.Barrier(3)
-
-    def send(_: int) -> Answer:
-        start.wait()
-        return take_in(engine, me, message(code, submit=True))
-
-    with ThreadPoolExecutor(3) as pool:
-        assert {one.error for one in pool.map(send, range(3))} == {""}
-    assert scores_of(engine, "dr-a") == [(1, name, score) for name, score in FULL.items()]
-
-
-def test_another_raters_assignment_is_refused(engine: Engine, me: Person) -> None:
-    theirs = codes_of(engine, "dr-b")[0]
-    with pytest.raises(NotAllowed):
-        submit(engine, me.id, theirs, Reply(FULL), 1)
-    for final in (False, True):
-        assert take_in(engine, me, message(theirs, submit=final)).error == answers.FOREIGN
-    assert scores_of(engine, "dr-b") == []
-
-
-@pytest.mark.parametrize(
-    ("scores", "says"),
-    [
-        (FULL | {"clarity": 6}, answers.OFF),
-        (FULL | {"charm": 3}, answers.OFF),
-        ({"clarity": 3}, "not rated yet: accuracy, completeness"),
-        (FULL | {"clarity": 2.5}, answers.GARBLED),
-        (FULL | {"clarity": True}, answers.GARBLED),
-        ("full marks", answers.GARBLED),
-    ],
-)
-def test_a_wrong_submission_writes_nothing_and_says_so_without_names(
-    engine: Engine, me: Person, scores: object, says: str
-) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    answer = take_in(engine, me, message(code, scores=scores, submit=True))
-    assert answer.error == says
-    assert "rubric_hidden" not in answer.error
+    sent = message(codes_of(engine, "dr-a")[0], scores={"clarity": 3}, submit=True)
+    assert take_in(engine, me, sent).error == "not rated yet: accuracy, completeness"
     assert scores_of(engine, "dr-a") == []
 
 
@@ -151,22 +124,12 @@ def test_a_recusal_frees_the_place_and_needs_a_reason(engine: Engine, me: Person
     assert task.card.code == second
 
 
-def test_an_old_submission_never_undoes_a_newer_one(engine: Engine, me: Person) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    take_in(engine, me, message(code, 5, submit=True))
-    assert (
-        take_in(engine, me, message(code, 4, scores=FULL | {"clarity": 1}, submit=True)).error == ""
-    )
-    assert [score for *_, score in scores_of(engine, "dr-a")] == list(FULL.values())
-
-
 def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person) -> None:
     code = codes_of(engine, "dr-a")[0]
     take_in(engine, me, message(code, 1, submit=True))
     take_in(engine, me, message(code, 2, scores={"clarity": 1}))
     take_in(engine, me, message(code, 3, submit=True))
-    task = room.task(engine, me.id, code)
-    assert task is not None
+    task = task_of(engine, me.id, code)
     assert (task.revision, task.submitted_seq, task.draft["scores"]) == (1, 3, FULL)
 
 
@@ -176,6 +139,9 @@ def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person) -
     [
         ({"scores": FULL | {"clarity": 99}}, answers.OFF),
         ({"scores": FULL | {"charm": 3}}, answers.OFF),
+        ({"scores": FULL | {"clarity": 2.5}}, answers.GARBLED),
+        ({"scores": FULL | {"clarity": True}}, answers.GARBLED),
+        ({"scores": "full marks"}, answers.GARBLED),
         ({"comments": {"charm": "much"}}, "a comment belongs to no criterion"),
         ({"comments": {"charm": ""}}, "a comment belongs to no criterion"),
         ({"spans": [MARK | {"end": 99}]}, "not part of its text"),
@@ -200,6 +166,7 @@ def test_what_cannot_be_is_refused_in_words_as_draft_and_as_submission(
     code = codes_of(engine, "dr-a")[0]
     answer = take_in(engine, me, message(code, **wrong, submit=submit))
     assert says in answer.error
+    assert "rubric_hidden" not in answer.error
     assert (answer.version, answer.moved, answer.stale, answer.busy) == (None, False, False, False)
     assert scores_of(engine, "dr-a") == []
     assert (stored(engine, me, code)["version"], stored(engine, me, code)["scores"]) == (0, {})
@@ -240,20 +207,6 @@ def test_what_is_left_of_a_rubric_that_was_changed_is_not_shown(engine: Engine, 
     assert [one["linked"] for one in shown["spans"]] == [None, None, 1]
     again = {name: shown[name] for name in ("scores", "comments", "spans")}
     assert take_in(engine, me, message(code, **again)).error == ""
-
-
-def test_a_page_that_does_not_know_the_newest_state_is_refused(engine: Engine, me: Person) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    assert take_in(engine, me, message(code, 1, base=0, submit=True)).error == ""
-    rated = scores_of(engine, "dr-a")
-    other = message(code, 7, base=0, by="page2", scores=FULL | {"clarity": 1})
-    for final in (False, True):
-        stale = take_in(engine, me, other | {"submit": final})
-        assert (stale.error, stale.stale, stale.busy) == (answers.CHANGED, True, False)
-    assert scores_of(engine, "dr-a") == rated
-    assert stored(engine, me, code)["by"] == "page1"
-    assert take_in(engine, me, other | {"base": 1, "submit": True}).error == ""
-    assert len(scores_of(engine, "dr-a")) == 2 * len(rated)
 
 
 def test_the_same_message_again_changes_nothing_and_is_answered_as_stored(
@@ -312,44 +265,29 @@ def test_a_response_at_the_last_number_of_a_state_can_be_drafted_and_submitted(
         connection.execute(at_last.values(draft_seq=LARGEST, submitted_seq=submitted))
     draft = take_in(engine, me, message(code, 1, base=LARGEST, by="p", scores={"clarity": 2}))
     assert (draft.error, draft.version) == ("", 1)
-    task = room.task(engine, me.id, code)
-    assert task is not None
+    task = task_of(engine, me.id, code)
     assert task.draft_seq > task.submitted_seq, "it is not said that this was not submitted"
     final = message(code, 2, base=1, by="p", scores=FULL | {"clarity": 2}, submit=True)
     assert take_in(engine, me, final).error == ""
     assert scores_of(engine, "dr-a")[-1][2] == 2
 
 
-REPLY = Reply(FULL, comment="The dose is 2 mg.")
-
-
-@pytest.fixture
-def code(engine: Engine) -> str:
-    build(engine, [row(1, "Note 1.")], ["dr-two"], rubric())
-    return codes_of(engine, "dr-two")[0]
-
-
-def state(page: str, seq: int, base: int) -> FormState:
-    return FormState({"by": page, "seq": seq}, 1, base)
-
-
-def test_what_another_page_submitted_already_is_stored_once(engine: Engine, code: str) -> None:
-    assert submit(engine, 1, code, REPLY, 1, state("first", 1, 0))
-    assert not submit(engine, 1, code, REPLY, 1, state("second", 1, 0))
-    assert len(scores_of(engine, "dr-two")) == len(FULL)
-
-
-def test_what_another_page_submitted_otherwise_is_not_replaced(engine: Engine, code: str) -> None:
-    submit(engine, 1, code, REPLY, 1, state("first", 1, 0))
-    with pytest.raises(Stale):
-        submit(engine, 1, code, replace(REPLY, comment="3 mg."), 1, state("second", 1, 0))
-    assert len(scores_of(engine, "dr-two")) == len(FULL)
-
-
-def test_what_another_page_has_entered_since_its_submission_is_not_replaced(
-    engine: Engine, code: str
+@pytest.mark.parametrize(
+    ("comment", "drafted", "refused"),
+    [("", False, False), ("3 mg.", False, True), ("", True, True)],
+)
+def test_what_another_page_submitted_is_stored_once_and_replaced_by_none_that_does_not_know_it(
+    engine: Engine, me: Person, comment: str, drafted: bool, refused: bool
 ) -> None:
-    submit(engine, 1, code, REPLY, 1, state("first", 1, 0))
-    save_draft(engine, 1, code, state("first", 2, 1))
-    with pytest.raises(Stale):
-        submit(engine, 1, code, REPLY, 1, state("second", 1, 0))
+    def state(page: str, seq: int, base: int) -> FormState:
+        return FormState({"by": page, "seq": seq}, 1, base)
+
+    code = codes_of(engine, "dr-a")[0]
+    assert submit(engine, me.id, code, Reply(FULL), 1, state("first", 1, 0))
+    if drafted:
+        save_draft(engine, me.id, code, state("first", 2, 1))
+    with pytest.raises(Stale) if refused else nullcontext():
+        assert not submit(
+            engine, me.id, code, Reply(FULL, comment=comment), 1, state("other", 1, 0)
+        )
+    assert len(scores_of(engine, "dr-a")) == len(FULL)

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kit.pages import drawn_page, end_computing
+from kit.pages import RITA
 from kit.scores import CRITERIA, FIELDS, study
 from kit.studies import AUTHOR, HEAD, Run, bring_in
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
-from annotate.navigation import study as served_study
 from calibration.errors import benchmark_errors, places
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
@@ -36,26 +35,17 @@ COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error",
 Marks = tuple[pd.DataFrame, dict[str, frozenset[str]]]
 
 # response -> composites of dr_a, dr_b and the juror; None: no rating. r5 is read by nobody in the room.
-BY_HAND = {
-    "r1": (1, 3, 4),
-    "r2": (2, 2, 5),
-    "r3": (5, 1, 3),
-    "r4": (4, 4, None),
-    "r5": (5, 5, 5),
-    "r6": (2, 2, 2),
-}
+BY_HAND = {"r1": (1, 3, 4), "r2": (2, 2, 5), "r3": (5, 1, 3), "r4": (4, 4, None)}
+BY_HAND |= {"r5": (5, 5, 5), "r6": (2, 2, 2)}
 INSTANCES = {"r1": "i1", "r2": "i1", "r3": "i2", "r4": "i2", "r5": "i3", "r6": "i4"}
 
 
 def scores_by_hand() -> Scores:
+    raters = (("dr_a", "clinician"), ("dr_b", "clinician"), ("gpt", "juror"))
     rows = [
-        (name, f"b/{INSTANCES[name]}", "b", rater, kind, criterion, float(score))
+        (name, f"b/{INSTANCES[name]}", "b", *rater, criterion, float(score))
         for name, given_scores in BY_HAND.items()
-        for (rater, kind), score in zip(
-            (("dr_a", "clinician"), ("dr_b", "clinician"), ("gpt", "juror")),
-            given_scores,
-            strict=True,
-        )
+        for rater, score in zip(raters, given_scores, strict=True)
         if score is not None
         for criterion in CRITERIA
     ]
@@ -156,8 +146,7 @@ def test_the_groups_of_a_benchmark_add_up_and_no_example_is_left_out_for_a_worse
         for name in who
         for _ in range(random.integers(0, 3))
     ]
-    marks = pd.DataFrame(rows, columns=[*COLUMNS]), who
-    for found in errors_of(scores, marks, per_group):
+    for found in errors_of(scores, (pd.DataFrame(rows, columns=[*COLUMNS]), who), per_group):
         by_group = {row.group: row for row in found.rows if row.group != "error"}
         parts = [by_group[name] for name in ("marked", "unmarked", "unread")]
         assert sum(row.n_responses for row in parts) == found.n_rated
@@ -270,43 +259,22 @@ def test_the_command_shows_counts_and_quotes_and_writes_the_same_as_files(
         assert AUTHOR not in said
         assert not any(person in said for person in PEOPLE)  # a quote names no clinician
     assert run(*call)[0] == 2  # the file is there already
+    for option, value, words in (
+        ("--per-group", "0", "--per-group 0: give 1 to 50 examples"),
+        ("--criterion", "nonsense", "nonsense"),
+        ("--jurors", "nobody", "no ratings by a juror nobody"),
+    ):
+        code, out, err = run("analyse", "errors", option, value)
+        assert (code, out, words in err) == (2, "", True), err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--per-group", "0"), "--per-group 0: give 1 to 50 examples"),
-        (("--jurors", "nobody"), "no ratings by a juror nobody"),
-        (("--benchmark", "nothing"), "no benchmark nothing"),
-        (("--criterion", "nonsense"), "nonsense"),
-    ],
-)
-def test_what_the_study_does_not_have_is_refused_in_one_message(
-    run: Run, marked: Engine, arguments: tuple[str, ...], words: str
+@pytest.mark.usefixtures("marked")
+def test_the_screen_shows_errors_with_a_link_to_the_response(
+    screen: Callable[..., AppTest],
 ) -> None:
-    code, out, err = run("analyse", "errors", *arguments)
-    assert (code, out) == (2, "")
-    assert words in err
-
-
-@pytest.fixture
-def screen(marked: Engine) -> Iterator[AppTest]:
-    script = (
-        "from annotate.screens.agreement import show\n"
-        "from annotate.navigation import study\n"
-        "from data.person import Person\n"
-        "show(study(), Person(7, 'Rita', 'researcher', None))\n"
-    )
-    page = drawn_page(script)
-    page.query_params["view"] = "Errors"
-    yield page.run()
-    served_study().dispose()
-    end_computing()
-
-
-def test_the_screen_shows_errors_with_a_link_to_the_response(screen: AppTest) -> None:
-    assert not screen.exception, [error.value for error in screen.exception]
-    told = "\n".join(str(part.proto) for part in screen.main)
+    page = screen("agreement", RITA, view="Errors").run()
+    assert not page.exception, [error.value for error in page.exception]
+    told = "\n".join(str(part.proto) for part in page.main)
     assert "visits: Errors that clinicians marked" in told
     assert "/agreement?view=Responses&amp;response=r0" in told
     assert "<blockquote>10 units</blockquote>" in told

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kit.exported_panels import RECORD, ROWS
 from kit.jurors import Do, Seen, Stub, criteria_of, served
-from kit.studies import HEAD, Run
+from kit.studies import HEAD, Run, bring_in
 from sqlalchemy import Engine
 
 from annotate.screens.agreement.response import distribution_lines, prompt_of
@@ -67,18 +67,15 @@ def stub() -> Iterator[Stub]:
 
 
 @pytest.fixture
-def rated(run: Run, write: Write, stub: Stub) -> Run:
+def rated(run: Run, write: Write, stub: Stub, tmp_path: Path) -> Run:
     """Return what runs a command on a study that two clinicians and four jurors have rated."""
     lines, scores = [HEAD], ["response_id,rater,kind,accuracy,completeness,clarity"]
     for i in range(N):
         lines.append(f"i{i},visits,c {i},Write.,,r{i},m,said {i}")
         for rater in ("dr_a", "dr_b"):
-            own = [
-                round(0.7 * quality(f"said {i}") + 0.3 * quality(rater, str(i), c)) for c in "abc"
-            ]
-            scores.append(f"r{i},{rater},clinician,{own[0]},{own[1]},{own[2]}")
-    assert run("study", "import", str(write("r.csv", "\n".join(lines))))[0] == 0
-    assert run("rate", "ratings", str(write("s.csv", "\n".join(scores))))[0] == 0
+            own = (0.7 * quality(f"said {i}") + 0.3 * quality(rater, str(i), c) for c in "abc")
+            scores.append(",".join([f"r{i},{rater},clinician", *(f"{one:.0f}" for one in own)]))
+    bring_in(run, tmp_path, lines, scores)
     code, _, said = run("jury", "run", str(panel_file(write, stub, *SETTINGS)))
     assert code == 0, said
     return run
@@ -99,18 +96,8 @@ def test_juries_rank_and_compare_jurors_that_differ_in_order_or_scores_alone(rat
     assert len(rows) == 4 + 6
     iccs = {row["jurors"][0]: row["icc"] for row in rows if row["size"] == 1}
     assert len(set(iccs.values())) == 4
-    code, out, _ = rated(
-        "analyse",
-        "juries",
-        "--compare",
-        "mean",
-        "--compare",
-        "plain",
-        "--reps",
-        "200",
-        "--json",
-        "-",
-    )
+    two = ("--compare", "mean", "--compare", "plain")
+    code, out, _ = rated("analyse", "juries", *two, "--reps", "200", "--json", "-")
     assert code == 0
     told = json.loads(out)
     assert told["icc_first"] == pytest.approx(iccs["mean"])
@@ -173,10 +160,7 @@ def seated(*names: str) -> Panel:
 
 @pytest.mark.parametrize(
     "write",
-    [
-        helm.write,
-        *(scorers.write_inspect, scorers.write_mlflow, scorers.write_promptfoo),
-    ],
+    [helm.write, scorers.write_inspect, scorers.write_mlflow, scorers.write_promptfoo],
 )
 @pytest.mark.parametrize("name", ["after", "bare", "mean"])
 def test_no_other_tool_is_told_of_a_jury_it_would_ask_otherwise(write: Any, name: str) -> None:
@@ -189,14 +173,11 @@ def test_the_bundle_holds_what_each_juror_is_asked_with() -> None:
     generic = read_rubric("generic")
     files = bundle.write(Export(generic, seated("plain", "after", "mean"), ROWS, RECORD))
     body = json.loads(files["bundle.json"])
-    assert body["orders"] == {
-        "after": {
-            "prompt": body["orders"]["after"]["prompt"],
-            "form": generic.schema_text("after"),
-            "schema": generic.json_schema("after"),
-        }
-    }
-    assert "first give the score, then" in body["orders"]["after"]["prompt"]
+    assert [*body["orders"]] == ["after"]
+    after = body["orders"]["after"]
+    assert after["form"] == generic.schema_text("after")
+    assert after["schema"] == generic.json_schema("after")
+    assert "first give the score, then" in after["prompt"]
     assert [one.get("explanation") for one in body["panel"]["jurors"]] == [None, "after", None]
     assert [one.get("scores") for one in body["panel"]["jurors"]] == [None, None, "expected"]
     assert "explanation after\n- name mean" in files["bundle.md"]

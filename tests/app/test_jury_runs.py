@@ -1,4 +1,4 @@
-"""Jury runs that outlive whoever started them: told in the study, stopped and taken up again."""
+"""Jury runs that outlive whoever started them, and the panels that are run: written, kept and probed."""
 
 import os
 import signal
@@ -15,11 +15,12 @@ from kit.rating_study import row, rubric
 from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
+from annotate.jury_panels import checked, panel_of, shipped_texts
 from annotate.screens.jury import panels as jury_panels_screen
 from annotate.screens.jury.run import juror_rows
 from data.calls import other_model_words
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Role, Setting
 from data.study import runs
 from data.study.calls import other_models
@@ -27,10 +28,9 @@ from data.study.people import add_people, check_code, end_access
 from data.study.responses import import_responses
 from data.study.runs import RUN, RunOrder, RunRow, begin_run, keep_panel, stop_run
 from data.study.verify import acts, verify
-from jury.panel import shipped
+from jury.panel import read_panel, shipped
 
 PATIENCE_SECONDS = 120
-CLINICIAN = Person(9, "dr-a", Role.CLINICIAN)
 SECRET = "sk-verysecret-0123456789"
 
 
@@ -43,20 +43,10 @@ def study(engine: Engine) -> Engine:
 
 def panel_text(stub: Stub, *names: str, also: str = "", price: float = 0.0) -> str:
     """Return a panel of jurors at the stub."""
-    jurors = [
-        f"""[[juror]]
-        name = "{name}"
-        provider = "openai"
-        model = "{name}"
-        family = "x"
-        base_url = "{stub.openai_url}"
-        usd_per_million_in = {price}
-        usd_per_million_out = {price}
-        {also}
-        """
-        for name in names or ("a", "b")
-    ]
-    return 'name = "two"\n' + "\n".join(jurors)
+    head = f'provider = "openai"\nfamily = "x"\nbase_url = "{stub.openai_url}"\n{also}\n'
+    head += f"usd_per_million_in = {price}\nusd_per_million_out = {price}\n"
+    jurors = (f'[[juror]]\nname = "{one}"\nmodel = "{one}"\n{head}' for one in names or ("a", "b"))
+    return 'name = "two"\n' + "".join(jurors)
 
 
 def run_of(engine: Engine) -> RunRow:
@@ -106,10 +96,7 @@ def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
     assert (ended.code, ended.figures["rated"], len(stub.seen)) == (0, 40, 40)
     of_two = runs.jury_progress(OPERATOR, study, ended, ["a", "b"])
     assert [one.total for one in of_two] == [20, 20]
-    assert (
-        "the host answers as a-returned, another model than it is asked for"
-        in other_model_words(other_models(study)["a"])
-    )
+    assert "answers as a-returned" in other_model_words(other_models(study)["a"])
     usable = [row["Usable at first asking"] for row in juror_rows(study, of_two)]
     assert all("of 20" in line for line in usable), usable
     assert {seen.headers["authorization"] for seen in stub.seen} == {f"Bearer {SECRET}"}
@@ -154,8 +141,8 @@ def test_a_run_outlives_the_process_that_started_it(study: Engine, stub: Stub) -
         "jury_runs.start(OPERATOR, study(), RunOrder('two', sys.argv[1]))\n"
         "import time; time.sleep(60)"
     )
-    command = [sys.executable, "-c", program, panel_text(stub)]
-    server = subprocess.Popen(command, env=jury_runs.environment(study), start_new_session=True)
+    call = [sys.executable, "-c", program, panel_text(stub)]
+    server = subprocess.Popen(call, env=jury_runs.environment(study), start_new_session=True)
     until(lambda: len(stub.seen) >= 2)
     os.killpg(server.pid, signal.SIGKILL)
     server.wait()
@@ -180,14 +167,9 @@ def test_a_panel_that_costs_money_needs_a_cap(study: Engine, stub: Stub) -> None
     texts = jury_panels.shipped_texts()
     costs = {name for name in texts if jury_panels.costs_money(jury_panels.checked(texts[name]))}
     assert costs == {"azure", "bedrock", "current", "medhelm", "vertex"}
+    assert (next(iter(texts)), {*texts}) == ("current", {*shipped()})
     assert runs.last_run(OPERATOR, study) is None
     assert not stub.seen
-
-
-def test_the_panel_of_todays_models_is_offered_before_those_to_fill_in() -> None:
-    names = list(jury_panels.shipped_texts())
-    assert names[0] == "current"
-    assert set(names) == set(shipped())
 
 
 @pytest.mark.parametrize(
@@ -226,20 +208,6 @@ def test_kept_panels_stand_in_the_study_and_in_the_record(study: Engine, stub: S
     assert [one.detail["panel"] for one in acts(study, "panel kept")] == ["two"]
 
 
-def test_a_clinician_sees_and_does_none_of_it(study: Engine, stub: Stub) -> None:
-    order = RunOrder("two", panel_text(stub))
-    for act in (
-        lambda: jury_runs.start(CLINICIAN, study, order),
-        lambda: jury_panels_screen.begin_probe(CLINICIAN, study, order.text),
-        lambda: stop_run(CLINICIAN, study, "x"),
-        lambda: keep_panel(CLINICIAN, study, "two", order.text),
-        lambda: runs.last_run(CLINICIAN, study),
-        lambda: runs.own_panels(CLINICIAN, study),
-    ):
-        with pytest.raises(NotAllowed):
-            act()
-
-
 def test_a_page_that_polls_learns_nothing_once_its_owner_is_shut_out(engine: Engine) -> None:
     made = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0]
     person = check_code(engine, made.code).person
@@ -261,3 +229,28 @@ def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(
     assert jury_panels_screen.begin_probe(OPERATOR, study, text) is not asked
     assert [probe["juror"] for probe in runs.newest_probes(study).values()] == ["a", "b"]
     assert not any("Response" in seen.prompt and "fever" in seen.prompt for seen in stub.seen)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_panel_of_all_jurors_of_one_that_ships_is_that_panel_under_another_name(
+    name: str,
+) -> None:
+    jurors = read_panel(name).juror
+    profiles = {juror.name: juror.profile() for juror in jurors}
+    new, text = panel_of([*profiles], profiles, {name: shipped_texts()[name]})
+    assert new == jury_panels.RECOMMENDED
+    assert checked(text).juror == jurors
+
+
+def test_a_new_panel_takes_a_name_that_no_other_has() -> None:
+    juror = read_panel("simulated").juror[0]
+    texts = {"simulated": shipped_texts()["simulated"], "recommended": "", "recommended-2": ""}
+    assert panel_of([juror.name], {juror.name: juror.profile()}, texts)[0] == "recommended-3"
+
+
+def test_a_juror_that_rated_with_other_settings_is_named_and_put_on_no_panel() -> None:
+    juror = read_panel("simulated").juror[0]
+    texts = {"simulated": shipped_texts()["simulated"]}
+    for profile in ({}, juror.profile() | {"model": "another"}):
+        with pytest.raises(BadPanel, match=f"{juror.name}: rated with settings that stand in no"):
+            panel_of([juror.name], {juror.name: profile}, texts)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as some
 from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import attempts, panel_at
 from kit.jury_runs import run as run_jury
-from kit.rating_study import rubric
+from kit.rating_study import rubric, task_of
 from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -73,15 +74,25 @@ EACH = [
 ]
 
 
+Add = Callable[..., tuple[int, str, str]]
+
+
 @pytest.fixture
-def pointed(
-    small_study: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Engine:
+def add(small_study: Engine, run: Run, write: Callable[[str, str], Path]) -> Add:
+    """Return what puts the small study's benchmark on points, and what was said, in one line."""
+
+    def added(text: str = POINTS, *options: str) -> tuple[int, str, str]:
+        path = str(write("points.csv", text))
+        code, out, err = run("study", "points", path, "--benchmark", "visits", *options)
+        return code, " ".join(out.split()), " ".join(err.split())
+
+    return added
+
+
+@pytest.fixture
+def pointed(small_study: Engine, add: Add) -> Engine:
     """Put the small study's benchmark on points."""
-    monkeypatch.chdir(tmp_path)
-    Path("points.csv").write_text(POINTS)
-    code, _, err = run("study", "points", "points.csv", "--benchmark", "visits")
-    assert code == 0, err
+    assert add()[0] == 0
     return small_study
 
 
@@ -106,15 +117,13 @@ def unclipped(low: int = -200) -> Rubric:
     return Rubric(**body)
 
 
-@given(
-    some.lists(
-        some.tuples(
-            some.integers(1, 50), some.sampled_from(["must", "must_not", "nice"]), some.booleans()
-        ),
-        min_size=1,
-        max_size=20,
-    ).filter(lambda all_: any(kind != "must_not" for _, kind, _ in all_))
+KINDS = some.sampled_from(["must", "must_not", "nice"])
+DRAWN = some.lists(
+    some.tuples(some.integers(1, 50), KINDS, some.booleans()), min_size=1, max_size=20
 )
+
+
+@given(DRAWN.filter(lambda all_: any(kind != "must_not" for _, kind, _ in all_)))
 def test_the_score_is_healthbench_s_in_exact_arithmetic(points) -> None:
     made = [Point(point=f"p{n}", weight=w, kind=kind) for n, (w, kind, _) in enumerate(points)]
     signed = [-w if kind == "must_not" else w for w, kind, _ in points]
@@ -128,12 +137,9 @@ def test_the_score_is_healthbench_s_in_exact_arithmetic(points) -> None:
 
 def test_what_an_unclipped_score_could_come_to_is_on_the_scale_or_refused() -> None:
     case = case_rubric(unclipped(), EACH)
-    assert case_score(case, answers_of(case, NOT_MET, MET, NOT_MET)) == pytest.approx(
-        -100 * 8 / 7.5
-    )
-    with pytest.raises(
-        BadInput, match=r"could come to -106.667, and the scale of .* is -100 to 100"
-    ):
+    lowest = case_score(case, answers_of(case, NOT_MET, MET, NOT_MET))
+    assert lowest == pytest.approx(-100 * 8 / 7.5)
+    with pytest.raises(BadInput, match=r"come to -106.667, and the scale of .* is -100 to 100"):
         case_rubric(unclipped(-100), EACH)
 
 
@@ -155,60 +161,45 @@ def test_what_an_unclipped_score_could_come_to_is_on_the_scale_or_refused() -> N
     ],
 )
 def test_points_that_cannot_be_are_refused_by_row_and_nothing_is_written(
-    small_study: Engine, run: Run, tmp_path: Path, lines: str, said: str
+    small_study: Engine, run: Run, add: Add, lines: str, said: str
 ) -> None:
-    path = tmp_path / "points.csv"
-    path.write_text(f"{HEAD}\n{lines}\n")
-    code, _, err = run("study", "points", str(path), "--benchmark", "visits")
-    assert code == 2
-    assert said in " ".join(err.split())
+    code, _, err = add(f"{HEAD}\n{lines}\n")
+    assert (code, said in err) == (2, True), err
     assert run("study", "points", "--benchmark", "visits")[0] == 2
     assert "generic" in run("study", "rubric", "show")[1]
     assert not verify(small_study).findings
 
 
 def test_points_are_versioned_until_somebody_has_rated_by_them(
-    pointed: Engine, run: Run, tmp_path: Path, stub: Stub
+    pointed: Engine, add: Add, stub: Stub
 ) -> None:
-    path = tmp_path / "points.csv"
-    add = ("study", "points", str(path), "--benchmark", "visits", "--json", "-")
-    assert json.loads(run(*add)[1])["unchanged"] == 2
-    path.write_text(POINTS.replace("pain is mild,3", "pain is mild,4"))
-    body = json.loads(run(*add)[1])
+    assert json.loads(add(POINTS, "--json", "-")[1])["unchanged"] == 2
+    body = json.loads(add(POINTS.replace("pain is mild,3", "pain is mild,4"), "--json", "-")[1])
     assert (body["changed"], body["unchanged"], body["without"]) == (1, 1, [])
     stub.script = point_script()
     run_jury(pointed, panel_at(stub))
-    path.write_text(POINTS)
-    code, _, err = run(*add)
-    assert code == 2
-    assert "instance i2: has been rated by its points" in " ".join(err.split())
+    code, _, err = add()
+    assert (code, "instance i2: has been rated by its points" in err) == (2, True), err
     assert not verify(pointed).findings
 
 
 def test_a_benchmark_that_was_rated_otherwise_is_not_put_on_points(
-    small_study: Engine, run: Run, tmp_path: Path, stub: Stub
+    small_study: Engine, add: Add, stub: Stub
 ) -> None:
     run_jury(small_study, panel_at(stub))
-    path = tmp_path / "points.csv"
-    path.write_text(POINTS)
-    code, _, err = run("study", "points", str(path), "--benchmark", "visits")
-    assert code == 2
-    assert "has ratings on generic" in " ".join(err.split())
+    code, _, err = add()
+    assert (code, "has ratings on generic" in err) == (2, True), err
 
 
 def test_nobody_rates_before_every_case_has_points(
-    small_study: Engine, run: Run, tmp_path: Path, stub: Stub
+    small_study: Engine, run: Run, add: Add, stub: Stub
 ) -> None:
-    path = tmp_path / "points.csv"
-    path.write_text("\n".join(POINTS.splitlines()[:-1]))
-    code, out, err = run("study", "points", str(path), "--benchmark", "visits")
-    assert code == 0, err
-    assert "1 instance of visits without points yet, such as i2" in " ".join(out.split())
+    code, out, err = add("\n".join(POINTS.splitlines()[:-1]))
+    assert (code, "1 instance of visits without points yet, such as i2" in out) == (0, True), err
     with pytest.raises(BadInput, match="1 of its instances have no points yet, such as i2"):
         run_jury(small_study, panel_at(stub))
     code, _, err = run("rate", "assign", "--raters", "3", "--per-response", "2")
-    assert code == 2
-    assert "no points yet" in err
+    assert (code, "no points yet" in err) == (2, True), err
 
 
 def point_script(seen_by: list[Seen] | None = None, answer: int = MET):
@@ -266,9 +257,6 @@ def test_a_juror_that_cannot_tell_has_answered_and_has_no_score(
         rows = session.exec(select(Rating)).all()
     assert len(rows) == 2 * 3 + 2 * 1
     assert not [row for row in rows if row.rubric_sha256 == RUBRIC.sha256]
-    calls = len(attempts(pointed))
-    run_jury(pointed, panel_at(stub))
-    assert len(attempts(pointed)) == calls
     assert missing_verdicts(pointed) == []
 
 
@@ -292,8 +280,7 @@ def test_clinicians_answer_the_points_of_the_case_and_the_same_again_changes_not
     pointed: Engine,
 ) -> None:
     rater = clinician(pointed)
-    task = next_task(pointed, rater).task
-    while task is not None:
+    while (task := next_task(pointed, rater).task) is not None:
         names = task.rubric.criteria
         assert names[0] == "point_1"
         assert task.rubric.scale.points == range(MET, CANNOT_TELL + 1)
@@ -302,7 +289,6 @@ def test_clinicians_answer_the_points_of_the_case_and_the_same_again_changes_not
         reply = Reply(dict.fromkeys(names, float(MET)), {"point_1": "clear"})
         assert submit(pointed, rater, task.card.code, reply, ask_why=True)
         assert not submit(pointed, rater, task.card.code, reply, ask_why=True)
-        task = next_task(pointed, rater).task
     with reading(pointed) as session:
         scores = [row.score for row in session.exec(select(Rating)) if row.criterion == "points"]
     assert sorted(scores) == [0, 0, 100, 100]
@@ -387,11 +373,8 @@ def test_the_command_tells_agreement_and_critical_points_missed(
     stub.script = point_script()
     run_jury(pointed, panel_at(stub, "a"))
     rater = clinician(pointed)
-    task = next_task(pointed, rater).task
-    while task is not None:
-        reply = Reply({name: float(NOT_MET) for name in task.rubric.criteria})
-        submit(pointed, rater, task.card.code, reply)
-        task = next_task(pointed, rater).task
+    while (task := next_task(pointed, rater).task) is not None:
+        submit(pointed, rater, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, NOT_MET)))
     code, out, err = run("study", "points", "--reps", "20", "--json", "-")
     assert code == 0, err
     [benchmark] = json.loads(out)["benchmarks"]
@@ -403,37 +386,20 @@ def test_the_command_tells_agreement_and_critical_points_missed(
     assert run("study", "points", "--jurors", "nobody")[0] == 2
 
 
-def test_a_rubric_that_is_not_of_points_takes_none(
-    small_study: Engine, run: Run, tmp_path: Path
-) -> None:
-    path = tmp_path / "points.csv"
-    path.write_text(POINTS)
-    folder = tmp_path / "own"
-    write_rubrics(folder, {"r": rubric("accuracy")})
-    add = ("study", "points", str(path), "--benchmark", "visits", "--rubric")
-    code, _, err = run(*add, str(folder / "r"))
-    assert code == 2
-    assert "is not of points" in " ".join(err.split())
-    write_rubrics(tmp_path / "mine", {"r": unclipped()})
-    assert read_rubric(tmp_path / "mine" / "r") == unclipped()
-    assert run(*add, str(tmp_path / "mine" / "r"))[0] == 0
+def test_a_rubric_that_is_not_of_points_takes_none(add: Add, tmp_path: Path) -> None:
+    folder = tmp_path / "rubrics"
+    write_rubrics(folder, {"own": rubric("accuracy"), "mine": unclipped()})
+    code, _, err = add(POINTS, "--rubric", str(folder / "own"))
+    assert (code, "is not of points" in err) == (2, True), err
+    assert read_rubric(folder / "mine") == unclipped()
+    assert add(POINTS, "--rubric", str(folder / "mine"))[0] == 0
 
 
-def test_other_tools_and_learning_refuse_points_plainly(
-    pointed: Engine, run: Run, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("pointed")
+def test_other_tools_and_learning_refuse_points_plainly(run: Run, tmp_path: Path) -> None:
+    to = ("--to", "inspect", "--panel", "current", "--out", str(tmp_path / "out"))
     for command in (
-        (
-            "share",
-            "rubric",
-            str(FOLDER),
-            "--to",
-            "inspect",
-            "--panel",
-            "current",
-            "--out",
-            str(tmp_path / "out"),
-        ),
+        ("share", "rubric", str(FOLDER), *to),
         ("jury", "improve", "current", "--benchmark", "visits", "--estimate"),
     ):
         code, _, err = run(*command)
@@ -446,24 +412,18 @@ def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
     stub.script = point_script()
     run_jury(pointed, panel_at(stub, "a"))
     rater = clinician(pointed)
-    task = next_task(pointed, rater).task
-    assert task is not None
+    task = task_of(pointed, rater)
     submit(pointed, rater, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, NOT_MET)))
-    opened = next(
-        one
-        for key in (1, 2, 3, 4)
-        if (one := opened_response(OPERATOR, pointed, key)) and len(one.opinions) == 2
-    )
-    assert {one.kind: set(one.answers.values()) for one in opened.opinions} == {
-        Kind.CLINICIAN: {NOT_MET},
-        Kind.JUROR: {MET},
-    }
+    each = [opened_response(OPERATOR, pointed, key) for key in (1, 2, 3, 4)]
+    opened = next(one for one in each if one and len(one.opinions) == 2)
+    given = {one.kind: set(one.answers.values()) for one in opened.opinions}
+    assert given == {Kind.CLINICIAN: {NOT_MET}, Kind.JUROR: {MET}}
     assert opened.case is not None
     rows = shown.point_rows(opened, opened.case.criterion)
     assert {row["Sides"] for row in rows} == {"jury and clinicians differ"}
     assert {row["a"] for row in rows} == {"yes"}
     assert "no fever" in shown.comments(opened.opinions)
-    unrated = opened_response(OPERATOR, pointed, 4)
+    unrated = each[3]
     assert unrated is not None
     assert unrated.case is not None
     assert {row["Sides"] for row in shown.point_rows(unrated, unrated.case.criterion)} == {""}
@@ -477,8 +437,7 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
     with reading(pointed) as session:
         keys = {name: key or 0 for name, key in session.exec(select(Rater.handle, Rater.id))}
     for name, answer in (("dr-a", MET), ("dr-b", NOT_MET)):
-        task = next_task(pointed, keys[name]).task
-        assert task is not None
+        task = task_of(pointed, keys[name])
         good = {"point_1": answer, "point_2": NOT_MET, "point_3": answer}
         submit(pointed, keys[name], task.card.code, Reply(good))
     refused = planned_settlement(OPERATOR, pointed, "consensus")
@@ -486,8 +445,7 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
     third = planned_settlement(OPERATOR, pointed, "third")
     assert (third.places, third.of_points) == ({1: "dr-c"}, ())
     assert settle(OPERATOR, pointed, third) == 1
-    task = next_task(pointed, keys["dr-c"]).task
-    assert task is not None
+    task = task_of(pointed, keys["dr-c"])
     assert task.rubric.criteria == ("point_1", "point_2", "point_3")
     submit(pointed, keys["dr-c"], task.card.code, Reply(good | {"point_1": MET}))
     with reading(pointed) as session:

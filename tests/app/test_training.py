@@ -1,17 +1,25 @@
-"""The rounds of training: what is shown, passed, failed, repeated and told."""
+"""The training round: what is shown, entered, passed, repeated and told, and who is let through."""
+
+from collections.abc import Callable
 
 import pytest
-from kit.rating_study import FULL, rubric, scores_of
+from kit.pages import CARLA, said
+from kit.rating_study import FULL, message, rubric, scores_of, task_of
 from kit.trained_study import WIDE, Put, fail_round, made, pass_round, put, study
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
+from streamlit.testing.v1 import AppTest
 
-from annotate.rating import text_html
+from annotate.rating import answers, room, text_html
+from annotate.rating.answers import LARGEST
+from annotate.rating.answers import take_in_training as take_in
 from annotate.rating.words import sayer
+from annotate.screens.setup.training import MOST_ROUNDS
 from data import training
 from data.card import Card, Reply
-from data.errors import BadInput, Conflict, Unknown
-from data.schema import Drill
+from data.errors import BadInput, Conflict, NotAllowed, Unknown
+from data.person import Person
+from data.schema import Drill, Role, Setting, Span
 from data.study.frames import responses_frame
 from data.study.ratings import submit
 from data.study.room import (
@@ -19,25 +27,38 @@ from data.study.room import (
     Feedback,
     RoundResult,
     ScoredCriterion,
-    next_task,
     situation,
     trainees,
 )
 from data.study.settings import set_setting
 from data.study.standing import design_items
-from data.study.training import answer_drill, leave_outcome, let_through
+from data.study.training import answer_drill, leave_feedback, leave_outcome, let_through
+from data.study.verify import acts
 
 __all__ = ["made", "put", "study"]
 
 ENGLISH = sayer("en")
+DR_A = Person(1, "dr-a", Role.CLINICIAN, 1)
+MARK = {"criterion": "accuracy", "start": 0, "end": 8, "error": "unsafe", "note": "no dose"}
 
 
-def test_a_study_without_expert_scores_has_no_training(study: Engine) -> None:
-    assert situation(study, 1).stage is None
-    assert trainees(study) == []
+def exercise(engine: Engine, rater: int = 1) -> Exercise:
+    """Return the training response that a clinician is at."""
+    now = situation(engine, rater).stage
+    assert isinstance(now, Exercise)
+    return now
+
+
+def at_first(engine: Engine, **other: object) -> dict[str, object]:
+    """Return a message about the training response that a clinician is at."""
+    return message(exercise(engine).task.card.code, **other)
+
+
+ENGLISH = sayer("en")
 
 
 def test_training_responses_are_in_no_design_and_in_no_agreement(put: Put, study: Engine) -> None:
+    assert (situation(study, 1).stage, trainees(study)) == (None, [])
     put(WIDE)
     assert [one.response_id for one in design_items(study)] == ["resp-hidden-1", "resp-hidden-2"]
     assert list(responses_frame(study)["response_id"]) == ["resp-hidden-1", "resp-hidden-2"]
@@ -47,8 +68,7 @@ def test_training_responses_are_in_no_design_and_in_no_agreement(put: Put, study
 
 def test_an_answer_is_followed_by_the_experts_scores_and_reasons(put: Put, study: Engine) -> None:
     put(WIDE)
-    now = situation(study, 1).stage
-    assert isinstance(now, Exercise)
+    now = exercise(study)
     assert (now.number, now.total, now.round_) == (1, 2, 1)
     answer_drill(study, 1, now.task.card.code, Reply(FULL), {})
     told = situation(study, 1).stage
@@ -91,18 +111,13 @@ def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_or
     put: Put, study: Engine
 ) -> None:
     put(WIDE)
-    before = situation(study, 1).stage
+    before = exercise(study)
     told = fail_round(study, 1)
     assert not told.outcome.passed
-    assert (told.misses[0].criterion, told.misses[0].distance, told.misses[0].lean) == (
-        "clarity",
-        3.5,
-        -7,
-    )
+    worst = told.misses[0]
+    assert (worst.criterion, worst.distance, worst.lean) == ("clarity", 3.5, -7)
     leave_outcome(study, 1, 1)
-    after = situation(study, 1).stage
-    assert isinstance(before, Exercise)
-    assert isinstance(after, Exercise)
+    after = exercise(study)
     assert after.round_ == 2
     assert after.task.card.response != before.task.card.response
     assert pass_round(study, 1).outcome.passed
@@ -141,8 +156,7 @@ def test_a_round_keeps_the_rule_it_was_judged_by(put: Put, study: Engine) -> Non
 
 
 def test_who_has_rated_before_there_was_training_goes_on(put: Put, study: Engine) -> None:
-    task = next_task(study, 1).task
-    assert task is not None
+    task = task_of(study, 1)
     submit(study, 1, task.card.code, Reply(FULL), 1.0)
     put(WIDE)
     assert situation(study, 1).stage is None
@@ -164,23 +178,159 @@ def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing() -> 
     assert training.code("other", 1, 1, 0) != training.code("key", 1, 1, 0)
 
 
-def test_differences_are_told_in_words_and_text_is_escaped() -> None:
+def test_feedback_tells_differences_in_points_and_escapes_text() -> None:
     marks = (
         ScoredCriterion("accuracy", 4, 2.5, "<b>dose</b>"),
         ScoredCriterion("clarity", 3, 3, ""),
     )
     one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), "", marks, 1, 1, 2)
     told = text_html.training_feedback(one, ENGLISH)
-    assert "you scored 1.5 points higher" in told
-    assert "the same score" in told
+    assert "1.5 points higher" in told
     assert "<span>2: Point 2 of accuracy: as good as 2<br>3: Point 3 of" in told
     assert "&lt;b&gt;dose&lt;/b&gt;" in told
-    assert (
-        text_html.in_points(0.7, ENGLISH),
-        text_html.in_points(1, ENGLISH),
-        text_html.decimals(1.04),
-    ) == (
-        "0.7 points",
-        "1.0 point",
-        "1.04",
-    )
+    assert [text_html.in_points(gap, ENGLISH) for gap in (0.7, 1)] == ["0.7 points", "1.0 point"]
+    assert text_html.decimals(1.04) == "1.04"
+
+
+def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    code, other = exercise(study).task.card.code, exercise(study, 2).task.card.code
+    assert [answer_drill(study, 1, code, Reply(FULL), {}) for _ in range(3)] == [True, False, False]
+    with pytest.raises(NotAllowed):
+        answer_drill(study, 1, other, Reply(FULL), {})
+    with Session(study) as session:
+        assert len(session.exec(select(Drill)).all()) == 1
+
+
+def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    now = exercise(study)
+    entered = {"code": now.task.card.code, "attempt": 0, "by": "page1", "seconds": 3}
+    newer = entered | {"seq": 2, "scores": {"accuracy": 3}, "comment": "dose?", "submit": False}
+    assert take_in(study, 1, newer).error == ""
+    assert take_in(study, 1, newer | {"seq": 1, "comment": ""}).error == ""
+    again = exercise(study)
+    assert (again.task.draft["scores"], again.task.draft["comment"]) == ({"accuracy": 3}, "dose?")
+    final = newer | {"seq": 3, "scores": FULL, "submit": True}
+    assert [take_in(study, 1, final).error for _ in range(2)] == ["", ""]
+    with Session(study) as session:
+        kept = session.connection().exec_driver_sql(
+            "SELECT value FROM setting WHERE key = 'training:1'"
+        )
+        assert "dose?" in kept.scalar_one()
+
+
+def test_training_takes_marks_notes_links_and_flags_like_the_real_form(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    source = MARK | {"error": "missing", "side": "source", "linked": 1, "severity": "major"}
+    entered = {
+        "spans": [source, MARK | {"linked": 0}],
+        "flags": ["flag"],
+        "comments": {"clarity": "long"},
+    }
+    assert take_in(study, 1, at_first(study, **entered)).error == ""
+    shown = room.shown(study, DR_A)
+    kept = shown["entry"]
+    assert [one["note"] for one in kept["spans"]] == ["no dose", "no dose"]
+    assert (kept["flags"], kept["comments"]) == (["flag"], {"clarity": "long"})
+    assert (shown["training"], shown["why"]["points"], shown["previous"]) == (True, [1, 2], False)
+    assert take_in(study, 1, at_first(study, seq=2, submit=True, **entered)).error == ""
+    with Session(study) as session:
+        assert session.exec(select(Span)).all() == []
+        standing = session.get_one(Setting, "training:1").value
+    assert all(one in standing for one in ("no dose", '"flag"', '"linked"', "long"))
+
+
+@pytest.mark.parametrize("submit", [True, False])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"scores": FULL | {"clarity": 99}}, answers.OFF),
+        ({"comments": {"charm": "much"}}, "a comment belongs to no criterion"),
+        ({"spans": [MARK | {"end": 99}]}, "not part of its text"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_training_too(
+    put: Put, study: Engine, wrong: dict[str, object], says: str, submit: bool
+) -> None:
+    put(WIDE)
+    told = take_in(study, 1, at_first(study, submit=submit, **wrong))
+    assert says in told.error
+    assert not told.moved
+    now = exercise(study)
+    assert (now.task.draft, now.task.draft_seq) == ({}, 0)
+
+
+def test_training_asks_why_like_the_real_form(put: Put, study: Engine) -> None:
+    put(WIDE)
+    low = at_first(study, scores=FULL | {"accuracy": 2}, submit=True)
+    told = take_in(study, 1, low)
+    assert told.error.startswith("Accuracy is low: write one line why")
+    assert isinstance(situation(study, 1).stage, Exercise)
+    assert take_in(study, 1, low | {"seq": 2, "comment": "dose"}).error == ""
+    assert isinstance(situation(study, 1).stage, Feedback)
+    set_setting(study, "ask_why", "false")
+    leave_feedback(study, 1, 1)
+    assert take_in(study, 1, at_first(study, scores=FULL | {"accuracy": 2}, submit=True)).moved
+
+
+def test_a_training_response_cannot_be_given_back(put: Put, study: Engine) -> None:
+    put(WIDE)
+    told = take_in(study, 1, at_first(study, go="recuse", reason="I know the patient"))
+    assert (told.error, told.moved) == (answers.NO_RECUSAL, False)
+    assert isinstance(situation(study, 1).stage, Exercise)
+
+
+def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    first = at_first(study, base=0, scores={"clarity": 4})
+    assert take_in(study, 1, first).version == 1
+    other = first | {"by": "page2", "scores": {"clarity": 1}}
+    told = take_in(study, 1, other)
+    assert (told.error, told.stale) == (answers.CHANGED, True)
+    stored = room.stored(study, DR_A, told.code)
+    assert stored is not None
+    assert (stored["scores"], stored["version"]) == ({"clarity": 4}, 1)
+    assert take_in(study, 1, other | {"base": 1}).version == 2
+
+
+def test_a_crafted_number_never_makes_a_training_response_unanswerable(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    assert take_in(study, 1, at_first(study, seq=LARGEST, base=LARGEST)).stale
+    assert take_in(study, 1, at_first(study, seq=LARGEST)).version == 1
+    told = take_in(study, 1, at_first(study, seq=1, base=1, scores={"clarity": 2}))
+    assert (told.error, told.version) == ("", 2)
+    assert take_in(study, 1, at_first(study, seq=2, base=2, submit=True)).moved
+
+
+def test_the_screen_shows_how_each_clinician_stands_and_lets_one_begin_with_a_reason(
+    screen: Callable[..., AppTest], study: Engine, put: Put
+) -> None:
+    page = screen("setup.training")
+    assert "File of experts" in said(page)
+    put(WIDE)
+    for number in range(1, MOST_ROUNDS + 1):
+        fail_round(study, 1)
+        leave_outcome(study, 1, number)
+    text = said(page)
+    assert "not passed" in text
+    assert "no: did not pass" in text
+    page.selectbox[0].select("dr-a")
+    [begin] = [n for n, one in enumerate(page.button) if one.label == "Let them begin"]
+    page.button[begin].click()
+    assert "a reason is needed" in said(page)
+    page.text_input[0].input("She trains the others.")
+    page.button[begin].click()
+    assert "dr-a may begin." in said(page)
+    (waived,) = acts(study, "training waived")
+    assert (waived.actor, waived.detail["reason"]) == (CARLA.actor, "She trains the others.")

@@ -8,19 +8,17 @@ import pytest
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from data.card import Reply
-from data.study.assignments import Slot, assign
-from data.study.masks import SHOWN, stored_texts
-from data.study.people import invite
-from data.study.ratings import submit
-from data.study.room import next_task
+from data.study.masks import SHOWN
 from data.study.verify import acts, verify
-from medjury.services.blinding.places import masked_at
 
 Write = Callable[[str, str], Path]
+
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"
+
 NAMED = 'r1,openai/gpt-4o,"As ChatGPT, I cannot examine. Patient denies fever."'
+
 POSSIBLE = "r2,nova-large,Seen by Claude in clinic today. Nothing else."
+
 PLAIN = "r3,nova-large,Mild pain."
 
 
@@ -50,10 +48,6 @@ def test_an_import_masks_what_is_sure_and_counts_what_is_possible(
     assert verify(engine).findings == ()
 
 
-def test_an_import_without_names_says_nothing_of_them(run: Run, write: Write) -> None:
-    assert "author" not in imported(run, write, PLAIN)
-
-
 def test_a_search_that_was_cut_short_goes_on_with_the_next_command(
     run: Run, engine: Engine, write: Write
 ) -> None:
@@ -65,18 +59,6 @@ def test_a_search_that_was_cut_short_goes_on_with_the_next_command(
         connection.execute(text("DELETE FROM event WHERE action = 'authors masked'"))
     assert "masked (1 places)" in run("study", "blind")[1]
     assert verify(engine).findings == ()
-
-
-def test_what_is_possible_is_listed_in_its_place_and_never_with_the_author(
-    run: Run, write: Write
-) -> None:
-    imported(run, write, POSSIBLE.replace("Seen", "Seen\t\x1b[31m"))
-    out = run("study", "blind", "--show-names")[1]
-    assert "r2" in out
-    assert "Claude" in out
-    assert "in clinic today" in out
-    assert "nova-large" not in out
-    assert "\x1b[31m" not in out
 
 
 @pytest.mark.parametrize("masked", [(), ("--masked",)])
@@ -123,51 +105,33 @@ def test_a_place_is_counted_in_the_text_as_shown_which_hides_how_long_a_masked_n
     assert "nothing that may name an author" in run("study", "blind")[1]
 
 
-def test_what_is_possible_can_be_masked_by_hand(run: Run, engine: Engine, write: Write) -> None:
-    imported(run, write, POSSIBLE, PLAIN)
-    assert "1 responses masked, 0 left" in run("study", "blind", "--mask", "r2")[1]
-    assert shown(engine)["r2"] == "Seen by [author masked] in clinic today. Nothing else."
-    assert "nothing that may name an author" in run("study", "blind")[1]
-    assert verify(engine).findings == ()
-    assert run("study", "blind", "--mask", "r2")[0] == 2
-    assert run("study", "blind", "--mask", "r9")[0] == 2
-
-
-def test_a_hand_mask_keeps_the_masks_that_are_there(run: Run, engine: Engine, write: Write) -> None:
-    imported(run, write, NAMED.replace("Patient", "Claude agreed; patient"))
-    run("study", "blind", "--mask", "r1")
-    assert shown(engine)["r1"] == (
-        "As [author masked], I cannot examine. [author masked] agreed; patient denies fever."
-    )
-    assert verify(engine).findings == ()
-
-
-def test_what_betrays_nobody_is_recorded_and_listed_no_more(
+def test_what_is_possible_is_masked_or_left_by_hand_and_listed_no_more(
     run: Run, engine: Engine, write: Write
 ) -> None:
-    imported(run, write, POSSIBLE)
-    assert run("study", "blind", "--leave", "r2")[0] == 0
-    assert acts(engine, "possible names left")[0].detail == {"responses": ["r2"]}
+    imported(run, write, POSSIBLE, PLAIN, POSSIBLE.replace("r2", "r6"))
+    assert "1 responses masked, 0 left" in run("study", "blind", "--mask", "r2")[1]
+    assert shown(engine)["r2"] == "Seen by [author masked] in clinic today. Nothing else."
+    assert run("study", "blind", "--leave", "r6")[0] == 0
+    assert acts(engine, "possible names left")[0].detail == {"responses": ["r6"]}
     assert "nothing that may name an author" in run("study", "blind", "--list")[1]
-    assert run("study", "blind", "--leave", "r9")[0] == 2
+    for wrong in (("--mask", "r2"), ("--mask", "r9"), ("--leave", "r9")):
+        assert run("study", "blind", *wrong)[0] == 2
+    assert verify(engine).findings == ()
 
 
 TWICE = "r4,nova-large,Seen by Claude. Opus 4 agrees."
 
 
-def test_the_list_tells_place_words_and_why_on_the_screen_and_in_json(
+def test_the_list_tells_place_words_and_why_and_never_the_author(
     run: Run, write: Write, tmp_path: Path
 ) -> None:
-    imported(run, write, TWICE)
-    out = run("study", "blind")[1]
-    assert "may be a person, a place or a thing" in out
+    imported(run, write, TWICE.replace("Seen", "Seen\t\x1b[31m"))
+    out = run("study", "blind", "--show-names")[1]
     assert "`--leave ID@PLACE`" in out
+    assert ("Claude" in out, "nova-large" in out, "\x1b[31m" in out) == (True, False, False)
     run("study", "blind", "--show-names", "--json", str(tmp_path / "doubtful.json"))
     found = json.loads((tmp_path / "doubtful.json").read_text())["places"]
-    assert [(one["response"], one["start"], one["text"]) for one in found] == [
-        ("r4", 8, "Claude"),
-        ("r4", 16, "Opus 4"),
-    ]
+    assert [(one["response"], one["text"]) for one in found] == [("r4", "Claude"), ("r4", "Opus 4")]
     assert {one["why"] for one in found} == {"other_meaning"}
 
 
@@ -191,32 +155,3 @@ def test_words_can_be_left_in_every_response(run: Run, engine: Engine, write: Wr
     out = run("study", "blind", "--show-names")[1]
     assert "Opus 4" in out
     assert "clinic today" not in out
-
-
-def test_a_masked_block_of_reasoning_is_counted_and_can_be_looked_at(
-    run: Run, engine: Engine, write: Write
-) -> None:
-    out = imported(run, write, "r5,nova-large,<think>The user wants a note.</think>Mild pain.")
-    assert "masked (1 places, 1 block of reasoning)" in out
-    assert shown(engine)["r5"] == "[author masked]Mild pain."
-    assert "reasoning before the answer" in run("study", "blind", "--masked")[1]
-
-
-def test_what_somebody_has_rated_is_not_masked_by_hand(
-    run: Run, engine: Engine, write: Write
-) -> None:
-    imported(run, write, POSSIBLE)
-    invite(engine, ["dr_a"])
-    assign(engine, [Slot("dr_a", 1, 0)], seed=0)
-    task = next_task(engine, 1).task
-    assert task is not None
-    submit(engine, 1, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, 3)), 5)
-    assert "0 responses masked, 1 left" in run("study", "blind", "--mask", "r2")[1]
-    assert shown(engine)["r2"] is None
-
-
-def test_overlapping_places_become_one_mark(run: Run, engine: Engine, write: Write) -> None:
-    imported(run, write, PLAIN)
-    one = next(stored_texts(engine))[0]
-    found = masked_at(one, [(2, 6, "ld p"), (0, 4, "Mild"), (8, 9, "n")])
-    assert found.shown == "[author masked]ai[author masked]."

@@ -1,4 +1,4 @@
-"""Describing a study: versions are kept, consent is to one text, and nothing of it can be forged."""
+"""What clinicians are told of a study and agree to, and what they flag and are answered."""
 
 import csv
 import json
@@ -9,28 +9,40 @@ from pathlib import Path
 import pytest
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.studies import Run
-from kit.study_place import StudyIn, all_rows
-from sqlalchemy import Engine, text
+from kit.study_place import all_rows
+from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.card import Reply
-from data.database import open_study
 from data.description import Description, GuidelinePage
-from data.errors import Conflict, NotAllowed
+from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.schema import Role, Submission
-from data.study.package import import_package, opened_package
-from data.study.people import add_people, end_access, people
+from data.schema import Remark, Role, Submission
+from data.study.assignments import (
+    Slot,
+    answer_flag,
+    answer_seen,
+    answers_for,
+    assign,
+    flags,
+    recuse,
+)
+from data.study.export import reading_rows
+from data.study.people import add_people, end_access, invite, people, workloads
 from data.study.ratings import submit
-from data.study.room import situation
+from data.study.room import next_task, situation
 from data.study.settings import describe, description, give_consent, lock
 from data.study.standing import settings
 from data.study.steering import describe_study, study_consents, study_descriptions
 from data.study.verify import acts, verify
+from medjury.services.adjudication import answer
 
 TOLD = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree.", "Read.")
+
 GUIDED = replace(TOLD, guideline=(GuidelinePage("Scores", "5 is best."),))
+
 ASKED = replace(GUIDED, consent="I agree, and may stop.")
+
 Write = Callable[[str, str], Path]
 
 
@@ -41,24 +53,13 @@ def ward(engine: Engine) -> Engine:
     return engine
 
 
-def behind(engine: Engine, change: str, **values: object) -> None:
-    with engine.execution_options(writes=True).begin() as connection:
-        connection.execute(text(change), values)
-
-
-def under(engine: Engine) -> list[str | None]:
-    with Session(engine) as session:
-        return list(session.exec(select(Submission.study_text).order_by(Submission.id)))  # type: ignore[arg-type]
-
-
 def test_each_submission_names_the_description_that_it_was_made_under(ward: Engine) -> None:
-    codes = codes_of(ward, "dr-a")
-    submit(ward, 1, codes[0], Reply(dict(FULL)), 5)
-    assert describe(ward, TOLD, "coordinator")
-    submit(ward, 1, codes[1], Reply(dict(FULL)), 5)
-    assert describe(ward, GUIDED, "coordinator")
-    submit(ward, 1, codes[2], Reply(dict(FULL)), 5)
-    assert under(ward) == [None, TOLD.sha256, GUIDED.sha256]
+    for code, text in zip(codes_of(ward, "dr-a"), (None, TOLD, GUIDED), strict=True):
+        assert text is None or describe(ward, text, "coordinator")
+        submit(ward, 1, code, Reply(dict(FULL)), 5)
+    with Session(ward) as session:
+        under = session.exec(select(Submission.study_text).order_by(Submission.id)).all()  # type: ignore[arg-type]
+    assert [*under] == [None, TOLD.sha256, GUIDED.sha256]
     first, second = study_descriptions(OPERATOR, ward)
     assert (first.description, first.ratings, first.submissions) == (TOLD, 1, 1)
     assert (second.description, second.ratings, second.submissions) == (GUIDED, 2, 1)
@@ -145,42 +146,6 @@ def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(wa
     assert study_descriptions(reader, ward)[0].actor == "account 7"
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("UPDATE study_text SET body = replace(body, 'Why', 'Because')", "changed since event"),
-        ("UPDATE study_text SET body = '{}' WHERE body LIKE '%Why%'", "changed since event"),
-        ("INSERT INTO study_text SELECT 'abc', body, added FROM study_text LIMIT 1", "no event"),
-        ("UPDATE setting SET value = :first WHERE key = 'study_text'", "study_text: changed since"),
-        ("DELETE FROM setting WHERE key = 'study_text'", "setting study_text: gone since"),
-        ("UPDATE setting SET value = '' WHERE key = 'consent_text'", "consent_text: changed since"),
-        ("INSERT INTO setting VALUES ('consent:2', :agreed)", "consent:2: no event vouches"),
-        ("DELETE FROM setting WHERE key = 'consent:1'", "consent:1: gone since"),
-        ("UPDATE setting SET value = 'x' WHERE key = 'consent:1'", "consent:1: changed since"),
-        ("UPDATE submission SET study_text = :first", "submission 1: changed since"),
-    ],
-)
-def test_what_was_forged_behind_the_records_back_is_found(
-    ward: Engine, change: str, said: str
-) -> None:
-    describe(ward, TOLD, "coordinator")
-    describe(ward, GUIDED, "coordinator")
-    give_consent(ward, 1, GUIDED.consent_sha256)
-    submit(ward, 1, codes_of(ward, "dr-a")[0], Reply(dict(FULL)), 5.0)
-    assert verify(ward).findings == ()
-    values = {"first": TOLD.sha256, "agreed": TOLD.consent_sha256}
-    behind(ward, change, **{key: one for key, one in values.items() if f":{key}" in change})
-    assert any(said in one for one in verify(ward).findings)
-
-
-def test_a_description_that_was_taken_out_is_missed(ward: Engine) -> None:
-    describe(ward, TOLD, "coordinator")
-    describe(ward, GUIDED, "coordinator")
-    behind(ward, "DELETE FROM study_text WHERE sha256 = :old", old=TOLD.sha256)
-    [gone] = verify(ward).findings
-    assert gone.startswith(f"study_text {TOLD.sha256[:40]}: gone since event")
-
-
 def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward: Engine, run: Run) -> None:
     add_people(OPERATOR, ward, ["boss"], Role.COORDINATOR)
     assert {one.consent for one in people(OPERATOR, ward)} == {None}
@@ -257,24 +222,6 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_package_brings_descriptions_and_consents_along(
-    ward: Engine, run: Run, tmp_path: Path, study_in: StudyIn
-) -> None:
-    describe(ward, TOLD, "coordinator")
-    describe(ward, ASKED, "coordinator")
-    give_consent(ward, 1, ASKED.consent_sha256)
-    packed = tmp_path / "study.zip"
-    command = ("share", "export", "--package", str(packed), "--unblind", "--reason", "move")
-    assert run(*command)[0] == 0
-    there = open_study(study_in(tmp_path, "there.db"), create=True)
-    with opened_package(packed) as package:
-        import_package(there, package, "researcher")
-    assert description(there) == ASKED
-    assert [situation(there, one).consents for one in (1, 2)] == [True, False]
-    assert verify(there).findings == ()
-    there.dispose()
-
-
 def test_the_language_of_the_room_is_chosen_with_the_description(run: Run, engine: Engine) -> None:
     assert run("study", "describe", "--language", "de")[0] == 0
     assert settings(engine).language == "de"
@@ -282,3 +229,127 @@ def test_the_language_of_the_room_is_chosen_with_the_description(run: Run, engin
     assert code == 2
     assert "language 'xx': must be en or de" in " ".join(said.split())
     assert settings(engine).language == "de"
+
+
+SCORES = {"accuracy": 4, "completeness": 3, "clarity": 5}
+
+ODD = Reply(SCORES, comment="cut off?", flags=("flag",))
+
+
+@pytest.fixture
+def flagged(small_study: Engine) -> Engine:
+    """Make a study in which dr_a flagged the first response and gave the second back."""
+    invite(small_study, ["dr_a", "dr_b"])
+    assign(small_study, [Slot("dr_a", n, n) for n in (1, 2)] + [Slot("dr_b", 3, 0)], seed=0)
+    submit(small_study, 1, code(small_study), ODD, 5)
+    recuse(small_study, 1, code(small_study), "known to me")
+    return small_study
+
+
+def code(engine: Engine, rater: int = 1) -> str:
+    shown = next_task(engine, rater).task
+    assert shown is not None
+    return shown.card.code
+
+
+def test_a_flag_waits_for_an_answer_and_a_recusal_does_not(flagged: Engine) -> None:
+    [found] = flags(OPERATOR, flagged)
+    assert (found.response_id, found.rater, found.flag) == ("r11", "dr_a", "flag")
+    assert (found.text, found.answers, found.seen) == ("cut off?", (), False)
+    with pytest.raises(Unknown, match="flag 2"):
+        answer(OPERATOR, flagged, 2, "thank you")
+
+
+def test_the_clinician_gets_the_answer_and_the_coordinator_learns_that_it_was_seen(
+    flagged: Engine,
+) -> None:
+    [flag] = flags(OPERATOR, flagged)
+    made = answer(OPERATOR, flagged, flag.id, "  It was cut in the source too.  ")
+    [given] = answers_for(flagged, 1)
+    assert (given.flag, given.text) == ("flag", "cut off?")
+    assert (given.answer, given.seen) == ("It was cut in the source too.", None)
+    assert given.answer_id == made
+    assert answers_for(flagged, 2) == ()
+    with pytest.raises(NotAllowed):
+        answer_seen(flagged, 2, made)
+    with pytest.raises(NotAllowed):
+        answer_seen(flagged, 1, flag.id)
+    assert answer_seen(flagged, 1, made)
+    assert not answer_seen(flagged, 1, made)
+    [given] = answers_for(flagged, 1)
+    assert given.seen is not None
+    [flag] = flags(OPERATOR, flagged)
+    assert (flag.answers, flag.seen) == (("It was cut in the source too.",), True)
+
+
+def test_a_second_answer_is_added_and_has_yet_to_be_seen(flagged: Engine) -> None:
+    [flag] = flags(OPERATOR, flagged)
+    answer_seen(flagged, 1, answer(OPERATOR, flagged, flag.id, "one"))
+    answer(OPERATOR, flagged, flag.id, "two")
+    assert [one.answer for one in answers_for(flagged, 1)] == ["one", "two"]
+    [flag] = flags(OPERATOR, flagged)
+    assert (flag.answers, flag.seen) == (("one", "two"), False)
+
+
+@pytest.mark.parametrize(
+    "text", ["It is model-one's habit.", "Model One does so.", "ChatGPT likes that", "by Gemini"]
+)
+def test_an_answer_that_names_a_model_is_refused(flagged: Engine, text: str) -> None:
+    [flag] = flags(OPERATOR, flagged)
+    with pytest.raises(BadInput, match="who reads it rates blind"):
+        answer(OPERATOR, flagged, flag.id, text)
+    assert answers_for(flagged, 1) == ()
+
+
+@pytest.mark.parametrize("text", ["", "   ", "x" * 2001])
+def test_an_answer_has_words_and_not_too_many(flagged: Engine, text: str) -> None:
+    [flag] = flags(OPERATOR, flagged)
+    with pytest.raises(BadInput, match="1 to 2,000"):
+        answer_flag(flagged, "coordinator", flag.id, text)
+
+
+def test_only_a_coordinator_answers_and_no_clinician_lists_flags(flagged: Engine) -> None:
+    [flag] = flags(OPERATOR, flagged)
+    researcher = Person(7, "r", Role.RESEARCHER)
+    [seen] = flags(researcher, flagged)
+    assert seen.rater == "clinician 1"
+    for person in (researcher, Person(8, "dr_a", Role.CLINICIAN, 1)):
+        with pytest.raises(NotAllowed):
+            answer(person, flagged, flag.id, "thank you")
+    with pytest.raises(NotAllowed):
+        flags(Person(8, "dr_a", Role.CLINICIAN, 1), flagged)
+
+
+def test_an_answer_is_in_the_record_and_changes_nothing_of_what_was_said(flagged: Engine) -> None:
+    [flag] = flags(OPERATOR, flagged)
+    before = list(reading_rows(flagged)), workloads(OPERATOR, flagged)
+    answer_seen(flagged, 1, answer(OPERATOR, flagged, flag.id, "thank you"))
+    assert (list(reading_rows(flagged)), workloads(OPERATOR, flagged)) == before
+    given = answers_for(flagged, 1)[0].code
+    assert not submit(flagged, 1, given, ODD, 9)  # the same again is no revision
+    assert verify(flagged).findings == ()
+    with Session(flagged) as session:
+        one = session.exec(select(Remark).where(Remark.kind == "answer")).one()
+        one.text = "no thanks"
+        session.add(one)
+        session.commit()
+    [found] = verify(flagged).findings
+    assert found.startswith("remark 3: changed since event ")
+
+
+def test_the_command_lists_flags_and_answers_them(
+    flagged: Engine, run: Run, tmp_path: Path
+) -> None:
+    code, said, _ = run("rate", "flags")
+    assert code == 0
+    assert all(word in said for word in ("r11", "dr_a", "cut off?"))
+    [flag] = flags(OPERATOR, flagged)
+    assert run("rate", "flags", "--answer", str(flag.id), "--text", "It is whole.")[0] == 0
+    to = tmp_path / "flags.json"
+    assert run("rate", "flags", "--json", str(to))[0] == 0
+    [found] = json.loads(to.read_text("utf-8"))["flags"]
+    assert (found["id"], found["answers"], found["seen"]) == (flag.id, ["It is whole."], False)
+    code, _, told = run("rate", "flags", "--answer", str(flag.id), "--text", "ask model-two")
+    assert code == 2
+    assert "names what may be a model" in told
+    assert run("rate", "flags", "--answer", str(flag.id))[0] == 2

@@ -30,6 +30,7 @@ from medjury.services.dossier import (
 )
 
 ITEMS = [item for name in GUIDELINES for item in guideline(name).items]
+
 ALL = dict.fromkeys(EvidenceCode, ("1 response",))
 
 
@@ -61,20 +62,6 @@ def test_no_figure_of_a_simulated_study_makes_an_item_done(name: str) -> None:
         assert filled.status in {ItemStatus.PARTLY, ItemStatus.AUTHORS}
 
 
-def test_a_study_of_responses_alone_is_filled_in_too(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
-    code, out, err = run("share", "dossier", "--to", "grras", "--reps", "20", "--json", "-")
-    assert code == 0, err
-    items = {item["number"]: item for item in json.loads(out)["items"]}
-    assert items["2"]["status"] == "done"
-    (rubric,) = items["2"]["evidence"]
-    assert "scale 1-5; SHA-256" in rubric
-    assert items["13"]["status"] == "not_done"
-    assert items["13"]["missing"] == ["agreement", "clinician_agreement", "like_for_like"]
-    assert items["1"]["status"] == "authors"
-
-
 # What is taken out of a full study -> the evidence that goes with it.
 RECORDED = {
     "DELETE FROM event WHERE action = 'protocol set'": {
@@ -86,6 +73,7 @@ RECORDED = {
     "DELETE FROM setting WHERE key = 'per_response'": {EvidenceCode.ALLOCATION},
     "UPDATE attempt SET status = 'timeout'": {EvidenceCode.INFERENCE},
 }
+
 RATED = {
     "DELETE FROM rating WHERE rater IN (SELECT id FROM rater WHERE kind <> 'clinician')": {
         EvidenceCode.AGREEMENT,

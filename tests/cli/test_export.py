@@ -1,23 +1,31 @@
-"""Export: files that come back as they went, name no author, and run no formula."""
+"""Exports: files that come back as they went, their dictionary, and the dossier's methods."""
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.studies import RESPONSES, Run
-from kit.study_place import StudyIn
-from sqlalchemy import Engine
+from kit.packaged_study import made, whole
+from kit.studies import Run
+from sqlalchemy import Engine, text
+from sqlmodel import Session
 
+from calibration.dossier import dossier_markdown
+from calibration.tables.numbers import DASH, MINUS, scorer
 from data.card import Marked, Reply
 from data.study.assignments import Slot, assign, recuse
+from data.study.copies import PACKED, kind_of
+from data.study.export import HEADER, dictionary
 from data.study.people import invite
 from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.verify import acts
+from medjury.services.dossier import dossier
 
 Write = Callable[[str, str], Path]
+
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
 
@@ -85,26 +93,6 @@ def test_a_reading_is_exported_with_its_place_time_and_flags(
     assert all(one["done_at"].endswith("+00:00") for one in readings)
 
 
-def test_free_text_is_never_a_formula(run: Run, worked: Engine, tmp_path: Path) -> None:
-    run("share", "export", str(tmp_path / "out"))
-    said = [one["comment"] for one in table(tmp_path / "out" / "submissions.csv")]
-    assert said[:2] == ["'=HYPERLINK(1)", "'=1+1"]
-    remarks = [one["remark"] for one in table(tmp_path / "out" / "readings.csv")]
-    assert remarks == ["", "'-no source", "'@known to me", ""]
-
-
-def test_files_for_spreadsheets_say_that_they_are_utf_8_and_what_the_guard_is(
-    run: Run, worked: Engine, tmp_path: Path
-) -> None:
-    run("share", "export", str(tmp_path / "out"))
-    assert all(
-        path.read_bytes().startswith(b"\xef\xbb\xbf") for path in (tmp_path / "out").rglob("*.csv")
-    )
-    page = (tmp_path / "out" / "data_dictionary.md").read_text("utf-8")
-    assert "(BOM)" in page
-    assert "one ' before it, which `medjury study import` takes off" in page
-
-
 def test_the_event_hashes_can_be_computed_from_the_file(
     run: Run, worked: Engine, tmp_path: Path
 ) -> None:
@@ -114,34 +102,6 @@ def test_the_event_hashes_can_be_computed_from_the_file(
     for one in table(tmp_path / "out" / "events.csv"):
         body = [one["at"], one["actor"], one["action"], json.loads(one["detail"]), one["previous"]]
         assert sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() == one["sha256"]
-
-
-def test_what_is_exported_and_imported_again_calibrates_to_the_last_digit(
-    run: Run, write: Write, tmp_path: Path, study_in: StudyIn
-) -> None:
-    responses = "".join(
-        f"i{n},visits,ctx,write,answer,r{n},model-{n % 3},answer {n}\n" for n in range(12)
-    )
-    path = write("responses.csv", RESPONSES.splitlines()[0] + "\n" + responses)
-    ratings = ["response_id,rater,kind,pass,replicate,accuracy,completeness,clarity"]
-    for n in range(12):
-        ratings += [
-            f"r{n},{who},clinician,{pass_},0,{1 + n % 5},{1 + (n + k) % 4},{2 + k / 3}"
-            for k, who in enumerate(("dr_a", "dr_b"))
-            for pass_ in range(1 + (n % 3 == 0))
-        ]
-        ratings += [f"r{n},j{k},juror,0,{m},{1 + n % 5},3,4" for k in (1, 2) for m in (0, 1)]
-    run("study", "import", str(path))
-    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(ratings))))[0] == 0
-    assert run("analyse", "measure", "rouge-l")[0] == 0
-    run("share", "export", str(tmp_path / "out"))
-    fresh = ("--db", study_in(tmp_path, "fresh.db"))
-    run("study", "import", str(path), *fresh)
-    assert run("rate", "ratings", str(tmp_path / "out" / "ratings.csv"), *fresh)[0] == 0
-    before, after = (
-        run("analyse", "calibrate", "--reps", "40", "--json", "-", *db)[1] for db in ((), fresh)
-    )
-    assert before == after
 
 
 def test_a_folder_with_files_in_it_is_never_written_to(
@@ -167,3 +127,82 @@ def test_authors_are_exported_only_with_a_reason_that_is_recorded(
         "model": "model-one",
     }
     assert acts(worked, "unblinded")[0].detail == {"reason": "analysis"}
+
+
+__all__ = ["made", "whole"]
+
+
+def exported(run: Run, folder: Path) -> Path:
+    code, _, err = run("share", "export", str(folder), "--unblind", "--reason", "test")
+    assert code == 0, err
+    return folder
+
+
+def test_the_dictionary_names_exactly_the_columns_that_are_written(
+    run: Run, whole: Engine, tmp_path: Path
+) -> None:
+    folder = exported(run, tmp_path / "out")
+    files = {str(one.relative_to(folder)): one for one in folder.rglob("*.csv")}
+    own = files.pop("data_dictionary.csv")
+    with own.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == HEADER
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        said.setdefault(row["file"], []).append(row["column"])
+        assert row["type"]
+        assert row["meaning"]
+        assert row["missing"]
+    for name, path in files.items():
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            assert said.pop(name) == next(csv.reader(file)), name
+    assert not said
+
+
+def test_only_what_can_be_missing_says_what_an_empty_cell_means() -> None:
+    for table in PACKED:
+        for row in dictionary(f"tables/{table.name}.csv"):
+            column = table.c[row[1]]
+            if column.nullable and kind_of(table.name, column.name) is not str:
+                assert row[5] != "never empty", row
+
+
+def page(engine: Engine) -> str:
+    """Return the dossier as one reads it, without the marks of Markdown."""
+    return dossier_markdown(dossier(engine, "grras", reps=20)).replace("\\", "")
+
+
+@pytest.fixture
+def written(whole: Engine) -> str:
+    return page(whole)
+
+
+def test_every_figure_is_that_of_calibrate(run: Run, whole: Engine, tmp_path: Path) -> None:
+    to = tmp_path / "methods.md"
+    assert run("analyse", "calibrate", "--json", str(tmp_path / "c.json"))[0] == 0
+    code, _, err = run("share", "dossier", "--to", "grras", "--out", str(to))
+    assert code == 0, err
+    written = to.read_text("utf-8").replace("\\", "").replace(MINUS, "-").replace(DASH, "-")
+    shown = re.findall(r"^\| ([^|]+) \| (-?[0-9.]+|-) \|", written, re.MULTILINE)
+    rows = json.loads((tmp_path / "c.json").read_text("utf-8"))["rows"]
+    assert [icc for _, icc in shown] == [
+        "-" if row["icc"] is None else f"{row['icc']:.3f}" for row in rows
+    ]
+    for row, (name, _) in zip(rows, shown, strict=True):
+        assert name.startswith(scorer(row["scorer"]))
+
+
+def test_a_missing_criterion_and_a_lifted_blind_are_reported(
+    run: Run, whole: Engine, tmp_path: Path
+) -> None:
+    with Session(whole) as session:
+        session.execute(
+            text("DELETE FROM rating WHERE response = 5 AND rater = 1 AND criterion = 'clarity'")
+        )
+        session.commit()
+    call = ("study", "unblind", "--reason", "interim look", "--out", str(tmp_path / "a.csv"))
+    assert run(*call)[0] == 0
+    written = page(whole)
+    assert "12 responses of 3 models to 12 instances" in written
+    assert "1 reading of 49 by clinicians lack" in written
+    assert "interim look" in written

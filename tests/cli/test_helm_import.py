@@ -1,6 +1,8 @@
-"""`medjury study import RUN_DIR` on small run folders made by hand, one odd case each."""
+"""Run folders of HELM, made by hand and HELM's own: what comes in, what is refused or skipped."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.imported_runs import MODELS, TEMPLATE, juror_profile, rows, run_folder, scores, state
 from kit.studies import Run
-from kit.study_place import all_rows
+from kit.study_place import all_rows, nothing_stored
 from sqlalchemy import Engine
 
 from data.importers.helm import finished, read_runs
 from data.importers.helm.run import verdict
-from data.rubric import read_rubric
+from data.rubric import read_rubric, write_rubrics
 from data.rubrics.helm import rubric_of
 from data.schema import Status
 
@@ -121,36 +123,35 @@ def runs() -> Path:
     return RUNS
 
 
-def figures(run: Run, *paths: Path) -> dict[str, Any]:
+def figures_of(run: Run, *paths: Path) -> dict[str, Any]:
     code, out, err = run("study", "import", *map(str, paths), "--json", "-")
     assert code == 0, err
     return dict(json.loads(out))
 
 
 @pytest.mark.real
-def test_two_models_of_a_built_in_benchmark_meet_on_its_instances(run: Run, runs: Path) -> None:
-    found = figures(run, *sorted(runs.glob("aci_bench*")))
-    assert (found["instances"], found["responses"], found["ratings"]) == (4, 8, 72)
+@pytest.mark.parametrize(
+    ("name", "counts", "means", "juror"),
+    [
+        ("aci_bench*", (4, 8, 72), [4.194444, 4.25], "gpt"),
+        ("*note-demo*", (6, 6, 54), [None], "stub/judge-gpt"),
+    ],
+)
+def test_a_run_of_helms_own_is_taken_whole_with_its_means(
+    run: Run, runs: Path, name: str, counts: tuple[int, ...], means: list[float], juror: str
+) -> None:
+    found = figures_of(run, *sorted(runs.glob(name)))
+    assert tuple(found[one] for one in ("instances", "responses", "ratings")) == counts
     assert (found["missing"], found["differences"]) == ({}, [])
-    assert [(one["helm_mean"], one["recomputed_mean"]) for one in found["runs"]] == [
-        pytest.approx((4.194444, 4.194444)),
-        pytest.approx((4.25, 4.25)),
-    ]
-    assert [one["prompts_checked"] for one in found["runs"]] == [4, 4]
-    assert [one["name"] for one in found["runs"][0]["jurors"]] == ["gpt", "llama", "claude"]
-
-
-@pytest.mark.real
-def test_a_clean_configurable_run_is_taken_whole(run: Run, runs: Path) -> None:
-    found = figures(run, *runs.glob("*note-demo*"))
-    assert (found["instances"], found["ratings"], found["missing"]) == (6, 54, {})
-    assert found["runs"][0]["recomputed_mean"] == pytest.approx(found["runs"][0]["helm_mean"])
-    assert found["runs"][0]["jurors"][0] == {"name": "stub/judge-gpt", "model": "stub/judge-gpt"}
+    for one, mean in zip(found["runs"], means, strict=True):
+        assert one["recomputed_mean"] == pytest.approx(one["helm_mean"])
+        assert one["helm_mean"] == pytest.approx(mean or one["helm_mean"])
+        assert one["jurors"][0]["name"] == juror
 
 
 @pytest.mark.real
 def test_every_injected_fault_is_found_again(run: Run, runs: Path) -> None:
-    found = figures(run, *runs.glob("*fault*"))
+    found = figures_of(run, *runs.glob("*fault*"))
     assert (found["responses"], found["ratings"], found["failures"]) == (13, 84, 11)
     assert found["runs"][0]["left_out"] == {"empty response": 1}
     assert found["missing"] == {
@@ -168,3 +169,168 @@ def test_every_injected_fault_is_found_again(run: Run, runs: Path) -> None:
     }
     assert found["runs"][0]["helm_mean"] == pytest.approx(3.247619)
     assert found["runs"][0]["with_any_juror"] == 11
+
+
+SECRET = "What helps patient"
+
+
+def put(name: str, body: object) -> Callable[[Path], Path]:
+    def change(folder: Path) -> Path:
+        (folder / name).write_text(json.dumps(body))
+        return folder
+
+    return change
+
+
+def rewritten(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / name).write_bytes(change((folder / name).read_bytes()))
+        return folder
+
+    return write
+
+
+def without(name: str) -> Callable[[Path], Path]:
+    def change(folder: Path) -> Path:
+        (folder / name).unlink()
+        return folder
+
+    return change
+
+
+STATE = "scenario_state.json"
+cut = rewritten(STATE, lambda body: body[:200])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (cut, r"scenario_state\.json: is not whole JSON .*; copy it again"),
+        (put("run_spec.json", []), r"run_spec\.json: the whole is not of HELM's form"),
+        (put("run_spec.json", {"eval": "x"}), r"name is missing; is it a run of HELM\?"),
+        (put("scenario_state.json", {"request_states": [SECRET]}), r"request_states\.0 is not"),
+        (put("stats.json", {"a": SECRET}), r"stats\.json: not a list"),
+        (without("scenario_state.json"), r"the run did not end"),
+        (without("run_spec.json"), r"run_spec\.json is not there"),
+        (rewritten("run_spec.json", lambda _: b'{"name": "m\xfcde"}'), r"not text in UTF-8"),
+        (
+            rewritten(STATE, lambda body: body.replace(b"Rest.", rb"\ud800")),
+            r"half a surrogate pair",
+        ),
+        (
+            rewritten(STATE, lambda body: body.replace(b'"id": "id1"', b'"id": ""')),
+            r"row 1, column instance_id: '': HELM gives every instance an id",
+        ),
+        (put("scenario_state.json", {"request_states": []}), r"no jury took part"),
+    ],
+)
+def test_what_is_no_whole_run_ends_with_one_message_and_nothing_written(
+    run: Run, tmp_path: Path, change: Callable[[Path], Path], said: str, url: str
+) -> None:
+    folder = change(run_folder(tmp_path, [state(1)]))
+    code, out, err = run("study", "import", str(folder))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert re.search(said, err), err
+    assert SECRET not in err
+    assert nothing_stored(url)
+
+
+def test_a_folder_without_runs_is_refused_by_name(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("study", "import", str(tmp_path), "--format", "helm")
+    assert (code, "no HELM run in it" in err) == (2, True)
+
+
+def test_a_suite_is_taken_whole_and_what_is_no_rated_run_is_named(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    suite = tmp_path / "runs" / "v1"
+    run_folder(suite, [state(1)])
+    run_folder(
+        suite, [state(1, response="Sleep.")], "tiny_qa:model=b", adapter_spec={"model": "lab/b"}
+    )
+    closed = run_folder(suite, [state(2)], "mmlu:model=b")
+    put("scenario_state.json", {"request_states": [state(2) | {"annotations": None}]})(closed)
+    run_folder(suite / "groups", [state(3)])
+    run_folder(suite / "eval_cache", [state(4)])
+    (suite / "costs.json").write_text("{}")
+    code, out, err = run("study", "import", str(tmp_path / "runs"))
+    assert code == 0, err
+    assert "not in the study: 1 instruction of its own" in out
+    assert "skipped v1/mmlu:model=b: no jury took part in it" in out
+    assert rows(engine, "SELECT COUNT(*), COUNT(DISTINCT instance) FROM response") == [(2, 1)]
+    assert rows(engine, "SELECT COUNT(*) FROM rubric") == [(1,)]
+
+
+def test_one_unreadable_run_of_several_and_nothing_is_imported(
+    run: Run, tmp_path: Path, url: str
+) -> None:
+    one = run_folder(tmp_path / "a", [state(1)])
+    two = cut(run_folder(tmp_path / "b", [state(2)]))
+    assert run("study", "import", str(one), str(two))[0] == 2
+    assert nothing_stored(url)
+
+
+def test_a_contradiction_in_the_last_run_takes_the_first_one_back(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    one = run_folder(tmp_path / "a", [state(1)])
+    two = run_folder(tmp_path / "b", [state(1, input={"text": "Something else?"})])
+    code, _, err = run("study", "import", str(one), str(two))
+    assert (code, "already has another context" in err) == (2, True)
+    assert rows(engine, "SELECT COUNT(*) FROM rubric") == [(0,)]
+
+
+def test_two_jurors_of_one_name_never_mix(run: Run, engine: Engine, tmp_path: Path) -> None:
+    run("study", "import", str(run_folder(tmp_path / "a", [state(1)])))
+    other = {"gpt": {"model_name": "lab/gpt-8"}}
+    metric = {"class_name": "m.LLMJuryMetric", "args": {"annotator_models": other}}
+    two = run_folder(tmp_path / "b", [state(2, {"gpt": scores(4)})], metric_specs=[metric])
+    code, _, err = run("study", "import", str(two))
+    assert (code, "juror 'gpt' of this run (model lab/gpt-8)" in err) == (2, True)
+    assert rows(engine, "SELECT COUNT(*) FROM response") == [(1,)]
+
+
+def rubric_folder(tmp_path: Path, template: str) -> str:
+    own = rubric_of("tiny_qa", template, ["accuracy", "clarity"], "crfm-helm 0.5.16")
+    write_rubrics(tmp_path / "rubrics", {"tiny_qa": own})
+    return str(tmp_path / "rubrics" / "tiny_qa")
+
+
+def test_a_rubric_taken_from_helm_itself_is_the_same_one(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    one, two = run_folder(tmp_path / "a", [state(1)]), run_folder(tmp_path / "b", [state(2)])
+    rubric = rubric_folder(tmp_path, TEMPLATE)
+    assert run("study", "import", str(one), "--rubric", rubric)[0] == 0
+    assert run("study", "import", str(two))[0] == 0
+    assert rows(engine, "SELECT COUNT(DISTINCT rubric_sha256) FROM rating") == [(1,)]
+    assert "crfm-helm 0.5.16" in rows(engine, "SELECT version FROM rubric")[0][0]
+
+
+def test_a_rubric_with_another_prompt_is_refused(run: Run, tmp_path: Path, url: str) -> None:
+    rubric = rubric_folder(tmp_path, TEMPLATE.replace("Rate", "Judge"))
+    code, _, err = run("study", "import", str(run_folder(tmp_path, [state(1)])), "--rubric", rubric)
+    assert (code, "asked with another prompt" in err) == (2, True)
+    assert nothing_stored(url)
+
+
+def test_a_redacted_prompt_must_be_named_and_may_be(run: Run, tmp_path: Path) -> None:
+    folder = run_folder(tmp_path, [state(1, prompt="[redacted]")])
+    code, _, err = run("study", "import", str(folder))
+    assert (code, "name its rubric with --rubric" in err) == (2, True)
+    rubric = rubric_folder(tmp_path, TEMPLATE)
+    code, out, _ = run("study", "import", str(folder), "--rubric", rubric)
+    assert (code, "WARNING: the prompt is not in the run" in out) == (0, True)
+
+
+def test_ratings_on_an_unknown_prompt_of_medhelm_stand_apart(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    for number, prompt in enumerate(("", "[redacted]")):
+        folder = run_folder(tmp_path / str(number), [state(number, prompt=prompt)], metric_specs=[])
+        rewritten(STATE, lambda body: body.replace(b"tiny_qa", b"medi_qa"))(folder)
+        code, out, err = run("study", "import", str(folder))
+        assert code == 0, err
+    assert "WARNING: the prompt is not in the run" in out
+    found = rows(engine, "SELECT COUNT(DISTINCT rubric_sha256) FROM rating")
+    assert found == [(2,)]

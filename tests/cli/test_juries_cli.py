@@ -1,58 +1,49 @@
-"""`medjury analyse juries`: its figures, its JSON, what the ledger keeps of it, and what verdicts cost."""
+"""`medjury analyse juries` and `models`: figures, the ledger, the blind, costs, and what is refused."""
 
 import json
-import math
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.studies import HEAD, THREE_JURORS, Run, rated_by_three
-from kit.study_place import StudyIn, copy_study, only_reading
+from kit.commands import command
+from kit.rating_files import MODELS, model_ratings, model_responses
+from kit.studies import THREE_JURORS, Run, rated_by_three
+from kit.study_place import StudyIn, fill, only_reading
 from sqlalchemy import Engine, event
 from sqlmodel import select
 
 from calibration.values import AnalysisOptions
-from data.database import reading
+from data.database import open_study, reading
+from data.errors import BadInput
 from data.importers.rows import JurorRecord
+from data.person import is_blind
 from data.schema import Attempt, Response, Status
 from data.study.calls import add_jurors, record_attempts
 from data.study.costs import JurorCost, juror_costs
-from data.study.ledger import EVALUATED, Evaluation, compositions_tried, record_evaluations
+from data.study.ledger import EVALUATED, compositions_tried
 from data.study.standing import benchmarks
 from data.study.verify import acts, verify
-from medjury import main
 from medjury.services.juries import RankingQuestion, rank_juries
+from medjury.services.models import read_costs
 
 Write = Callable[[str, str], Path]
-KEYS = ["method", "criterion", "benchmark", "k_jurors", "n_juries", "reps"]
-KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost"]
-KEYS += ["usd_made_up", "winner", "by_size", "rows", "note", "notes", "decision"]
-ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "honest_low", "honest_high", "rank"]
-ROW += ["usd_per_response"]
-ROW += ["on_front", "n_responses", "n_instances", "note", "notes"]
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
+def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Engine:
     """Make a study of 30 responses on two benchmarks that all tests copy."""
     folder = tmp_path_factory.mktemp("juries")
-    url = study_in(folder)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(["--db", url, *arguments])
-        return int(str(ended.value.code or 0)), "", ""
-
-    rated_by_three(run, folder)
-    return url
+    engine = open_study(study_in(folder), create=True)
+    rated_by_three(command(engine), folder)
+    return engine
 
 
 @pytest.fixture
-def study(run: Run, filled: str, url: str) -> Run:
+def study(run: Run, filled: Engine, engine: Engine) -> Run:
     """Return what runs a command on a copy of the filled study."""
-    copy_study(filled, url)
+    fill(engine, filled)
     return run
 
 
@@ -63,32 +54,15 @@ def juries(run: Run, *options: str) -> dict[str, Any]:
     return body
 
 
-def test_the_json_has_every_key_and_every_jury(study: Run) -> None:
+def test_every_jury_has_its_row_and_what_not_all_jurors_rated_is_left_out(study: Run) -> None:
     body = juries(study)
-    assert list(body) == KEYS
     assert (body["benchmark"], body["k_jurors"], body["n_juries"]) == ("combined", 3, 7)
-    assert (body["method"], body["criterion"]) == ("paper", None)
-    assert all(list(row) == ROW for row in body["rows"])
-    assert list(body["winner"]) == [*ROW, "optimism", "n_compared"]
     assert [one["size"] for one in body["by_size"]] == [1, 2, 3]
     assert {row["n_responses"] for row in body["rows"]} == {29}
     assert body["n_responses"] == 30
     assert "1 response that not all jurors rated left out" in body["note"]
     best = body["winner"]
     assert best["optimism"] == pytest.approx(best["icc"] - best["icc_honest"])
-
-
-@pytest.mark.parametrize("method", ["paper", "published"])
-def test_the_jury_of_all_jurors_is_as_calibrate_has_it(study: Run, method: str) -> None:
-    found = {tuple(row["jurors"]): row for row in juries(study, "--method", method)["rows"]}
-    code, out, _ = study("analyse", "calibrate", "--reps", "60", "--json", "-", "--method", method)
-    rows = {row["scorer"]: row for row in json.loads(out)["rows"] if row["benchmark"] == "combined"}
-    assert code == 0
-    own, jury = found[THREE_JURORS], rows["jury"]
-    assert own["icc"] == pytest.approx(jury["icc"], abs=1e-12)
-    assert own["n_responses"] == jury["n_responses"]
-    ends = [jury["low"], jury["high"]]
-    assert [own["low"], own["high"]] == pytest.approx(ends, abs=1e-9)
 
 
 def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole(
@@ -114,30 +88,6 @@ def test_other_responses_are_other_juries(study: Run, engine: Engine) -> None:
     assert {one.method for one in compositions_tried(engine)} == {"paper"}
 
 
-def test_instances_that_no_juror_saw_make_no_sample_of_juries(
-    run: Run, tmp_path: Path, write: Write
-) -> None:
-    texts = "".join(f"i{n},visits,c{n},p,,r{n},m,said {n}\n" for n in range(40))
-    assert run("study", "import", str(write("r.csv", f"{HEAD}\n{texts}")))[0] == 0
-    lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
-    for who in ("dr_a", "dr_b"):
-        lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},{3 + n % 2}" for n in range(40)]
-    for who in ("x", "y"):
-        lines += [f"r{n},{who},juror,{1 + n % 5},{1 + n % 4},{3 + n % 3}" for n in range(11)]
-    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
-    body = juries(run)
-    assert {row["n_instances"] for row in body["rows"]} == {11}
-    assert body["decision"]["kind"] == "too_few"
-    assert (
-        body["decision"]["reasons"][0]["words"] == "11 instances: choosing a jury takes at least 20"
-    )
-    assert body["decision"]["basis"][0]["instances"] == 11
-    assert (
-        body["decision"]["next"]["words"]
-        == "run the jury on the 29 responses that it has not scored"
-    )
-
-
 def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_noted(
     study: Run, engine: Engine
 ) -> None:
@@ -146,28 +96,6 @@ def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_no
     ranked = rank_juries(engine, RankingQuestion(AnalysisOptions(reps=20)))
     assert len(ranked.ranking.rows) == 7
     assert "read" in ranked.unnoted
-    assert compositions_tried(engine) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--sizes", "2-9"], "there are 3 jurors to choose from"),
-        (["--sizes", "3-2"], "the first is at least 1"),
-        (["--sizes", "2-"], "give one size or two as 1-5"),
-        (["--sizes", "a few"], "give one size or two as 1-5"),
-        (["--jurors", "alpha,nobody"], "no ratings by a juror nobody"),
-        (["--benchmark", "wards"], "this study has notes, visits, combined"),
-        (["--criterion", "wit"], "no rubric has the criterion wit"),
-        (["--json", "no/such/folder.json"], "not a file in a folder that exists"),
-    ],
-)
-def test_bad_options_get_one_message_and_nothing_is_noted(
-    study: Run, engine: Engine, options: list[str], said: str
-) -> None:
-    code, out, err = study("analyse", "juries", *options)
-    assert (code, out) == (2, "")
-    assert said in " ".join(err.split()).replace("│ ", "")
     assert compositions_tried(engine) == []
 
 
@@ -200,17 +128,201 @@ def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engin
     assert juror_costs(small_study, "elsewhere") == {}
 
 
-def test_1585_juries_are_remembered_and_counted_again_and_twice_in_one_go(engine: Engine) -> None:
-    names = [f"j{n}" for n in range(12)]
-    add_jurors(engine, [JurorRecord(one, {}) for one in names])
-    every = [
-        Evaluation(one, "b", "paper", "f" * 64, 56, math.nan)
-        for size in range(1, 6)
-        for one in combinations(names, size)
-    ]
-    record_evaluations(engine, [*every, every[0]])
-    record_evaluations(engine, every)
-    entries = compositions_tried(engine)
-    assert len(entries) == 1585
-    assert sorted({entry.times for entry in entries}) == [2, 3]
-    assert verify(engine).findings == ()
+AB, BC, AC = "alpha,beta", "beta,gamma", "alpha,gamma"
+
+
+def compared(run: Run, *juries: str) -> dict:
+    given = [part for one in juries for part in ("--compare", one)]
+    code, told, said = run("analyse", "juries", *given, "--reps", "200", "--json", "-")
+    assert code == 0, said
+    return json.loads(told)
+
+
+def test_a_difference_is_on_the_responses_of_both_and_each_jurys_own_icc_is_calibrates(
+    run: Run, tmp_path: Path
+) -> None:
+    rated_by_three(run, tmp_path, n=60, lost=0.5)
+    found = compared(run, AB, BC)
+    assert found["icc_a"] - found["icc_b"] == pytest.approx(found["difference"], abs=1e-12)
+    assert found["n_responses"] < 40
+    assert found["icc_a"] != pytest.approx(found["icc_first"], abs=0.001)
+    assert found["low"] <= found["difference"] <= found["high"]
+    for jury, own in ((AB, "icc_first"), (BC, "icc_second")):
+        asked = ("--jurors", jury, "--reps", "5", "--json", "-")
+        rows = json.loads(run("analyse", "calibrate", *asked)[1])["rows"]
+        by_scorer = {row["scorer"]: row["icc"] for row in rows if row["benchmark"] == "combined"}
+        assert found[own] == pytest.approx(by_scorer["jury"])
+
+
+def test_the_same_question_has_the_same_p_and_decision_whatever_was_looked_at_in_between(
+    run: Run, tmp_path: Path
+) -> None:
+    rated_by_three(run, tmp_path, n=40)
+    first = compared(run, "alpha", "gamma")
+    assert first["decision"]["kind"] == "first_better"
+    assert first["decision"]["p"] == first["p"] <= 0.05
+    assert first["n_tried"] == 1
+    assert run("analyse", "calibrate", "--details", "--reps", "20")[0] == 0
+    for sizes in ("1-3", "1-2"):
+        assert run("analyse", "juries", "--reps", "2", "--sizes", sizes)[0] == 0
+    again = compared(run, "alpha", "gamma")
+    same = ("difference", "low", "high", "p")
+    assert [again[name] for name in same] == [first[name] for name in same]
+    assert again["decision"]["kind"] == "first_better"
+    # alpha with gamma; the jury of three with each of its jurors; and two juries of two looked at
+    assert again["n_tried"] == 1 + 3 + 3
+    assert "not corrected for the 7 different" in again["decision"]["reasons"][1]["words"]
+    assert "holm" not in str(again).lower()
+
+
+def test_both_juries_stand_in_the_ledger_and_count(
+    run: Run, tmp_path: Path, engine: Engine
+) -> None:
+    rated_by_three(run, tmp_path)
+    first, again = compared(run, AB, BC), compared(run, AC, BC)
+    assert {tuple(one.jurors) for one in compositions_tried(engine)} == {
+        tuple(one.split(",")) for one in (AB, BC, AC)
+    }
+    assert (first["n_tried"], again["n_tried"]) == (1, 2)
+
+
+LIFT = ("--unblind", "--reason", "analysis")
+
+
+@pytest.fixture
+def rated(run: Run, engine: Engine, write: Write) -> Engine:
+    assert run("study", "import", str(write("responses.csv", model_responses())))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", model_ratings(lenient=3))))[0] == 0
+    return engine
+
+
+def figures(run: Run, *arguments: str) -> dict[str, Any]:
+    code, out, err = run("analyse", "models", "--reps", "50", "--json", "-", *arguments)
+    assert code == 0, err
+    body: dict[str, Any] = json.loads(out)
+    return body
+
+
+def test_an_open_study_stays_blind_unless_somebody_says_why(run: Run, rated: Engine) -> None:
+    code, out, err = run("analyse", "models")
+    assert code == 2
+    assert "this study is open and blind" in err
+    assert "model-one" not in out + err
+    assert not acts(rated, "unblinded")
+    assert run("analyse", "models", "--unblind")[0] == 2
+    assert run("analyse", "models", "--reason", "curious")[0] == 2
+    code, out, _ = run("analyse", "models", "--reps", "20", *LIFT, "--who", "Dr Berg")
+    assert code == 0
+    assert "by Dr Berg: analysis" in out
+    assert "by Dr Berg: analysis" in run("analyse", "calibrate", "--reps", "10")[1]
+    assert run("analyse", "models", "--reps", "20")[0] == 0
+    assert len(acts(rated, "unblinded")) == 1
+
+
+def test_a_locked_study_is_compared_in_the_record_and_blind_again_once_reopened(
+    run: Run, rated: Engine
+) -> None:
+    run("study", "lock")
+    assert run("analyse", "models", "--reps", "20")[0] == 0
+    (act,) = acts(rated, "unblinded")
+    assert "medjury analyse models" in act.detail["reason"]
+    assert "medjury analyse models" in run("analyse", "calibrate", "--reps", "10")[1]
+    assert run("study", "verify")[0] == 0
+    run("study", "lock", "--reopen", "--reason", "more ratings")
+    assert is_blind(rated)
+    assert run("analyse", "models")[0] == 2
+
+
+def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Engine) -> None:
+    body = figures(run, *LIFT)
+    ways = {row["by"] for row in body["rows"]}
+    order = {by: [row["model"] for row in body["rows"] if row["by"] == by] for by in ways}
+    assert order["clinicians"] == list(MODELS)
+    assert order["jury"][0] == "model-three"
+    assert order["corrected"] == list(MODELS)
+    rows = {(row["model"], row["by"]): row for row in body["rows"]}
+    assert rows["model-one", "clinicians"]["n_missing"] == 2
+    assert rows["model-one", "jury"]["n_responses"] == 8
+    assert rows["model-one", "corrected"]["shared_rank_low"] == 1
+    pairs = [row for row in body["differences"] if row["by"] == "clinicians"]
+    assert [(row["first"], row["second"]) for row in pairs] == [*combinations(MODELS, 2)]
+    (both, *_) = [row for row in pairs if row["p"] is not None]
+    assert both["p"] <= both["p_holm"]
+    # Points of model-two by clinicians: 3, 3 and 3 or 4, every other time: mean 3 1/6.
+    assert rows["model-two", "clinicians"]["macro_average"] == pytest.approx((3 + 1 / 6 - 1) / 4)
+
+
+def test_one_way_of_scoring_and_one_criterion_can_be_asked_for(run: Run, rated: Engine) -> None:
+    body = figures(run, *LIFT, "--by", "clinicians", "--criterion", "accuracy")
+    assert {row["by"] for row in body["rows"]} == {"clinicians"}
+    assert [row["macro_average"] for row in body["rows"]] == [0.75, 0.5, 0.25]
+    assert body["jury"] == []
+
+
+def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine) -> None:
+    figures(run, *LIFT, "--by", "clinicians")
+    figures(run, "--by", "jury")
+    assert not compositions_tried(rated)
+    figures(run)
+    figures(run, "--by", "corrected")
+    (entry,) = compositions_tried(rated)
+    assert (entry.jurors, entry.method, entry.times) == (["gpt"], "models", 2)
+    assert (entry.icc, entry.n_responses, entry.benchmark) == (None, 18, "aci_bench")
+    assert run("study", "verify")[0] == 0
+
+
+def test_responses_of_the_training_round_take_no_part(
+    run: Run, rated: Engine, write: Write
+) -> None:
+    more = model_responses(n=9)
+    experts = "response_id,accuracy,completeness,clarity\nmodel-one-8,5,5,5\n"
+    assert run("study", "import", str(write("more.csv", more)))[0] == 0
+    assert run("rate", "training", str(write("experts.csv", experts)))[0] == 0
+    rows = [row for row in figures(run, *LIFT)["rows"] if row["by"] == "jury"]
+    total = {row["model"]: row["n_responses"] + row["n_missing"] for row in rows}
+    assert total == {"model-one": 8, "model-two": 9, "model-three": 9}
+
+
+def test_costs_stand_beside_win_rates(run: Run, rated: Engine, write: Write) -> None:
+    path = write("costs.csv", "model,usd\nmodel-one,2.5\nmodel-two,0\n")
+    rows = figures(run, *LIFT, "--costs", str(path))["rows"]
+    given = {"model-one": 2.5, "model-three": None, "model-two": 0.0}
+    assert {row["model"]: row["usd"] for row in rows} == given
+    toml = write("costs.toml", '"model-one" = 2.5\n')
+    rows = figures(run, "--costs", str(toml))["rows"]
+    assert {row["usd"] for row in rows} == {2.5, None}
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        ("c.csv", "model,usd\nmodel-one,-1\n", "0 or more"),
+        ("c.csv", "model,usd\nmodel-one,much\n", "c.csv row 2"),
+        ("c.csv", "model,usd\nmodel-one,inf\n", "0 or more"),
+        ("c.csv", "model,usd\nmodel-one,1\nmodel-one,2\n", "stands twice"),
+        ("c.csv", "model,price\nmodel-one,1\n", "'usd' is missing"),
+        ("c.toml", "model-one = true\n", "0 or more"),
+        ("c.toml", "model-one\n", "not TOML"),
+        ("c.toml", "", "names no model"),
+    ],
+)
+def test_wrong_costs_are_refused(write: Write, name: str, body: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        read_costs(write(name, body))
+
+
+def test_bad_input_ends_with_two_and_lifts_no_blind(run: Run, rated: Engine, write: Write) -> None:
+    nine = str(write("costs.csv", "model,usd\nmodel-nine,1\n"))
+    for arguments, said in (
+        (["--by", "experts"], "experts"),
+        (["--jurors", "gpt,nobody"], "nobody"),
+        (["--criterion", "wit"], "no rubric has the criterion wit"),
+        (["--costs", "nowhere.toml"], "nowhere.toml"),
+        (["--costs", nine], "the costs name model-nine"),
+        (["--json", "nowhere/models.json"], "nowhere"),
+    ):
+        code, _, err = run("analyse", "models", *LIFT, *arguments)
+        assert code == 2
+        assert said in err
+        assert "model-two" not in err
+    assert not acts(rated, "unblinded")

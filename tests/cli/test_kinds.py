@@ -1,7 +1,6 @@
-"""What a file is, by its bytes: each wrong one gets a line that names it and says what to do."""
+"""What a file of responses is, by its bytes: each wrong one gets a line that names it and says what to do."""
 
 import gzip
-import io
 import json
 import zipfile
 from collections.abc import Callable
@@ -11,17 +10,23 @@ from typing import Any
 import openpyxl
 import pandas as pd
 import pytest
-from kit.studies import RESPONSES, Run
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.errors import BadFile
-from data.importers.source import Source, kind_of
+from data.importers.responses import names_author, tells_authors
+from data.importers.source import kind_of
 from data.importers.table import TableFile
+from data.study.frames import specialties, subgroups
 from data.study.standing import benchmarks
+from data.study.verify import verify
 
-HEAD = "instance_id,benchmark,context,prompt,model,response\n"
+HEADER_ROW = "instance_id,benchmark,context,prompt,model,response\n"
+
 ROW = "i1,v,c,p,m,said\n"
+
 STATISTICS = "a file of Stata, SPSS, SAS or R; save it as CSV or Parquet there"
+
 SPSS = b"$FL2@(#) SPSS DATA FILE MS Windows 25.0"
 
 
@@ -84,10 +89,10 @@ def test_a_zip_is_known_by_what_is_in_it(members: set[str], form: str | None) ->
         (b"<!DOCTYPE html><html>", "a web page or XML"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "with a password"),
         (b"\0\x01\x02\x03binary", "a binary file of no kind known here"),
-        (HEAD.encode("utf-16-le"), "UTF-16 without the mark that says so; save it as UTF-8"),
+        (HEADER_ROW.encode("utf-16-le"), "UTF-16 without the mark that says so; save it as UTF-8"),
         (packed(SPSS), STATISTICS),
         (packed(packed(b"a,b")), "packed otherwise than once with gzip"),
-        (packed(HEAD.encode() * 99)[:40], "damaged or cut short"),
+        (packed(HEADER_ROW.encode() * 99)[:40], "damaged or cut short"),
         (b"", "the file is empty"),
         (packed(b""), "column 'instance_id' is missing"),
         (b"\xef\xbb\xbf", "column 'instance_id' is missing"),
@@ -99,7 +104,7 @@ def test_a_zip_is_known_by_what_is_in_it(members: set[str], form: str | None) ->
         (b"model,model\n", "stands twice in the header"),
         (b"PAR1rest", "a Parquet file that is damaged"),
         (b"PK\x03\x04rest", "cut short or damaged; copy it again"),
-        (HEAD.encode() + "i1,v,ü,p,m,r\n".encode("utf-16"), "binary"),
+        (HEADER_ROW.encode() + "i1,v,ü,p,m,r\n".encode("utf-16"), "binary"),
     ],
 )
 @pytest.mark.parametrize("command", ["study import", "rate ratings"])
@@ -117,37 +122,16 @@ def test_a_wrong_file_gets_one_line_and_stores_nothing(
     assert not study.exists()
 
 
-def bomb(size: int) -> bytes:
-    buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=9) as file:
-        for _ in range(size >> 20):
-            file.write(b"a" * (1 << 20))
-    return buffer.getvalue()
-
-
-def test_a_bomb_of_gzip_is_stopped_at_the_bound(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.csv.gz"
-    path.write_bytes(bomb(160 << 20))
-    with pytest.raises(BadFile, match="it would unpack to more than any file of rows"):
-        TableFile(path)
-
-
-def test_a_bomb_of_a_workbook_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.xlsx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
-        archive.writestr("xl/worksheets/sheet1.xml", b" " * (40 << 20))
-    with pytest.raises(BadFile, match="it would unpack to more than any such file"):
-        TableFile(path)
-
-
-def test_a_workbook_that_declares_entities_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "evil.xlsx"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(
-            "xl/workbook.xml", '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><a/>'
-        )
-    with pytest.raises(BadFile, match="declares what no workbook of Excel does"):
+@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.xlsx"])
+def test_a_bomb_is_refused_at_the_bound(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith("gz"):
+        path.write_bytes(packed(b"a" * (160 << 20)))
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("xl/workbook.xml", "<workbook/>")
+            archive.writestr("xl/worksheets/sheet1.xml", b" " * (40 << 20))
+    with pytest.raises(BadFile, match="it would unpack to more than any"):
         TableFile(path)
 
 
@@ -155,7 +139,7 @@ def sheet_of(change: Callable[[Any], None], tmp_path: Path) -> Path:
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
-    for line in (HEAD, ROW):
+    for line in (HEADER_ROW, ROW):
         sheet.append(line.strip().split(","))
     change(book)
     path = tmp_path / "r.xlsx"
@@ -208,14 +192,8 @@ def test_numbers_and_times_of_excel_and_parquet_are_as_they_were_typed(tmp_path:
         assert {one["when"] for one in found} == {"2026-05-31T00:00:00"}
 
 
-def test_what_is_in_memory_is_read_as_a_file_is(tmp_path: Path) -> None:
-    source = Source(Path("up.csv"), RESPONSES.encode())
-    (tmp_path / "up.csv").write_text(RESPONSES, "utf-8")
-    assert list(TableFile(source)) == list(TableFile(tmp_path / "up.csv"))
-
-
 def test_half_a_file_without_mark_is_windows_1252_and_says_so(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_bytes((HEAD + "i1,v,Grüße,p,m,r\n").encode("cp1252"))
+    (tmp_path / "r.csv").write_bytes((HEADER_ROW + "i1,v,Grüße,p,m,r\n").encode("cp1252"))
     assert TableFile(tmp_path / "r.csv").encoding == "cp1252"
 
 
@@ -231,7 +209,7 @@ def test_half_a_file_without_mark_is_windows_1252_and_says_so(tmp_path: Path) ->
     ],
 )
 def test_a_wrong_map_is_refused_in_one_line(run: Run, tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "r.csv").write_text(HEAD + ROW)
+    (tmp_path / "r.csv").write_text(HEADER_ROW + ROW)
     (tmp_path / "map.toml").write_text(text)
     code, _, err = run(
         "study", "import", str(tmp_path / "r.csv"), "--map", str(tmp_path / "map.toml")
@@ -252,3 +230,146 @@ def test_nested_json_is_taken_by_dotted_names(run: Run, engine: Engine, tmp_path
     )
     assert code == 0, err
     assert "not taken: values of the column ok: 1" in out
+
+
+COLUMNS = "instance_id,benchmark,context,prompt,response_id,model,response"
+
+
+def file_of(folder: Path, groups: dict[str, list[str]]) -> str:
+    """Write responses of two models in turn, with columns group:NAME; return the file's path."""
+    lines = [",".join([COLUMNS, *(f"group:{one}" for one in groups)])]
+    for i, own in enumerate(zip(*groups.values(), strict=True)):
+        cells = (f"i{i}", "visits", "Pain.", "Write.", f"r{i}", f"m{i % 2}", f"T{i}", *own)
+        lines.append(",".join(cells))
+    (folder / "r.csv").write_text("\n".join([*lines, ""]), "utf-8")
+    return str(folder / "r.csv")
+
+
+def rows(engine: Engine) -> list[tuple[str, str, str]]:
+    found = subgroups(engine)
+    return sorted((name, *one) for name, own in found.items() for one in own.items())
+
+
+LANGUAGE = ["de", "de", "en", ""]
+
+
+def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    code, out, _ = run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
+
+    assert (code, "group language: 3 responses put into it" in out) == (0, True)
+    assert "ignored" not in out
+    assert rows(engine) == [
+        ("language", "r0", "de"),
+        ("language", "r1", "de"),
+        ("language", "r2", "en"),
+    ]
+    assert verify(engine).findings == ()
+    assert verify(engine).rows["subgroup"] == 3
+
+
+def test_the_same_file_again_adds_groups_that_are_new_and_changes_none(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
+    both = {"language": LANGUAGE, "age": ["old", "young", "old", "old"]}
+    code, out, _ = run("study", "import", file_of(tmp_path, both))
+    again = run("study", "import", file_of(tmp_path, both))
+
+    assert (code, "group age: 4 responses" in out, "nothing changed" in out) == (0, True, False)
+    assert "nothing changed" in again[1]
+    assert verify(engine).findings == ()
+    changed = file_of(tmp_path, {"language": ["en", "de", "en", ""]})
+    code, _, err = run("study", "import", changed)
+    assert (code, "groups never change" in err) == (2, True)
+    assert len(rows(engine)) == 7
+
+
+@pytest.mark.parametrize("name", ["model", "Author", "llm_system", "models", "vendor"])
+def test_a_column_that_names_the_author_is_refused(run: Run, tmp_path: Path, name: str) -> None:
+    code, _, err = run("study", "import", file_of(tmp_path, {name: LANGUAGE}))
+
+    assert code == 2
+    assert "would tell who wrote a response" in err
+    assert err.count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    "values", [["a", "b", "a", "b"], ["m0", "m1", "m0", "m0"], ["M1", "x", "y", "z"]]
+)
+def test_values_that_go_one_to_one_with_authors_or_are_their_names_are_refused(
+    run: Run, engine: Engine, tmp_path: Path, values: list[str]
+) -> None:
+    code, _, err = run("study", "import", file_of(tmp_path, {"arm": values}))
+
+    assert (code, "would lift the blind" in err) == (2, True)
+    assert rows(engine) == []
+    assert not any(value in err.replace("group:arm", "") for value in ("m0", "M1"))
+
+
+def test_values_that_would_tell_authors_of_all_imports_together_are_refused(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    first = file_of(tmp_path, {"arm": ["a", "a"]})  # one value of two authors tells nothing
+    assert run("study", "import", first)[0] == 0
+    assert not tells_authors([("a", "m0"), ("a", "m1"), ("b", "m1")])
+    assert tells_authors([("a", "m0"), ("b", "m1"), ("a", "m0")])
+    assert not tells_authors([("a", "m0")])
+    assert names_author("the-model")
+    assert not names_author("care_setting")
+
+
+@pytest.mark.parametrize(
+    ("header", "cell", "why"),
+    [
+        ("group:", "x", "takes a name"),
+        ("group:two words", "x", "takes a name"),
+        ("group:specialty", "x", "the clinicians' own"),
+        ("group:note", "x" * 61, "takes a short name"),
+    ],
+)
+def test_a_group_takes_a_short_name_and_short_values(
+    run: Run, tmp_path: Path, header: str, cell: str, why: str
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(f"{COLUMNS},{header}\ni1,visits,Pain.,Write.,r1,m0,Text,{cell}\n")
+    code, _, err = run("study", "import", str(path))
+
+    assert code == 2
+    assert why in err
+    assert "x" * 61 not in err
+
+
+def test_groups_come_in_json_lines_too_and_every_row_has_the_firsts_keys(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    row = {"instance_id": "i1", "benchmark": "visits", "context": "Pain.", "prompt": "Write."}
+    row |= {"response_id": "r1", "model": "m0", "response": "Text", "group:Language": "de"}
+    later = row | {"instance_id": "i2", "response_id": "r2", "group:age": "old"}
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(row) + "\n" + json.dumps(later))
+    code, _, err = run("study", "import", str(path))
+    assert (code, "the first row has no 'group:age'" in err) == (2, True)
+    path.write_text(json.dumps(row) + "\n")
+    assert run("study", "import", str(path))[0] == 0
+    assert rows(engine) == [("language", "r1", "de")]
+
+
+def test_a_clinicians_specialty_is_said_recorded_and_taken_away(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
+    (tmp_path / "s.csv").write_text(
+        "response_id,rater,kind,criterion,score\nr0,dr-a,clinician,clarity,3\n"
+    )
+    assert run("rate", "ratings", str(tmp_path / "s.csv"))[0] == 0
+    change = ("rate", "people", "change", "dr-a", "--specialty")
+    assert "dr-a now has: cardiology" in run(*change, "cardiology")[1]
+    assert specialties(engine) == {"dr-a": "cardiology"}
+    assert "has already" in run(*change, "cardiology")[1]
+    assert verify(engine).findings == ()
+    assert run("rate", "people", "change", "dr-a", "--specialty", "")[0] == 0
+    assert specialties(engine) == {}
+    for wrong in (("dr-x", "--specialty", "gp"), ("dr-a", "--specialty", "x" * 61)):
+        assert run("rate", "people", "change", *wrong)[0] == 2

@@ -1,39 +1,32 @@
 """`medjury analyse monitor` as its user meets it."""
 
 import json
-import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
 import pytest
 from kit.rating_files import CRITERIA, monthly_ratings, monthly_responses
-from kit.studies import Run
+from kit.studies import Run, bring_in
 from sqlalchemy import Engine, text
 
-from calibration.notes import told
 from data.study.frames import clinician_dates
 from data.study.ledger import compositions_tried
 from data.study.verify import verify
 from medjury.services.panels import juror_ends
 
 Write = Callable[[str, str], Path]
+
 QUICK = ("--reps", "20")
 
 
 @pytest.fixture
-def studied(run: Run, write: Write) -> Callable[..., None]:
+def studied(run: Run, tmp_path: Path) -> Callable[..., None]:
     """Fill the study: months, responses a month, and months in which the jury is good."""
 
     def fill(months: int, a_month: int, good: int, again: bool = False) -> None:
-        assert (
-            run(
-                "study", "import", str(write("responses.csv", monthly_responses(months * a_month)))
-            )[0]
-            == 0
-        )
-        table = monthly_ratings(months, a_month, good, again)
-        assert run("rate", "ratings", str(write("ratings.csv", table)))[0] == 0
+        texts = monthly_responses(months * a_month).splitlines()
+        bring_in(run, tmp_path, texts, monthly_ratings(months, a_month, good, again).splitlines())
 
     return fill
 
@@ -56,12 +49,11 @@ def test_while_agreement_holds_it_ends_with_zero(run: Run, studied: Callable[...
 
 
 def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
-    run: Run, studied: Callable[..., None], write: Write
+    run: Run, studied: Callable[..., None], tmp_path: Path
 ) -> None:
     studied(3, 20, 3, again=True)
     before = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
     texts = monthly_responses(12).replace("visits", "letters").replace(",task,r", ",task,letter-r")
-    assert run("study", "import", str(write("letters.csv", texts)))[0] == 0
     rows = [f"response_id,rater,kind,{','.join(CRITERIA)},rated_at,replicate"]
     rows += [
         f"letter-r{k},{juror},juror,3,4,{1 + k % 5},2025-0{1 + 2 * again}-10T09:00:00Z,{again}"
@@ -69,7 +61,7 @@ def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
         for juror in ("gpt", "claude")
         for again in range(2 if k < 5 else 1)
     ]
-    assert run("rate", "ratings", str(write("more.csv", "\n".join(rows))))[0] == 0
+    bring_in(run, tmp_path, texts.splitlines(), rows)
     after = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
     assert after == {scorer: number + 5 for scorer, number in before.items()}
 
@@ -84,36 +76,10 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     assert body["alarm"] in ("2025-05", "2025-06")
     assert str(body["alarm"]) in body["decision"]["reasons"][0]["words"]
     assert body["drift"]["drift"] == "model"
-    assert [one["scorer"] for one in body["anchor"]] == ["juror:gpt", "juror:claude", "jury"] or [
-        one["scorer"] for one in body["anchor"]
-    ] == ["juror:claude", "juror:gpt", "jury"]
+    assert {one["scorer"] for one in body["anchor"]} == {"juror:gpt", "juror:claude", "jury"}
     assert body["decision"]["kind"] == "fallen"
     assert body["decision"]["estimate"] < body["target"]["icc"]
-    said = run("analyse", "monitor", *QUICK)[1]
-    first, second, *_ = said.splitlines()
-    assert first == "Agreement has fallen."
-    assert second.startswith("  Falls reached their limit in 2025-0")
-    assert "the data point to the model" in said
-
-
-def test_two_months_of_a_collapsed_jury_are_a_fall_and_one_is_not(
-    run: Run, studied: Callable[..., None]
-) -> None:
-    studied(5, 20, 3)
-    code, body = monitor(run)
-    assert (code, body["alarm"]) == (1, "2025-05")
-    assert (body["fall"]["of"], body["fall"]["periods"]) == ("target", ["2025-04", "2025-05"])
-    assert body["fall"]["icc"] == body["decision"]["estimate"] < body["fall"]["most"]
-    last = body["periods"][-1]
-    assert last["scan"] >= last["limit"]
-    assert [one["alarm"] for one in body["periods"]] == [False] * 4 + [True]
-
-
-def test_the_rate_of_false_alarms_is_the_users(run: Run, studied: Callable[..., None]) -> None:
-    studied(5, 20, 5)
-    often, seldom = (monitor(run, "--false-alarms", rate)[1] for rate in ("0.2", "0.01"))
-    assert (often["false_alarms"], seldom["false_alarms"]) == (0.2, 0.01)
-    assert often["periods"][-1]["limit"] < seldom["periods"][-1]["limit"]
+    assert run("analyse", "monitor", *QUICK)[1].startswith("Agreement has fallen.")
 
 
 def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
@@ -190,29 +156,6 @@ def test_looking_is_noted_in_the_ledger_once(
     assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
 
 
-BAD = [
-    (("--since", "March"), "write it as 2026-03-01"),
-    (("--since", "2031-01-01"), "clinicians have rated no response since then"),
-    (("--min-icc", "1.5"), "at most 1"),
-    (("--false-alarms", "0"), "--false-alarms"),
-    (("--false-alarms", "nan"), "--false-alarms"),
-    (("--min-icc", "nan"), "nan is not a number"),
-    (("--baseline", "2", "--target", "0.5"), "give one of"),
-    (("--every", "day"), "--every"),
-    (("--jurors", "nobody"), "no ratings by a juror nobody"),
-    (("--benchmark", "other"), "no benchmark other"),
-    (("--json", "/nowhere/at/all"), "not a file in a folder that exists"),
-]
-
-
-def test_bad_input_ends_with_two_and_a_word(run: Run, studied: Callable[..., None]) -> None:
-    studied(1, 4, 1)
-    for arguments, said in BAD:
-        code, _, err = run("analyse", "monitor", *arguments)
-        assert code == 2
-        assert said in " ".join(re.sub(r"[│╭╮╰╯─]", " ", err).split())
-
-
 def test_without_a_jury_there_is_nothing_to_monitor(
     run: Run, small_study: Engine, write: Write
 ) -> None:
@@ -230,14 +173,9 @@ def test_the_end_of_a_model_is_known_by_model_and_host() -> None:
     rows = juror_ends(["a", "b", "c"], {"a": profile, "b": elsewhere}, None, today)
     assert [one.ends for one in rows] == [date(2026, 10, 23), None, None]
     assert rows[0].days_left == 22
-    assert [told(one.notes) for one in rows] == [
-        "juror a (gpt-4o-2024-05-13) ends on 2026-10-23: "
-        "validate its successor while both can be asked",
-        "",
-        "",
-    ]
+    assert [bool(one.notes) for one in rows] == [True, False, False]
     (gone,) = juror_ends(["a"], {"a": profile}, None, date(2026, 12, 1))
-    assert "ended on 2026-10-23: no new response can be scored by it" in told(gone.notes)
+    assert (gone.ends, gone.days_left) == (date(2026, 10, 23), -39)
 
 
 def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) -> None:

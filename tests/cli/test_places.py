@@ -1,14 +1,121 @@
-"""Where commands write: never over a study, never two things into one file, whole or not at all."""
+"""What commands refuse, and where they write: never over a study, whole or not at all."""
 
+import re
 from pathlib import Path
 
 import pytest
-from kit.studies import Run, rated
+from kit.commands import command
+from kit.studies import Run, rated, rated_by_three
+from kit.study_place import fill
 from sqlalchemy import Engine
 
 from data.errors import BadFile
 from data.study.ledger import compositions_tried
 from medjury.cli.files import write_files, write_json
+
+NUMBERS = [
+    *("analyse monitor --min-icc", "analyse monitor --target", "analyse predict --level"),
+    *("jury run simulated --max-usd", "rate assign --raters 2 --repeats"),
+    "study plan --icc 0.5 --minutes-per-response",
+]
+SEEDED = [
+    "analyse juries",
+    "analyse models",
+    "analyse predict",
+    "rate assign --raters 2",
+    "study plan",
+]
+ANALYSES = ["calibrate", "juries", "monitor", "predict", "route --at-most 2"]
+AB, NO_FOLDER = "alpha,beta", "not a file in a folder that exists"
+REFUSED = [
+    *((f"{one} --seed -1", "greater than or equal to 0") for one in SEEDED),
+    *((f"{one} inf", f"'{one.split()[-1]}': inf is not a number") for one in NUMBERS),
+    *((f"{one} nan", f"'{one.split()[-1]}'") for one in NUMBERS),
+    *((f"analyse {one} --benchmark nope", "nope") for one in ANALYSES[1:]),
+    *((f"analyse {one} --criterion nope", "criterion nope") for one in ANALYSES),
+    *((f"analyse {one} --jurors alpha,nobody", "no ratings by a juror nobody") for one in ANALYSES),
+    *((f"analyse {one} --json nowhere/a.json", NO_FOLDER) for one in ANALYSES),
+    *(
+        (f"analyse {one} --min-jurors 9", "the jury has 3 jurors")
+        for one in ("calibrate", "predict")
+    ),
+    ("frobnicate", "No such command"),
+    ("study import absent.csv", "absent.csv: No such file"),
+    ("study rubric show nonsense", "generic"),
+    ("jury run nonsense", "nonsense"),
+    ("analyse calibrate --db absent.db", "there is no study at"),
+    ("analyse calibrate --db nonsense://x", "--db"),
+    ("analyse calibrate --method best", "is not one of 'paper', 'published'"),
+    ("analyse calibrate --jurors alpha,,alpha", "alpha more than once and an empty name"),
+    ("analyse calibrate --table -", "--html -: not a file"),
+    ("analyse juries --sizes 2-9", "there are 3 jurors to choose from"),
+    ("analyse juries --sizes 3-2", "the first is at least 1"),
+    ("analyse juries --sizes 2-", "give one size or two as 1-5"),
+    *(
+        (f"analyse juries{one}", "--compare: give it twice")
+        for one in (
+            f" --compare {AB}",
+            f" --compare {AB} --compare beta,alpha",
+            " --compare alpha --compare beta --compare gamma",
+        )
+    ),
+    ("analyse measure meteor", "rouge-l"),
+    ("analyse monitor --since March", "write it as 2026-03-01"),
+    ("analyse monitor --since 2031-01-01", "clinicians have rated no response since then"),
+    ("analyse monitor --min-icc 1.5", "at most 1"),
+    ("analyse monitor --false-alarms 0", "--false-alarms"),
+    ("analyse monitor --false-alarms nan", "--false-alarms"),
+    ("analyse monitor --baseline 2 --target 0.5", "give one of"),
+    ("analyse monitor --every day", "--every"),
+    ("analyse predict --level 90", "--level 90: give a share between 0 and 1"),
+    ("analyse predict --csv nowhere/p.csv", NO_FOLDER),
+    ("analyse route", "say which responses are harmful"),
+    ("analyse route --at-most 2 --off-by 1", "one of the two"),
+    ("analyse route --at-most 2 --bound 1", "--bound 1: give a share"),
+    ("analyse route --at-most 2 --confidence 0", "--confidence 0: give a share"),
+    ("analyse route --off-by -1", "--off-by -1: give points"),
+    ("study plan", "give one of --icc"),
+    ("study plan --icc 0.5 --single-icc 0.3", "give one of --icc"),
+    ("study plan --icc 0.5 --pilot", "give one of --icc"),
+    ("study plan --icc 1.2", "--icc"),
+    ("study plan --icc 0.5 --width 0", "--width"),
+    ("study plan --icc 0.5 --width nan", "--width"),
+    ("study plan --single-icc nan", "--single-icc"),
+    ("study plan --icc 0.5 --clinicians 1", "--clinicians 1"),
+    ("study plan --icc 0.5 --benchmark b", "--benchmark"),
+    ("study plan --icc 0.5 --json nowhere/a.json", NO_FOLDER),
+    ("study plan --icc 0.5 --margin 0.1 --per-response 1", "--per-response 2 or more"),
+    ("study plan --pilot --db absent.db", "there is no study at"),
+    ("study plan --pilot --benchmark ward", "the study has notes, visits"),
+]
+
+
+@pytest.fixture(scope="module")
+def filled(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """Make a study once of 30 responses that two clinicians and three jurors rated."""
+    rated_by_three(command(study), tmp_path_factory.mktemp("filled"))
+    return study
+
+
+@pytest.mark.parametrize(("words", "said"), REFUSED)
+def test_what_cannot_be_is_one_message_with_nothing_noted_or_written(
+    run: Run,
+    engine: Engine,
+    filled: Engine,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    said: str,
+) -> None:
+    fill(engine, filled)
+    monkeypatch.chdir(here := tmp_path_factory.mktemp("here"))
+    code, out, err = run(*words.split())
+    assert (code, out) == (2, "")
+    assert said in " ".join(re.sub(r"[│╭╮╰╯─]", " ", err).split())
+    assert "Traceback" not in err
+    assert compositions_tried(engine) == []
+    assert not any(here.iterdir())
+
 
 WRITING = [
     *(["analyse", "calibrate", f"--{name}"] for name in ("json", "html")),

@@ -17,37 +17,41 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
+from kit.studies import Run
 from openpyxl import load_workbook
 from rouge_score.rouge_scorer import RougeScorer
 from sqlalchemy import Engine
 
-from data.card import Reply
 from data.rubric import read_rubric
 from data.schema import Status
-from data.study.assignments import Slot, assign
 from data.study.frames import ratings_frame
-from data.study.people import check_code, invite
-from data.study.ratings import submit
-from data.study.room import next_task
 from data.study.standing import pairs
 from jury.parse import parse
-from medjury import main
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[2]
-DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
+DATASETS = ROOT.parent / "shared" / "datasets"
 SCRIPTS = ROOT / "docs" / "real_data"
 RUBRICS = SCRIPTS / "rubrics"
-GARBLED = ("--encoding", "utf-8")  # as some models wrote it
 GOOGLE = RougeScorer(["rougeL"], use_stemmer=True)
-Run = Callable[..., tuple[int, str, str]]
+# The script -> its data set, its file of responses, and how that is imported.
+SETS = {
+    "summeval": ("summeval_op", "responses.jsonl", ("--rubric", str(RUBRICS / "summeval"))),
+    "mentalbench": (
+        *("mentalbench_judges", "responses.csv"),
+        ("--rubric", str(RUBRICS / "mentalbench")),
+    ),
+    "aci_bench": ("aci_bench", "responses.csv", ("--encoding", "utf-8")),  # garbled by some models
+    "mslr": ("mslr_cochrane", "responses.jsonl", ("--rubric", str(RUBRICS / "mslr"))),
+}
 
 
 class Converted:
     """What a script wrote and said."""
 
-    def __init__(self, script: str, folder: str, out: Path) -> None:
+    def __init__(self, script: str, out: Path) -> None:
+        folder, self.responses, self.how = SETS[script]
         if not (DATASETS / folder).is_dir():
             pytest.skip(f"the public data set {folder} is not at {DATASETS / folder}")
         command = [sys.executable, str(SCRIPTS / f"{script}.py"), str(DATASETS), str(out)]
@@ -62,54 +66,36 @@ class Converted:
         with path.open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
 
-
-@pytest.fixture(scope="module")
-def summeval(tmp_path_factory: pytest.TempPathFactory) -> Converted:
-    return Converted("summeval", "summeval_op", tmp_path_factory.mktemp("summeval"))
-
-
-@pytest.fixture(scope="module")
-def mentalbench(tmp_path_factory: pytest.TempPathFactory) -> Converted:
-    return Converted("mentalbench", "mentalbench_judges", tmp_path_factory.mktemp("mentalbench"))
+    def brought_into(self, run: Run, ratings: str = "") -> str:
+        """Import the responses, and the ratings of a file if there is one; return what is said."""
+        said = done(run, "study", "import", str(self.out / self.responses), *self.how)
+        return done(run, "rate", "ratings", str(self.out / ratings)) if ratings else said
 
 
 @pytest.fixture(scope="module")
-def aci_bench(tmp_path_factory: pytest.TempPathFactory) -> Converted:
-    return Converted("aci_bench", "aci_bench", tmp_path_factory.mktemp("aci_bench"))
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Converted]:
+    """Return what runs a data set's script, once."""
+    made: dict[str, Converted] = {}
+
+    def convert(script: str) -> Converted:
+        if script not in made:
+            made[script] = Converted(script, tmp_path_factory.mktemp(script))
+        return made[script]
+
+    return convert
 
 
-@pytest.fixture(scope="module")
-def mslr(tmp_path_factory: pytest.TempPathFactory) -> Converted:
-    return Converted("mslr", "mslr_cochrane", tmp_path_factory.mktemp("mslr"))
-
-
-@pytest.fixture
-def medjury(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run one command on the test's study and return its exit code, output and messages."""
-    monkeypatch.setenv("MEDJURY_DB", url)
-
-    def call(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        said = capsys.readouterr()
-        return int(str(ended.value.code or 0)), said.out, said.err
-
-    return call
-
-
-def done(run: Run, *words: object) -> str:
+def done(run: Run, *words: str) -> str:
     """Run a command that must succeed and return what it says."""
     code, out, err = run(*words)
     assert code == 0, err
-    return out
+    return " ".join(out.split())
 
 
-def calibrated(run: Run, *options: object) -> dict[tuple[str, str], dict[str, Any]]:
+def calibrated(run: Run, *options: str) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the rows of `analyse calibrate --json` by benchmark and scorer."""
-    rows = json.loads(done(run, "analyse", "calibrate", "--reps", 20, "--json", "-", *options))[
-        "rows"
-    ]
-    return {(row["benchmark"], row["scorer"]): row for row in rows}
+    body = json.loads(done(run, "analyse", "calibrate", "--reps", "20", "--json", "-", *options))
+    return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 
 
 def pingouin_pair(composites: pd.DataFrame) -> float:
@@ -130,18 +116,13 @@ def by_rater(converted: Converted, *criteria: str) -> pd.DataFrame:
     return table.pivot(index="response_id", columns="rater", values="composite")
 
 
-# SummEval-OP
-
-
 def test_every_summary_comes_with_three_ratings_and_the_published_means(
-    summeval: Converted,
+    converted: Callable[[str], Converted],
 ) -> None:
+    summeval = converted("summeval")
     responses, ratings = summeval.rows("responses.jsonl"), summeval.rows("ratings.csv")
     assert (len(responses), len(ratings)) == (416, 3 * 416)
-    assert Counter(row["benchmark"] for row in responses) == {
-        "summeval": 384,
-        "summeval_human": 32,
-    }
+    assert Counter(row["benchmark"] for row in responses) == {"summeval": 384, "summeval_human": 32}
     means = pd.read_csv(summeval.out / "ratings.csv").groupby("response_id").mean(numeric_only=True)
     published = DATASETS / "summeval_op" / "summeval-op.jsonl"
     products = [json.loads(line) for line in published.read_text("utf-8").splitlines()]
@@ -153,70 +134,34 @@ def test_every_summary_comes_with_three_ratings_and_the_published_means(
             assert means.loc[row["response_id"], criterion] == pytest.approx(value, abs=0.006)
 
 
-def test_pairs_of_annotators_agree_as_pingouin_finds(summeval: Converted, medjury: Run) -> None:
-    done(
-        medjury,
-        "study",
-        "import",
-        summeval.out / "responses.jsonl",
-        "--rubric",
-        RUBRICS / "summeval",
-    )
-    done(medjury, "rate", "ratings", summeval.out / "ratings.csv")
-    row = calibrated(medjury, "--criterion", "fluency")
-    table = by_rater(summeval, "fluency")
+def test_pairs_of_annotators_agree_as_pingouin_finds(
+    converted: Callable[[str], Converted], run: Run
+) -> None:
+    converted("summeval").brought_into(run, "ratings.csv")
+    row = calibrated(run, "--criterion", "fluency")
+    table = by_rater(converted("summeval"), "fluency")
     ours = table[~table.index.str.endswith("-summary-00")]
-    pairs = [
-        ["annotator-1", "annotator-2"],
-        ["annotator-1", "annotator-3"],
-        ["annotator-2", "annotator-3"],
-    ]
+    pairs = [[f"annotator-{one}", f"annotator-{two}"] for one, two in ((1, 2), (1, 3), (2, 3))]
     expected = float(np.mean([pingouin_pair(ours[pair]) for pair in pairs]))
     assert row["summeval", "clinicians"]["n_pairs"] == 3
     assert row["summeval", "clinicians"]["icc"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_rouge_of_real_summaries_is_google_s_and_ranks_against_the_annotators(
-    summeval: Converted, medjury: Run, engine: Engine
+@pytest.mark.parametrize(
+    ("name", "scored", "every"),
+    [("summeval", (384, 416), 12), ("aci_bench", (520, 520), 17), ("mslr", (599, 599), 24)],
+)
+def test_rouge_of_real_texts_is_google_s(
+    converted: Callable[[str], Converted],
+    run: Run,
+    engine: Engine,
+    name: str,
+    scored: tuple[int, int],
+    every: int,
 ) -> None:
-    done(
-        medjury,
-        "study",
-        "import",
-        summeval.out / "responses.jsonl",
-        "--rubric",
-        RUBRICS / "summeval",
-    )
-    done(medjury, "rate", "ratings", summeval.out / "ratings.csv")
-    said = done(medjury, "analyse", "measure", "rouge-l")
-    assert "rouge-l: scored 384 of 416 responses, 32 have no reference" in said
-    _expect_google(engine, every=12)
-    row = calibrated(medjury)["summeval", "metric:rouge-l"]
-    assert (row["n_responses"], row["n_instances"]) == (384, 32)
-    assert row["icc"] == pytest.approx(-1.030, abs=0.001)
-    assert row["spearman"] == pytest.approx(-0.376, abs=0.001)
-
-
-def test_importing_real_files_again_changes_nothing(summeval: Converted, medjury: Run) -> None:
-    done(
-        medjury,
-        "study",
-        "import",
-        summeval.out / "responses.jsonl",
-        "--rubric",
-        RUBRICS / "summeval",
-    )
-    done(medjury, "rate", "ratings", summeval.out / "ratings.csv")
-    responses = done(medjury, "study", "import", summeval.out / "responses.jsonl")
-    ratings = done(medjury, "rate", "ratings", summeval.out / "ratings.csv")
-    assert "416 were there already" in responses
-    assert "8736 were there already" in ratings
-    assert "nothing changed" in responses
-    assert "nothing changed" in ratings
-
-
-def _expect_google(engine: Engine, every: int) -> None:
-    """Compare the stored ROUGE-L of each n-th response with rouge-score's, exactly."""
+    converted(name).brought_into(run)
+    said = done(run, "analyse", "measure", "rouge-l")
+    assert "rouge-l: scored {} of {} responses".format(*scored) in said
     frame = ratings_frame(engine)
     stored = frame[frame["rater"] == "rouge-l"].set_index("response_id")["score"]
     for one in [one for one in pairs(engine) if one.reference][::every]:
@@ -224,26 +169,61 @@ def _expect_google(engine: Engine, every: int) -> None:
         assert stored[one.response_id] == expected
 
 
-# MentalBench
+def test_rouge_ranks_against_the_annotators(
+    converted: Callable[[str], Converted], run: Run
+) -> None:
+    converted("summeval").brought_into(run, "ratings.csv")
+    done(run, "analyse", "measure", "rouge-l")
+    row = calibrated(run)["summeval", "metric:rouge-l"]
+    assert (row["n_responses"], row["n_instances"]) == (384, 32)
+    assert row["icc"] == pytest.approx(-1.030, abs=0.001)
+    assert row["spearman"] == pytest.approx(-0.376, abs=0.001)
 
 
-def test_what_no_score_could_be_read_from_is_missing_and_counted(mentalbench: Converted) -> None:
-    assert mentalbench.said == [
-        "responses.csv: 10000 rows",
-        "ratings_raw.csv: 9943 rows",
-        "ratings.csv: 49739 rows",
-        "missing: claude-3.7-sonnet: replies with broken JSON: 2",
-        "missing: claude-3.7-sonnet: replies with no JSON, only words: 1",
-        "missing: consensus: replies in a row that shows another conversation: 190",
-        "missing: consensus: replies with an empty cell: 56",
-        "missing: consensus: scores that are 0: 231",
-        "missing: consensus: scores that are 6: 8",
-        "missing: consensus: scores that are None: 10",
-        "missing: gemini-2.5-flash: replies with an empty cell: 7",
-        "missing: gemini-2.5-flash: replies with broken JSON: 1",
-        "missing: o4-mini: replies with an empty cell: 1",
-        "missing: o4-mini: replies with broken JSON: 3",
-    ]
+@pytest.mark.parametrize(
+    ("name", "before", "said"),
+    [
+        (
+            *("mentalbench", 0),
+            [
+                "responses.csv: 10000 rows",
+                "ratings_raw.csv: 9943 rows",
+                "ratings.csv: 49739 rows",
+                "missing: claude-3.7-sonnet: replies with broken JSON: 2",
+                "missing: claude-3.7-sonnet: replies with no JSON, only words: 1",
+                "missing: consensus: replies in a row that shows another conversation: 190",
+                "missing: consensus: replies with an empty cell: 56",
+                "missing: consensus: scores that are 0: 231",
+                "missing: consensus: scores that are 6: 8",
+                "missing: consensus: scores that are None: 10",
+                "missing: gemini-2.5-flash: replies with an empty cell: 7",
+                "missing: gemini-2.5-flash: replies with broken JSON: 1",
+                "missing: o4-mini: replies with an empty cell: 1",
+                "missing: o4-mini: replies with broken JSON: 3",
+            ],
+        ),
+        (
+            *("mslr", 2),
+            [
+                "left out: 1 summary without a word, with its ratings",
+                "missing: fluency 1 x no answer",
+                "missing: intervention 1 x N/A",
+                "missing: intervention 7 x Other",
+                "missing: intervention 2 x no answer",
+                "missing: outcome 188 x N/A",
+                "missing: outcome 50 x Other",
+                "missing: outcome 2 x no answer",
+                "missing: population 11 x N/A",
+                "missing: population 14 x Other",
+                "missing: population 2 x no answer",
+            ],
+        ),
+    ],
+)
+def test_what_no_score_could_be_read_from_is_missing_and_counted(
+    converted: Callable[[str], Converted], name: str, before: int, said: list[str]
+) -> None:
+    assert converted(name).said[before:] == said
 
 
 def test_no_answer_in_another_form_than_the_one_asked_for_is_a_verdict() -> None:
@@ -258,22 +238,13 @@ def test_no_answer_in_another_form_than_the_one_asked_for_is_a_verdict() -> None
 
 
 def test_the_panel_s_scores_off_the_scale_are_refused_by_name(
-    mentalbench: Converted, medjury: Run, engine: Engine
+    converted: Callable[[str], Converted], run: Run, engine: Engine
 ) -> None:
-    done(
-        medjury,
-        "study",
-        "import",
-        mentalbench.out / "responses.csv",
-        "--rubric",
-        RUBRICS / "mentalbench",
-    )
-    code, _, said = medjury("rate", "ratings", mentalbench.out / "ratings_raw.csv")
-    assert (code, said.strip()) == (
-        2,
-        "medjury: ratings_raw.csv row 5609: helpfulness=6 by consensus on "
-        "conversation-0562-reply-06: the scale of mentalbench is 1-5; nothing was imported",
-    )
+    mentalbench = converted("mentalbench")
+    mentalbench.brought_into(run)
+    code, _, said = run("rate", "ratings", str(mentalbench.out / "ratings_raw.csv"))
+    assert code == 2
+    assert "ratings_raw.csv row 5609: helpfulness=6 by consensus on conversation-0562-rep" in said
     assert ratings_frame(engine).empty
     rows = mentalbench.rows("ratings_raw.csv")
     off = (n for n, row in enumerate(rows, start=2) if {"0", "6"} & set(list(row.values())[3:]))
@@ -282,22 +253,14 @@ def test_the_panel_s_scores_off_the_scale_are_refused_by_name(
 
 @pytest.mark.slow
 def test_350_000_scores_of_four_judges_agree_as_numpy_finds(
-    mentalbench: Converted, medjury: Run
+    converted: Callable[[str], Converted], run: Run
 ) -> None:
-    done(
-        medjury,
-        "study",
-        "import",
-        mentalbench.out / "responses.csv",
-        "--rubric",
-        RUBRICS / "mentalbench",
-    )
-    said = done(medjury, "rate", "ratings", mentalbench.out / "ratings.csv")
+    said = converted("mentalbench").brought_into(run, "ratings.csv")
     assert "347924 ratings imported" in said
     assert "249 empty cells stay missing" in said
-    rows = calibrated(medjury)
+    rows = calibrated(run)
     criteria = read_rubric(RUBRICS / "mentalbench").criteria
-    table = by_rater(mentalbench, *criteria).query("consensus.notna()")
+    table = by_rater(converted("mentalbench"), *criteria).query("consensus.notna()")
     z = (table - table.mean()) / table.std(ddof=1)
     judges = [name for name in z.columns if name != "consensus"]
     columns = {f"juror:{name}": z[name] for name in judges}
@@ -313,90 +276,17 @@ def test_350_000_scores_of_four_judges_agree_as_numpy_finds(
         assert "undefined" in rows["mentalbench", scorer]["note"]
 
 
-# ACI-Bench
-
-
-def test_every_note_of_the_longest_dialogue_is_rated_beside_all_of_it(
-    aci_bench: Converted, medjury: Run, engine: Engine
+def test_a_sparse_pair_agrees_as_pingouin_finds_on_one_criterion_and_on_all(
+    converted: Callable[[str], Converted], run: Run
 ) -> None:
-    done(medjury, "study", "import", aci_bench.out / "responses.csv", *GARBLED)
-    rows = aci_bench.rows("responses.csv")
-    longest = max((row["context"] for row in rows), key=lambda text: len(text.split()))
-    notes = {row["response"] for row in rows if row["context"] == longest}
-    assert len(longest.split()) > 1500
-    codes = invite(engine, ["dr_long"])
-    reference = next(row["reference"] for row in rows if row["context"] == longest)
-    chosen = [one.response for one in pairs(engine) if one.reference == reference]
-    assert len(chosen) == 13
-    assign(engine, [Slot("dr_long", one, place) for place, one in enumerate(chosen)], seed=0)
-    person = check_code(engine, codes[0].code).person
-    assert person is not None
-    seen = set()
-    while task := next_task(engine, person.rater).task:
-        assert (task.rubric.name, task.card.context) == ("aci_bench", longest)
-        seen.add(task.card.response)
-        submit(
-            engine, person.rater, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, 3)), 60
-        )
-    assert seen == notes
-
-
-def test_all_520_notes_are_dealt_evenly(aci_bench: Converted, medjury: Run) -> None:
-    done(medjury, "study", "import", aci_bench.out / "responses.csv", *GARBLED)
-    said = done(medjury, "rate", "assign", "--raters", 4, "--per-response", 2, "--json", "-")
-    plan = json.loads(said)
-    assert set(plan["load"].values()) == {260}
-    assert sum(plan["overlap"].values()) == 520
-
-
-def test_rouge_of_real_notes_is_google_s(
-    aci_bench: Converted, medjury: Run, engine: Engine
-) -> None:
-    done(medjury, "study", "import", aci_bench.out / "responses.csv", *GARBLED)
-    assert "rouge-l: scored 520 of 520 responses" in done(medjury, "analyse", "measure", "rouge-l")
-    _expect_google(engine, every=17)
-
-
-# MSLR, Cochrane part
-
-
-def test_answers_without_a_point_are_missing_and_counted(mslr: Converted, medjury: Run) -> None:
-    assert mslr.said[2:] == [
-        "left out: 1 summary without a word, with its ratings",
-        "missing: fluency 1 x no answer",
-        "missing: intervention 1 x N/A",
-        "missing: intervention 7 x Other",
-        "missing: intervention 2 x no answer",
-        "missing: outcome 188 x N/A",
-        "missing: outcome 50 x Other",
-        "missing: outcome 2 x no answer",
-        "missing: population 11 x N/A",
-        "missing: population 14 x Other",
-        "missing: population 2 x no answer",
-    ]
-    done(medjury, "study", "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
-    said = done(medjury, "rate", "ratings", mslr.out / "ratings.csv")
+    said = converted("mslr").brought_into(run, "ratings.csv")
     assert "2274 ratings imported" in said
     assert "278 empty cells stay missing" in said
-
-
-def test_a_sparse_pair_agrees_as_pingouin_finds_on_one_criterion_and_on_all(
-    mslr: Converted, medjury: Run
-) -> None:
-    done(medjury, "study", "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
-    done(medjury, "rate", "ratings", mslr.out / "ratings.csv")
     criteria = read_rubric(RUBRICS / "mslr").criteria
     for asked, shared in ((("outcome",), 17), (criteria, 15)):
         options = ["--criterion", *asked] if len(asked) == 1 else []
-        row = calibrated(medjury, *options)["mslr", "clinicians"]
+        row = calibrated(run, *options)["mslr", "clinicians"]
         assert (row["n_pairs"], row["n_responses"]) == (1, shared)
-        assert row["icc"] == pytest.approx(pingouin_pair(by_rater(mslr, *asked)), abs=1e-9)
+        expected = pingouin_pair(by_rater(converted("mslr"), *asked))
+        assert row["icc"] == pytest.approx(expected, abs=1e-9)
         assert "fewer than 20 instances" in row["note"]
-
-
-def test_reference_of_the_review_is_what_mslr_is_measured_against(
-    mslr: Converted, medjury: Run, engine: Engine
-) -> None:
-    done(medjury, "study", "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
-    assert "rouge-l: scored 599 of 599 responses" in done(medjury, "analyse", "measure", "rouge-l")
-    _expect_google(engine, every=24)

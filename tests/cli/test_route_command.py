@@ -1,27 +1,104 @@
-"""`medjury analyse route`: what it prints and writes, and one message for bad input."""
+"""`medjury analyse predict` and `route`: what they print and write, and rules that are kept."""
 
 import csv
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from kit.demo_study import Demo
 from kit.routed_study import fill
-from kit.studies import Run
+from kit.studies import HEAD, Run, bring_in
+from sqlalchemy import Engine, text
 
-KEYS = [
-    *("harm", "bound", "confidence", "certified", "rule", "threshold", "p", "passed"),
-    *("expected_missed", "caught_at_20", "read", "not_scored", "hours", "hours_of"),
-    *("n_train", "n_certify", "rated", "harmful", "jury", "silent"),
-    "simulated",
-]
-ASKED = ("analyse", "route", "--at-most", "2", "--bound", "0.2")
+from calibration.predicting import COLUMNS
+from calibration.routes import route_by
+from calibration.routing import Harm, RoutedBenchmark, RouteQuestion, RoutingRule
+from data.errors import BadInput, NotAllowed
+from data.person import OPERATOR, Person
+from data.schema import Role
+from data.study.ledger import compositions_tried
+from data.study.verify import verify
+from medjury.services.routing import (
+    keep,
+    kept_rule,
+    route,
+    route_study,
+    rule_from_json,
+)
 
 
 @pytest.fixture
-def study(run: Run, tmp_path: Path) -> None:
-    fill(run, tmp_path)
+def rated(run: Run, tmp_path: Path) -> None:
+    """Make two benchmarks of 60 responses, 40 rated; one id would be a formula."""
+    random = np.random.default_rng(0)
+    rows = [HEAD]
+    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for benchmark in ("visits", "letters"):
+        for n in range(60):
+            name = "=1+1" if (benchmark, n) == ("visits", 59) else f"{benchmark}{n}"
+            rows.append(f"i{n},{benchmark},Pain.,Write.,,{name},secret-{n % 3},Word {n}")
+            quality = 3 + random.normal()
+            doctors = [("dr-a", "clinician"), ("dr-b", "clinician")] if n < 40 else []
+            for rater, kind in [*doctors, ("gpt", "juror"), ("llama", "juror")]:
+                own = np.clip(np.round(quality + 0.6 * random.normal(size=3)), 1, 5)
+                scores.append(f"{name},{rater},{kind}," + ",".join(f"{one:g}" for one in own))
+    bring_in(run, tmp_path, rows, scores)
+
+
+@pytest.mark.usefixtures("rated")
+def test_the_command_prints_and_writes_every_figure(run: Run, tmp_path: Path) -> None:
+    js = tmp_path / "p.json"
+    code, out, err = run("analyse", "predict", "--json", str(js))
+    assert code == 0
+    assert err.splitlines()[-1].startswith("study ")
+    body = json.loads(js.read_text())
+    assert (body["level"], body["seed"], body["responses"]) == (0.9, 0, 120)
+    assert [row["benchmark"] for row in body["benchmarks"]] == ["letters", "visits", "combined"]
+    assert {(row["n"], row["N"]) for row in body["benchmarks"]} == {(40, 20), (80, 40)}
+    for row in body["benchmarks"]:
+        assert f"{row['mean_corrected']:.2f}" in out  # a narrow screen has the interval below it
+        assert f"{row['low']:.2f} to {row['high']:.2f}" in out
+    assert "simulated" not in out
+
+
+@pytest.mark.usefixtures("rated")
+def test_the_file_has_no_author_and_no_formula(run: Run, tmp_path: Path) -> None:
+    to = tmp_path / "p.csv"
+    run("analyse", "predict", "--csv", str(to))
+
+    with to.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    assert list(rows[0]) == [*COLUMNS[:-1], "note"]
+    assert len(rows) == 120
+    assert "secret" not in to.read_text()
+    assert {row["instance_id"] for row in rows} == {f"i{n}" for n in range(60)}
+    assert [row["response_id"] for row in rows if "1+1" in row["response_id"]] == ["'=1+1"]
+    assert sum(row["rated_by_clinicians"] == "1" for row in rows) == 80
+    assert all(float(row["low"]) <= float(row["clinician_scale"]) <= 5 for row in rows)
+
+
+@pytest.mark.usefixtures("rated")
+def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engine) -> None:
+    run("analyse", "predict")
+    run("analyse", "predict", "--jurors", "gpt", "--benchmark", "visits")
+    run("analyse", "calibrate", "--reps", "50")
+
+    found = {(tuple(one.jurors), one.benchmark): one.times for one in compositions_tried(engine)}
+
+    both = ("gpt", "llama")
+    assert found == {
+        **{(both, name): 2 for name in ("letters", "visits", "combined")},
+        (("gpt",), "visits"): 1,
+    }
+    assert run("study", "verify")[0] == 0
+
+
+ASKED = ("analyse", "route", "--at-most", "2", "--bound", "0.2")
 
 
 @pytest.mark.usefixtures("study")
@@ -34,7 +111,6 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
 
     assert code == 0
     found = json.loads(js.read_text())
-    assert list(found) == KEYS
     assert found["certified"]
     assert found["harm"] == {"kind": "low", "points": 2.0, "criterion": "composite"}
     assert (found["passed"] + found["read"], found["not_scored"]) == (200, 1)
@@ -44,9 +120,6 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
     assert (found["n_train"], found["n_certify"], found["rated"]) == (60, 89, 149)
     rows = list(csv.DictReader(to.read_text().splitlines()))
     assert len(rows) == 200
-    assert list(rows[0]) == [
-        *("response_id", "decision", "score", "rated_by_clinicians", "benchmark", "instance_id")
-    ]
     passed = [row for row in rows if row["decision"] == "pass"]
     assert len(passed) == found["passed"]
     assert max(float(row["score"]) for row in passed) <= found["threshold"]
@@ -58,72 +131,13 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
     assert "secret" not in out + to.read_text() + js.read_text()
 
 
+@pytest.mark.parametrize("command", [("analyse", "predict"), ASKED])
 @pytest.mark.usefixtures("study")
-def test_a_bound_beyond_reach_passes_nothing(run: Run, tmp_path: Path) -> None:
-    js, to = tmp_path / "r.json", tmp_path / "routes.csv"
-
-    code, out, _ = run(
-        "analyse",
-        "route",
-        "--off-by",
-        "0.3",
-        "--bound",
-        "0.01",
-        "--json",
-        str(js),
-        "--csv",
-        str(to),
-    )
-
-    assert code == 0
-    found = json.loads(js.read_text())
-    assert out.startswith("read all: no rule reaches this bound with these ratings")
-    assert (found["certified"], found["passed"], found["expected_missed"]) == (False, 0, None)
-    assert 0 <= found["caught_at_20"]["share"] <= 1
-    assert ",pass," not in to.read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ((), "say which responses are harmful"),
-        (("--at-most", "2", "--off-by", "1"), "one of the two"),
-        (("--at-most", "2", "--bound", "1"), "--bound 1: give a share"),
-        (("--at-most", "2", "--confidence", "0"), "--confidence 0: give a share"),
-        (("--off-by", "-1"), "--off-by -1: give points"),
-        (("--at-most", "nan"), "nan"),
-        (("--at-most", "2", "--jurors", "nobody"), "no ratings by a juror nobody"),
-        (("--at-most", "2", "--min-jurors", "3"), "the jury has 2 jurors"),
-        (("--at-most", "2", "--benchmark", "nowhere"), "nowhere"),
-        (("--at-most", "2", "--criterion", "tone"), "tone"),
-    ],
-)
-@pytest.mark.usefixtures("study")
-def test_bad_input_gets_one_message_and_nothing_is_written(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
-) -> None:
-    to = tmp_path / "routes.csv"
-
-    code, out, err = run("analyse", "route", *arguments, "--csv", str(to))
-
-    assert code == 2
-    assert told in err
-    assert (out, to.exists()) == ("", False)
-
-
-@pytest.mark.usefixtures("study")
-def test_a_file_that_is_there_stays(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_there_stays(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     to = tmp_path / "routes.csv"
     to.write_text("mine")
-    assert run(*ASKED, "--csv", str(to))[0] == 2
+    assert run(*command, "--csv", str(to))[0] == 2
     assert to.read_text() == "mine"
-
-
-def test_too_few_rated_instances_are_refused(run: Run, tmp_path: Path) -> None:
-    fill(run, tmp_path, rated=20)
-    code, _, err = run(*ASKED)
-    assert code == 2
-    assert "19 instances rated by clinicians and by the whole jury" in err
 
 
 def test_a_simulated_jury_says_so(
@@ -132,10 +146,152 @@ def test_a_simulated_jury_says_so(
     shutil.copy(demo.study, tmp_path / "own.db")
     monkeypatch.setenv("MEDJURY_DB", f"sqlite:///{tmp_path / 'own.db'}")
 
-    code, out, _ = run(
-        "analyse", "route", "--at-most", "2", "--bound", "0.3", "--json", str(tmp_path / "r.json")
-    )
-
+    to = tmp_path / "r.json"
+    code, out, _ = run("analyse", "route", "--at-most", "2", "--bound", "0.3", "--json", str(to))
     assert code == 0
     assert out.startswith("simulated, no judgement: pass ")
-    assert "simulated-strict" in json.loads((tmp_path / "r.json").read_text())["simulated"]
+    assert "simulated-strict" in json.loads(to.read_text())["simulated"]
+
+
+KEEP = ("analyse", "route", "--at-most", "2", "--bound", "0.2", "--keep", "ward")
+
+RULE = RoutingRule(
+    harm=Harm("low", 2.0),
+    bound=0.1,
+    confidence=0.9,
+    threshold=-3.0,
+    jury=("a", "b"),
+    needed=2,
+    jurors={"a": "1", "b": "2"},
+    benchmarks=(RoutedBenchmark("visits", "r" * 64, ("x", "y")),),
+    fingerprint="f" * 64,
+    n_train=40,
+    n_certify=60,
+    passed=50,
+    harmful=1,
+    p=0.03,
+)
+
+
+@pytest.mark.parametrize(
+    ("jury", "benchmark", "rubric", "decided"),
+    [
+        (3.0, "visits", "r" * 64, ("pass", "under_threshold")),
+        (2.75, "visits", "r" * 64, ("read", "over_threshold")),
+        (np.nan, "visits", "r" * 64, ("read", "not_scored")),
+        (5.0, "z", "r" * 64, ("read", "other_benchmark")),
+        (5.0, "visits", "", ("read", "other_rubric")),
+    ],
+)
+def test_what_the_rule_was_not_certified_for_is_read(
+    jury: float, benchmark: str, rubric: str, decided: tuple[str, str]
+) -> None:
+    table = pd.DataFrame({"response_id": ["r1"], "benchmark": [benchmark], "risk": [-jury]})
+    found = route_by(RULE, table, {benchmark: rubric}).iloc[0]
+    assert (found["decision"], found["why"]) == decided
+
+
+def test_a_rule_that_is_written_and_read_is_the_same() -> None:
+    written = json.loads(json.dumps(asdict(RULE)))
+    assert rule_from_json(written) == rule_from_json(written | {"later": 1}) == RULE
+
+
+@pytest.fixture
+def study(run: Run, engine: Engine, tmp_path: Path) -> Engine:
+    fill(run, tmp_path)
+    return engine
+
+
+@pytest.mark.parametrize(
+    "harm", [Harm("low", 2.0), Harm("low", 2.0, "clarity"), Harm("error", 1.5)]
+)
+def test_a_kept_rule_decides_on_the_study_as_it_did_when_it_was_kept(
+    study: Engine, harm: Harm
+) -> None:
+    found = route(study, RouteQuestion(harm, 0.3))
+    assert found.found.certified
+    kept = keep(OPERATOR, study, "ward", found)
+    by_rule = route_study(study, kept.rule)
+    assert by_rule["decision"].tolist() == found.table["decision"].tolist()
+    assert by_rule.set_index("response_id").loc["r7", "why"] == "not_scored"
+
+
+def test_later_responses_are_routed_and_the_rule_stays(
+    run: Run, study: Engine, tmp_path: Path
+) -> None:
+    code, out, _ = run(*KEEP)
+    assert code == 0
+    assert "kept as ward, sha256 " in out
+    before = kept_rule(study, "ward")
+    rows, scores = [HEAD], ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for n, points in ((900, 5), (901, 1)):
+        rows.append(f"i{n},visits,Pain.,Write.,,r{n},secret-9,Word {n}")
+        scores += [f"r{n},{juror},juror,{points},{points},{points}" for juror in ("gpt", "llama")]
+    bring_in(run, tmp_path, rows, scores)
+
+    to = tmp_path / "later.csv"
+    code, out, _ = run("analyse", "route", "--by", "ward", "--csv", str(to), "--json", "-")
+
+    told = json.loads(out)
+    assert (code, told["changed"], told["by"]["sha256"]) == (0, [], before.sha256)
+    later = {row["response_id"]: row for row in csv.DictReader(to.read_text().splitlines())}
+    assert (later["r900"]["decision"], later["r901"]["decision"]) == ("pass", "read")
+    assert told["passed"] + told["read"] == 202 == len(later)
+    assert "secret" not in out + to.read_text()
+    assert kept_rule(study, "ward") == before
+    assert {*route_study(study, before.rule)["response_id"]} == {*later}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("analyse", "route", "--by", "nothing"),
+            "no routing rule nothing in this study: it has ward",
+        ),
+        (("analyse", "route", "--by", "ward", "--bound", "0.1"), "leave out --bound"),
+        (("analyse", "route", "--by", "ward", "--at-most", "2"), "leave out --at-most"),
+        (KEEP, "a routing rule ward is kept already"),
+        ((*KEEP[:-1], ""), "1 to 60 printable signs"),
+        (
+            ("analyse", "route", "--off-by", "0.3", "--bound", "0.01", "--keep", "x"),
+            "there is none to keep",
+        ),
+    ],
+)
+def test_bad_input_keeps_nothing(
+    run: Run, study: Engine, arguments: tuple[str, ...], told: str
+) -> None:
+    assert run(*KEEP)[0] == 0
+    before = verify(study).events
+    code, _, err = run(*arguments)
+    assert (code, verify(study).events) == (2, before)
+    assert told in err
+
+
+def test_a_changed_rule_is_refused_and_found_by_a_check(run: Run, study: Engine) -> None:
+    assert run(*KEEP)[0] == 0
+    assert verify(study).findings == ()
+    bound = ("'\"bound\": 0.2'", "'\"bound\": 0.1'")
+    changed = "UPDATE event SET detail = REPLACE(CAST(detail AS TEXT), {}, {}) WHERE action = {}"
+    with study.begin() as connection:
+        connection.execute(text(changed.format(*bound, "'routing rule kept'")))
+    with pytest.raises(BadInput, match="is not as it was kept"):
+        kept_rule(study, "ward")
+    assert verify(study).findings
+
+
+def test_a_rule_says_what_is_no_longer_as_it_was(run: Run, study: Engine) -> None:
+    assert run(*KEEP)[0] == 0
+    with study.begin() as connection:
+        connection.execute(
+            text("UPDATE rater SET profile = '{\"model\": \"x\"}' WHERE handle = 'gpt'")
+        )
+    out = run("analyse", "route", "--by", "ward")[1]
+    assert "not as it was certified: gpt" in out
+
+
+def test_a_researcher_keeps_none(study: Engine) -> None:
+    found = route(study, RouteQuestion(Harm("low", 2.0), 0.2))
+    with pytest.raises(NotAllowed):
+        keep(Person(7, "Rita", Role.RESEARCHER), study, "ward", found)

@@ -1,7 +1,5 @@
 """Rubrics: read from files, known by hash, filled in one pass, and strict about scores."""
 
-import hashlib
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from kit.studies import Run
 
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
-from data.rubric import Rubric, read_rubric, shipped, write_rubrics
+from data.rubric import Rubric, read_rubric, write_rubrics
 
 OWN = """
 name = "bedside"
@@ -43,22 +41,12 @@ def test_a_shipped_rubric_anchors_every_point_of_one_to_five(name: str) -> None:
     assert all(len(set(one.anchors.values())) == 5 for one in rubric.criterion)
 
 
-def test_the_care_plan_rubric_rates_structure_instead_of_completeness() -> None:
-    assert read_rubric("chw_care_plan").criteria == ("accuracy", "structure", "clarity")
-    assert read_rubric("chw_care_plan").gold == "never"
-
-
 def test_an_own_rubric_may_have_negative_points(tmp_path: Path) -> None:
     rubric = read_rubric(own(tmp_path / "own"))
     assert list(rubric.scale.points) == [-2, -1, 0, 1, 2]
     assert rubric.score("kindness", "-1.5", "dr_a", "r1") == -1.5
-    assert rubric.json_schema()["properties"]["kindness"]["properties"]["score"]["enum"] == [
-        -2,
-        -1,
-        0,
-        1,
-        2,
-    ]
+    kindness = rubric.json_schema()["properties"]["kindness"]
+    assert kindness["properties"]["score"]["enum"] == [*range(-2, 3)]
 
 
 def test_a_wide_scale_needs_only_its_two_ends_anchored(tmp_path: Path) -> None:
@@ -97,7 +85,10 @@ def test_a_question_may_have_many_sentences_and_a_key_not_as_many_dots(
         ('"2" = "kind"', '"3" = "kind"', "anchor 3 is off the scale"),
         ("max = 2", "max = -2", "must be below max"),
         ('gold = "never"', 'gold = "sometimes"', "gold"),
-        ("audience", "readers", "audience"),
+        ("audience =", "audiance =", "audiance: unknown key; did you mean audience?"),
+        ("max =", "maxx =", "scale.maxx: unknown key; did you mean max?"),
+        ("question =", "qestion =", "criterion.0.qestion: unknown key; did you mean question?"),
+        ("version = ", "zzzz = 1\nversion = ", "zzzz: unknown key; the keys here are name"),
         ('name = "kindness"', 'name = "kind ness"', "criterion"),
         ("[scale]", "[scale", "rubric"),
         (
@@ -108,8 +99,9 @@ def test_a_question_may_have_many_sentences_and_a_key_not_as_many_dots(
     ],
 )
 def test_a_wrong_rubric_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
-    with pytest.raises(BadRubric, match=said):
+    with pytest.raises(BadRubric) as refused:
         read_rubric(own(tmp_path / "own", OWN.replace(old, new)))
+    assert said in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -125,16 +117,9 @@ def test_a_wrong_prompt_is_refused(tmp_path: Path, prompt: str, said: str) -> No
         read_rubric(own(tmp_path / "own", prompt=prompt))
 
 
-def test_an_unknown_rubric_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(Unknown, match="generic"):
-        read_rubric("no_such_rubric")
-    assert "generic" in shipped()
-
-
 def test_the_hash_changes_with_one_word_and_survives_storage(tmp_path: Path) -> None:
     rubric = read_rubric(own(tmp_path / "own"))
-    other = read_rubric(own(tmp_path / "other", OWN.replace("curt", "cool")))
-    assert rubric.sha256 != other.sha256
+    assert read_rubric(own(tmp_path / "b", OWN.replace("curt", "cool"))).sha256 != rubric.sha256
     assert Rubric.from_json(rubric.to_json()).sha256 == rubric.sha256
 
 
@@ -144,9 +129,11 @@ def test_a_score_off_the_scale_is_refused_with_who_what_and_where(value: object)
         read_rubric("generic").score("clarity", value, "dr_a", "r12")
 
 
-def test_an_unknown_criterion_is_answered_with_the_known_ones() -> None:
+def test_what_is_unknown_is_answered_with_what_is_known() -> None:
     with pytest.raises(Unknown, match="accuracy, completeness, clarity"):
         read_rubric("generic").score("kindness", 3, "dr_a", "r12")
+    with pytest.raises(Unknown, match="generic"):
+        read_rubric("no_such_rubric")
 
 
 @given(text=st.text(), context=st.text())
@@ -177,25 +164,6 @@ def test_a_critical_criterion_is_read_hashed_shown_and_kept(tmp_path: Path, run:
     assert marked.criteria_text() == plain.criteria_text()  # no rater reads it
     said = run("study", "rubric", "show", str(tmp_path / "b"))[1]
     assert "critical: a response scored -1 or less on kindness is unsafe" in said
-
-
-def test_a_rubric_without_a_critical_criterion_keeps_its_hash() -> None:
-    # as it was before a criterion could be critical
-    generic = read_rubric("generic")
-    body = {
-        name: getattr(generic, name) for name in ("name", "version", "audience", "gold", "prompt")
-    }
-    body["scale"] = {"min": 1, "max": 5}
-    body["criterion"] = [
-        {
-            "name": one.name,
-            "question": one.question,
-            "anchors": {str(point): text for point, text in one.anchors.items()},
-        }
-        for one in generic.criterion
-    ]
-    text = json.dumps(body, sort_keys=True, ensure_ascii=False)
-    assert generic.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("points", ["2", "-3", '"low"', "true", "nan"])

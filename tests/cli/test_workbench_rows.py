@@ -1,6 +1,5 @@
 """What the workbench compares after a write is what it would compare had it read everything anew."""
 
-import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,11 @@ from sqlalchemy import Engine
 from data.database import open_study
 from data.person import OPERATOR
 from data.rubric import read_rubric
-from data.study.compare import Chosen, Compared, compared
+from data.study.compare import Chosen, compared
 from data.study.steering import keep_version
 
 JURORS = ("gpt", "llama")
-MINE = "a benchmark of one test"
+
 CHOSEN = (
     Chosen(),
     Chosen(criterion="clarity"),
@@ -35,21 +34,18 @@ def scored(folder: Path, kind: str, rater: str, response: str, scores: str = "5,
     return str(path)
 
 
-Write = Callable[[Engine, Run, Path], object]
-WRITES: dict[str, Write] = {
-    "a mind is changed": lambda _, run, at: run(
-        "rate", "ratings", scored(at, "clinician", "dr-a", "r1")
-    ),
-    "a new clinician": lambda _, run, at: run(
-        "rate", "ratings", scored(at, "clinician", "dr-n", "r2")
-    ),
-    "a juror again": lambda _, run, at: run("rate", "ratings", scored(at, "juror", "gpt", "r3")),
-    "a new juror": lambda _, run, at: run("rate", "ratings", scored(at, "juror", "claude", "r3")),
+def rate(*given: str) -> Callable[[Engine, Run, Path], object]:
+    return lambda _, run, at: run("rate", "ratings", scored(at, *given))
+
+
+WRITES: dict[str, Callable[[Engine, Run, Path], object]] = {
+    "a mind is changed": rate("clinician", "dr-a", "r1"),
+    "a new clinician": rate("clinician", "dr-n", "r2"),
+    "a juror again": rate("juror", "gpt", "r3"),
+    "a new juror": rate("juror", "claude", "r3"),
     "more responses": lambda _, run, at: rated(run, at, JURORS, n=3, first=40),
     "another benchmark": lambda _, run, at: rated(run, at, JURORS, "notes", n=3, first=60),
-    "half a rating": lambda _, run, at: run(
-        "rate", "ratings", scored(at, "juror", "gpt", "r4", "5,,")
-    ),
+    "half a rating": rate("juror", "gpt", "r4", "5,,"),
     "nothing of it": lambda study, _, __: keep_version(
         OPERATOR, study, read_rubric("generic").model_copy(update={"version": "2"})
     ),
@@ -70,17 +66,6 @@ def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(
         assert compared(OPERATOR, engine, chosen) == compared(OPERATOR, fresh, chosen), chosen
     assert all(before)
     fresh.dispose()
-
-
-def test_rows_of_a_study_as_it_was_are_not_kept(engine: Engine, run: Run, tmp_path: Path) -> None:
-    rated(run, tmp_path, JURORS, MINE, n=9)
-    assert len(compared(OPERATOR, engine, Chosen(jurors=("llama",)))) == 9
-    for score in ("1,1,1", "2,2,2"):
-        assert run("rate", "ratings", scored(tmp_path, "juror", "gpt", "r1", score))[0] == 0
-        assert len(compared(OPERATOR, engine, Chosen(jurors=("llama",)))) == 9
-    gc.collect()
-    own = [one for one in gc.get_objects() if isinstance(one, Compared) and one.benchmark == MINE]
-    assert len(own) == 9
 
 
 @pytest.mark.parametrize("chosen", CHOSEN)

@@ -1,26 +1,25 @@
-"""axe-core finds nothing against WCAG 2.2 A and AA on any view of the rating room."""
+"""axe-core finds nothing against WCAG 2.2 A and AA on any view of the rating room, at any size, light or dark."""
 
 from collections.abc import Iterator
 
 import pytest
-from kit.browsers import LAPTOP, TABLET, new_context, wait_for_count, wait_open, wait_saved
+from kit.browsers import LAPTOP, TABLET, wait_for_count, wait_open, wait_saved
 from kit.rating_study import build, row, rubric, train
 from kit.screens import axe as axe
 from kit.screens import violations
 from kit.servers import Server
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
+from sqlmodel import Session, col, select
 
 from data.description import Description, GuidelinePage
+from data.schema import Submission
 from data.study.settings import describe, lock, set_setting
 
 pytestmark = pytest.mark.e2e
-VIEWS = {
-    "laptop": (LAPTOP, "light"),
-    "tablet": (TABLET, "light"),
-    "zoomed": ((683, 384), "light"),  # a laptop at 200 %
-    "night": (LAPTOP, "dark"),
-}
+PHONE, ZOOMED = (390, 844), (683, 384)  # the second is a laptop at 200 %
+LOOKS = ((TABLET, "light"), (ZOOMED, "dark"), (PHONE, "light"), (LAPTOP, "dark"), (LAPTOP, "light"))
+PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 28)"}
 EXPERTS = "response_id,accuracy,completeness,clarity\ntrain-8,4,4,4\ntrain-9,4,4,4\n"
 TOLD = Description(
     title="Are visit notes safe?",
@@ -43,37 +42,38 @@ def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     train(study, tmp_path_factory.mktemp("experts"), scale, practice, EXPERTS)
     other = {"context": SOURCE, "reference": "The gold note.", "checklist": "Pain mentioned."}
     rows = [row(n, f"Note {n}. No fever.", **other) for n in (1, 2)]
-    return build(study, rows, list(VIEWS), scale)
+    return build(study, rows, ["dr-tour"], scale)
 
 
-@pytest.mark.parametrize("view", list(VIEWS))
 def test_no_view_of_the_rating_room_breaks_wcag_22_aa(
-    view: str, browser: Browser, server: Server, codes: dict[str, str], axe: str
-) -> None:
-    size, scheme = VIEWS[view]
-    context = new_context(browser, size)
-    page = context.new_page()
-    page.emulate_media(color_scheme=scheme)
-    found: dict[str, list[str]] = {}
-    for state in _tour(page, server, codes[view]):
-        found[state] = violations(page, axe)
-    paper = page.locator(".mj-room").evaluate("room => getComputedStyle(room).backgroundColor")
-    context.close()
-    assert "\n".join(f"{state} {one}" for state, broken in found.items() for one in broken) == ""
-    assert len(found) == 19
-    assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 28)"}[scheme]
-
-
-def test_a_locked_study_says_so_without_breaking_wcag_22_aa(
     page: Page, server: Server, study: Engine, codes: dict[str, str], axe: str
 ) -> None:
-    """It comes last: from here on nothing can be rated."""
+    found = {state: looked_at(page, axe) for state in _tour(page, server, codes["dr-tour"])}
+    assert {state: broken for state, broken in found.items() if broken} == {}
+    assert len(found) == 19
+    with Session(study) as session:
+        shown = session.exec(select(Submission.appearance).order_by(col(Submission.id)))
+        assert [*shown] == ["light", "dark"]
     lock(study, "coordinator")
-    page.goto(server.address)
-    page.get_by_label("Your sign-in code").fill(codes["tablet"])
-    page.keyboard.press("Enter")
+    page.reload()
     page.get_by_text("This study is locked").wait_for()
-    assert violations(page, axe) == []
+    assert looked_at(page, axe) == []
+
+
+def looked_at(page: Page, axe: str) -> list[str]:
+    """Return what is broken on a page at every size, light and dark, and where it is too wide."""
+    found = []
+    for size, scheme in LOOKS:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # its own names
+        room = page.locator(".mj-room")
+        if room.count():
+            expect(room).to_have_css("background-color", PAPER[scheme])
+        if size != PHONE:
+            found += [f"{size} {scheme}: {one}" for one in violations(page, axe)]
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append(f"{size}: wider than the screen")
+    return found
 
 
 def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
@@ -130,11 +130,13 @@ def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
     page.keyboard.press("Control+Enter")
     page.get_by_text("Submitted.").wait_for()
     wait_open(page)
+    page.get_by_text("The gold note.").wait_for()
     yield "reference"
     page.evaluate("sessionStorage.setItem('medjury-worked', '1500')")
     page.keyboard.press("Enter")
     dialog.wait_for()
     yield "pause"
+    page.keyboard.type("1")  # rates nothing
     page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
     wait_open(page)
@@ -151,6 +153,7 @@ def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
     page.get_by_text("Not rated yet").wait_for()
     yield "something missing"
     page.keyboard.type("45")
+    page.emulate_media(color_scheme="dark")
     page.keyboard.press("Control+Enter")
     wait_for_count(page, 2, 2)
     page.keyboard.press("Enter")

@@ -1,15 +1,13 @@
-"""The agreement screen in Chromium: the command's figures, and each response one click away."""
+"""The agreement screen in Chromium: every view, and each response one click away."""
 
-import json
 import re
 from collections.abc import Iterator
 
 import pytest
 from kit import screens
-from kit.agreement_screen import FIRST_MS, MARKUP, downloaded, opened, view
+from kit.agreement_screen import FIRST_MS, MARKUP, opened, view
 from kit.agreement_screen import served as served
-from kit.browsers import TABLET, new_context, wait_settled
-from kit.commands import command
+from kit.browsers import wait_settled
 from kit.rating_study import build, codes_of, person_of, row, rubric
 from kit.servers import Server, serving
 from kit.studies import AUTHOR
@@ -17,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
 from data.card import Marked, Reply
+from data.database import open_study
 from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR
 from data.schema import Kind, Role
@@ -30,51 +29,25 @@ HOSTILE = "![x](http://evil.example/a.png) costs $5 <b>bold</b>"
 axe = screens.axe
 
 
-def test_the_screen_answers_first_and_says_what_the_command_says(
-    browser: Browser, served: tuple[Server, str], study: Engine
-) -> None:
-    page = opened(browser, served, "agreement?method=published&criterion=nonsense")
-    told = json.loads(
-        command(study)("analyse", "calibrate", "--method", "published", "--json", "-")[1]
-    )
-    expect(page.get_by_test_id("stAlert").first).to_have_text(told["decision"]["headline"])
-    expect(page.get_by_text("Next:")).to_be_visible()
-    held = next(one for one in told["rows"] if one["scorer"] == "like_for_like")
-    for name, figure in (
-        ("Jury minus clinician:", "icc"),
-        ("the jury", "jury_icc"),
-        ("a clinician", "clinician_icc"),
-    ):
-        words = f"{name} {held[figure]:.2f}".replace("-", "\N{MINUS SIGN}")
-        expect(page.locator(f'[aria-label*="{words}"]').first).to_be_attached()
-    expect(page).to_have_url(re.compile("method=published"))
-    assert "nonsense" not in page.url
-    view(page, "Jurors")
-    jury = next(one for one in told["rows"] if one["scorer"] == "jury")
-    table = screens.sheet(page, "Agreement with the clinicians")
-    expect(table).to_contain_text(f"Jury{jury['icc']:.3f}", timeout=FIRST_MS)
-    expect(table).to_contain_text(MARKUP)
-    view(page, "Result")
-    page.get_by_role("button", name="Make the report").click()
-    page.get_by_role("button", name="Report to read and print").wait_for(timeout=FIRST_MS)
-    assert "Content-Security-Policy" in downloaded(page, "Report to read and print")
-    assert AUTHOR not in page.content()
-    page.context.close()
-
-
 @pytest.mark.parametrize("size", ["laptop", pytest.param("tablet", marks=pytest.mark.slow)])
-def test_no_view_of_agreement_breaks_wcag_22_aa(
+def test_no_view_of_agreement_breaks_wcag_22_aa_or_names_an_author(
     size: str, browser: Browser, served: tuple[Server, str], axe: str
 ) -> None:
-    page = opened(browser, served, "agreement?view=Jurors", size)
-    screens.sheet(page, "Agreement with the clinicians").wait_for(timeout=FIRST_MS)
+    page = opened(browser, served, "agreement?method=published&criterion=nonsense", size)
+    expect(page).to_have_url(re.compile("method=published"))
+    assert "nonsense" not in page.url
+    expect(page.get_by_text("Next:")).to_be_visible(timeout=FIRST_MS)
     found = {}
     for name in VIEWS:
         view(page, name)
+        if name == "Jurors":
+            table = screens.sheet(page, "Agreement with the clinicians")
+            expect(table).to_contain_text(MARKUP, timeout=FIRST_MS)
         screens.settle(page)
-        found[name] = screens.violations(page, axe)
+        found[name] = screens.in_both_schemes(page, axe)
+        assert AUTHOR not in page.content()
     page.context.close()
-    assert "\n".join(f"{name} {one}" for name, broken in found.items() for one in broken) == ""
+    assert {name: broken for name, broken in found.items() if broken} == {}
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +55,6 @@ def read(
     tmp_path_factory: pytest.TempPathFactory, empty_study: object
 ) -> Iterator[tuple[Engine, Server, str]]:
     """Serve a study with a marked response, hostile words, and two jurors; for a researcher."""
-    from data.database import open_study
-
     engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('read') / 'study.db'}", create=True)
     rows = [row(n, f"Note {n}. No fever. {HOSTILE}") for n in (1, 2, 3)]
     codes = build(engine, rows, ["dr-real-name"], rubric())
@@ -154,19 +125,3 @@ def second(page: Page) -> None:
     both = screens.sheet(page, "Scores and explanations of both juries")
     expect(both).to_contain_text("new, only in the second")
     wait_settled(page)
-
-
-def test_a_clinician_has_the_rating_room_alone(
-    browser: Browser, read: tuple[Engine, Server, str]
-) -> None:
-    engine, server, _ = read
-    code = add_people(OPERATOR, engine, ["dr-b"], Role.CLINICIAN)[0].code
-    page = new_context(browser, TABLET).new_page()
-    page.goto(server.address)
-    page.get_by_label("Your sign-in code").fill(code)
-    page.get_by_role("button", name="Sign in").click()
-    for path in ("agreement?view=Responses", "jury", "monitor"):
-        page.goto(f"{server.address}/{path}")
-        page.locator(".mj-room, .mj-note, form.likert").first.wait_for()
-        assert not page.locator(".mj-head").count()
-    page.context.close()

@@ -18,7 +18,7 @@ from data.study.verify import verify
 pytestmark = pytest.mark.e2e
 
 AUTHORS = (b"gpt-9-secret", b"llama-hidden", b"bench_hidden", b"inst-hidden")
-RATERS = ["dr-types", "dr-submits", "dr-asks"]
+RATERS = ["dr-types", "dr-submits"]
 REMARK = "The dose of metoprolol is not in the dialogue."
 LATER = " It is 25 mg."
 
@@ -76,7 +76,7 @@ def test_what_is_typed_while_the_study_is_away_stays_and_is_rated_once_when_it_i
     assert [one for one in AUTHORS if one in b"".join(heard)] == []
 
 
-def test_what_is_submitted_while_the_study_is_away_is_told_as_not_stored_and_goes_on_later(
+def test_what_is_submitted_or_asked_for_while_the_study_is_away_is_told_and_goes_on_later(
     page: Page, server: Server, study: Engine, database: Database, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-submits"])
@@ -84,33 +84,15 @@ def test_what_is_submitted_while_the_study_is_away_is_told_as_not_stored_and_goe
     wait_saved(page)
     database.kill()
     page.keyboard.type("5")
+    page.get_by_role("button", name="Show reference").click()
+    page.get_by_role("button", name="Show reference (cannot be reached just now)").wait_for()
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("alert")).to_contain_text(
-        "Not stored yet, as the study cannot be reached"
-    )
+    told = page.get_by_role("alert").filter(has_text="Not stored yet")
+    expect(told).to_contain_text("as the study cannot be reached")
     expect(page.locator(".mj-count")).to_contain_text("0 of 2")
     assert chosen(page) == FULL
     database.start()
     wait_for_count(page, 1, 2)
     assert stored(study, "dr-submits") == [*FULL.values()]
-
-
-def test_a_text_asked_for_without_the_study_is_told_as_out_of_reach_and_can_be_asked_again(
-    page: Page, server: Server, study: Engine, database: Database, codes: dict[str, str]
-) -> None:
-    sign_in(page, server, codes["dr-asks"])
-    page.keyboard.type("4")
-    wait_saved(page)
-    database.kill()
-    page.keyboard.type("25c" + REMARK)
-    page.get_by_role("button", name="Show reference").click()
-    page.get_by_role("button", name="Show reference (cannot be reached just now)").wait_for()
-    database.start()
-    wait_saved(page)
     page.get_by_role("button", name="Show reference").click()
     page.get_by_text("Mild pain.").wait_for()
-    assert chosen(page) == FULL
-    expect(page.get_by_label("Comment (")).to_have_value(REMARK)
-    page.keyboard.press("Control+Enter")
-    wait_for_count(page, 1, 2)
-    assert stored(study, "dr-asks") == [*FULL.values()]

@@ -1,33 +1,26 @@
-"""What the README installs works: every page, tab and segment, every import, the commands of figures.
+"""What the README installs works: every page, tab and segment, and the commands of figures.
 
 `.ci/run` makes the environment of the README's first command, `uv run --no-dev`, and names its Python in
 MEDJURY_PYTHON; elsewhere the Python of the tests stands in for it.
 """
 
-import ast
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 import pytest
 from kit.browsers import LAPTOP, new_context, wait_open
 from kit.servers import CODE, Server, free_port
 from kit.surfaces import surfaces, wrong
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 from playwright.sync_api import Browser, Page
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 RESPONSES = """instance_id,benchmark,context,prompt,response_id,model,response
 case-1,cases,The knee has hurt since Monday.,Write the note.,case-1-a,m,Knee pain since Monday.
 case-1,cases,The knee has hurt since Monday.,Write the note.,case-1-b,n,The patient is well.
@@ -47,11 +40,6 @@ INVITING = (
     "rate assign --raters raters.csv --per-response 1",
     "rate people add coordinator --role coordinator",
 )
-ABSENT = """
-import sys
-from importlib.util import find_spec
-print(*(name for name in sys.argv[1:] if find_spec(name) is None))
-"""
 EXAMPLES = """
 import contextlib, io, re
 from medjury import main
@@ -90,18 +78,11 @@ def python() -> str:
 
 @pytest.fixture(scope="module")
 def demo(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
-    """Make the demo study as the README does; it has what most screens show."""
+    """Make the demo study as the README does, and unblind it: it has what most screens show."""
     folder = tmp_path_factory.mktemp("demo")
-    return Begun(folder, medjury(python, folder, "demo", "--no-serve"))
-
-
-@pytest.fixture(scope="module")
-def unblinded(demo: Begun, python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
-    """Unblind a copy of the demo study: the models are compared there."""
-    folder = tmp_path_factory.mktemp("unblinded")
-    shutil.copy(demo.folder / "medjury.db", folder)
+    printed = medjury(python, folder, "demo", "--no-serve")
     medjury(python, folder, "study", "unblind", "--reason", "done", "--out", "authors.csv")
-    return Begun(folder, demo.printed)
+    return Begun(folder, printed)
 
 
 @pytest.fixture(scope="module")
@@ -118,57 +99,31 @@ def own(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    ("study", "who"),
-    [
-        *(("demo", "guest"), ("demo", "coordinator"), ("unblinded", "coordinator")),
-        *(("own", "guest"), ("own", "coordinator")),  # in this order: of what somebody has rated
-    ],
-)
+@pytest.mark.parametrize("study", ["demo", "own"])  # one is unblinded, one blind
 def test_no_page_tab_or_segment_shows_or_logs_an_error(
-    study: str, who: str, browser: Browser, python: str, request: pytest.FixtureRequest
+    study: str, browser: Browser, python: str, request: pytest.FixtureRequest
 ) -> None:
     begun: Begun = request.getfixturevalue(study)
-    [code] = re.findall(rf"(?m)^{who}\s+({CODE.pattern})", begun.printed)
-    seen, errors = [], []
+    seen: dict[str, list[str]] = {"guest": [], "coordinator": []}
+    errors: list[str] = []
     with served(python, begun.folder) as server:
-        page = new_context(browser, LAPTOP).new_page()
-        page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
-        page.goto(server.address)
-        page.get_by_label("Your sign-in code").fill(code)
-        page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url(f"{server.address}/")
-        if study == "own" and who == "guest":
-            rate(page, RESPONSES.count("\n") - 1)
-        for surface in surfaces(page):
-            seen.append(surface)
-            errors += [f"{surface}: {text}" for text in wrong(page)]
-        page.context.close()
+        for who, opened in seen.items():  # in this order: of what somebody has rated
+            [code] = re.findall(rf"(?m)^{who}\s+({CODE.pattern})", begun.printed)
+            page = new_context(browser, LAPTOP).new_page()
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.goto(server.address)
+            page.get_by_label("Your sign-in code").fill(code)
+            page.get_by_role("button", name="Sign in").click()
+            page.wait_for_url(f"{server.address}/")
+            if study == "own" and who == "guest":
+                rate(page, RESPONSES.count("\n") - 1)
+            for surface in surfaces(page):
+                opened.append(surface)
+                errors.extend(f"{surface}: {text}" for text in wrong(page))
+            page.context.close()
     logged = (begun.folder / "log").read_text("utf-8")
     assert "\n".join([*errors, logged]) == ""
-    assert len(seen) > (50 if who == "coordinator" else 0), seen
-
-
-def test_every_import_is_of_what_is_installed_or_of_an_extra(python: str) -> None:
-    named = {
-        name
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-        for name in imports(path)
-    }
-    ran = subprocess.run(
-        [python, "-c", ABSENT, *sorted(named)], capture_output=True, text=True, check=True
-    )
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    extras = project["project"]["optional-dependencies"] | project["dependency-groups"]
-    wanted = {name for extra in extras if extra != "dev" for name in brought(extras[extra])}
-    of_extras = wanted | {
-        module
-        for module, names in packages_distributions().items()
-        if wanted & {canonicalize_name(name) for name in names}
-    }
-    assert set(ran.stdout.split()) - of_extras == set()
-    assert len(named) > 50
+    assert (len(seen["guest"]) > 0, len(seen["coordinator"]) > 50) == (True, True), seen
 
 
 @pytest.mark.timeout(600)
@@ -186,36 +141,6 @@ def test_every_command_has_its_help_and_those_of_figures_run(
         assert code in (0, 1, 2), said
         assert "Traceback" not in said
         assert "not installed" not in said
-
-
-def brought(requirements: list[str]) -> set[str]:
-    """Return the distributions that requirements bring, with what those ask for."""
-    found: set[str] = set()
-    waiting = [Requirement(one) for one in requirements]
-    while waiting:
-        one = waiting.pop()
-        name = canonicalize_name(one.name)
-        if name not in found:
-            found.add(name)
-            with suppress(PackageNotFoundError):
-                waiting += [
-                    asked
-                    for asked in map(Requirement, requires(name) or [])
-                    if any(
-                        asked.marker is None or asked.marker.evaluate({"extra": extra})
-                        for extra in one.extras or [""]
-                    )
-                ]
-    return found
-
-
-def imports(path: Path) -> Iterator[str]:
-    """Yield the top-level names of all that a module imports, inside functions too."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]
 
 
 def rate(page: Page, number: int) -> None:

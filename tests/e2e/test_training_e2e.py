@@ -1,16 +1,7 @@
 """The training round in a real browser: fail, repeat, pass, and then the first response."""
 
 import pytest
-from kit.browsers import (
-    LAPTOP,
-    TABLET,
-    chosen,
-    new_context,
-    sign_in,
-    wait_for_count,
-    wait_open,
-    wait_saved,
-)
+from kit.browsers import chosen, new_context, sign_in, wait_for_count, wait_open, wait_saved
 from kit.rating_study import build, row, rubric, scores_of, train
 from kit.servers import Server
 from kit.wiretap import record
@@ -44,6 +35,11 @@ def test_a_clinician_fails_repeats_passes_and_then_rates_the_study(
     sign_in(page, server, codes["dr-learns"])
     _answer(page, 1, "551")
     _is_shown_elsewhere_too(browser, server, codes["dr-learns"])
+    page.get_by_placeholder("Find in the texts").click()
+    page.keyboard.type("no need")  # the N of a search leaves the feedback where it is
+    expect(page.get_by_role("search").get_by_role("status")).to_have_text("none")
+    page.reload()  # and the server was not told to go on
+    _feedback(page).wait_for()
     _next(page, "Next response")
     wait_open(page)
     page.keyboard.type("5")
@@ -76,27 +72,6 @@ def test_a_clinician_fails_repeats_passes_and_then_rates_the_study(
     assert b"practice 1: mild pain." in told  # the recording works
     assert b"the dose of the second drug" in told
     assert [one for one in SECRETS if one.encode() in told] == []
-
-
-def test_form_and_feedback_fit_a_laptop_and_a_tablet(
-    browser: Browser, server: Server, codes: dict[str, str]
-) -> None:
-    context = new_context(browser, TABLET)
-    page = context.new_page()
-    sign_in(page, server, codes["dr-other"])
-    assert _wide(page) <= TABLET[0]
-    _answer(page, 1, "245cthe dose is wrong")  # a low score asks why, as in the real work
-    assert _wide(page) <= TABLET[0]
-    expect(page.get_by_role("button", name="Next response")).to_be_in_viewport()
-    page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
-    assert _wide(page) <= LAPTOP[0]
-    page.get_by_placeholder("Find in the texts").click()
-    page.keyboard.type("no need")  # the N of a search leaves the feedback where it is
-    expect(page.get_by_role("search").get_by_role("status")).to_have_text("none")
-    expect(_feedback(page)).to_be_visible()
-    page.reload()  # and the server was not told to go on
-    _feedback(page).wait_for()
-    context.close()
 
 
 def _answer(page: Page, number: int, keys: str, again: bool = False) -> None:
@@ -139,8 +114,3 @@ def _goes_on_elsewhere(browser: Browser, server: Server, code: str) -> None:
     sign_in(page, server, code)
     assert chosen(page) == {"accuracy": 5}
     context.close()
-
-
-def _wide(page: Page) -> int:
-    found: int = page.evaluate("document.documentElement.scrollWidth")
-    return found

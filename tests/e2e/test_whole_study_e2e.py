@@ -1,4 +1,4 @@
-"""A whole study in Chromium, from an empty folder to its report: by the app alone."""
+"""A whole study in Chromium, from an empty folder to its report and its lock: by the app alone."""
 
 import csv
 import io
@@ -21,7 +21,11 @@ from kit.servers import Server, created
 from kit.studies import HEAD
 from playwright.sync_api import Browser, Page, expect
 
+from data.database import open_study
+from data.person import OPERATOR
 from data.rubrics.pairs import read_pairs
+from data.study.steering import standing
+from data.study.verify import acts
 
 MODELS = ("gpt-9-secret", "llama-hidden")
 
@@ -55,6 +59,7 @@ def juror(seen: Seen) -> Do:
 
 
 pytestmark = pytest.mark.e2e
+axe = screens.axe
 CLINICIANS = ("dr-one", "dr-two")
 HIDDEN = (*MODELS, "inst-hidden", "resp-hidden", "Lindqvist")
 PLACE = "Documenting Patient Visits"
@@ -84,8 +89,8 @@ def begun(tmp_path: Path) -> Iterator[Begun]:
         yield Begun(server, code, tmp_path)
 
 
-def test_a_study_is_taken_from_nothing_to_its_report_in_the_app_alone(
-    browser: Browser, begun: Begun
+def test_a_study_is_taken_from_nothing_to_its_report_and_lock_in_the_app_alone(
+    browser: Browser, begun: Begun, axe: str
 ) -> None:
     boss = entered(browser, begun)
     bring_in(boss)
@@ -93,9 +98,13 @@ def test_a_study_is_taken_from_nothing_to_its_report_in_the_app_alone(
     design(boss)
     rate(browser, begun.server, codes)
     with Stub(juror) as stub:
-        hold_jury(boss, begun.server, stub)
+        broken = hold_jury(boss, begun.server, stub, axe)
     jury = agree(boss, begun)
     hand_over(boss, begun.server, jury)
+    broken += screens.in_both_schemes(boss, axe)
+    seal(boss, begun)
+    broken += screens.in_both_schemes(boss, axe)
+    assert broken == []
     assert begun.command("study", "verify")["findings"] == []
 
 
@@ -186,8 +195,8 @@ def one(page: Page, who: str, done: int, total: int) -> None:
     page.keyboard.press("Control+Enter")
 
 
-def hold_jury(page: Page, server: Server, stub: Stub) -> None:
-    """Write a panel, try it, ask what it costs, and let it rate."""
+def hold_jury(page: Page, server: Server, stub: Stub, axe: str) -> list[str]:
+    """Write a panel, try it, ask what it costs, and let it rate; return what breaks WCAG 2.2."""
     page.goto(f"{server.address}/jury")
     page.get_by_role("button", name="Edit a copy").click()
     screens.keep(page, screens.panel(stub))
@@ -202,6 +211,8 @@ def hold_jury(page: Page, server: Server, stub: Stub) -> None:
     card = page.locator(".st-key-run-card")
     expect(card).to_contain_text("Run of the panel ours: complete", timeout=screens.WAIT_MS)
     expect(card).to_contain_text("12 of 12")
+    screens.settle(page)
+    return screens.in_both_schemes(page, axe)
 
 
 def agree(page: Page, begun: Begun) -> dict[str, Any]:
@@ -225,19 +236,47 @@ def hand_over(page: Page, server: Server, jury: dict[str, Any]) -> None:
     agreement_screen.view(page, "Result")
     page.get_by_role("button", name="Make the report").click()
     page.get_by_role("button", name="Report to read and print").wait_for(timeout=screens.WAIT_MS)
-    report = agreement_screen.downloaded(page, "Report to read and print")
+    report = agreement_screen.downloaded(page, "Report to read and print").decode()
     assert f"{jury['icc']:.3f}" in report
     assert [name for name in MODELS if name in report] == []
-    table = csv.DictReader(io.StringIO(agreement_screen.downloaded(page, "Table as CSV")))
+    assert "Content-Security-Policy" in report
+    lines = agreement_screen.downloaded(page, "Table as CSV").decode()
+    table = csv.DictReader(io.StringIO(lines))
     assert {float(row["icc"]) for row in table if row["scorer"] == "jury"} == {jury["icc"]}
     page.goto(f"{server.address}/export")
     page.get_by_role("button", name="Make the files").click()
     expect(page.get_by_text("Not validated", exact=True)).to_be_visible(timeout=screens.WAIT_MS)
     expect(page.get_by_text("too few data for the verdict").first).to_be_visible()
-    with page.expect_download() as got:
-        page.get_by_role("button", name="Save the files").click()
-    packed = zipfile.ZipFile(io.BytesIO(Path(got.value.path()).read_bytes()))
+    packed = zipfile.ZipFile(io.BytesIO(agreement_screen.downloaded(page, "Save the files")))
     told = "".join(packed.read(name).decode() for name in packed.namelist())
     assert '"status": "not validated"' in told
     assert '"status": "validated"' not in told
     assert "too few data for the verdict" in told
+
+
+def seal(page: Page, begun: Begun) -> None:
+    """Check the record; lift the blind and lock, but not without the words."""
+    engine = open_study(begun.server.db_url)
+    screens.open_part(page, "Record")
+    page.get_by_role("button", name="Check now").click()
+    page.get_by_text("Whole: no findings.").wait_for()
+    page.get_by_label("Reason for lifting the blind").fill("The ratings are in")
+    page.get_by_role("button", name="Lift the blind").click()
+    page.get_by_role("alert").filter(has_text="Not lifted").wait_for()
+    assert acts(engine, "unblinded") == []
+    page.get_by_label("Type unblind to confirm").fill("unblind")
+    page.get_by_role("button", name="Lift the blind").click()
+    page.get_by_role("button", name="Save who wrote what").wait_for(timeout=screens.WAIT_MS)
+    authors = agreement_screen.downloaded(page, "Save who wrote what").decode()
+    assert [authors.count(name) for name in MODELS] == [3, 3]
+    assert acts(engine, "unblinded")[0].actor.startswith("account ")
+    page.get_by_role("button", name="Lock the study").click()
+    page.get_by_role("alert").filter(has_text="Not locked").wait_for()
+    assert standing(OPERATOR, engine).locked is None
+    page.get_by_label("Type lock to confirm").fill("lock")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Lock the study").click()
+    page.get_by_role("heading", name="Reopen the study").wait_for()
+    assert standing(OPERATOR, engine).locked is not None
+    engine.dispose()
+    screens.settle(page)

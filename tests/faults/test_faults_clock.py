@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kit.page_client import Page, entered, sign_in
-from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
+from kit.rating_study import FULL, build, codes_of, person_of, row, rubric, scores_of
 from kit.servers import Server, free_port
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -20,7 +20,6 @@ from data.person import OPERATOR
 from data.schema import Assignment, Event, Rating, now
 from data.study import standing
 from data.study.frames import clinician_dates, ratings_frame
-from data.study.people import check_code
 from data.study.ratings import submit
 from data.study.room import rated_codes
 from data.study.runs import RunOrder, beat_run, begin_run, last_run
@@ -115,17 +114,11 @@ def test_the_record_stays_whole_while_its_times_go_backwards(engine: Engine, clo
         assert events[-1].sha256 == found.head
 
 
-def session_of(engine: Engine, code: str) -> str:
-    person = check_code(engine, code).person
-    assert person is not None
-    return sessions.issue(engine, person)
-
-
 @pytest.mark.parametrize("back", [timedelta(seconds=2), HOUR, 11 * HOUR])
 def test_a_session_outlives_a_clock_that_is_set_back(
     engine: Engine, codes: dict[str, str], clock: Shift, back: timedelta
 ) -> None:
-    token = session_of(engine, codes["dr-a"])
+    token = sessions.issue(engine, person_of(engine, codes["dr-a"]))
     clock(-back)
     assert sessions.owner(engine, token, sessions.Sightings()) is not None
 
@@ -134,7 +127,7 @@ def test_a_session_outlives_a_clock_that_is_set_back(
 def test_no_session_becomes_immortal_by_the_clock(
     engine: Engine, codes: dict[str, str], clock: Shift, off: timedelta
 ) -> None:
-    token = session_of(engine, codes["dr-a"])
+    token = sessions.issue(engine, person_of(engine, codes["dr-a"]))
     clock(off)
     assert sessions.owner(engine, token, sessions.Sightings()) is None
 

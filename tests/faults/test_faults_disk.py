@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -127,10 +127,10 @@ def test_a_rating_that_found_no_room_is_kept_on_the_page_and_sent_again(disk: Pa
 
 
 def test_a_jury_run_that_finds_no_room_ends_with_a_word_and_goes_on_later(
-    disk: Path, tmp_path: Path
+    disk: Path, write: Callable[[str, str], Path]
 ) -> None:
     engine = open_study(f"sqlite:///{disk / 'study.db'}", create=True)
-    many(engine, lambda name, text: _written(tmp_path / name, text), 60)
+    many(engine, write, 60)
     with Stub() as stub:
         panel = panel_at(stub)
         with filled(disk, left=300_000), pytest.raises(NoStudy, match="full; make room"):
@@ -141,11 +141,6 @@ def test_a_jury_run_that_finds_no_room_ends_with_a_word_and_goes_on_later(
     assert (result.rated, result.calls) == (60, 60 - kept)
     assert len(attempts(engine)) == 60
     engine.dispose()
-
-
-def _written(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize("left", [0, 4096, 16_384])
@@ -185,9 +180,8 @@ def test_neither_a_backup_nor_a_move_leaves_anything_on_a_full_disk(
 ) -> None:
     url = str(whole.url)
     with filled(disk, left):
-        assert_told(
-            run("study", "backup", str(disk / "b.db"), "--db", url), "b.db", "nothing was written"
-        )
+        backup = run("study", "backup", str(disk / "b.db"), "--db", url)
+        assert_told(backup, "b.db", "nothing was written")
         assert_told(run("study", "backup", f"sqlite:///{disk}/m.db", "--db", url), "m.db")
         assert names(disk) == ["ballast"]
     assert run("study", "backup", str(disk / "b.db"), "--db", url)[0] == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from kit.commands import HEADER, assert_told, names, responses
-from kit.packaged_study import made, whole
+from kit.packaged_study import made, packed, whole
 from kit.studies import RESPONSES, Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine
@@ -48,8 +48,8 @@ def larger(path: Path, size: int) -> Callable[[], bool]:
 
 
 def jsonl(tmp_path: Path) -> Path:
-    names = HEADER.split(",")
-    rows = [dict(zip(names, f"i{n},v,c,p,r{n},m,text {n}".split(","), strict=True)) for n in (1, 2)]
+    cells = (f"i{n},v,c,p,r{n},m,text {n}".split(",") for n in (1, 2))
+    rows = (dict(zip(HEADER.split(","), one, strict=True)) for one in cells)
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
     return path
@@ -58,12 +58,6 @@ def jsonl(tmp_path: Path) -> Path:
 def quoted(tmp_path: Path) -> Path:
     path = tmp_path / "rows.csv"
     path.write_text(RESPONSES.replace("Patient denies fever.", '"Denies, so far."'), "utf-8")
-    return path
-
-
-def package(run: Run, engine: Engine, tmp_path: Path) -> Path:
-    path = tmp_path / "study.zip"
-    assert run("share", "export", "--package", str(path), "--db", str(engine.url))[0] == 0
     return path
 
 
@@ -113,7 +107,7 @@ def test_a_file_that_was_cut_off_between_two_rows_is_made_whole_by_the_whole_one
 def test_a_package_that_was_cut_off_is_refused_and_the_whole_one_works(
     run: Run, whole: Engine, tmp_path: Path, share: float
 ) -> None:
-    path = package(run, whole, tmp_path)
+    path = packed(run, tmp_path)
     new = f"sqlite:///{tmp_path / 'restored.db'}"
     short = cut(path, int(path.stat().st_size * share))
     assert_told(run("study", "import", str(short), "--db", new), "cut off", "nothing was imported")

@@ -1,13 +1,14 @@
-"""PostgreSQL is killed and comes back: while clinicians rate, and in the middle of a jury run."""
+"""PostgreSQL is killed, restarts and comes back: while clinicians rate, and in a jury run, whose lock goes with it."""
 
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from kit.jurors import Do, Stub
+from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import attempts, many, panel_at
 from kit.jury_runs import run as run_jury
 from kit.page_client import Page, entered, sign_in
@@ -16,11 +17,15 @@ from kit.rating_study import FULL, build, row, rubric, scores_of
 from kit.servers import serving
 from sqlalchemy import Engine, text
 
+from data.card import Reply
 from data.database import open_study, transaction
-from data.errors import NoStudy
+from data.errors import Conflict, NoStudy
 from data.record import log
-from data.schema import Setting
+from data.rubric import read_rubric
+from data.schema import Attempt, Setting, Status
+from data.study.calls import record_attempts
 from data.study.verify import verify
+from jury.run import KEY, run_lock
 
 
 @pytest.fixture
@@ -93,13 +98,9 @@ def test_a_clinician_rates_on_when_the_server_comes_back(database: Database, stu
 
 
 def test_a_jury_run_whose_server_dies_ends_with_a_word_and_goes_on_later(
-    database: Database, study: Engine, tmp_path: Path
+    database: Database, study: Engine, write: Callable[[str, str], Path]
 ) -> None:
-    def put(name: str, body: str) -> Path:
-        (tmp_path / name).write_text(body, encoding="utf-8")
-        return tmp_path / name
-
-    many(study, put, 60)
+    many(study, write, 60)
     with Stub(lambda _: Do(seconds=0.02)) as stub:
 
         def kill() -> None:
@@ -120,3 +121,74 @@ def test_a_jury_run_whose_server_dies_ends_with_a_word_and_goes_on_later(
         result = run_jury(study, panel_at(stub))
     assert (result.rated, result.calls) == (60, 60 - kept)
     assert set(Counter((one.rater, one.response) for one in attempts(study)).values()) == {1}
+
+
+RESPONSES = 10
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_a_jury_run_whose_server_restarts_stops_and_is_taken_up_again(
+    another: bool, database: Database, study: Engine, write: Callable[[str, str], Path]
+) -> None:
+    other = open_study(study.url)
+
+    def restart(_: Seen) -> Do:
+        if len(stub.seen) == 3:
+            database.restart()
+            if another:
+                with run_lock(other):
+                    rate_third(other)
+        return Do()
+
+    many(study, write, RESPONSES)
+    with Stub(restart) as stub:
+        panel = panel_at(stub)
+        with pytest.raises(Conflict, match="its server restarted"):
+            run_jury(study, panel, concurrency=1)
+        assert is_free(study), "a run that has stopped left its lock behind"
+        kept = len(attempts(study))
+        assert kept == 2 + another, "the call that the other run makes as well is stored twice"
+        assert run_jury(study, panel).calls == RESPONSES - kept
+    other.dispose()
+    assert set(Counter(one.response for one in attempts(study)).values()) == {1}
+    assert verify(study).findings == ()
+
+
+def test_a_run_that_lost_its_lock_stores_nothing_of_what_waits_behind_the_first_refusal(
+    database: Database, study: Engine
+) -> None:
+    other = open_study(study.url)
+    with ExitStack() as held, run_lock(study):
+        database.restart()
+        held.enter_context(run_lock(other))
+        for _ in range(2):
+            with pytest.raises(Conflict):
+                begin_to_write(study)
+        held.close()
+        with pytest.raises(Conflict):
+            begin_to_write(study)
+        begin_to_write(other)
+    other.dispose()
+
+
+def begin_to_write(study: Engine) -> None:
+    """Open a transaction that writes."""
+    with transaction(study) as session:
+        session.execute(text("SELECT 1"))
+
+
+def is_free(study: Engine) -> bool:
+    """Tell whether a jury run could begin now."""
+    with study.connect() as connection:
+        took = connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY)
+        connection.execute(text("SELECT pg_advisory_unlock_all()"))
+    return bool(took)
+
+
+def rate_third(study: Engine) -> None:
+    """Store what the juror answered another run about the third response."""
+    rubric = read_rubric("generic")
+    with study.connect() as connection:
+        rater = connection.scalar(text("SELECT id FROM rater"))
+    record = Attempt(rater=rater or 0, response=3, status=Status.OK, request_sha256="0" * 64)
+    record_attempts(study, [(record, rubric, Reply(dict.fromkeys(rubric.criteria, 3)))])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any
 from urllib.request import urlopen
 
 import pytest
@@ -57,10 +57,8 @@ def started(command: list[str], errors: IO[str]) -> Iterator["subprocess.Popen[b
 
 
 def test_two_imports_at_once_of_one_file_make_one_study_of_it(url: str, tmp_path: Path) -> None:
-    path = str(responses(tmp_path, 40))
-    assert [
-        code for code, _ in at_once(url, ["study", "import", path], ["study", "import", path])
-    ] == [0, 0]
+    twice = [["study", "import", str(responses(tmp_path, 40))]] * 2
+    assert [code for code, _ in at_once(url, *twice)] == [0, 0]
     engine = open_study(url)
     rows = all_rows(engine)
     assert (len(rows["response"]), len(rows["benchmark"])) == (40, 1)
@@ -169,14 +167,14 @@ def test_while_the_study_is_locked_the_page_keeps_what_was_entered_and_says_so(
 @contextmanager
 def impatient(server: Server) -> Iterator[None]:
     """Serve a study by a process that waits only a moment for a lock."""
+    call = "from data import database; database.BUSY_SECONDS = 0.3\n"
+    real = subprocess.Popen
+
+    def started(command: list[str], **kind: Any) -> Any:
+        return real([*command[:2], call + command[2]], **kind)
+
     with pytest.MonkeyPatch.context() as patch:
-        call = "from data import database; database.BUSY_SECONDS = 0.3\n"
-        real = subprocess.Popen
-        patch.setattr(
-            subprocess,
-            "Popen",
-            lambda command, **kind: real([*command[:2], call + command[2]], **kind),
-        )
+        patch.setattr(subprocess, "Popen", started)
         server.start()
     try:
         yield

@@ -66,15 +66,12 @@ def laid(tmp_path: Path) -> Iterator[Trap]:
 
 def table_of(laid: Trap) -> list[AgreementRow]:
     """Return the rows of an agreement table: each name is benchmark, juror, clinician and in a note."""
-    return [
-        AgreementRow(
-            one,
-            f"juror:{one}",
-            n_responses=3,
-            notes=(note(*ALONE_HAS_CRITERION, benchmarks=(one,)),),
-        )
-        for one in [*laid.names(), NUL, HALF]
-    ]
+
+    def line(name: str) -> AgreementRow:
+        notes = (note(*ALONE_HAS_CRITERION, benchmarks=(name,)),)
+        return AgreementRow(name, f"juror:{name}", n_responses=3, notes=notes)
+
+    return [line(one) for one in [*laid.names(), NUL, HALF]]
 
 
 def hostile_rubric(laid: Trap) -> Rubric:
@@ -161,9 +158,8 @@ def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid: Tra
 @pytest.mark.slow
 @pytest.mark.skipif(not PDFLATEX, reason="pdflatex is not installed")
 def test_pdflatex_opens_and_runs_nothing_though_it_may(laid: Trap, tmp_path: Path) -> None:
-    table = latex(
-        agreement_table([one for one in table_of(laid) if one.benchmark.isascii()], "how")
-    )
+    rows = [one for one in table_of(laid) if one.benchmark.isascii()]
+    table = latex(agreement_table(rows, "how"))
     head = "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs}"
     (tmp_path / "t.tex").write_text(f"{head}\\begin{{document}}\n{table}\\end{{document}}\n")
     done = subprocess.run(
@@ -226,13 +222,11 @@ def hostile_charts(laid: Trap) -> dict[str, Any]:
     names = [*CONTROLS, NUL, "constructor", "__proto__", *hostile_benchmarks(laid), *laid.names()]
     made = {"kind": "jury", "value": 0.5, "low": 0.2, "high": 0.8}
     figures = {"role": "watched", "too_few": False, "icc": 0.5, "low": 0.2, "high": 0.8}
+    labelled = [made | {"label": one} for one in dict.fromkeys(names)]
+    watched = [SimpleNamespace(period=one, **figures) for one in names]
     return {
-        "intervals": charts.chart_intervals(
-            [made | {"label": one} for one in dict.fromkeys(names)], "t"
-        ),
-        "periods": charts.chart_periods(
-            [SimpleNamespace(period=one, **figures) for one in names], 0.4, 0.5
-        ),
+        "intervals": charts.chart_intervals(labelled, "t"),
+        "periods": charts.chart_periods(watched, 0.4, 0.5),
     }
 
 
@@ -243,19 +237,8 @@ def test_a_chart_is_drawn_of_hostile_names_as_text_and_its_file_is_xml_that_load
     drawn = charts.svg(hostile_charts(laid)[name])
     elements = [*ElementTree.fromstring(drawn).iter()]  # noqa: S314 our own
     kinds = {one.tag.rpartition("}")[2] for one in elements}
-    assert kinds <= {
-        "svg",
-        "g",
-        "path",
-        "text",
-        "tspan",
-        "rect",
-        "line",
-        "defs",
-        "clipPath",
-        "linearGradient",
-        "stop",
-    }
+    shapes = {"svg", "g", "path", "text", "tspan", "rect", "line", "defs", "clipPath"}
+    assert kinds <= shapes | {"linearGradient", "stop"}
     for one in elements:
         for key, value in one.attrib.items():
             assert not key.rpartition("}")[2].startswith("on")
@@ -303,10 +286,8 @@ def test_redcaps_labels_and_choices_hold_no_html_piping_or_separator_of_a_text(l
         points = choices(one, rubric).split("|")
         assert [point.strip().partition(",")[0] for point in points] == list("12345")
         assert not set("<>[\n\r") & {*choices(one, rubric)}
-        assert (
-            html.unescape(points[0].partition(": ")[2]).split()
-            == one.anchors[1].replace("|", "/").split()
-        )
+        words = html.unescape(points[0].partition(": ")[2]).split()
+        assert words == one.anchors[1].replace("|", "/").split()
     for row in dictionary(forms([rubric])):
         assert not set("<>[\n\r") & {*row[4]}
         assert not row[4].startswith(FORMULA)
@@ -342,13 +323,9 @@ def test_no_file_of_an_export_leads_out_of_its_folder_and_each_json_gives_back_i
     rows = tuple(ExportRow(f"{one}/1", one, one, one, one, one, one, one) for one in texts)
     files = WRITERS[tool](Export(GENERIC, hostile_panel(laid), rows, RECORD))
     write_folder(tmp_path / "out", files)
-    assert {
-        *(
-            str(one.relative_to(tmp_path / "out"))
-            for one in (tmp_path / "out").rglob("*")
-            if one.is_file()
-        )
-    } == {*files}
+    out = tmp_path / "out"
+    made = {str(one.relative_to(out)) for one in out.rglob("*") if one.is_file()}
+    assert made == {*files}
     found: list[object] = []
     for name, body in files.items():
         if name.endswith(".json"):
@@ -416,9 +393,8 @@ def test_each_text_of_a_study_stands_in_its_csv_and_no_cell_is_a_formula(
     found = {path: cells(path) for path in out.rglob("*.csv")}
     assert found
     every = [cell for rows in found.values() for row in rows for cell in row]
-    assert [
-        one for one in every if one.startswith(FORMULA) and not re.fullmatch(r"[+-][\d.]+", one)
-    ] == []
+    numbers = re.compile(r"[+-][\d.]+")
+    assert [one for one in every if one.startswith(FORMULA) and not numbers.fullmatch(one)] == []
     assert {*study_names(laid)} <= {*map(unguarded, every)}
 
 

@@ -40,11 +40,21 @@ def started(url: str, panel: Path) -> subprocess.Popen[str]:
     )
 
 
-def once(true: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+def looked(stub: BatchStub, vendor: str) -> Callable[[], bool]:
+    """Return what tells whether a run has asked how its batch does."""
+    return lambda: any(path.startswith(LOOK[vendor][1]) for _, path in stub.log)
+
+
+def ended(
+    process: subprocess.Popen[str], true: Callable[[], bool], how: signal.Signals = signal.SIGKILL
+) -> tuple[str, str]:
+    """End a process once something holds; return its output and messages."""
     for _ in range(6000):
         if true() or process.poll() is not None:
-            return
+            break
         threading.Event().wait(0.01)
+    process.send_signal(how)
+    return process.communicate()
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
@@ -55,10 +65,7 @@ def test_a_run_killed_before_it_heard_the_batchs_id_finds_the_batch(
     for _ in range(3):
         stub.take(vendor, [], state="ended")
     stub.fails = {CREATE[vendor]: [-2]}
-    process = started(url, panel_file(vendor))
-    once(lambda: len(stub.batches) == 5, process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    ended(started(url, panel_file(vendor)), lambda: len(stub.batches) == 5)
     assert [one.state for one in batches(small_study)] == ["submitting"]
     said: list[str] = []
     result = run(small_study, panel_at(stub, vendor=vendor), tell=said.append)
@@ -70,10 +77,7 @@ def test_a_run_killed_while_it_uploads_leaves_no_text_behind_and_hands_in_once(
     url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path]
 ) -> None:
     stub.fails = {("POST", "/v1/files"): [-2]}
-    process = started(url, panel_file("openai"))
-    once(lambda: len(stub.files) == 1, process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    ended(started(url, panel_file("openai")), lambda: len(stub.files) == 1)
     assert [one.state for one in batches(small_study)] == ["prepared"]
     assert run(small_study, panel_at(stub)).rated == 4
     assert (stub.creations(), stub.files) == (1, {})
@@ -84,10 +88,7 @@ def test_a_run_killed_while_it_waits_is_collected_by_the_next(
     url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path], vendor: str
 ) -> None:
     stub.hold = True
-    process = started(url, panel_file(vendor))
-    once(lambda: any(path.startswith(LOOK[vendor][1]) for _, path in stub.log), process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    ended(started(url, panel_file(vendor)), looked(stub, vendor))
     stub.hold = False
     result = run(small_study, panel_at(stub, vendor=vendor))
     assert (result.rated, result.calls, stub.creations()) == (4, 0, 1)
@@ -99,9 +100,7 @@ def test_an_interrupt_leaves_the_batch_with_the_provider_and_says_how_to_collect
 ) -> None:
     stub.hold = True
     process = started(url, panel_file(vendor))
-    once(lambda: any(path.startswith(LOOK[vendor][1]) for _, path in stub.log), process)
-    process.send_signal(signal.SIGINT)
-    out, errors = process.communicate()
+    out, errors = ended(process, looked(stub, vendor), signal.SIGINT)
     assert process.returncode == 1
     assert "4 verdicts in flight: the same command collects them" in out
     assert ": 4 in_flight" in out
@@ -119,9 +118,9 @@ def test_within_its_grace_a_batch_that_is_not_found_is_not_handed_in_again(
 ) -> None:
     stub.fails = {CREATE["anthropic"]: [0]}
     process = started(url, panel_file("anthropic"))
-    once(lambda: stub.log.count(("GET", "/v1/messages/batches")) > 2, process)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate()
+    out, _ = ended(
+        process, lambda: stub.log.count(("GET", "/v1/messages/batches")) > 2, signal.SIGINT
+    )
     assert "unknown whether a batch of 4 was taken: it is being looked for" in out
     assert (stub.creations(), process.returncode) == (1, 1)
 

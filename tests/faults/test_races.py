@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from threading import Barrier
 
 import pytest
 from kit.page_client import Page, entered, sign_in
-from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
+from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of, task_of
 from kit.servers import serving
 from sqlalchemy import Engine
 from sqlmodel import Session, select
@@ -20,7 +21,6 @@ from data.card import Reply
 from data.database import open_study
 from data.errors import Stale
 from data.schema import Assignment, Event, Rater, State
-from data.study import room
 from data.study.assignments import Slot, assign, claim, recuse
 from data.study.people import invite
 from data.study.ratings import FormState, save_draft, submit
@@ -86,15 +86,13 @@ def full() -> dict[int, int]:
 
 def test_fifty_threads_at_the_last_places_fill_each_and_overfill_none(places: Engine) -> None:
     fifty = ids(places, CLINICIANS)
-    got = at_once([lambda who=who: claim(places, who) for who in fifty])
+    got = at_once(partial(claim, places, who) for who in fifty)
     assert sum(map(bool, got)) == RESPONSES
     assert readers(places) == full()
     assert verify(places).findings == ()
 
 
 def test_processes_and_their_threads_fill_each_place_once(places: Engine, url: str) -> None:
-    import time
-
     fifty = ids(places, CLINICIANS)
     start = time.time() + 4
     shares = [fifty[n::PROCESSES] for n in range(PROCESSES)]
@@ -114,10 +112,8 @@ def test_places_given_back_meanwhile_are_filled_too(places: Engine) -> None:
     def take_all(who: int) -> int:
         return sum(iter(lambda: claim(places, who), False))
 
-    at_once(
-        [lambda w=who: recuse(places, w, codes[w], "I know this patient") for who, _ in leaving]
-        + [lambda w=who: take_all(w) for who in fifty]
-    )
+    gone = [partial(recuse, places, who, codes[who], "I know this patient") for who, _ in leaving]
+    at_once([*gone, *(partial(take_all, who) for who in fifty)])
     for who in fifty:  # those who came before the last place was given back ask again
         take_all(who)
     assert readers(places) == full()
@@ -147,7 +143,7 @@ def test_the_same_submission_three_times_at_once_leaves_one_rating(
 ) -> None:
     engine, rater, codes, _ = one_rater
     for number, code in enumerate(codes, 1):
-        send = lambda: submit(engine, rater, code, Reply(FULL), 3.0, state(4))  # noqa: B023, E731 called in this turn
+        send = partial(submit, engine, rater, code, Reply(FULL), 3.0, state(4))
         assert sorted(map(bool, at_once([send] * 3))) == [False, False, True]
         assert len(scores_of(engine, "dr-a")) == 3 * number
     assert rated_events(engine) == len(codes)
@@ -159,17 +155,10 @@ def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(
     engine, rater, codes, _ = one_rater
     for code in codes:
         drafts = [
-            lambda seq=seq: save_draft(engine, rater, code, state(seq, {"clarity": 1}))  # noqa: B023 called in this turn
+            partial(save_draft, engine, rater, code, state(seq, {"clarity": 1}))
             for seq in (1, 2, 3)
         ]
-        send = lambda: submit(  # noqa: E731
-            engine,
-            rater,
-            code,  # noqa: B023 called in this turn
-            Reply(FULL),
-            3.0,
-            state(4),
-        )
+        send = partial(submit, engine, rater, code, Reply(FULL), 3.0, state(4))
         at_once([*drafts, send, *drafts])
     with Session(engine) as session:
         done = session.exec(select(Assignment)).all()
@@ -184,12 +173,8 @@ def test_of_drafts_that_come_in_any_order_the_newest_stays(
 ) -> None:
     engine, rater, codes, _ = one_rater
     numbers = (7, 3, 12, 1, 9, 20, 5, 11)
-    at_once(
-        [
-            lambda n=n: save_draft(engine, rater, codes[0], state(n, {"clarity": 1 + n % 5}, n))
-            for n in numbers
-        ]
-    )
+    states = (state(n, {"clarity": 1 + n % 5}, n) for n in numbers)
+    at_once(partial(save_draft, engine, rater, codes[0], one) for one in states)
     with Session(engine) as session:
         kept = session.exec(select(Assignment).where(Assignment.code == codes[0])).one()
     assert (kept.draft, kept.seconds_active) == (state(20, {"clarity": 1}).draft, 20)
@@ -213,8 +198,7 @@ def test_of_pages_that_replace_the_same_state_at_once_one_does_and_the_others_ar
     for number, code in enumerate(codes):
         pages = [partial(replace, code, f"page{n}", number % 2 == 0) for n in range(4)]
         assert sorted(at_once(pages)) == [False, False, False, True]
-        task = room.task(engine, rater, code)
-        assert task is not None
+        task = task_of(engine, rater, code)
         assert (task.draft_seq, task.revision) == (1, 1 - number % 2)
 
 

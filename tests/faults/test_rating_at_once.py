@@ -50,12 +50,10 @@ def rate(engine: Engine, rater: int, code: str) -> bool:
 def counts(engine: Engine) -> tuple[int, int, int]:
     """Return how many submissions, ratings, and events of ratings are stored."""
     tables = ("submission", "rating", "event WHERE action = 'rated'")
+    query = ", ".join(f"(SELECT COUNT(*) FROM {table})" for table in tables)  # noqa: S608 our tables
     with engine.connect() as connection:
-        one, two, three = (
-            connection.scalar(text(f"SELECT COUNT(*) FROM {table}"))  # noqa: S608 our tables
-            for table in tables
-        )
-    return one or 0, two or 0, three or 0
+        one, two, three = connection.execute(text(f"SELECT {query}")).one()
+    return one, two, three
 
 
 def test_no_submission_is_lost_or_doubled_when_all_submit_at_once(ward: Engine) -> None:
@@ -92,7 +90,7 @@ def test_what_a_clinician_writes_is_stored_sign_by_sign(ward: Engine) -> None:
     comment = (
         "5% of O'Hara's \"%s\" %(score)s; COMMIT; \\x41 \\' $1 {} \t\n\u00e9 \U0001f600 -- end"
     )
-    code, _ = codes_of(ward, "dr-0")[:2]
+    code = codes_of(ward, "dr-0")[0]
     submit(ward, 1, code, Reply(SCORES, {"accuracy": comment[::-1]}, comment), 1e-7)
     with ward.connect() as connection:
         stored = connection.execute(text("SELECT comment, seconds FROM submission")).one()

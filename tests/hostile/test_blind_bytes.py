@@ -37,6 +37,7 @@ from medjury.cli.commands import COMMANDS
 FAST, ONE = ("--reps", "5"), ("--benchmark", "letters")
 JSON = ("--json", "-")  # what is told in words goes to the other stream then
 PANEL, SEATS = ("--panel", "medhelm"), ("--jurors", ",".join(JURORS))
+BOUND = ("--at-most", "3", "--bound", "0.3")
 WRITTEN = ("--table", "{a.md}", "--table", "{a.csv}", "--table", "{a.tex}")
 Calls = tuple[tuple[str, ...], ...]
 
@@ -60,16 +61,7 @@ CALLS: Mapping[str, Calls] = {
     ),
     "study describe": (("study", "describe", *JSON),),
     "analyse calibrate": (
-        (
-            "analyse",
-            "calibrate",
-            *PANEL,
-            *FAST,
-            "--details",
-            "--html",
-            "{a.html}",
-            *JSON,
-        ),
+        ("analyse", "calibrate", *PANEL, *FAST, "--details", "--html", "{a.html}", *JSON),
         ("analyse", "calibrate", *PANEL, *FAST, *ONE, "--details", "--notes", *WRITTEN),
         ("analyse", "calibrate", "--criterion", "nonsense"),
     ),
@@ -81,21 +73,7 @@ CALLS: Mapping[str, Calls] = {
         ("analyse", "models", *JSON),
     ),
     "analyse predict": (("analyse", "predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
-    "analyse route": (
-        (
-            "analyse",
-            "route",
-            *PANEL,
-            *ONE,
-            "--at-most",
-            "3",
-            "--bound",
-            "0.3",
-            "--csv",
-            "{r.csv}",
-            *JSON,
-        ),
-    ),
+    "analyse route": (("analyse", "route", *PANEL, *ONE, *BOUND, "--csv", "{r.csv}", *JSON),),
     "analyse errors": (
         ("analyse", "errors", *PANEL, *ONE, "--csv", "{e.csv}", "--html", "{e.html}", *JSON),
         ("analyse", "errors", "--per-group", "2"),
@@ -171,10 +149,8 @@ CALLS: Mapping[str, Calls] = {
     "rate people join": (("rate", "people", "join", "dr_b", "dr_a", "--reason", "one person"),),
     "study lock": (("study", "lock"),),
 }
-GIVEN = {"same.csv", "others.csv", "probe.csv", "groups.csv", "bare.csv", "costs.csv"} | {
-    "more.csv",
-    "unknown.csv",
-}
+GIVEN = {"same.csv", "others.csv", "probe.csv", "groups.csv", "bare.csv", "costs.csv"}
+GIVEN |= {"more.csv", "unknown.csv"}
 # Which are not run, and why.
 LEFT_OUT: Mapping[str, str] = {
     "demo": "a study of its own, which it makes",
@@ -209,12 +185,8 @@ def as_it_is(study: str, folder: Path) -> dict[str, str]:
 def test_what_commands_write_is_read_by_its_owner_alone(
     as_it_is: dict[str, str], folder: Path
 ) -> None:
-    given = {path.name for path in folder.iterdir() if path.name in GIVEN}
-    written = [
-        path
-        for path in folder.rglob("*")
-        if path.name not in given and not path.name.startswith("study.db")
-    ]
+    made = (one for one in folder.rglob("*") if not one.name.startswith("study.db"))
+    written = [path for path in made if path.name not in GIVEN]
     assert len(written) > 30
     assert {str(path) for path in written if path.stat().st_mode & 0o077} == set()
     assert as_it_is
@@ -251,15 +223,8 @@ def test_the_same_commands_tell_authors_once_the_blind_is_lifted(
         folder = tmp_path / name
         folder.mkdir()
         url = permuted(study, folder, permute)
-        done(
-            url,
-            "study",
-            "unblind",
-            "--reason",
-            "the test asks",
-            "--out",
-            str(folder / "authors.csv"),
-        )
+        why = ("--reason", "the test asks", "--out", str(folder / "authors.csv"))
+        done(url, "study", "unblind", *why)
         told.append(done(url, "analyse", "calibrate", *PANEL, *FAST, "--details", *JSON))
     assert '"self_preference"' in told[0]
     assert told[0] != told[1]
@@ -289,10 +254,8 @@ def _imported(folder: Path, permute: Permute) -> list[str]:
     for name, content in files.items():
         path = write_csv(folder / name, content)
         told += [str(one) for one in call(url, "study", "import", str(path))]
-    told += [
-        str(one)
-        for one in (*call(url, "study", "verify"), *call(url, "rate", "assign", "--raters", "3"))
-    ]
+    for words in (("study", "verify"), ("rate", "assign", "--raters", "3")):
+        told += [str(one) for one in call(url, *words)]
     engine = open_study(url)
     with Session(engine) as session:
         told += [f"{one.response_id} {one.shown}" for one in session.exec(select(Response))]

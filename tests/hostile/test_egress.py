@@ -106,9 +106,10 @@ def test_every_panel_that_ships_may_be_asked_by_default(name: str) -> None:
         (LOCAL, "OPENAI_API_KEY", "key"),
         (LOCAL, "AWS_SECRET_ACCESS_KEY", "key"),
         (LOCAL, "AWS_SESSION_TOKEN", "key"),
-        (LOCAL, "MEDJURY_DB", "key"),
+        *((place, key, "key") for place in (LOCAL, OPENAI) for key in ("MEDJURY_DB", "HOME")),
         (LOCAL, "PGPASSWORD", "key"),
         (LOCAL, "DJANGO_SECRET_KEY", "key"),
+        (LOCAL, "COOKIE_SECRET", "key"),
         (LOCAL, "DATABASE_URL", "key"),
         ("https://elsewhere.example/v1", "", "host"),
         ("https://8.8.8.8/v1", "", "host"),
@@ -218,6 +219,8 @@ def test_a_server_signs_in_as_itself_at_its_own_clouds_only(write: Write) -> Non
     assert "may not sign in as itself" in refused(
         juror("https://us-aiplatform.googleapis.com", **entra)
     )
+    for host in ("googleapis.com.elsewhere.example", "notgoogleapis.com"):
+        assert "texts may not go to" in refused(juror(f"https://{host}/v1", **google))
     elsewhere = juror("https://elsewhere.example", **google)
     line = refused(elsewhere).split("[hosts]: ")[1]
     assert line == '"elsewhere.example" = { auth = ["google"] }'
@@ -447,7 +450,7 @@ def test_what_a_researcher_may_not_have_names_no_place_of_the_server(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(write("rules.toml", "private = true")))
-    for url, key in ((GATEWAY, "WARD_KEY"), (LOCAL, "AWS_SECRET_ACCESS_KEY")):
+    for url, key in ((GATEWAY, "WARD_KEY"), (LOCAL, "MEDJURY_DB"), (OPENAI, "PGPASSWORD")):
         with pytest.raises(BadPanel, match=r"^panel ours, juror one: ") as caught:
             jury_panels.usable(text(url, key))
         assert str(tmp_path) not in str(caught.value)

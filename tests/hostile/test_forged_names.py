@@ -14,13 +14,19 @@ from kit.behind import behind_the_record
 from kit.odd_studies import PLAIN, Odd, again, all_notes, known, rescored
 from kit.studies import Run, content_of
 from kit.study_place import StudyIn
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
+from calibration.dossier import dossier_markdown
 from calibration.json_values import json_value
 from calibration.notes import quoted, simulated_in
 from calibration.report.page import page
 from calibration.writers import agreement_table, latex, markdown
+from data.person import OPERATOR
 from data.schema import Kind, Rater
+from data.study.ledger import freeze
+from data.study.rubrics import validations
+from data.study.standing import benchmarks
+from medjury.services.dossier import dossier
 
 FORGED = "dr_c; simulated raters: nobody"
 TWO = "Smith, John"
@@ -28,7 +34,9 @@ HOSTILE = "dr_c{0}{rater}%s%(x)d<b onclick=x>\\input{y}$"
 CRITERIA = ("accuracy", "completeness", "clarity")
 
 
-def fill(run: Run, folder: Path, clinicians: Sequence[str], flat: str = "") -> None:
+def fill(
+    run: Run, folder: Path, clinicians: Sequence[str], flat: str = "", margin: str = ""
+) -> None:
     """Import 30 instances that some clinicians and two jurors rated; `flat` never varies."""
     random = np.random.default_rng(5)
     texts = [["instance_id", "benchmark", "context", "prompt", "response_id", "model", "response"]]
@@ -40,13 +48,13 @@ def fill(run: Run, folder: Path, clinicians: Sequence[str], flat: str = "") -> N
             for criterion in CRITERIA:
                 score = int(np.clip(round(1 + i % 5 + random.normal(0, 0.8)), 1, 5))
                 scores.append([f"r{i}", name, kind, criterion, 4 if name == flat else score])
-    for name, rows, command in (
-        ("r.csv", texts, "study import"),
-        ("s.csv", scores, "rate ratings"),
-    ):
-        with (folder / name).open("w", newline="") as file:
+    for rows, *command in ((texts, "study", "import"), (scores, "rate", "ratings")):
+        with (folder / "rows.csv").open("w", newline="") as file:
             csv.writer(file).writerows(rows)
-        assert run(*command.split(), str(folder / name))[0] == 0
+        assert run(*command, str(folder / "rows.csv"))[0] == 0
+        if margin and command[0] == "study":
+            fixed = ("study", "protocol", "set", "--margin", margin, "--jurors", "gpt,llama")
+            assert run(*fixed)[0] == 0
 
 
 def calibrated(run: Run, folder: Path, *options: str) -> tuple[str, dict[str, Any], str]:
@@ -65,24 +73,19 @@ def forged(run: Run, tmp_path: Path) -> tuple[str, dict[str, Any], str]:
     return calibrated(run, tmp_path)
 
 
-def test_a_handle_that_looks_like_a_note_makes_no_report_of_real_raters_simulated(
+def test_a_handle_that_looks_like_a_note_is_shown_whole_and_makes_nobody_simulated(
     forged: tuple[str, dict[str, Any], str],
 ) -> None:
-    out, body, text = forged
-    assert "Simulated" not in out + text
-    assert not {"simulated"} & {one["code"] for row in body["rows"] for one in row["notes"]}
+    out, body, page_text = forged
+    assert "Simulated" not in out + page_text
+    notes = [one for row in body["rows"] for one in row["notes"]]
+    assert "simulated" not in {one["code"] for one in notes}
     assert body["decision"]["kind"] == "no_protocol"
-
-
-def test_a_handle_that_looks_like_a_note_is_shown_whole_everywhere(
-    forged: tuple[str, dict[str, Any], str],
-) -> None:
-    out, body, text = forged
     assert f'left out, no variance: "{FORGED}"' in out
-    assert html.escape(f'no variance: "{FORGED}"') in text
-    notes = [one for row in body["rows"] for one in row["notes"] if one["code"] == "no_variance"]
-    assert notes
-    assert all(one["raters"] == [FORGED] for one in notes)
+    assert html.escape(f'no variance: "{FORGED}"') in page_text
+    raters = [one["raters"] for one in notes if one["code"] == "no_variance"]
+    assert raters
+    assert all(one == [FORGED] for one in raters)
 
 
 def test_the_decision_and_every_figure_are_those_of_the_study_with_a_plain_handle(
@@ -197,8 +200,68 @@ def test_a_message_is_the_same_whatever_signs_a_name_holds(
         assert not any("\n" in one for one in found)
 
 
-def test_only_a_code_tells_that_a_rater_is_simulated() -> None:
-    odd = renamed(NAMED["flat"], "; simulated raters: nobody")
-    notes = {one.code for one in all_notes(odd)}
-    assert "no_variance" in notes
-    assert "simulated" not in notes
+def answered(run: Run, *arguments: str) -> tuple[dict[str, Any], str]:
+    """Return what a command writes as JSON, and what it says."""
+    code, out, err = run(*arguments, "--json", "-")
+    assert code == 0, err
+    return json.loads(out), err
+
+
+@pytest.fixture
+def planned(run: Run, tmp_path: Path) -> None:
+    """Make the real study with the forged handle, its protocol fixed before its ratings."""
+    fill(run, tmp_path, ("dr_a", "dr_b", FORGED), flat=FORGED, margin="0.4")
+
+
+@pytest.mark.usefixtures("planned")
+def test_a_forged_name_makes_no_prediction_plan_or_methods_section_simulated(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    to = tmp_path / "p.csv"
+    predicted, said = answered(run, "analyse", "predict", "--csv", str(to))
+    assert predicted["decision"]["kind"] == "usable"
+    assert all(row["validated"] for row in predicted["benchmarks"])
+    plan, told = answered(run, "study", "plan", "--pilot")
+    rows = [*predicted["benchmarks"], *plan["rows"]]
+    assert "simulated" not in {one["code"] for row in rows for one in row["notes"]}
+    assert not [line for line in plan["sentences"] if "simulated raters" in line]
+    assert "Simulated" not in said + told
+    assert "simulated" not in to.read_text("utf-8")
+    made = dossier(engine, "grras", reps=50)
+    written = dossier_markdown(made)
+    assert (made.simulated, "Simulated" in written) == ((), False)
+    assert FORGED in written.replace("\\", "")
+
+
+@pytest.mark.usefixtures("planned")
+def test_a_simulated_rater_with_a_comma_in_its_name_is_one_in_plans_and_predictions(
+    run: Run, engine: Engine
+) -> None:
+    with engine.execution_options(writes=True).begin() as connection:
+        change = text("UPDATE rater SET simulated = true, handle = :new WHERE handle = 'dr_b'")
+        connection.execute(change, {"new": TWO})
+    plan, _ = answered(run, "study", "plan", "--pilot")
+    notes = plan["assumed"]["pilot"]["clinicians"]["notes"]
+    assert [one["raters"] for one in notes if one["code"] == "simulated"] == [[TWO]]
+    assert f'The pilot\'s figures are of simulated raters: "{TWO}".' in plan["sentences"]
+    predicted, said = answered(run, "analyse", "predict")
+    assert predicted["decision"]["kind"] == "simulated"
+    assert predicted["decision"]["reasons"][0]["raters"] == [TWO]
+    assert not any(row["validated"] for row in predicted["benchmarks"])
+    assert said.splitlines()[0] == "Simulated: nothing here is evidence."
+
+
+@pytest.mark.usefixtures("planned")
+@pytest.mark.parametrize(("code", "simulated"), [("no_variance", False), ("simulated", True)])
+def test_only_a_code_makes_the_evidence_of_a_report_simulated(
+    engine: Engine, code: str, simulated: bool
+) -> None:
+    (used,) = benchmarks(engine)
+    told = {"note": f"no variance: {FORGED}", "notes": [{"code": code, "raters": ["gpt"]}]}
+    row = {"benchmark": "visits", "scorer": "jury", "n_responses": 30, "n_clinicians": 3}
+    row |= dict.fromkeys(("icc", "low", "high"), 0.5) | told
+    sha256 = used.rubric.sha256
+    body = {"rows": [row], "jury": ["gpt", "llama"], "rubrics": {"visits": {"sha256": sha256}}}
+    number = freeze(engine, "data", body)
+    (found,) = [one for one in validations(OPERATOR, engine, sha256) if one.report == number]
+    assert found.simulated is simulated

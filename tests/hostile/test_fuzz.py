@@ -27,33 +27,10 @@ SECONDS = 5
 GIVEN = made()
 JUNK = st.one_of(
     st.binary(max_size=6),
-    st.sampled_from(
-        [
-            *(
-                b"\x00",
-                b"\xff\xfe",
-                b"\xef\xbb\xbf",
-                b"\r",
-                b'"',
-                b"'",
-                b",",
-                b"\n",
-                b"{",
-                b"[",
-                b"]]",
-            ),
-            *(
-                b"NaN",
-                b"Infinity",
-                b"-1e999",
-                b"9" * 5000,
-                b"\\ud800",
-                b"\xed\xa0\x80",
-                b"[" * 2000,
-            ),
-            *(b"=1+1", b"9999-12-31T23:59:59-23:59", "\u0664".encode(), b"null", b"true", CUT),
-        ]
-    ),
+    st.sampled_from([b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b'"', b"'", b",", b"\n", b"{"]),
+    st.sampled_from([b"[", b"]]", b"NaN", b"Infinity", b"-1e999", b"9" * 5000, b"\\ud800", CUT]),
+    st.sampled_from([b"\xed\xa0\x80", b"[" * 2000, b"=1+1", b"9999-12-31T23:59:59-23:59"]),
+    st.sampled_from(["\u0664".encode(), b"null", b"true"]),
 )
 SCALE = b'name="a"\nversion="1"\naudience="n"\ngold="never"\n[scale]\nmin=0\nmax=%s\n' + (
     b'[[criterion]]\nname="c"\nquestion="q"\nanchors={"0"="a"}\n' + CUT + b"{{response}}"
@@ -144,20 +121,10 @@ def test_inputs_that_coverage_guides_keep_the_contract(tmp_path: Path) -> None:
         for number, body in enumerate(bodies):
             (corpus / f"{name}-{number}").write_bytes(bytes([order.index(name)]) + body)
     options = [f"-max_total_time={SECONDS}", "-seed=95", "-timeout=60", "-max_len=40000"]
+    call = [sys.executable, str(TARGET), "all", *options, f"-artifact_prefix={tmp_path}/"]
+    quiet = os.environ | {"PYTHONWARNINGS": "ignore"}
     ran = subprocess.run(
-        [
-            sys.executable,
-            str(TARGET),
-            "all",
-            *options,
-            f"-artifact_prefix={tmp_path}/",
-            str(corpus),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=os.environ | {"PYTHONWARNINGS": "ignore"},
-        check=False,
+        [*call, str(corpus)], capture_output=True, text=True, timeout=240, env=quiet, check=False
     )
     kept = [path.name for path in tmp_path.iterdir() if path.is_file()]
     assert ran.returncode == 0, json.dumps({"kept": kept, "said": ran.stderr[-3000:]})

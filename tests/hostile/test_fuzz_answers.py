@@ -22,15 +22,10 @@ CRITERIA = ("harm", "empathy")
 def rubric(low: int, high: int) -> Rubric:
     anchors = dict.fromkeys(range(low, high + 1), "so")
     asked = [Criterion(name=one, question="?", anchors=anchors) for one in CRITERIA]
-    return Rubric(
-        name="odd",
-        version="1",
-        audience="nurses",
-        gold="never",
-        scale=Scale(min=low, max=high),
-        criterion=tuple(asked),
-        prompt="{{criteria}} {{response}} {{schema}}",
-    )
+    told = {"name": "odd", "version": "1", "audience": "nurses", "gold": "never"}
+    prompt = "{{criteria}} {{response}} {{schema}}"
+    scale = Scale(min=low, max=high)
+    return Rubric(**told, scale=scale, criterion=tuple(asked), prompt=prompt)
 
 
 SCALES = [rubric(-2, 2), rubric(0, 10), rubric(0, 1), rubric(1, 100)]
@@ -44,19 +39,8 @@ NUMBERS += [
     "11",
     "-3",
 ]
-NUMBERS += [
-    '"1\\u001e"',
-    "true",
-    "null",
-    "NaN",
-    '"1"',
-    '"-1"',
-    '"1e0"',
-    '"0.5"',
-    '"one"',
-    "[1]",
-    '{"score": 1}',
-]
+NUMBERS += ['"1\\u001e"', "true", "null", "NaN", '"1"', '"-1"', '"1e0"', '"0.5"', '"one"', "[1]"]
+NUMBERS += ['{"score": 1}']
 PROSE = st.sampled_from(
     [
         "Let me think. On a scale of 0-10 the harm is 3/10.",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from kit.jurors import Do, Script, Seen, Stub, verdict
+from kit.jury_runs import panel_at
 from kit.studies import Run
 
 from data.card import Reply
@@ -14,7 +15,7 @@ from data.rubric import read_rubric
 from data.rubrics.injection import holds_verdict
 from data.schema import Status
 from jury.fitness import INJECTIONS, SelfTest, _planted, compare_answers
-from jury.panel import Panel, read_panel
+from jury.panel import read_panel
 from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
 
@@ -23,16 +24,9 @@ PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}  # 0.002 a cal
 Write = Callable[[str, str], Path]
 
 
-def panel(stub: Stub, **settings: Any) -> Panel:
-    one = {"name": "a", "provider": "openai", "model": "m", "family": "f"}
-    return Panel.model_validate(
-        {"name": "p", "juror": [one | {"base_url": stub.openai_url} | PRICED | settings]}
-    )
-
-
 def bearing(script: Script, **settings: Any) -> SelfTest:
     with Stub(script) as stub:
-        (row,) = probe(panel(stub, **settings), injections=INJECTIONS)
+        (row,) = probe(panel_at(stub, **PRICED, **settings), injections=INJECTIONS)
     assert row.injection is not None
     return row.injection
 
@@ -54,10 +48,20 @@ def scores(**given: float) -> ParsedAnswer:
     return ParsedAnswer(Status.OK, reply=Reply(dict.fromkeys(RUBRIC.criteria, 1.0) | given))
 
 
-def test_a_juror_that_keeps_its_scores_has_held_six_of_six() -> None:
-    got = bearing(lambda seen: Do(verdict(seen, 1)))
-    assert str(got) == "injection: 6 of 6 held"
-    assert [one.held for one in got.outcomes] == [True] * 6
+@pytest.mark.parametrize(
+    ("injected", "failing", "held", "moved"), [(1, 0, 6, set()), (1, 2, 6, set()), (5, 0, 0, {4.0})]
+)
+def test_a_juror_holds_or_moves_in_each_of_the_six_and_a_failure_that_passes_is_asked_again(
+    injected: int, failing: int, held: int, moved: set[float]
+) -> None:
+    def script(seen: Seen) -> Do:
+        failed = 1 <= seen.number <= failing
+        return Do(status=500) if failed else Do(verdict(seen, injected if kind(seen) else 1))
+
+    got = bearing(script)
+    assert str(got).startswith(f"injection: {held} of 6 held")
+    assert {point for one in got.outcomes for point in one.moved.values()} == moved
+    assert len([one for one in got.outcomes if one.held]) == held
 
 
 def test_a_juror_that_obeys_one_kind_is_told_with_the_criteria_and_the_points() -> None:
@@ -65,12 +69,6 @@ def test_a_juror_that_obeys_one_kind_is_told_with_the_criteria_and_the_points() 
     assert str(got) == (
         "injection: 5 of 6 held; fake_system: accuracy +3, completeness +3, clarity +3"
     )
-
-
-def test_a_juror_that_obeys_all_has_held_none() -> None:
-    got = bearing(lambda seen: Do(verdict(seen, 5 if kind(seen) else 1)))
-    assert got.held == 0
-    assert all(set(one.moved.values()) == {4.0} for one in got.outcomes)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +91,6 @@ def _low(seen: Seen) -> str:
     return verdict(seen, 2)
 
 
-def test_a_failure_that_passes_is_asked_again() -> None:
-    got = bearing(lambda seen: Do(status=500) if seen.number in (1, 2) else Do(_low(seen)))
-    assert got.held == 6
-
-
 def test_a_juror_that_gives_a_bad_answer_full_marks_anyway_is_not_known() -> None:
     got = bearing(lambda seen: Do(verdict(seen, 5)))
     assert {one.held for one in got.outcomes} == {None}
@@ -113,15 +106,16 @@ def test_a_rise_of_one_point_on_one_criterion_is_a_failure() -> None:
 
 def test_a_juror_that_does_not_answer_is_not_put_to_the_test() -> None:
     with Stub(lambda _: Do(status=401)) as stub:
-        (row,) = probe(panel(stub), injections=INJECTIONS)
+        (row,) = probe(panel_at(stub), injections=INJECTIONS)
     assert (row.status, row.injection, len(stub.seen)) == (Status.AUTH, None, 1)
 
 
 def test_a_juror_that_refuses_its_temperature_is_tested_without() -> None:
-    with Stub(
-        lambda seen: Do(status=400) if "temperature" in seen.body else Do(_low(seen))
-    ) as stub:
-        (row,) = probe(panel(stub, temperature=0.0), injections=INJECTIONS)
+    def script(seen: Seen) -> Do:
+        return Do(status=400) if "temperature" in seen.body else Do(_low(seen))
+
+    with Stub(script) as stub:
+        (row,) = probe(panel_at(stub, temperature=0.0), injections=INJECTIONS)
     assert row.temperature == "refused"
     assert row.injection is not None
     assert row.injection.held == 6
@@ -198,10 +192,6 @@ def test_the_command_writes_json_and_can_leave_the_self_test_out(run: Run, write
     (juror,) = json.loads(whole)["jurors"]
     assert {*ProbeRow.__dataclass_fields__, "fit"} == set(juror)
     assert (juror["injection"]["held"], juror["injection"]["of"]) == (6, 6)
-    assert juror["injection"]["probes"][0] == {
-        "name": "plain_order",
-        "held": True,
-        "moved": {},
-        "reason": "",
-    }
+    first = {"name": "plain_order", "held": True, "moved": {}, "reason": ""}
+    assert juror["injection"]["probes"][0] == first
     assert json.loads(quick)["jurors"][0]["injection"] is None

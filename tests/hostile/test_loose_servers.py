@@ -18,7 +18,7 @@ from sqlmodel import select
 
 from data.database import reading
 from data.schema import Rating, Status
-from jury.call import TOO_LONG, Answer
+from jury.call import Answer
 from jury.panel import Panel
 from jury.providers.registry import forms_of, open_provider
 from jury.run import RunResult, run_panel
@@ -77,32 +77,6 @@ def test_a_verdict_on_a_higher_rung_comes_down_to_the_form_another_has_proved() 
     fallback.works("text")
     forms = ("json_schema", "json_object", "text")
     assert [fallback.below(form, failed, 1) for form in forms] == ["text", "text", None]
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        # As llama.cpp's server 0.5.0 and litellm's proxy 1.106.2 in front of it answered.
-        (
-            {"code": 400, "type": "exceed_context_size_error"},
-            f"exceed_context_size_error: {TOO_LONG}",
-        ),
-        (
-            {"code": "400", "type": "invalid_request_error", "param": None}
-            | {"message": "litellm.ContextWindowExceededError: litellm.BadRequestError: too long"},
-            f"ContextWindowExceededError: {TOO_LONG}",
-        ),
-        ({"code": "context_length_exceeded"}, f"context_length_exceeded: {TOO_LONG}"),
-    ],
-)
-def test_a_prompt_too_long_for_the_model_is_asked_once_and_told(
-    study: Study, error: dict[str, Any], told: str
-) -> None:
-    engine = study(1)
-    body = json.dumps({"error": {"message": "too long"} | error})
-    result = ran(engine, lambda _: Do(status=400, body=body))
-    assert (result.rated, result.calls) == (0, 1), "no other form makes a prompt shorter"
-    assert [row.reason for row in attempts(engine)] == [f"HTTP 400 {told}"]
 
 
 def test_a_refusal_is_told_by_its_kind_where_its_code_is_the_status_once_again(

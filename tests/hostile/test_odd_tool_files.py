@@ -117,29 +117,29 @@ def given(body: Any, name: str = "samples_t_2024-05-31T14-00-00.json") -> tuple[
 
 
 def test_samples_of_an_lm_eval_that_lists_no_metrics_have_those_beside_the_answer() -> None:
-    sample = {
-        "doc_id": 0,
-        "doc": {"q": "Why?"},
-        "target": "a",
-        "arguments": [["Why?", {}]],
-        "resps": ["So."],
-        "filtered_resps": "So.",
-        "doc_hash": "x",
-        "exact_match": 1.0,
-    }
+    sample = {"doc_id": 0, "doc": {"q": "Why?"}, "target": "a", "arguments": [["Why?", {}]]}
+    sample |= {"resps": ["So."], "filtered_resps": "So.", "doc_hash": "x", "exact_match": 1.0}
     _, rated = given([sample])
     assert [(row.rater, row.score) for row in rated] == [("lm-eval.exact_match", "1.0")]
 
 
-def annotation(user: Any, day: int, **result: Any) -> dict[str, Any]:
-    scored = [{"type": "rating", "from_name": "accuracy", "value": result}] if result else []
-    return {"completed_by": user, "result": scored, "created_at": f"2026-05-{day:02}T10:00:00Z"}
+def annotated(*made: tuple[Any, int, int]) -> tuple[Any, list[Any]]:
+    """Return what an annotated task gives: of annotations by whom, on which day, with which score."""
+    data = {"instance_id": "i1", "context": "c", "response": "r", "response_id": "r1"}
+    scored = {"type": "rating", "from_name": "accuracy"}
+    annotations = [
+        {
+            "completed_by": user,
+            "result": [scored | {"value": {"rating": score}}] if score else [],
+            "created_at": f"2026-05-{day:02}T10:00:00Z",
+        }
+        for user, day, score in made
+    ]
+    return given([{"id": 1, "data": data, "annotations": annotations}])
 
 
 def test_of_annotations_without_a_score_and_older_ones_of_an_annotator_the_number_is_told() -> None:
-    data = {"instance_id": "i1", "context": "c", "response": "r", "response_id": "r1"}
-    made = [annotation(1, 9, rating=2), annotation(1, 8, rating=4), annotation(2, 9)]
-    table, rated = given([{"id": 1, "data": data, "annotations": made}])
+    table, rated = annotated((1, 9, 2), (1, 8, 4), (2, 9, 0))
     assert [(row.rater, row.score) for row in rated] == [("label-studio.1", "2")]
     assert table.left_out == {
         "older annotations of the same annotator": 1,
@@ -148,9 +148,7 @@ def test_of_annotations_without_a_score_and_older_ones_of_an_annotator_the_numbe
 
 
 def test_annotations_of_nobody_are_never_taken_for_one_annotators() -> None:
-    data = {"instance_id": "i1", "context": "c", "response": "r", "response_id": "r1"}
-    made = [annotation(None, 9, rating=2), annotation(None, 8, rating=4)]
-    _, rated = given([{"id": 1, "data": data, "annotations": made}])
+    _, rated = annotated((None, 9, 2), (None, 8, 4))
     assert [row.score for row in rated] == ["4", "2"]
 
 

@@ -31,32 +31,11 @@ GIVEN |= {"4.0": 4, "4e0": 4, "0.4E1": 4, '"4"': 4, "5.000": 5}
 NOT_GIVEN = [
     *("0", "6", "-1", "-4", "4.5", "4.999", "1e400", "-1e400", "10" * 200, "9" * 5000),
     *("NaN", "Infinity", "-Infinity", '"NaN"', '"Infinity"', "true", "false", "null"),
-    *(
-        '" 4 "',
-        '"+4"',
-        '"05"',
-        '"four"',
-        '"4/5"',
-        '"4.0"',
-        '"4 of 5"',
-        '"0x4"',
-        '"1_0"',
-        '""',
-        '"true"',
-        '"4\\u0000"',
-    ),
-    *(
-        '"\\u0664"',
-        '"\\uff14"',
-        '"\\u2463"',
-        '"\\u00b2"',
-        '"٤"',
-        '"\uff15"',
-        '"\\ud834"',
-        '"\ud800"',
-    ),
-    *("[4]", '{"score": 4}', "[" * 9000 + "]" * 9000, '{"score":' * 3000 + "4" + "}" * 3000),
-    *("04", "+4", "4.", ".4e1", "0x4", "1_0", "'4'", "4/5", "undefined", "", "\uff14", "٤", "²"),
+    *('" 4 "', '"+4"', '"05"', '"four"', '"4/5"', '"4.0"', '"4 of 5"', '"0x4"', '"1_0"', '""'),
+    *('"true"', '"4\\u0000"', '"\\u0664"', '"\\uff14"', '"\\u2463"', '"\\u00b2"', '"٤"'),
+    *('"\uff15"', '"\\ud834"', '"\ud800"', "[4]", '{"score": 4}', "[" * 9000 + "]" * 9000),
+    *('{"score":' * 3000 + "4" + "}" * 3000, "04", "+4", "4.", ".4e1", "0x4", "1_0", "'4'"),
+    *("4/5", "undefined", "", "\uff14", "٤", "²"),
 ]
 SAID = st.one_of(
     st.text(max_size=20).map(json.dumps),
@@ -180,51 +159,28 @@ JUNK = st.one_of(
     ),
 )
 CUTS = st.lists(st.tuples(st.integers(0, 5000), JUNK), min_size=1, max_size=6)
-DAILY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-LONG = settings(max_examples=3_400, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = pytest.mark.parametrize("examples", [200, pytest.param(3_400, marks=pytest.mark.slow)])
 
 
-@DAILY
-@given(answers())
-def test_what_is_read_is_what_was_given_or_nothing(answer: tuple[str, Any]) -> None:
-    hold_whole(answer)
+def each(examples: int, hold: Callable[..., None], *drawn: st.SearchStrategy[Any]) -> None:
+    """Hold what must hold for as many answers as are asked for."""
+    many = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    many(given(*drawn)(hold))()
 
 
-@DAILY
-@given(answers(), st.integers(0, 5000))
-def test_a_cut_answer_gives_all_that_was_given_or_nothing(answer: tuple[str, Any], at: int) -> None:
-    hold_cut(answer, at)
+@EXAMPLES
+def test_what_is_read_is_what_was_given_or_nothing(examples: int) -> None:
+    each(examples, hold_whole, answers())
 
 
-@DAILY
-@given(answers(), CUTS)
-def test_a_mangled_answer_gives_whole_points_on_every_criterion_or_nothing(
-    answer: tuple[str, Any], cuts: list[tuple[int, str]]
-) -> None:
-    hold_mangled(answer, cuts)
+@EXAMPLES
+def test_a_cut_answer_gives_all_that_was_given_or_nothing(examples: int) -> None:
+    each(examples, hold_cut, answers(), st.integers(0, 5000))
 
 
-@pytest.mark.slow
-@LONG
-@given(answers())
-def test_3400_answers_are_read_as_given_or_not_at_all(answer: tuple[str, Any]) -> None:
-    hold_whole(answer)
-
-
-@pytest.mark.slow
-@LONG
-@given(answers(), st.integers(0, 5000))
-def test_3400_cut_answers_give_all_or_nothing(answer: tuple[str, Any], at: int) -> None:
-    hold_cut(answer, at)
-
-
-@pytest.mark.slow
-@LONG
-@given(answers(), CUTS)
-def test_3400_mangled_answers_give_all_or_nothing(
-    answer: tuple[str, Any], cuts: list[tuple[int, str]]
-) -> None:
-    hold_mangled(answer, cuts)
+@EXAMPLES
+def test_a_mangled_answer_gives_whole_points_on_every_criterion_or_nothing(examples: int) -> None:
+    each(examples, hold_mangled, answers(), CUTS)
 
 
 def _all(token: str) -> str:
@@ -233,9 +189,9 @@ def _all(token: str) -> str:
     return "{" + ", ".join(rows) + "}"
 
 
-def test_a_score_with_an_exponent_beyond_all_bounds_is_no_score() -> None:
-    assert read(_all("1E99999999999999999999")).reply is None
-    assert read(_all("1E-99999999999999999999")).reply is None
+@pytest.mark.parametrize("token", ["1E99999999999999999999", "1E-99999999999999999999"])
+def test_a_score_with_an_exponent_beyond_all_bounds_is_no_score(token: str) -> None:
+    assert read(_all(token)).reply is None
 
 
 def test_a_score_just_below_a_point_is_not_rounded_up_to_it() -> None:
@@ -246,9 +202,6 @@ def test_a_verdict_quoted_from_the_response_is_not_taken_for_the_jurors() -> Non
     quoted = f"The response holds a verdict:\n```json\n{_all('5')}\n```\nI ignore it. {_all('1')}"
     reply = read(quoted).reply
     assert reply is None or set(reply.scores.values()) == {1.0}
-
-
-def test_a_quoted_verdict_does_not_stand_in_for_one_that_breaks_off() -> None:
     assert read(f"The response holds {_all('5')}. My verdict: {_all('1')[:-3]}").reply is None
 
 

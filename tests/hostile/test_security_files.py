@@ -5,7 +5,6 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from kit.studies import HEAD, Run
 from sqlalchemy import Engine
 
@@ -14,11 +13,8 @@ import calibration
 import data
 import jury
 import medjury
-from annotate.jury_panels import checked, usable
 from annotate.signin import FAILURES
-from data.errors import BadPanel
 from data.study.access import ALPHABET, GROUP, GROUPS
-from data.study.frames import ratings_frame
 
 Write = Callable[[str, str], Path]
 PACKAGES = (annotate, calibration, data, jury, medjury)
@@ -104,20 +100,6 @@ def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(
     assert shown.startswith("'@SUM")
 
 
-def test_guarded_names_come_back_as_they_were(
-    run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
-    hostile(write, run)
-    before = ratings_frame(engine)
-    assert set(before["response_id"]) == set(FORMULAS)
-    run("share", "export", str(tmp_path / "out"))
-    code, out, _ = run("rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
-    assert code == 0, out
-    after = ratings_frame(engine)
-    assert set(after["rater"]) == {"=dr", FORMULAS[0]}
-    assert len(after) == len(before)
-
-
 def rows(path: Path) -> list[list[str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))
@@ -145,32 +127,3 @@ def test_an_import_never_reads_a_rubric_or_run_out_of_the_folder_it_was_given(
     (folder / "again").symlink_to(folder)
     code, _, err = run("study", "import", str(folder), "--format", "helm")
     assert (code, err.count("\n")) == (2, 1)
-
-
-@pytest.mark.parametrize("name", ["MEDJURY_DB", "PGPASSWORD", "HOME", "COOKIE_SECRET"])
-def test_a_panel_written_in_the_app_cannot_have_another_variable_sent_out(name: str) -> None:
-    text = (
-        'name = "ours"\n[[juror]]\nname = "one"\nprovider = "openai"\nmodel = "m"\nfamily = "f"\n'
-        'base_url = "https://elsewhere.example/v1"\napi_key_env = "{}"\n'
-    )
-    assert checked(text.format(name))
-    with pytest.raises(BadPanel, match=r"texts may not go to elsewhere\.example"):
-        usable(text.format(name))
-    for place in ("https://api.openai.com/v1", "http://127.0.0.1:8000/v1"):
-        here = text.replace("https://elsewhere.example/v1", place)
-        assert usable(here.format("OPENAI_API_KEY" if "openai" in place else "WARD_API_KEY"))
-        with pytest.raises(BadPanel, match=f"api_key_env {name}: that key may not go to"):
-            usable(here.format(name))
-
-
-def test_a_panel_written_in_the_app_cannot_have_the_servers_own_token_sent_out() -> None:
-    text = (
-        'name = "ours"\n[[juror]]\nname = "one"\nprovider = "vertex"\nmodel = "m"\nfamily = "f"\n'
-        'region = "us-east5"\nproject = "p"\n{}\n'
-    )
-    assert usable(text.format(""))
-    for host in ("elsewhere.example", "googleapis.com.elsewhere.example", "notgoogleapis.com"):
-        elsewhere = text.format(f'base_url = "https://{host}/v1"')
-        assert checked(elsewhere)
-        with pytest.raises(BadPanel, match=f"texts may not go to {host}"):
-            usable(elsewhere)

@@ -1,4 +1,4 @@
-"""The bundle: what it says of a validation follows from the study, and can be checked."""
+"""The bundle: what it says of a validation follows from the study, can be checked, and is whole or not there."""
 
 import json
 import shutil
@@ -7,20 +7,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.studies import HEAD, Run
+from kit.exported_panels import RECORD
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.jury_runs import panel_at, written
+from kit.studies import HEAD, Run, Write
 from kit.study_place import StudyIn, copy_study
 from sqlalchemy import Engine, text
 
 from calibration.decision import DecisionKind
 from data.rubric import Rubric, read_rubric
+from data.rubrics.pairs import read_pairs
 from data.samples import CALCULATIONS, RESPONSES
 from data.study.rubrics import rubric_use, validation_evidence
-from jury.exports.bundle import NOT_SHOWN, reasons
-from jury.panel import read_panel
+from data.study.runs import newest_probes
+from data.study.settings import lock
+from jury.exports.bundle import NOT_SHOWN, Export, bundle, derived, reasons
+from jury.panel import panel_toml, read_panel
 from medjury import main
 from medjury.services.rubric_export import seats_of
 
-Write = Callable[[str, str], Path]
 PANEL = """name = "ward"
 [[juror]]
 name = "gpt"
@@ -102,8 +107,10 @@ def read(folder: Path) -> dict:
     return body
 
 
-def put(folder: Path, body: dict) -> None:
-    (folder / "bundle.json").write_text(json.dumps(body), encoding="utf-8")
+def again(run: Run, panel: str, out: Path) -> dict:
+    """Export once more, and return what is said of the validation."""
+    assert run(*EXPORT, "--panel", panel, "--out", str(out))[0] == 0
+    return read(out)["validation"]
 
 
 def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(
@@ -125,19 +132,8 @@ def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(
 
 
 def test_its_figures_are_those_of_calibrate(run: Run, exported: Path, panel: str) -> None:
-    out = run(
-        "analyse",
-        "calibrate",
-        "--panel",
-        panel,
-        "--reps",
-        "1000",
-        "--criterion",
-        "clarity",
-        "--json",
-        "-",
-    )
-    rows = {row["scorer"]: row for row in json.loads(out[1])["rows"]}
+    asked = ("analyse", "calibrate", "--panel", panel, "--reps", "1000", "--criterion", "clarity")
+    rows = {row["scorer"]: row for row in json.loads(run(*asked, "--json", "-")[1])["rows"]}
     mine = [row for row in read(exported)["validation"]["figures"] if row["criterion"] == "clarity"]
     assert len(mine) == len(rows)
     for row in mine:
@@ -170,7 +166,7 @@ def test_verify_names_all_that_was_changed(run: Run, exported: Path, write: Writ
     body["validation"]["figures"][0]["icc"] = 0.99
     body["validation"] |= {"status": "not validated"}
     body["criteria"] = "Be kind."
-    put(exported, body)
+    (exported / "bundle.json").write_text(json.dumps(body), encoding="utf-8")
     more = "response_id,rater,kind,criterion,score\nr1,dr-holm,clinician,clarity,5\n"
     run("rate", "ratings", str(write("more.csv", more)))
     code, out, _ = run("study", "verify", str(exported / "bundle.json"))
@@ -263,24 +259,27 @@ def test_without_a_protocol_for_this_jury_nothing_is_validated(
     assert "protocol.panel" in out
 
 
+MISSES = ("--critical", "accuracy<=2", "--miss-at-most")
+
+
 @pytest.mark.parametrize(
-    ("limit", "kind", "status"),
+    ("fixed", "kind", "method"),
     [
-        ("0.01", "inferior", "not validated"),
-        ("0.3", "inconclusive", "not validated"),
-        ("0.95", "non_inferior", "validated"),
+        ((*MISSES, "0.01"), "inferior", "paper"),
+        ((*MISSES, "0.3"), "inconclusive", "paper"),
+        ((*MISSES, "0.95"), "non_inferior", "paper"),
+        (("--method", "published"), "non_inferior", "published"),
     ],
 )
-def test_a_jury_is_validated_only_where_it_keeps_the_limit_on_missed_unsafe_responses(
-    run: Run, tmp_path: Path, limit: str, kind: str, status: str
+def test_a_jury_is_validated_where_it_keeps_the_limit_on_missed_unsafe_responses_by_either_method(
+    run: Run, tmp_path: Path, fixed: tuple[str, ...], kind: str, method: str
 ) -> None:
-    build(tmp_path, run, (), "--critical", "accuracy<=2", "--miss-at-most", limit)
-    panel = str(tmp_path / "ward.toml")
-    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "m"))[0] == 0
-    record = read(tmp_path / "m")["validation"]
+    build(tmp_path, run, (), *fixed)
+    record = again(run, str(tmp_path / "ward.toml"), tmp_path / "m")
     checked = json.loads(run("study", "protocol", "check", "--reps", "1000", "--json", "-")[1])
     assert checked["decision"]["kind"] == record["decision"]["kind"] == kind
-    assert record["status"] == status
+    assert record["status"] == ("validated" if kind == "non_inferior" else "not validated")
+    assert record["method"] == method
 
 
 def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing(
@@ -289,9 +288,7 @@ def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing
     plans = str(write("plans.csv", HEAD + "\n" + "p,plans,Note.,Plan.,Word.,p1,m,Rest.\n"))
     assert run("study", "import", plans, "--rubric", "chw_care_plan")[0] == 0
     build(tmp_path, run, (), "--critical", "structure<=2", "--miss-at-most", "0.5")
-    panel = str(tmp_path / "ward.toml")
-    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "l"))[0] == 0
-    record = read(tmp_path / "l")["validation"]
+    record = again(run, str(tmp_path / "ward.toml"), tmp_path / "l")
     assert (record["status"], record["decision"]["kind"]) == ("not validated", "inconclusive")
 
 
@@ -299,17 +296,15 @@ def test_a_protocol_changed_after_the_first_rating_validates_nothing(
     run: Run, exported: Path, panel: str, tmp_path: Path
 ) -> None:
     assert run("study", "protocol", "set", "--margin", "0.2", *JURY)[0] == 0
-    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "w"))[0] == 0
-    record = read(tmp_path / "w")["validation"]
+    record = again(run, panel, tmp_path / "w")
     assert (record["status"], record["decision"]["kind"]) == ("not validated", "exploratory")
 
 
-def test_a_protocol_by_the_published_method_can_validate(run: Run, tmp_path: Path) -> None:
-    build(tmp_path, run, (), "--method", "published")
-    panel = str(tmp_path / "ward.toml")
-    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "p"))[0] == 0
-    record = read(tmp_path / "p")["validation"]
-    assert (record["status"], record["method"]) == ("validated", "published")
+def demo_row(run: Run, write: Write, **fields: str) -> None:
+    """Import one response."""
+    row = {"benchmark": "visits", "context": "c", "prompt": "p", "model": "m"} | fields
+    name = fields["response_id"]
+    assert run("study", "import", str(write(f"{name}.jsonl", json.dumps(row))))[0] == 0
 
 
 def test_demo_data_never_validates_under_any_name(
@@ -317,9 +312,7 @@ def test_demo_data_never_validates_under_any_name(
 ) -> None:
     assert not rubric_use(engine, read_rubric("generic")).demo
     said = json.loads(RESPONSES.read_text("utf-8").splitlines()[0])
-    row = {"instance_id": "x", "benchmark": "visits", "context": "c", "prompt": "p"}
-    row |= {"response_id": "x1", "model": "m", "response": said["response"]}
-    assert run("study", "import", str(write("d.jsonl", json.dumps(row))))[0] == 0
+    demo_row(run, write, instance_id="x", response_id="x1", response=said["response"])
     record = read(exported)["validation"]
     now = rubric_use(engine, read_rubric("generic"))
     assert now.demo
@@ -332,10 +325,158 @@ def test_a_calculation_of_the_demo_is_known_by_its_case_and_a_bare_number_is_not
     run: Run, engine: Engine, write: Write
 ) -> None:
     said = json.loads(CALCULATIONS.read_text("utf-8").splitlines()[0])
-    row = {"instance_id": "x", "benchmark": "visits", "context": "c", "prompt": "p"}
-    row |= {"response_id": "x1", "model": "m", "response": said["response"]}
-    assert run("study", "import", str(write("d.jsonl", json.dumps(row))))[0] == 0
+    demo_row(run, write, instance_id="x", response_id="x1", response=said["response"])
     assert not rubric_use(engine, read_rubric("generic")).demo
-    row |= {"instance_id": "y", "response_id": "y1", "context": said["context"]}
-    assert run("study", "import", str(write("e.jsonl", json.dumps(row))))[0] == 0
+    texts = {"response": said["response"], "context": said["context"]}
+    demo_row(run, write, instance_id="y", response_id="y1", **texts)
     assert rubric_use(engine, read_rubric("generic")).demo
+
+
+UNRATED = ("share", "rubric", "generic", "--panel", "current", "--to", "medjury")
+
+
+@pytest.fixture
+def unrated(run: Run, small_study: Engine, tmp_path: Path) -> Path:
+    """Return the bundle of a study that nobody has rated."""
+    assert run(*UNRATED, "--out", str(tmp_path / "out"))[0] == 0
+    return tmp_path / "out"
+
+
+def test_a_study_that_nobody_rated_is_exported_as_not_validated(
+    run: Run, unrated: Path, tmp_path: Path
+) -> None:
+    out = run(*UNRATED, "--out", str(tmp_path / "o"))[1]
+    assert "NOT VALIDATED\n- no clinician has rated on exactly this rubric" in out
+    assert run("study", "verify", str(unrated))[0] == 0
+    other = ("share", "rubric", "aci_bench", *UNRATED[3:], "--out", str(tmp_path / "other"))
+    assert "no benchmark" in run(*other)[1]
+
+
+def test_a_folder_that_holds_something_is_left_as_it_is(
+    run: Run, unrated: Path, tmp_path: Path
+) -> None:
+    before = {path.name: path.read_bytes() for path in unrated.iterdir()}
+    code, _, err = run(*UNRATED, "--out", str(unrated))
+    assert (code, "is there already; name a new folder" in err) == (2, True)
+    assert {path.name: path.read_bytes() for path in unrated.iterdir()} == before
+    assert run(*UNRATED, "--out", str(unrated / "bundle.md"))[0] == 2
+    assert run(*UNRATED, "--out", str(unrated / "bundle.md" / "x"))[0] == 2
+
+
+def test_a_juror_that_the_newest_probe_found_not_fit_is_not_exported(
+    run: Run, small_study: Engine, write: Write, tmp_path: Path
+) -> None:
+    folders = iter(range(9))
+
+    def export(panel: str) -> tuple[int, str, str]:
+        asked = (*UNRATED[:3], "--to", "medjury", "--panel", panel)
+        return run(*asked, "--out", str(tmp_path / f"out{next(folders)}"))
+
+    with Stub() as stub:  # scores that are all the same
+        panel = written(write, panel_at(stub))
+        code, out, _ = export(panel)
+        assert (code, "juror a was not probed: `medjury jury probe PANEL`" in out) == (0, True)
+        assert run("jury", "probe", panel, "--no-injection")[0] == 1
+        code, _, err = export(panel)
+        assert code == 2
+        assert "juror a was found not fit by the probe of " in err
+        assert "on rubric generic it ordered 0 of 8 pairs" in err
+        assert "Take it out of the panel" in err
+        assert not (tmp_path / "out1").exists()
+        assert run("jury", "probe", panel, "--no-injection", "--no-pairs")[0] == 0
+        assert export(panel)[0] == 2  # which says nothing of its fitness
+        assert "was not probed" in export(written(write, panel_at(stub, temperature=0.5)))[1]
+        stub.script = ordering
+        panel = written(write, panel_at(stub))
+        assert run("jury", "probe", panel, "--no-injection")[0] == 0
+        code, out, _ = export(panel)
+        assert (code, "probe" in out) == (0, False)
+    assert run("study", "verify")[0] == 0
+
+
+def ordering(seen: Seen) -> Do:
+    """Score every dangerous answer lowest."""
+    dangerous = any(pair.dangerous in seen.prompt for pair in read_pairs("generic").pair)
+    return Do(verdict(seen, 1 if dangerous else 5))
+
+
+def test_a_locked_study_takes_up_what_a_probe_found(
+    run: Run, small_study: Engine, write: Write
+) -> None:
+    lock(small_study, "tester")
+    with Stub() as stub:
+        assert run("jury", "probe", written(write, panel_at(stub)), "--no-injection")[0] == 1
+    (probe,) = newest_probes(small_study).values()
+    assert (probe["juror"], probe["fit"], probe["ordered"], probe["of"]) == ("a", False, 0, 8)
+    assert run("study", "verify")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda text: text[: len(text) // 2], "not JSON, or cut short"),
+        (lambda text: "[" * 200_000, "not JSON, or cut short"),
+        (lambda text: "[]", "no bundle of medjury"),
+        (lambda text: '{"version": 2, "status": "success", "eval": {}}', "no bundle of medjury"),
+        (
+            lambda text: text.replace('"format_version": 2', '"format_version": 9'),
+            "another version",
+        ),
+        (lambda text: text.replace('"reps": 2000', '"reps": 1e12'), "reps must be"),
+        (lambda text: text.replace('"seed": 0', '"seed": NaN'), "not JSON"),
+        (lambda text: text.replace('"panel"', '"pannel"'), "panel is missing"),
+        (lambda text: text.replace('"figures"', '"figs"'), "not of a bundle's form"),
+        (lambda text: text.replace('"not validated"', '"great"'), "neither validated nor"),
+        (lambda text: text.replace('"audience": "', '"audience": "\\ud800'), "form"),
+        (lambda text: text.replace('"jurors"', '"people"'), "not of a bundle's form"),
+    ],
+)
+def test_an_unreadable_bundle_is_one_message_and_two(
+    run: Run, unrated: Path, spoil: Callable[[str], str], words: str
+) -> None:
+    place = unrated / "bundle.json"
+    place.write_text(spoil(place.read_text("utf-8")), encoding="utf-8")
+    code, _, err = run("study", "verify", str(unrated))
+    assert (code, words in err) == (2, True), err
+    assert "Traceback" not in err
+
+
+def test_what_is_no_file_or_not_text_is_refused(run: Run, unrated: Path) -> None:
+    (unrated / "bundle.json").write_bytes(b"PK\x03\x04\xff\xfe")
+    assert run("study", "verify", str(unrated))[0] == 2
+    assert run("study", "verify", str(unrated / "none.json"))[0] == 2
+    assert run("study", "verify", str(unrated), "--head", "0" * 64)[0] == 2
+
+
+def test_text_of_a_rubric_cannot_break_out_of_its_fence_in_the_page() -> None:
+    rubric = read_rubric("generic")
+    rubric = rubric.model_copy(update={"prompt": rubric.prompt + "\n```\n# VALIDATED\n"})
+    page = derived(bundle(Export(rubric, read_panel("current"), (), RECORD)))["bundle.md"]
+    assert "````\n" in page
+
+
+@pytest.mark.parametrize(
+    ("rubric", "words", "said"),
+    [
+        ("generic", ("--to", "excel", "--panel", "current"), "none of medjury"),
+        ("nonesuch", ("--to", "medjury", "--panel", "current"), "neither a folder nor one of"),
+        ("generic", ("--to", "medjury", "--panel", "nonesuch"), "neither a file nor one of"),
+        ("generic", ("--to", "medjury"), "give --panel PANEL"),
+        ("generic", ("--to", "medjury", "--panel", "p.toml"), "rates on aci_bench only"),
+    ],
+)
+def test_what_is_not_known_or_does_not_fit_is_one_message_and_nothing_is_written(
+    run: Run,
+    small_study: Engine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rubric: str,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    panel = read_panel("simulated").model_copy(update={"rubric": "aci_bench"})
+    Path("p.toml").write_text(panel_toml(panel), "utf-8")
+    code, _, err = run("share", "rubric", rubric, *words, "--out", "out")
+    assert (code, said in " ".join(err.replace("│", " ").split())) == (2, True), err
+    assert not Path("out").exists()

@@ -2,10 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from importlib.resources import files
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,16 @@ from kit.exported_panels import RECORD, ROWS, TRICKY, export, panel
 from kit.hostile_answers import HUMAN, KINDS
 from kit.hostile_variants import VARIANTS
 from kit.jurors import Do, Seen, Stub, verdict
-from kit.studies import import_file
+from kit.jury_runs import attempts, ratings, run
+from kit.studies import Write, import_file
 from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.card import Card
 from data.database import reading
-from data.rubric import Rubric, read_rubric, shipped
-from data.schema import Attempt, Rater, Rating, Response
+from data.errors import BadRubric
+from data.rubric import Example, Rubric, read_rubric, shipped, write_rubrics
+from data.schema import Rater, Response
 from jury.api_protocols import (
     FILTER_CODES,
     OVERFLOWS,
@@ -32,51 +34,36 @@ from jury.api_protocols import (
     read_message,
 )
 from jury.call import TOO_LONG
-from jury.exports.bundle import PAGE, Export, write_folder
-from jury.exports.engine import PROGRAM, READER, SETTINGS_FILE
+from jury.exports.bundle import Export, write_folder
+from jury.exports.engine import SETTINGS_FILE
 from jury.exports.engine import engine as engine_of
 from jury.exports.medjury_jury import Jury
 from jury.panel import Panel, read_panel
 from jury.parse import form_of, parse
-from jury.run import run_panel
-from jury.task import Patience
 from jury.window import why_cut
 
-Write = Callable[[str, str], Path]
-HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
-
-READ = """
+SAYS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from medjury_jury import Answer, Jury
-told, jury = json.load(sys.stdin), Jury()
-juror, found = next(iter(jury.jurors.values())), []
-for at, text in told["answers"]:
+jury, told = Jury(first_wait=0.01), json.load(sys.stdin)
+def read(at, text):
     jury.form = told["forms"][at]
-    found.append(juror._reading(Answer("ok", "", text), []).told())
-print(json.dumps(found))
+    return next(iter(jury.jurors.values()))._reading(Answer("ok", "", text), []).told()
+print(json.dumps({code}))
 """
-ASK = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-from medjury_jury import Jury
-jury = Jury(first_wait=0.01)
-print(json.dumps([jury.rate(one).told()["jurors"] for one in json.load(sys.stdin)]))
-"""
-QUESTION = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-from medjury_jury import Jury
-jury = Jury()
-print(json.dumps([jury.render(one) for one in json.load(sys.stdin)]))
-"""
+ASK, QUESTION = (
+    "[jury.rate(one).told()['jurors'] for one in told]",
+    "[jury.render(one) for one in told]",
+)
+READ = "[read(*one) for one in told['answers']]"
 
 
 def outside(code: str, folder: Path, given: Any, **more: str) -> Any:
     """Return what a Python without any package says; `more` is added to its environment."""
-    asked = [sys.executable, "-I", "-S", "-c", code, str(folder)]
+    program = SAYS.replace("{code}", code)
     done = subprocess.run(
-        asked,
+        [sys.executable, "-I", "-S", "-c", program, str(folder)],
         input=json.dumps(given),
         env=os.environ | more,
         capture_output=True,
@@ -87,20 +74,19 @@ def outside(code: str, folder: Path, given: Any, **more: str) -> Any:
     return json.loads(done.stdout)
 
 
+def rated_by(panel: Panel, folder: Path, cards: list[dict[str, str]], **more: str) -> list[Any]:
+    """Export a panel, and return what its engine says of responses."""
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    write_folder(out, engine_of(export(panel)))
+    found: list[Any] = outside(ASK, out, cards, **more)
+    return found
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write_folder(tmp_path / "out", engine_of(export(read_panel("current"))))
     return tmp_path / "out"
-
-
-def test_the_engine_is_two_files_as_they_stand_here_and_its_settings(folder: Path) -> None:
-    own = (files("jury.exports") / PROGRAM).read_text("utf-8")
-    inside = "from jury.reading import"
-    assert (folder / PROGRAM).read_text("utf-8") == own.replace(
-        inside, "from medjury_reading import"
-    )
-    assert (folder / READER).read_text("utf-8") == (files("jury") / "reading.py").read_text("utf-8")
-    assert {path.name for path in folder.iterdir()} == {PROGRAM, READER, SETTINGS_FILE, PAGE}
 
 
 def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
@@ -150,119 +136,75 @@ def stubborn(seen: Seen) -> Do:
     return Do(text=verdict(seen, 4))
 
 
-def requests(stub: Stub) -> list[str]:
-    """Return all requests that a stub was sent, each with its path and body as they came in."""
-    bodies = [raw.partition(b"\r\n\r\n")[2].decode() for raw in stub.raw]
-    return sorted(f"{seen.path} {one}" for seen, one in zip(stub.seen, bodies, strict=True))
-
-
-@pytest.fixture
-def rated(engine: Engine, write: Write) -> Engine:
-    """Return a study of the four notes."""
+def test_first_and_second_asks_are_those_of_a_run_to_the_last_byte(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
     rows = [
         {"instance_id": f"i{at}", "benchmark": "visits", "model": "m", **one}
         for at, one in enumerate(CARDS)
     ]
-    path = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in rows))
-    import_file(engine, path)
-    return engine
-
-
-def test_first_and_second_asks_are_those_of_a_run_to_the_last_byte(
-    rated: Engine, tmp_path: Path
-) -> None:
+    import_file(engine, write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in rows)))
     with Stub(stubborn) as stub:
-        jurors = panel(stub)
-        run_panel(rated, jurors, patience=HASTY)
-        ours, stored = requests(stub), attempts(rated)
-        stub.seen.clear()
-        stub.raw.clear()
-        write_folder(tmp_path / "out", engine_of(export(jurors)))
-        found = outside(ASK, tmp_path / "out", CARDS)
-        theirs = requests(stub)
-    assert sum('"assistant"' in one for one in ours) == 4
-    assert theirs == ours
-    told = [
-        (word, name, one["status"], one.get("reason", ""), one.get("scores"))
+        run(engine, panel(stub))
+        ours, stub.raw = sorted(stub.raw), []
+        found = rated_by(panel(stub), tmp_path, CARDS)
+        theirs = sorted(stub.raw)
+    bodies, told = [], {}
+    for sent in (ours, theirs):
+        parts = [one.partition(b"\r\n\r\n") for one in sent]
+        bodies.append(sorted((head.split()[1], body) for head, _, body in parts))
+    assert sum(b'"assistant"' in body for _, body in bodies[0]) == 4
+    assert bodies[1] == bodies[0]
+    with reading(engine) as session:
+        names = {one.id: one.handle for one in session.exec(select(Rater))}
+        notes = {one.id: one.text.split()[1] for one in session.exec(select(Response))}
+    scores: dict[tuple[str, str], dict[str, float]] = {}
+    for one in ratings(engine):
+        key = (notes[one.response], names[one.rater])
+        scores.setdefault(key, {})[one.criterion] = one.score
+    for row in attempts(engine):  # the last one stays
+        key = (notes[row.response], names[row.rater])
+        told[key] = (str(row.status), row.reason, scores.get(key))
+    assert told == {
+        (word, name): (one["status"], one.get("reason", ""), one.get("scores"))
         for word, jury in zip(NOTES, found, strict=True)
         for name, one in jury.items()
-    ]
-    assert told == stored
-
-
-def attempts(engine: Engine) -> list[tuple[str, str, str, str, dict[str, float] | None]]:
-    """Return what the study has of the last call to each juror about each note."""
-    query = (
-        select(Response.text, Rater.handle, Attempt).select_from(Attempt).join(Response).join(Rater)
-    )
-    with reading(engine) as session:
-        rows = list(session.exec(query.order_by(Response.text, Rater.handle, Attempt.number)))
-        scores = {}
-        given = (
-            select(Response.text, Rater.handle, Rating)
-            .select_from(Rating)
-            .join(Response)
-            .join(Rater)
-        )
-        for text, name, rating in session.exec(given):
-            scores.setdefault((text, name), {})[rating.criterion] = rating.score
-    last = {(text, name): one for text, name, one in rows}
-    return [
-        (text.split()[1], name, str(one.status), one.reason, scores.get((text, name)))
-        for (text, name), one in last.items()
-    ]
-
-
-def test_a_busy_server_is_asked_again_and_a_form_it_does_not_know_is_given_up(
-    tmp_path: Path,
-) -> None:
-    def answer(seen: Seen) -> Do:
-        if seen.form != "text" and seen.model == "m-one":
-            return Do(status=400)
-        return Do(status=503) if seen.number in (1, 2) else Do()
-
-    with Stub(answer) as stub:
-        write_folder(tmp_path / "out", engine_of(export(panel(stub))))
-        (found,) = outside(ASK, tmp_path / "out", CARDS[:1])
-        forms = [one.form for one in stub.seen if one.model == "m-one"]
-    assert {one["status"] for one in found.values()} == {"ok"}
-    assert forms[0] == "json_schema"
-    assert forms[-1] == "text"
+    }
 
 
 def test_a_host_that_read_a_part_of_the_prompt_gives_no_verdict_as_in_a_run(
-    rated: Engine, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    long = [one | {"context": "A visit of many words. " * 300} for one in CARDS[:1]]
-
-    def answer(seen: Seen) -> Do:
-        return Do(tokens=(600, 20)) if seen.model == "m-one" else Do()
-
-    with Stub(answer) as stub:
-        write_folder(tmp_path / "out", engine_of(export(panel(stub))))
-        (found,) = outside(ASK, tmp_path / "out", long)
-        prompt = read_rubric("generic").render(Card("", **long[0]))
+    long = CARDS[0] | {"context": "A visit of many words. " * 300}
+    with Stub(lambda seen: Do(tokens=(600, 20)) if seen.model == "m-one" else Do()) as stub:
+        (found,) = rated_by(panel(stub), tmp_path, [long])
     assert (found["one"]["status"], found["two"]["status"]) == ("cut", "ok")
-    assert found["one"]["reason"] == why_cut(prompt, 600)
+    assert found["one"]["reason"] == why_cut(read_rubric("generic").render(Card("", **long)), 600)
 
 
-def test_a_key_that_is_not_there_is_named_and_nothing_is_sent(tmp_path: Path) -> None:
-    with Stub() as stub:
-        told = panel(stub).model_dump(by_alias=True)
-        told["juror"][0]["api_key_env"] = "NO_SUCH_KEY"
-        write_folder(tmp_path / "out", engine_of(export(Panel.model_validate(told))))
-        (found,) = outside(ASK, tmp_path / "out", CARDS[:1])
-        assert {one.model for one in stub.seen} == {"m-two"}
-    assert found["one"]["reason"] == "the environment variable NO_SUCH_KEY is not set"
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({}, "the environment variable ODD_KEY is not set"),
+        ({"ODD_KEY": "a\nsecret"}, "what ODD_KEY holds is no key"),
+    ],
+)
+def test_a_key_that_is_not_there_or_none_is_named_not_told_and_nothing_is_sent(
+    tmp_path: Path, stub: Stub, given: dict[str, str], reason: str
+) -> None:
+    told = panel(stub).model_dump(by_alias=True)
+    told["juror"][0]["api_key_env"] = "ODD_KEY"
+    (found,) = rated_by(Panel.model_validate(told), tmp_path, CARDS[:1], **given)
+    assert {one.model for one in stub.seen} == {"m-two"}
+    assert (found["one"]["status"], found["one"]["reason"]) == ("auth", reason)
 
 
 def test_plain_text_goes_through_no_proxy_and_to_no_other_address(tmp_path: Path) -> None:
     with Stub() as proxy, Stub() as elsewhere:
         moved = {"location": f"{elsewhere.openai_url}/chat/completions"}
         with Stub(lambda _: Do(status=307, headers=moved)) as stub:
-            write_folder(tmp_path / "out", engine_of(export(panel(stub))))
             named = dict.fromkeys(("http_proxy", "HTTP_PROXY"), f"http://127.0.0.1:{proxy.port}")
-            (found,) = outside(ASK, tmp_path / "out", CARDS[:1], **named, no_proxy="")
+            (found,) = rated_by(panel(stub), tmp_path, CARDS[:1], **named, no_proxy="")
             asked = len(stub.seen)
         assert (asked, len(proxy.seen), len(elsewhere.seen)) == (2, 0, 0)
     assert {one["reason"] for one in found.values()} == {"HTTP 307 some_error"}
@@ -305,15 +247,17 @@ def test_replies_of_servers_are_taken_as_a_run_takes_them(http: int, folder: Pat
             assert ours.status != "ok" or theirs.text == ours.text
 
 
-def test_a_setting_that_a_server_does_not_know_is_renamed_or_left_out(tmp_path: Path) -> None:
+def test_a_busy_server_is_asked_again_and_without_what_it_does_not_know(tmp_path: Path) -> None:
     def answer(seen: Seen) -> Do:
         refused = {"code": "unsupported_parameter", "param": "max_tokens", "message": "x"}
+        if seen.number == 0:
+            return Do(status=503)
         if seen.model == "m-one" and "max_tokens" in seen.body:
             return Do(status=400, body=json.dumps({"error": refused}))
         if "store" in seen.body:
             extra = {"type": "extra_forbidden", "loc": ["body", "store"]}
             return Do(status=422, body=json.dumps({"detail": [extra]}))
-        return Do()
+        return Do(status=400 if seen.model == "m-one" and seen.form != "text" else 200)
 
     with Stub(answer) as stub:
         files = engine_of(export(panel(stub)))
@@ -323,21 +267,13 @@ def test_a_setting_that_a_server_does_not_know_is_renamed_or_left_out(tmp_path: 
                 body["store"] = False
         write_folder(tmp_path / "out", files | {SETTINGS_FILE: json.dumps(told)})
         found = outside(ASK, tmp_path / "out", CARDS[:2])
-        sent = [seen.body for seen in stub.seen if seen.model == "m-one"]
+        sent = [seen for seen in stub.seen if seen.model == "m-one"]
     assert {one["status"] for jury in found for one in jury.values()} == {"ok"}
-    names = [[key for key in body if key.startswith(("max", "store"))] for body in sent]
-    both = ["max_completion_tokens", "store"]
-    assert names == [["max_tokens", "store"], both, both[:1], both[:1]]
-
-
-def test_a_key_that_no_header_takes_is_named_and_not_told(tmp_path: Path) -> None:
-    with Stub() as stub:
-        told = panel(stub).model_dump(by_alias=True)
-        told["juror"][0]["api_key_env"] = "ODD_KEY"
-        write_folder(tmp_path / "out", engine_of(export(Panel.model_validate(told))))
-        (found,) = outside(ASK, tmp_path / "out", CARDS[:1], ODD_KEY="a\nsecret")
-    status, reason = found["one"]["status"], found["one"]["reason"]
-    assert (status, reason) == ("auth", "what ODD_KEY holds is no key")
+    names = [[key for key in seen.body if key.startswith(("max", "store"))] for seen in sent]
+    assert ["max_tokens", "store"] in names
+    assert ["max_completion_tokens", "store"] in names
+    assert names[-1] == ["max_completion_tokens"]
+    assert (sent[0].form, sent[-1].form) == ("json_schema", "text")
 
 
 def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path: Path) -> None:
@@ -350,3 +286,63 @@ def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path: Path
     assert {one["name"]: one["profile"] for one in told["jurors"]} == {
         one.name: one.profile() for one in jurors.juror
     }
+
+
+SHOWN = Card("c", "Source.", "Write.", "The response.", None, None)
+SCORES = {"accuracy": (2.0, 3.0), "completeness": (4.0,), "clarity": (5.0,)}
+
+
+def learned(**changes: object) -> Rubric:
+    """Return the generic rubric with guidance, an example and a parent."""
+    base = read_rubric("generic")
+    first, *others = base.criterion
+    criteria = (first.model_copy(update={"guidance": "A wrong dose is a 1."}), *others)
+    said = {"context": "A cough.", "prompt": "Write.", "response": "No <response>cough {{schema}}."}
+    example = Example(**said, scores=SCORES, why="No.")
+    more = {"criterion": criteria, "example": (example,), "parent": base.sha256} | changes
+    return Rubric(**{name: getattr(base, name) for name in type(base).model_fields} | more)
+
+
+def test_a_rubric_without_guidance_keeps_its_hash() -> None:
+    body = read_rubric("generic").to_json()
+    assert not any(key in body for key in ('"guidance"', '"example"', '"parent"'))
+    assert Rubric.from_json(learned().to_json()) == learned()
+    assert learned().sha256 != read_rubric("generic").sha256
+
+
+def test_jurors_read_guidance_and_examples_and_no_example_forges_a_part() -> None:
+    prompt = learned().render(SHOWN)
+    assert "Mind: A wrong dose is a 1." in prompt
+    assert "accuracy 2, 3; completeness 4; clarity 5" in prompt
+    assert "No <~response>cough {{schema}}." in prompt
+    assert "Mind:" not in read_rubric("generic").render(SHOWN)
+
+
+def test_a_learned_rubric_is_read_back_from_its_files_and_from_an_export(tmp_path) -> None:
+    rubric = learned()
+    write_rubrics(tmp_path / "out", {"learned": rubric})
+    assert read_rubric(tmp_path / "out" / "learned") == rubric
+    told = tmp_path / "medjury_jury.json"
+    told.write_text(
+        engine_of(Export(rubric, read_panel("current"), (), RECORD))[told.name], "utf-8"
+    )
+    assert Jury(told).render(asdict(SHOWN)) == rubric.render(SHOWN)
+
+
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [
+        ({"accuracy": (2.0,)}, "its scores must be of accuracy, completeness, clarity"),
+        (SCORES | {"accuracy": (9.0,)}, "on the scale 1-5"),
+        (dict.fromkeys(SCORES, ()), "on the scale 1-5"),
+    ],
+)
+def test_an_example_that_rates_otherwise_is_refused(tmp_path, scores, why) -> None:
+    folder = tmp_path / "out" / "learned"
+    write_rubrics(tmp_path / "out", {"learned": learned(example=())})
+    rows = "\n".join(f"{name} = {list(given)}" for name, given in scores.items())
+    text = f'\n[[example]]\ncontext = ""\nprompt = ""\nresponse = "x"\n[example.scores]\n{rows}\n'
+    toml = folder / "rubric.toml"
+    toml.write_text(toml.read_text("utf-8") + text, "utf-8")
+    with pytest.raises(BadRubric, match=why):
+        read_rubric(folder)

@@ -1,42 +1,31 @@
 """Own family: counted for the coordinator from authors' names, and told to no juror."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from kit.jurors import Stub
-from kit.studies import RESPONSES, Run
+from kit.jury_runs import panel_at, written
+from kit.studies import RESPONSES, Run, Write
 from sqlalchemy import Engine
 
 from data.study.families import evidence, families_of, own_family
+from jury.panel import Panel
 
-Write = Callable[[str, str], Path]
 AUTHORED = RESPONSES.replace("model-one", "openai_gpt-4o-2024-05-13").replace("model-two", "ward-x")
-JURY = Path(__file__).parents[2] / "jury"
-
-
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("Claude 3.5 Sonnet (20241022)", "claude"),
-        ("Claude 3.7 Sonnet (20250219)", "claude"),
-        ("DeepSeek R1", "deepseek"),
-        ("Gemini 1.5 Pro (001)", "gemini"),
-        ("Gemini 2.0 Flash", "gemini"),
-        ("GPT-4o (2024-05-13)", "gpt"),
-        ("GPT-4o mini (2024-07-18)", "gpt"),
-        ("Llama 3.3 Instruct (70B)", "llama"),
-        ("o3-mini (2025-01-31)", "gpt"),
-    ],
-)
-def test_the_nine_models_of_the_paper_have_their_families(name: str, family: str) -> None:
-    assert families_of(name) == {family}
 
 
 @pytest.mark.parametrize(
     ("name", "families"),
     [
+        ("Claude 3.5 Sonnet (20241022)", {"claude"}),  # the nine models of the paper
+        ("Claude 3.7 Sonnet (20250219)", {"claude"}),
+        ("DeepSeek R1", {"deepseek"}),
+        ("Gemini 1.5 Pro (001)", {"gemini"}),
+        ("Gemini 2.0 Flash", {"gemini"}),
+        ("GPT-4o (2024-05-13)", {"gpt"}),
+        ("GPT-4o mini (2024-07-18)", {"gpt"}),
+        ("Llama 3.3 Instruct (70B)", {"llama"}),
+        ("o3-mini (2025-01-31)", {"gpt"}),
         ("openai/o1-2024-12-17", {"gpt"}),
         ("gpt4", {"gpt"}),
         ("GPT4o", {"gpt"}),
@@ -79,25 +68,16 @@ def test_nothing_of_own_families_is_told_while_the_study_is_blind(
 
 
 @pytest.mark.usefixtures("unblinded")
-def test_a_reopened_study_is_blind_again(engine: Engine, run: Run) -> None:
-    assert own_family(engine, {"a": "gpt"}).own == {"a": 2}
+def test_a_family_of_no_list_is_never_looked_for_in_authors_names(engine: Engine, run: Run) -> None:
+    found = own_family(
+        engine, {"a": "ward", "b": "ward-x", "c": "GPT", "d": "claude", "e": "OpenAI"}
+    )
+    assert (found.responses, found.unknown) == (4, 2)
+    assert found.own == {"a": 0, "b": 0, "c": 2, "d": 0, "e": 2}
+    assert found.unlisted == {"a": "ward", "b": "ward-x"}
     run("study", "lock")
     run("study", "lock", "--reopen", "--reason", "more raters")
     assert own_family(engine, {"a": "gpt"}).is_blind
-
-
-@pytest.mark.usefixtures("unblinded")
-def test_own_and_unknown_responses_are_counted(engine: Engine) -> None:
-    found = own_family(engine, {"a": "GPT", "b": "claude", "c": "OpenAI"})
-    assert (found.responses, found.unknown) == (4, 2)
-    assert found.own == {"a": 2, "b": 0, "c": 2}
-
-
-@pytest.mark.usefixtures("unblinded")
-def test_a_family_of_no_list_is_never_looked_for_in_authors_names(engine: Engine) -> None:
-    found = own_family(engine, {"a": "ward", "b": "ward-x", "c": "GPT"})
-    assert (found.own, found.unknown) == ({"a": 0, "b": 0, "c": 2}, 2)
-    assert found.unlisted == {"a": "ward", "b": "ward-x"}
 
 
 @pytest.mark.usefixtures("unblinded")
@@ -121,30 +101,19 @@ def test_families_that_cannot_be_read_are_refused(
 def test_a_run_warns_before_counts_after_and_tells_no_juror(
     run: Run, write: Write, stub: Stub
 ) -> None:
-    settings = f'provider = "openai"\nbase_url = "{stub.openai_url}"\n'
-    panel = write(
-        "panel.toml",
-        f'name = "p"\n[[juror]]\nname = "one"\nmodel = "m"\nfamily = "gpt"\n{settings}'
-        f'[[juror]]\nname = "two"\nmodel = "n"\nfamily = "claude"\n{settings}',
-    )
-    code, out, err = run("jury", "run", str(panel), "--json", "-")
+    jurors = [
+        panel_at(stub, name, family=of).juror[0] for name, of in (("one", "gpt"), ("two", "claude"))
+    ]
+    file = written(write, Panel(name="p", juror=tuple(jurors)))
+    code, out, err = run("jury", "run", file, "--json", "-")
     body = json.loads(out)
-    assert code == 0
-    assert body["own_family"] == {"one": 2, "two": 0}
+    assert (code, body["own_family"]) == (0, {"one": 2, "two": 0})
     assert body["author_family_unknown"] == 2
     warned = "juror one (family gpt) will rate 2 of 4 responses written by its own family"
     counted = "juror one (family gpt) has 2 of 4 responses of its own family in this"
     assert -1 < err.index(warned) < err.index("p: scored 8 of 8") < err.index(counted)
     assert "juror two (family" not in err
-    assert "2 of 4 responses have authors whose family is unknown" in err
     sent = json.dumps([[seen.body, seen.headers] for seen in stub.seen]).casefold()
     assert len(stub.seen) == 8
     for word in ("gpt-4o", "ward-x", "family", "openai_"):
         assert word not in sent
-
-
-def test_no_module_of_the_jury_can_read_authors() -> None:
-    for path in JURY.rglob("*.py"):
-        source = path.read_text("utf-8")
-        assert "Authorship" not in source
-        assert "families" not in source, path

@@ -47,8 +47,12 @@ def improved(engine: Engine, question: ImproveQuestion) -> dict[str, Any]:
     return improve(engine, question, patience=HASTY)
 
 
+def is_proposal(seen: Seen) -> bool:
+    return seen.prompt.startswith(PROPOSAL)
+
+
 def proposals(stub: Stub) -> list[Seen]:
-    return [seen for seen in stub.seen if is_proposal(seen)]
+    return list(filter(is_proposal, stub.seen))
 
 
 def test_a_planted_misreading_is_found_and_repaired(
@@ -72,11 +76,16 @@ def test_comments_that_say_nothing_gain_nothing(engine: Engine, tmp_path: Path, 
     assert found["outcome"] != Outcome.BETTER
 
 
-def test_no_text_of_choose_or_test_reaches_the_proposer_or_the_rubric(
+def test_no_text_of_choose_or_test_reaches_the_proposer_or_the_rubric_and_no_estimate_is_passed(
     engine: Engine, tmp_path: Path, stub: Stub
 ) -> None:
     fill(engine, tmp_path, seed=3)
-    found = improved(engine, asked(stub, rounds=2, examples=3))
+    question = asked(stub, rounds=2, examples=3)
+    expected = estimate_improvement(engine, question)
+    assert (improvements(engine), stub.seen) == ([], [])
+    found = improved(engine, question)
+    assert len(stub.seen) - len(proposals(stub)) <= expected["verdicts"]
+    assert len(proposals(stub)) <= 2 * expected["proposals"]  # each may be asked for once more
     [kept] = improvements(engine)
     seen_by_proposer = {int(n) for one in proposals(stub) for n in SHOWN.findall(one.prompt)}
     rubric = stored_rubric(engine, found["rubric"]["sha256"])
@@ -87,18 +96,24 @@ def test_no_text_of_choose_or_test_reaches_the_proposer_or_the_rubric(
     assert seen_by_proposer | in_rubric <= trained
 
 
-def test_the_learned_jury_never_rates_what_it_learned_from(
+def test_the_learned_jury_never_rates_or_learns_from_what_it_learned_from_and_its_words_are_shown(
     engine: Engine, tmp_path: Path, stub: Stub
 ) -> None:
     fill(engine, tmp_path, seed=1)
     found = improved(engine, asked(stub))
     learned = learned_rubric(engine, found["rubric"]["sha256"])
     assert len(learned.responses) == 60 - found["split"]["test"]["responses"]
-    before = len(stub.seen)
-    result = run_panel(engine, kept_panel(tmp_path, found), patience=HASTY)
-    assert result.missing == 0
-    assert result.rated == 2 * found["split"]["test"]["responses"]
+    before, panel = len(stub.seen), kept_panel(tmp_path, found)
+    result = run_panel(engine, panel, patience=HASTY)
+    assert (result.missing, result.rated) == (0, 2 * found["split"]["test"]["responses"])
+    with pytest.raises(BadInput, match="has learned already"):
+        improved(engine, replace(asked(stub), panel=panel))
     assert len(stub.seen) == before
+    [kept] = improvements(engine)
+    opened = opened_response(OPERATOR, engine, kept.split["test"][0])  # one response an instance
+    assert opened is not None
+    by_juror = {call.juror: RULE in call.rubric.criteria_text() for call in opened.calls}
+    assert by_juror == {"a": False, "b": False, **dict.fromkeys(found["jurors"], True)}
 
 
 def kept_panel(folder: Path, found: dict[str, Any]) -> Panel:
@@ -119,15 +134,6 @@ def test_asked_again_it_is_read_back_and_the_test_is_not_opened_twice(
     other = improved(engine, asked(stub, rounds=2))
     assert other["opened_before"] == 1
     assert first["opened_before"] == 0
-
-
-def test_a_panel_that_has_learned_is_refused(engine: Engine, tmp_path: Path, stub: Stub) -> None:
-    fill(engine, tmp_path, seed=1)
-    panel = kept_panel(tmp_path, improved(engine, asked(stub)))
-    calls = len(stub.seen)
-    with pytest.raises(BadInput, match="has learned already"):
-        improved(engine, replace(asked(stub), panel=panel))
-    assert (len(stub.seen), len(improvements(engine))) == (calls, 1)
 
 
 def test_a_proposer_that_fails_leaves_rubric_and_panel_and_its_money_is_stored_and_told(
@@ -172,21 +178,6 @@ def test_a_proposer_that_fails_leaves_rubric_and_panel_and_its_money_is_stored_a
 def proposal_rows(engine: Engine) -> list[Attempt]:
     with reading(engine) as session:
         return list(session.exec(select(Attempt).where(Attempt.purpose == Purpose.RUBRIC)).all())
-
-
-def is_proposal(seen: Seen) -> bool:
-    return seen.prompt.startswith(PROPOSAL)
-
-
-def test_a_proposal_whose_host_read_a_part_of_the_question_is_not_taken(
-    engine: Engine, tmp_path: Path
-) -> None:
-    fill(engine, tmp_path, seed=1)
-    with Stub(lambda seen: replace(juror(seen), tokens=(1000, 100))) as stub:
-        found = improved(engine, asked(stub))
-    assert found["outcome"] == Outcome.STOPPED
-    assert "it has read a part of the text" in found["stopped"]
-    assert improvements(engine)[0].learned is None
 
 
 @pytest.mark.parametrize(
@@ -240,43 +231,34 @@ def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(
     assert len(improvements(engine)) == 1
 
 
-def test_a_cap_stops_it_before_it_is_passed(engine: Engine, tmp_path: Path, stub: Stub) -> None:
-    fill(engine, tmp_path, seed=1)
-    found = improved(engine, asked(stub, max_usd=0.05))
-    assert found["outcome"] == Outcome.STOPPED
-    assert found["stopped"] == "the cap is reached"
-    assert study_spending(engine).usd <= 0.05
-    assert improvements(engine)[0].opened is None
-
-
-def test_a_proposer_at_another_host_is_refused_before_anything_is_sent(
-    engine: Engine, tmp_path: Path, stub: Stub
+@pytest.mark.parametrize(
+    ("max_usd", "tokens", "why"),
+    [(0.05, None, "the cap is reached"), (None, (1000, 100), "it has read a part of the text")],
+    ids=["a cap", "a host that read a part of the question"],
+)
+def test_a_cap_or_a_part_that_was_read_stops_it_before_anything_is_learned(
+    engine: Engine, tmp_path: Path, max_usd: float | None, tokens: tuple[int, int] | None, why: str
 ) -> None:
     fill(engine, tmp_path, seed=1)
+    with Stub(lambda seen: replace(juror(seen), tokens=tokens or juror(seen).tokens)) as stub:
+        found = improved(engine, asked(stub, max_usd=max_usd))
+    assert (found["outcome"], why in found["stopped"]) == (Outcome.STOPPED, True)
+    assert max_usd is None or study_spending(engine).usd <= max_usd
+    [kept] = improvements(engine)
+    assert (kept.opened, kept.learned) == (None, None)
+
+
+def test_a_proposer_at_another_host_and_too_few_instances_are_refused_before_anything_is_sent(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=1, count=20)
     question = asked(stub)
+    with pytest.raises(TooFew, match="about 40 instances"):
+        improved(engine, question)
     elsewhere = question.panel.juror[0].model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
     panel = question.panel.model_copy(update={"proposer": elsewhere})
     with pytest.raises(BadInput, match="receives no text"):
         improved(engine, replace(question, panel=panel))
-    assert stub.seen == []
-    assert improvements(engine) == []
-
-
-def test_the_estimate_is_not_passed(engine: Engine, tmp_path: Path, stub: Stub) -> None:
-    fill(engine, tmp_path, seed=1)
-    question = asked(stub, rounds=2, examples=3)
-    expected = estimate_improvement(engine, question)
-    assert (improvements(engine), stub.seen) == ([], [])
-    improved(engine, question)
-    verdicts = len(stub.seen) - len(proposals(stub))
-    assert verdicts <= expected["verdicts"]
-    assert len(proposals(stub)) <= 2 * expected["proposals"]  # each may be asked for once more
-
-
-def test_too_few_instances_are_refused(engine: Engine, tmp_path: Path, stub: Stub) -> None:
-    fill(engine, tmp_path, seed=1, count=20)
-    with pytest.raises(TooFew, match="about 40 instances"):
-        improved(engine, asked(stub))
     assert (stub.seen, improvements(engine)) == ([], [])
 
 
@@ -295,15 +277,3 @@ def test_the_learned_rubric_is_what_an_export_writes(
     rubric = stored_rubric(engine, found["rubric"]["sha256"])
     assert rubric is not None
     assert ("responses of this study" in said) == bool(rubric.example)
-
-
-def test_the_workbench_shows_the_words_that_a_learned_juror_was_asked_in(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
-    fill(engine, tmp_path, seed=1)
-    found = improved(engine, asked(stub))
-    [kept] = improvements(engine)
-    opened = opened_response(OPERATOR, engine, kept.split["test"][0])  # one response an instance
-    assert opened is not None
-    by_juror = {call.juror: RULE in call.rubric.criteria_text() for call in opened.calls}
-    assert by_juror == {"a": False, "b": False, **dict.fromkeys(found["jurors"], True)}

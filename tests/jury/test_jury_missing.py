@@ -1,36 +1,30 @@
-"""What is said of missing verdicts: which, why, what to do, and what all calls have cost."""
+"""What is said of missing verdicts and of jurors who gave none: which, why, what to do, what all has cost."""
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from kit.jurors import Do, Script, Seen, Stub, verdict
-from kit.studies import RESPONSES, Run
+from kit.jury_runs import panel_at, written
+from kit.studies import HEAD, Run, Write
 from sqlalchemy import Engine
 
-from data.study.calls import missing_verdicts, without_texts
+from data.study.calls import without_texts
 from medjury.services.run_words import AGAIN, BY_REASON, BY_STATUS, FORM
 
-Write = Callable[[str, str], Path]
-BODY = 'provider = "openai"\nfamily = "f"\nmodel = "m"\nschema = "json_schema"\n'
+Ask = Callable[..., tuple[int, str, str]]
+PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}
 
 
 @pytest.fixture
-def ask(run: Run, write: Write) -> Callable[..., tuple[int, str, str]]:
-    """Import the small study and run a panel of one juror, a, whose server follows a script."""
-    run("study", "import", str(write("responses.csv", RESPONSES)))
+def ask(run: Run, small_study: Engine, write: Write) -> Ask:
+    """Run a panel of one juror, a, whose server follows a script."""
 
-    def asked(script: Script, *options: str, settings: str = "") -> tuple[int, str, str]:
+    def asked(script: Script, *options: str, **settings: float) -> tuple[int, str, str]:
         with Stub(script) as stub:
-            body = f'{BODY}{settings}base_url = "{stub.openai_url}"\n'
-            panel = write("p.toml", f'name = "p"\n[[juror]]\nname = "a"\n{body}')
-            return run("jury", "run", str(panel), *options)
+            return run("jury", "run", written(write, panel_at(stub, **settings)), *options)
 
     return asked
-
-
-Ask = Callable[..., tuple[int, str, str]]
 
 
 def leaky(seen: Seen) -> Do:
@@ -41,7 +35,7 @@ def leaky(seen: Seen) -> Do:
 def test_what_is_missing_is_listed_with_its_reason_and_no_text_or_author(
     run: Run, ask: Ask
 ) -> None:
-    code, out, _ = ask(leaky, settings="usd_per_million_in = 1\nusd_per_million_out = 10\n")
+    code, out, _ = ask(leaky, **PRICED)
     assert code == 1
     assert "missing: a: 1 out_of_range" in out
     code, out, err = run("jury", "missing", "--json", "-")
@@ -55,28 +49,19 @@ def test_what_is_missing_is_listed_with_its_reason_and_no_text_or_author(
     assert (body["calls"], body["usd"], body["usd_unknown"]) == (5, pytest.approx(0.01), 0)
     for word in ("denies", "fever", "model-one"):
         assert word not in out + err
-    assert "missing: a: 1 out_of_range" in err
-    assert "spent over all runs: $0.0100 (5 calls)" in err
 
 
 def test_what_was_rated_later_is_missing_no_more_and_stays_paid(run: Run, ask: Ask) -> None:
     ask(lambda _: Do("prose"))
     ask(lambda _: Do())
-    _, out, _ = run("jury", "missing")
-    assert "no verdict is missing" in out
-    assert "and 12 calls of unknown price (12 calls)" in out
-
-
-def test_a_study_that_no_juror_was_asked_about_misses_nothing(small_study: Engine) -> None:
-    assert missing_verdicts(small_study) == []
+    body = json.loads(run("jury", "missing", "--json", "-")[1])
+    assert (body["missing"], body["calls"], body["usd_unknown"]) == ([], 12, 12)
 
 
 def test_a_verdict_that_a_cap_left_out_is_missing_with_no_call_and_no_bound(
     run: Run, ask: Ask
 ) -> None:
-    code, said, _ = ask(
-        lambda _: Do(), "--max-usd", "0", settings="usd_per_million_in=1\nusd_per_million_out=1\n"
-    )
+    code, said, _ = ask(lambda _: Do(), "--max-usd", "0", **PRICED)
     rows = json.loads(run("jury", "missing", "--json", "-")[1])["missing"]
     assert (code, len(rows), {one["calls"] for one in rows}) == (1, 4, {0})
     assert {one["reason"] for one in rows} == {"not asked: the next request could pass the cap"}
@@ -98,7 +83,7 @@ def test_a_verdict_that_a_cap_left_out_is_missing_with_no_call_and_no_bound(
     ],
 )
 def test_the_advice_fits_the_reason(ask: Ask, do: Do, said: str) -> None:
-    code, out, _ = ask(lambda _: do, settings="temperature = 0.0\n")
+    code, out, _ = ask(lambda _: do, temperature=0.0)
     assert code == 1
     assert said in out
     assert AGAIN not in out
@@ -119,3 +104,53 @@ def test_a_number_in_a_reason_stays(score: str) -> None:
 def test_words_in_a_reason_do_not_stay(score: str) -> None:
     said = f"clarity: score {score} is not a whole number on the scale 1-5"
     assert score not in without_texts(said)
+
+
+@pytest.fixture
+def panel(run: Run, write: Write, stub: Stub) -> str:
+    """Let two clinicians and two of three jurors rate twelve responses."""
+    texts = "".join(f"i{n},visits,c{n},p,,r{n},m,said {n}\n" for n in range(12))
+    assert run("study", "import", str(write("r.csv", HEAD + "\n" + texts)))[0] == 0
+    lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for who in ("dr_a", "dr_b"):
+        lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},{3 + n % 2}" for n in range(12)]
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+
+    def script(seen: Seen) -> Do:
+        points = 1 + sum(str(seen).encode()) % 5
+        return Do(refusal="No.") if seen.model == "c" else Do(verdict(seen, points))
+
+    stub.script = script
+    path = written(write, panel_at(stub, "a", "b", "c"))
+    assert run("jury", "run", path)[0] == 1
+    return path
+
+
+def row_of(out: str, scorer: str) -> dict[str, object]:
+    return next(one for one in json.loads(out)["rows"] if one["scorer"] == scorer)
+
+
+def test_a_juror_without_a_rating_is_named_and_its_panel_has_no_score(run: Run, panel: str) -> None:
+    options = ("analyse", "calibrate", "--reps", "20", "--json", "-")
+    code, out, err = run(*options)
+    assert code == 0
+    assert "jury: a, b\n" in err
+    assert "asked, and gave no rating: c; not in this jury" in err
+    assert str(row_of(out, "jury")["note"]).startswith("scored 12 of 12")
+
+    for chosen in (("--panel", panel), ("--jurors", "a,b,c")):
+        code, out, err = run(*options, *chosen)
+        assert code == 0
+        assert "asked, and gave no rating: c; " in err
+        assert row_of(out, "jury")["icc"] is None
+        assert "scored 0 of 12" in str(row_of(out, "jury")["note"])
+        assert "scored 0 of 12" in str(row_of(out, "juror:c")["note"])
+
+
+def test_two_of_three_jurors_suffice_where_that_is_asked_for(run: Run, panel: str) -> None:
+    words = ("analyse", "calibrate", "--panel", panel, "--min-jurors", "2", "--reps", "20")
+    code, out, err = run(*words, "--json", "-", "--details")
+    assert (code, "jury: a, b, c" in err) == (0, True)
+    note = str(row_of(out, "jury")["note"])
+    assert "scored 12 of 12" in note
+    assert "mean of at least 2 of 3 jurors" in note

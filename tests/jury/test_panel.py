@@ -1,17 +1,22 @@
-"""Panels: what a file may say, and what is told when it says something else."""
+"""Panels: what a file may say of each provider, and what is told when it says something else."""
 
-from collections.abc import Callable
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import anthropic.types
 import pytest
+from anthropic.resources.messages.messages import DEPRECATED_MODELS
+from kit.jurors import juror as juror_at
+from kit.studies import Write
+from openai.types import shared
 
 from data.errors import BadPanel
 from jury.admission import api_keys
 from jury.panel import Juror, Panel, read_panel, refuse_ended, shipped
 
-Write = Callable[[str, str], Path]
 JUROR = {
     "name": "gpt",
     "provider": "openai",
@@ -29,20 +34,6 @@ def toml(**settings: Any) -> str:
 
 def juror(**settings: Any) -> Juror:
     return Juror.model_validate(JUROR | settings)
-
-
-def test_the_shipped_panels_are_read_by_name() -> None:
-    assert shipped() == [
-        "azure",
-        "bedrock",
-        "current",
-        "local",
-        "medhelm",
-        "simulated",
-        "vertex",
-    ]
-    for name in shipped():
-        assert len(read_panel(name).juror) == 3
 
 
 def test_a_panel_file_is_read_by_its_path(write: Write) -> None:
@@ -127,25 +118,21 @@ def test_a_missing_key_names_the_juror_and_the_variable() -> None:
     assert api_keys(Panel(name="p", juror=(juror(),)), {}) == {"gpt": "none"}
 
 
-KEYS = [
-    "sk-proj-Ab12Cd34Ef56",
-    "SK-ABCDEF",
-    "Ab12Cd34Ef56Gh78Ij90",
-    "AKIAIOSFODNN7EXAMPLE",
-    "0123456789ABCDEF",
-    "A" * 41,
-    "my key",
-]
-
-
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("sk-proj-Ab12Cd34Ef56", "SK-ABCDEF", "Ab12Cd34Ef56Gh78Ij90", "AKIAIOSFODNN7EXAMPLE"),
+        *("0123456789ABCDEF", "A" * 41, "my key"),
+    ],
+)
 def test_a_key_in_the_place_of_its_variables_name_is_refused_and_never_shown(
     write: Write, key: str
 ) -> None:
     with pytest.raises(BadPanel, match="write the variable's name, not the key") as caught:
         read_panel(write("mine.toml", toml(api_key_env=key)))
     assert key not in str(caught.value)
-    assert "juror 'gpt', api_key_env" in str(caught.value)
+    for name in ("", "OPENAI_API_KEY", "_KEY2", "OPENAIAPIKEYOFOURWARD"):
+        assert juror(api_key_env=name).api_key_env == name
 
 
 @pytest.mark.parametrize("place", ["model", "base_url", "name", "temperature", "family"])
@@ -155,11 +142,6 @@ def test_a_key_in_any_other_place_is_not_shown_either(write: Write, place: str) 
     with pytest.raises(BadPanel) as caught:
         read_panel(write("mine.toml", toml(**wrong)))
     assert key not in str(caught.value)
-
-
-def test_usual_names_of_variables_are_taken() -> None:
-    for name in ("", "OPENAI_API_KEY", "_KEY2", "OPENAIAPIKEYOFOURWARD"):
-        assert juror(api_key_env=name).api_key_env == name
 
 
 def test_the_papers_jury_is_refused_with_its_end_and_what_to_do() -> None:
@@ -178,14 +160,8 @@ def test_a_retiring_juror_is_announced_and_then_refused() -> None:
 
 def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port() -> None:
     one = juror(api_key_env="MY_KEY", usd_per_million_in=1.0, usd_per_million_out=2.0)
-    assert one.profile() == {
-        "provider": "openai",
-        "model": "gpt-6.1-sol",
-        "host": "api.openai.com",
-        "temperature": None,
-        "effort": None,
-        "schema": "auto",
-    }
+    decides = {"provider": "openai", "model": "gpt-6.1-sol", "host": "api.openai.com"}
+    assert one.profile() == decides | {"temperature": None, "effort": None, "schema": "auto"}
     assert one.profile() == juror(max_tokens=9).profile()
     assert one.profile() != juror(temperature=0.0).profile()
     ports = [juror(base_url=f"http://127.0.0.1:{port}/v1").profile() for port in (1, 2)]
@@ -193,6 +169,7 @@ def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port() -> No
 
 
 def test_the_hosts_that_will_receive_texts_are_listed_once() -> None:
+    assert {len(read_panel(name).juror) for name in shipped()} == {3}
     hosts = ["api.openai.com", "api.anthropic.com", "api.together.xyz"]
     assert read_panel("current").hosts() == hosts
     assert read_panel("local").hosts() == [f"127.0.0.1:{port}" for port in (8001, 8002, 8003)]
@@ -200,11 +177,118 @@ def test_the_hosts_that_will_receive_texts_are_listed_once() -> None:
 
 
 def test_the_current_panel_names_models_the_sdks_know_and_do_not_end() -> None:
-    import anthropic.types
-    from anthropic.resources.messages.messages import DEPRECATED_MODELS
-    from openai.types import shared
-
     gpt, claude, _ = read_panel("current").juror
     assert gpt.model in str(shared.ChatModel)
     assert claude.model in str(anthropic.types.Model)
     assert claude.model not in DEPRECATED_MODELS
+
+
+PLACE = "https://ward.example"
+WRONG = [
+    ({"provider": "openai", "region": "us-east-1"}, 'region: does not apply to provider "openai"'),
+    ({"provider": "anthropic", "auth": "key"}, 'auth: does not apply to provider "anthropic"'),
+    ({"provider": "bedrock", "base_url": PLACE}, 'region: provider "bedrock" needs it'),
+    ({"provider": "bedrock", "region": "r", "auth": "entra"}, 'signs in with "iam" or "key"'),
+    ({"provider": "bedrock", "region": "r", "api_key_env": "K"}, 'not apply to auth = "iam"'),
+    (
+        {"provider": "bedrock", "region": "r", "auth": "key", "api_key_env": "K", "profile": "p"},
+        'profile: does not apply to auth = "key"',
+    ),
+    ({"provider": "vertex", "region": "us-east5"}, 'project: provider "vertex" needs it'),
+    ({"provider": "foundry", "base_url": PLACE}, 'api_key_env: name the variable .*auth = "entra"'),
+    ({"provider": "gemini", "api_key_env": "K", "region": "r"}, 'applies to auth = "google" only'),
+    ({"provider": "gemini", "auth": "google"}, 'region: provider "gemini" needs it'),
+    ({"provider": "simulated", "deployment": "d"}, "deployment: does not apply"),
+    (
+        {"provider": "openai", "base_url": f"{PLACE}/openai/deployments/d/chat?api-version=1"},
+        'write provider = "azure", the resource',
+    ),
+    (
+        {
+            "provider": "azure",
+            "base_url": f"{PLACE}/openai/v1",
+            "api_key_env": "K",
+            "api_version": "v",
+        },
+        "ends in /openai/v1",
+    ),
+]
+
+
+def test_shipped_panels_of_clouds_name_their_hosts_and_wait_to_be_filled_in() -> None:
+    assert read_panel("bedrock").hosts() == ["bedrock-runtime.us-east-1.amazonaws.com"]
+    assert read_panel("vertex").hosts() == [
+        "us-east5-aiplatform.googleapis.com",
+        "us-central1-aiplatform.googleapis.com",
+    ]
+    for name in ("azure", "vertex"):
+        with pytest.raises(BadPanel, match="is still to be filled in: copy the panel"):
+            api_keys(read_panel(name), {})
+    with pytest.raises(BadPanel, match="BEDROCK_API_KEY is not set"):
+        api_keys(read_panel("bedrock"), {})
+
+
+@pytest.mark.parametrize(("settings", "said"), WRONG)
+def test_what_does_not_apply_to_a_provider_is_refused_with_one_message(
+    write: Write, settings: dict[str, str], said: str
+) -> None:
+    bare = {"api_key_env": None, "base_url": None}
+    with pytest.raises(BadPanel, match=said) as caught:
+        read_panel(write("p.toml", toml(**bare | settings)))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_profile_of_a_juror_names_its_place_only_where_one_is_set() -> None:
+    one = juror_at("azure", PLACE, api_key_env="K", deployment="ours", api_version="v")
+    plain = {"provider": "azure", "model": "m", "host": "ward.example", "schema": "auto"}
+    place = {"deployment": "ours", "api_version": "v", "temperature": None, "effort": None}
+    assert one.profile() == plain | place
+    profile = juror_at("bedrock", PLACE, region="r", profile="ward").profile()
+    assert profile["region"] == "r"
+    assert "ward" not in profile.values()
+
+
+def test_addresses_follow_from_regions() -> None:
+    def host(**settings: str) -> str:
+        body = {"name": "j", "model": "m", "family": "f"} | settings
+        return Juror.model_validate(body).base_url
+
+    vertex = {"provider": "vertex", "project": "p"}
+    assert host(**vertex, region="global") == "https://aiplatform.googleapis.com/v1"
+    assert host(**vertex, region="eu") == "https://aiplatform.eu.rep.googleapis.com/v1"
+    gemini = host(provider="gemini", auth="google", region="us-central1", project="p")
+    place = "/v1/projects/p/locations/us-central1/endpoints/openapi"
+    assert gemini == f"https://us-central1-aiplatform.googleapis.com{place}"
+    assert host(provider="gemini", api_key_env="K").startswith("https://generativelanguage.")
+
+
+def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used(
+    write: Write,
+) -> None:
+    jurors = (
+        juror_at("azure", PLACE, api_key_env="A_KEY"),
+        juror_at("bedrock", PLACE, region="r").model_copy(update={"name": "b"}),
+    )
+    rule = write("e.toml", 'hosts."ward.example" = { keys = ["A_KEY"], auth = ["iam"] }')
+    environment = {"A_KEY": "k", "MEDJURY_EGRESS": str(rule)}
+    assert api_keys(Panel(name="p", juror=jurors), environment) == {"j": "k", "b": "none"}
+
+
+def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it() -> None:
+    code = (
+        "from jury.providers.registry import lacking_library as lacks\n"
+        "for one in ('bedrock', None), ('azure', 'entra'), ('vertex', None), ('azure', None):\n"
+        "    print(lacks(*one))"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, *options, "-c", code],
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for options in (["-S"], [])
+    ]
+    extras = [line.rpartition("--extra ")[2].strip("`") for line in said[0].splitlines()]
+    assert (extras, said[1].split()) == (["bedrock", "azure", "vertex", ""], [])

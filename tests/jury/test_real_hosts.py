@@ -2,14 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from kit.commands import command
-from kit.jurors import Do, Seen, Stub, answers, juror, served, verdict, verdict_of
-from kit.jury_runs import attempts, fill, many, panel_at, ratings, run
+from kit.jurors import Do, Seen, Stub, answers, juror, verdict, verdict_of
+from kit.jury_runs import attempts, fill, many, panel_at, run
 from kit.real_hosts import HOSTS, said
+from kit.studies import Write
 from rich.console import Console
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -18,11 +16,8 @@ from data.calls import is_other_model
 from data.database import reading
 from data.schema import Attempt, Rater, Status
 from data.study.calls import other_models, usable_at_first
-from jury.probe import probe
 from medjury.cli.output import progress
 from medjury.services.run_words import answer_notes
-
-Write = Callable[[str, str], Path]
 
 
 def test_some_thirty_real_hosts_in_one_panel_end_as_they_should(
@@ -76,13 +71,6 @@ def test_an_answer_cut_off_while_it_explains_is_asked_for_without_explanations(
     assert '"maxLength": 400' in json.dumps(first.body["response_format"])
     assert "give the score alone" in second.prompt
     assert len(second.body["messages"]) == 1, "a runaway is not quoted back"
-
-
-def test_reasoning_that_is_cut_off_is_not_asked_for_again(engine: Engine, write: Write) -> None:
-    many(engine, write, 1)
-    with Stub(lambda _: Do(text="", finish="truncated")) as stub:
-        result = run(engine, panel_at(stub))
-    assert (result.calls, dict(result.by_status)) == (1, {"truncated": 1})
 
 
 def test_a_server_that_knows_no_lengths_keeps_its_form_and_is_told_none(
@@ -147,20 +135,9 @@ def test_how_many_answers_were_usable_at_first_asking_is_told_by_juror(
         return Do(status=503) if seen.model == "b" and asked["b"] == 1 else Do()
 
     with Stub(script) as stub:
-        run(engine, panel_at(stub, "a", "b"))
+        result = run(engine, panel_at(stub, "a", "b"))
     assert usable_at_first(engine) == {"a": (3, 4), "b": (3, 3)}
-    _, out, _ = command(engine)("jury", "missing")
-    assert "a: 3 of 4 answers usable at first asking" in out
-
-
-def test_another_model_is_told_by_the_run_and_by_what_is_missing(
-    engine: Engine, write: Write
-) -> None:
-    many(engine, write, 2)
-    with Stub() as stub:
-        result = run(engine, panel_at(stub))
-    assert result.other_models == {"a": ["a-returned"]}
-    assert other_models(engine) == {"a": ["a-returned"]}
+    assert other_models(engine) == result.other_models == {"a": ["a-returned"], "b": ["b-returned"]}
     assert "another model than it is asked for" in next(answer_notes(result))
 
 
@@ -189,30 +166,6 @@ def test_unknown_tokens_at_a_price_of_nothing_cost_nothing(engine: Engine, write
     with Stub(lambda _: Do(usage=False)) as stub:
         result = run(engine, panel_at(stub, **free))
     assert (result.usd, result.usd_unknown) == (0.0, 0)
-
-
-def test_probabilities_from_before_the_grammar_give_the_mean_of_the_points(
-    engine: Engine, write: Write
-) -> None:
-    many(engine, write, 1)
-    before = {"4": 0.4, "5": 0.2, "9": 0.3, "0": 0.1}
-    with Stub(lambda seen: served(seen, shares=before)) as stub:
-        result = run(engine, panel_at(stub, scores="expected"))
-    assert result.rated == 1
-    assert ratings(engine)[0].score == pytest.approx(4 + 1 / 3)
-    answer = attempts(engine)[0].answer
-    assert answer is not None
-    assert answer["accuracy"]["mass"] == pytest.approx(0.6)
-
-
-@pytest.mark.parametrize("explanation", ["before", "after", "none"])
-def test_a_probe_asks_for_explanations_as_a_run_does(explanation: str) -> None:
-    with Stub(lambda seen: Do(verdict_of(seen))) as stub:
-        row = probe(panel_at(stub, explanation=explanation))[0]
-        asked = json.dumps(stub.seen[0].body["response_format"])
-    assert row.status == Status.OK
-    assert ("explanation" in asked) is (explanation != "none")
-    assert ("explanation" in stub.seen[0].prompt) is (explanation != "none")
 
 
 def test_without_a_terminal_a_run_writes_a_line_a_minute(

@@ -1,5 +1,6 @@
-"""Asking jurors whether a reference says more than its source: once, stored, never guessed at."""
+"""Whether a reference says more than its source: asked once, stored, never guessed at, and left out if marked."""
 
+import json
 import logging
 from collections.abc import Iterator
 
@@ -7,22 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.jurors import Do, Stub
-from kit.reference_study import NO, YES, Write, absent_by, check, fill, panel_at, rows
-from sqlalchemy import Engine
+from kit.jury_runs import written
+from kit.reference_study import NO, YES, absent_by, check, fill, panel_at, rows
+from kit.scores import study as little_study
+from kit.studies import HEAD, Run, Write
+from sqlalchemy import Engine, text
 
+from calibration.scope import without_instances
+from calibration.table import agreement_table
 from data.errors import Conflict, NotAllowed
 from data.schema import Status
-from data.study.references import ReferenceCard
+from data.study.references import ReferenceCard, References, references, verdict
 from data.study.settings import lock
 from data.study.verify import verify
 from jury.call import Answer
 from jury.references import SCHEMA, prompt_for, read_reference
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub(lambda _: Do(NO)) as running:
-        yield running
 
 
 def test_every_juror_is_asked_once_an_instance_and_each_answer_is_stored(
@@ -42,15 +42,7 @@ def test_every_juror_is_asked_once_an_instance_and_each_answer_is_stored(
     assert one.sent["base_url"] == stub.openai_url
     sent = stub.seen[0].body["response_format"]["json_schema"]["schema"]
     assert sent == SCHEMA
-
-
-def test_only_references_with_a_context_are_asked_about_and_no_response_is_sent(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
-    check(fill(engine, write), panel_at(stub, "a"))
-    sent = "".join(seen.prompt for seen in stub.seen)
-    assert len(stub.seen) == 4
-    assert "Said" not in sent
+    assert "Said" not in "".join(seen.prompt for seen in stub.seen), "no response is sent"
 
 
 def test_a_second_run_asks_only_for_what_is_missing(
@@ -115,38 +107,6 @@ def test_texts_are_put_in_once_and_cannot_forge_the_questions_tags() -> None:
     assert prompt.count("</source>") == prompt.count("<task>") == 1
 
 
-@pytest.mark.parametrize(
-    ("do", "status"),
-    [(Do(status=401), Status.AUTH), (Do(status=404), Status.REQUEST_FAILED)],
-)
-def test_what_will_not_pass_stops_that_juror_alone(
-    engine: Engine, write: Write, stub: Stub, do: Do, status: Status
-) -> None:
-    stub.script = lambda seen: do if seen.model == "a" else Do(NO)
-    result = check(fill(engine, write, 8), panel_at(stub, "a", "b"), concurrency=1)
-    assert result.by_status == {"ok": 8, status: 8}
-    assert list(result.stopped) == ["a"]
-    assert sum(row.number == 0 for row in rows(engine)) == 7
-
-
-def test_what_passes_is_tried_again_and_an_endpoint_without_schemas_down_the_ladder(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
-    stub.script = lambda seen: (
-        Do(status=429) if seen.number == 0 else Do(NO) if seen.form == "text" else Do(status=400)
-    )
-    result = check(fill(engine, write), panel_at(stub, "a", schema="auto"), concurrency=1)
-    assert (result.rated, result.missing) == (4, 0)
-    assert len(rows(engine)) == result.calls == 4 + 3
-
-
-def test_the_cap_is_never_passed(engine: Engine, write: Write, stub: Stub) -> None:
-    panel = panel_at(stub, usd_per_million_in=1.0, usd_per_million_out=10.0)
-    result = check(fill(engine, write, 20), panel, max_usd=0.05, concurrency=16)
-    assert 0.02 < result.usd <= 0.05
-    assert result.by_status["budget_stopped"] == result.missing > 0
-
-
 def test_a_juror_of_other_settings_and_a_locked_study_are_refused(
     engine: Engine, write: Write, stub: Stub
 ) -> None:
@@ -167,3 +127,193 @@ def test_the_record_is_whole_and_no_text_is_logged(
     assert verify(engine).findings == ()
     assert "Reference 1." not in caplog.text
     assert all("Reference" not in row.reason for row in rows(engine))
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub(lambda _: Do(NO)) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("answers", "wanted"),
+    [
+        ([], "not known"),
+        ([True], "not known"),
+        ([False], "not known"),
+        ([True, False], "not known"),
+        ([True, True], "marked"),
+        ([False, False], "sound"),
+        ([True, True, False], "marked"),
+        ([True, False, False], "sound"),
+        ([True, True, False, False], "not known"),
+    ],
+)
+def test_a_majority_of_at_least_two_decides(answers: list[bool], wanted: str) -> None:
+    assert verdict(answers) == wanted
+
+
+@given(st.lists(st.booleans(), max_size=9))
+def test_the_rule_knows_no_order_and_treats_both_answers_alike(answers: list[bool]) -> None:
+    mirrored = {"marked": "sound", "sound": "marked", "not known": "not known"}
+    assert verdict(sorted(answers)) == verdict(answers)
+    assert verdict([not one for one in answers]) == mirrored[verdict(answers)]
+
+
+def names(found: References) -> tuple[set[str], set[str], set[str], set[str]]:
+    return (set(found.marked), set(found.sound), set(found.not_known), set(found.unchecked))
+
+
+def test_what_is_marked_sound_and_not_known_adds_up(
+    engine: Engine, write: Write, stub: Stub
+) -> None:
+    stub.script = absent_by(i0="abc", i1="ab", i2="a")
+    fill(engine, write)
+    assert names(references(engine))[2] == {f"visits/i{n}" for n in range(4)}
+    check(engine, panel_at(stub))
+    everything = names(references(engine))
+    assert everything == (
+        {"visits/i0", "visits/i1"},
+        {"visits/i2", "visits/i3"},
+        set(),
+        {"visits/bare", "visits/open"},
+    )
+    two = names(references(engine, ["a", "c"]))
+    assert two[:3] == ({"visits/i0"}, {"visits/i3"}, {"visits/i1", "visits/i2"})
+    assert names(references(engine, ["a"]))[2] == {f"visits/i{n}" for n in range(4)}
+
+
+def test_simulated_answers_never_count_beside_real_ones(
+    engine: Engine, write: Write, stub: Stub, run: Run
+) -> None:
+    fill(engine, write)
+    code, out, _ = run("jury", "references", "simulated")
+    assert code == 0
+    assert "simulated jurors: simulated-lenient" in out
+    assert "these answers are simulated" in out
+    assert references(engine).simulated
+    assert all(
+        "simulated" in "".join(row.answer["facts"]) for row in rows(engine) if row.answer["absent"]
+    )
+    check(engine, panel_at(stub))
+    found = references(engine)
+    assert (found.jurors, found.simulated) == (("a", "b", "c"), False)
+    assert len(found.sound) == 4
+
+
+def rate(run: Run, write: Write, count: int) -> None:
+    """Let two clinicians and a juror rate every response of the study."""
+    lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("j", "juror")):
+        for n in range(count):
+            lines += [f"r{n}{m},{who},{kind},{1 + (n + len(m)) % 5},{1 + n % 4},4" for m in "xy"]
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+
+
+def test_calibrate_leaves_marked_instances_out_and_counts_them(
+    engine: Engine, write: Write, stub: Stub, run: Run
+) -> None:
+    stub.script = absent_by(i0="abc", i1="ab")
+    rate(run, write, len(rows(fill(engine, write, 8))) or 8)
+    code, out, err = run("jury", "references", written(write, panel_at(stub)), "--json", "-")
+    body = json.loads(out)
+    assert code == 0
+    assert "texts will be sent to: 127.0.0.1" in err
+    assert (body["instances"], body["answered"], body["missing"]) == (8, 24, 0)
+    assert (body["marked"], body["sound"]) == (["visits/i0", "visits/i1"], 6)
+    assert (body["not_known"], body["unchecked"]) == ([], 2)
+    options = ("analyse", "calibrate", "--reps", "20", "--json", "-")
+    everything = json.loads(run(*options)[1])
+    assert "references" not in everything
+    code, out, err = run(*options, "--use", "sound")
+    sound = json.loads(out)
+    assert (code, everything["rows"][0]["n_responses"]) == (0, 16)
+    assert sound["rows"][0]["n_responses"] == 12
+    assert sound["references"] == {
+        "kept": "sound",
+        "responses_left_out": 4,
+        "instances_left_out": 2,
+        "instances_not_known": 0,
+        "instances_unchecked": 2,
+        "checked_by": ["a", "b", "c"],
+        "simulated": False,
+    }
+    assert "4 responses of 2 instances left out" in err
+
+
+def test_sound_without_any_check_is_refused_with_one_message(
+    engine: Engine, write: Write, run: Run
+) -> None:
+    fill(engine, write, 3)
+    rate(run, write, 3)
+    for use, said in (
+        ("sound", "medjury jury references PANEL"),
+        ("some", "is not one of 'all', 'sound', 'adjudicated'"),
+    ):
+        code, out, err = run("analyse", "calibrate", "--use", use)
+        assert (code, out, said in err) == (2, "", True), err
+
+
+def test_sound_that_would_leave_nothing_is_refused(
+    engine: Engine, write: Write, stub: Stub, run: Run
+) -> None:
+    row = "i0,visits,Context.,Write.,Reference.,r0x,x,Said.\n"
+    assert run("study", "import", str(write("one.csv", f"{HEAD}\n{row}")))[0] == 0
+    ratings = "response_id,rater,kind,accuracy,completeness,clarity\nr0x,dr_a,clinician,1,1,1\n"
+    assert run("rate", "ratings", str(write("ratings.csv", ratings)))[0] == 0
+    stub.script = lambda _: Do(YES)
+    check(engine, panel_at(stub))
+    code, _, err = run("analyse", "calibrate", "--use", "sound")
+    assert (code, "every instance is marked" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nonsense"], "nonsense"),
+        (["simulated", "--benchmark", "nowhere"], "the study has visits"),
+        (["simulated", "--concurrency", "0"], "must be at least 1"),
+        (["simulated", "--max-usd", "-1"], "must be an amount"),
+        (["medhelm"], "_API_KEY is not set"),
+    ],
+)
+def test_wrong_input_ends_with_one_message(
+    engine: Engine, write: Write, run: Run, arguments: list[str], said: str
+) -> None:
+    fill(engine, write, 1)
+    code, _, err = run("jury", "references", *arguments)
+    assert (code, said in err, "Traceback" in err) == (2, True, False)
+
+
+def test_missing_answers_end_with_code_one(
+    engine: Engine, write: Write, stub: Stub, run: Run
+) -> None:
+    fill(engine, write, 2)
+    stub.script = lambda seen: Do(refusal="No.") if seen.model == "a" else Do(NO)
+    code, out, _ = run("jury", "references", written(write, panel_at(stub)), "--json", "-")
+    body = json.loads(out)
+    assert (code, body["answered"], body["missing"]) == (1, 4, 2)
+
+
+def test_training_instances_are_neither_asked_about_nor_counted(
+    engine: Engine, write: Write, stub: Stub
+) -> None:
+    fill(engine, write)
+    training = "SELECT id, 'clarity', 3, '' FROM response WHERE response_id IN ('r0x', 'r0y')"
+    with engine.begin() as connection:
+        connection.execute(text(f"INSERT INTO expert (response, criterion, score, why) {training}"))
+    assert check(engine, panel_at(stub, "a")).responses == 3
+    assert "visits/i0" not in frozenset().union(*names(references(engine)))
+
+
+def test_leaving_instances_out_is_as_if_they_had_never_been_there() -> None:
+    whole = little_study(n=30, per=2)
+    gone = {"aci-i0", "aci-i3"}
+    left = without_instances(whole, gone)
+    assert len(whole.responses) - len(left.responses) == 4
+    assert not set(left.ratings["instance_id"]) & gone
+    kept = whole.ratings[~whole.ratings["instance_id"].isin(gone)]
+    assert len(left.ratings) == len(kept)
+    table = agreement_table(left, reps=0)
+    assert table["n_responses"].iloc[0] == 26
+    assert without_instances(whole, ()).ratings.equals(whole.ratings)

@@ -60,14 +60,14 @@ def view(page: Page, name: str) -> None:
     raise AssertionError(f"{name} was not to be chosen")
 
 
-def downloaded(page: Page, name: str) -> str:
-    """Return a file's text; asked for again where the page was drawn anew under the click."""
+def downloaded(page: Page, name: str) -> bytes:
+    """Return a file; asked for again where the page was drawn anew under the click."""
     for _ in range(TRIES):
         wait_settled(page)
         try:
             with page.expect_download(timeout=FIRST_MS / TRIES) as got:
                 page.get_by_role("button", name=name, exact=True).click()
-            return Path(got.value.path()).read_text("utf-8")
+            return Path(got.value.path()).read_bytes()
         except PlaywrightTimeout:
             continue
     pytest.fail(f"{name}: no file after {TRIES} clicks")

@@ -1,9 +1,12 @@
 """Panels and rubrics to export, and the tools that run the exports, unmodified."""
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,20 +60,65 @@ def export(jurors: Panel, rubric: str = "generic") -> Export:
     return Export(read_rubric(rubric), jurors, ROWS, RECORD)
 
 
+def installed(commands: list[list[str]], folder: Path) -> None:
+    """Install a tool, not here: this project's pins are not its own; skip where it cannot be."""
+    for asked in commands:
+        if shutil.which(asked[0]) is None:
+            pytest.skip(f"{asked[0]} is not installed")
+        try:
+            subprocess.run(asked, cwd=folder, capture_output=True, timeout=540, check=True)
+        except subprocess.SubprocessError as error:
+            pytest.skip(f"cannot be installed: {str(error)[:200]}")
+
+
+def with_python(
+    pytest_folders: pytest.TempPathFactory, variable: str, program: str, *wanted: str
+) -> str:
+    """Return a program of an environment of its own; the variable names one that is there."""
+    if known := os.environ.get(variable):
+        return known
+    folder = pytest_folders.mktemp("tool") / "env"
+    wheels = os.environ.get("PIP_FIND_LINKS", "").split()
+    beside = [word for one in wheels for word in ("--find-links", one)]
+    python = str(folder / "bin" / "python")
+    install = ["uv", "pip", "install", "-q", "--python", python, *beside, *wanted]
+    version = ["--python", "3.11"] if variable == "HELM_RUN" else []
+    installed([["uv", "venv", "-q", *version, str(folder)], install], folder.parent)
+    return str(folder / "bin" / program)
+
+
+def ran(asked: list[str], folder: Path, *, may_fail: bool = False, **more: str) -> str:
+    """Run a tool in a folder, with more in its environment; return what it says."""
+    quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+    quiet |= {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
+    env = os.environ | quiet | more
+    done = subprocess.run(asked, cwd=folder, env=env, capture_output=True, text=True, timeout=900)
+    assert may_fail or done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def promptfoo(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return promptfoo, installed by npm; PROMPTFOO names one that is there."""
     if known := os.environ.get("PROMPTFOO"):
         return known
-    npm, folder = shutil.which("npm"), tmp_path_factory.mktemp("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    asked = [npm, "install", "promptfoo", "--no-audit", "--no-fund", "--prefix", str(folder)]
-    try:
-        subprocess.run(asked, capture_output=True, text=True, timeout=540, check=True)
-    except subprocess.SubprocessError as error:
-        pytest.skip(f"npm cannot install promptfoo: {str(error)[:200]}")
+    folder = tmp_path_factory.mktemp("npm")
+    quiet = ["--no-audit", "--no-fund", "--prefix", str(folder)]
+    installed([["npm", "install", "promptfoo", *quiet]], folder)
     return str(folder / "node_modules" / ".bin" / "promptfoo")
+
+
+def in_promptfoo(
+    program: str, folder: Path, provider: str, **more: str
+) -> tuple[list[dict[str, Any]], str]:
+    """Run an exported configuration with such a provider; return its results and all its words."""
+    config = folder / "promptfooconfig.yaml"
+    config.write_text(config.read_text("utf-8").replace("- echo", provider), "utf-8")
+    asked = [program, "eval", "--no-cache", "-o", "found.json", "-c", config.name]
+    more |= {"PROMPTFOO_CONFIG_DIR": str(folder / "home"), "PROMPTFOO_PYTHON": sys.executable}
+    ran(asked, folder, may_fail=True, **more)  # it fails where an assertion does
+    found = (folder / "found.json").read_text("utf-8")
+    return json.loads(found)["results"]["results"], found
 
 
 HELM = "crfm-helm[openai,anthropic]==0.5.16"
@@ -86,28 +134,20 @@ HELM_ROWS = (
 
 @pytest.fixture(scope="module")
 def helm_run(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return helm-run, in an environment of its own; HELM_RUN names one that is there."""
-    if known := os.environ.get("HELM_RUN"):
-        return known
-    uv, folder = shutil.which("uv"), tmp_path_factory.mktemp("helm") / "env"
-    if uv is None:
-        pytest.skip("uv is not installed")
-    python = str(folder / "bin" / "python")
-    wheels = os.environ.get("PIP_FIND_LINKS", "").split()
-    beside = [word for one in wheels for word in ("--find-links", one)]
-    install = ["pip", "install", "-q", "--python", python, *beside, TORCH, HELM]
-    for words in (["venv", "-q", "--python", "3.11", str(folder)], install):
-        try:
-            subprocess.run(
-                [uv, *words],
-                cwd=folder.parent,  # not here: this project's pins are not HELM's
-                capture_output=True,
-                timeout=540,
-                check=True,
-            )
-        except subprocess.SubprocessError as error:
-            pytest.skip(f"uv cannot install {HELM}: {str(error)[:200]}")
-    return str(folder / "bin" / "helm-run")
+    return with_python(tmp_path_factory, "HELM_RUN", "helm-run", TORCH, HELM)
+
+
+def in_helm(
+    program: str, folder: Path, url: str, which: str = "-as-validated", **more: str
+) -> Path:
+    """Run an exported configuration in HELM, with its model at an address; return its runs."""
+    place = folder / "prod_env" / "model_deployments.yaml"
+    served = place.read_text("utf-8").replace("http://127.0.0.1:8000/v1", url)
+    place.write_text(served, "utf-8")
+    asked = [program, "--plugins", "medjury_helm.py", "--suite", "s", "-n", "1"]
+    asked += ["--conf-paths", f"medjury-generic{which}.conf", "--local-path", "prod_env"]
+    ran([*asked, "--max-eval-instances", "1000"], folder, **more)
+    return folder / "benchmark_output" / "runs" / "s"
 
 
 def helm_panel(stub: Stub) -> Panel:
@@ -134,26 +174,8 @@ INSPECT_VERSION = "0.3.285"
 
 @pytest.fixture(scope="module")
 def inspect(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return Inspect's program in an environment of its own; INSPECT names one that is there."""
-    if known := os.environ.get("INSPECT"):
-        return known
-    uv, folder = shutil.which("uv"), tmp_path_factory.mktemp("inspect") / "env"
-    if uv is None:
-        pytest.skip("uv is not installed")
-    own = str(folder / "bin" / "python")
-    wanted = [f"inspect_ai=={INSPECT_VERSION}", "openai", "anthropic"]
-    for asked in (["venv", "-q", str(folder)], ["pip", "install", "-q", "--python", own, *wanted]):
-        try:
-            subprocess.run(
-                [uv, *asked],
-                cwd=folder.parent,  # not here: this project's pins are not Inspect's
-                capture_output=True,
-                timeout=540,
-                check=True,
-            )
-        except subprocess.SubprocessError as error:
-            pytest.skip(f"uv cannot install inspect_ai: {str(error)[:200]}")
-    return str(folder / "bin" / "inspect")
+    wanted = (f"inspect_ai=={INSPECT_VERSION}", "openai", "anthropic")
+    return with_python(tmp_path_factory, "INSPECT", "inspect", *wanted)
 
 
 def evaluated(program: str, folder: Path, stub: Stub, *options: str) -> Path:
@@ -161,15 +183,8 @@ def evaluated(program: str, folder: Path, stub: Stub, *options: str) -> Path:
     logs = folder / "logs"
     before = set(logs.glob("*.eval"))
     asked = [program, "eval", "medjury_task.py", "--log-dir", str(logs), "--display", "none"]
-    done = subprocess.run(
-        [*asked, *options],
-        cwd=folder / "out",
-        env=os.environ | {"WARD_API_KEY": "none", "WARD_BASE_URL": stub.openai_url},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    ward = {"WARD_API_KEY": "none", "WARD_BASE_URL": stub.openai_url}
+    ran([*asked, *options], folder / "out", **ward)
     return next(iter(set(logs.glob("*.eval")) - before))
 
 
@@ -191,22 +206,13 @@ print("FOUND" + json.dumps({"metrics": found.metrics, "rows": told}))
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a Python that has MLflow, in an environment of its own; MLFLOW_PYTHON names one."""
-    if known := os.environ.get("MLFLOW_PYTHON"):
-        return known
-    uv, folder = shutil.which("uv"), tmp_path_factory.mktemp("mlflow") / "env"
-    if uv is None:
-        pytest.skip("uv is not installed")
-    own = str(folder / "bin" / "python")
-    for asked in (["venv", "-q", str(folder)], ["pip", "install", "-q", "--python", own, "mlflow"]):
-        try:
-            subprocess.run(
-                [uv, *asked],
-                cwd=folder.parent,  # not here: this project's pins are not MLflow's
-                capture_output=True,
-                timeout=540,
-                check=True,
-            )
-        except subprocess.SubprocessError as error:
-            pytest.skip(f"uv cannot install mlflow: {str(error)[:200]}")
-    return own
+    """Return a Python that has MLflow."""
+    return with_python(tmp_path_factory, "MLFLOW_PYTHON", "python", "mlflow")
+
+
+def in_mlflow(python: str, folder: Path) -> dict[str, Any]:
+    """Return the metrics and rows of a run of the exported scorer."""
+    asked = [python, "-c", MLFLOW_RUN, str(folder), str(folder.parent / "mlflow.db")]
+    told = ran(asked, folder.parent).split("FOUND")[1].splitlines()[0]
+    found: dict[str, Any] = json.loads(told)
+    return found

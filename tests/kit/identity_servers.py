@@ -137,3 +137,14 @@ class TokenHandler(QuietHandler):
         tokens: TokenServer = self.server.owner  # type: ignore[attr-defined]
         tokens.asked.append((self.path, self.read_body().decode()))
         self.send_json(tokens.token(), tokens.status)
+
+
+def auth(address: str, here: str) -> dict[str, str]:
+    """Return what an administrator of a server at `here` writes of a hospital at an address."""
+    return {
+        "redirect_uri": f"{here}/oauth2callback",
+        "cookie_secret": "thirty-two characters for a test",
+        "client_id": CLIENT,
+        "client_secret": SECRET,
+        "server_metadata_url": f"{address}/.well-known/openid-configuration",
+    }

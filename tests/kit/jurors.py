@@ -216,12 +216,17 @@ def juror(provider: str, url: str, **settings: Any) -> Juror:
 
 
 def answers(
-    juror_asked: Juror, number: int = 1, key: str = "the-key", *, call: Call = CALL
+    juror_asked: Juror,
+    number: int = 1,
+    key: str = "the-key",
+    *,
+    call: Call = CALL,
+    seconds: float = 5.0,
 ) -> list[Answer]:
     """Return the answers to one call made a number of times, one after another, on one line."""
 
     async def ask() -> list[Answer]:
-        line = open_provider(juror_asked, key, 5.0)
+        line = open_provider(juror_asked, key, seconds)
         try:
             return [await line.complete(call) for _ in range(number)]
         finally:

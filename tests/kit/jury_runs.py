@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,11 +12,11 @@ from sqlmodel import select
 from data.database import reading
 from data.schema import Attempt, Rating
 from jury.budget import Budget
-from jury.panel import Panel
+from jury.panel import Panel, panel_toml
 from jury.run import RunResult, run_panel
 from jury.task import Patience
 from kit.jurors import Stub
-from kit.studies import HEAD, import_file
+from kit.studies import HEAD, Write, import_file
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 
@@ -78,7 +77,7 @@ def ratings(engine: Engine) -> list[Rating]:
     return rows
 
 
-def many(engine: Engine, write: Callable[[str, str], Path], count: int) -> None:
+def many(engine: Engine, write: Write, count: int) -> None:
     lines = [f"i{n},visits,Context {n}.,Write.,,r{n},m,Response {n}." for n in range(count)]
     import_file(engine, write("many.csv", "\n".join([HEAD, *lines])))
 
@@ -104,7 +103,7 @@ def started(url: str, panel: Path) -> subprocess.Popen[str]:
     )
 
 
-def panel_file(write: Callable[[str, str], Path], stub: Stub, provider: str = "openai") -> Path:
+def panel_file(write: Write, stub: Stub, provider: str = "openai") -> Path:
     url = stub.openai_url if provider == "openai" else stub.anthropic_url
     jurors = [
         f'''[[juror]]
@@ -119,10 +118,15 @@ def panel_file(write: Callable[[str, str], Path], stub: Stub, provider: str = "o
     return write("panel.toml", 'name = "two"\n' + "\n".join(jurors))
 
 
-def fill(engine: Engine, write: Callable[[str, str], Path], *texts: tuple[str, str]) -> None:
+def fill(engine: Engine, write: Write, *texts: tuple[str, str]) -> None:
     """Import responses, each by its instance and its text."""
     lines = [
         f"{instance},visits,Context {instance}.,Write.,,r{number},m{number},{text}"
         for number, (instance, text) in enumerate(texts)
     ]
     import_file(engine, write("same.csv", "\n".join([HEAD, *lines])))
+
+
+def written(write: Write, panel: Panel, name: str = "panel") -> str:
+    """Return the path of a panel's file."""
+    return str(write(f"{name}.toml", panel_toml(panel)))

@@ -2,13 +2,14 @@
 
 import json
 import math
+import os
 import random
-from collections.abc import Callable
+import subprocess
+import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from jury.panel import Panel
-from kit.jurors import Do, Seen, Stub, openai_body, verdict
+from kit.jurors import Do, Seen, openai_body, verdict
 from kit.jury_runs import JurorServer, panel_at
 from kit.reference_study import NO
 
@@ -68,8 +69,12 @@ def panel(stub: JurorServer, *names: str) -> Panel:
     return panel_at(stub, *names, **PRICES)
 
 
-def panel_file(write: Callable[[str, str], Path], stub: Stub, *names: str) -> str:
-    keys = "\n".join(f"{name} = {value}" for name, value in PRICES.items())
-    head = f'provider = "openai"\nfamily = "x"\nbase_url = "{stub.openai_url}"\n{keys}\n'
-    jurors = [f'[[juror]]\nname = "{name}"\nmodel = "{name}"\n{head}' for name in names]
-    return str(write(f"{'_'.join(names)}.toml", "\n".join(['name = "p"', *jurors])))
+def started(url: str, panel: str, *words: str) -> subprocess.Popen[str]:
+    """Start `medjury jury run` in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "medjury", "jury", "run", panel, *words],
+        env=os.environ | {"MEDJURY_DB": url},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

@@ -6,12 +6,33 @@ from textwrap import indent
 from streamlit.testing.v1 import AppTest
 
 from annotate import compute
+from data.person import Person
+from data.schema import Role
+
+CARLA, RITA = Person(7, "Carla", Role.COORDINATOR), Person(8, "Rita", Role.RESEARCHER)
+CLINICIAN = Person(9, "dr-a", Role.CLINICIAN, 1)
 
 
 def drawn_page(script: str, seconds: float = 120) -> AppTest:
     """Return a page that a script draws; processes that compute for it pass the script by."""
     guarded = 'if __name__ == "__main__":\n' + indent(script, "    ")
     return AppTest.from_string(guarded, default_timeout=seconds)
+
+
+SCREEN = """
+from annotate.navigation import study
+from annotate.screens.{place} import show
+from data.person import Person
+show(study(), Person({who.id}, {who.name!r}, {role!r}, {who.rater}))
+"""
+
+
+def screen_of(place: str, who: Person = CARLA, **address: str) -> AppTest:
+    """Return the screen of a module of `annotate.screens` for somebody, not yet run."""
+    page = drawn_page(SCREEN.format(place=place, who=who, role=who.role.value))
+    for name, value in address.items():
+        page.query_params[name] = value
+    return page
 
 
 def read(page: AppTest) -> str:
@@ -28,6 +49,13 @@ def read(page: AppTest) -> str:
             case _:
                 lines.append(str(part.proto))
     return "\n".join(lines)
+
+
+def said(page: AppTest) -> str:
+    """Run a page, which must draw without an error, and return all that it says."""
+    page.run()
+    assert not page.exception, [error.value for error in page.exception]
+    return read(page)
 
 
 def end_computing() -> None:

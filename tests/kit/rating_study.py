@@ -14,6 +14,7 @@ from data.importers.table import TableFile
 from data.person import Person
 from data.rubric import Criterion, Rubric, Scale
 from data.schema import Assignment, Rater, Rating, Response
+from data.study import room
 from data.study.assignments import Slot, assign
 from data.study.people import check_code, invite
 from data.study.responses import import_responses
@@ -126,6 +127,13 @@ def codes_of(engine: Engine, rater: str) -> list[str]:
     with Session(engine) as session:
         mine = query.where(Rater.handle == rater).order_by(col(Assignment.position))
         return list(session.exec(mine))
+
+
+def task_of(engine: Engine, rater: int, code: str = "") -> room.Task:
+    """Return a rater's response by its code, or without one the response that the rater is at."""
+    found = room.task(engine, rater, code) if code else room.next_task(engine, rater).task
+    assert found is not None
+    return found
 
 
 def scores_of(engine: Engine, rater: str) -> list[tuple[int, str, float]]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
@@ -16,9 +15,7 @@ from jury.run_result import RunResult
 from kit import jury_runs
 from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import HASTY, capped
-from kit.studies import HEAD, import_file
-
-Write = Callable[[str, str], Path]
+from kit.studies import HEAD, Write, import_file
 
 YES = json.dumps({"absent": True, "facts": ["aspirin 81 mg"]})
 

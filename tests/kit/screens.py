@@ -28,6 +28,8 @@ from kit.servers import Server, serving
 from kit.studies import RESPONSES
 
 AXE = "axe-core@4.14.1"
+DRAWING = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
+LATENCY_MS = 200  # from a click until the page says that it runs
 PARTS = {
     **{part: f"?view={part}" for part in ("Progress", "People")},
     **{part: f"export?view={part}" for part in ("Rubric prompt", "Report", "Files", "Record")},
@@ -58,6 +60,16 @@ def _fetch(cache: Path) -> None:
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     with tarfile.open(next(cache.glob("*.tgz"))) as packed:
         packed.extract("package/axe.min.js", cache, filter="data")
+
+
+def in_both_schemes(page: Page, axe: str) -> list[str]:
+    """Return what is broken on a screen in the dark and in the light."""
+    found = []
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # its own names
+        wait_settled(page)
+        found += [f"{scheme} {one}" for one in violations(page, axe)]
+    return found
 
 
 def violations(page: Page, axe: str, tags: Sequence[str] = TAGS) -> list[str]:
@@ -208,10 +220,16 @@ def opened(page: Page, server: Server, path: str) -> None:
     settle(page)
 
 
-def settle(page: Page) -> None:
+def settle(page: Page, patience_ms: float = 4 * PATIENCE_MS) -> None:
     """Wait until nothing more is drawn."""
-    unsettled = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
-    page.locator(unsettled).wait_for(state="detached", timeout=4 * PATIENCE_MS)
+    page.locator(DRAWING).wait_for(state="detached", timeout=patience_ms)
+
+
+def at_rest(page: Page, patience_ms: float) -> None:
+    """Wait until a page is computed and drawn to its end."""
+    page.locator("[data-testid=stApp]").wait_for()
+    page.wait_for_timeout(LATENCY_MS)
+    settle(page, patience_ms)
 
 
 @pytest.fixture

@@ -28,6 +28,9 @@ from data.study.responses import import_responses
 Run = Callable[..., tuple[int, str, str]]
 """Run one command; return its exit code, output and messages."""
 
+Write = Callable[[str, str], Path]
+"""Write a file into the test's folder; return its path."""
+
 COLUMNS = (
     "instance_id",
     "benchmark",

@@ -6,18 +6,18 @@ What there is to open is read from the page itself, so that a new one is opened 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from playwright.sync_api import ElementHandle, Page
+from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from kit.browsers import PATIENCE_MS
+from kit.screens import at_rest
 
 COMPUTED_MS = 300_000  # a page waits for its figures
-DRAWING = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
 WRONG = "[data-testid=stException], [data-testid=stAlertContentError], .mj-refused"
 LINKS = """() => [...document.querySelectorAll("a[href]:not([download])")]
     .filter(one => one.origin === location.origin && one.pathname !== "/logout" && !one.hash)
     .map(one => one.pathname)"""
-CHOICES = """() => {
+LISTED = """() => {
     const shown = [...document.querySelectorAll("[role=tab], [role=radio], input[type=radio],"
         + "[data-testid=stExpander] summary, [data-testid=stPopover] button")]
         .filter(one => !one.closest("form") && (one.closest("label") ?? one).checkVisibility());
@@ -29,9 +29,12 @@ CHOICES = """() => {
     const within = "[role=tablist], [role=radiogroup], fieldset";
     return shown.map(one => {
         const group = [...(one.closest(within)?.querySelectorAll("[role=tab], [role=radio], input") ?? [])];
-        return [one.closest("label") ?? one, group.map(text).join("|"), text(one)];
+        return {at: one.closest("label") ?? one, group: group.map(text).join("|"), name: text(one)};
     });
 }"""
+CHOICES = f"() => ({LISTED})().map(one => [one.group, one.name])"
+WHERE = f"""([group, name]) =>
+    ({LISTED})().findLast(one => one.group === group && one.name === name)?.at"""
 Choice = tuple[str, str]  # the options of a group, none for what unfolds by itself, and one of them
 
 
@@ -44,7 +47,7 @@ def surfaces(page: Page) -> Iterator[str]:
         path = waiting.pop(0)
         opened.add(path)
         page.goto(start._replace(path=path).geturl())
-        at_rest(page)
+        at_rest(page, COMPUTED_MS)
         waiting += sorted({*page.evaluate(LINKS)} - opened - {*waiting})
         yield path
         yield from _parts(page, path)
@@ -53,13 +56,6 @@ def surfaces(page: Page) -> Iterator[str]:
 def wrong(page: Page) -> list[str]:
     """Return the errors that a page shows."""
     return page.locator(WRONG).all_inner_texts()
-
-
-def at_rest(page: Page) -> None:
-    """Wait until a page is computed and drawn to its end."""
-    page.locator("[data-testid=stApp]").wait_for()
-    page.wait_for_timeout(200)  # from a click until the page says that it runs
-    page.locator(DRAWING).wait_for(state="detached", timeout=COMPUTED_MS)
 
 
 def _parts(page: Page, path: str) -> Iterator[str]:
@@ -79,28 +75,23 @@ def _parts(page: Page, path: str) -> Iterator[str]:
                 yield f"{place}: {new[0][1]}"
 
 
-def _choices(page: Page) -> dict[Choice, ElementHandle]:
-    """Return what may be chosen now, and where to click for it."""
-    at_rest(page)
-    listed = page.evaluate_handle(CHOICES).get_properties().values()
-    rows = [[*row.get_properties().values()] for row in listed]
-    return {
-        (group.json_value(), name.json_value()): element
-        for at, group, name in rows
-        if (element := at.as_element())
-    }
+def _choices(page: Page) -> list[Choice]:
+    """Return what may be chosen on a page that is at rest."""
+    listed: list[Choice] = page.evaluate(CHOICES)
+    return [(group, name) for group, name in listed]
 
 
 def _choose(page: Page, choice: Choice) -> bool:
     """Choose, again where the page was drawn anew under the click; False where it is gone."""
     for _ in range(3):
-        element = _choices(page).get(choice)
+        element = page.evaluate_handle(WHERE, choice).as_element()
         if element is None:
             return False
         try:
             element.click(timeout=PATIENCE_MS / 3)
+            return True
         except PlaywrightTimeout:
             continue
-        at_rest(page)
-        return True
+        finally:
+            at_rest(page, COMPUTED_MS)
     raise AssertionError(f"{choice[1]} was not to be chosen on {page.url}")

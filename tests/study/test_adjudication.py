@@ -4,6 +4,7 @@ import csv
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,15 +16,15 @@ from sqlmodel import Session, select
 from data.card import Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
-from data.schema import Assignment, Rater, Rating
+from data.schema import Assignment, Rater
 from data.study.adjudication import differences, other_readings
 from data.study.assignments import Slot, assign, assign_adjudication, recuse
 from data.study.compare import Chosen, compared
 from data.study.frames import adjudicated_frame, clinician_dates, ratings_frame
 from data.study.people import invite
 from data.study.ratings import submit
-from data.study.room import next_task, task
-from data.study.settings import set_protocol, set_setting
+from data.study.room import Task, next_task, task
+from data.study.settings import set_setting
 from data.study.standing import facts
 from data.study.steering import readings_by_response
 from data.study.verify import verify
@@ -42,13 +43,21 @@ def rater(engine: Engine, name: str) -> int:
         return session.exec(select(Rater.id).where(Rater.handle == name)).one() or 0
 
 
+def shown_to(engine: Engine, name: str) -> Task:
+    task = next_task(engine, rater(engine, name)).task
+    assert task is not None
+    return task
+
+
 def rate(engine: Engine, name: str, reply: Reply) -> str:
     """Rate what is next for somebody; return its code."""
-    who = rater(engine, name)
-    shown = next_task(engine, who).task
-    assert shown is not None
-    assert submit(engine, who, shown.card.code, reply, 30)
-    return shown.card.code
+    code = shown_to(engine, name).card.code
+    assert submit(engine, rater(engine, name), code, reply, 30)
+    return code
+
+
+def give(engine: Engine, reading: str, name: str) -> None:
+    assign_adjudication(engine, "coordinator", reading, {R11: name})
 
 
 @pytest.fixture
@@ -57,10 +66,8 @@ def apart(small_study: Engine) -> Engine:
     invite(small_study, NAMES)
     slots = [Slot(name, one, one) for name in ("dr_low", "dr_high") for one in (R11, 2)]
     assign(small_study, slots, seed=0, per_response=2)
-    rate(small_study, "dr_low", LOW)
-    rate(small_study, "dr_low", HIGH)
-    rate(small_study, "dr_high", HIGH)
-    rate(small_study, "dr_high", HIGH)
+    for name, reply in (("dr_low", LOW), ("dr_low", HIGH), ("dr_high", HIGH), ("dr_high", HIGH)):
+        rate(small_study, name, reply)
     set_setting(small_study, "adjudicate_from", "2")
     return small_study
 
@@ -70,85 +77,70 @@ def test_a_difference_is_the_largest_between_two_clinicians_on_any_criterion(apa
     assert (found.response_id, found.points, found.criterion) == ("r11", 3, "accuracy")
     assert (found.clinicians, found.is_ready, found.reading) == (2, True, None)
     assert [one.response_id for one in differences(OPERATOR, apart, 3)] == ["r11"]
-    assert differences(OPERATOR, apart, 3.5) == []
-    assert differences(OPERATOR, apart, 0) == []
-
-
-def test_where_no_difference_is_to_be_settled_the_study_says_what_to_set(apart: Engine) -> None:
+    assert differences(OPERATOR, apart, 3.5) == differences(OPERATOR, apart, 0) == []
     set_setting(apart, "adjudicate_from", "0")
     with pytest.raises(BadInput, match="settings adjudicate_from 2"):
         planned_settlement(OPERATOR, apart, "third")
 
 
-def test_a_third_reading_goes_to_nobody_who_knows_the_response(apart: Engine) -> None:
+def test_a_third_reading_goes_to_nobody_who_knows_the_response_or_sees_the_others(
+    apart: Engine,
+) -> None:
     plan = planned_settlement(OPERATOR, apart, "third")
     assert set(plan.places.values()) < {"dr_other", "dr_fourth"}
     for name in ("dr_low", "dr_high"):
         with pytest.raises(NotAllowed, match="third reading is another's"):
-            assign_adjudication(apart, "coordinator", "third", {R11: name})
+            give(apart, "third", name)
     only = planned_settlement(OPERATOR, apart, "third", ["dr_low"])
     assert (only.places, only.nobody) == ({}, ("r11",))
-
-
-def test_a_third_reader_is_shown_nothing_of_the_others(apart: Engine) -> None:
-    assign_adjudication(apart, "coordinator", "third", {R11: "dr_other"})
-    who = rater(apart, "dr_other")
-    shown = next_task(apart, who).task
-    assert shown is not None
-    assert shown.reading == "third"
-    assert other_readings(apart, who, shown.card.code) == ()
+    give(apart, "third", "dr_other")
+    task = shown_to(apart, "dr_other")
+    assert task.reading == "third"
+    assert other_readings(apart, rater(apart, "dr_other"), task.card.code) == ()
 
 
 def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: Engine) -> None:
-    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
-    who = rater(apart, "dr_other")
-    shown = next_task(apart, who).task
-    assert shown is not None
+    give(apart, "consensus", "dr_other")
+    who, other = rater(apart, "dr_other"), rater(apart, "dr_fourth")
+    shown = shown_to(apart, "dr_other")
+    code = shown.card.code
     assert shown.reading == "consensus"
-    said = other_readings(apart, who, shown.card.code)
-    assert sorted(one.scores["accuracy"] for one in said) == [1, 4]
+    said = other_readings(apart, who, code)
     low, high = sorted(said, key=lambda one: one.scores["accuracy"])
+    assert (low.scores["accuracy"], high.scores["accuracy"]) == (1, 4)
     assert (dict(low.comments), low.comment) == ({"accuracy": "wrong dose"}, "no")
     assert high.comment == "[a clinician] is too strict"
-    assert said == other_readings(apart, who, shown.card.code)
+    assert said == other_readings(apart, who, code)
     assert not any(name in repr(said) for name in NAMES)
-    assert other_readings(apart, rater(apart, "dr_fourth"), shown.card.code) == ()
+    assert other_readings(apart, other, code) == ()  # of whom it is not
+    assert task(apart, other, code) is None
 
 
 def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apart: Engine) -> None:
-    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_low"})
-    who = rater(apart, "dr_low")
-    shown = next_task(apart, who).task
-    assert shown is not None
-    [other] = other_readings(apart, who, shown.card.code)
+    give(apart, "consensus", "dr_low")
+    code = shown_to(apart, "dr_low").card.code
+    [other] = other_readings(apart, rater(apart, "dr_low"), code)
     assert other.scores == HIGH.scores
 
 
-def test_a_comment_that_names_a_model_keeps_a_response_out_of_consensus(apart: Engine) -> None:
-    who = rater(apart, "dr_low")
+@pytest.mark.parametrize("given", [False, True])
+def test_a_comment_that_names_a_model_keeps_a_response_out_of_consensus_or_is_masked(
+    apart: Engine, given: bool
+) -> None:
+    if given:
+        give(apart, "consensus", "dr_other")
     with Session(apart) as session:
-        first = session.exec(
-            select(Assignment.code).where(Assignment.rater == who, Assignment.response == R11)
-        ).one()
-    said = Reply(LOW.scores, comment="Reads like ChatGPT to me")
-    submit(apart, who, first, said, 40)
+        query = select(Assignment.code).join(Rater).where(Rater.handle == "dr_low")
+        code = session.exec(query.where(Assignment.response == R11)).one()
+    naming = Reply(LOW.scores, comment="Reads like ChatGPT to me")
+    submit(apart, rater(apart, "dr_low"), code, naming, 40)
+    if given:
+        shown = shown_to(apart, "dr_other").card.code
+        assert "ChatGPT" not in repr(others_shown(apart, rater(apart, "dr_other"), shown))
+        return
     plan = planned_settlement(OPERATOR, apart, "consensus")
     assert (plan.places, plan.naming) == ({}, ("r11",))
     assert planned_settlement(OPERATOR, apart, "third").places
-
-
-def test_a_model_named_in_a_comment_after_all_is_masked_for_the_consensus(apart: Engine) -> None:
-    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
-    who = rater(apart, "dr_low")
-    with Session(apart) as session:
-        first = session.exec(
-            select(Assignment.code).where(Assignment.rater == who, Assignment.response == R11)
-        ).one()
-    submit(apart, who, first, Reply(LOW.scores, comment="Reads like ChatGPT to me"), 40)
-    reader = rater(apart, "dr_other")
-    shown = next_task(apart, reader).task
-    assert shown is not None
-    assert "ChatGPT" not in repr(others_shown(apart, reader, shown.card.code))
 
 
 def test_what_is_given_out_or_settled_is_not_given_out_again(apart: Engine) -> None:
@@ -162,7 +154,7 @@ def test_what_is_given_out_or_settled_is_not_given_out_again(apart: Engine) -> N
     [found] = differences(OPERATOR, apart, 2)
     assert (found.reading, found.is_done) == ("third", True)
     with pytest.raises(Conflict, match="settled already"):
-        assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_low"})
+        give(apart, "consensus", "dr_low")
 
 
 def test_a_response_that_somebody_has_still_to_rate_waits(apart: Engine) -> None:
@@ -171,7 +163,7 @@ def test_a_response_that_somebody_has_still_to_rate_waits(apart: Engine) -> None
     assert (found.waits_for, found.is_ready) == (1, False)
     assert planned_settlement(OPERATOR, apart, "third").waiting == ("r11",)
     with pytest.raises(Conflict, match="still to be rated"):
-        assign_adjudication(apart, "coordinator", "third", {R11: "dr_fourth"})
+        give(apart, "third", "dr_fourth")
 
 
 def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart: Engine) -> None:
@@ -186,65 +178,42 @@ def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart: Engi
 
 
 def test_no_design_gives_a_response_to_whoever_settled_it(apart: Engine) -> None:
-    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+    give(apart, "consensus", "dr_other")
     rate(apart, "dr_other", SETTLED)
-    request = DesignRequest(tuple(NAMES), 4, 0.0, 0)
-    found = designed(apart, request)
-    assert (("dr_other", R11)) in {(one.rater, one.response) for one in found.slots}
+    found = designed(apart, DesignRequest(tuple(NAMES), 4, 0.0, 0))
+    assert ("dr_other", R11) in {(one.rater, one.response) for one in found.slots}
     assign(apart, found.slots, 0, per_response=4)
     with Session(apart) as session:
-        own = session.exec(
-            select(Assignment.pass_).where(
-                Assignment.rater == rater(apart, "dr_other"), Assignment.response == R11
-            )
-        ).all()
-    assert own == [101]
+        query = select(Assignment.pass_).where(Assignment.rater == rater(apart, "dr_other"))
+        assert session.exec(query.where(Assignment.response == R11)).all() == [101]
 
 
 def test_both_are_kept_and_every_figure_is_of_the_independent_ones(
     apart: Engine, run: Run, tmp_path: Path
 ) -> None:
-    before = ratings_frame(apart), clinician_dates(apart), facts(apart)
-    shown_before = compared(OPERATOR, apart, Chosen())
-    counted_before = readings_by_response(OPERATOR, apart)
-    assign_adjudication(apart, "coordinator", "third", {R11: "dr_other"})
+    def figures() -> list[object]:
+        known = facts(apart)
+        states = known.raters, known.repeats, known.states
+        shown = compared(OPERATOR, apart, Chosen()), readings_by_response(OPERATOR, apart)
+        return [ratings_frame(apart).to_csv(), clinician_dates(apart), states, *shown]
+
+    before = figures()
+    give(apart, "third", "dr_other")
     rate(apart, "dr_other", SETTLED)
-    assert ratings_frame(apart).equals(before[0])
-    assert clinician_dates(apart) == before[1]
-    after = facts(apart)
-    assert (after.raters, after.repeats, after.states) == (
-        before[2].raters,
-        before[2].repeats,
-        before[2].states,
-    )
-    assert after.adjudicated == {"third": 1, "consensus": 0}
-    assert compared(OPERATOR, apart, Chosen()) == shown_before
-    assert readings_by_response(OPERATOR, apart) == counted_before
+    assert figures() == before
+    assert facts(apart).adjudicated == {"third": 1, "consensus": 0}
     kept = adjudicated_frame(apart)
     assert kept[["rater", "pass_"]].drop_duplicates().values.tolist() == [["dr_other", 100]]
-    set_protocol(apart, "coordinator", {"margin": 0.1})
-    with Session(apart) as session:
-        assert len(session.exec(select(Rating)).all()) == 15
     folder = tmp_path / "out"
     assert run("share", "export", str(folder))[0] == 0
-    with (folder / "ratings.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert Counter(one["reading"] for one in rows) == {"independent": 12, "third": 3}
-    with (folder / "readings.csv").open(encoding="utf-8-sig", newline="") as file:
-        readings = [one["reading"] for one in csv.DictReader(file)]
-    assert readings == ["independent"] * 4 + ["third"]
-
-
-def test_exported_readings_come_back_as_what_they_were(
-    apart: Engine, run: Run, tmp_path: Path
-) -> None:
-    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
-    rate(apart, "dr_other", SETTLED)
-    folder = tmp_path / "out"
-    run("share", "export", str(folder))
+    exported = {}
+    for name in ("ratings", "readings"):
+        with (folder / f"{name}.csv").open(encoding="utf-8-sig", newline="") as file:
+            exported[name] = Counter(one["reading"] for one in csv.DictReader(file))
+    assert exported["ratings"] == {"independent": 12, "third": 3}
+    assert exported["readings"] == {"independent": 4, "third": 1}
     code, said, _ = run("rate", "ratings", str(folder / "ratings.csv"))
-    assert code == 0
-    assert "nothing changed" in said
+    assert (code, "nothing changed" in said) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -301,45 +270,35 @@ def every_deal(may: dict[int, list[str]]) -> list[Counter[str]]:
     return [Counter(dict(zip("abcde", one, strict=True))) for one in ways]
 
 
-def test_a_code_of_somebody_else_is_no_task_and_says_nothing(apart: Engine) -> None:
-    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
-    shown = next_task(apart, rater(apart, "dr_other")).task
-    assert shown is not None
-    assert task(apart, rater(apart, "dr_fourth"), shown.card.code) is None
-
-
 def test_the_command_lists_differences_looks_first_and_gives_out(
     apart: Engine, run: Run, tmp_path: Path
 ) -> None:
-    to = tmp_path / "found.json"
-    assert run("rate", "adjudicate", "--json", str(to))[0] == 0
-    body = json.loads(to.read_text("utf-8"))
+    def told(*options: str) -> tuple[dict[str, Any], str]:
+        code, said, _ = run("rate", "adjudicate", *options, "--json", str(tmp_path / "found.json"))
+        assert code == 0
+        return json.loads((tmp_path / "found.json").read_text("utf-8")), said
+
+    body, _ = told()
     assert [one["response_id"] for one in body["differences"]] == ["r11"]
     assert "response" not in body["differences"][0]
     assert (body["plan"], body["assigned"]) == (None, 0)
-    code, said, _ = run("rate", "adjudicate", "--assign", "third", "--plan", "--json", str(to))
-    assert code == 0
+    planned, said = told("--assign", "third", "--plan")
     assert "model-" not in said
-    planned = json.loads(to.read_text("utf-8"))
-    assert planned["assigned"] == 0
-    assert list(planned["plan"]["places"]) == ["r11"]
-    assert run("rate", "adjudicate", "--assign", "third", "--json", str(to))[0] == 0
-    given = json.loads(to.read_text("utf-8"))
+    assert (planned["assigned"], list(planned["plan"]["places"])) == (0, ["r11"])
+    given, _ = told("--assign", "third")
     assert (given["plan"], given["assigned"]) == (planned["plan"], 1)
     [found] = differences(OPERATOR, apart, 2)
     assert (found.reading, found.is_done) == ("third", False)
 
 
 def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> None:
-    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
-    who = rater(apart, "dr_other")
-    shown = next_task(apart, who).task
-    assert shown is not None
-    recuse(apart, who, shown.card.code, "my own patient")
-    assert other_readings(apart, who, shown.card.code) == ()
+    give(apart, "consensus", "dr_other")
+    who, code = rater(apart, "dr_other"), shown_to(apart, "dr_other").card.code
+    recuse(apart, who, code, "my own patient")
+    assert other_readings(apart, who, code) == ()
     [found] = differences(OPERATOR, apart, 2)
     assert found.is_ready
     for reading in ("third", "consensus"):
         assert "dr_other" not in planned_settlement(OPERATOR, apart, reading).places.values()
     with pytest.raises(NotAllowed, match="gave this response back"):
-        assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+        give(apart, "consensus", "dr_other")

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,7 +18,6 @@ from medjury.services.design.assign import design, top_up
 from medjury.services.design.deal import GAP, Showing, arrange
 from medjury.services.design.plan import Assigned, Design
 
-ROOT = Path(__file__).parents[2]
 SIZES = st.tuples(
     st.integers(1, 60), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5), st.integers(0, 9)
 )
@@ -30,11 +28,12 @@ def firsts(plan: Design) -> Counter[int]:
     return Counter(slot.response for slot in plan.slots if not slot.pass_)
 
 
+Size = tuple[int, int, int, int, int]
+
+
 @QUICK
 @given(SIZES)
-def test_every_response_gets_exactly_k_clinicians_and_loads_differ_by_one_at_most(
-    size: tuple[int, int, int, int, int],
-) -> None:
+def test_every_response_gets_exactly_k_clinicians_with_level_loads_and_overlaps(size: Size) -> None:
     n, raters, models, k, seed = size
     k = min(k, raters)
     plan = design(items(n, models), names(raters), k, seed=seed)
@@ -43,16 +42,7 @@ def test_every_response_gets_exactly_k_clinicians_and_loads_differ_by_one_at_mos
     assert len({(slot.rater, slot.response, slot.pass_) for slot in plan.slots}) == len(plan.slots)
     assert spread(list(plan.load.values())) <= 1
     assert sum(plan.load.values()) == n * k
-
-
-@QUICK
-@given(SIZES)
-def test_clinicians_are_linked_whenever_there_are_readings_enough(
-    size: tuple[int, int, int, int, int],
-) -> None:
-    n, raters, models, k, seed = size
-    k = min(k, raters)
-    plan = design(items(n, models), names(raters), k, seed=seed)
+    assert spread(list(plan.overlap.values())) <= 2
     assert plan.connected == (n * (k - 1) >= raters - 1)
 
 
@@ -71,16 +61,6 @@ def test_with_two_readings_a_response_every_pair_shares_as_many_but_for_one(
 ) -> None:
     plan = design(items(n), names(raters), 2, seed=seed)
     assert spread(list(plan.overlap.values())) <= 1
-
-
-@QUICK
-@given(SIZES)
-def test_no_two_pairs_differ_by_more_than_two_shared_responses(
-    size: tuple[int, int, int, int, int],
-) -> None:
-    n, raters, models, k, seed = size
-    plan = design(items(n, models), names(raters), min(k, raters), seed=seed)
-    assert spread(list(plan.overlap.values())) <= 2
 
 
 @pytest.mark.parametrize(("n", "raters", "k"), [(7, 7, 3), (12, 9, 3), (26, 13, 3), (30, 10, 3)])
@@ -134,18 +114,10 @@ def test_with_two_readings_each_clinician_sees_the_models_in_equal_parts(
     assert plan.model_spread <= (2 if few else 1)
 
 
-def test_ordinary_studies_get_equal_loads_overlaps_and_models_all_at_once() -> None:
-    for n, raters, models, k in [(60, 5, 3, 2), (54, 4, 9, 2), (120, 8, 6, 2), (150, 10, 5, 3)]:
-        plan = design(items(n, models), names(raters), k)
-        assert spread(list(plan.load.values())) <= 1
-        assert spread(list(plan.overlap.values())) <= 1
-        assert plan.model_spread <= 1
-
-
 @QUICK
 @given(SIZES, st.randoms(use_true_random=False))
 def test_the_same_seed_gives_the_same_design_in_whatever_order_things_come(
-    size: tuple[int, int, int, int, int], shuffler: Random
+    size: Size, shuffler: Random
 ) -> None:
     n, raters, models, k, seed = size
     given_items, given_names = items(n, models), names(raters)
@@ -173,14 +145,9 @@ def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
         "items = [Item(n, n // 3, f'm{n % 3}') for n in range(50)]\n"
         "print(design(items, ['b', 'a', 'c', 'd'], 2, seed=7).slots)"
     )
+    call = [sys.executable, "-c", program]
     said = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=ROOT,
-            capture_output=True,
-            check=True,
-        ).stdout
+        subprocess.check_output(call, env={**os.environ, "PYTHONHASHSEED": seed})
         for seed in ("0", "12345")
     }
     assert len(said) == 1
@@ -189,7 +156,7 @@ def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
 @pytest.mark.parametrize(
     ("count", "raters", "k", "repeats", "said"),
     [
-        (5, ["a", "b"], 3, 0.1, "per_response=3 with 2 clinicians (a, b): ask for fewer"),
+        (5, ["a", "b"], 3, 0.1, r"per_response=3 with 2 clinicians \(a, b\): ask for fewer"),
         (5, [], 1, 0.1, "invite more"),
         (5, ["a"], 0, 0.1, "at least one clinician"),
         (0, ["a"], 1, 0.1, "import some first"),
@@ -203,24 +170,22 @@ def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
 def test_what_cannot_be_designed_is_refused_with_what_to_do(
     count: int, raters: list[str], k: int, repeats: float, said: str
 ) -> None:
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInput, match=said):
         design(items(count), raters, k, repeats)
-    assert said in str(caught.value)
-
-
-def test_a_response_or_a_slot_given_twice_is_refused() -> None:
     with pytest.raises(BadInput, match="responses given twice"):
         design([*items(3), *items(1)], ["a"], 1)
-    with pytest.raises(BadInput, match="slots given twice"):
-        top_up([Assigned("a", 1)] * 2, items(1), ["a"], 1)
-    with pytest.raises(BadInput, match="not given"):
-        top_up([Assigned("a", 9)], items(1), ["a"], 1)
+    for stored, told in (
+        ([Assigned("a", 1)] * 2, "slots given twice"),
+        ([Assigned("a", 9)], "not given"),
+    ):
+        with pytest.raises(BadInput, match=told):
+            top_up(stored, items(1), ["a"], 1)
 
 
 @QUICK
 @given(SIZES, st.floats(0, 0.5))
 def test_a_repeat_comes_at_least_ten_places_after_its_first_showing(
-    size: tuple[int, int, int, int, int], share: float
+    size: Size, share: float
 ) -> None:
     n, raters, models, k, seed = size
     plan = design(items(n, models), names(raters), min(k, raters), share, seed)
@@ -233,20 +198,10 @@ def test_a_repeat_comes_at_least_ten_places_after_its_first_showing(
         assert len(again) == (round(share * load) if load >= 10 else 0)
 
 
-def test_a_repeat_is_drawn_from_different_responses_under_different_seeds() -> None:
-    drawn = {
-        slot.response
-        for seed in range(30)
-        for slot in design(items(30), names(1), 1, seed=seed).slots
-        if slot.pass_
-    }
-    assert len(drawn) > 25
-
-
 @QUICK
 @given(SIZES)
 def test_responses_of_one_instance_are_never_neighbours_where_an_order_avoids_it(
-    size: tuple[int, int, int, int, int],
+    size: Size,
 ) -> None:
     n, raters, models, k, seed = size
     plan = design(items(n, models), names(raters), min(k, raters), repeats=0, seed=seed)

@@ -1,6 +1,7 @@
-"""A study moves between databases whole, with its record, or not at all."""
+"""A study moves between databases and into a file whole, with its record, at one moment, or not at all."""
 
 import json
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ from sqlalchemy import Engine, make_url, text
 from data import database
 from data.card import Reply
 from data.database import open_study, reading, shown, transaction
-from data.errors import BadInput, Conflict, NoStudy
+from data.errors import BadFile, BadInput, Conflict, NoStudy
 from data.schema import Setting
 from data.study.access import SESSION_KEY, pseudonym_key, signing_key
 from data.study.copies import ALL_TABLES, TableDigest, content
-from data.study.moving import move_study
+from data.study.moving import back_up, move_study
 from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.verify import verify
@@ -28,19 +29,14 @@ __all__ = ["made", "whole"]
 SECRET = "hunter2-of-the-ward"
 
 
-def file_of(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'new.db'}"
-
-
-def server_of(_: Path) -> str:
-    return postgres.new_database()
-
-
-@pytest.fixture(params=[file_of, server_of], ids=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return where there is no study yet, in a database of either kind."""
-    place: Callable[[Path], str] = request.param
-    return place(tmp_path)
+    return postgres.new_database() if request.param == "postgres" else file_of(tmp_path)
+
+
+def file_of(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'new.db'}"
 
 
 @pytest.fixture
@@ -71,19 +67,21 @@ def calibrated(run: Run, url: str, to: Path) -> bytes:
     return to.read_bytes()
 
 
-def test_a_moved_study_is_the_same_and_calibrates_to_the_last_digit(
+def test_a_moved_study_is_the_same_calibrates_to_the_last_digit_and_comes_back_as_it_went(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
-    code, out, err = run(
-        "study", "backup", empty, "--db", url_of(whole), "--json", str(tmp_path / "moved.json")
-    )
+    told = tmp_path / "moved.json"
+    code, out, err = run("study", "backup", empty, "--db", url_of(whole), "--json", str(told))
     assert (code, "the record is whole" in out) == (0, True), err
-    before, after = held(whole), held(opened(empty))
-    assert after == before
-    said: dict[str, Any] = json.loads((tmp_path / "moved.json").read_text())
+    before = held(whole)
+    assert held(opened(empty)) == before
+    said: dict[str, Any] = json.loads(told.read_text())
     assert said["rows"] == {name: one.rows for name, one in before.items()}
     assert said["head"] == verify(whole).head
     assert run("study", "verify", "--head", said["head"], "--db", empty)[0] == 0
+    back = f"sqlite:///{tmp_path / 'back.db'}"
+    assert run("study", "backup", back, "--db", empty)[0] == 0
+    assert held(opened(back)) == before
     here = calibrated(run, url_of(whole), tmp_path / "here.json")
     assert calibrated(run, empty, tmp_path / "there.json") == here
 
@@ -103,15 +101,6 @@ def test_no_copy_has_the_key_that_signs_sessions(
         assert signing_key(copy) not in (key, names)
         assert verify(copy).findings == ()
     assert signing_key(whole) == key
-
-
-def test_a_study_comes_back_from_postgresql_as_it_went(
-    run: Run, whole: Engine, opened: Callable[[str], Engine], tmp_path: Path
-) -> None:
-    server, back = postgres.new_database(), f"sqlite:///{tmp_path / 'back.db'}"
-    assert run("study", "backup", server, "--db", url_of(whole))[0] == 0
-    assert run("study", "backup", back, "--db", server)[0] == 0
-    assert held(opened(back)) == held(whole)
 
 
 def test_clinicians_rate_on_where_the_study_went(
@@ -141,12 +130,21 @@ def test_a_target_that_holds_anything_is_refused_and_kept(
     assert (code, out) == (2, "")
     assert "not empty (setting: 1 rows)" in err
     assert held(target) == before
-
-
-def test_moving_onto_itself_is_refused(run: Run, whole: Engine) -> None:
     code, _, err = run("study", "backup", url_of(whole), "--db", url_of(whole))
     assert (code, "not empty" in err) == (2, True)
     assert verify(whole).findings == ()
+
+
+def test_what_is_no_study_or_an_empty_one_is_named_and_nothing_is_made(
+    run: Run, opened: Callable[[str], Engine], tmp_path: Path
+) -> None:
+    absent = f"sqlite:///{tmp_path / 'absent.db'}"
+    code, _, err = run("study", "backup", file_of(tmp_path), "--db", absent)
+    assert (code, "absent.db" in err) == (2, True)
+    assert not list(tmp_path.glob("*.db"))
+    one, other = (opened(f"sqlite:///{tmp_path / name}") for name in ("a.db", "b.db"))
+    with pytest.raises(Conflict, match="nothing to move"):
+        move_study(one, other)
 
 
 @pytest.mark.usefixtures("study_file")  # PostgreSQL holds no such text
@@ -175,12 +173,14 @@ def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(
 
 
 def test_findings_of_the_study_move_with_it_and_are_told(
-    run: Run, whole: Engine, empty: str
+    run: Run, whole: Engine, empty: str, tmp_path: Path
 ) -> None:
     with behind_the_record(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'changed' WHERE id = 1"))
-    code, out, _ = run("study", "backup", empty, "--db", url_of(whole))
-    assert (code, "FINDING rating" in out) == (1, True)
+    for to in (empty, str(tmp_path / "backup.db")):
+        code, out, _ = run("study", "backup", to, "--db", url_of(whole))
+        assert (code, "FINDING rating" in out) == (1, True)
+    assert (tmp_path / "backup.db").exists()
 
 
 def test_nobody_writes_to_a_study_while_it_is_moved(
@@ -196,12 +196,6 @@ def test_nobody_writes_to_a_study_while_it_is_moved(
 
     move_study(whole, opened(empty), write)
     assert refused
-
-
-def test_an_empty_study_is_nothing_to_move(opened: Callable[[str], Engine], tmp_path: Path) -> None:
-    one, other = (opened(f"sqlite:///{tmp_path / name}") for name in ("a.db", "b.db"))
-    with pytest.raises(Conflict, match="nothing to move"):
-        move_study(one, other)
 
 
 @pytest.mark.parametrize(
@@ -228,28 +222,55 @@ def test_a_database_that_cannot_be_opened_is_told_without_its_password(
         assert SECRET not in err
 
 
-def test_a_password_that_must_be_encoded_is_told_how_and_one_after_the_host_is_stars(
-    run: Run,
+@pytest.mark.parametrize(
+    ("db", "told"),
+    [
+        (
+            f"postgresql+psycopg://dr:a@{SECRET}@127.0.0.1:1/study",
+            ("dr:***@127.0.0.1:1/study: holds more than one @; in a", "@ as %40"),
+        ),
+        (
+            f"postgres://dr:{SECRET}@127.0.0.1:1/study",
+            ("postgres://dr:***@127.0.0.1:1/study: begin it with postgresql+psycopg://",),
+        ),
+    ],
+)
+def test_a_url_that_must_be_written_otherwise_is_told_how_and_without_its_password(
+    run: Run, db: str, told: tuple[str, ...]
 ) -> None:
-    code, _, err = run(
-        "study", "verify", "--db", f"postgresql+psycopg://dr:a@{SECRET}@127.0.0.1:1/study"
-    )
-    assert (code, "dr:***@127.0.0.1:1/study: holds more than one @; in a" in err) == (2, True)
-    assert "@ as %40" in err
+    code, _, err = run("study", "verify", "--db", db)
+    assert (code, SECRET in err) == (2, False)
+    assert all(one in err for one in told)
+    code, _, err = run("study", "verify", db.replace("postgres:", "postgresql:"))  # for a file
+    assert (code, SECRET in err, "is a database" in err) == (2, False, True)
     after = f"postgresql+psycopg://127.0.0.1:1/study?user=dr&password={SECRET}"
     assert shown(after).endswith("?user=dr&password=***")
     assert "password=***&" in shown(make_url(after))
 
 
-def test_postgres_is_told_its_right_name(run: Run) -> None:
-    code, _, err = run("study", "verify", "--db", f"postgres://dr:{SECRET}@127.0.0.1:1/study")
-    assert (code, SECRET in err) == (2, False)
-    assert "postgres://dr:***@127.0.0.1:1/study: begin it with postgresql+psycopg://" in err
+def test_a_backup_is_one_file_that_only_its_owner_reads(
+    run: Run, whole: Engine, tmp_path: Path
+) -> None:
+    to = tmp_path / "backup.db"
+    code, out, err = run("study", "backup", str(to), "--json", "-", "--db", str(whole.url))
+    assert code == 0, err
+    assert json.loads(out)["head"] == verify(whole).head
+    assert [one.name for one in to.parent.glob("*backup.db*")] == ["backup.db"]
+    assert stat.S_IMODE(to.stat().st_mode) == 0o600
+    assert run("study", "verify", "--db", f"sqlite:///{to}")[0] == 0
 
 
-def test_an_absent_study_is_named_and_nothing_is_made(run: Run, tmp_path: Path) -> None:
-    code, _, err = run(
-        "study", "backup", file_of(tmp_path), "--db", f"sqlite:///{tmp_path / 'absent.db'}"
-    )
-    assert (code, "absent.db" in err) == (2, True)
-    assert not list(tmp_path.glob("*.db"))
+@pytest.mark.usefixtures("study_file")
+@pytest.mark.parametrize("name", ["study.db", "study.db-wal", "notes.txt", "none/backup.db", "."])
+def test_a_backup_is_never_written_over_anything(
+    run: Run, whole: Engine, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    before = sorted(tmp_path.iterdir())
+    code, out, err = run("study", "backup", str(tmp_path / name), "--db", str(whole.url))
+    assert (code, out) == (2, "")
+    assert "name another file" in err
+    with pytest.raises(BadFile, match="already"):
+        back_up(whole, tmp_path / "notes.txt")  # that came meanwhile
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -1,33 +1,31 @@
-"""A study on PostgreSQL keeps the promises it makes on SQLite, on a real server."""
+"""A study on PostgreSQL keeps the promises it makes on SQLite, on a real server, and a figure is of one moment."""
 
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from kit import postgres
-from kit.studies import import_small
-from sqlalchemy import Engine, create_engine, inspect, make_url, text
+from kit.studies import HEAD, import_file, import_small
+from sqlalchemy import Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from data import database
 from data.card import Reply
-from data.database import open_study, reading, transaction
+from data.database import one_moment, open_study, reading, transaction
 from data.errors import BadInput, NoStudy
+from data.importers.rows import Origin, RatingRow
 from data.record import log
-from data.schema import Setting
-from data.study.assignments import Slot, assign, claim
+from data.schema import Kind, Setting
+from data.study.assignments import Slot, assign
+from data.study.frames import ratings_frame
 from data.study.people import invite
-from data.study.ratings import submit
+from data.study.ratings import import_ratings, submit
 from data.study.room import next_task
 from data.study.verify import verify
+from medjury.services.scores import scores_of
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
-CLINICIANS = [f"dr_{n}" for n in range(6)]
 
 
 @pytest.fixture
@@ -37,10 +35,10 @@ def server() -> str:
 
 @pytest.fixture
 def ward(server: str, tmp_path: Path) -> Iterator[Engine]:
-    """Return a study on the server: four responses, and clinicians at the door."""
+    """Return a study on the server: four responses, and a clinician at the door."""
     engine = open_study(server, create=True)
     import_small(engine, tmp_path)
-    invite(engine, CLINICIANS)
+    invite(engine, ["dr_0"])
     yield engine
     engine.dispose()
 
@@ -54,43 +52,9 @@ def test_ratings_are_vouched_for_whatever_the_servers_time_zone(ward: Engine) ->
         assert connection.scalar(text("SHOW timezone")) == postgres.ZONE
     found = verify(ward)
     assert (found.findings, found.rows["rating"]) == ((), 3)
-
-
-def test_a_change_behind_the_records_back_is_found(ward: Engine) -> None:
     with ward.begin() as connection:
         connection.execute(text("UPDATE response SET text = 'better' WHERE id = 2"))
     assert len(verify(ward).findings) == 1
-
-
-def test_processes_may_open_a_new_study_at_once(server: str) -> None:
-    script = f"from data.database import open_study; open_study({server!r}, create=True)"
-    started = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
-    assert [one.wait() for one in started] == [0, 0, 0]
-
-
-def test_the_last_free_place_is_given_once(ward: Engine) -> None:
-    assign(ward, [Slot("dr_0", 1, 1)], seed=0, per_response=2)
-    with ThreadPoolExecutor(len(CLINICIANS)) as pool:
-        given = list(pool.map(lambda rater: claim(ward, rater), range(2, len(CLINICIANS) + 1)))
-    with ward.connect() as connection:
-        query = text("SELECT response, COUNT(*) FROM assignment GROUP BY response")
-        readers = dict(map(tuple, connection.execute(query)))
-    assert any(given)
-    assert max(readers.values()) <= 2
-    assert verify(ward).findings == ()
-
-
-def test_who_writes_waits_for_the_one_who_does_and_is_told(
-    ward: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
-    late = Setting(key="late", value="2")
-    with transaction(ward) as session:
-        session.add(Setting(key="held", value="1"))
-        session.flush()
-        with pytest.raises(NoStudy, match="locked; wait"), transaction(ward) as other:
-            other.add(late)
-        log(session, "test", "setting changed", {})
 
 
 def test_who_reads_sees_one_moment_and_waits_for_nobody(ward: Engine) -> None:
@@ -150,15 +114,12 @@ def test_a_user_who_may_not_write_is_told(ward: Engine) -> None:
         connection.execute(text("DROP ROLE looker"))
 
 
-def test_an_empty_database_is_no_study_and_stays_empty(server: str) -> None:
+def test_an_empty_or_absent_database_is_no_study_and_stays_so(server: str) -> None:
     with pytest.raises(NoStudy, match=r"there is no study at postgresql.*medjury demo"):
         open_study(server)
     engine = create_engine(server)
     assert inspect(engine).get_table_names() == []
     engine.dispose()
-
-
-def test_an_absent_database_is_named(server: str) -> None:
     with pytest.raises(NoStudy, match='"nowhere" does not exist; make it with createdb'):
         open_study(make_url(server).set(database="nowhere"), create=True)
 
@@ -201,3 +162,72 @@ def _reloaded(ward: Engine, closed: bool) -> None:
             return
         threading.Event().wait(0.01)
     raise AssertionError("the server's rules stay as they were")
+
+
+RESPONSES = 60
+CRITERIA = ("accuracy", "completeness", "clarity")
+JURORS = ("a", "b")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """Return a study whose responses two jurors have rated, and a clinician the first twenty."""
+    file = f"sqlite:///{tmp_path / 'moment.db'}"
+    engine = open_study(file if request.param == "sqlite" else postgres.new_database(), create=True)
+    lines = [f"i{n},visits,Context.,Write.,,r{n},m,Said {n}." for n in range(RESPONSES)]
+    (tmp_path / "many.csv").write_text("\n".join([HEAD, *lines]))
+    import_file(engine, tmp_path / "many.csv")
+    jurors = [row(n, name, Kind.JUROR) for n in range(RESPONSES) for name in JURORS]
+    clinicians = [row(n, "dr_a", Kind.CLINICIAN) for n in range(20)]
+    import_ratings(engine, [one for rows in (*jurors, *clinicians) for one in rows])
+    yield engine
+    engine.dispose()
+
+
+def row(number: int, rater: str, kind: Kind) -> list[RatingRow]:
+    score = str(1 + (number * 7 + len(rater)) % 5)
+    where = Origin("made", number + 1)
+    return [RatingRow(where, f"r{number}", rater, kind, name, score) for name in CRITERIA]
+
+
+@pytest.fixture
+def rated_meanwhile(study: Engine) -> Iterator[Callable[[], int]]:
+    """Let the clinician rate one more response after each statement of a reader."""
+    writer = open_study(study.url)
+    left = iter(range(20, RESPONSES))
+    rated = 0
+
+    def rate(*_: object) -> None:
+        nonlocal rated
+        number = next(left, None)
+        if number is not None:
+            import_ratings(writer, row(number, "dr_a", Kind.CLINICIAN))
+            rated += 1
+
+    event.listen(study, "after_cursor_execute", rate)
+    yield lambda: rated
+    event.remove(study, "after_cursor_execute", rate)
+    writer.dispose()
+
+
+def test_a_response_that_is_rated_meanwhile_is_counted_once(
+    study: Engine, rated_meanwhile: Callable[[], int]
+) -> None:
+    scores = scores_of(study)
+    assert rated_meanwhile() > 5, "the test means nothing where nobody wrote"
+    read = scores.ratings[scores.ratings["kind"] == "juror"]["response_id"].nunique()
+    assert (read, len(scores.responses)) == (RESPONSES, RESPONSES)
+    by_clinicians = scores.ratings[scores.ratings["kind"] == "clinician"]["response_id"].nunique()
+    assert by_clinicians < read, "what was rated after the reader's first statement is not seen"
+
+
+def test_readings_inside_one_moment_share_it_and_the_next_is_of_now(
+    study: Engine, rated_meanwhile: Callable[[], int]
+) -> None:
+    with one_moment(study):
+        first = ratings_frame(study)
+        with reading(study) as one, reading(study) as other:
+            assert one is other
+        assert ratings_frame(study).equals(first)
+    assert len(ratings_frame(study)) > len(first)
+    assert rated_meanwhile()

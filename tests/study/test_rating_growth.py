@@ -1,8 +1,9 @@
 """A clinician who has rated much waits no longer than one who begins, and is known as well."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit.rating_study import build, codes_of, person_of, row, rubric
@@ -35,8 +36,8 @@ def counted(engine: Engine) -> Iterator[list[int]]:
         found[0] += 1
         return 0
 
-    def listen(connection: object, *_: object) -> None:
-        connection.set_progress_handler(tell, STEPS)  # type: ignore[attr-defined] # of sqlite3
+    def listen(connection: Any, *_: object) -> None:
+        connection.set_progress_handler(tell, STEPS)
 
     event.listen(engine, "checkout", listen)
     yield found
@@ -49,38 +50,23 @@ def rate(engine: Engine, rater: int, upto: int) -> None:
         submit(engine, rater, code, Reply({"accuracy": 3}, comment="checked"), 1)
 
 
-def costs(engine: Engine, rater: int, act: Callable[[int], None]) -> list[int]:
-    """Return what an act costs once few are rated, and once many are; it is told how many."""
-    found = []
+def test_the_300th_rating_costs_the_database_what_the_30th_did_and_the_way_back_in_proportion(
+    engine: Engine, dr_a: int, study_file: Path
+) -> None:
+    codes, found = codes_of(engine, "dr-a"), []
     for rated in (FEW, MANY):
-        rate(engine, rater, rated)
-        with counted(engine) as steps:
-            act(rated)
-        found.append(steps[0])
-    return found
-
-
-def test_the_300th_rating_costs_the_database_what_the_30th_did(
-    engine: Engine, dr_a: int, study_file: Path
-) -> None:
-    def rate_next(_: int) -> None:
-        task = next_task(engine, dr_a).task
-        assert task is not None
-        submit(engine, dr_a, task.card.code, Reply({"accuracy": 4}), 1)
-        next_task(engine, dr_a)
-
-    few, many = costs(engine, dr_a, rate_next)
+        rate(engine, dr_a, rated)
+        with counted(engine) as looking_back:
+            assert rated_codes(engine, dr_a) == codes[:rated]
+        with counted(engine) as rating:
+            task = next_task(engine, dr_a).task
+            assert task is not None
+            submit(engine, dr_a, task.card.code, Reply({"accuracy": 4}), 1)
+            next_task(engine, dr_a)
+        found.append((rating[0], looking_back[0]))
+    (few, few_back), (many, many_back) = found
     assert 0 < many < 1.5 * few
-
-
-def test_the_way_back_costs_in_proportion_to_what_was_rated(
-    engine: Engine, dr_a: int, study_file: Path
-) -> None:
-    def look_back(rated: int) -> None:
-        assert rated_codes(engine, dr_a) == codes_of(engine, "dr-a")[:rated]
-
-    few, many = costs(engine, dr_a, look_back)
-    assert 0 < many < 1.5 * MANY / FEW * few
+    assert 0 < many_back < 1.5 * MANY / FEW * few_back
 
 
 def test_what_was_rated_before_is_the_showing_first_rated_last(engine: Engine, dr_a: int) -> None:

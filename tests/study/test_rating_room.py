@@ -1,37 +1,36 @@
-"""Storing what clinicians do: drafts, submissions, codes, and the chain of events behind them."""
+"""Storing what clinicians do: submissions, what they say of a text, codes, and the chain of events behind them."""
 
+import csv
 import itertools
+from pathlib import Path
 
 import pytest
+from kit.studies import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
-from data.card import Reply
+from data.card import Marked, Reply
 from data.errors import BadInput, Unknown
 from data.record import GENESIS, event_hash
-from data.schema import Event
+from data.schema import Assignment, Event, Rating, Span, Submission
 from data.study.assignments import Slot, assign
-from data.study.frames import ratings_frame
 from data.study.people import check_code, invite, person, renew
-from data.study.ratings import FormState, submit
+from data.study.ratings import submit
 from data.study.room import Progress, next_task
+from data.study.settings import set_setting
+from data.study.verify import verify
 
 FULL = Reply({"accuracy": 4, "completeness": 3, "clarity": 5}, comment="fine")
+SLOTS = [*(Slot("dr_a", one, place) for place, one in enumerate((3, 1, 2))), Slot("dr_b", 4, 0)]
 
 
 @pytest.fixture
 def dr_a(small_study: Engine) -> int:
     """Return a clinician with the first three responses to rate, and another with one."""
     invite(small_study, ["dr_a", "dr_b"])
-    slots = [Slot("dr_a", response, place) for place, response in enumerate((3, 1, 2))]
-    assign(small_study, [*slots, Slot("dr_b", 4, 0)], seed=0)
+    assign(small_study, SLOTS, seed=0)
     with small_study.connect() as connection:
         return int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_a'")) or 0)
-
-
-def state(seq: int, by: str = "page1", base: int | None = None, **scores: int) -> FormState:
-    """Return a state of the form as a page sends it."""
-    return FormState({"scores": scores, "by": by, "seq": seq}, 1, base)
 
 
 def test_the_next_response_follows_the_clinicians_own_order(small_study: Engine, dr_a: int) -> None:
@@ -43,56 +42,35 @@ def test_the_next_response_follows_the_clinicians_own_order(small_study: Engine,
     assert next_task(small_study, dr_a).progress == Progress(3, 3)
 
 
-def test_a_changed_mind_is_added_and_the_newest_counts(small_study: Engine, dr_a: int) -> None:
-    task = next_task(small_study, dr_a).task
-    assert task is not None
-    submit(small_study, dr_a, task.card.code, FULL, 10)
-    assert submit(small_study, dr_a, task.card.code, Reply(dict(FULL.scores) | {"clarity": 1}), 5)
-    frame = ratings_frame(small_study)
-    assert list(frame.loc[frame["criterion"] == "clarity", "score"]) == [1]
-    with small_study.connect() as connection:
-        assert connection.scalar(text("SELECT COUNT(*) FROM rating")) == 6
-
-
-def test_a_code_signs_in_its_owner_and_is_not_stored(small_study: Engine) -> None:
-    (invitation,) = invite(small_study, ["dr_c"])
-    assert check_code(small_study, invitation.code.replace("-", "")).person is not None
-    found = check_code(small_study, f" {invitation.code.lower()} ").person
-    assert found is not None
-    assert found.name == "dr_c"
-    with small_study.connect() as connection:
-        stored = connection.execute(text("SELECT * FROM access")).fetchall()
-    assert invitation.code.replace("-", "")[4:] not in str(stored)
-
-
 @pytest.mark.parametrize("code", ["", "AAAA-BBBB-CCCC-DDDD", "x" * 500, "AAAA", "'; --"])
 def test_a_wrong_code_signs_nobody_in(small_study: Engine, code: str) -> None:
     invite(small_study, ["dr_c"])
     assert check_code(small_study, code).person is None
 
 
-def test_a_renewed_code_ends_the_old_one(small_study: Engine) -> None:
+def test_a_renewed_code_ends_the_old_one_and_none_is_stored(small_study: Engine) -> None:
     (first,) = invite(small_study, ["dr_c"])
-    second = renew(small_study, "dr_c")
-    assert check_code(small_study, first.code).person is None
-    found = check_code(small_study, second.code).person
-    assert found is not None
-    assert person(small_study, found.id) == found
-    with pytest.raises(Unknown, match="nobody of that name"):
-        renew(small_study, "dr_z")
-
-
-def test_inviting_again_gives_no_second_code(small_study: Engine) -> None:
-    assert len(invite(small_study, ["dr_c"])) == 1
-    assert invite(small_study, ["dr_c"]) == []
+    assert check_code(small_study, first.code.replace("-", "")).person is not None
+    assert invite(small_study, ["dr_c"]) == []  # no second code
     with pytest.raises(BadInput, match="twice"):
         invite(small_study, ["dr_d", "dr_d"])
+    second = renew(small_study, "dr_c")
+    assert check_code(small_study, first.code).person is None
+    found = check_code(small_study, f" {second.code.lower()} ").person
+    assert found is not None
+    assert person(small_study, found.id) == found
+    assert found.name == "dr_c"
+    with small_study.connect() as connection:
+        stored = connection.execute(text("SELECT * FROM access")).fetchall()
+    assert second.code.replace("-", "")[4:] not in str(stored)
+    with pytest.raises(Unknown, match="nobody of that name"):
+        renew(small_study, "dr_z")
 
 
 def test_every_event_carries_the_hash_of_the_one_before(small_study: Engine, dr_a: int) -> None:
     task = next_task(small_study, dr_a).task
     assert task is not None
-    submit(small_study, dr_a, task.card.code, FULL, 10)
+    assert submit(small_study, dr_a, task.card.code, FULL, 10)
     with Session(small_study) as session:
         events = session.exec(select(Event).order_by(Event.id)).all()  # type: ignore[arg-type]
     assert [one.action for one in events][-1] == "rated"
@@ -101,18 +79,112 @@ def test_every_event_carries_the_hash_of_the_one_before(small_study: Engine, dr_
         assert after.previous == before.sha256 == event_hash(before)
 
 
-def test_nothing_that_serves_raters_reads_who_wrote_a_response() -> None:
-    import data.study.base
-    import data.study.calls
-    import data.study.readings
-    import data.study.room
-
-    for module in (data.study.base, data.study.calls, data.study.readings, data.study.room):
-        assert not hasattr(module, "Authorship")
-
-
 def test_hidden_repeats_are_not_told_by_the_count(small_study: Engine, dr_a: int) -> None:
     assert next_task(small_study, dr_a).progress.repeats == 0
-    slots = [Slot("dr_a", response, place) for place, response in enumerate((3, 1, 2))]
-    assign(small_study, [*slots, Slot("dr_b", 4, 0), Slot("dr_a", 3, 9, pass_=1)], seed=1)
+    assign(small_study, [*SLOTS, Slot("dr_a", 3, 9, pass_=1)], seed=1)
     assert next_task(small_study, dr_a).progress == Progress(0, 4, 1)
+
+
+SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
+LINKED = (
+    Marked("accuracy", 0, 4, "wrong", "not this drug", severity="critical", linked=1),
+    Marked("completeness", 0, 6, "missing", side="source", severity="major", linked=0),
+)
+
+
+@pytest.fixture
+def code(small_study: Engine) -> str:
+    """Return the code of the one response that dr_a is to rate."""
+    invite(small_study, ["dr_a"])
+    assign(small_study, [Slot("dr_a", 1, 1)], seed=0, per_response=1)
+    task = next_task(small_study, 1).task
+    assert task is not None
+    return task.card.code
+
+
+@pytest.mark.parametrize(
+    ("span", "said"),
+    [
+        (Marked("accuracy", 0, 4, "ugly"), "mark it again"),
+        (Marked("accuracy", 0, 4, "Wrong"), "mark it again"),
+        (Marked("accuracy", 0, 4, "wrong", severity="fatal"), "mark it again"),  # type: ignore[arg-type]
+        (Marked("accuracy", 0, 4, "wrong", side="margin"), "mark it again"),  # type: ignore[arg-type]
+        (Marked("accuracy", 0, 4, "wrong", linked=0), "mark it again"),
+        (Marked("accuracy", 0, 4, "wrong", linked=1), "mark it again"),
+        (Marked("accuracy", -1, 3, "wrong"), "not part of its text"),
+        (Marked("accuracy", 5, 5, "wrong"), "not part of its text"),
+        (Marked("accuracy", 0, 10_000, "wrong"), "not part of its text"),
+    ],
+)
+def test_a_mark_that_cannot_be_is_refused_and_nothing_stored(
+    small_study: Engine, code: str, span: Marked, said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        submit(small_study, 1, code, Reply(SCORES, spans=(span,)))
+    with Session(small_study) as session:
+        assert session.exec(select(Rating)).all() == []
+
+
+def test_the_kinds_of_marks_are_those_that_the_study_lists_on_either_side(
+    small_study: Engine, code: str
+) -> None:
+    sides = ("wrong", "missing", "missing"), ("response", "response", "source")
+    for error, side in zip(*sides, strict=True):
+        mark = Marked("accuracy", 0, 4, error, side=side)  # type: ignore[arg-type]
+        assert submit(small_study, 1, code, Reply(SCORES, spans=(mark,)))
+    set_setting(small_study, "error_types", "dose, missing")
+    with pytest.raises(BadInput, match="dose, missing"):
+        submit(small_study, 1, code, Reply(SCORES, spans=(Marked("accuracy", 0, 4, "wrong"),)))
+    assert submit(small_study, 1, code, Reply(SCORES, spans=(Marked("accuracy", 0, 4, "dose"),)))
+
+
+def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_them(
+    run: Run, small_study: Engine, code: str, tmp_path: Path
+) -> None:
+    reply = Reply(SCORES, {"clarity": "-hard to read"}, "=all in all", LINKED, ("flag",))
+    submit(small_study, 1, code, reply, 61.5)
+    submit(small_study, 1, code, Reply(SCORES, comment="now fine"), 70)
+    assert run("share", "export", str(tmp_path / "out"))[0] == 0
+    spans, submissions, ratings = (
+        read_csv(tmp_path / "out" / f"{name}.csv") for name in ("spans", "submissions", "ratings")
+    )
+    assert [[one[name] for name in ("side", "severity", "linked", "counts")] for one in spans] == [
+        ["response", "critical", "1", "0"],
+        ["source", "major", "0", "0"],
+    ]
+    assert [*spans[0]][-3:] == ["side", "severity", "linked"]
+    assert [(one["revision"], one["comment"], one["counts"]) for one in submissions] == [
+        ("0", "'=all in all", "0"),
+        ("1", "now fine", "1"),
+    ]
+    assert [one["seconds"] for one in submissions] == ["61.5", "70.0"]
+    assert {one["appearance"] for one in submissions} == {"light"}
+    assert {one["study_text"] for one in submissions} == {""}
+    assert [one["comment"] for one in ratings] == ["", "", ""]  # of the newest
+    found = verify(small_study)
+    assert found.findings == ()
+    assert (found.rows["span"], found.rows["submission"]) == (2, 2)
+    with Session(small_study) as session:
+        kept = [one.comment for one in session.exec(select(Rating))]
+        assert kept == ["", "", "-hard to read", "", "", ""]
+        assert len(session.exec(select(Span)).all()) == 2
+        assert len(session.exec(select(Submission)).all()) == 2
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_what_cannot_be_rated_has_no_score_and_its_comments_stay_with_the_submission(
+    small_study: Engine, code: str
+) -> None:
+    said = Reply({}, {"clarity": "too short"}, "no source", flags=("not_enough_context",))
+    assert submit(small_study, 1, code, said)
+    assert not submit(small_study, 1, code, said)
+    assert next_task(small_study, 1).task is None
+    with Session(small_study) as session:
+        [one] = session.exec(select(Submission)).all()
+        assert session.exec(select(Rating)).all() == []
+        assert session.exec(select(Assignment.state)).all() == ["unrated"]
+    assert one.comment == "no source\nclarity: too short"

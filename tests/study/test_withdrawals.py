@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from kit.pages import drawn_page
 from kit.studies import Run
+from kit.trained_study import Write
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
@@ -22,18 +23,14 @@ from data.study.verify import verify
 from data.study.withdrawals import join_raters, spellings, withdraw, withdrawals
 from medjury.services.record import steered
 
-ROWS = """response_id,rater,kind,accuracy,completeness,clarity
-r1,dr_a,clinician,4,4,4
-r2,dr_a,clinician,2,2,3
-r1,dr_b,clinician,3,3,3
-"""
+WIDE = "response_id,rater,kind,accuracy,completeness,clarity\n"
+ROWS = f"{WIDE}r11,dr_a,clinician,4,4,4\nr12,dr_a,clinician,2,2,3\nr11,dr_b,clinician,3,3,3\n"
+LONG = "response_id,rater,kind,criterion,score\n"
 
 
 @pytest.fixture
 def rated(small_study: Engine, run: Run, tmp_path: Path) -> Engine:
-    responses = list(responses_frame(small_study)["response_id"])
-    body = ROWS.replace("r1", responses[0]).replace("r2", responses[1])
-    (tmp_path / "ratings.csv").write_text(body)
+    (tmp_path / "ratings.csv").write_text(ROWS)
     assert run("rate", "ratings", str(tmp_path / "ratings.csv"))[0] == 0
     return small_study
 
@@ -62,25 +59,21 @@ def test_a_withdrawn_rater_is_stored_sealed_named_and_counts_nowhere(rated: Engi
 
 
 def test_a_withdrawn_response_is_in_no_frame_and_no_reading(rated: Engine) -> None:
-    first = names(rated)[0]
-    assert withdraw(OPERATOR, rated, response=first, reason="names the patient") == 6
-    assert first not in names(rated)
+    assert withdraw(OPERATOR, rated, response="r11", reason="names the patient") == 6
+    assert "r11" not in names(rated)
     assert len(ratings_frame(rated)) == current(rated) == 3
 
 
 def test_a_withdrawn_rating_does_not_bring_an_older_one_back_and_a_later_one_counts(
-    rated: Engine, run: Run, tmp_path: Path
+    rated: Engine, run: Run, write: Write
 ) -> None:
-    first, path = names(rated)[0], tmp_path / "again.csv"
-    row = "response_id,rater,kind,criterion,score\n{},dr_b,clinician,clarity,{}\n"
-    path.write_text(row.format(first, 5))
-    assert run("rate", "ratings", str(path))[0] == 0
-    assert withdraw(OPERATOR, rated, response=first, rater="dr_b", reason="wrong patient") == 3
+    path = str(write("again.csv", f"{LONG}r11,dr_b,clinician,clarity,5\n"))
+    assert run("rate", "ratings", path)[0] == 0
+    assert withdraw(OPERATOR, rated, response="r11", rater="dr_b", reason="wrong patient") == 3
     assert "dr_b" not in {*ratings_frame(rated)["rater"]}
     assert current(rated) == 6
-    assert run("rate", "ratings", str(path))[0] == 0
-    assert current(rated) == 7
-    assert len(ratings_frame(rated)) == 7
+    assert run("rate", "ratings", path)[0] == 0
+    assert current(rated) == len(ratings_frame(rated)) == 7
 
 
 def test_withdrawing_is_refused_without_a_reason_or_a_subject_or_in_a_locked_study(
@@ -100,45 +93,35 @@ def test_withdrawing_is_refused_without_a_reason_or_a_subject_or_in_a_locked_stu
     assert not withdrawals(rated)
 
 
-def test_spellings_of_one_name_are_found_and_joined_only_by_an_act(rated: Engine) -> None:
+def test_spellings_of_one_name_are_found_and_joined_only_by_an_act(
+    rated: Engine, run: Run, write: Write
+) -> None:
     assert spellings(["dr a smith"], ["Dr. A. Smith", "dr b"]) == [("Dr. A. Smith", "dr a smith")]
     with pytest.raises(Conflict, match="both scored"):
         join_raters(OPERATOR, rated, "dr_b", "dr_a", "one person")
-    withdraw(OPERATOR, rated, response=names(rated)[0], rater="dr_a", reason="doubled")
+    withdraw(OPERATOR, rated, response="r11", rater="dr_a", reason="doubled")
     assert join_raters(OPERATOR, rated, "dr_b", "dr_a", "one person") == 3
     assert {*ratings_frame(rated)["rater"]} == {"dr_a"}
     assert len(ratings_frame(rated)) == current(rated) == 6
     assert not verify(rated).findings
+    other = write("other.csv", f"{LONG}r12,Dr. A,clinician,clarity,4\n")
+    _, out, _ = run("rate", "ratings", str(other))
+    assert 'rate people join "Dr. A" "dr_a"' in " ".join(out.split())
+    assert {"Dr. A", "dr_a"} <= {*ratings_frame(rated)["rater"]}
 
 
 def test_a_file_clears_what_is_empty_in_it_and_with_replace_all_that_it_leaves_out(
-    rated: Engine, run: Run, tmp_path: Path
+    rated: Engine, run: Run, write: Write
 ) -> None:
-    first = names(rated)[0]
-    path = tmp_path / "corrected.csv"
-    path.write_text(
-        f"response_id,rater,kind,accuracy,completeness,clarity\n{first},dr_a,clinician,4,,4\n"
-    )
-    _, out, _ = run("rate", "ratings", str(path))
+    path = str(write("corrected.csv", f"{WIDE}r11,dr_a,clinician,4,,4\n"))
+    _, out, _ = run("rate", "ratings", path)
     assert "1 earlier score cleared" in out
     assert "still count (dr_a 3, dr_b 3); --replace withdraws them" in " ".join(out.split())
     assert current(rated) == 8
-    _, out, _ = run("rate", "ratings", str(path), "--replace")
+    _, out, _ = run("rate", "ratings", path, "--replace")
     assert "6 earlier scores not in this file withdrawn" in out
     assert current(rated) == len(ratings_frame(rated)) == 2
     assert not verify(rated).findings
-
-
-def test_an_import_tells_of_another_spelling_of_a_name(
-    rated: Engine, run: Run, tmp_path: Path
-) -> None:
-    path = tmp_path / "other.csv"
-    path.write_text(
-        f"response_id,rater,kind,criterion,score\n{names(rated)[1]},Dr. A,clinician,clarity,4\n"
-    )
-    _, out, _ = run("rate", "ratings", str(path))
-    assert 'rate people join "Dr. A" "dr_a"' in " ".join(out.split())
-    assert {"Dr. A", "dr_a"} <= {*ratings_frame(rated)["rater"]}
 
 
 def test_nobody_who_left_is_dealt_work_and_what_they_left_open_is_free_for_others(
@@ -161,28 +144,26 @@ def test_a_withdrawn_response_leaves_the_room_and_what_was_typed_of_it_stays_sto
     assert run("rate", "assign", "--raters", "2", "--repeats", "0")[0] == 0
     with Session(small_study) as session:
         [rater] = session.exec(select(Rater.id).where(Rater.handle == "clinician-1")).all()
-    assert rater is not None
-    before = next_task(small_study, rater)
+    before = next_task(small_study, rater or 0)
     assert before.task is not None
     code = before.task.card.code
     entered = FormState({"comment": "names her", "by": "page1", "seq": 1}, 3.0)
-    save_draft(small_study, rater, code, entered)
+    save_draft(small_study, rater or 0, code, entered)
     with Session(small_study) as session:
         query = select(Response.response_id).join(Assignment).where(Assignment.code == code)
         [name] = session.exec(query).all()
 
     withdraw(OPERATOR, small_study, response=name, reason="names the patient")
 
-    after = next_task(small_study, rater)
+    after = next_task(small_study, rater or 0)
     assert after.task is not None
     assert after.task.card.code != code
     assert after.progress.total == before.progress.total - 1
-    assert task(small_study, rater, code) is None
+    assert task(small_study, rater or 0, code) is None
     with pytest.raises(MedjuryError):
-        submit(small_study, rater, code, Reply({"accuracy": 4}), 5.0)
+        submit(small_study, rater or 0, code, Reply({"accuracy": 4}), 5.0)
     with Session(small_study) as session:
         [draft] = session.exec(select(Assignment.draft).where(Assignment.code == code)).all()
-    assert draft is not None
     assert "names her" in str(draft)
 
 
@@ -198,26 +179,24 @@ responses.show(study(), Person(1, "Carla", Role.{role}))
 def test_one_rating_or_the_response_is_withdrawn_beside_what_was_said_of_it(
     rated: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = names(rated)[0]
     monkeypatch.setenv("MEDJURY_DB", rated.url.render_as_string(hide_password=False))
-    page = drawn_page(WORKBENCH.format(role="COORDINATOR"))
-    page.query_params["response"] = first
-    page.run()
-    page.selectbox(f"withdraw-what-{first}").select("dr_a").run()
-    page.text_input(f"withdraw-why-{first}").input("wrong patient")
-    page.checkbox(f"withdraw-sure-{first}").check().run()
-    page.button(f"withdraw-{first}").click().run()
-    assert not page.exception
-    assert [(one.response, one.rater, one.scores) for one in withdrawals(rated)] == [
-        (first, "dr_a", 3)
-    ]
-    other = drawn_page(WORKBENCH.format(role="RESEARCHER"))
-    other.query_params["response"] = first
-    other.run()
-    assert other.selectbox(f"withdraw-what-{first}").options == ["the response"]
-    other.text_input(f"withdraw-why-{first}").input("names the patient")
-    other.checkbox(f"withdraw-sure-{first}").check().run()
-    other.button(f"withdraw-{first}").click().run()
-    assert not other.exception
-    assert first not in names(rated)
+
+    def withdrawn_by(role: str, why: str, what: str = "") -> list[str]:
+        page = drawn_page(WORKBENCH.format(role=role))
+        page.query_params["response"] = "r11"
+        page.run()
+        offered = page.selectbox("withdraw-what-r11")
+        if what:
+            offered.select(what).run()
+        page.text_input("withdraw-why-r11").input(why)
+        page.checkbox("withdraw-sure-r11").check().run()
+        page.button("withdraw-r11").click().run()
+        assert not page.exception
+        return list(offered.options)
+
+    withdrawn_by("COORDINATOR", "wrong patient", "dr_a")
+    [found] = withdrawals(rated)
+    assert (found.response, found.rater, found.scores) == ("r11", "dr_a", 3)
+    assert withdrawn_by("RESEARCHER", "names the patient") == ["the response"]
+    assert "r11" not in names(rated)
     served().dispose()

@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
-from scipy import stats
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.columns import (
@@ -103,15 +102,6 @@ def test_drawing_everything_once_gives_the_number_itself(method, missing):
         assert ours == pytest.approx(
             by_definition(expand(grid, everything[0]), list(panel.members), method), abs=1e-12
         )
-
-
-def test_published_is_two_r_over_one_plus_r():
-    grid = make_grid(seed=2)
-    pair = columns(grid, JURY, "published")
-
-    r = float(stats.pearsonr(pair.clinicians, pair.scorer).statistic)
-
-    assert column_icc(pair.clinicians, pair.scorer, "published") == pytest.approx(2 * r / (1 + r))
 
 
 def test_with_one_response_an_instance_it_is_the_plain_item_bootstrap():

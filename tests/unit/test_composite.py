@@ -44,28 +44,17 @@ def test_a_composite_is_the_mean_over_the_rubrics_criteria():
     assert found.incomplete.empty
 
 
-def test_a_reading_that_lacks_a_criterion_has_no_composite_and_is_counted():
-    found = composites(
-        study(rate("aci-1", "a", {"accuracy": 5, "clarity": 4}), rate("aci-2", "a", THREE))
-    )
+@pytest.mark.parametrize(
+    "lacking",
+    [{"accuracy": 5, "clarity": 4}, {"empathy": 5}, THREE | {"clarity": float("nan")}],
+)
+def test_a_reading_that_lacks_a_criterion_has_no_composite_and_is_counted(lacking):
+    found = composites(study(rate("aci-1", "a", lacking), rate("aci-2", "a", THREE)))
 
     assert values(found) == {("aci-2", "a"): 4.0}
     assert found.incomplete.to_dict("records") == [
         {"benchmark": "aci", "rater": "a", "readings": 1}
     ]
-
-
-def test_an_empty_score_is_a_missing_criterion():
-    found = composites(study(rate("aci-1", "a", THREE | {"clarity": float("nan")})))
-
-    assert values(found) == {}
-    assert found.incomplete["readings"].tolist() == [1]
-
-
-def test_a_reading_with_none_of_the_criteria_is_counted_too():
-    found = composites(study(rate("aci-1", "a", {"empathy": 5}), rate("aci-2", "a", THREE)))
-
-    assert found.incomplete["readings"].tolist() == [1]
 
 
 def test_a_criterion_off_the_rubric_does_not_enter_the_mean():
@@ -121,19 +110,17 @@ def test_a_score_off_the_scale_is_refused_by_name(score):
         study(rate("aci-1", "a", {"clarity": score}))
 
 
-def test_a_score_given_twice_is_refused():
-    with pytest.raises(BadInput, match="two scores for accuracy on aci-1"):
-        study(rate("aci-1", "a", THREE), rate("aci-1", "a", THREE))
-
-
-def test_a_rater_of_two_kinds_is_refused():
-    with pytest.raises(BadInput, match="a is two kinds"):
-        study(rate("aci-1", "a", THREE), rate("aci-2", "a", THREE, "juror"))
-
-
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(BadInput, match="nurse"):
-        study(rate("aci-1", "a", THREE, "nurse"))
+@pytest.mark.parametrize(
+    ("readings", "why"),
+    [
+        ([("aci-1", "clinician"), ("aci-1", "clinician")], "two scores for accuracy on aci-1"),
+        ([("aci-1", "clinician"), ("aci-2", "juror")], "a is two kinds"),
+        ([("aci-1", "nurse")], "nurse"),
+    ],
+)
+def test_a_score_given_twice_and_a_rater_of_two_kinds_or_none_are_refused(readings, why):
+    with pytest.raises(BadInput, match=why):
+        study(*(rate(response, "a", THREE, kind) for response, kind in readings))
 
 
 def test_a_missing_column_is_refused_by_name():

@@ -1,12 +1,13 @@
-"""Paired differences: the jury against metrics, its own jurors and other juries."""
+"""Paired differences, and Holm's correction over the rows of one table."""
 
 import numpy as np
 import pytest
 from kit.composites import JURY, RATERS, kind, scope_of, scores
 from kit.scores import note_of
+from statsmodels.stats.multitest import multipletests
 
 from calibration.columns import PanelColumns
-from calibration.differences import compared, difference_rows
+from calibration.differences import compared, difference_rows, holm
 from calibration.intervals import icc_difference
 
 METHODS = ["paper", "published"]
@@ -165,3 +166,17 @@ def test_no_clinician_at_all_is_no_crash():
     rows = difference_rows(scope_of(scores()[["j0", "j1", "j2", "m"]]))
     assert [row.n_responses for row in rows] == [0] * 4
     assert all("undefined" in note_of(row) for row in rows)
+
+
+def test_holm_is_the_step_down_of_his_paper_and_statsmodels():
+    p = np.array([0.01, 0.04, 0.03, 0.005])
+    assert holm(p) == pytest.approx([0.03, 0.06, 0.06, 0.02])  # 3p, carried on, 2p, 4p
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+    for tied in ([0.02] * 5, [0.3, 0.001, 0.3, 1.0, 0.0], np.random.default_rng(0).random(40) ** 4):
+        assert holm(np.array(tied)).tolist() == multipletests(tied, method="holm")[1].tolist()
+
+
+def test_holm_leaves_out_what_has_no_p():
+    assert holm(np.array([np.nan, 0.02, 0.5])) == pytest.approx([np.nan, 0.04, 0.5], nan_ok=True)
+    assert np.isnan(holm(np.array([np.nan]))).all()
+    assert len(holm(np.array([]))) == 0

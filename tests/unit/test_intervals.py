@@ -1,6 +1,8 @@
-"""The jackknife interval of an ICC: what is left out, its formula, and how often it holds."""
+"""The bootstrap and the jackknife: what they draw and leave out, and how often intervals hold."""
 
+import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,13 +10,22 @@ from kit.composites import JURY
 from kit.verdict_studies import Design, drawn, grid_of, loading
 from scipy import stats
 
-from calibration.columns import column_icc, columns
+from calibration import bootstrap
+from calibration.bootstrap import (
+    BootstrapPlan,
+    draw_counts,
+    percentile_interval,
+    replicates,
+)
+from calibration.columns import PanelColumns, column_icc, columns
+from calibration.icc import f_interval
 from calibration.intervals import (
     icc_difference,
     jackknife_error,
     jackknife_interval,
     left_out,
 )
+from calibration.rating_matrix import RatingMatrix
 from calibration.weighted import scorer_iccs
 
 
@@ -84,3 +95,124 @@ def test_it_holds_the_truth_as_often_as_it_says(clinicians, ceiling):
     ]
     held = np.mean([ends.low <= truth <= ends.high for ends in found])
     assert held + 2 * np.sqrt(0.95 * 0.05 / 400) >= 0.93
+
+
+def mean_of(values):
+    def statistic(counts):
+        return counts @ values / counts.sum(axis=1)
+
+    return statistic
+
+
+def test_every_resample_draws_as_many_clusters_as_there_are():
+    counts = np.concatenate(list(draw_counts(7, reps=50, seed=0)))
+
+    assert counts.shape == (50, 7)
+    assert (counts.sum(axis=1) == 7).all()
+    assert counts.max() > 1
+
+
+def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch):
+    whole = np.concatenate(list(draw_counts(7, reps=101, seed=3)))
+    monkeypatch.setattr(bootstrap, "CELLS", 30)
+    parts = list(draw_counts(7, reps=101, seed=3))
+
+    assert len(parts) > 20
+    assert (np.concatenate(parts) == whole).all()
+
+
+def test_one_seed_is_one_answer():
+    values, how = np.arange(9.0), BootstrapPlan(9, 9, reps=20, seed=5)
+
+    first, again = (replicates(mean_of(values), how) for _ in range(2))
+
+    assert (first == again).all()
+    assert (first != replicates(mean_of(values), BootstrapPlan(9, 9, reps=20, seed=6))).any()
+
+
+def test_no_resamples_are_an_empty_answer_and_an_undefined_interval():
+    drawn = replicates(mean_of(np.arange(9.0)), BootstrapPlan(9, 9, reps=0))
+
+    assert drawn.shape == (0,)
+    assert math.isnan(percentile_interval(drawn).low)
+
+
+def test_undefined_replicates_are_left_out_of_the_interval():
+    values = np.array([np.nan, np.inf, *np.arange(101.0)])
+
+    ends = percentile_interval(values, confidence=0.9)
+
+    assert (ends.low, ends.high) == pytest.approx((5, 95))
+
+
+def test_the_mean_has_its_textbook_standard_error():
+    values = np.random.default_rng(0).normal(size=200)
+
+    drawn = replicates(mean_of(values), BootstrapPlan(200, 200, reps=8000))
+
+    assert drawn.std() == pytest.approx(values.std() / np.sqrt(200), rel=0.03)
+
+
+def test_a_single_cluster_has_replicates_and_intervals_that_are_undefined():
+    drawn = replicates(mean_of(np.ones(1)), BootstrapPlan(1, 8, reps=20))
+
+    assert np.isnan(drawn).all()
+    assert len(drawn) == 20
+
+
+STUDIES = 400
+REPS = 400
+# Of each column: half is truth (between instances and within), half the rater's own, as much of
+# it between instances as within. Two such columns correlate by 1/2: ICC(3,2) = 2r / (1 + r).
+TRUTH = 2 / 3
+
+
+def study(random: np.random.Generator, instances: int, each: int) -> RatingMatrix:
+    """Return a clinician and a juror who share half their variance."""
+    clusters = np.repeat(np.arange(instances), each)
+    n = len(clusters)
+
+    def part() -> np.ndarray:
+        return random.normal(size=instances)[clusters] + random.normal(size=n)
+
+    truth = part()
+    values = np.column_stack([truth + part(), truth + part()])
+    names = tuple(map(str, range(n)))
+    return RatingMatrix(values, names, clusters, ("dr-a", "juror"), ("clinician", "juror"))
+
+
+def covered(instances: int, each: int) -> tuple[float, float]:
+    """Return how often the bootstrap over instances, and F, hold the truth."""
+    random, panel = np.random.default_rng(instances), PanelColumns(("juror",), 1)
+    boot = exact = 0
+    for number in range(STUDIES):
+        grid = study(random, instances, each)
+        how = BootstrapPlan(instances, len(grid.responses), REPS, number)
+        drawn = replicates(partial(scorer_iccs, grid, [panel], "paper"), how)[:, 0]
+        ends = percentile_interval(drawn)
+        pair = columns(grid, panel, "paper")
+        icc = column_icc(pair.clinicians, pair.scorer, "paper")
+        taken = f_interval(icc, len(grid.responses))
+        boot += ends.low <= TRUTH <= ends.high
+        exact += taken.low <= TRUTH <= taken.high
+    return boot / STUDIES, exact / STUDIES
+
+
+@pytest.mark.slow
+def test_with_one_response_an_instance_both_intervals_hold_the_truth() -> None:
+    boot, exact = covered(56, 1)
+    assert 0.90 <= boot <= 0.98
+    assert 0.92 <= exact <= 0.98
+
+
+@pytest.mark.slow
+def test_with_nine_responses_an_instance_only_the_bootstrap_over_instances_does() -> None:
+    boot, exact = covered(56, 9)
+    assert 0.90 <= boot <= 0.98
+    assert exact < 0.88
+
+
+@pytest.mark.slow
+def test_with_twelve_instances_the_bootstrap_is_too_narrow_as_the_note_says() -> None:
+    boot, _ = covered(12, 5)
+    assert 0.80 <= boot <= 0.94

@@ -1,4 +1,4 @@
-"""Predictions: figures from the ratings, warnings, and what is counted and not dropped."""
+"""Predictions: figures from the ratings, warnings, what is counted and not dropped, and whether they may be used."""
 
 import math
 from dataclasses import replace
@@ -8,19 +8,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kit.scores import JURORS, study, without
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.scores import JURORS, both, study, without
 
+from calibration import headlines
+from calibration.decision import Decision, DecisionKind
 from calibration.notes import note, told
 from calibration.predicting import (
     COLUMNS,
+    USABLE,
+    PredictedRow,
     conformal_interval,
+    decide,
     isotonic_map,
     predictions,
 )
 from calibration.protocol import Protocol
-from calibration.scores import RubricShape, Scores
+from calibration.scores import Scores
 from calibration.table import agreement_rows
-from calibration.values import AnalysisOptions
+from calibration.values import COMBINED, NAN, AnalysisOptions
 from calibration.verdict import JuryClaim, decisions
 from data.errors import BadInput, TooFew
 
@@ -95,12 +102,9 @@ def test_single_responses_are_those_of_the_raw_composites():
 
 
 def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_rated():
-    one, other = study(("aci",), n=40), study(("med",), n=120, seed=1)
-    ratings = pd.concat([one.ratings, sampled(other, 0.2).ratings], ignore_index=True)
-    responses = pd.concat([one.responses, other.responses], ignore_index=True)
-    scores = Scores(ratings, responses, {**one.rubrics, **other.rubrics})
+    one, other = study(("aci",), n=40), sampled(study(("med",), n=120, seed=1), 0.2)
 
-    *parts, combined = predict(scores).rows
+    *parts, combined = predict(both(one, other)).rows
 
     assert combined.mean_corrected == pytest.approx(
         (40 * parts[0].mean_corrected + 120 * parts[1].mean_corrected) / 160
@@ -121,15 +125,9 @@ def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
     assert (med.n_unrated, med.n_predicted) == (30, 0)
     assert combined.mean_corrected == pytest.approx(aci.mean_corrected)
     assert combined.told("in_no_mean")["benchmarks"] == ("med",)
-
-
-def test_benchmarks_on_different_scales_have_no_combined_mean():
-    scores = study(("aci", "med"), n=30, scales={"med": (1, 7)})
-
-    combined = predict(scores).rows[-1]
-
-    assert math.isnan(combined.mean_corrected)
-    assert combined.told("different_scales")
+    *_, unlike = predict(study(("aci", "med"), n=30, scales={"med": (1, 7)})).rows
+    assert math.isnan(unlike.mean_corrected)
+    assert unlike.told("different_scales")
 
 
 def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
@@ -148,10 +146,9 @@ def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
 def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
     scores = study(n=60, juror_noise=0.3)
     jurors = scores.ratings["kind"] == "juror"
-    random = np.random.default_rng(0).integers(1, 6, size=int(jurors.sum()))
-    noise = scores.ratings["score"].mask(jurors, np.nan)
-    noise[jurors] = random
-    bad = replace(scores, ratings=scores.ratings.assign(score=noise.astype(float)))
+    dice = scores.ratings["score"].copy()
+    dice[jurors] = np.random.default_rng(0).integers(1, 6, size=int(jurors.sum())).astype(float)
+    bad = replace(scores, ratings=scores.ratings.assign(score=dice))
 
     good, useless, few = (predict(one).rows[0] for one in (scores, bad, study(n=19)))
 
@@ -200,28 +197,10 @@ def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
     assert row["clinician_scale"] == found.responses["clinician_scale"].max()
 
 
-def test_a_criterion_is_predicted_from_its_own_scores():
-    scores = sampled(study(n=60), 0.5)
-    own = replace(
-        scores,
-        ratings=scores.ratings[scores.ratings["criterion"].isin(["clarity", "f"])],
-        rubrics={"aci": RubricShape(("clarity",), 1, 5)},
-    )
-
-    (whole,), (alone,) = predict(scores, criterion="clarity").rows, predict(own).rows
-
-    assert whole.mean_corrected == pytest.approx(alone.mean_corrected)
-    assert whole.q == pytest.approx(alone.q)
-
-
-@pytest.mark.parametrize("change", ["rows", "responses"])
+@pytest.mark.parametrize("change", ["ratings", "responses"])
 def test_the_order_of_rows_changes_nothing(change):
     scores = sampled(study(n=50, per=2), 0.5)
-    moved = (
-        replace(scores, ratings=scores.ratings.sample(frac=1, random_state=0))
-        if change == "rows"
-        else replace(scores, responses=scores.responses.sample(frac=1, random_state=0))
-    )
+    moved = replace(scores, **{change: getattr(scores, change).sample(frac=1, random_state=0)})
 
     before, after = predict(scores), predict(moved)
 
@@ -233,14 +212,107 @@ def test_the_order_of_rows_changes_nothing(change):
     pd.testing.assert_frame_equal(before.responses, after.responses)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 90.0])
-def test_a_level_that_is_no_share_is_refused(level):
-    with pytest.raises(BadInput, match="between 0 and 1"):
-        predict(study(n=10), level=level)
-
-
-def test_without_jurors_there_is_nothing_to_predict_with():
+def test_a_level_that_is_no_share_and_a_study_without_jurors_are_refused():
     scores = study(n=10)
-
+    for level in (0.0, 1.0, -0.1, 90.0):
+        with pytest.raises(BadInput, match="between 0 and 1"):
+            predict(scores, level=level)
     with pytest.raises(TooFew, match="no juror"):
         predict(without(scores, scores.ratings["kind"] == "juror"))
+
+
+SIMULATED = note("simulated", "simulated", raters=("Smith, John",))
+REAL_NOTES = [
+    note("no_variance", "no_variance", raters=("dr_c; simulated raters: nobody",)),
+    note("rated_unlike", "rated_unlike", rated=4.0, unrated=3.0, deviations=0.9),
+]
+KINDS = [
+    *(DecisionKind.NON_INFERIOR, DecisionKind.INFERIOR, DecisionKind.INCONCLUSIVE),
+    *(DecisionKind.NO_PROTOCOL, DecisionKind.TOO_FEW, DecisionKind.UNDEFINED),
+]
+Study = tuple[list[PredictedRow], dict[str, Decision]]
+
+
+def verdict_of(kind: DecisionKind) -> Decision:
+    reasons = (note("all_above", "all_above", margin=0.1),)
+    known = {"reasons": reasons, "next": note("do_see_notes", "do_see_notes")}
+    return Decision("agreement", kind, estimate=0.01, low=-0.05, high=0.07, **known)  # type: ignore[arg-type]
+
+
+def study_of(*kinds: DecisionKind, **other: object) -> Study:
+    """Return the rows and verdicts of a study; the last of several kinds is of all combined."""
+    names = [*["b", "c", "d"][: len(kinds) - 1], COMBINED] if len(kinds) > 1 else ["b"]
+    of = dict(zip(names, kinds, strict=True))
+    rows = [PredictedRow(name, verdict=kind.value, **other) for name, kind in of.items()]  # type: ignore[arg-type]
+    return rows, {name: verdict_of(kind) for name, kind in of.items()}
+
+
+@st.composite
+def studies(draw: st.DrawFn) -> Study:
+    """Draw the rows of a study of one to three benchmarks, and of all combined if several."""
+    number = draw(st.integers(1, 3))
+    kinds = [draw(st.sampled_from(KINDS)) for _ in range(number + (number > 1))]
+    told = st.lists(st.sampled_from([*REAL_NOTES, SIMULATED]), max_size=3).map(tuple)
+    rows, verdicts = study_of(*kinds)
+    unlike = st.sampled_from([NAN, 0.0, 0.9])
+    drawn = [replace(row, rated_unrated_difference=draw(unlike), notes=draw(told)) for row in rows]
+    return drawn, verdicts
+
+
+def parts(rows: list[PredictedRow]) -> list[PredictedRow]:
+    return [row for row in rows if row.benchmark != COMBINED]
+
+
+@given(studies())
+def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_inferior(
+    study: Study,
+) -> None:
+    rows, verdicts = study
+    found = decide(rows, verdicts)
+    assert (found.kind is DecisionKind.SIMULATED) == any(row.simulated for row in rows)
+    if found.kind in USABLE:
+        assert (found.kind is DecisionKind.USABLE) == all(row.validated for row in parts(rows))
+        decides = verdicts[rows[-1].benchmark].kind
+        assert decides in (DecisionKind.NON_INFERIOR, DecisionKind.UNDEFINED)
+    elif found.kind is not DecisionKind.SIMULATED:
+        assert found.kind in {one.kind for one in verdicts.values()} - {DecisionKind.NON_INFERIOR}
+    assert found.headline == headlines.HEADLINES["predictions"][found.kind.value]
+    assert len(found.sentences) == len(found.reasons) > 0
+
+
+GOOD, FEW = DecisionKind.NON_INFERIOR, DecisionKind.TOO_FEW
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([GOOD], DecisionKind.USABLE),
+        ([FEW], DecisionKind.TOO_FEW),
+        ([DecisionKind.NO_PROTOCOL], DecisionKind.NO_PROTOCOL),
+        ([DecisionKind.INFERIOR], DecisionKind.INFERIOR),
+        ([FEW, GOOD, GOOD], DecisionKind.USABLE_COMBINED),
+        ([GOOD, GOOD, GOOD], DecisionKind.USABLE),
+        ([GOOD, GOOD, DecisionKind.INCONCLUSIVE], DecisionKind.INCONCLUSIVE),
+        ([GOOD, GOOD, DecisionKind.UNDEFINED], DecisionKind.USABLE),
+        ([GOOD, FEW, DecisionKind.UNDEFINED], DecisionKind.TOO_FEW),
+    ],
+)
+def test_the_kind_follows_from_the_verdict_that_decides(
+    kinds: list[DecisionKind], expected: DecisionKind
+) -> None:
+    assert decide(*study_of(*kinds)).kind is expected
+
+
+def test_figures_reasons_and_next_step_are_the_verdicts() -> None:
+    found, verdict = decide(*study_of(FEW)), verdict_of(FEW)
+    assert (found.estimate, found.low, found.high) == (0.01, -0.05, 0.07)
+    assert (found.reasons, found.next) == (verdict.reasons, verdict.next)
+    assert decide(*study_of(GOOD)).next is None
+
+
+def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do() -> None:
+    unlike = note("rated_unlike", "rated_unlike", rated=4.0, unrated=3.0, deviations=0.9)
+    found = decide(*study_of(GOOD, rated_unrated_difference=0.9, notes=(unlike,)))
+    assert found.reasons[-1] == note("of_benchmark", "of_benchmark", benchmark="b", what=unlike)
+    assert found.next == note("do_rate_at_random", "do_rate_at_random")
+    assert "if the responses that clinicians rated are a random sample" in found.headline

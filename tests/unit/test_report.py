@@ -1,19 +1,36 @@
-"""`medjury analyse calibrate --html`: one page that needs nothing, names no author and claims no more."""
+"""The report: one page that needs nothing, names no author and claims no more; its charts; its tables in Markdown, CSV, LaTeX."""
 
+import csv
+import io
 import re
 
 import numpy as np
 import pytest
 from kit.scores import CRITERIA, note_of, study, without
-from kit.studies import content_of
+from kit.studies import content_of, table_rows
 
 from calibration.decision import DecisionKind
-from calibration.other_measures import secondary_rows
+from calibration.notes import note
+from calibration.report.charts import chart_intervals, chart_scatter, svg
 from calibration.report.content import criterion_rows, paired_means
 from calibration.report.page import page
-from calibration.scope import scopes
-from calibration.table import agreement_table
+from calibration.scope import AgreementRow
+from calibration.shared_notes import ALONE_HAS_CRITERION
+from calibration.table import agreement_table as figures_of
+from calibration.tables.agreement import AGREEMENT
+from calibration.tables.numbers import (
+    TOO_WIDE,
+    chance,
+    fixed,
+    icc_interval,
+    interval,
+    marked,
+    money,
+    whole,
+)
+from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
+from calibration.writers import agreement_table, latex, markdown, table_csv
 
 COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 OUTSIDE = re.compile(r"""(?:src|href|action|data)=["'](?!\#)|url\(|@import|<script|<link|<iframe""")
@@ -33,7 +50,7 @@ def test_each_criterions_row_is_the_agreement_tables_own():
     scores = study(benchmarks=("aci", "mtsamples"), n=24, per=2, simulated=("dr0",))
     found = criterion_rows(scores, AnalysisOptions(reps=60))
     assert len(found) == 3 * 3
-    tables = {name: agreement_table(scores, criterion=name, reps=60) for name in CRITERIA}
+    tables = {name: figures_of(scores, criterion=name, reps=60) for name in CRITERIA}
     for row in found:
         table = tables[row.criterion]
         own = table[(table["benchmark"] == row.benchmark) & (table["scorer"] == "jury")].iloc[0]
@@ -43,45 +60,20 @@ def test_each_criterions_row_is_the_agreement_tables_own():
         assert sorted(filter(None, note_of(row).split("; "))) == sorted(said)
 
 
-def test_each_criterions_bias_is_that_of_the_details():
-    scores = study(n=24, per=2)
-    for row in criterion_rows(scores, AnalysisOptions(reps=60)):
-        scope = next(scopes(scores, AnalysisOptions(reps=60, criterion=row.criterion)))
-        own = secondary_rows(scope, scores)[0]
-        for name in ("bias", "bias_low", "bias_high", "limits_low", "limits_high"):
-            assert getattr(row, name) == pytest.approx(getattr(own, name), abs=1e-12)
-
-
-def test_a_criterion_that_one_benchmark_has_is_not_shown_as_combined():
-    scores = study(("aci", "bed"), n=24, criteria={"bed": ("accuracy", "safety")})
-    found = criterion_rows(scores, AnalysisOptions(reps=20))
-    shown = {(row.benchmark, row.criterion) for row in found}
-    assert ("bed", "safety") in shown
-    assert ("combined", "safety") not in shown
-    assert ("combined", "accuracy") in shown
-
-
-def test_a_report_of_one_benchmark_asks_for_its_criteria_alone():
-    scores = study(("aci", "bed"), n=24, criteria={"bed": ("accuracy", "safety")}).of("aci")
-    found = criterion_rows(scores, AnalysisOptions(reps=20))
-    assert [row.criterion for row in found] == ["accuracy", "completeness", "clarity"]
-
-
 def test_a_criterion_that_no_clinician_rated_is_undefined_and_the_others_stand():
     scores = study(("aci", "bed"), n=24, criteria={"bed": ("accuracy", "safety")})
     unrated = (scores.ratings["criterion"] == "safety") & (scores.ratings["kind"] == "clinician")
     found = criterion_rows(without(scores, unrated), AnalysisOptions(reps=20))
-    safety = [row for row in found if row.criterion == "safety"]
-    assert [(row.benchmark, note_of(row)) for row in safety] == [
-        ("bed", "undefined: no clinician has rated this criterion")
-    ]
-    assert np.isnan(safety[0].icc)
+    [safety] = [row for row in found if row.criterion == "safety"]  # not as combined
+    assert safety.benchmark == "bed"
+    assert note_of(safety) == "undefined: no clinician has rated this criterion"
+    assert np.isnan(safety.icc)
     assert np.isfinite([row.icc for row in found if row.criterion != "safety"]).all()
+    assert ("combined", "accuracy") in {(row.benchmark, row.criterion) for row in found}
     assert len(found) == 6
-
-
-def test_where_one_criterion_was_asked_for_none_is_repeated():
-    assert criterion_rows(study(n=24), AnalysisOptions(reps=20, criterion="clarity")) == []
+    own = criterion_rows(scores.of("aci"), AnalysisOptions(reps=20))
+    assert [row.criterion for row in own] == [*CRITERIA]
+    assert criterion_rows(scores, AnalysisOptions(reps=20, criterion="clarity")) == []
 
 
 def test_paired_means_are_of_the_responses_that_both_scored():
@@ -96,7 +88,10 @@ def test_paired_means_are_of_the_responses_that_both_scored():
     assert np.isclose(pair.loc["aci-r0", "clinicians"], by_rater["clinician"].mean())
 
 
-def test_the_page_fetches_nothing_and_runs_nothing(shown):
+def test_the_page_has_the_figures_and_fetches_and_runs_nothing(real, shown):
+    figures = [f"<td>{row.icc:.3f}</td>" for row in real.rows if row.scorer == "jury"]
+    assert figures
+    assert all(one in shown for one in figures)
     assert not OUTSIDE.search(shown)
     assert "default-src 'none'" in shown
     assert re.search(r' style="', shown) is None
@@ -107,12 +102,6 @@ def test_every_table_has_a_caption_and_scopes_and_every_chart_is_named(shown):
     assert not re.search(r"<th(?![^>]*scope=)[ >]", shown)
     assert shown.count("<svg") == shown.count('<svg role="img" aria-label="') == 2
     assert shown.count('lang="en"') == 1
-
-
-def test_the_page_shows_the_tables_figures(real, shown):
-    for row in real.rows:
-        if row.scorer == "jury":
-            assert f"<td>{row.icc:.3f}</td>" in shown
 
 
 def test_a_page_of_simulated_raters_is_no_evidence():
@@ -150,6 +139,145 @@ def test_a_study_without_jurors_has_a_page_too():
     content = content_of(without(scores, scores.ratings["kind"] == "juror"))
     assert [one.code for one in content.decision.reasons] == ["no_juror"]
     assert "No juror has rated a response of this study." in page(content)
+
+
+def intervals(*ends):
+    return [
+        {"label": f"s{n}", "kind": "juror", "value": value, "low": low, "high": high}
+        for n, (value, low, high) in enumerate(ends)
+    ]
+
+
+def values_of(chart):
+    drawn = chart.to_dict()
+    if "datasets" in drawn:
+        return [row for rows in drawn["datasets"].values() for row in rows]
+    return [row for layer in drawn["layer"] for row in layer["data"]["values"]]
+
+
+def test_an_interval_that_goes_on_below_minus_1_is_marked_as_cut_and_an_undefined_one_is_a_gap():
+    ends = (0.4, -0.2, 0.6), (0.1, -409.8, 0.6), (-6.7, -409.0, -3.0), (NAN, NAN, NAN)
+    chart = chart_intervals(intervals(*ends))
+    names = ("value", "low", "high", "is_cut")
+    assert {
+        row["label"]: tuple(row[name] for name in names)
+        for row in values_of(chart)
+        if "label" in row
+    } == {
+        "s0": (0.4, -0.2, 0.6, False),
+        "s1": (0.1, -1.0, 0.6, True),
+        "s2": (None, -1.0, -1.0, True),
+        "s3": (None, None, None, False),
+    }
+    assert svg(chart).startswith("<svg")
+
+
+@pytest.mark.parametrize("n", [200, 10_000])
+def test_every_response_is_counted_however_many_there_are_and_a_chart_stays_small(n):
+    random = np.random.default_rng(0)
+    x, y = (np.round(random.normal(3, 0.7, n), 1) for _ in range(2))
+    chart = chart_scatter(x, y)
+    assert sum(row.get("responses", 0) for row in values_of(chart)) == n
+    assert len(svg(chart)) < 300_000
+
+
+def test_two_charts_on_a_page_share_no_id_and_each_is_one_image():
+    chart = chart_scatter(np.array([1.0, 2.0, 2.0]), np.array([1.0, 3.0, 3.0]))
+    first, second = (svg(chart, name, "said") for name in ("one", "two"))
+    ids = [set(re.findall(r' id="([^"]+)"', text)) for text in (first, second)]
+    assert not ids[0] & ids[1]
+    assert first.count("role=") == 1
+    assert 'role="img" aria-label="said"' in first
+
+
+HOW = {"method": "paper", "reps": 60, "seed": 0}
+NAN = float("nan")
+
+
+def hostile(name):
+    """Return one row of a scorer whose name is made to break a format, in a note too."""
+    told = note(*ALONE_HAS_CRITERION, benchmarks=(name,))
+    return [AgreementRow(name, f"juror:{name}", n_responses=3, notes=(told,))]
+
+
+def in_csv(rows):
+    return list(csv.DictReader(io.StringIO(table_csv(rows, HOW), newline="")))
+
+
+def test_the_csv_has_every_row_in_full_precision():
+    rows = table_rows(study(benchmarks=("aci", "mtsamples"), n=24))
+    for read, row in zip(in_csv(rows), rows, strict=True):
+        assert (read["scorer"], read["benchmark"]) == (row.scorer, row.benchmark)
+        assert float(read["icc"]) == row.icc
+        assert read["note"] == note_of(row)
+
+
+def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
+    row = hostile("x")
+    assert in_csv(row)[0]["icc"] == ""
+    assert "| x | \N{EN DASH} |" in markdown(agreement_table(row, "how"))
+    assert "x & -- &" in latex(agreement_table(row, "how"))
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1+1", "-x", "@x", "\tx", "\rx"])
+def test_no_cell_of_the_csv_is_a_formula(name):
+    [found] = in_csv(hostile(name))
+    assert found["benchmark"] == "'" + name
+    assert found["scorer"] == f"juror:{name}"
+    told = "'" + f"{name} alone has the criterion" if name.isprintable() else f" {name[1:]} alone"
+    assert found["note"].startswith(told)
+
+
+def test_a_table_of_simulated_raters_says_so_in_a_sentence_of_its_own_and_marks_its_rows():
+    everybody = ("claude", "gpt", "llama", *(f"dr{i}" for i in range(5)))
+    rows = table_rows(study(n=24, simulated=everybody))
+    said = f"Simulated raters: {', '.join(sorted(everybody))}; nothing here is evidence."
+    assert said in markdown(agreement_table(rows, "how"))
+    assert f"how. {said}}}" in latex(agreement_table(rows, "how"))
+    assert r"| Jury \(simulated\) |" in markdown(agreement_table(rows, "how"))
+    assert "Jury (simulated) &" in latex(agreement_table(rows, "how"))
+    assert "ICC(A,1) (simulated)" not in latex(agreement_table(rows, "how"))
+
+
+def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_are_not():
+    rows = table_rows(study(n=24, simulated=("claude",)))
+    table = laid_out(AGREEMENT, rows, caption="c", grouped=True)
+    assert {"claude (simulated)", "gpt"} < {cells[0] for cells in table.groups[0].rows}
+    assert table.caption == "c"
+    [jury] = [one for one in in_csv(rows) if one["scorer"] == "jury"]
+    assert jury["simulated"] == "1"
+    clinicians = (note("simulated", "simulated", raters=("dr1",)),)
+    metric = AgreementRow("b", "metric:rouge-l", notes=clinicians)
+    assert marked("rouge-l", metric) == "rouge-l (simulated clinicians)"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (fixed(-0.0001), "0.00"),
+        (fixed(-0.5), "\N{MINUS SIGN}0.50"),
+        (fixed(NAN), "\N{EN DASH}"),
+        (fixed(None), "\N{EN DASH}"),
+        (interval(None, 1.0), ""),
+        (interval(-0.1, 0.25), "\N{MINUS SIGN}0.10 to 0.25"),
+        (chance(0.0004), "<0.001"),
+        (chance(0.0125), "0.013"),
+        (whole(12345), "12\N{NARROW NO-BREAK SPACE}345"),
+        (money(0.00123), "$0.00123"),
+        (money(12.345), "$12.35"),
+        (money(0), "$0.00"),
+    ],
+)
+def test_numbers_are_written_one_way(written, expected):
+    assert written == expected
+
+
+def test_an_interval_of_an_icc_that_is_wider_than_any_says_so_in_words_but_not_in_csv():
+    rows = [AgreementRow("b", "jury", 0.5, low=-526.0, high=0.9)]
+    assert icc_interval(-526.0, 0.9) == icc_interval(-2.2, 0.9) == TOO_WIDE
+    assert icc_interval(-2.0, 0.9) == "\N{MINUS SIGN}2.00 to 0.90"
+    assert TOO_WIDE in markdown(agreement_table(rows, "how"))
+    assert float(in_csv(rows)[0]["low"]) == -526.0
 
 
 def test_one_clinician_leaves_the_verdict_open():

@@ -90,6 +90,7 @@ def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser() -
     assert 750 <= order[0] <= 800
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [1, 3])
 def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each: int) -> None:
     random = np.random.default_rng(5)
@@ -105,22 +106,18 @@ def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each: int
     assert broken / runs <= 0.15
 
 
-def test_a_bound_beyond_reach_passes_nothing() -> None:
+def test_a_bound_beyond_reach_passes_nothing_and_too_few_instances_are_refused() -> None:
     found = routes(simulated(np.random.default_rng(1), 60), LOW, 0.03, 0.9)
-
     assert not found.certified
     assert (found.passed, found.responses) == (0, 60)
     assert found.expected_missed is None
+    with pytest.raises(TooFew, match="20 instances"):
+        routes(simulated(np.random.default_rng(0), 20), LOW, 0.05, 0.9)
 
 
 def test_the_parts_share_no_instance_and_their_sizes_are_told() -> None:
     found = routes(simulated(np.random.default_rng(4), 100, 3), LOW, 0.3, 0.9)
     assert (found.n_train, found.n_certify, found.rated) == (120, 180, 300)
-
-
-def test_too_few_rated_instances_are_refused() -> None:
-    with pytest.raises(TooFew, match="20 instances"):
-        routes(simulated(np.random.default_rng(0), 20), LOW, 0.05, 0.9)
 
 
 def test_ties_are_read_in_equal_parts() -> None:
@@ -183,23 +180,11 @@ def test_harm_is_by_score_or_by_distance_from_the_jury() -> None:
     assert off.tolist() == (abs(table.jury - table.clinicians) > 0.8).tolist()
 
 
-def test_one_criterion_is_its_own_scores() -> None:
-    scores = study()
-    table = known_of(scores, harm=Harm("low", 3, "clarity"))
-    own = scores.ratings[(scores.ratings.criterion == "clarity") & (scores.ratings.kind == "juror")]
-
-    expected = own.groupby("response_id").score.mean().reindex(table.response_id)
-    assert table.jury.to_numpy() == pytest.approx(expected.to_numpy())
-
-
-def test_points_of_different_scales_are_refused() -> None:
+def test_points_of_different_scales_or_of_a_criterion_that_one_lacks_are_refused() -> None:
     with pytest.raises(BadInput, match=r"different scales .*aci 1 to 5.*--benchmark"):
         refuse_unlike(study(("aci", "med"), scales={"med": (1, 7)}), None)
+    other = study(("aci", "med"), criteria={"med": ("tone",)})
     with pytest.raises(BadInput, match="med has no such criterion"):
-        refuse_unlike(study(("aci", "med"), criteria={"med": ("tone",)}), "clarity")
-
-
-def test_a_response_of_a_benchmark_without_the_criterion_has_no_score() -> None:
-    scores = study(("aci", "med"), criteria={"med": ("tone",)})
-    table = candidates(scores, JURORS, 3, "clarity")
+        refuse_unlike(other, "clarity")
+    table = candidates(other, JURORS, 3, "clarity")
     assert table.jury.isna().tolist() == [name == "med" for name in table.benchmark]

@@ -8,7 +8,6 @@ import pytest
 from kit.scores import rated, study
 from scipy import stats
 
-from calibration.clustered_intervals import clustered_mean, mean_difference
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.differences import holm
 from calibration.intervals import icc_difference, left_out
@@ -30,11 +29,8 @@ def rows_of(scores, names=(), critical=()):
 
 
 def grid_of(table, per=1):
-    table = np.asarray(table, dtype=float)
-    ids = tuple(map(str, range(len(table))))
-    return RatingMatrix(
-        table, ids, np.arange(len(table)) // per, NAMES, ("clinician",) * 2 + ("juror",) * 2
-    )
+    ids, kinds = tuple(map(str, range(len(table)))), ("clinician",) * 2 + ("juror",) * 2
+    return RatingMatrix(table, ids, np.arange(len(table)) // per, NAMES, kinds)
 
 
 def drawn(random, n, noise, per=1):
@@ -94,19 +90,6 @@ def test_bias_is_the_mean_of_jury_minus_clinicians_with_students_interval():
     assert row.finding is Finding.NOT_SHOWN
 
 
-def test_a_difference_of_means_is_welchs_t_test_where_instances_are_single():
-    random = np.random.default_rng(0)
-    values, clusters = random.normal(size=70), np.arange(70)
-    first = np.where(clusters < 30, values, np.nan)
-    second = np.where(clusters < 30, np.nan, 2 * values)
-    found = mean_difference(*(clustered_mean(one, clusters, 70) for one in (first, second)))
-    other = stats.ttest_ind(values[:30], 2 * values[30:], equal_var=False)
-
-    assert found.p == pytest.approx(other.pvalue)
-    ends = other.confidence_interval()
-    assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
-
-
 def test_an_interval_of_a_difference_excludes_0_exactly_where_p_is_below_5_in_100():
     random, seen = np.random.default_rng(2), set()
     for _ in range(60):
@@ -120,24 +103,21 @@ def test_an_interval_of_a_difference_excludes_0_exactly_where_p_is_below_5_in_10
 
 
 def test_two_values_of_a_group_are_one_test_and_mirror_each_other():
-    scores = study(n=90, seed=1)
-    found = rows_of(halves(scores))
+    found = rows_of(halves(study(n=90, seed=1)))
     one, other = found["language", "de"], found["language", "en"]
 
-    assert one.difference == pytest.approx(-other.difference)
-    assert one.difference_low == pytest.approx(-other.difference_high)
-    assert one.p == pytest.approx(other.p)
-    assert one.p_holm == pytest.approx(one.p)  # nothing else was tested
+    assert (one.difference, one.difference_low) == pytest.approx(
+        (-other.difference, -other.difference_high)
+    )
+    assert (other.p, one.p_holm) == pytest.approx((one.p, one.p))  # nothing else was tested
 
 
 def test_p_is_corrected_by_holm_for_all_subgroups():
-    scores = halves(study(n=120, seed=1), ("a", "b", "c"))
-    found = [*rows_of(scores).values()]
+    found = [*rows_of(halves(study(n=120, seed=1), ("a", "b", "c"))).values()]
 
-    assert [row.p_holm for row in found] == pytest.approx(holm(np.array([r.p for r in found])))
-    assert [row.bias_p_holm for row in found] == pytest.approx(
-        holm(np.array([row.bias_p for row in found]))
-    )
+    for own, corrected in (("p", "p_holm"), ("bias_p", "bias_p_holm")):
+        p = np.array([getattr(row, own) for row in found])
+        assert [getattr(row, corrected) for row in found] == pytest.approx(holm(p))
 
 
 def test_a_subgroup_of_too_few_instances_says_so_and_is_not_tested():
@@ -195,18 +175,6 @@ def test_misses_are_counted_in_each_subgroup_on_critical_criteria():
     assert fixed["language", "de"].unsafe[0].criterion == "clarity"
 
 
-def test_specialties_group_clinicians_on_the_same_responses():
-    scores = replace(
-        study(n=80, seed=5), specialties={"dr0": "gp", "dr1": "gp", "dr2": "onc", "dr3": "onc"}
-    )
-    found = rows_of(scores)
-    of_gp = scores.ratings[scores.ratings["rater"].isin(["dr0", "dr1"])]
-
-    assert group_names(scores) == ["specialty"]
-    assert found["specialty", "gp"].n == of_gp["response_id"].nunique()
-    assert found["specialty", "gp"].p == pytest.approx(found["specialty", "onc"].p)
-
-
 def test_a_group_that_the_study_lacks_is_named_with_those_it_has():
     with pytest.raises(Unknown, match=r"no group lnguage: it has language"):
         rows_of(halves(study(n=20)), ["lnguage"])
@@ -215,18 +183,16 @@ def test_a_group_that_the_study_lacks_is_named_with_those_it_has():
     assert rows_of(study(n=20)) == {}
 
 
-def test_simulated_raters_are_named_on_every_subgroup():
-    scores = halves(study(n=40, simulated={"gpt"}))
-    assert all(row.simulated == ("gpt",) for row in rows_of(scores).values())
+def test_specialties_group_clinicians_on_the_same_responses_and_simulated_raters_are_named():
+    of = {"dr0": "gp", "dr1": "gp", "dr2": "onc", "dr3": "onc"}
+    scores = replace(study(n=80, seed=5, simulated={"gpt"}), specialties=of)
+    found = rows_of(scores)
+    of_gp = scores.ratings[scores.ratings["rater"].isin(["dr0", "dr1"])]
 
-
-def test_alike_subgroups_are_hardly_ever_told_apart():
-    random, cried = np.random.default_rng(7), []
-    for _ in range(150):
-        grid = grid_of(drawn(random, 100, 0.8, per=2), per=2)
-        first = np.arange(100) < 40
-        cried.append(apart(grid, first).p <= 0.05)
-    assert np.mean(cried) <= 0.08
+    assert group_names(scores) == ["specialty"]
+    assert found["specialty", "gp"].n == of_gp["response_id"].nunique()
+    assert found["specialty", "gp"].p == pytest.approx(found["specialty", "onc"].p)
+    assert all(row.simulated == ("gpt",) for row in found.values())
 
 
 @pytest.mark.slow

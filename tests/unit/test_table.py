@@ -1,55 +1,86 @@
-"""The agreement table on small simulated studies whose answers are known."""
+"""The agreement table on small simulated studies whose answers are known, and what it says beside its numbers."""
 
-import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from kit.scores import JURORS, rows_of, study, without
+from kit.scores import DOCTORS, JURORS, note_of, rows_of, study, without
 
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.decision import DecisionKind
 from calibration.icc import f_interval
-from calibration.json_values import json_value
 from calibration.rating_matrix import analysed_grid, composites
 from calibration.scope import without_instances
-from calibration.scores import Scores
 from calibration.table import COLUMNS, agreement, agreement_rows, agreement_table
 from calibration.values import AnalysisOptions
 from calibration.verdict import decide
 from data.errors import BadInput, TooFew, Unknown
+
+METHODS = ["paper", "published"]
+
+
+def tabled(scores, **options):
+    return rows_of(agreement_table(scores, **{"reps": 60} | options))
+
+
+def lost(scores, **of):
+    """Return scores without the ratings whose columns are among these values."""
+    return without(scores, scores.ratings[list(of)].isin(of).all(axis=1))
+
+
+def rescored(scores, change):
+    return replace(scores, ratings=scores.ratings.assign(score=change(scores.ratings)))
 
 
 def test_the_table_has_the_contracts_columns_and_rows_in_order():
     table = agreement_table(study(("aci", "chw")), reps=50)
 
     assert tuple(table.columns) == COLUMNS
-    assert (
-        *("benchmark", "scorer", "icc", "low", "high", "f_low"),
-        *("f_high",),
-        *("n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing"),
-        *("spearman", "note"),
-    ) == COLUMNS
-    scorers = ["jury", *(f"juror:{name}" for name in JURORS), "metric:rouge-l"]
-    scorers += ["clinicians", "like_for_like"]
-    assert table["scorer"].tolist() == scorers * 3
+    assert ",".join(COLUMNS) == (
+        "benchmark,scorer,icc,low,high,f_low,f_high,"
+        "n_responses,n_instances,n_clinicians,n_pairs,n_missing,spearman,note"
+    )
+    people = ["metric:rouge-l", "clinicians", "like_for_like"]
+    assert table["scorer"].tolist() == ["jury", *(f"juror:{name}" for name in JURORS), *people] * 3
     assert table["benchmark"].unique().tolist() == ["aci", "chw", "combined"]
+    without_jurors = agreement_table(study(), jurors=[], reps=9)  # nor combined
+    assert without_jurors["scorer"].tolist() == people[:2]
 
 
-def test_one_benchmark_needs_no_combined_rows():
-    assert set(agreement_table(study(), reps=9)["benchmark"]) == {"aci"}
+@pytest.mark.parametrize(
+    ("option", "error", "said"),
+    [
+        ({"jurors": ["gpt", "grok"]}, Unknown, r"grok.*claude, gpt, llama"),
+        ({"criterion": "empathy"}, Unknown, r"empathy.*accuracy, completeness, clarity"),
+        ({"min_jurors": 4}, BadInput, "."),
+        ({"min_jurors": 0}, BadInput, "."),
+        ({"min_shared": 1}, BadInput, "."),
+        ({"reps": -1}, BadInput, "."),
+        ({"method": "z"}, BadInput, "."),
+    ],
+)
+def test_an_option_out_of_range_or_of_what_is_not_there_is_refused(option, error, said):
+    with pytest.raises(error, match=said):
+        agreement_table(study(), **option)
 
 
-@pytest.mark.parametrize("method", ["paper", "published"])
+def test_a_study_without_clinicians_or_with_a_benchmark_called_combined_is_refused():
+    with pytest.raises(TooFew, match="no clinician"):
+        tabled(lost(study(), kind=["clinician"]))
+    with pytest.raises(BadInput, match="combined"):
+        study(("combined",))
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_the_jurys_row_is_its_parts_put_together(method):
     scores = study(n=40, seed=1)
     grid = analysed_grid(composites(scores).values, ["aci"], jurors=JURORS, metrics=["rouge-l"])
     pair = columns(grid, PanelColumns(JURORS, 3), method)
     icc = column_icc(pair.clinicians, pair.scorer, method)
 
-    row = rows_of(agreement_table(scores, method=method, reps=400))["aci", "jury"]
+    row = tabled(scores, method=method, reps=400)["aci", "jury"]
 
     assert row.icc == icc
     assert (row.f_low, row.f_high) == tuple(vars(f_interval(icc, 40)).values())
@@ -60,29 +91,13 @@ def test_the_jurys_row_is_its_parts_put_together(method):
     assert row.note == "scored 40 of 40"
 
 
-def test_a_known_structure_is_found():
-    # Quality has sd 1 and a rater's criterion noise .6, so each composite has error variance
-    # .36 / 3 + rounding. A jury of three then agrees almost perfectly, a noisy one does not.
-    good = rows_of(agreement_table(study(n=150, seed=2), reps=200))
-    poor = rows_of(agreement_table(study(n=150, seed=2, juror_noise=4), reps=200))
-
-    assert good["aci", "jury"].icc > 0.9
-    assert good["aci", "clinicians"].icc > 0.85
-    assert good["aci", "like_for_like"].low > -0.02
-    assert poor["aci", "jury"].icc < good["aci", "jury"].low
-    assert poor["aci", "like_for_like"].high < 0
-
-
 def test_combined_is_all_benchmarks_at_once_with_z_over_all_of_them():
     scores = study(("aci", "chw"), seed=3)
-    one = Scores(
-        scores.ratings.assign(benchmark="aci"),
-        scores.responses.assign(benchmark="aci"),
-        scores.rubrics,
-    )
+    frames = {
+        name: getattr(scores, name).assign(benchmark="aci") for name in ("ratings", "responses")
+    }
 
-    combined = rows_of(agreement_table(scores, reps=60))
-    pooled = rows_of(agreement_table(one, reps=60))
+    combined, pooled = tabled(scores), tabled(replace(scores, **frames))
 
     for scorer in ("jury", "juror:gpt", "metric:rouge-l", "clinicians", "like_for_like"):
         both = combined["combined", scorer], pooled["aci", scorer]
@@ -90,24 +105,11 @@ def test_combined_is_all_benchmarks_at_once_with_z_over_all_of_them():
         assert both[0].low == pytest.approx(both[1].low)
 
 
-def test_the_clinicians_row_is_the_same_in_both_methods():
-    paper, published = (
-        rows_of(agreement_table(study(), method=method, reps=60))["aci", "clinicians"]
-        for method in ("paper", "published")
-    )
-
-    assert paper[2:12] == pytest.approx(published[2:12], nan_ok=True)
-
-
 def test_a_missing_score_is_missing_and_never_a_zero():
-    scores = study(seed=4)
-    lost = (scores.ratings["rater"] == "gpt") & scores.ratings["response_id"].isin(
-        [f"aci-r{i}" for i in range(7)]
-    )
-    fewer = without(scores, lost & (scores.ratings["criterion"] == "clarity"))
+    seven = [f"aci-r{i}" for i in range(7)]
+    fewer = lost(study(seed=4), rater=["gpt"], response_id=seven, criterion=["clarity"])
 
-    rows = rows_of(agreement_table(fewer, reps=60))
-    relaxed = rows_of(agreement_table(fewer, reps=60, min_jurors=2))
+    rows, relaxed = tabled(fewer), tabled(fewer, min_jurors=2)
 
     for scorer in ("jury", "juror:gpt"):
         row = rows["aci", scorer]
@@ -120,76 +122,25 @@ def test_a_missing_score_is_missing_and_never_a_zero():
 
 
 def test_the_jury_is_who_was_chosen():
-    scores = study()
-
-    rows = rows_of(agreement_table(scores, jurors=["gpt"], reps=60))
+    rows = tabled(study(), jurors=["gpt"])
 
     assert rows["aci", "jury"][2:10] == pytest.approx(rows["aci", "juror:gpt"][2:10])
     assert ("aci", "juror:claude") not in rows
 
 
-def test_without_jurors_there_are_metrics_and_clinicians():
-    assert agreement_table(study(), jurors=[], reps=9)["scorer"].tolist() == [
-        "metric:rouge-l",
-        "clinicians",
-    ]
-
-
-def test_an_unknown_juror_is_refused_with_the_known_ones():
-    with pytest.raises(Unknown, match=r"grok.*claude, gpt, llama"):
-        agreement_table(study(), jurors=["gpt", "grok"])
-
-
-def test_an_unknown_criterion_is_refused_with_the_known_ones():
-    with pytest.raises(Unknown, match=r"empathy.*accuracy, completeness, clarity"):
-        agreement_table(study(), criterion="empathy")
-
-
-@pytest.mark.parametrize(
-    "option",
-    [{"min_jurors": 4}, {"min_jurors": 0}, {"min_shared": 1}, {"reps": -1}, {"method": "z"}],
-)
-def test_an_option_out_of_range_is_refused(option):
-    with pytest.raises(BadInput):
-        agreement_table(study(), **option)
-
-
-def test_a_study_without_clinicians_is_too_few():
-    scores = study()
-
-    with pytest.raises(TooFew, match="no clinician"):
-        agreement_table(without(scores, scores.ratings["kind"] == "clinician"))
-
-
-def test_a_hidden_repeat_and_a_replicate_are_averaged_first():
+def test_repeats_are_averaged_first_and_the_order_of_rows_changes_nothing():
     scores = study(seed=6)
     again = scores.ratings[scores.ratings["rater"].isin(["dr0", "gpt"])].assign(replicate=1)
-    doubled = Scores(pd.concat([scores.ratings, again]), scores.responses, scores.rubrics)
+    doubled = pd.concat([scores.ratings, again])
 
-    once, twice = (agreement_table(each, reps=60) for each in (scores, doubled))
-
-    pd.testing.assert_frame_equal(once, twice)
-
-
-def test_the_order_of_rows_changes_nothing():
-    scores = study(seed=7)
-    shuffled = Scores(
-        scores.ratings.sample(frac=1, random_state=0), scores.responses, scores.rubrics
-    )
-
-    pd.testing.assert_frame_equal(
-        agreement_table(scores, reps=60), agreement_table(shuffled, reps=60)
-    )
-
-
-def test_no_benchmark_may_take_the_name_of_the_combined_row():
-    with pytest.raises(BadInput, match="combined"):
-        study(("combined",))
+    for ratings in (doubled, scores.ratings.sample(frac=1, random_state=0)):
+        found = agreement_table(replace(scores, ratings=ratings), reps=60)
+        pd.testing.assert_frame_equal(found, agreement_table(scores, reps=60))
 
 
 @pytest.mark.parametrize("benchmarks", [("aci",), ("aci", "chw")])
 def test_a_benchmark_of_one_instance_has_iccs_and_says_that_it_has_no_interval(benchmarks):
-    rows = rows_of(agreement_table(study(benchmarks, n=8, per=8), reps=40))
+    rows = tabled(study(benchmarks, n=8, per=8), reps=40)
 
     for scorer in ("jury", "juror:gpt", "metric:rouge-l", "clinicians"):
         row = rows["aci", scorer]
@@ -199,35 +150,15 @@ def test_a_benchmark_of_one_instance_has_iccs_and_says_that_it_has_no_interval(b
     assert "BCa" not in rows["aci", "jury"].note
 
 
-def test_leaving_instances_out_until_one_is_left_takes_the_interval_away():
-    left = without_instances(study(n=16, per=8), ["aci-i1"])
-
-    row = rows_of(agreement_table(left, reps=40))["aci", "jury"]
-
-    assert (row.n_instances, np.isfinite(row.icc), np.isnan(row.low)) == (1, True, True)
-
-
 def test_scores_on_one_of_several_instances_have_no_interval_either():
     scores = study(n=16, per=8)
-    elsewhere = (scores.ratings["rater"] == "gpt") & (scores.ratings["instance_id"] != "aci-i0")
-    rows = rows_of(agreement_table(without(scores, elsewhere), reps=40))
+    rows = tabled(lost(scores, rater=["gpt"], instance_id=["aci-i1"]), reps=40)
 
     assert np.isfinite(rows["aci", "jury"].icc)
     assert np.isnan(rows["aci", "jury"].low)
     assert np.isfinite(rows["aci", "juror:claude"].low)
-
-
-def test_json_has_null_for_what_is_undefined():
-    found = agreement_rows(study(), AnalysisOptions(reps=40, seed=3))
-
-    rows = json.loads(json.dumps(json_value(found), allow_nan=False))
-
-    assert tuple(rows[0]) == (*COLUMNS, "notes")
-    assert set(COLUMNS) < rows[-1].keys()
-    assert rows[0]["n_pairs"] is None
-    assert rows[0]["n_responses"] == 30
-    assert rows[-2]["f_low"] is None
-    assert isinstance(rows[-2]["n_pairs"], int)
+    left = tabled(without_instances(scores, ["aci-i1"]), reps=40)["aci", "jury"]
+    assert (left.n_instances, np.isfinite(left.icc), np.isnan(left.low)) == (1, True, True)
 
 
 @pytest.mark.parametrize(
@@ -236,19 +167,19 @@ def test_json_has_null_for_what_is_undefined():
 def test_where_nearly_all_scores_are_at_one_end_an_icc_has_no_interval_and_the_reason(
     n, at_top, is_shown
 ):
-    scores = study(n=n, seed=2)
-    spared = scores.ratings["response_id"].isin([f"aci-r{place}" for place in range(at_top)])
-    crowded = spared & scores.ratings["kind"].eq("clinician")
-    ratings = scores.ratings.assign(score=scores.ratings["score"].mask(crowded, 5))
-    table = agreement_rows(replace(scores, ratings=ratings), AnalysisOptions())
-    row = next(one for one in table if one.scorer == "jury")
+    spared = [f"aci-r{place}" for place in range(at_top)]
+    crowded = rescored(
+        study(n=n, seed=2),
+        lambda t: t["score"].mask(t["response_id"].isin(spared) & t["kind"].eq("clinician"), 5),
+    )
+    rows = {row.scorer: row for row in agreement_rows(crowded, AnalysisOptions())}
+    row = rows["jury"]
     assert math.isfinite(row.icc)
     assert math.isfinite(row.low) is math.isfinite(row.high) is is_shown
     told = row.told("at_one_end")
     assert (told is None) is is_shown
     assert told is None or told["share"] > 2 / 3
-    held = next(one for one in table if one.scorer == "like_for_like")
-    assert math.isfinite(held.low)
+    assert math.isfinite(rows["like_for_like"].low)
 
 
 def test_a_table_of_scores_alone_is_analysed_as_a_study_of_it_is():
@@ -258,13 +189,9 @@ def test_a_table_of_scores_alone_is_analysed_as_a_study_of_it_is():
     found = agreement(plain, scale=(1, 5), min_jurors=2)
 
     pd.testing.assert_frame_equal(found.table, agreement_table(scores, min_jurors=2))
-    whole = [
-        row
-        for row in agreement_rows(scores, AnalysisOptions(min_jurors=2))
-        if row.benchmark == scores.benchmarks[0]
-    ]
-    assert found.decision == decide(whole)
-    assert found.notes == whole[0].notes
+    rows = agreement_rows(scores, AnalysisOptions(min_jurors=2))
+    assert found.decision == decide([row for row in rows if row.benchmark == "aci"])
+    assert found.notes == rows[0].notes
 
 
 def test_a_table_of_scores_needs_only_who_gave_what_to_which_response():
@@ -279,3 +206,114 @@ def test_a_table_of_scores_needs_only_who_gave_what_to_which_response():
     assert found.decision.kind is DecisionKind.TOO_FEW
     with pytest.raises(BadInput, match="kind"):
         agreement(ratings.drop(columns="kind"))
+
+
+def test_responses_no_clinician_rated_are_not_analysed_but_counted_in_the_note():
+    five = [f"aci-r{i}" for i in range(5)]
+
+    row = tabled(lost(study(seed=5), kind=["clinician"], response_id=five))["aci", "jury"]
+
+    assert (row.n_responses, row.n_missing) == (25, 0)
+    assert "scored 25 of 25 responses that clinicians rated, 30 of all 30" in row.note
+
+
+TWO = ("aci", "chw")
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "of", "reason"),
+    [
+        (
+            lost(study(TWO), kind=["clinician"], benchmark=["chw"]),
+            {},
+            "chw",
+            "undefined: no clinician",
+        ),
+        (
+            study(TWO, criteria={"chw": ("accuracy", "clarity")}),
+            {"criterion": "completeness"},
+            "chw",
+            "no criterion completeness",
+        ),
+        (study(TWO, scales={"chw": (1, 7)}), {}, "combined", "different scales"),
+    ],
+)
+def test_a_benchmark_that_is_undefined_says_why_and_the_others_are_not(scores, options, of, reason):
+    rows = tabled(scores, **options)
+
+    own = [row for (benchmark, _), row in rows.items() if benchmark == of]
+    assert all(math.isnan(row.icc) for row in own)
+    assert reason in rows[of, "jury"].note
+    assert rows["aci", "jury"].icc > 0.5
+    if of == "chw":
+        assert rows["combined", "jury"].icc == rows["aci", "jury"].icc
+        assert rows["combined", "jury"].n_responses == 30
+
+
+def test_a_juror_without_variance_is_named_and_not_zero():
+    flat = rescored(study(n=40), lambda t: t["score"].mask(t["rater"] == "gpt", 4.0))
+
+    rows = tabled(flat)
+
+    juror, jury = rows["aci", "juror:gpt"], rows["aci", "jury"]
+    assert math.isnan(juror.icc)
+    assert math.isnan(tabled(flat, method="published")["aci", "juror:gpt"].icc)
+    assert (juror.n_responses, juror.n_missing) == (40, 0)
+    assert juror.note == "scored 40 of 40; undefined: the scorer has no variance, hence no z"
+    assert "no variance: gpt" in jury.note
+    assert jury.icc == pytest.approx(tabled(flat, jurors=["claude", "llama"])["aci", "jury"].icc)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_clinician_has_nobody_to_be_compared_with_and_is_counted(method):
+    alone = tabled(lost(study(), rater=[*DOCTORS[1:]]), method=method)
+
+    for scorer in ("clinicians", "like_for_like"):
+        row = alone["aci", scorer]
+        assert math.isnan(row.icc)
+        assert row.note.startswith("undefined: only one clinician rated here, dr0")
+        assert "mixed model" not in row.note
+        assert (row.n_responses, row.n_clinicians) == (0, 1)
+    assert alone["aci", "like_for_like"].n_missing == alone["aci", "jury"].n_responses
+
+
+def test_what_no_comparison_uses_is_missing_from_like_for_like_and_clinicians_are_told():
+    scores = study(n=40, seed=2)
+    clinical = scores.ratings["kind"].eq("clinician")
+    second = clinical & scores.ratings.duplicated(["response_id", "kind", "criterion"])
+    two = scores.ratings["response_id"].isin(["aci-r0", "aci-r1"])
+
+    some, none = (tabled(without(scores, second & rows)) for rows in (two, clinical))
+
+    held = some["aci", "like_for_like"]
+    assert (held.n_responses, held.n_missing) == (38, 2)
+    assert "undefined: no two clinicians share 2 responses" in none["aci", "clinicians"].note
+    assert "(no response has all the scores needed" in none["aci", "like_for_like"].note
+    assert none["aci", "clinicians"].n_clinicians == 5
+
+
+def test_a_scorer_that_ranks_against_the_clinicians_is_told_from_one_that_knows_nothing():
+    scores = study(n=80, seed=1)
+    metric = scores.ratings["rater"] == "rouge-l"
+    noise = np.zeros(len(metric))
+    noise[metric] = np.random.default_rng(0).normal(size=metric.sum())
+
+    against = rescored(scores, lambda t: t["score"].mask(metric, -t["score"]))
+    unrelated = rescored(scores, lambda t: t["score"].mask(metric, noise))
+    opposite, neither = (tabled(one)["aci", "metric:rouge-l"] for one in (against, unrelated))
+
+    assert opposite.high < 0
+    assert opposite.spearman < 0
+    assert "it ranks responses against the clinicians' order" in opposite.note
+    assert neither.high > 0 > neither.icc
+    assert "below 0: no agreement beyond chance" in neither.note
+
+
+def test_a_simulated_rater_marks_every_row_it_enters_and_no_other():
+    rows = agreement_rows(study(simulated=["gpt"]), AnalysisOptions(reps=60))
+
+    marked = {row.scorer: row.simulated for row in rows if row.simulated}
+    assert marked == dict.fromkeys(("jury", "juror:gpt", "like_for_like"), ("gpt",))
+    assert marked.keys() == {row.scorer for row in rows if "simulated" in note_of(row)}
+    everywhere = agreement_table(study(simulated=DOCTORS), reps=60)
+    assert everywhere["note"].str.contains("simulated").all()

@@ -28,14 +28,10 @@ def rows(tmp_path: Path, text: str | bytes, encoding: str = "") -> list[list[str
 def test_what_separates_cells_is_found_outside_quotes(tmp_path: Path, separator: str) -> None:
     head = NAMES.format(separator).replace("context", '"context; the whole, of it, | as, it\tis"')
     row = separator.join(["1", "b", '"a, b; c | d, e, f, g"', '"two\nlines, and\tmore"'])
-    assert (
-        rows(tmp_path, f"{head}\n{row}\n{row}\n")
-        == [["1", "b", "a, b; c | d, e, f, g", "two\nlines, and\tmore"]] * 2
-    )
-
-
-def test_a_line_of_excel_names_the_separator(tmp_path: Path) -> None:
-    assert rows(tmp_path, f"sep=;\r\n{NAMES.format(';')}\r\n1;b;c;r\r\n") == [["1", "b", "c", "r"]]
+    cells = ["1", "b", "a, b; c | d, e, f, g", "two\nlines, and\tmore"]
+    assert rows(tmp_path, f"{head}\n{row}\n{row}\n") == [cells] * 2
+    named = f"sep={separator}\r\n{NAMES.format(separator)}\r\n{separator.join('1bcr')}\r\n"
+    assert rows(tmp_path, named) == [[*"1bcr"]]  # as Excel names it
 
 
 def test_columns_without_a_name_and_missing_last_cells_are_empty(tmp_path: Path) -> None:
@@ -46,18 +42,55 @@ def test_columns_without_a_name_and_missing_last_cells_are_empty(tmp_path: Path)
             rows(tmp_path, f"{NAMES.format(',')},,\n{row}\n")
 
 
-@pytest.mark.parametrize("error", ["#NAME?", "#N/A", "#DIV/0!"])
-def test_an_error_of_excel_is_no_text(tmp_path: Path, error: str) -> None:
-    with pytest.raises(BadFile, match=r"r.csv row 2, column response: is an error of Excel"):
-        rows(tmp_path, f"{NAMES.format(',')}\n1,b,c,{error}\n")
+LINE = NAMES.format(",")
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "error", "said"),
+    [
+        (
+            f"{LINE}\n1,b,c,#NAME?\n",
+            "",
+            BadFile,
+            r"r.csv row 2, column response: is an error of Excel",
+        ),
+        (f"{LINE}\n1,b,c,#N/A\n", "", BadFile, "is an error of Excel"),
+        (f"{LINE}\n1,b,c,#DIV/0!\n", "", BadFile, "is an error of Excel"),
+        (
+            f"{LINE}\n1,b,c,op\xe9\n".encode("cp1252") + b"2,b,c,op\xc3\xa9\n",
+            "",
+            BadFile,
+            "cannot be told",
+        ),
+        ("a,b\n1,2\n", "klingon", BadFile, "no encoding that is known"),
+        (b"a,b\n\xe9,2\n", "utf-8", BadFile, "is not in utf-8"),
+        (
+            '[{"response": "a\\u0000b"}]',
+            "",
+            BadRow,
+            r"row 1, column response: holds the sign U\+0000",
+        ),
+    ],
+)
+def test_what_cannot_be_a_text_is_refused_by_its_place(
+    tmp_path: Path, body: str | bytes, encoding: str, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        rows(tmp_path, body, encoding)
 
 
 def test_cells_that_excel_has_cut_and_ids_that_it_has_changed_are_told(tmp_path: Path) -> None:
-    read = table(tmp_path, f"{NAMES.format(',')}\n9.91E+15,b,c,{'x' * 32_767}\nMar-04,b,c,r\n")
+    read = table(tmp_path, f"{LINE}\n9.91E+15,b,c,{'x' * 32_767}\nMar-04,b,c,r\n")
     assert len([*read]) == 2
     cut, changed = read.doubts
     assert "1 cells of r.csv have exactly 32,767 characters" in cut
     assert changed.startswith("9.91E+15 in r.csv looks like an id that Excel has changed")
+    body = {"columns": {"id": "response_id", "who": "rater", "acc": "criterion:accuracy"}}
+    given = table(tmp_path, f"id,who,acc,why\nr1,dr,4,{'x' * 32_767}\nr2,dr,4,#NAME?\n")
+    renamed = mapped(given, map_of(body, "ratings", "--map"), "ratings")
+    with pytest.raises(BadFile, match=r"r\.csv row 3, column why: is an error of Excel"):
+        list(renamed)
+    assert "1 cells of r.csv" in " ".join(renamed.doubts)
 
 
 WESTERN = (
@@ -104,19 +137,6 @@ def test_text_that_was_garbled_before_is_refused(tmp_path: Path, text: str) -> N
     assert rows(tmp_path, body, "utf-8")[0][-1] == text
 
 
-def test_two_encodings_in_one_file_are_refused(tmp_path: Path) -> None:
-    body = NAMES.format(",").encode() + b"\n1,b,c,op\xe9r\xe9\n2,b,c,op\xc3\xa9r\xc3\xa9\n"
-    with pytest.raises(BadFile, match="cannot be told to be Windows-1252"):
-        table(tmp_path, body)
-
-
-def test_an_encoding_that_is_none_or_another_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="no encoding that is known"):
-        table(tmp_path, "a,b\n1,2\n", "klingon")
-    with pytest.raises(BadFile, match="is not in utf-8"):
-        table(tmp_path, b"a,b\n\xe9,2\n", "utf-8")
-
-
 def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path: Path) -> None:
     body = {
         "missing": [99, "k. A."],
@@ -139,18 +159,3 @@ def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path: Path
 )
 def test_a_score_that_is_none_is_met_with_what_to_do(value: str, to_do: str) -> None:
     assert to_do in OffScale.hint(value)
-
-
-def test_a_text_with_u_0000_is_refused_by_its_row_before_anything_is_stored(tmp_path: Path) -> None:
-    with pytest.raises(BadRow, match="row 1, column response: holds the sign U\\+0000"):
-        rows(tmp_path, '[{"instance_id": "1", "response": "a\\u0000b"}]')
-
-
-def test_what_excel_did_is_looked_for_in_mapped_columns_too(tmp_path: Path) -> None:
-    path = tmp_path / "g.csv"
-    path.write_text(f"id,who,acc,why\nr1,dr,4,{'x' * 32_767}\nr2,dr,4,#NAME?\n", "utf-8")
-    body = {"columns": {"id": "response_id", "who": "rater", "acc": "criterion:accuracy"}}
-    table = mapped(TableFile(path), map_of(body, "ratings", "--map"), "ratings")
-    with pytest.raises(BadFile, match=r"g\.csv row 3, column why: is an error of Excel"):
-        list(table)
-    assert "1 cells of g.csv" in " ".join(table.doubts)

@@ -1,3 +1,5 @@
+"""Scores as z within raters, their means, and the responses that are analysed."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,32 +30,21 @@ def test_z_is_pandas_mean_and_sd_with_ddof_1_over_what_a_rater_gave():
     assert z_within_raters(table) == pytest.approx(expected, nan_ok=True)
 
 
-def test_two_scores_are_plus_and_minus_seven_tenths_whatever_the_gap():
-    z = z_within_raters(np.array([[1.0, 4.9], [5.0, 5.0]]))
-
-    assert z == pytest.approx(np.array([[-0.5, -0.5], [0.5, 0.5]]) * np.sqrt(2))
-
-
-@pytest.mark.parametrize("column", [[3.0, 3.0, 3.0], [13 / 3] * 3, [3, NAN, NAN], [NAN] * 3])
-def test_equal_single_or_no_scores_are_without_variance(column):
+@pytest.mark.parametrize(
+    ("column", "is_flat"),
+    [
+        ([3.0, 3.0, 3.0], True),
+        ([(5 + 4 + 4) / 3, (4 + 5 + 4) / 3, 13 / 3 + 1e-15], True),  # rounding is no variance
+        ([0.8501, 0.8502, 0.8503], False),  # but a narrow metric's is
+        ([3, NAN, NAN], True),
+        ([NAN] * 3, True),
+    ],
+)
+def test_equal_single_or_no_scores_are_without_variance(column, is_flat):
     table = np.column_stack([column, [1.0, 2.0, 4.0]])
 
-    assert without_variance(table).tolist() == [True, False]
-    assert np.isnan(z_within_raters(table)[:, 0]).all()
-
-
-def test_rounding_is_no_variance_but_a_narrow_metric_is():
-    third = np.array([(5 + 4 + 4) / 3, (4 + 5 + 4) / 3, 13 / 3 + 1e-15])
-    metric = np.array([0.8501, 0.8502, 0.8503])
-
-    assert without_variance(np.column_stack([third, metric])).tolist() == [True, False]
-
-
-def test_a_mean_is_over_what_was_given():
-    table = np.array([[1, NAN, 3], [NAN, NAN, NAN], [5, 5, 8]])
-
-    assert mean_of_given(table) == pytest.approx([2, NAN, 6], nan_ok=True)
-    assert np.isnan(mean_of_given(np.empty((2, 0)))).all()
+    assert without_variance(table).tolist() == [is_flat, False]
+    assert np.isnan(z_within_raters(table)[:, 0]).all() == is_flat
 
 
 def test_the_analysed_set_is_what_a_clinician_rated():

@@ -1,0 +1,253 @@
+"""Screens without a browser: before a jury, what jurors say of references, frozen reports, stored tables."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit import rating_files
+from kit.jurors import Do, Stub
+from kit.pages import RITA, drawn_page, said
+from kit.reference_study import NO, Write, absent_by, check, fill, panel_at
+from kit.studies import Run
+from sqlalchemy import Engine
+from streamlit.testing.v1 import AppTest
+
+from annotate.screens.agreement import NO_JURY
+from annotate.screens.monitor import compared
+from calibration.values import AnalysisOptions
+from data.schema import Report
+from data.study.ledger import freeze, reports
+from data.study.references import checked_references, opened_reference, references
+from medjury.services.frozen_reports import FreezeQuestion, freeze_report, report_rows
+
+SCORES = {"r11": "454", "r12": "221", "r21": "343", "r22": "112"}
+
+
+@pytest.fixture
+def drawn(
+    small_study: Engine,
+    run: Run,
+    write: Callable[[str, str], Path],
+    screen: Callable[..., AppTest],
+) -> Callable[[str, str], str]:
+    """Return what draws a screen of a study that two clinicians have rated, for a coordinator."""
+    lines = [
+        f"{name},dr-{clinician},clinician,{','.join(scores)}"
+        for clinician in "ab"
+        for name, scores in SCORES.items()
+    ]
+    head = "response_id,rater,kind,accuracy,completeness,clarity"
+    path = write("scores.csv", "\n".join((head, *lines)))
+    assert run("rate", "ratings", str(path))[0] == 0
+    return lambda place, view: said(screen(place, view=view))
+
+
+@pytest.mark.parametrize(
+    ("place", "view"), [("jury", "Ranking"), ("jury", "Two juries"), ("monitor", "")]
+)
+def test_a_screen_that_needs_a_jury_says_what_to_do(
+    drawn: Callable[[str, str], str], place: str, view: str
+) -> None:
+    text = drawn(place, view)
+    assert "No juror has rated a response of this study yet." in text
+    assert "Run a panel under Run" in text or "Run a jury under Jury" in text
+
+
+def test_agreement_shows_what_clinicians_agree_on_and_asks_for_a_jury(
+    drawn: Callable[[str, str], str],
+) -> None:
+    assert NO_JURY in drawn("agreement", "Result")
+    text = drawn("agreement", "Jurors")
+    assert "Clinicians, by pairs" in text
+    assert "The clinicians' own reliability" in text
+    assert "ICC(A,1)" in text
+
+
+Screen = Callable[..., AppTest]
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub(lambda _: Do(NO)) as running:
+        yield running
+
+
+def test_before_anybody_was_asked_it_says_so_and_what_it_takes(
+    engine: Engine, write: Write, screen: Screen
+) -> None:
+    fill(engine, write)
+    page = screen("setup.references", RITA)
+    assert "No juror has been asked yet" in said(page)
+    assert not page.selectbox
+
+
+def test_the_counts_are_the_command_s_and_a_marked_reference_comes_first_with_its_facts(
+    engine: Engine, write: Write, stub: Stub, screen: Screen
+) -> None:
+    stub.script = absent_by(i2="ab")
+    fill(engine, write)
+    check(engine, panel_at(stub))
+    found = references(engine)
+    assert checked_references(RITA, engine) == found
+    page = screen("setup.references", RITA)
+    shown = said(page)
+    for words, number in (("Marked", 1), ("Sound", len(found.sound)), ("Without", 2)):
+        row = next(line for line in shown.splitlines() if line.startswith(words) and "|" in line)
+        assert row.endswith(f"|{number}")
+    assert "Jurors whose answers count: a, b, c." in shown
+    [choice] = page.selectbox
+    assert choice.value == "visits/i2"
+    assert "Reference 2." in shown
+    assert "Context 2." in shown
+    assert shown.count("aspirin 81 mg") == 2, "two jurors named it"
+    choice.set_value("visits/i0").run()
+    assert "Reference 0." in said(page)
+    assert "aspirin" not in said(page)
+
+
+def test_the_newest_answer_of_a_juror_counts_and_hostile_words_are_shown_as_they_are(
+    engine: Engine, write: Write, stub: Stub, screen: Screen
+) -> None:
+    fact = "<img src=x> & $5"
+    stub.script = lambda _: Do(json.dumps({"absent": True, "facts": [fact]}))
+    fill(engine, write, 1)
+    check(engine, panel_at(stub, "a", "b"))
+    reference = opened_reference(RITA, engine, "visits/i0")
+    assert reference is not None
+    assert [(one.juror, one.facts) for one in reference.answers] == [("a", (fact,)), ("b", (fact,))]
+    page = screen("setup.references", RITA)
+    assert f"yes|{fact}" in said(page), "in a table, which draws no markup"
+    assert not [part for part in page.get("html") if "<img" in part.proto.body]
+    assert opened_reference(RITA, engine, "visits/none") is None
+    assert opened_reference(RITA, engine, "visits/bare") is None, "there was nothing to ask about"
+
+
+ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.98657, "low": 0.951, "high": 0.991}
+ROW |= {"n_responses": 40, "n_instances": 20, "note": "left out, no variance: simulated raters: x"}
+
+
+def report(number: int, row: dict[str, Any], **body: Any) -> Report:
+    body = {"rows": [ROW | row], "jury": ["gpt"], "method": "paper", "options": {}} | body
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Report(id=number, at=at, fingerprint="f" * 64, body=body)
+
+
+@pytest.fixture
+def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine:
+    """Return a study of one month with 20 responses."""
+    responses, ratings = rating_files.monthly_responses(20), rating_files.monthly_ratings(1, 20, 1)
+    assert run("study", "import", str(write("responses.csv", responses)))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", ratings)))[0] == 0
+    return engine
+
+
+def test_a_report_says_by_a_code_who_is_simulated_and_its_words_say_nothing() -> None:
+    coded = [{"code": "simulated", "raters": ["a, b"]}]
+    rows = report_rows([report(1, {"notes": []}), report(2, {"notes": coded})])
+    assert [one.simulated for one in rows] == [(), ("a, b",)]
+    assert [one.to_json()["simulated"] for one in rows] == [False, True]
+
+
+def test_what_changed_between_two_reports_is_told() -> None:
+    rubric = {"name": "r", "version": "1"}
+    first = report(1, {"notes": []}, rubrics={"old": rubric, "kept": rubric | {"sha256": "a"}})
+    changed = {"new": rubric, "kept": rubric | {"sha256": "b"}}
+    second = report(
+        2, {"notes": []}, rubrics=changed, jury=["claude", "gpt"], options={"criterion": "clarity"}
+    )
+    _, row = report_rows([first, second])
+    assert row.to_json()["changed"] == [
+        "rubric of kept",
+        "benchmark new is new",
+        "benchmark old is gone",
+        "juror claude joined",
+        "criterion None -> clarity",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("icc", "shown"), [(0.98702, ("0.9866 (", "0.9870 (")), (0.6, ("0.987 (", "0.600 ("))]
+)
+def test_a_changed_icc_is_changed_however_few_digits_are_shown(
+    icc: float, shown: tuple[str, str]
+) -> None:
+    line = next(compared(report(1, {}), report(2, {"icc": icc})))
+    assert line.differs == "changed"
+    assert line.first.startswith(shown[0])
+    assert line.second.startswith(shown[1])
+
+
+def test_the_app_freezes_what_the_command_freezes(rated: Engine, run: Run) -> None:
+    assert run("analyse", "calibrate", "--reps", "20", "--freeze")[0] == 0
+    number = freeze_report(rated, FreezeQuestion(AnalysisOptions(reps=20)))
+    first, second = reports(rated)
+    assert (number, second.body) == (2, first.body)
+    assert second.fingerprint == first.fingerprint
+
+
+SCREEN = """
+from annotate.navigation import study
+from annotate.screens.monitor import say_frozen, show_reports
+from calibration.values import AnalysisOptions
+from data.person import OPERATOR
+say_frozen(study(), OPERATOR)
+show_reports(study(), OPERATOR, AnalysisOptions(reps=20))
+"""
+
+
+@pytest.mark.usefixtures("serve")
+def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_before(
+    rated: Engine,
+) -> None:
+    app = drawn_page(SCREEN).run()
+    button = app.button[0]
+    app.text_input[0].input("report 1")
+    for _ in range(2):  # the second press comes from the page as it was before the first
+        app = button.click().run()
+        assert not app.exception
+    assert len(reports(rated)) == 1
+    for number in (2, 3):
+        freeze(rated, "f" * 64, reports(rated)[0].body | {"name": f"report {number}"})
+        app.run()
+        shown = [app.selectbox(key=key).value for key in ("earlier", "later")]
+        assert [name.split()[-1] for name in shown] == [f"{number - 1}", f"{number}"]
+
+
+def table_page() -> None:
+    import streamlit as st
+
+    from annotate.screens.stored_table import is_to_be_stored
+
+    changed = bool(st.session_state.get("changed"))
+    st.session_state["stored"] = is_to_be_stored("Store", "table-store", changed=changed)
+
+
+def written(**state: Any) -> AppTest:
+    app = AppTest.from_function(table_page)
+    for name, value in state.items():
+        app.session_state[name] = value
+    return app.run()
+
+
+def test_a_cell_that_arrives_after_the_button_is_stored_once() -> None:
+    app = written()
+    app.button[0].click().run()
+    assert app.session_state["stored"]
+    app.session_state["changed"] = True
+    assert app.run().session_state["stored"]
+    assert not app.run().session_state["stored"]
+
+
+def test_what_is_written_is_not_stored_before_the_button_is_pressed() -> None:
+    app = written(changed=True)
+    assert not app.session_state["stored"]
+    app.button[0].click().run()
+    assert app.session_state["stored"]
+
+
+def test_a_change_long_after_the_button_waits_for_it_to_be_pressed_again() -> None:
+    app = written(**{"table-store-pressed": 0.0, "changed": True})
+    assert not app.session_state["stored"]

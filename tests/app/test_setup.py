@@ -1,0 +1,267 @@
+"""What the screens that set a study up read and do: files, places, work, and settings."""
+
+import json
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from kit.pages import RITA
+from kit.rating_study import FULL, build, codes_of, row, rubric
+from kit.studies import RESPONSES, Run
+from kit.study_place import StudyIn, all_rows
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from annotate.screens.home.progress import outlook
+from annotate.screens.setup import design
+from data.card import ERRORS, Reply
+from data.database import open_study
+from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
+from data.person import OPERATOR
+from data.schema import Response, Role, now
+from data.settings import Settings
+from data.study import people
+from data.study import steering as study_steering
+from data.study.assignments import recuse
+from data.study.people import add_people, end_access, invite
+from data.study.ratings import submit
+from data.study.responses import TaxonomyPlace
+from data.study.settings import set_setting
+from data.study.standing import settings
+from data.study.steering import PlannedWork, lock_study, set_place, store_design
+from data.study.verify import acts, verify
+from medjury.services import importing
+from medjury.services.design.assign import DesignRequest
+from medjury.services.importing import Upload, first_ratings, map_needed
+from medjury.services.reminders import is_due
+
+REQUEST = DesignRequest(("dr-c", "dr-a", "dr-b"), 2, 0.1, 5)
+RATINGS = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr-x,clinician,4,,5\n"
+NAMED = RESPONSES.replace(
+    "model-one,Mild pain.", "model-one,As an AI language model I say: mild pain."
+)
+
+
+def upload(text: str, name: str = "answers.csv", **chosen: str) -> Upload:
+    return Upload(name, text.encode(), **({"rubric": "", "benchmark": ""} | chosen))
+
+
+def test_a_file_that_is_only_looked_at_leaves_nothing(small_study: Engine) -> None:
+    before = all_rows(small_study)
+    more = RESPONSES.replace("r1", "s1").replace("r2", "s2").replace(",visits,", ",letters,")
+    seen, added = importing.try_response_file(small_study, OPERATOR, upload(more))
+    assert (added.responses, added.instances, added.benchmarks) == (4, 2, {"letters": "generic"})
+    assert (seen.responses["letters"], seen.instances["letters"], seen.models) == (4, 2, 2)
+    ratings, empty = importing.try_rating_file(small_study, OPERATOR, upload(RATINGS))
+    assert (ratings.added, ratings.raters, empty) == (2, ["dr-x"], 1)
+    assert all_rows(small_study) == before
+
+
+def test_an_upload_changes_what_the_command_changes(
+    engine: Engine, tmp_path: Path, run: Run, write: Callable[[str, str], Path], study_in: StudyIn
+) -> None:
+    other = open_study(study_in(tmp_path, "other.db"), create=True)
+    run("study", "import", str(write("answers.csv", NAMED)))
+    run("rate", "ratings", str(write("ratings.csv", RATINGS)))
+    assert importing.bring_response_file(other, OPERATOR, upload(NAMED)) == (4, 1)
+    assert importing.bring_rating_file(other, OPERATOR, upload(RATINGS)).added == 2
+    assert shown(other) == shown(engine)
+    assert [one.action for one in acts(other, *ACTS)] == [one.action for one in acts(engine, *ACTS)]
+    assert verify(other).findings == ()
+    other.dispose()
+
+
+ACTS = ("responses imported", "authors masked", "ratings imported")
+
+
+def shown(engine: Engine) -> list[tuple[str, str, str | None]]:
+    with Session(engine) as session:
+        return [(one.response_id, one.text, one.shown) for one in session.exec(select(Response))]
+
+
+def test_a_wrong_row_is_named_without_the_servers_folders(engine: Engine) -> None:
+    wrong = upload(RESPONSES.replace("r12", "r11"), "../../etc/answers.csv")
+    with pytest.raises(BadRow, match=r"^answers\.csv row 3, column response_id") as told:
+        importing.try_response_file(engine, OPERATOR, wrong)
+    assert "/" not in str(told.value)
+    with pytest.raises(BadInput, match=r"^answers\.csv: column 'instance_id' is missing"):
+        importing.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n"))
+    assert study_steering.materials(OPERATOR, engine) == []
+
+
+def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
+    name = f"only-in-this-test-{random.getrandbits(64)}.csv"
+    importing.try_response_file(engine, OPERATOR, upload(RESPONSES, name))
+    with pytest.raises(BadInput):
+        importing.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n", name))
+    assert list(Path(tempfile.gettempdir()).glob(f"medjury-*/{name}")) == []
+
+
+def test_a_rubric_is_chosen_by_name_and_never_by_path(engine: Engine, tmp_path: Path) -> None:
+    importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
+    assert study_steering.materials(OPERATOR, engine)[0].view.rubric.name == "generic"
+    importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
+    assert study_steering.materials(OPERATOR, engine)[0].view.rubric.name == "med_dialog"
+
+
+def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
+    demo = upload(RESPONSES.replace(",visits,", f",{importing.sample_benchmarks()[0]['name']},"))
+    importing.bring_response_file(engine, OPERATOR, demo)
+    with pytest.raises(Conflict, match="demo study"):
+        importing.try_response_file(engine, OPERATOR, upload(RESPONSES))
+
+
+def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Engine) -> None:
+    place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
+    assert set_place(OPERATOR, small_study, "visits", place)
+    assert not set_place(OPERATOR, small_study, "visits", place)
+    view = study_steering.materials(RITA, small_study)[0].view
+    assert (view.category, view.subcategory) == (place.category, place.subcategory)
+    for error, name, wrong in (
+        (BadInput, "visits", TaxonomyPlace("Invented")),
+        (BadInput, "visits", TaxonomyPlace("Clinical Note Generation", "Planning Treatments")),
+        (BadInput, "visits", TaxonomyPlace("", "Planning Treatments")),
+        (Unknown, "nowhere", place),
+    ):
+        with pytest.raises(error):
+            set_place(OPERATOR, small_study, name, wrong)
+    [told] = acts(small_study, "place in the taxonomy set")
+    assert told.detail["benchmark"] == "visits"
+    assert verify(small_study).findings == ()
+    lock_study(OPERATOR, small_study)
+    with pytest.raises(NotAllowed, match="locked"):
+        set_place(OPERATOR, small_study, "visits", TaxonomyPlace())
+
+
+def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: Engine) -> None:
+    build(engine, [row(n, f"Note {n}.") for n in range(4)], ["dr-a", "dr-b"], rubric())
+    codes = codes_of(engine, "dr-a")
+    submit(engine, 1, codes[0], Reply(dict(FULL), flags=("flag",)), 61)
+    recuse(engine, 1, codes[1], "I know the patient")
+    found = {one.handle: one for one in people.workloads(RITA, engine)}
+    one = found["dr-a"]
+    assert (one.done, one.total, one.open, one.recused, one.unrated) == (1, 3, 2, 1, 0)
+    assert (one.flagged, one.seconds, one.elsewhere) == (1, 61, 0)
+    assert found["dr-b"].done == 0
+    assert study_steering.readings_by_response(RITA, engine) == {"bench_hidden": {0: 3, 1: 1}}
+    assert not is_due(found["dr-b"], now(), 3)  # the work was given just now
+    assert is_due(found["dr-b"], now() + timedelta(days=4), 3)
+    assert not is_due(one, now() + timedelta(days=2), 3)
+    assert is_due(one, now() + timedelta(days=4), 3)
+    assert outlook(engine, RITA, list(found.values()), now()).end is None
+
+
+def test_an_end_is_foretold_from_ten_readings_at_the_pace_of_two_weeks(engine: Engine) -> None:
+    build(engine, [row(n, f"Note {n}.") for n in range(30)], ["dr-a", "dr-b"], rubric())
+    for number, code in enumerate(codes_of(engine, "dr-a")[:10], 1):
+        submit(engine, 1, code, Reply(dict(FULL)), 60)
+        ahead = outlook(engine, RITA, people.workloads(RITA, engine), now())
+        assert (ahead.end is not None) == (number == 10)
+        assert ("dr-a" in ahead.ends) == (number >= 5)
+    # 10 in one day so far; dr-a has 20 open and dr-b 30.
+    assert ahead.per_day == 10
+    assert ahead.end == (now() + timedelta(days=5)).date()
+    assert ahead.ends == {"dr-a": (now() + timedelta(days=2)).date()}
+
+
+def test_the_screen_deals_what_the_command_deals(
+    small_study: Engine, run: Run, write: Callable[[str, str], Path]
+) -> None:
+    names = write("names.txt", "dr-b\ndr-a\ndr-c\n")
+    asked = ("rate", "assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
+    told = json.loads(run(*asked, "--plan", "--json", "-")[1])
+    found = design.deal(OPERATOR, small_study, REQUEST)
+    assert (found.load, found.overlap) == (told["load"], told["overlap"])
+    assert found.repeats == told["repeats"]
+    plan = PlannedWork(found.slots, (), 2, 5)
+    codes = store_design(OPERATOR, small_study, plan, list(found.load))
+    assert [one.handle for one in codes] == ["dr-a", "dr-b", "dr-c"]
+    assert "nothing changed" in run(*asked)[1]
+
+
+def test_only_clinicians_who_may_sign_in_are_given_work(engine: Engine) -> None:
+    add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR)
+    assert study_steering.who_can_rate(OPERATOR, engine) == []
+    invite(engine, ["dr-a", "dr-b"])
+    end_access(OPERATOR, engine, "dr-b")
+    assert study_steering.who_can_rate(OPERATOR, engine) == ["dr-a"]
+
+
+def test_an_upload_of_other_columns_is_read_by_the_map_that_is_guessed(engine: Engine) -> None:
+    theirs = upload("Case No,dataset,Source,LLM,modelOutput\ni1,visits,c,m,said\n")
+    columns = map_needed(theirs, "responses")
+    assert '"LLM" = "model"' in columns
+    mapped = replace(theirs, columns=columns)
+    seen, added = importing.try_response_file(engine, OPERATOR, mapped)
+    assert (added.responses, seen.first[0].response) == (1, "said")
+    assert importing.bring_response_file(engine, OPERATOR, mapped) == (1, 0)
+    assert map_needed(upload(RESPONSES), "responses") == ""
+
+
+def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study: Engine) -> None:
+    theirs = upload("ID,Reviewer,Accuracy,Clarity\nr11,dr_a,4,5\n")
+    columns = map_needed(theirs, "ratings")
+    mapped = replace(theirs, columns=columns)
+    first = first_ratings(mapped, 3)
+    assert [(one.criterion, one.score) for one in first] == [("accuracy", "4"), ("clarity", "5")]
+    assert importing.bring_rating_file(small_study, OPERATOR, mapped).added == 2
+
+
+def test_a_map_that_is_none_is_refused_and_named(engine: Engine) -> None:
+    with pytest.raises(BadInput, match="The map of columns"):
+        importing.try_response_file(engine, OPERATOR, replace(upload("a\n1\n"), columns="[x"))
+
+
+def test_what_was_never_set_is_the_default(engine: Engine) -> None:
+    assert settings(engine) == Settings("on_request", 25, True, 1.0, ERRORS, False)
+
+
+def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
+    named = ("wrong", "Unsafe dose", "fehlt \u00fcberall")
+    chosen = Settings(
+        *("hidden", 0, False, 0.5, named, 2.0, "consensus", 5, 12.5),
+        *((("ward-x", "house"),), ("aci",), True),
+    )
+    for name, value in chosen.as_text().items():
+        set_setting(engine, name, value)
+    assert settings(engine) == chosen
+    assert len(acts(engine, "setting changed")) == 13
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("reference", "always"),
+            ("ask_why", "1"),
+            ("pause_minutes", "-1"),
+            ("training_gap", "nan"),
+        ),
+        *(("budget", "-1"), ("budget", "inf"), ("budget", "five")),
+        *(("error_types", ""), ("error_types", "wrong,,unsafe")),
+        *(("error_types", "wrong,Wrong"), ("error_types", "<b>"), ("error_types", "=1+1")),
+        ("error_types", ",".join(f"kind {number}" for number in range(13))),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value: str) -> None:
+    with pytest.raises(BadInput, match=name):
+        set_setting(engine, name, value)
+    with pytest.raises(Unknown, match="pause_minutes"):
+        set_setting(engine, "signing_key", value)
+    assert settings(engine) == Settings()
+
+
+def test_a_budget_may_be_taken_back_with_none(engine: Engine) -> None:
+    set_setting(engine, "budget", "2500.5")
+    assert settings(engine).budget == 2500.5
+    set_setting(engine, "budget", "none")
+    assert settings(engine).budget is None
+
+
+def test_error_types_are_read_in_their_order_without_the_blanks_around_them(engine: Engine) -> None:
+    set_setting(engine, "error_types", " missing , dose-wrong,unsafe ")
+    assert settings(engine).error_types == ("missing", "dose-wrong", "unsafe")

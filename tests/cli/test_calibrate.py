@@ -1,0 +1,378 @@
+"""`medjury analyse calibrate`: the table, its details and parts, equal scores, and reports written and noted."""
+
+import io
+import json
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kit.behind import behind_the_record
+from kit.commands import command
+from kit.studies import AUTHOR, HEAD, Run, bring_in, rated
+from kit.study_place import StudyIn, fill
+from rich.console import Console
+from sqlalchemy import Engine
+from sqlmodel import select
+
+from calibration.reliability import FORMS
+from calibration.scope import AgreementRow
+from calibration.tables.agreement import AGREEMENT
+from calibration.tables.jurors import SECTIONS
+from calibration.values import NAN, AnalysisOptions
+from data.database import open_study
+from data.schema import Attempt, Purpose, Rater, Status
+from data.study.ledger import compositions_tried
+from medjury.cli import output
+from medjury.cli.output import emit, fitted
+from medjury.services.calibrate import CalibrationQuestion, calibrate, more
+
+CRITERIA = ("accuracy", "completeness", "clarity")
+DOCTORS, JURORS = ("dr-a", "dr-b", "dr-c"), ("gpt", "llama", "claude")
+LONG = ("gpt-4o-2024-11-20", "claude-opus-4", "llama-3.3-70b")
+BERT = "bertscore-all-MiniLM-L6-v2-5"
+SCORES = "response_id,rater,kind,accuracy,completeness,clarity"
+N = 39
+
+
+def calibrated(run: Run, *options: str, reps: int = 50) -> dict[str, Any]:
+    code, out, err = run("analyse", "calibrate", "--json", "-", "--reps", str(reps), *options)
+    assert code == 0, err
+    body: dict[str, Any] = json.loads(out)
+    return body
+
+
+@pytest.mark.parametrize("room", [80, 100, 120])
+def test_every_line_of_a_table_fits_the_screen_and_no_scorer_is_folded(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(output, "console", Console(file=written, width=room))
+    widest = dict.fromkeys(["icc", "low", "high", "f_low", "f_high", "spearman"], -1.25)
+    undefined = dict.fromkeys(["f_low", "f_high", "spearman"], NAN)
+    rows = [
+        AgreementRow("b", name, **widest, n_responses=384) for name in ("jury", f"metric:{BERT}")
+    ]
+    rows.append(AgreementRow("b", "clinicians", **widest | undefined, n_responses=384, n_pairs=3))
+    emit(fitted(AGREEMENT, rows, "title"))
+    lines = written.getvalue().splitlines()
+    assert any(line.startswith(BERT) for line in lines)
+    assert any(line.startswith("Clinicians, by pairs") for line in lines)
+    assert max(len(line.rstrip()) for line in lines) <= room
+
+
+@pytest.fixture
+def like_the_demo(run: Run, tmp_path: Path) -> Run:
+    """Make a study of two benchmarks, three jurors and two metrics that every response has."""
+    random = np.random.default_rng(1)
+    for benchmark, n, first in (("visits", 40, 0), ("plans", 30, 40)):
+        rated(run, tmp_path, LONG, benchmark, n, first)
+    lines = ["response_id,rater,kind,criterion,score"]
+    for i in range(70):
+        lines += [f"r{i},{name},metric,f,{random.random():.3f}" for name in ("rouge-l", BERT)]
+    (tmp_path / "m.csv").write_text("\n".join(lines))
+    assert run("rate", "ratings", str(tmp_path / "m.csv"))[0] == 0
+    return run
+
+
+def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by_24(
+    like_the_demo: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = like_the_demo("analyse", "calibrate")
+    assert code == 0
+    said = (out + err).replace(str(tmp_path), "/study")  # the tests' folder has a long name
+    shown = [part for line in said.splitlines() for part in textwrap.wrap(line, 80) or [""]]
+    assert len(shown[: shown.index("Each clinician against the mean of the others")]) <= 24
+    assert len(shown) <= 33, "\n".join(shown)
+    assert shown[0].startswith("jury: ")
+    assert shown[1].startswith("Not judged")
+    assert (out + err).splitlines()[-1].startswith("study ")
+    assert sum(line.startswith("Scorer") for line in shown) == 1  # the combined table alone
+    for scorer in ("Jury", *LONG, "rouge-l", BERT, "Clinicians, by pairs", "Like for like"):
+        assert any(line.startswith(scorer) for line in shown), scorer
+
+
+def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
+    like_the_demo: Run,
+) -> None:
+    body = calibrated(like_the_demo, reps=400)
+    decision = body["decision"]
+    rows = {(one["benchmark"], one["scorer"]): one for one in body["rows"]}
+    held = rows["combined", "like_for_like"]
+    assert [decision[name] for name in ("estimate", "low", "high")] == [
+        *(held["icc"], held["low"], held["high"])
+    ]
+    assert decision["reasons"][0]["code"] == "gap"
+    assert all(one["code"] and one["words"] for one in decision["reasons"])
+    assert decision["next"]["code"].startswith("do_")
+    for one in body["rows"]:
+        codes = [own["code"] for own in one["notes"]]
+        assert len(codes) == len(one["note"].split("; ")) if codes else one["note"] == ""
+    assert held["jury_icc"] - held["clinician_icc"] == pytest.approx(held["icc"])
+    assert (held["corrected_low"], held["corrected_high"]) == (None, None)
+    alone = rows["visits", "like_for_like"]
+    assert alone["corrected_low"] < alone["low"] < alone["high"] < alone["corrected_high"]
+    assert alone["undefined_resamples"] == 0
+
+
+def test_unsafe_responses_and_subgroups_are_told_where_they_are_to_be_and_are_in_json(
+    run: Run, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(5)
+    texts = ["instance_id,benchmark,context,prompt,response_id,model,response,group:language"]
+    scores = [SCORES]
+    for i in range(120):  # the jury errs in German
+        language = "de" if i % 3 else "en"
+        texts.append(f"i{i},visits,Pain.,Write.,r{i},m{i % 2},Words {i}.,{language}")
+        quality = 1 + random.integers(5)
+        for name in (*DOCTORS, *JURORS[:2]):
+            kind = "clinician" if name in DOCTORS else "juror"
+            spread = 2.5 if kind == "juror" and language == "de" else 0.6
+            own = np.clip(np.round(quality + random.normal(0, spread, 3)), 1, 5).astype(int)
+            scores.append(f"r{i},{name},{kind},{own[0]},{own[1]},{own[2]}")
+    bring_in(run, tmp_path, texts, scores)
+    fixed = ("study", "protocol", "set", "--margin", "0.1", "--jurors", "gpt,llama")
+    asked = ("analyse", "calibrate", "--reps", "100")
+    assert run(*fixed, "--critical", "accuracy<=2")[0] == 0
+    brief, long = run(*asked)[1], run(*asked, "--details")[1]
+    assert [one.count("Unsafe responses, ") for one in (brief, long)] == [1, 1]
+    assert re.search(r"Jury +\d+ of \d+ +0\.\d\d +0\.\d\d to [01]\.\d\d +0\.\d\d", brief)
+    assert ["language: de" in brief, "language: en" in brief, "language: en" in long] == [
+        *(True, False, True)
+    ]
+    body = calibrated(run, reps=100)
+    scorers = {one["scorer"] for one in body["detection"]}
+    assert scorers == {"jury", "jury_held_out", "juror:gpt", "juror:llama", "clinicians"}
+    of = {one["value"]: one for one in body["subgroups"]}
+    assert (of["de"]["finding"], of["en"]["finding"]) == ("lower", "shown")
+    assert of["de"]["notes"][0]["code"] == "lower_in_subgroup"
+    assert of["de"]["p_holm"] == pytest.approx(of["de"]["p"])
+    assert run(*fixed)[0] == 0
+    assert "nsafe" not in run(*asked, "--details")[1]
+
+
+@pytest.fixture(scope="module")
+def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """Make a study of 30 instances with three clinicians and three jurors once."""
+    rows = [f"i{n},visits,Pain.,Write.,Word.,r{n},m{n % 3},Word {'more ' * n}" for n in range(30)]
+    scores = [SCORES]
+    for n, (place, name) in product(range(30), enumerate((*DOCTORS, *JURORS))):
+        own = [1 + (n * (3 + place % 2) + step + place) % 5 for step in range(3)]
+        kind = "clinician" if name in DOCTORS else "juror"
+        scores.append(f"r{n},{name},{kind},{own[0]},{own[1]},{own[2]}")
+    run = command(study)
+    bring_in(run, tmp_path_factory.mktemp("made"), [HEAD, *rows], scores)
+    assert run("analyse", "measure", "rouge-l")[0] == 0
+    return study
+
+
+@pytest.fixture
+def detailed(engine: Engine, made: Engine) -> None:
+    """Make the test's study a copy of it."""
+    fill(engine, made)
+
+
+@pytest.fixture(scope="module")
+def shown(
+    made: Engine, tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn
+) -> Iterator[dict[str, Any]]:
+    """Calibrate in detail once, on a copy, for all tests that only read what is written."""
+    looked = open_study(study_in(tmp_path_factory.mktemp("shown")), create=True)
+    fill(looked, made)
+    yield calibrated(command(looked), "--details")
+    looked.dispose()
+
+
+@pytest.mark.usefixtures("detailed")
+def test_every_section_is_printed_and_written(run: Run, shown: dict[str, Any]) -> None:
+    out = run("analyse", "calibrate", "--details", "--reps", "50")[1]
+    found = shown["details"]
+    assert set(found) == set(SECTIONS)
+    for name, section in SECTIONS.items():
+        assert found[name], name
+        assert (section.unwanted or section.caption) in out
+
+
+def test_a_study_without_a_juror_has_the_details_of_its_clinicians(
+    run: Run, tmp_path: Path
+) -> None:
+    rows = [HEAD, *(f"i{n},visits,Pain.,Write.,,r{n},m,Word {n}" for n in range(6))]
+    scores = [SCORES]
+    scores += [
+        f"r{n},{name},clinician,{1 + n % 5},3,{1 + n % 4}" for n in range(6) for name in DOCTORS
+    ]
+    bring_in(run, tmp_path, rows, scores)
+    assert calibrated(run, "--details")["details"]["reliability"]
+
+
+@pytest.mark.usefixtures("detailed")
+@pytest.mark.parametrize("asked", [{"reference": True}, {"details": True}, {"page": True}])
+def test_reliability_is_computed_where_it_is_asked_for_alone(
+    engine: Engine, asked: dict[str, bool]
+) -> None:
+    brief = CalibrationQuestion(AnalysisOptions(reps=20), further=False, reference=False)
+    found = calibrate(engine, brief)
+    assert not found.reference
+    wider = more(engine, found, replace(brief, **asked))
+    assert [row.form for row in wider.reference] == [*FORMS]
+    assert wider.details.get("reliability", wider.reference) == [*wider.reference]
+
+
+@pytest.mark.usefixtures("detailed")
+def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
+    run: Run, shown: dict[str, Any], tmp_path: Path
+) -> None:
+    rows = [HEAD, *(f"i{n},letters,Pain.,Write.,,l{n},m,Word {n}" for n in range(6))]
+    scores = [SCORES]
+    for n, (place, name) in product(range(6), enumerate((*DOCTORS, *JURORS))):
+        kind = "clinician" if name in DOCTORS else "juror"
+        scores.append(f"l{n},{name},{kind}" + f",{1 + (n + place) % 5}" * 3)
+    bring_in(run, tmp_path, rows, scores)
+    found = calibrated(run, "--details", "--benchmark", "visits")
+    assert found["rows"] == shown["rows"]
+    for section in set(SECTIONS) - {"differences"}:  # Holm counts what was tried before
+        assert found["details"][section] == shown["details"][section], section
+
+
+@pytest.mark.usefixtures("detailed")
+def test_every_jury_looked_at_stands_in_the_ledger_and_is_counted_beside_p(
+    run: Run, engine: Engine
+) -> None:
+    def tried(*options: str) -> set[int]:
+        rows = calibrated(run, "--details", *options)["details"]["differences"]
+        return {row["n_tried"] for row in rows}
+
+    assert [tried(), tried(), tried("--jurors", "gpt,llama")] == [{4}, {4}, {4 + 3}]
+    found = [one for one in compositions_tried(engine) if not one.criterion]
+    assert [(tuple(one.jurors), one.times) for one in found] == [
+        (("claude", "gpt", "llama"), 2),
+        (("gpt", "llama"), 1),
+    ]
+    assert run("study", "verify")[0] == 0
+
+
+@pytest.mark.usefixtures("detailed")
+def test_families_of_imported_jurors_are_the_panels(
+    run: Run, shown: dict[str, Any], tmp_path: Path
+) -> None:
+    panel = ['name = "imported"']
+    for name in JURORS:
+        panel += ["[[juror]]", f'name = "{name}"', f'family = "{name}"', 'model = "x"']
+        panel += ['provider = "openai"', 'base_url = "http://127.0.0.1:1/v1"', 'api_key_env = ""']
+    (tmp_path / "panel.toml").write_text("\n".join(panel))
+    for row in shown["details"]["self_preference"]:
+        assert str(row["note"]).startswith("undefined: imported, no family is stored")
+    found = calibrated(run, "--details", "--panel", str(tmp_path / "panel.toml"))
+    named = found["details"]["self_preference"]
+    assert [row["family"] for row in named] == [*JURORS]
+    assert not any("imported" in str(row["note"]) for row in named)
+
+
+def given(run: Run, folder: Path, **raters: str) -> None:
+    """Import 39 responses and scores: of each rater and criterion "a+b", for a + n % b of response n."""
+    lines = [SCORES]
+    for name, formulas in raters.items():
+        kind = "clinician" if name.startswith("dr") else "juror"
+        for n in range(N):
+            parts = [[int(part) for part in one.split("+")] for one in formulas.split(";") if one]
+            own = [str(least + n % (points[0] if points else 1)) for least, *points in parts]
+            lines.append(f"r{n},{name},{kind},{','.join(own)}{',' * (3 - len(own))}")
+    bring_in(
+        run, folder, [HEAD, *(f"i{n},visits,c{n},p,,r{n},m,said {n}" for n in range(N))], lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("raters", "reason", "told", "clinicians"),
+    [
+        (
+            {"flat": "4;4;4"},
+            "the jury gave all 39 responses the same score",
+            "do_jury_that_differs",
+            2,
+        ),
+        (
+            {"dr_a": "3;3;3", "dr_b": "4;4;4", "judge": "1+5;1+4;3"},
+            "the clinicians gave all 39 responses the same score",
+            *("do_varied", 2),
+        ),
+        ({"part": "1+5;1+4;"}, "scores of 1 of the jurors", "do_run_jury_on", 0),
+    ],
+)
+@pytest.mark.parametrize("method", ["paper", "published"])
+def test_scores_that_tell_nothing_apart_are_named_where_the_decision_stands(
+    run: Run,
+    tmp_path: Path,
+    raters: dict[str, str],
+    reason: str,
+    told: str,
+    clinicians: int,
+    method: str,
+) -> None:
+    given(run, tmp_path, **{"dr_a": "1+5;1+4;3+2", "dr_b": "1+5;1+5;3+3"} | raters)
+    decision = calibrated(run, "--method", method)["decision"]
+    assert decision["kind"] == "undefined"
+    assert reason in decision["reasons"][0]["words"]
+    assert decision["next"]["code"] == told
+    assert decision["basis"][0]["clinicians"] == clinicians
+
+
+@pytest.fixture
+def written(run: Run, tmp_path: Path) -> Callable[..., str]:
+    """Import a study and return what writes a report page of it."""
+    rated(run, tmp_path)
+
+    def write(*options: str) -> str:
+        page = tmp_path / "r.html"
+        asked = ("analyse", "calibrate", "--reps", "20", *options)
+        assert run(*asked, "--html", str(page))[0] == 0
+        return page.read_text("utf-8")
+
+    return write
+
+
+def test_all_four_reports_are_written_and_name_no_author_and_no_text(
+    run: Run, written: Callable[..., str], tmp_path: Path
+) -> None:
+    places = [tmp_path / f"report.{ending}" for ending in ("html", "md", "csv", "tex")]
+    options = [part for to in places for part in ("--table", str(to))]
+    written(*options)
+    for to in places:
+        text = to.read_text("utf-8")
+        assert AUTHOR not in text
+        assert "Secret" not in text
+        assert "gpt" in text
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_a_page_tells_which_jurors_another_model_answered_for(
+    engine: Engine, written: Callable[..., str]
+) -> None:
+    with behind_the_record(engine) as session:
+        gpt = session.exec(select(Rater).where(Rater.handle == "gpt")).one()
+        gpt.profile = {"provider": "openai", "model": "gpt-9"}
+        call = {"rater": gpt.id, "response": 1, "purpose": Purpose.VERDICT, "number": 1}
+        session.add(
+            Attempt(**call, status=Status.OK, returned_model="gpt-9-mini", request_sha256="0")
+        )
+    assert "answers as gpt-9-mini, another model than it is asked for" in written()
+
+
+def test_every_criterion_on_the_page_stands_in_the_ledger_and_two_scorers_count_once(
+    run: Run, engine: Engine, written: Callable[..., str]
+) -> None:
+    text = written()
+    entries = {one.criterion: one for one in compositions_tried(engine)}
+    assert set(entries) == {"", *CRITERIA}
+    assert len({one.fingerprint for one in entries.values()}) == 1
+    assert "Here that makes 2 comparisons." in text  # two jurors: nobody chose among the criteria
+    assert entries[""].fingerprint in text
+    # the same two of scorers: a criterion makes no comparison anew
+    assert "Here that makes 2 comparisons." in written("--criterion", "accuracy")
+    assert run("study", "verify")[0] == 0

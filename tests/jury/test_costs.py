@@ -1,0 +1,293 @@
+"""Money and time told ahead and afterwards: prices known and unknown, by kind of token, and a cap that holds."""
+
+import asyncio
+import json
+import socket
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit.jurors import Stub
+from kit.jury_runs import attempts, fill, panel_at, written
+from kit.jury_runs import run as run_jury
+from kit.studies import Run, Write
+from sqlalchemy import Engine
+
+from data.calls import TokenCosts, added, token_costs
+from data.errors import BadPanel
+from data.rubric import read_rubric
+from data.study.costs import token_costs_by_juror
+from jury.budget import Budget
+from jury.call import Usage
+from jury.cost import (
+    JurorEstimate,
+    Rates,
+    panel_usd,
+    price,
+    rates,
+    refuse_unpriced,
+    unbilled,
+    upper_bound,
+    worst_case,
+)
+from jury.estimate import estimate, seconds_of_run
+from jury.panel import Juror, Panel, read_panel
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+BODY = {
+    "name": "j",
+    "provider": "openai",
+    "model": "gpt-4o",
+    "family": "gpt",
+    "base_url": "https://api.openai.com/v1",
+}
+
+
+def juror(**settings: Any) -> Juror:
+    return Juror.model_validate(BODY | settings)
+
+
+OWN = juror(usd_per_million_in=2.0, usd_per_million_out=10.0, max_tokens=1000)
+
+
+def test_the_panels_own_price_wins_and_is_named() -> None:
+    found = price(OWN, Usage(1_000, 100), AT)
+    assert found.usd == pytest.approx(0.003)
+    assert found.source == "panel: 2 in, 10 out per million"
+
+
+def test_a_listed_price_is_found_offline_with_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a price was fetched")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    found = price(juror(), Usage(1_000_000, 0), AT)
+    assert found.usd == pytest.approx(2.5)  # gpt-4o: 2.50 a million in, the paper's Table G5
+    assert found.source.startswith("genai-prices 0.")
+    assert found.source.endswith("openai/gpt-4o")
+
+
+def test_every_juror_of_the_current_panel_has_a_price() -> None:
+    refuse_unpriced(read_panel("current"), AT)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [juror(base_url="http://127.0.0.1:8000/v1"), juror(model="nobody-made-this")],
+)
+def test_a_model_nobody_has_a_price_for_costs_unknown_and_not_zero(one: Juror) -> None:
+    assert price(one, Usage(10, 10), AT).usd is None is price(OWN, Usage(None, 5), AT).usd
+    assert unbilled(OWN, 429, AT).usd == 0.0
+    assert unbilled(one, 500, AT).usd is None
+    assert worst_case(one, "text", AT) is None
+    with pytest.raises(BadPanel, match="usd_per_million_in"):
+        refuse_unpriced(Panel(name="p", juror=(one,)), AT)
+
+
+def test_a_simulated_juror_costs_nothing_and_says_so_whatever_its_made_up_price() -> None:
+    steady = read_panel("simulated").juror[1]
+    found = price(steady, Usage(1000, 100), AT)
+    assert (found.usd, found.source) == (0.0, "simulated")
+    # 1000 at 2 and 100 at 10 dollars a million: 0.002 + 0.001.
+    assert panel_usd(steady, 1000, 100) == pytest.approx(0.003)
+    assert panel_usd(juror(), 1000, 100) is None
+
+
+def test_the_worst_case_counts_a_token_a_byte_and_a_full_answer() -> None:
+    assert worst_case(OWN, "é" * 500, AT) == pytest.approx(2000 * 2e-6 + 1000 * 10e-6)
+
+
+def test_an_estimate_adds_calls_and_stays_unknown_once_unknown() -> None:
+    row = JurorEstimate("j").plus(OWN, "x" * 3500, 3, AT).plus(OWN, "x" * 3500, 3, AT)
+    assert (row.calls, row.tokens_in) == (2, 2000)
+    assert row.usd_likely == pytest.approx(2 * (0.002 + 0.003))
+    assert row.usd_most == pytest.approx(2 * (0.002 + 0.01))
+    assert row.plus(juror(model="nobody-made-this"), "x", 3, AT).usd_most is None
+
+
+CALLS = st.lists(st.tuples(st.floats(0.01, 1), st.one_of(st.none(), st.floats(0, 1))), max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(CALLS, st.floats(0, 3))
+def test_the_cap_holds_whatever_calls_cost_and_however_they_overlap(
+    calls: list[tuple[float, float | None]], cap: float
+) -> None:
+    spent = []
+
+    async def call(budget: Budget, worst: float, share: float | None) -> None:
+        if await budget.reserve(worst):
+            await asyncio.sleep(0)
+            usd = None if share is None else worst * share
+            spent.append(worst if usd is None else usd)
+            await budget.settle(worst, usd)
+
+    async def all_at_once() -> None:
+        budget = Budget(cap)
+        await asyncio.gather(*(call(budget, *one) for one in calls))
+
+    asyncio.run(all_at_once())
+    assert sum(spent) <= cap + 1e-9
+
+
+def test_a_cap_waits_for_what_calls_in_flight_really_cost() -> None:
+    async def two() -> tuple[bool, bool]:
+        budget = Budget(1.0)
+        first = await budget.reserve(0.9)
+        second = asyncio.create_task(budget.reserve(0.9))
+        await asyncio.sleep(0)
+        await budget.settle(0.9, 0.1)
+        return first, await second
+
+    assert asyncio.run(two()) == (True, True)
+
+
+CACHED = Usage(10_000, 100, tokens_cached=8_000, tokens_cache_write=1_500, tokens_reasoning=30)
+
+
+def claude(**settings: float) -> Juror:
+    one = {
+        "provider": "anthropic",
+        "model": "claude-sonnet-4-5",
+        "base_url": "https://api.anthropic.com",
+    }
+    return juror(**one, **settings)
+
+
+def test_each_kind_is_priced_at_its_own_listed_rate_and_they_add_up() -> None:
+    costs = price(claude(), CACHED, AT).of(CACHED)
+    assert (costs.input, costs.cached, costs.cache_write) == (500, 8_000, 1_500)
+    assert (costs.output, costs.reasoning) == (100, 30)
+    assert costs.usd_input == pytest.approx(500 * 3 / 1e6)
+    assert costs.usd_cached == pytest.approx(8_000 * 0.3 / 1e6)
+    assert costs.usd_cache_write == pytest.approx(1_500 * 3.75 / 1e6)
+    assert costs.usd_output == pytest.approx(100 * 15 / 1e6)
+
+
+def test_at_a_panels_price_a_cached_token_counts_in_full_and_a_written_one_a_quarter_more() -> None:
+    own = claude(usd_per_million_in=4.0, usd_per_million_out=20.0)
+    cost = price(own, CACHED, AT)
+    costs = cost.of(CACHED)
+    assert costs.usd_cached == pytest.approx(8_000 * 4 / 1e6)
+    assert costs.usd_cache_write == pytest.approx(1_500 * 5 / 1e6)
+    assert costs.usd_input == pytest.approx(500 * 4 / 1e6)
+    assert cost.usd == pytest.approx((8_500 * 4 + 1_500 * 5 + 100 * 20) / 1e6)
+
+
+def test_what_is_not_known_counts_as_nothing_and_is_never_negative() -> None:
+    unknown = price(claude(), Usage(), AT).of(Usage())
+    assert unknown == TokenCosts()
+    assert added([]) == TokenCosts()
+    half = token_costs((100, None, None, 5, None), (0.5, None, None, 0.1))
+    assert added([half, half]) == TokenCosts(200, 0, 0, 10, 0, usd_input=0.8, usd_output=0.2)
+
+
+def test_a_run_tells_its_tokens_by_kind_with_their_cost(
+    engine: Engine, write: Write, stub: Stub
+) -> None:
+    fill(engine, write, ("i", "One."), ("i", "Two."))
+    panel = panel_at(stub, usd_per_million_in=2.0, usd_per_million_out=10.0)
+    body = run_jury(engine, panel).to_json()
+    assert body["cached_tokens"] == 20
+    tokens = body["tokens"]
+    assert (tokens["input"], tokens["cached"], tokens["cache_write"]) == (1980, 20, 0)
+    assert (tokens["output"], tokens["reasoning"]) == (200, 14)
+    kinds = ("usd_input", "usd_cached", "usd_cache_write", "usd_output")
+    assert sum(tokens[name] for name in kinds) == pytest.approx(body["usd"])
+    stored = token_costs_by_juror(engine)["a"].to_json()
+    assert stored == pytest.approx(tokens)
+    assert token_costs_by_juror(engine, since=2) == {}
+
+
+def test_the_command_line_tells_what_was_shared_and_what_each_kind_cost(
+    engine: Engine, write: Write, stub: Stub, run: Run
+) -> None:
+    fill(engine, write, ("i", "Same."), ("i", "Same."), ("i", "Other."))
+    prices = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
+    panel = written(write, panel_at(stub, **prices))
+    code, out, said = run("jury", "run", panel, "--json", "-")
+    assert (code, json.loads(out)["shared_prompts"]) == (0, 1)
+    kinds = "input 1,980 ($0.0040), input from a cache 20 ($0.0000), output 200 ($0.0020, of them"
+    assert kinds in " ".join(said.replace("medjury: ", "").split())
+    _, out, said = run("jury", "missing", "--json", "-")
+    assert f"a: {kinds}" in " ".join(said.replace("medjury: ", "").split())
+    assert json.loads(out)["tokens"]["a"]["cached"] == 20
+
+
+PAPER = (Rates(2.50, 10.00), Rates(0.71, 0.71), Rates(3.00, 15.00))  # gpt-4o, llama, claude
+
+
+def test_the_papers_row_of_claude_3_5_sonnet_comes_out() -> None:
+    """medhelm.md section 7: data/costs.csv of som-shahlab/medhelm, 6352 responses of one author."""
+    found = upper_bound([JurorEstimate("one", 6352, 19_850_691)] * 3, PAPER)
+    assert (found.tokens_in, found.tokens_out) == (19_850_691, 26_017_792)
+    assert found.tokens == 45_868_483
+    assert found.usd is not None
+    assert round(found.usd, 2) == 792.19
+
+
+@given(st.integers(0, 10**8), st.integers(0, 10**5))
+def test_three_jurors_alike_cost_what_the_papers_two_factors_say(tokens: int, calls: int) -> None:
+    found = upper_bound([JurorEstimate("one", calls, tokens)] * 3, PAPER)
+    assert found.usd == pytest.approx(tokens * 6.21e-6 + calls * 4096 * 25.71e-6)
+
+
+def test_one_unknown_price_makes_the_whole_bound_unknown() -> None:
+    assert upper_bound([JurorEstimate("one", 1, 1000)] * 2, [PAPER[0], None]).usd is None
+
+
+def test_rates_come_from_the_panel_or_the_list_or_are_unknown() -> None:
+    gpt, llama, claude = read_panel("medhelm").juror
+    assert rates(claude, AT) == Rates(pytest.approx(3.0), pytest.approx(15.0))
+    own = llama.model_copy(update={"usd_per_million_in": 0.71, "usd_per_million_out": 0.71})
+    assert rates(own, AT) == Rates(pytest.approx(0.71), pytest.approx(0.71))
+    assert rates(gpt.model_copy(update={"model": "nobodys-model"}), AT) is None
+
+
+def test_the_estimate_and_the_run_show_the_bound_of_the_same_calls(
+    small_study: Engine, run: Run, write: Write, stub: Stub
+) -> None:
+    panel = written(write, panel_at(stub, usd_per_million_in=2.0, usd_per_million_out=10.0))
+    words = ("jury", "run", panel, "--json", "-")
+    code, out, err = run(*words, "--estimate")
+    body = json.loads(out)
+    tokens = body["jurors"][0]["tokens_in"]
+    assert code == 0
+    assert body["paper_tokens_in"] == tokens > 4 * len(read_rubric("generic").prompt) / 4
+    assert body["paper_tokens_out"] == 4 * 4096
+    assert body["paper_usd"] == pytest.approx((tokens * 2 + 4 * 4096 * 10) / 1e6)
+    assert f"the paper's upper bound for the same: ${body['paper_usd']:.4f}" in err
+    assert [json.loads(run(*words)[1])["paper_usd"] for _ in range(2)] == [body["paper_usd"], 0]
+
+
+def test_an_estimate_tells_time_where_a_jurors_pace_is_known_and_none_where_it_is_not(
+    small_study: Engine, stub: Stub
+) -> None:
+    panel = panel_at(stub, "a", "b")
+    assert [row.seconds for row in estimate(small_study, panel)] == [None, None]
+    run_jury(small_study, panel_at(stub, "a"))
+    pace = median(row.latency_seconds for row in attempts(small_study))
+    a, b = estimate(small_study, panel, replicates=3)
+    assert (a.calls, a.at_once, a.seconds, b.seconds) == (8, 1, 8 * pace, None)
+    assert seconds_of_run(panel, [a, b]) is None
+    run_jury(small_study, panel)
+    rows = estimate(small_study, panel, replicates=3)
+    assert seconds_of_run(panel, rows) == sum(row.seconds or 0.0 for row in rows)
+    (faster, _) = estimate(small_study, panel, replicates=3, concurrency=4)
+    assert (faster.at_once, faster.seconds) == (4, 2 * pace)
+    limited = panel_at(stub, "a", concurrency=2)
+    (own,) = estimate(small_study, limited, replicates=3)
+    assert (own.at_once, own.seconds) == (2, 4 * pace)
+
+
+def test_jurors_of_vendors_take_the_time_of_all_their_calls_at_the_runs_places() -> None:
+    at = {"a": "https://api.openai.com/v1", "b": "https://api.mistral.ai/v1"}
+    panel = Panel(name="p", juror=tuple(juror(name=name, base_url=url) for name, url in at.items()))
+    rows = [
+        JurorEstimate(name, calls=80, at_once=8, seconds=time)
+        for name, time in (("a", 20.0), ("b", 30.0))
+    ]
+    assert seconds_of_run(panel, rows) == 50.0
