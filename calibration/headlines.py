@@ -293,7 +293,8 @@ def when_fixed(protocol: "Protocol") -> str:
     """Return when a protocol was fixed, as every report says it."""
     after = counted(protocol.set_after_ratings, "rating")
     when = f"exploratory: {listed(protocol.late)} fixed after {after}"
-    when = when if protocol.late else "fixed before any rating was seen"
+    before = "fixed before any rating was seen" if protocol.set_at else "taken as fixed beforehand"
+    when = when if protocol.late else before
     day = f" ({protocol.set_at})" if protocol.set_at else ""
     again = f"; it replaces {counted(protocol.replaced, 'protocol')}" if protocol.replaced else ""
     return f"{when}{day}{again}"

@@ -153,10 +153,11 @@ def agreement_table(
         reps=reps,
         seed=seed,
     )
-    return _table(agreement_rows(scores, options, tick))
+    return frame_of_rows(agreement_rows(scores, options, tick))
 
 
-def _table(rows: Sequence[AgreementRow]) -> pd.DataFrame:
+def frame_of_rows(rows: Sequence[AgreementRow]) -> pd.DataFrame:
+    """Return rows as `agreement_table` has them."""
     cells = [[getattr(row, name) for name in FIGURES] + [told(row.notes)] for row in rows]
     table = pd.DataFrame(cells, columns=list(COLUMNS))
     return table.astype(dict.fromkeys(COUNTS, "Int64"))
@@ -233,7 +234,7 @@ def agreement(
     found = decisions(rows, claim)
     whole = COMBINED if COMBINED in found else rows[0].benchmark
     notes = next((row.notes for row in rows if (row.benchmark, row.scorer) == (whole, "jury")), ())
-    return Agreement(_table(rows), found[whole], notes)
+    return Agreement(frame_of_rows(rows), found[whole], notes)
 
 
 def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:

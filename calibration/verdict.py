@@ -508,8 +508,17 @@ def _at_margin(case: _Case) -> Iterator[Note]:
             words = "the interval is not corrected for {benchmarks} benchmarks"
             yield note("not_corrected", words, benchmarks=benchmarks)
     if case.protocol and not case.protocol.late:
-        words = "the margin of {margin:g} was fixed before any rating was seen"
-        yield note("fixed_before", words, margin=margin)
+        code, words = (
+            "fixed_before",
+            "the margin of {margin:g} was fixed before any rating was seen",
+        )
+        if not case.protocol.set_at:  # of no study's record
+            code, words = (
+                "margin_as_given",
+                "the margin of {margin:g} is taken as fixed beforehand, which only a study's protocol "
+                "can prove",
+            )
+        yield note(code, words, margin=margin)
     if case.protocol and case.protocol.because:
         yield note("because", "why this margin: {because}", because=case.protocol.because)
     low, high = held.population_low, held.population_high

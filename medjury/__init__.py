@@ -2,13 +2,22 @@
 
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from medjury.own_packages import put_first
 
-__all__ = ["main"]
+__all__ = ["check", "main"]
 
 put_first()
+
+
+def __getattr__(name: str) -> Any:
+    """Return what a notebook calls; pandas is imported only then."""
+    if name == "check":
+        from medjury.services.check import check
+
+        return check
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -108,7 +108,7 @@ def calibrate(
     _write_reports(engine, calibration, places)
     if not (to_json or freeze):
         return
-    body = as_json(engine, calibration, pairs=details)
+    body = as_json(calibration, pairs=details)
     study.write(body)
     if freeze:
         number = keep_report(engine, calibration, "", body)
@@ -123,15 +123,19 @@ def print_agreement(engine: "Engine", question: Any = None) -> "Calibration":
 
     with progress("resampling") as at:
         calibration = calibrate(engine, question or THE_TABLE, tick=at)
+    print_calibration(calibration)
+    return calibration
+
+
+def print_calibration(calibration: "Calibration", *, has_more: bool = True) -> None:
+    """Print the table and what was asked for with it; `has_more` where --details is there to be asked."""
     warn(*calibration.warnings)
-    details = calibration.question.details
-    show_calibration(calibration)
+    show_calibration(calibration, has_more=has_more)
     _show_unsafe(calibration)
     _show_subgroups(calibration)
     emit(*calibration.told)
-    if details:
+    if calibration.question.details:
         _show_details(calibration)
-    return calibration
 
 
 def _write_reports(engine: "Engine", calibration: "Calibration", places: dict[Path, str]) -> None:
@@ -144,7 +148,7 @@ def _write_reports(engine: "Engine", calibration: "Calibration", places: dict[Pa
     emit(*(f"{form} report: {to}" for to, form in places.items()))
 
 
-def show_calibration(calibration: "Calibration") -> None:
+def show_calibration(calibration: "Calibration", *, has_more: bool = True) -> None:
     """Print the answer first, then the table, then the notes that change how it is read."""
     from calibration.notes import listed, quoted, simulated_in
     from calibration.tables.agreement import EACH
@@ -166,7 +170,8 @@ def show_calibration(calibration: "Calibration") -> None:
     if not details:
         several = len(names) - 1
         each = f"each of {several} benchmarks, " if several else ""
-        say(f"--details: {each}all behind it, and all notes.")
+        if has_more:
+            say(f"--details: {each}all behind it, and all notes.")
         return
     if made_up := simulated_in(calibration.rows):
         say(f"simulated raters: {listed(made_up)}")

@@ -14,6 +14,7 @@ GROUPS = {
     "share": "Write files for others: the study as CSV, a validated rubric for another tool.",
 }
 COMMANDS = {
+    "check": "check:check",
     "demo": "demo:demo",
     "serve": "people:serve",
     "status": "status:status",

@@ -145,7 +145,36 @@ def calibrate(
     """
     prepared = _prepared(engine, question)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        return _with_more(engine, _with_table(engine, prepared, tick))
+        return _with_more(engine, _noted(engine, _with_table(prepared, tick)))
+
+
+def of_scores(
+    scores: Scores, question: CalibrationQuestion, protocol: Protocol | None
+) -> Calibration:
+    """Return the same of scores alone, without a study: nothing is noted anywhere.
+
+    Raises as `calibrate`.
+    """
+    jury = list(question.options.jurors or all_jurors(scores))
+    options = replace(question.options, jurors=tuple(jury) or None, further=question.further)
+    checked_jury(scores, options)
+    needed, criterion = options.min_jurors or len(jury), options.criterion or ""
+    prepared = Calibration(
+        question=question,
+        options=options,
+        ratings=scores.ratings,
+        scores=scores,
+        independent=scores,
+        kept=Kept(scores),
+        looked=Looked(jury, needed, criterion, options.method, ""),
+        silent=(),
+        readings=Readings(),
+        told=(),
+        habits={},
+        protocol=protocol,
+    )
+    with threadpool_limits(1):
+        return _with_more(None, _with_table(prepared))
 
 
 def more(
@@ -203,11 +232,8 @@ def _prepared(engine: Engine, question: CalibrationQuestion) -> Calibration:
     )
 
 
-def _with_table(engine: Engine, calibration: Calibration, tick: Tick | None) -> Calibration:
-    """Return a calibration with its table, and with the jury noted in the ledger.
-
-    It is noted before the details, whose p values count every comparison.
-    """
+def _with_table(calibration: Calibration, tick: Tick | None = None) -> Calibration:
+    """Return a calibration with its table."""
     scores, options, protocol = calibration.scores, calibration.options, calibration.protocol
     critical = protocol.critical if protocol else ()
     rows = [
@@ -220,7 +246,7 @@ def _with_table(engine: Engine, calibration: Calibration, tick: Tick | None) -> 
         unsafe = detection(calibration.independent, options, critical)
         detected = with_independent(detected, unsafe)
     claim = claim_of(protocol, calibration.jury, calibration.question.options, detected)
-    found = replace(
+    return replace(
         calibration,
         rows=rows,
         decisions={
@@ -231,11 +257,18 @@ def _with_table(engine: Engine, calibration: Calibration, tick: Tick | None) -> 
         told=(*calibration.told, *_odd_habits(calibration, rows)),
         subgroups=subgroup_rows(scores, options, options.groups, critical),
     )
+
+
+def _noted(engine: Engine, found: Calibration) -> Calibration:
+    """Return a calibration whose jury is noted in the ledger.
+
+    It is noted before the details, whose p values count every comparison.
+    """
     if not found.jury:
         return found
-    question, metrics = calibration.question, scores.raters("metric")
+    question, metrics = found.question, found.scores.raters("metric")
     compared = compared_names(found.jury, metrics) if question.details or question.page else []
-    warning = found.looked.remember(engine, rows, compared, found.ratings)
+    warning = found.looked.remember(engine, found.rows, compared, found.ratings)
     return replace(found, warnings=(warning,) if warning else ())
 
 
@@ -321,8 +354,10 @@ def claim_of(
     return JuryClaim(protocol, misses=every, untested=untested(detected, limits))
 
 
-def _with_more(engine: Engine, calibration: Calibration, tick: Tick | None = None) -> Calibration:
-    """Return a calibration with what its question asks for beyond the table."""
+def _with_more(
+    engine: Engine | None, calibration: Calibration, tick: Tick | None = None
+) -> Calibration:
+    """Return a calibration with what its question asks for beyond the table; None is of no study."""
     question, scores, options = calibration.question, calibration.scores, calibration.options
     independent, changed = calibration.independent, dict[str, Any]()
     warnings, reference = list(calibration.warnings), calibration.reference
@@ -338,19 +373,18 @@ def _with_more(engine: Engine, calibration: Calibration, tick: Tick | None = Non
     if calibration.jury and question.page:
         criteria = criterion_rows(scores, options)
         changed |= {"criteria": criteria, "paired": paired_means(scores, options)}
-        warning = calibration.looked.remember(engine, criteria, (), calibration.ratings)
-        warnings += [warning] if warning else []
+        if engine and (
+            warning := calibration.looked.remember(engine, criteria, (), calibration.ratings)
+        ):
+            warnings.append(warning)
     if question.details or question.page:
         from calibration.details import StudyContext, details
 
-        known = evidence(engine, dict(question.families))
-        context = StudyContext(
-            known.words,
-            known.authors,
-            known.families,
-            calibration.looked.tried_besides(engine),
-            reference=reference,
-        )
+        context = StudyContext(reference=reference)
+        if engine:
+            known = evidence(engine, dict(question.families))
+            tried = calibration.looked.tried_besides(engine)
+            context = StudyContext(known.words, known.authors, known.families, tried, reference)
         sections = details(scores, options, context, tick)
         if independent is not scores:
             others = details(independent, options, context)

@@ -105,7 +105,7 @@ def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
     from medjury.services.reports import as_json
 
     calibration = calibrate(engine, CalibrationQuestion(question.options))
-    return keep_report(engine, calibration, question.name, as_json(engine, calibration))
+    return keep_report(engine, calibration, question.name, as_json(calibration))
 
 
 def keep_report(

@@ -28,15 +28,15 @@ FORMATS = ("html", "markdown", "csv", "latex")
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
 
 
-def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
-    """Return a calibration in one of `FORMATS`.
+def report_text(engine: Engine | None, calibration: Calibration, form: str) -> str:
+    """Return a calibration in one of `FORMATS`; it is of no study where there is no engine.
 
     The page needs `details` and `page` to have been asked for; the tables only the rows.
     """
     if form == "html":
         from calibration.report.page import page
 
-        return page(content_of(engine, calibration))
+        return page(content_of(engine, calibration) if engine else _of_file(calibration))
     options = calibration.question.options
     if form == "csv":
         from calibration.writers import table_csv
@@ -54,14 +54,12 @@ def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
 
 def content_of(engine: Engine, calibration: Calibration) -> Calibration:
     """Return a calibration with the facts that every report owes its reader."""
-    options, looked, scores = calibration.question.options, calibration.looked, calibration.scores
+    looked, scores = calibration.looked, calibration.scores
     ledger, spent = compositions_tried(engine), spending(engine)
     profiles = juror_profiles(engine, looked.jurors)
     keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
-    study = Study(
-        made=f"{now():%Y-%m-%d %H:%M} UTC",
-        options=options,
-        needed=looked.needed,
+    study = replace(
+        _of_file(calibration).study,
         fingerprint=next((entry.fingerprint for entry in ledger if entry.key in keys), ""),
         jurors={name: with_hash(profiles.get(name, {})) for name in looked.jurors},
         silent=calibration.silent,
@@ -71,15 +69,26 @@ def content_of(engine: Engine, calibration: Calibration) -> Calibration:
         usd=spent.usd,
         calls=spent.calls,
         calls_unknown=spent.unknown,
-        rated=scores.rated_by("juror"),
-        told=calibration.told,
-        versions={"Python": platform.python_version()}
-        | {package: version(package) for package in SOFTWARE},
     )
     return replace(calibration, study=study)
 
 
-def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
+def _of_file(calibration: Calibration) -> Calibration:
+    """Return a calibration with the facts of a report that need no study."""
+    looked, software = calibration.looked, {package: version(package) for package in SOFTWARE}
+    study = Study(
+        made=f"{now():%Y-%m-%d %H:%M} UTC",
+        options=calibration.question.options,
+        needed=looked.needed,
+        jurors={name: {} for name in looked.jurors},
+        rated=calibration.scores.rated_by("juror"),
+        told=calibration.told,
+        versions={"Python": platform.python_version()} | software,
+    )
+    return replace(calibration, study=study)
+
+
+def as_json(calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
     """Return a calibration as `analyse calibrate --json` has it; `pairs` adds what only a page shows."""
     options = calibration.question.options
     body: dict[str, Any] = {

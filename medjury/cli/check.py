@@ -1,0 +1,98 @@
+"""`medjury check`: a verdict from one file of scores."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from data.errors import BadInput
+from medjury.cli.agreement import print_calibration
+from medjury.cli.files import write_files, write_json, writes_to
+from medjury.cli.options import Criterion, Json, Method, NoReps, finite
+from medjury.cli.output import say
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="Scores: CSV, TSV, JSON lines, XLSX or Parquet.")],
+    human: Annotated[
+        str, typer.Option(metavar="A,B", help="Whose scores are the humans'; else by their names.")
+    ] = "",
+    judge: Annotated[
+        str, typer.Option(metavar="X,Y", help="Whose are the judges'; else by their names.")
+    ] = "",
+    item: Annotated[str, typer.Option(metavar="COL", help="Names what is scored.")] = "",
+    cluster: Annotated[
+        str, typer.Option(metavar="COL", help="Names what several items have in common.")
+    ] = "",
+    criterion: Criterion = None,
+    scale: Annotated[
+        str, typer.Option(metavar="MIN-MAX", help="By default the lowest to the highest score.")
+    ] = "",
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, help="Of non-inferiority, in ICC; fixed beforehand.", callback=finite
+        ),
+    ] = None,
+    unsafe: Annotated[
+        float | None,
+        typer.Option(metavar="SCORE", help="The highest score that is unsafe.", callback=finite),
+    ] = None,
+    method: Method = "paper",
+    reps: NoReps = 2000,
+    seed: Annotated[int, typer.Option(hidden=True)] = 0,  # as --reps
+    json_to: Json = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page to read.", callback=writes_to)
+    ] = None,
+) -> None:
+    """Say from one file of scores whether judges may stand in for humans; no study is needed.
+
+    A row an item and a column a rater (RATER.CRITERION of several criteria), or a row a score: item,
+    rater, kind, criterion, score.
+
+    Example:
+    medjury check scores.csv --human dr_a,dr_b --judge gpt --margin 0.1
+    """
+    from medjury.services.check import CheckQuestion, check_file
+    from medjury.services.reports import as_json, report_text
+
+    question = CheckQuestion(
+        humans=_names(human),
+        judges=_names(judge),
+        item=item,
+        cluster=cluster,
+        criterion=criterion or "",
+        scale=_ends(scale),
+        margin=margin,
+        unsafe=unsafe,
+        method=method,
+    )
+    found = check_file(file, question, page=html is not None).calibration
+    print_calibration(found, has_more=False)
+    if html is not None:
+        write_files({f"--html {html}": (html, report_text(None, found, "html"))})
+        say(f"html report: {html}")
+    write_json(as_json(found), json_to)
+    say(
+        "With the texts, `medjury study import FILE` and `medjury rate ratings FILE` make a study of it: "
+        "blinded ratings, juries of your own, unsafe responses one by one."
+    )
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
+
+
+def _ends(text: str) -> tuple[int, int] | None:
+    """Return the ends of a scale such as 1-5."""
+    if not text:
+        return None
+    low, dash, high = text.rpartition("-")
+    try:
+        ends = int(low), int(high)
+    except ValueError:
+        raise BadInput(f"--scale {text}: write the ends as 1-5") from None
+    if not dash or ends[0] >= ends[1]:
+        raise BadInput(f"--scale {text}: the lower end comes first, as in 1-5")
+    return ends

@@ -1,0 +1,100 @@
+"""`medjury check FILE`: the verdict first, the keys of calibrate, a page, and nothing else written."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from kit.studies import Run
+
+ROWS = "".join(
+    f"n{n};{1 + n % 5};{min(5, 1 + n % 5 + (n % 7 == 0))};{max(1, 1 + n % 5 - (n % 4 == 0))};0,{n:02}\n"
+    for n in range(60)
+)
+HEAD = "item;human_a;human_b;gpt;rouge\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "scores.csv"
+    path.write_text(HEAD + ROWS)
+    return path
+
+
+def test_the_verdict_stands_first_and_only_what_is_asked_for_is_written(
+    file: Path, run: Run
+) -> None:
+    code, out, _ = run("check", "scores.csv", "--margin", "0.1")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "jury: gpt"
+    assert "jury agrees" in lines[1]
+    assert "only a study's protocol can prove" in " ".join(out.split())
+    assert len(lines) < 60
+    assert [one.name for one in file.parent.iterdir() if one.suffix != ".db"] == ["scores.csv"]
+
+
+def test_json_has_the_keys_of_calibrate_and_the_page_is_the_report(
+    file: Path, small_study, run: Run
+) -> None:
+    (file.parent / "ratings.csv").write_text(
+        "response_id,rater,kind,accuracy,completeness,clarity\n"
+        + "".join(
+            f"r{n},{who},{kind},{n % 5 + 1},3,{m + 1}\n"
+            for m, n in enumerate((11, 12, 21, 22))
+            for who, kind in (("a", "clinician"), ("b", "clinician"), ("j", "juror"))
+        )
+    )
+    assert run("rate", "ratings", "ratings.csv")[0] == 0
+    assert run("analyse", "calibrate", "--json", "study.json")[0] == 0
+    assert run("check", "scores.csv", "--json", "check.json", "--html", "page.html")[0] == 0
+    study, found = (json.loads(Path(name).read_text()) for name in ("study.json", "check.json"))
+    assert found.keys() == study.keys()
+    assert {one["scorer"] for one in found["rows"]} >= {"jury", "metric:rouge", "like_for_like"}
+    assert found["decision"]["headline"] in Path("page.html").read_text()
+
+
+@pytest.mark.parametrize("form", ["tsv", "jsonl", "xlsx", "parquet"])
+def test_every_kind_of_file_says_the_same(file: Path, form: str, run: Run) -> None:
+    frame = pd.read_csv(file, sep=";", decimal=",")
+    write = {
+        "tsv": lambda to: frame.to_csv(to, sep="\t", index=False),
+        "jsonl": lambda to: frame.to_json(to, orient="records", lines=True),
+        "xlsx": lambda to: frame.to_excel(to, index=False),
+        "parquet": lambda to: frame.to_parquet(to),
+    }[form]
+    write(file.with_suffix(f".{form}"))
+    icc = []
+    for name in ("scores.csv", f"scores.{form}"):
+        assert run("check", name, "--json", "found.json")[0] == 0
+        icc.append([one["icc"] for one in json.loads(Path("found.json").read_text())["rows"]])
+    assert icc[0] == icc[1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--human", "dr_z"), "nobody is called dr_z"),
+        (("--scale", "five"), "write the ends as 1-5"),
+        (("--scale", "5-1"), "the lower end comes first"),
+        (("--scale", "2-3"), "scale"),
+        (("--item", "note"), "no column note"),
+    ],
+)
+def test_wrong_input_is_one_message_and_nothing_is_written(
+    file: Path, run: Run, asked: tuple[str, ...], said: str
+) -> None:
+    code, _, err = run("check", "scores.csv", *asked, "--json", "found.json")
+    assert (code, said in err, "Traceback" in err) == (2, True, False), err
+    assert not Path("found.json").exists()
+
+
+def test_who_cannot_be_told_from_the_names_is_asked_for_with_the_line_to_type(
+    file: Path, run: Run
+) -> None:
+    file.write_text("item;x;y;z\n" + "".join(f"n{n};1;2;3\n" for n in range(5)))
+    code, _, err = run("check", "scores.csv")
+    assert code == 2
+    assert "names x, y, z" in " ".join(err.split())
+    assert "medjury check scores.csv --human x --judge z" in " ".join(err.split())
