@@ -327,8 +327,8 @@ def _tick(share: float) -> None:
 
 def _log(error: BaseException) -> None:
     """Write what kind of error it was and where; its words may quote a patient's text."""
-    while error.__cause__ is not None:
-        error = error.__cause__
+    while (cause := error.__cause__) is not None and cause.__traceback__ is not None:
+        error = cause  # the last one that was raised here: another process sends its own as text
     places = "".join(traceback.format_tb(error.__traceback__))
     sys.stderr.write(f"medjury: {type(error).__qualname__} in a computation:\n{places}")
     sys.stderr.flush()

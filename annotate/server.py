@@ -50,15 +50,14 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     BadInput
         If the port is taken, or [auth] in `secrets` cannot be used.
     """
-    os.environ["PYTHONSAFEPATH"] = (
-        "1"  # of all processes beside it: this folder may hold any module
-    )
     accounts = oidc.read_secrets(secrets)
     engine = serve_study(db_url)
     _refuse_taken(host, port)
     print(f"medjury: rating page at http://{host}:{port}  (stop with Ctrl+C)", flush=True)  # noqa: T201 for whoever started it
     if not has_coordinator(engine):
         print(NO_COORDINATOR, flush=True)  # noqa: T201 for whoever started it
+    # Of all processes beside it: this folder may hold any module.
+    os.environ["PYTHONSAFEPATH"] = "1"
     load_config_options(settings() | {"server.address": host, "server.port": port})
     uvicorn.run(
         application(engine, accounts),

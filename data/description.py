@@ -210,9 +210,9 @@ def _bytes(name: str, folder: Path) -> bytes:
     path = Path(os.path.realpath(root / name)) if name.isprintable() else root
     if not path.is_relative_to(root):
         raise BadInput(f"{short(name)}: lies outside the folder of this file; put it there")
-    if not path.is_file():
-        raise BadInput(f"{short(name)}: there is no such file beside this one")
-    try:
+    try:  # a name may be too long to be asked for
+        if not path.is_file():
+            raise BadInput(f"{short(name)}: there is no such file beside this one")
         if path.stat().st_size > MOST_BYTES:
             raise BadInput(f"{short(name)}: has over {MOST_BYTES} bytes; shorten it")
         return path.read_bytes()

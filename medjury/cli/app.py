@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from errno import ENAMETOOLONG
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path
@@ -15,6 +16,7 @@ from typer.main import get_install_completion_arguments
 
 from data.errors import MedjuryError
 from data.files import keep_private
+from data.safe_text import short
 from medjury.cli.commands import COMMANDS, GROUPS, PROGRAM, members
 from medjury.cli.options import Db, be_quiet, begin, flat, is_quiet, worked_on
 
@@ -171,6 +173,12 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         whole()(args=words, prog_name=PROGRAM)
     except MedjuryError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
+        sys.exit(USER_ERROR)
+    except OSError as error:
+        if error.errno != ENAMETOOLONG:
+            raise
+        name = short(str(error.filename))
+        print(f"{PROGRAM}: {name}: is too long for the name of a file", file=sys.stderr)
         sys.exit(USER_ERROR)
     except SystemExit as ended:
         if ended.code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word

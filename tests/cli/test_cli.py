@@ -212,3 +212,23 @@ def test_simulated_jurors_never_sit_with_real_ones(run: Run, write: Write) -> No
     ]
     run("rate", "ratings", str(write("ratings.csv", head + "".join(lines))))
     assert "jury: real\n" in run("analyse", "calibrate", "--reps", "20")[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("study", "import"),
+        ("rate", "ratings"),
+        ("jury", "probe"),
+        ("study", "rubric", "show"),
+        ("study", "rubric", "add"),
+        ("study", "describe"),
+        ("check",),
+        ("analyse", "calibrate", "--panel"),
+    ],
+)
+def test_a_name_too_long_for_a_file_is_one_message(
+    small_study: Engine, run: Run, words: tuple[str, ...]
+) -> None:
+    code, _, err = run(*words, "a" * 300)
+    assert (code, "Traceback" in err, len(err.splitlines())) == (2, False, 1), err
