@@ -19,7 +19,7 @@ from medjury.cli.commands import COMMANDS
 from medjury.services.status import TITLES
 
 ROOT = Path(__file__).parents[2]
-LISTED = {"demo", "serve", "status", "study", "rate", "jury", "analyse", "share"}
+LISTED = {"check", "demo", "serve", "status", "study", "rate", "jury", "analyse", "share"}
 # Examples in the order of a study; what is set up first is used by those that follow.
 STUDY = (
     *("study import", "study describe", "study settings", "study plan", "study blind"),
@@ -33,7 +33,7 @@ STUDY = (
     *("analyse predict", "analyse route", "study protocol check", "share rubric", "share export"),
     *("share dossier", "study backup", "study lock", "study unblind"),
     *("analyse models", "analyse errors"),
-    "study verify",
+    *("study verify", "check"),
 )
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.
 ALONE = {
@@ -248,6 +248,7 @@ def write_files(folder: Path) -> None:
         "ratings.csv": [row for row in scores if not row.startswith("r99-")],
         "experts.csv": ["response_id,accuracy,completeness,clarity,why", "r99-0,4,4,4,Whole."],
         "raters.txt": ["dr_a", "dr_b"],
+        "scores.csv": ["item,dr_a,dr_b,gpt", *(f"n{n},{n % 5},{n % 4},{n % 5}" for n in range(40))],
         "study.toml": ['title = "Notes"', 'purpose = "To compare notes."'],
         "our_rubric/rubric.toml": [
             *('name = "ward"', 'version = "1"', 'audience = "nurses"', 'gold = "never"'),

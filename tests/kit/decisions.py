@@ -23,7 +23,9 @@ def rows(low=0.01, high=0.2, icc=0.1, instances=60, *, jury_notes=(), **held):
 
 def at(margin=0.1, misses=(), **fixed):
     """Return a claim at a margin, with what is missed on benchmark b."""
-    return JuryClaim(Protocol(margin, **{"jurors": ("j",)} | fixed), misses={"b": misses})
+    return JuryClaim(
+        Protocol(margin, **{"jurors": ("j",), "set_at": "2026-01-02"} | fixed), misses={"b": misses}
+    )
 
 
 def judged(*changed, margin=0.1, looked=1, misses=(), **others):

@@ -398,3 +398,9 @@ def test_every_decision_is_the_same_where_every_sentence_is_another():
         "different scales": ["inconclusive", "inconclusive", "undefined"],
         "simulated": ["simulated"],
     }
+
+
+def test_a_margin_of_no_study_s_record_is_never_said_to_have_been_fixed_before() -> None:
+    found = decide(rows(), at(0.1, set_at=""))
+    assert "margin_as_given" in codes(found)
+    assert "fixed_before" not in codes(found)
