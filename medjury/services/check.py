@@ -118,11 +118,13 @@ def check(
     Examples
     --------
     >>> import medjury, pandas as pd
-    >>> one = [1, 2, 3, 4, 5] * 6
-    >>> frame = pd.DataFrame({"human_a": one, "human_b": one[1:] + [5], "judge": one})
+    >>> human_a = [4, 3, 5, 4, 2, 5, 3, 1, 4, 2] * 3
+    >>> human_b = [4, 3, 4, 4, 2, 5, 2, 1, 5, 2] * 3
+    >>> judge = [5, 3, 5, 4, 1, 5, 3, 2, 4, 2] * 3
+    >>> frame = pd.DataFrame({"human_a": human_a, "human_b": human_b, "judge": judge})
     >>> found = medjury.check(frame, margin=0.1)
-    >>> found.decision.kind.value, len(found.table)
-    ('no_reference', 3)
+    >>> found.decision.kind.value, round(float(found.table["icc"][0]), 2)
+    ('non_inferior', 0.95)
     """
     question = CheckQuestion(tuple(humans), tuple(judges), **asked)
     texts = frame.astype(object).where(frame.notna(), "").astype(str)
