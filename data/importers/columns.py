@@ -187,19 +187,19 @@ def guessed(columns: Sequence[str], what: What) -> ColumnMap:
         name: name for name in columns if name in OURS[what] or is_group(name)
     }
     for ours, listed in SYNONYMS[what].items():
-        others = (_plain_words(ours), *listed.split(", "))
+        others = (plain_words(ours), *listed.split(", "))
         if ours in mapping.values():
             continue
         rank = {
             name: others.index(words)
             for name in columns
-            if name not in mapping and (words := _plain_words(name)) in others
+            if name not in mapping and (words := plain_words(name)) in others
         }
         if rank:
             mapping[min(rank, key=rank.__getitem__)] = ours
     for name in columns:
         free = [ours for ours in OURS[what] if ours not in mapping.values()]
-        close = get_close_matches(_plain_words(name).replace(" ", "_"), free, n=1, cutoff=0.85)
+        close = get_close_matches(plain_words(name).replace(" ", "_"), free, n=1, cutoff=0.85)
         if name not in mapping and close:
             mapping[name] = close[0]
     return ColumnMap(mapping if what == "responses" else _with_criteria(columns, mapping))
@@ -248,7 +248,7 @@ def _look_like_scores(values: set[str]) -> bool:
     )
 
 
-def _plain_words(name: str) -> str:
+def plain_words(name: str) -> str:
     """Return a name in lower case, words apart, without signs: caseNo and Case-No. are case no."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return " ".join(re.findall(r"[^\W_]+", apart.lower()))
@@ -260,7 +260,7 @@ def _with_criteria(columns: Sequence[str], mapping: dict[str, str]) -> dict[str,
         return mapping
     wide = {theirs: ours for theirs, ours in mapping.items() if ours not in LONG}
     for name in columns:
-        if name not in wide and name.strip() and _plain_words(name) not in ASIDE:
+        if name not in wide and name.strip() and plain_words(name) not in ASIDE:
             wide[name] = f"{CRITERION}{usable_name(name).lower()}"
     return wide
 

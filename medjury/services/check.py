@@ -15,7 +15,7 @@ from calibration.scores import Scores, scores_of_table
 from calibration.table import frame_of_rows
 from calibration.values import AnalysisOptions, Method
 from data.errors import BadInput
-from data.importers.columns import guessed
+from data.importers.columns import guessed, plain_words
 from data.importers.table import TableFile
 from data.safe_text import short
 from data.schema import Kind
@@ -240,7 +240,7 @@ def _of_wide(
     frame: pd.DataFrame, question: CheckQuestion, name: str
 ) -> tuple[pd.DataFrame, list[Note]]:
     columns = [*frame.columns]
-    item = question.item or next((one for one in columns if _plain(one) in ITEM), "")
+    item = question.item or next((one for one in columns if plain_words(one) in ITEM), "")
     cluster = _cluster(frame, question)
     raters = _raters(frame, question, {item, cluster})
     who = _who(name, [*dict.fromkeys(rater for rater, _ in raters.values())], question, {})
@@ -319,7 +319,7 @@ def _who(
 
 def kind_of(name: str) -> str:
     """Return whether a name is a human's, a judge's or a metric's; "" where it tells nothing."""
-    words = {re.sub(r"\d+$", "", word) for word in _plain(name).split()}
+    words = {re.sub(r"\d+$", "", word) for word in plain_words(name).split()}
     return next((kind for kind, known in WORDS.items() if words & {*known.split()}), "")
 
 
@@ -385,13 +385,9 @@ def _are_scores(cells: pd.Series) -> bool:
 
 
 def _cluster(frame: pd.DataFrame, question: CheckQuestion) -> str:
-    return question.cluster or next((one for one in frame.columns if _plain(one) in CLUSTER), "")
-
-
-def _plain(name: str) -> str:
-    """Return a name in small letters, its words apart."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return " ".join(re.findall(r"[^\W_]+", apart.lower()))
+    return question.cluster or next(
+        (one for one in frame.columns if plain_words(one) in CLUSTER), ""
+    )
 
 
 def _named(names: Sequence[str]) -> str:
