@@ -8,7 +8,7 @@ import typer
 from data.errors import BadInput
 from medjury.cli.agreement import print_calibration
 from medjury.cli.files import write_files, write_json, writes_to
-from medjury.cli.options import Criterion, Json, Method, NoReps, finite
+from medjury.cli.options import Criterion, Json, Method, NoReps, finite, listed_names
 from medjury.cli.output import say
 
 
@@ -58,8 +58,8 @@ def check(
     from medjury.services.reports import as_json, report_text
 
     question = CheckQuestion(
-        humans=_names(human),
-        judges=_names(judge),
+        humans=listed_names(human, "--human", "human") if human else (),
+        judges=listed_names(judge, "--judge", "judge") if judge else (),
         item=item,
         cluster=cluster,
         criterion=criterion or "",
@@ -78,10 +78,6 @@ def check(
         "With the texts, `medjury study import FILE` and `medjury rate ratings FILE` make a study of it: "
         "blinded ratings, juries of your own, unsafe responses one by one."
     )
-
-
-def _names(listed: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
 
 
 def _ends(text: str) -> tuple[int, int] | None:

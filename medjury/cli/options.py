@@ -274,14 +274,17 @@ def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | Non
         from jury.panel import read_panel
 
         return read_panel(panel).jury
-    if jurors is None:
-        return None
-    names = [name.strip() for name in jurors.split(",")]
+    return None if jurors is None else listed_names(jurors, "--jurors", "juror")
+
+
+def listed_names(listed: str, option: str, kind: str) -> tuple[str, ...]:
+    """Return the names in A,B,C; refuse an empty one and one that stands there twice."""
+    names = [name.strip() for name in listed.split(",")]
     again = dict.fromkeys(name for name in names if name and names.count(name) > 1)
     wrong = [f"{name} more than once" for name in again]
     wrong += ["an empty name"] if "" in names else []
     if wrong:
         raise typer.BadParameter(
-            f"{jurors!r} has {' and '.join(wrong)}: name every juror once", param_hint="--jurors"
+            f"{listed!r} has {' and '.join(wrong)}: name every {kind} once", param_hint=option
         )
     return tuple(names)

@@ -23,7 +23,7 @@ from medjury.services.calibrate import Calibration, CalibrationQuestion, of_scor
 
 # Words of a column's name -> who scores in it.
 WORDS: Mapping[str, str] = {
-    Kind.METRIC: "rouge bertscore bleu bleurt meteor chrf similarity",
+    Kind.METRIC: "metric rouge bertscore bleu bleurt meteor chrf similarity",
     Kind.JUROR: "judge jury juror llm ai bot gpt claude gemini gemma llama mistral mixtral qwen deepseek "
     "phi grok command opus sonnet haiku model auto",
     Kind.CLINICIAN: "human clinician physician doctor dr expert nurse pharmacist annotator rater "
@@ -318,9 +318,10 @@ def _who(
 
 
 def kind_of(name: str) -> str:
-    """Return whether a name is a human's, a judge's or a metric's; "" where it tells nothing."""
+    """Return whether a name is a human's, a judge's or a metric's; "" where it tells nothing, or two things."""
     words = {re.sub(r"\d+$", "", word) for word in plain_words(name).split()}
-    return next((kind for kind, known in WORDS.items() if words & {*known.split()}), "")
+    kinds = [kind for kind, known in WORDS.items() if words & {*known.split()}]
+    return kinds[0] if len(kinds) == 1 else ""
 
 
 def _with_scores(

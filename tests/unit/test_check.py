@@ -57,6 +57,8 @@ def test_figures_are_those_of_the_agreement_table_wide_or_long(wide: pd.DataFram
         ("llm_judge", Kind.JUROR),
         ("claude3", Kind.JUROR),
         ("ROUGE-L", Kind.METRIC),
+        ("metric", Kind.METRIC),
+        ("human_judge", ""),
         ("a", ""),
         ("drama", ""),
     ],
