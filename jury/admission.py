@@ -10,7 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 from data.errors import BadPanel
 from data.schema import now
 from jury.address import Kind, in_house, kind_of, kind_of_address
-from jury.egress import WHERE, admitted, egress_of, named_by_owner, uncounted, with_prices
+from jury.egress import WHERE, Egress, allowed, egress_of, named_by_owner, priced
 from jury.panel import Juror, Panel
 from jury.providers.registry import lacking_library
 
@@ -38,17 +38,33 @@ def admit(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
     BadFile
         If the owner's file of rules cannot be read.
     """
-    return admitted(panel, egress_of(environment), now())
+    egress = egress_of(environment)
+    for juror in panel.juror:
+        if why := allowed(juror, egress):
+            raise BadPanel(f"panel {panel.name}, {why}")
+    return with_counted_prices(panel, egress)
 
 
-def with_counted_prices(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
+def with_counted_prices(panel: Panel, egress: Egress | None = None) -> Panel:
     """Return a panel at the prices that count, whether or not it may be asked from this server."""
-    return with_prices(panel, egress_of(environment), now())
+    egress = egress or egress_of()
+    jurors = tuple(priced(juror, egress, now()) for juror in panel.juror)
+    return panel.model_copy(update={"juror": jurors})
 
 
-def price_notices(panel: Panel, environment: Mapping[str, str] = os.environ) -> list[str]:
+def price_notices(panel: Panel) -> list[str]:
     """Return a sentence for each juror whose panel gives a price that does not count here."""
-    return list(uncounted(panel, egress_of(environment), now()))
+    lines = []
+    for juror, counting in zip(panel.juror, with_counted_prices(panel).juror, strict=True):
+        if juror.usd_per_million_in is not None and counting != juror:
+            prices = (counting.usd_per_million_in, counting.usd_per_million_out)
+            own = f"{juror.usd_per_million_in:g}, {juror.usd_per_million_out:g}"
+            listed = "the price list's" if prices[0] is None else "{:g}, {:g}".format(*prices)
+            lines.append(
+                f"juror {juror.name}: the panel's price {own} does not count at {juror.place}: "
+                f"{listed} does; who owns this server may set it in {WHERE}"
+            )
+    return lines
 
 
 def api_keys(

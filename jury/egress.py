@@ -7,7 +7,7 @@ The owner of the server, not of the study, may write a file of rules; without on
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from data.errors import BadFile, BadPanel
+from data.errors import BadFile
 from data.files import read_user_toml
 from jury.address import NAME, canonical, in_house, kind_of
 from jury.cost import rates
-from jury.panel import Juror, Panel, Price, shown
+from jury.panel import PORTS, Juror, Price, shown
 from jury.providers.registry import Auth, auth_of
 
 VARIABLE = "MEDJURY_EGRESS"
@@ -29,7 +29,6 @@ DEFAULTS = Path(__file__).with_suffix(".toml")
 OWN_PLACE = Path("medjury/egress.toml")  # in the owner's folder of settings
 WHERE = f"~/.config/{OWN_PLACE}, or the file that {VARIABLE} names"
 OTHERS_WRITE = 0o002
-PORTS = {"http": 80, "https": 443}
 KEYS_END = ("KEY", "TOKEN")
 OTHERS = re.compile(  # what a server's environment often holds and no model server is to be sent
     r"(?:AWS_|AZURE_CLIENT_|GOOGLE_|GCP_|PG|GITHUB_|GH_|GITLAB_|CI_|NPM_|SSH_|STREAMLIT_).*"
@@ -188,43 +187,6 @@ def priced(juror: Juror, egress: Egress, at: datetime) -> Juror:
     return juror if counts else _with_price(juror, None)
 
 
-def admitted(panel: Panel, egress: Egress, at: datetime) -> Panel:
-    """Return a panel that may be asked, at the prices that count.
-
-    Raises
-    ------
-    BadPanel
-        Names the first juror that may not be asked, and what its owner would allow it with.
-    """
-    for juror in panel.juror:
-        if why := allowed(juror, egress):
-            raise BadPanel(f"panel {panel.name}, {why}")
-    return with_prices(panel, egress, at)
-
-
-def with_prices(panel: Panel, egress: Egress, at: datetime) -> Panel:
-    """Return a panel at the prices that count; it may be one that may not be asked."""
-    jurors = tuple(priced(juror, egress, at) for juror in panel.juror)
-    return panel.model_copy(update={"juror": jurors})
-
-
-def uncounted(panel: Panel, egress: Egress, at: datetime) -> Iterator[str]:
-    """Yield a sentence for each juror whose panel gives a price that does not count."""
-    for juror in panel.juror:
-        counting = priced(juror, egress, at)
-        if juror.usd_per_million_in is not None and counting != juror:
-            prices = (counting.usd_per_million_in, counting.usd_per_million_out)
-            instead = (
-                "the price list's does"
-                if prices[0] is None
-                else f"{prices[0]:g}, {prices[1]:g} does"
-            )
-            yield (
-                f"juror {juror.name}: the panel's price {juror.usd_per_million_in:g}, "
-                f"{juror.usd_per_million_out:g} does not count at {juror.place}: {instead}; who owns this server may set it in {WHERE}"
-            )
-
-
 def egress_of(environment: Mapping[str, str] = os.environ) -> Egress:
     """Return the rules that hold here: of the file that MEDJURY_EGRESS names, or of the default file.
 
@@ -281,23 +243,15 @@ def _rule_of(juror: Juror, egress: Egress) -> Host | None:
     """Return what may go to a juror's host, None if nothing may; the most specific name counts."""
     if juror.simulated:
         return None
-    vendors_own = vendors().hosts if egress.rules.vendors else {}
-    return rule_at(rule_names(juror), juror.host, egress, vendors_own)
-
-
-def rule_at(
-    names: tuple[str, str], host: str, egress: Egress, vendors_own: Mapping[str, Host]
-) -> Host | None:
-    """Return what may go to a host by the names that rules may list it under, None if nothing may."""
-    for hosts in (egress.rules.hosts, vendors_own):
+    names = rule_names(juror)
+    for hosts in (egress.rules.hosts, vendors().hosts if egress.rules.vendors else {}):
         for name in names:
             if name in hosts:
                 return hosts[name]
         for pattern, rule in hosts.items():
             if any(_matches(pattern, name) for name in names):
                 return rule
-    private = egress.rules.private and in_house(kind_of(host))
-    return Host() if private else None
+    return Host() if egress.rules.private and in_house(kind_of(juror.host)) else None
 
 
 def _may_be_plain(juror: Juror, rule: Host) -> bool:

@@ -172,7 +172,7 @@ class RunTally:
             responses=responses,
             jurors=len(ends),
             rated=rated,
-            missing=self._total - rated,
+            missing=self._status.total() - rated,
             by_status={name: self._status[name] for name in sorted(self._status)},
             by_juror={name: dict(counts) for name, counts in self._done.items()},
             calls=self.calls,

@@ -7,11 +7,11 @@ import asyncio
 import json
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -191,11 +191,6 @@ class BatchContext:
     def __post_init__(self) -> None:
         self.tally = RunTally(0, None)
 
-    @property
-    def total(self) -> int:
-        """How many verdicts there are to have."""
-        return self.worklist.responses * len(self.sessions) * self.worklist.replicates
-
     def tell_once(self, text: str) -> None:
         """Tell the user something once that would otherwise be repeated in every round."""
         if text not in self.told_once:
@@ -207,11 +202,6 @@ class BatchContext:
         self.tally.called(cost, usage)
         if cost.usd is None:
             self.usd_at_worst += inf if most is None else most
-
-    def lost(self, requests: Iterable[BatchRequest]) -> None:
-        """Count requests that the provider may have answered and billed, and whose answers are gone."""
-        for request in requests:
-            self.paid(Price(None, GONE), Usage(), request.usd_most)
 
     def held(self) -> float:
         """Return what this run has spent, plus the most that all in flight can cost, in US dollars.
@@ -227,8 +217,8 @@ class BatchContext:
         open_ = len(self._in_flight())
         answered = sum(sum(session.answered.values()) for session in self.sessions)
         failed = sum(status != Status.OK for status in self.ended.values())
-        usd = self.tally.usd
-        self.watch(BatchProgress(self.total, rated, open_, min(answered, open_), failed, usd))
+        total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
+        self.watch(BatchProgress(total, rated, open_, min(answered, open_), failed, self.tally.usd))
 
     def _in_flight(self) -> list[float | None]:
         """Return the most that each request in flight can cost, None where its price is not known."""
@@ -241,10 +231,17 @@ class BatchContext:
     def result(self, panel: str) -> RunResult:
         """Return the result of the run."""
         for session in self.sessions:
-            self._count(session)
+            open_ = requests_in_flight(self.engine, session.rater)
+            stop = session.stopped or session.full
+            for job in self.missing(session):
+                key = session.key(job)
+                otherwise = self.ended.get(key, str(stop[0]) if stop else None)
+                self.tally.ended(session.juror.name, IN_FLIGHT if key[1:] in open_ else otherwise)
+            for _ in range(session.rated):
+                self.tally.ended(session.juror.name, Status.OK)
         ends = {one.juror.name: one.stopped or one.full for one in self.sessions}
         found = self.tally.result(panel, self.worklist.responses, ends)
-        return replace(found, missing=self.total - found.rated, calls=self.calls)
+        return replace(found, calls=self.calls)
 
     def missing(self, session: BatchSession) -> Iterator[Job]:
         """Yield the jobs that a juror has still to do, and count anew those that are done."""
@@ -268,18 +265,6 @@ class BatchContext:
             )
             for one in requests
         ]
-
-    def _count(self, session: BatchSession) -> None:
-        open_ = requests_in_flight(self.engine, session.rater)
-        stop = session.stopped or session.full
-        otherwise = str(stop[0]) if stop else None
-        for job in self.missing(session):
-            key = session.key(job)
-            is_open = key[1:] in open_
-            end = IN_FLIGHT if is_open else self.ended.get(key, otherwise)
-            self.tally.ended(session.juror.name, end)
-        for _ in range(session.rated):
-            self.tally.ended(session.juror.name, Status.OK)
 
 
 CHUNK = 500  # results in one transaction
@@ -365,29 +350,18 @@ async def _collect(
     session.failures = 0
     ends[status.leftover] += len(waiting)
     counts = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
-    context.tell(f"juror {session.juror.name}: batch {batch.provider_id} has ended: {counts}")
-    await _settle_unnamed(context, session, batch, replace(status, gone=gone), waiting)
-    return any(name not in (*Status,) for name in ends)
-
-
-async def _settle_unnamed(
-    context: BatchContext,
-    session: BatchSession,
-    batch: JuryBatch,
-    status: BatchStatus,
-    unnamed: dict[str, BatchRequest],
-) -> None:
-    """Give what the results do not name its outcome, and let the provider delete_texts the rest."""
-    for request in unnamed.values():
+    name = f"juror {session.juror.name}: batch {batch.provider_id}"
+    context.tell(f"{name} has ended: {counts}")
+    for request in waiting.values():
         _ended(context, session.key(request), status.leftover)
-    if not unnamed or status.leftover != UNANSWERED:
+    if waiting and status.leftover == UNANSWERED:
+        why = GONE if gone else "its results do not name all of its requests"
+        _lose(context, batch, why)
+        context.tell(f"{name}: {len(waiting)} lost: {why}; what is there was not deleted")
+    else:
         finish(context.engine, batch.id, status.leftover, state=BatchState.COLLECTED)
         await _delete_texts(context, session, batch, status)
-        return
-    why = GONE if status.gone else "its results do not name all of its requests"
-    _lose(context, batch, why)
-    name = f"juror {session.juror.name}: batch {batch.provider_id}"
-    context.tell(f"{name}: {len(unnamed)} lost: {why}; what is there was not deleted")
+    return any(name not in (*Status,) for name in ends)
 
 
 async def _failed(
@@ -395,8 +369,7 @@ async def _failed(
 ) -> bool:
     reason = f"batch {batch.provider_id} was refused as a whole: {status.failed}"
     for request in open_requests(context.engine, batch.id).values():
-        key = session.key(request)
-        context.ended[key] = str(Status.REQUEST_FAILED)
+        context.ended[session.key(request)] = str(Status.REQUEST_FAILED)
     finish(context.engine, batch.id, "not_sent", reason, BatchState.COLLECTED)
     session.full = (Status.REQUEST_FAILED, reason)
     await _delete_texts(context, session, batch, status)
@@ -445,7 +418,8 @@ def _unknown_there(context: BatchContext, session: BatchSession, batch: JuryBatc
 
 def _lose(context: BatchContext, batch: JuryBatch, why: str = GONE) -> None:
     """Give up the requests of a batch that are left: they may have been billed, and count as such."""
-    context.lost(open_requests(context.engine, batch.id).values())
+    for request in open_requests(context.engine, batch.id).values():
+        context.paid(Price(None, GONE), Usage(), request.usd_most)
     finish(context.engine, batch.id, UNANSWERED, why)
 
 
@@ -457,29 +431,26 @@ def _store(
 ) -> Counter[str]:
     """Store results in one transaction, and return how many of the new ones ended in which way."""
     calls = context.calls_of(session, [request for request, _ in chunk])
-    results = [
-        _collected(context, session.juror, batch, *of_chunk, call)
-        for of_chunk, call in zip(chunk, calls, strict=True)
-    ]
-    fresh = set(collect(context.engine, batch.id, [one.stored for one in results]))
-    new = [one for one in results if one.stored.custom_id in fresh]
-    for one in new:
-        _ended(context, session.key(one.request), one.stored.outcome)
-        if one.answer is not None:
-            session.rated += one.stored.outcome == Status.OK
-            context.paid(one.cost, one.answer.usage, one.request.usd_most)
-            context.tally.answered(session.juror, one.answer, one.reading)
-            if one.stored.outcome == Status.OFF_CONTRACT:
-                session.full = session.full or (Status.OFF_CONTRACT, one.reading.reason)
-    return Counter(one.stored.outcome for one in new)
-
-
-class _Result(NamedTuple):
-    request: BatchRequest
-    stored: Collected
-    answer: Answer | None = None
-    cost: Price = Price(None, "")
-    reading: ParsedAnswer = ParsedAnswer(Status.OK)
+    stored, read = [], {}
+    for (request, entry), call in zip(chunk, calls, strict=True):
+        result = Collected(entry.custom_id, entry.outcome, request.rubric)
+        if entry.answer is not None:
+            answer = entry.answer
+            result, cost, parsed = _collected(context, session.juror, batch, request, answer, call)
+            read[entry.custom_id] = (answer, cost, parsed)
+        stored.append((request, result))
+    fresh = {*collect(context.engine, batch.id, [result for _, result in stored])}
+    new = [(request, result) for request, result in stored if result.custom_id in fresh]
+    for request, result in new:
+        _ended(context, session.key(request), result.outcome)
+        if result.custom_id in read:
+            answer, cost, parsed = read[result.custom_id]
+            session.rated += result.outcome == Status.OK
+            context.paid(cost, answer.usage, request.usd_most)
+            context.tally.answered(session.juror, answer, parsed)
+            if result.outcome == Status.OFF_CONTRACT:
+                session.full = session.full or (Status.OFF_CONTRACT, parsed.reason)
+    return Counter(result.outcome for _, result in new)
 
 
 def _collected(
@@ -487,13 +458,10 @@ def _collected(
     juror: Juror,
     batch: JuryBatch,
     request: BatchRequest,
-    entry: BatchResult,
+    answer: Answer,
     call: Call,
-) -> _Result:
+) -> tuple[Collected, Price, ParsedAnswer]:
     """Return a result as the study stores it: read as a single answer is, at its day's batch price."""
-    answer = entry.answer
-    if answer is None:
-        return _Result(request, Collected(entry.custom_id, entry.outcome, request.rubric))
     parsed = whole(context.most_read, call, answer, read_for(juror, answer, request.rubric))
     at = batch.submitted or batch.prepared
     if answer.http in (None, 200):
@@ -514,8 +482,8 @@ def _collected(
         answer=dict(parsed.answer) if parsed.answer else None,
         **answer_columns(answer, cost),
     )
-    stored = Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
-    return _Result(request, stored, answer, cost, parsed)
+    outcome, rubric = str(parsed.status), request.rubric
+    return Collected(request.custom_id, outcome, rubric, record, parsed.reply), cost, parsed
 
 
 def _ended(context: BatchContext, key: Key, outcome: str) -> None:
@@ -600,19 +568,15 @@ async def _hand_in(context: BatchContext, session: BatchSession, draft: _BatchDr
             context.tell(f"juror {session.juror.name}: {error} on handing a batch in")
             session.note_error(error)
         else:
-            _refused(context, session, key, error)
+            reason = f"the batch was not taken: {error}"  # and its upload is left to delete
+            finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)
+            session.full = (error.answer.status, f"{reason}; run the same command again later")
         return False
     move(context.engine, key, BatchState.SUBMITTED, provider_id=name)
     context.calls += len(draft.records)
     size = "1 request" if len(draft.records) == 1 else f"{len(draft.records)} requests"
     context.tell(f"juror {session.juror.name}: batch {name} of {size} handed in")
     return True
-
-
-def _refused(context: BatchContext, session: BatchSession, key: int, error: BatchError) -> None:
-    reason = f"the batch was not taken: {error}"
-    finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
-    session.full = (error.answer.status, f"{reason}; run the same command again later")
 
 
 def _drafts(context: BatchContext, session: BatchSession) -> Iterator[_BatchDraft]:
