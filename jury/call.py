@@ -29,10 +29,19 @@ class Turn:
     shared: int = 0
 
     @property
-    def pieces(self) -> tuple[str, ...]:
-        """The text in two parts, its shared beginning and the rest; in one where nothing is shared."""
+    def prefix(self) -> str:
+        """The beginning that other requests share, empty where caching it gains nothing."""
         first, own = self.text[: self.shared], self.text[self.shared :]
-        return (first, own) if first.strip() and own.strip() else (self.text,)
+        return first if first.strip() and own.strip() else ""
+
+    def marked(self, mark: Mapping[str, Any]) -> str | list[dict[str, Any]]:
+        """Return the text; with a shared beginning as two blocks, the first with a mark for caching."""
+        if not self.prefix:
+            return self.text
+        first, own = (
+            {"type": "text", "text": text} for text in (self.prefix, self.text[self.shared :])
+        )
+        return [first | dict(mark), own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +69,7 @@ class Call:
     @property
     def prefix(self) -> str:
         """The beginning that other requests share, empty where caching it gains nothing."""
-        pieces = self.messages[0].pieces
-        return pieces[0] if len(pieces) > 1 else ""
+        return self.messages[0].prefix
 
 
 @dataclass(frozen=True, slots=True)

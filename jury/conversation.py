@@ -21,12 +21,11 @@ from sqlalchemy import Engine
 
 from data.card import Reply
 from data.question import SLOT
-from data.schema import Attempt, Purpose, Status, now
+from data.schema import Purpose, Status, now
 from data.study.calls import (
     Entry,
     Intended,
     Step,
-    StoredVerdict,
     jurors_asked,
     record_steps,
     responses_with_equal_texts,
@@ -330,15 +329,16 @@ def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[st
         "tokens_cached": usage.tokens_cached,
         "tokens_cache_write": usage.tokens_cache_write,
         "tokens_reasoning": usage.tokens_reasoning,
-        "usd": cost.usd,
-        "usd_cached": cost.usd_cached,
-        "usd_cache_write": cost.usd_cache_write,
-        "usd_out": cost.usd_out,
-        "price_source": cost.source,
         "latency_seconds": seconds,
         "request_id": storable(answer.request_id),
         "returned_model": storable(answer.returned_model),
-    }
+    } | cost_columns(cost)
+
+
+def cost_columns(cost: Price) -> dict[str, Any]:
+    """Return the columns of a `CallRecord` that a cost fills."""
+    names = ("usd", "usd_cached", "usd_cache_write", "usd_out")
+    return {name: getattr(cost, name) for name in names} | {"price_source": cost.source}
 
 
 def not_asked_columns(juror: Juror, rater: int, call: Call, reason: str) -> dict[str, Any]:
@@ -401,36 +401,23 @@ class SamePrompts:
         verdict = verdict_of_same_prompt(self._engine, rater, job.rubric, job.replicate, hashes)
         if verdict is None:
             return None
-        return _shared_attempt(rater, job, verdict), job.rubric, verdict.reply
+        columns = {
+            "rater": rater,
+            "response": job.response,
+            "replicate": job.replicate,
+            "status": Status.OK,
+            "sent": {"same_prompt_as": verdict.attempt},
+            "raw": verdict.raw,
+            "returned_model": verdict.returned_model,
+            "answer": None if verdict.answer is None else dict(verdict.answer),
+        }
+        uncalled = {"request_sha256": verdict.request_sha256, "number": 0, "reason": ASKED_ONCE}
+        return columns | uncalled | cost_columns(no_cost(ASKED_ONCE)), job.rubric, verdict.reply
 
 
 def hashes_of(juror: Juror, call: Call) -> Sequence[str]:
     """Return the hashes that a request has in each form it may be sent in."""
     return [request_sha256(juror, replace(call, form=form)) for form in FORMS]
-
-
-def _shared_attempt(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
-    """Return the attempt of a job that takes over a verdict on the same prompt, without a call."""
-    cost = no_cost(ASKED_ONCE)
-    return Attempt(
-        rater=rater,
-        response=job.response,
-        replicate=job.replicate,
-        status=Status.OK,
-        rubric_sha256=job.rubric.sha256,
-        request_sha256=verdict.request_sha256,
-        number=0,
-        reason=ASKED_ONCE,
-        sent={"same_prompt_as": verdict.attempt},
-        raw=verdict.raw,
-        usd=cost.usd,
-        usd_cached=cost.usd_cached,
-        usd_cache_write=cost.usd_cache_write,
-        usd_out=cost.usd_out,
-        price_source=cost.source,
-        returned_model=verdict.returned_model,
-        answer=None if verdict.answer is None else dict(verdict.answer),
-    )
 
 
 def verdict_task(juror: Juror, job: Job) -> Task:

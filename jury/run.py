@@ -373,16 +373,16 @@ def run_lock(engine: Engine, waiting: Callable[[], None] = lambda: None) -> Iter
     if engine.dialect.name == "postgresql":
         with _advisory(engine, waiting):
             yield
-    elif engine.dialect.name == "sqlite" and path and path != ":memory:":
-        with lock_beside(f"{path}-jury", waiting):
+    elif path and path != ":memory:":
+        with _beside(f"{path}-jury", waiting):
             yield
     else:
         yield
 
 
 @contextmanager
-def lock_beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold an exclusive lock on an empty database beside the study's; `waiting` as in `run_lock`.
+def _beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold an exclusive lock on an empty database beside the study's.
 
     Raises
     ------

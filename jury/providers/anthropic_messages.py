@@ -8,7 +8,7 @@ import anthropic
 
 from data.calls import Status
 from jury.api_protocols import MESSAGES_PATH, messages_body, read_message, refuses_caching
-from jury.call import TOO_LONG, Answer, Call, Turn
+from jury.call import TOO_LONG, Answer, Call
 from jury.providers.http_client import FOUNDRY_SCOPE, Endpoint, aws_keys, entra_token, google_token
 from jury.providers.registry import auth_of
 
@@ -29,8 +29,11 @@ class AnthropicMessages(Endpoint):
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return the body of a request; json_object, which this API lacks, is asked for in the prompt."""
-        turns = [{"role": turn.role, "content": self._content(turn)} for turn in call.messages]
-        return messages_body(self.juror, call) | {"messages": turns}
+        body = messages_body(self.juror, call)
+        if MARK not in self.unsupported:  # only what is marked is cached, and writing it costs more
+            for turn, sent in zip(call.messages, body["messages"], strict=True):
+                sent["content"] = turn.marked({MARK: EPHEMERAL})
+        return body
 
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
@@ -51,16 +54,6 @@ class AnthropicMessages(Endpoint):
             return False
         self.without(MARK)
         return True
-
-    def _content(self, turn: Turn) -> str | list[dict[str, Any]]:
-        """Return the content of a turn; with a shared beginning as two blocks, the first to be cached.
-
-        The vendor caches only what is marked, and what is written to the cache costs more.
-        """
-        first, *rest = turn.pieces
-        if not rest or MARK in self.unsupported:
-            return turn.text
-        return [{"type": "text", "text": first, MARK: EPHEMERAL}, {"type": "text", "text": rest[0]}]
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body."""

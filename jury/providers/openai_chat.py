@@ -23,7 +23,7 @@ from jury.api_protocols import (
     refuses_so_many,
     unsupported_parameter,
 )
-from jury.call import Answer, Call, Token, Turn
+from jury.call import Answer, Call, Token
 from jury.cost import cache_writes_cost
 from jury.panel import Juror
 from jury.providers.http_client import (
@@ -54,11 +54,12 @@ class OpenAIChat(Endpoint):
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return the body of a request."""
-        settings = self._settings() | self._caching(call) | self._probabilities(call)
+        settings = self._settings(call)
         body = chat_body(call, settings, lengths=LENGTH not in self.unsupported)
         if "prompt_cache_options" in settings:
+            mark = {BREAKPOINT: {"mode": "explicit"}}
             body["messages"] = [
-                {"role": turn.role, "content": _marked(turn)} for turn in call.messages
+                {"role": turn.role, "content": turn.marked(mark)} for turn in call.messages
             ]
         return body
 
@@ -66,8 +67,7 @@ class OpenAIChat(Endpoint):
         """Return the settings a request carries, without its texts."""
         where = {"base_url": self.juror.base_url, "schema": call.form}
         scores = {"scores": self.juror.scores} if call.probabilities else {}
-        settings = self._settings() | self._caching(call) | self._probabilities(call)
-        return where | scores | settings
+        return where | scores | self._settings(call)
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body; servers that speak the protocol loosely are many."""
@@ -132,23 +132,14 @@ class OpenAIChat(Endpoint):
     def _writes_cost(self) -> bool:
         return cache_writes_cost(self.juror, now().date())
 
-    def _probabilities(self, call: Call) -> dict[str, Any]:
-        if not call.probabilities:
-            return {}
-        return {"logprobs": True, TOP: FEW if TOP in self.unsupported else MOST}
-
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self, call: Call) -> dict[str, Any]:
         own = self.juror.host == PROVIDERS["openai"].own_host and "store" not in self.unsupported
         limit = limit_name(newest=self.newest_names(), unsupported=self.unsupported)
-        return chat_settings(self.juror, model=self.model(), limit=limit, store=not own)
-
-
-def _marked(turn: Turn) -> str | list[dict[str, Any]]:
-    first, *rest = turn.pieces
-    if not rest:
-        return turn.text
-    mark = {BREAKPOINT: {"mode": "explicit"}}
-    return [{"type": "text", "text": first} | mark, {"type": "text", "text": rest[0]}]
+        settings = chat_settings(self.juror, model=self.model(), limit=limit, store=not own)
+        settings |= self._caching(call)
+        if call.probabilities:
+            settings |= {"logprobs": True, TOP: FEW if TOP in self.unsupported else MOST}
+        return settings
 
 
 ROUNDED = 0.0005  # above 0, the logarithm of certainty, by rounding

@@ -82,7 +82,7 @@ def test_a_prompt_that_begins_with_the_response_shares_nothing() -> None:
     rubric = Rubric(**GENERIC.model_dump(exclude={"prompt"}), prompt="{{response}} {{context}}")
     prompt = rubric.parts(Card("", "C", "P", "R"))
     assert (prompt.shared, prompt.own) == ("", "R C")
-    assert Turn("user", prompt.text, len(prompt.shared)).pieces == ("R C",)
+    assert Turn("user", prompt.text, len(prompt.shared)).marked({"mark": 1}) == "R C"
 
 
 def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(

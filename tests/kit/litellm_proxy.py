@@ -22,7 +22,7 @@ import pytest
 
 from data.rubric import read_rubric
 
-VERSION = "1.110.2"
+VERSION = "1.108.7"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 PLACE = CACHE / "medjury-tests" / f"litellm-{VERSION}-py{sys.version_info[0]}{sys.version_info[1]}"
 KEY = f"sk-{secrets.token_hex(32)}"  # of this run only; the proxy refuses to start with a weak one
