@@ -79,18 +79,18 @@ def refuse_untold(panel: Panel) -> None:
 def _untold(juror: Juror) -> str:
     if juror.simulated:
         return (
-            "is simulated, and no other tool can ask it; give --panel with jurors that are models"
+            "is simulated, and no other tool can ask it; choose a panel with jurors that are models"
         )
     if not PROVIDERS[juror.provider].exported:
         return (
-            f'is asked at provider "{juror.provider}", which is not written for other tools; give '
-            "--panel with jurors at an OpenAI-compatible address"
+            f'is asked at provider "{juror.provider}", which is not written for other tools; choose '
+            "a panel with jurors at an OpenAI-compatible address"
         )
     setting = f'explanation = "{juror.explanation}"' if juror.explanation else ""
     if setting := 'scores = "expected"' if juror.expected else setting:
         return (
-            f"rates with {setting}, which is not written for other tools; give --panel with jurors "
-            "that are validated without it, or take the bundle (--to medjury), which holds it"
+            f"rates with {setting}, which is not written for other tools; choose a panel with jurors "
+            "that are validated without it, or the files for medjury, which hold it"
         )
     return ""
 

@@ -399,7 +399,7 @@ def _words_read(engine: Engine, panel: Panel) -> Rubric | None:
     if rubric is None:
         raise BadInput(
             f"panel {panel.name}: its jurors do not all read one rubric of this study, and an export "
-            "writes one; give --panel with jurors that read the same"
+            "writes one; choose a panel with jurors that read the same"
         )
     return rubric
 
