@@ -24,7 +24,7 @@ from data.study.rubrics import RubricUse, Seat, caveats, material, rubric_use, v
 from data.study.standing import study_id
 from data.study.verify import verify as verify_record
 from jury.admission import admit
-from jury.exports.bundle import Export, digest, reasons
+from jury.exports.bundle import Export, digest, reasons, refuse_untold
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
 from medjury.services.panels import unprobed
@@ -368,13 +368,14 @@ def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = N
         )
     format_asked = EXPORT_FORMATS[request.tool]
     if format_asked.names_hosts:
+        refuse_untold(panel)
         admit(panel)
+    words = _words_read(engine, panel) or rubric  # what is refused is refused before it is computed
     resampling = Resampling(request.reps, request.seed)
     validated = validation(engine, rubric, seats_of(panel), resampling, tick)
     record = validated.record
     rows = tuple(material(engine, rubric))
     write: Write = resolve_name(f"jury.exports.{format_asked.writer}")
-    words = _words_read(engine, panel) or rubric
     return RubricFiles(
         dict(write(Export(words, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",
