@@ -43,17 +43,21 @@ def clustered_proportion(
     total = float(trials.sum())
     if not total:
         return UNDEFINED
+    return wilson(float(hits.sum()) / total, effective_trials(hits, trials, clusters), confidence)
+
+
+def effective_trials(hits: Array, trials: Array, clusters: Integers) -> float:
+    """Return how many independent trials tell as much, see `clustered_proportion`."""
+    total = float(trials.sum())
     own, done = (np.bincount(clusters, weights=counts) for counts in (trials, hits))
     share, instances = float(hits.sum()) / total, int((own > 0).sum())
     off = done - share * own
     variance = instances / max(instances - 1, 1) * float(off @ off) / total**2
     if share in (0.0, 1.0) or instances < 2 or instances == total:
-        effective = float(instances)
-    elif share * (1 - share) >= variance * total:  # instances that are all alike count no more
-        effective = total
-    else:
-        effective = max(1.0, share * (1 - share) / variance)
-    return wilson(share, effective, confidence)
+        return float(instances)
+    if share * (1 - share) >= variance * total:  # instances that are all alike count no more
+        return total
+    return max(1.0, share * (1 - share) / variance)
 
 
 def wilson(share: float, trials: float, confidence: float = 0.95) -> Interval:

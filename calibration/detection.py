@@ -6,7 +6,7 @@ finds it where its own score is.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -21,6 +21,7 @@ from calibration.clustered_intervals import (
     wilson,
 )
 from calibration.columns import PanelColumns, columns, single_rater
+from calibration.corrected_rate import corrected_rate
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.protocol import MISS_AT_MOST, Critical, Threshold, thresholds
@@ -60,6 +61,9 @@ class DetectionRow(Noted):
     auc : chance that an unsafe response is scored below a safe one, see `auc_with_interval`
     read_for_90, read_for_95 : share of responses to read, lowest score first, that finds 90 or 95 %
         of the unsafe ones
+    n_all : responses that the scorer scored, rated by clinicians or not; jury and jurors alone
+    corrected_rate : share of these that are unsafe, corrected for the scorer's errors, with the
+        95 % interval of `corrected_rate.corrected_rate`; jury and jurors alone
     """
 
     benchmark: str
@@ -81,6 +85,10 @@ class DetectionRow(Noted):
     auc_high: float = NAN
     read_for_90: float = NAN
     read_for_95: float = NAN
+    n_all: int = 0
+    corrected_rate: float = NAN
+    corrected_low: float = NAN
+    corrected_high: float = NAN
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +101,8 @@ class PairedScores:
     clusters : shape (m,), the instance of each, numbered from 0
     threshold : at which a response is unsafe, or below
     missing : responses or readings without the scorer's score
+    every, every_clusters : shape (n,), the scorer's scores of all responses, and their instances
+    rated : shape (m,), where among them the m stand
     """
 
     scores: Array
@@ -100,6 +110,9 @@ class PairedScores:
     clusters: Integers
     threshold: float
     missing: int = 0
+    every: Array = field(default_factory=lambda: np.empty(0))
+    every_clusters: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    rated: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def unsafe(self) -> Flags:
@@ -110,7 +123,11 @@ class PairedScores:
     @property
     def flagged(self) -> Flags:
         """Return which responses the scorer scores at the threshold or below."""
-        below: Flags = self.scores <= self.threshold + EPSILON
+        return self.flags(self.scores)
+
+    def flags(self, scores: Array) -> Flags:
+        """Return which scores are at the threshold or below."""
+        below: Flags = scores <= self.threshold + EPSILON
         return below
 
 
@@ -188,13 +205,13 @@ def _scored(
     """Yield each scorer's row, still without figures, and its scores; None where nothing can be had."""
     (name, limit), members = about, jury.members if jury else ()
     metrics = scores.raters("metric")
-    grid = analysed_grid(table, benchmarks, jurors=members, metrics=metrics)
+    grid = analysed_grid(table, benchmarks, jurors=members, metrics=metrics, unrated=True)
     is_part = len(benchmarks) < len(scores.members(name))
     part = note(*ALONE_HAS_CRITERION, benchmarks=benchmarks) if is_part else None
     reason = None
     if len({(scores.rubrics[one].low, scores.rubrics[one].high) for one in benchmarks}) > 1:
         reason = undefined(*DIFFERENT_SCALES)
-    elif not grid.responses:
+    elif not len(grid.of_kind("clinician")):
         reason = undefined(*CRITERION_UNSCORED, criterion=limit.criterion)
     scorers: dict[str, PanelColumns | None] = {"jury": jury, HELD_OUT: jury} if jury else {}
     scorers |= {f"juror:{one}": single_rater(one) for one in members if len(members) > 1}
@@ -215,10 +232,12 @@ def _scored(
 
 def paired(scores: Array, reference: Array, clusters: Integers, threshold: float) -> PairedScores:
     """Return a scorer's readings where the clinicians scored; what it did not score is missing."""
-    is_judged = ~np.isnan(reference)
-    both = is_judged & ~np.isnan(scores)
+    is_judged, is_scored = ~np.isnan(reference), ~np.isnan(scores)
+    both = is_judged & is_scored
     missing = int(is_judged.sum() - both.sum())
-    return PairedScores(scores[both], reference[both], clusters[both], threshold, missing)
+    rated = (np.cumsum(is_scored) - 1)[both]
+    every = scores[is_scored], clusters[is_scored], rated
+    return PairedScores(scores[both], reference[both], clusters[both], threshold, missing, *every)
 
 
 def held_out(grid: RatingMatrix, threshold: float, jury: PanelColumns | None) -> PairedScores:
@@ -279,6 +298,10 @@ def _with_figures(row: DetectionRow, own: PairedScores) -> DetectionRow:
         return row
     is_single = len(np.unique(own.clusters)) < 2  # of which there is no interval
     found = UNDEFINED if is_single else sensitivity_interval(own)
+    if row.scorer == "jury" or row.scorer.startswith("juror:"):
+        rate, rates = corrected_rate(own.flags(own.every), own.every_clusters, own.rated, unsafe)
+        row = replace(row, n_all=len(own.every), corrected_rate=rate)
+        row = replace(row, corrected_low=rates.low, corrected_high=rates.high)
     return replace(
         row,
         n_missed=int((unsafe & ~flagged).sum()),

@@ -73,6 +73,7 @@ def analysed_grid(
     *,
     jurors: Sequence[str],
     metrics: Sequence[str],
+    unrated: bool = False,
 ) -> RatingMatrix:
     """Return the responses of some benchmarks that a clinician rated with a composite.
 
@@ -82,6 +83,7 @@ def analysed_grid(
         As in `composite.Composites.values`.
     benchmarks : which benchmarks, pooled
     jurors, metrics : which of them get a column, even an empty one
+    unrated : the responses that jurors or metrics alone rated, too
 
     Clinicians have a column if they rated one of the responses. Columns: clinicians,
     jurors, metrics; the clinicians in alphabetical order, the others in the order given.
@@ -89,7 +91,8 @@ def analysed_grid(
     chosen = values[values["benchmark"].isin(list(benchmarks))]
     clinical = chosen[chosen["kind"] == "clinician"]
     clinicians = sorted(clinical["rater"].unique())
-    instances = clinical.drop_duplicates("response_id").set_index("response_id")["instance_id"]
+    known = chosen if unrated else clinical
+    instances = known.drop_duplicates("response_id").set_index("response_id")["instance_id"]
     instances = instances.sort_index()
     raters = [*clinicians, *jurors, *metrics]
     wide = chosen.pivot(index="response_id", columns="rater", values="composite")

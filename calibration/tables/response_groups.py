@@ -19,6 +19,7 @@ MISSED = "Of the responses that clinicians call unsafe, how many the jury does n
 FOUND = "Of the responses that clinicians call {0}, the share the jury calls so too."
 RIGHT = "Of the responses that the jury calls {0}, the share clinicians call so too."
 TO_READ = "Share of responses to read, lowest score first, that finds {} % of the unsafe ones."
+CORRECTED = "Share of all scored responses that are unsafe, corrected for the scorer's errors on the rated ones."
 AUC = "Chance that the jury scores an unsafe response lower than a safe one; 0.5 is a coin's toss."
 OWN_NAMES = {
     "clinicians": "One clinician, against the others",
@@ -66,6 +67,19 @@ def _how_to_read_detection(rows: Sequence[Any]) -> str:
     )
     if any(row.scorer == "clinicians" and known(row.sensitivity) for row in rows):
         reading += "; compare jury and clinician by the two rows with the same reference, the other clinicians"
+    of_jury = next(
+        (row for row in rows if row.scorer == "jury" and known(row.corrected_rate)), None
+    )
+    if of_jury:
+        rate, low, high = (
+            f"{100 * share:.1f}"
+            for share in (of_jury.corrected_rate, of_jury.corrected_low, of_jury.corrected_high)
+        )
+        reading += (
+            f"; rate: of the {whole(of_jury.n_all, PAGE)} responses that the jury scored {rate} % are unsafe "
+            f"({low} to {high}), corrected for what it misses and what it calls unsafe wrongly (specificity "
+            f"{of_jury.specificity:.2f}), if the rated ones are a random sample"
+        )
     return reading
 
 
@@ -78,8 +92,10 @@ DETECTION = TableSpec(
         number("Sensitivity", "sensitivity", help=FOUND.format("unsafe")),
         between("95 %", "sensitivity_low", "sensitivity_high"),
         number("To read, 90 %", "read_for_90", help=TO_READ.format(90)),
-        number("To read, 95 %", "read_for_95", wide=True, help=TO_READ.format(95)),
         number("Specificity", "specificity", wide=True, help=FOUND.format("safe")),
+        number("Rate", "corrected_rate", wide=True, help=CORRECTED),
+        between("95 %, rate", "corrected_low", "corrected_high", wide=True),
+        number("To read, 95 %", "read_for_95", wide=True, help=TO_READ.format(95)),
         number("AUC", "auc", wide=True, help=AUC),
         between("95 %, AUC", "auc_low", "auc_high", wide=True),
         number("PPV", "ppv", wide=True, help=RIGHT.format("unsafe")),

@@ -1,6 +1,6 @@
-"""The demo study: written for the project, invented patients, simulated raters.
+"""The demo study: written for the project, invented patients, simulated raters; and one file of real scores.
 
-Everything read from here is marked simulated and can never become a validated export.
+Everything of the study is marked simulated and can never become a validated export.
 """
 
 import csv
@@ -20,6 +20,9 @@ RESPONSES = FOLDER / "responses.jsonl"
 CALCULATIONS = FOLDER / "calculations.jsonl"
 KEYS = FOLDER / "calculation_keys.csv"
 COSTS = FOLDER / "costs.csv"
+METRICS = FOLDER / "metrics.csv"
+MENTALBENCH = FOLDER / "mentalbench_safety.csv"  # real: experts and four models, without texts
+MENTALBENCH_UNSAFE = 2  # the highest score on safety that is unsafe
 CLOSED_ENDED = "demo_calculations"
 CLOSED_ENDED_METRIC = "medcalc"
 SECONDS_PER_WORD = 0.3  # of a simulated reading: about 200 words a minute
@@ -99,6 +102,15 @@ def planned_marks() -> list[PlannedMark]:
             )
             for row in csv.DictReader(file)
         ]
+
+
+def metric_ratings() -> Iterator[RatingRow]:
+    """Yield ROUGE-L and BERTScore of the responses, as they were once computed."""
+    with METRICS.open(encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.DictReader(file), start=2):
+            origin = Origin(METRICS.name, number)
+            about = row["response_id"], row["metric"], Kind.METRIC, "f1"
+            yield RatingRow(origin, *about, row["f1"], row["comment"])
 
 
 def marked_instances() -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""`medjury demo`: the whole chain on a study of our own, every rater in it simulated."""
+"""`medjury demo`: a finding on real scores, then the whole chain on a study whose raters are simulated."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
+from calibration.tables.numbers import TERMINAL, fixed, whole
 from data.database import shown
 from data.errors import Conflict
 from data.importers.responses import ResponseFile
@@ -20,30 +21,34 @@ from data.samples import (
     CLOSED_ENDED,
     CLOSED_ENDED_METRIC,
     KEYS,
+    MENTALBENCH,
+    MENTALBENCH_UNSAFE,
     RESPONSES,
     SimulatedReading,
     clinicians_ratings,
     marked_instances,
     marked_readings,
+    metric_ratings,
     texts,
 )
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Role
+from data.study.access import Way
 from data.study.assignments import Slot, assign
-from data.study.people import add_people, invite, people, renew
+from data.study.people import add_people, people, renew_access
 from data.study.ratings import import_ratings, submit
 from data.study.responses import TaxonomyPlace, import_responses
-from data.study.standing import benchmarks, design_items, pairs, showings
+from data.study.standing import benchmarks, design_items, showings
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.cli.agreement import print_agreement
-from medjury.cli.metrics import measurable, run_metrics
 from medjury.cli.options import Port, Study
 from medjury.cli.output import counted, emit, say
-from medjury.cli.people import print_codes, serve
+from medjury.cli.people import LINK_DAYS, serve
+from medjury.services.check import CheckQuestion, check_file
 from medjury.services.design.assign import design
 from medjury.services.design.plan import Item
-from medjury.services.measuring import score_answers, way
+from medjury.services.measuring import score_answers
 from medjury.services.run_words import result_lines
 
 GUEST = "guest"
@@ -66,44 +71,70 @@ def demo(
     ] = True,
     port: Port = 8501,
 ) -> None:
-    """Make a demo study with simulated raters, print the agreement, serve the pages.
+    """Show a finding on real scores, make a study with simulated raters, serve its pages.
 
     Example:
     medjury demo --no-serve
     """
     engine = study.open(create=True)
     refuse_other_study(engine, study.url)
+    emit(*finding())
+    say("\nNow a study to try things in: texts written for it, every rater simulated.")
     fill(engine)
     print_agreement(engine)
-    codes = invite(engine, [GUEST]) or [renew(engine, GUEST)]
-    coordinators = [
-        person.name for person in people(OPERATOR, engine) if person.name == COORDINATOR
-    ]
-    codes += (
-        [renew(engine, COORDINATOR)]
-        if coordinators
-        else add_people(OPERATOR, engine, [COORDINATOR], Role.COORDINATOR)
-    )
+    links = [_link(engine, GUEST, Role.CLINICIAN), _link(engine, COORDINATOR, Role.COORDINATOR)]
     assign(engine, _guests_slots(engine), SEED)
-    say(
-        "Everything above is simulated. Sign in as a guest clinician to rate some responses yourself, "
-        "or as the coordinator to see who has rated what."
-    )
-    print_codes(codes)
+    if not serve_page:
+        say(f"\nThe pages: medjury serve --port {port}")
+    say("\nEach link signs in once and then shows the code to come back with:")
+    for who, code in zip(
+        ("rate as a guest clinician", "read and steer the study"), links, strict=True
+    ):
+        say(f"  {who:26} http://127.0.0.1:{port}/join#{code}")
     if serve_page:
         serve(study, port)
 
 
+def finding() -> list[str]:
+    """Return what four real models agree with real experts on, and what they miss."""
+    found = check_file(MENTALBENCH, CheckQuestion(unsafe=MENTALBENCH_UNSAFE)).calibration
+    jury = next(row for row in found.rows if row.scorer == "jury")
+    row = next(row for row in found.detection if row.scorer == "jury")
+    missed, low, high = (
+        f"{100 * (1 - share):.0f}"
+        for share in (row.sensitivity, row.sensitivity_high, row.sensitivity_low)
+    )
+    agreement = f"ICC {fixed(jury.icc)} ({fixed(jury.low)} to {fixed(jury.high)})"
+    return [
+        f"Real models, real experts: {whole(jury.n_responses, TERMINAL)} replies to people in distress, "
+        "their safety rated from 1 to 5",
+        f"  A jury of {len(found.jury)} models agrees with the experts at {agreement} and misses {row.n_missed} of the "
+        f"{row.n_bad} replies that they call unsafe: {missed} % ({low} to {high}).",
+        "  MentalBench (arXiv 2510.19032, MIT); all of it by: "
+        f"medjury check {_beside(MENTALBENCH)} --unsafe {MENTALBENCH_UNSAFE}",
+    ]
+
+
+def _beside(path: Path) -> str:
+    """Return a path as one types it from here."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _link(engine: Engine, name: str, role: Role) -> str:
+    """Return the code of a link that signs somebody in once, added if they are new."""
+    way = Way(once=True, days=LINK_DAYS)
+    if any(person.name == name for person in people(OPERATOR, engine)):
+        return renew_access(OPERATOR, engine, name, way).code
+    return add_people(OPERATOR, engine, [name], role, way=way)[0].code
+
+
 def fill(engine: Engine) -> None:
-    """Bring in the demo's responses and let its simulated clinicians, jurors and metrics rate."""
+    """Bring in the demo's responses and let its simulated clinicians and jurors rate; metrics are recorded."""
     _import(engine, RESPONSES)
     _let_clinicians_rate(engine)
     judged = [sample["name"] for sample in sample_benchmarks() if sample["name"] != CLOSED_ENDED]
     emit(*result_lines(run_panel(engine, read_panel("simulated"), benchmarks=judged)))
-    texts_of_judged = [pair for pair in pairs(engine) if pair.benchmark != CLOSED_ENDED]
-    with_reference = [pair for pair in texts_of_judged if pair.reference is not None]
-    for name in measurable():
-        run_metrics(engine, {name: way(name)}, (with_reference, len(texts_of_judged)))
+    import_ratings(engine, metric_ratings())
     _import(engine, CALCULATIONS)
     _score_calculations(engine)
 

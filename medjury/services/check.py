@@ -1,6 +1,7 @@
 """A verdict from one table of scores, without a study: who rates what is said, or told by the columns' names."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, isnan
@@ -25,7 +26,7 @@ from medjury.services.calibrate import Calibration, CalibrationQuestion, of_scor
 WORDS: Mapping[str, str] = {
     Kind.METRIC: "metric rouge bertscore bleu bleurt meteor chrf similarity",
     Kind.JUROR: "judge jury juror llm ai bot gpt claude gemini gemma llama mistral mixtral qwen deepseek "
-    "phi grok command opus sonnet haiku model auto",
+    "phi grok command opus sonnet haiku mini nano model auto",
     Kind.CLINICIAN: "human clinician physician doctor dr expert nurse pharmacist annotator rater "
     "reviewer gold consultant md",
 }
@@ -276,16 +277,30 @@ def _of_wide(
 def _raters(
     frame: pd.DataFrame, question: CheckQuestion, taken: set[str]
 ) -> dict[str, tuple[str, str]]:
-    """Return column -> (rater, criterion) of the columns that hold scores."""
+    """Return column -> (rater, criterion) of the columns that hold scores.
+
+    What follows the last dot is a criterion where two raters have it, or a rater who has such a one:
+    `claude-3.7-sonnet` is a name.
+    """
     named = {*question.humans, *question.judges}
-    found = {}
-    for column in frame.columns:
-        rater, _, criterion = column.rpartition(".")
-        if column in named or column in taken or not rater:
-            rater, criterion = column, "score"
-        if column not in taken and (rater in named or _are_scores(frame[column])):
-            found[column] = rater, criterion
-    return found
+    columns = [
+        column
+        for column in frame.columns
+        if column not in taken and (column in named or _are_scores(frame[column]))
+    ]
+    parts = {
+        column: column.rpartition(".")[::2]
+        for column in columns
+        if column not in named and re.fullmatch(r".+\.[^\W\d][^.]*", column)
+    }
+    number = Counter(criterion for _, criterion in parts.values())
+    split = {rater for rater, criterion in parts.values() if number[criterion] > 1}
+    whole = {
+        column: (column, "score")
+        for column in columns
+        if not (column in parts and (parts[column][0] in split or parts[column][0] in named))
+    }
+    return {column: whole.get(column) or parts[column] for column in columns}
 
 
 def _who(
@@ -320,6 +335,7 @@ def _who(
 def kind_of(name: str) -> str:
     """Return whether a name is a human's, a judge's or a metric's; "" where it tells nothing, or two things."""
     words = {re.sub(r"\d+$", "", word) for word in plain_words(name).split()}
+    words |= {word.removesuffix("s") for word in words}
     kinds = [kind for kind, known in WORDS.items() if words & {*known.split()}]
     return kinds[0] if len(kinds) == 1 else ""
 

@@ -108,13 +108,9 @@ def test_no_page_tab_or_segment_shows_or_logs_an_error(
     errors: list[str] = []
     with served(python, begun.folder) as server:
         for who, opened in seen.items():  # in this order: of what somebody has rated
-            [code] = re.findall(rf"(?m)^{who}\s+({CODE.pattern})", begun.printed)
             page = new_context(browser, LAPTOP).new_page()
             page.on("pageerror", lambda error: errors.append(str(error)))
-            page.goto(server.address)
-            page.get_by_label("Your sign-in code").fill(code)
-            page.get_by_role("button", name="Sign in").click()
-            page.wait_for_url(f"{server.address}/")
+            sign_in(page, server, begun, who)
             if study == "own" and who == "guest":
                 rate(page, RESPONSES.count("\n") - 1)
             for surface in surfaces(page):
@@ -124,6 +120,20 @@ def test_no_page_tab_or_segment_shows_or_logs_an_error(
     logged = (begun.folder / "log").read_text("utf-8")
     assert "\n".join([*errors, logged]) == ""
     assert (len(seen["guest"]) > 0, len(seen["coordinator"]) > 50) == (True, True), seen
+
+
+def sign_in(page: Page, server: Server, begun: Begun, who: str) -> None:
+    """Sign in as what was printed says: by the demo's links, or by a code."""
+    if links := re.findall(r"/join#\S+", begun.printed):
+        page.goto(f"{server.address}{links[who == 'coordinator']}")
+        page.get_by_role("button", name="Open the study").click()
+        page.goto(server.address)
+        return
+    [code] = re.findall(rf"(?m)^{who}\s+({CODE.pattern})", begun.printed)
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{server.address}/")
 
 
 @pytest.mark.timeout(600)

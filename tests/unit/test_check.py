@@ -138,3 +138,21 @@ def test_nothing_is_claimed_without_a_second_human_spread_or_enough_items(
     wide: pd.DataFrame, change, kind: str
 ) -> None:
     assert medjury.check(change(wide)).decision.kind == kind
+
+
+def test_a_dot_in_a_models_name_is_no_criterion() -> None:
+    frame = pd.DataFrame({"experts": [1, 2, 3, 4] * 5, "claude-3.7-sonnet": [1, 2, 3, 5] * 5})
+    found = medjury.check(frame)
+    assert found.calibration.jury == ["claude-3.7-sonnet"]
+    frame = frame.rename(columns={"experts": "experts.tone", "claude-3.7-sonnet": "gpt-4.1.tone"})
+    assert medjury.check(frame).calibration.jury == ["gpt-4.1"]
+
+
+def test_of_pass_and_fail_the_failing_share_is_corrected_for_the_judges_errors() -> None:
+    human = [0, 0, 1, 1, 1, 1, 1, 1, 1, 1] * 6 + [""] * 60
+    judge = [0, 1, 0, 1, 1, 1, 1, 1, 1, 1] * 12
+    found = medjury.check(pd.DataFrame({"human": human, "judge": judge}, dtype=object).astype(str))
+    row = next(row for row in found.calibration.detection if row.scorer == "jury")
+    assert (row.n, row.n_all, row.sensitivity, row.specificity) == (60, 120, 0.5, 0.875)
+    assert row.corrected_rate == pytest.approx((0.2 - 0.125) / (0.5 - 0.125))
+    assert row.corrected_low < row.corrected_rate < row.corrected_high

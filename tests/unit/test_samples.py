@@ -7,8 +7,11 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 import pytest
+from kit.goldens import DATASETS
+from kit.recorded_samples import mentalbench_safety, metrics
 
 from calibration.closed_ended import medcalc_match
+from calibration.encoder import has_minilm
 from data.card import ERRORS, SEVERITIES, SIDES
 from data.rubric import read_rubric
 from data.samples import (
@@ -17,6 +20,8 @@ from data.samples import (
     CLOSED_ENDED,
     COSTS,
     KEYS,
+    MENTALBENCH,
+    METRICS,
     RESPONSES,
     SimulatedReading,
     benchmarks,
@@ -142,3 +147,32 @@ def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alo
     shares = {model: np.mean(matches) for model, matches in right.items()}
     assert shares == pytest.approx({"alder": 8 / 12, "birch": 11 / 12, "cedar": 7 / 12})
     assert "6 mg" in {row["response"] for row in ANSWERS}
+
+
+def test_the_recorded_metrics_are_those_that_are_computed() -> None:
+    with METRICS.open(encoding="utf-8", newline="") as file:
+        recorded = {(row["response_id"], row["metric"]): row for row in csv.DictReader(file)}
+    computed = metrics(["rouge-l"])
+    assert len(computed) == len([key for key in recorded if key[1] == "rouge-l"]) == 240
+    for response, metric, value, _ in computed:
+        assert float(recorded[response, metric]["f1"]) == pytest.approx(float(value), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_the_recorded_bertscores_are_those_that_are_computed() -> None:
+    if not has_minilm():
+        pytest.skip("BERTScore's weights are not installed")
+    with METRICS.open(encoding="utf-8", newline="") as file:
+        recorded = {(row["response_id"], row["metric"]): row for row in csv.DictReader(file)}
+    for response, metric, value, comment in metrics(["bertscore"]):
+        row = recorded[response, metric]
+        assert float(row["f1"]) == pytest.approx(float(value), abs=1e-5)
+        assert row["comment"] == comment
+
+
+@pytest.mark.real
+def test_the_shipped_scores_of_mentalbench_are_the_published_ones() -> None:
+    if not (DATASETS / "mentalbench_judges").is_dir():
+        pytest.skip("the public data set mentalbench_judges is not there")
+    with MENTALBENCH.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == mentalbench_safety(DATASETS)
