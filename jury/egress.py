@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -108,41 +108,14 @@ class Egress:
     by_owner: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a juror may not be asked from here.
-
-    Attributes
-    ----------
-    requested
-        What it needs: a host, a variable, a way to sign in.
-    line
-        What the owner would write under `[hosts]`; empty where nothing allows it.
-    """
+class Refusal(NamedTuple):
+    """Why a juror may not be asked from here; `text` has the line that would allow it, if one does."""
 
     why: Why
-    juror: str
-    place: str
-    requested: str
-    line: str = ""
+    text: str
 
     def __str__(self) -> str:
-        return f"juror {self.juror}: {_WORDS[self.why].format(self)}{_to_do(self.line)}"
-
-
-_WORDS: dict[Why, str] = {
-    "host": "texts may not go to {0.place}",
-    "http": "texts may not go to {0.place} over plain http, which anybody on the way can read; "
-    "write https",
-    "key": "api_key_env {0.requested}: that key may not go to {0.place}",
-    "identity": 'auth = "{0.requested}": the server may not sign in as itself at {0.place}',
-}
-
-
-def _to_do(line: str) -> str:
-    if not line:
-        return ""
-    return f"; who owns this server allows it in {WHERE}, under [hosts]: {line}"
+        return self.text
 
 
 def allowed(juror: Juror, egress: Egress) -> Refusal | None:
@@ -268,13 +241,19 @@ def _with_price(juror: Juror, price: tuple[float, float] | None) -> Juror:
 
 
 def _refusal(why: Why, juror: Juror, requested: str, rule: Host | None = None) -> Refusal:
-    plain = _scheme(juror) == "http"
     kind = kind_of(juror.host)
     vendors_own = kind == "name" and _rule_of(juror, Egress()) is not None
-    hopeless = plain and (kind == "public" or vendors_own)
-    line = "" if hopeless else _line(juror, rule)
+    hopeless = _scheme(juror) == "http" and (kind == "public" or vendors_own)
     why = "http" if hopeless else why
-    return Refusal(why, juror.name, juror.place, requested, line)
+    words = {
+        "host": f"texts may not go to {juror.place}",
+        "http": f"texts may not go to {juror.place} over plain http, which anybody on the way can "
+        "read; write https",
+        "key": f"api_key_env {requested}: that key may not go to {juror.place}",
+        "identity": f'auth = "{requested}": the server may not sign in as itself at {juror.place}',
+    }[why]
+    allowing = f"; who owns this server allows it in {WHERE}, under [hosts]: {_line(juror, rule)}"
+    return Refusal(why, f"juror {juror.name}: {words}{'' if hopeless else allowing}")
 
 
 def _line(juror: Juror, rule: Host | None) -> str:
