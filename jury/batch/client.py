@@ -53,7 +53,7 @@ class BatchStatus:
     leftover
         Outcome of the requests that the results do not name.
     files
-        Ids of the files that hold the results.
+        Paths of what holds the results at the juror's own host; deleting them deletes the texts.
     gone
         Whether the results are not available any more.
     """
@@ -104,21 +104,20 @@ class _Batches(ABC):
         The largest batch that the provider takes.
     path, after
         Path of the list of batches, and its parameter for the batch that a page begins after.
+    content
+        What follows the path of results where they are read.
     """
 
     limits: ClassVar[BatchLimits]
     path: ClassVar[str]
     after: ClassVar[str]
+    content: ClassVar[str]
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
 
     async def withdraw(self, batch: JuryBatch) -> None:  # noqa: B027 - not all providers keep files
         """Delete what was uploaded for a batch that has no id."""
-
-    @abstractmethod
-    def result_paths(self, provider_id: str, status: BatchStatus) -> Sequence[str]:
-        """Return the paths of the results of a batch that has ended."""
 
     @abstractmethod
     def parse_result(self, line: Body) -> BatchResult | None:
@@ -132,12 +131,18 @@ class _Batches(ABC):
         """Ask for the list of batches; raise BatchError if there is none."""
         await self.list_page(self._page(""))
 
-    async def results(self, provider_id: str, status: BatchStatus) -> AsyncIterator[BatchResult]:
+    async def results(self, status: BatchStatus) -> AsyncIterator[BatchResult]:
         """Yield the results of a batch that has ended, in any order."""
-        for path in self.result_paths(provider_id, status):
-            for line in await self.lines(path):
+        for path in status.files:
+            for line in await self.lines(path + self.content):
                 if entry := self.parse_result(line):
                     yield entry
+
+    async def delete_texts(self, batch: JuryBatch, status: BatchStatus) -> None:
+        """Delete what was uploaded and the results; what the provider's list keeps holds no text."""
+        uploaded = [f"/files/{batch.input_file}"] if batch.input_file else []
+        for path in (*uploaded, *status.files):
+            await self.delete(path)
 
     async def recent_batches(self, batch: JuryBatch) -> AsyncIterator[dict[str, Any]]:
         """Yield the provider's batches, newest first, until they are older than this one."""
@@ -239,7 +244,7 @@ class AnthropicBatches(_Batches):
     """Message Batches; a batch's marker is part of its custom ids, since it has no metadata."""
 
     limits = BatchLimits(requests=100_000, bytes=256_000_000)
-    path, after = "/v1/messages/batches", "after_id"
+    path, after, content = "/v1/messages/batches", "after_id", "/results"
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
@@ -290,19 +295,10 @@ class AnthropicBatches(_Batches):
             ended=reply.get("processing_status") == "ended",
             done=sum(counts.values()) - counts.get("processing", 0),
             counts=counts,
+            # The SDK would follow the `results_url` of a reply, to whatever host that names.
+            files=(f"{self.path}/{provider_id}",),
             gone=bool(reply.get("archived_at")),
         )
-
-    async def delete_texts(self, batch: JuryBatch, status: BatchStatus) -> None:
-        """Delete the batch with its requests and results."""
-        await self.delete(f"{self.path}/{batch.provider_id}")
-
-    def result_paths(self, provider_id: str, status: BatchStatus) -> Sequence[str]:
-        """Return the path of the results at the juror's own host.
-
-        The SDK would follow the `results_url` of a reply, to whatever host that names.
-        """
-        return [f"{self.path}/{provider_id}/results"]
 
     def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time; one that does not say counts as new."""
@@ -324,7 +320,7 @@ class AnthropicBatches(_Batches):
         return BatchResult(name, _failure(result.get("error")))
 
     async def _marked(self, provider_id: str, marker: str) -> bool:
-        lines = await self.lines(f"{self.path}/{provider_id}/results")
+        lines = await self.lines(f"{self.path}/{provider_id}{self.content}")
         self._read.add((provider_id, marker))
         return any(text_of(line.get("custom_id")).startswith(marker) for line in lines)
 
@@ -349,7 +345,7 @@ class OpenAIBatches(_Batches):
     """Batches of an uploaded file; a batch's marker is in its metadata."""
 
     limits = BatchLimits(requests=50_000, bytes=200_000_000)
-    path, after = "/batches", "after"
+    path, after, content = "/batches", "after", "/content"
 
     def request(self, custom_id: str, call: Call) -> Request:
         """Return a line of the input file."""
@@ -402,17 +398,8 @@ class OpenAIBatches(_Batches):
             counts=counts,
             failed=_complaint(reply) if state == "failed" else "",
             leftover=LEFTOVER.get(state, UNANSWERED),
-            files=tuple(id_in({"id": reply[key]}) for key in FILES if reply.get(key)),
+            files=tuple(f"/files/{id_in({'id': reply[key]})}" for key in FILES if reply.get(key)),
         )
-
-    async def delete_texts(self, batch: JuryBatch, status: BatchStatus) -> None:
-        """Delete the input file and the files of results; the batch's own entry holds no text."""
-        for name in filter(None, (batch.input_file, *status.files)):
-            await self.delete(f"/files/{name}")
-
-    def result_paths(self, provider_id: str, status: BatchStatus) -> Sequence[str]:
-        """Return the paths of the output file and of the error file."""
-        return [f"/files/{name}/content" for name in status.files]
 
     def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time; one that does not say counts as old."""

@@ -335,7 +335,7 @@ async def _collect(
     chunk: list[tuple[BatchRequest, BatchResult]] = []
     gone = status.gone
     try:
-        async for entry in session.client.results(batch.provider_id, status):
+        async for entry in session.client.results(status):
             request = waiting.pop(entry.custom_id, None)
             if request is not None:
                 chunk.append((request, entry))
