@@ -315,11 +315,6 @@ class PaperBound:
     tokens_out: int
     usd: float | None
 
-    @property
-    def tokens(self) -> int:
-        """Return the paper's "jury tokens"."""
-        return self.tokens_in + self.tokens_out
-
 
 def upper_bound(rows: Sequence[JurorEstimate], prices: Sequence[Rates | None]) -> PaperBound:
     """Return the upper bound of a jury's cost by the MedHELM paper's formula, of each juror's calls.

@@ -18,7 +18,7 @@ from data.study.calls import without_texts
 from jury.admission import admit, api_keys
 from jury.api_protocols import refused_setting
 from jury.budget import Budget
-from jury.call import Answer, Provider
+from jury.call import Answer
 from jury.conversation import Unstored, ask
 from jury.cost import total
 from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, compare_answers, compare_pair
@@ -205,7 +205,6 @@ class _Probed:
 
 def probe(
     panel: Panel,
-    providers: Mapping[str, Provider] | None = None,
     injections: Sequence[Injection] = (),
     pairs: RubricPairs | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
@@ -214,8 +213,6 @@ def probe(
 
     Parameters
     ----------
-    providers
-        Connections to use instead of the panel's, by juror.
     injections
         Asked of every juror that answered, two calls each.
     pairs
@@ -228,14 +225,14 @@ def probe(
     KeyboardInterrupt
         At Ctrl-C, once what is in flight has ended.
     """
-    panel, given = admit(panel), providers or {}
+    panel = admit(panel)
     secrets = api_keys(panel)
 
     def probed(jurors: Sequence[Juror]) -> Mapping[str, _Probed]:
         limiters, halted = rate_limiters(panel), list[bool]()
         asked = {}
         for juror in jurors:
-            provider = given.get(juror.name) or open_provider(juror, secrets[juror.name])
+            provider = open_provider(juror, secrets[juror.name])
             session = JurorSession(juror, 0, provider, limiters[juror.name])
             asked[juror.name] = _Probed(session, injections, pairs)
         sessions = [one.session for one in asked.values()]
@@ -250,16 +247,15 @@ def probe(
     without = {
         juror.name: _worth_leaving_out(juror, first[juror.name].tiny.answer)
         for juror in panel.juror
-        if juror.name not in given
     }
     refused = [
         juror.model_copy(update=dict.fromkeys(without[juror.name]))
         for juror in panel.juror
-        if without.get(juror.name)
+        if without[juror.name]
     ]
     bare = probed(refused) if refused else {}
     return [
-        _row(juror, first[juror.name], bare.get(juror.name), without.get(juror.name, ()))
+        _row(juror, first[juror.name], bare.get(juror.name), without[juror.name])
         for juror in panel.juror
     ]
 

@@ -154,13 +154,9 @@ class RunTally:
         self._status[name] += 1
         self._done.setdefault(juror, Counter())[name] += 1
         if self._tick is not None:
-            self._tick(self.progress())
-
-    def progress(self) -> RunProgress:
-        """Return how far the run has come."""
-        done = self._status.total()
-        counts = dict(self._status)
-        return RunProgress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
+            done, counts = self._status.total(), dict(self._status)
+            spent = (self.calls, self.usd, self.usd_unknown)
+            self._tick(RunProgress(self._total, done, counts, *spent))
 
     def result(
         self, panel: str, responses: int, ends: Mapping[str, tuple[Status, str] | None]

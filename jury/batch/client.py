@@ -460,9 +460,9 @@ def _complaint(reply: Mapping[str, Any]) -> str:
 BatchClient = AnthropicBatches | OpenAIBatches
 
 
-def open_client(juror: Juror, key: str, timeout: float = UPLOAD_SECONDS) -> BatchClient:
+def open_client(juror: Juror, key: str) -> BatchClient:
     """Return the client for a juror's batches; each SDK is imported only when it is needed."""
     vendor = PROVIDERS[juror.provider]
-    endpoint = resolve_name(vendor.client)(juror, key, timeout, httpx2.AsyncClient)
+    endpoint = resolve_name(vendor.client)(juror, key, UPLOAD_SECONDS, httpx2.AsyncClient)
     opened: BatchClient = resolve_name(vendor.batches)(endpoint)
     return opened
