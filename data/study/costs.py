@@ -9,7 +9,7 @@ from sqlalchemy import Engine, case, func
 from sqlmodel import col, select
 
 from data.calls import TokenCosts, token_costs
-from data.database import reading
+from data.database import one_moment, reading
 from data.schema import (
     UNANSWERED,
     Attempt,
@@ -85,8 +85,12 @@ class StudySpending:
 
 
 def study_spending(engine: Engine) -> StudySpending:
-    """Return what a study has spent over all runs; probes are not stored."""
-    return StudySpending(spending(engine).usd, calls_in_flight(engine), settings(engine).budget)
+    """Return what a study has spent over all runs; probes are not stored.
+
+    A call that ends meanwhile is in flight or of known cost, never neither.
+    """
+    with one_moment(engine):
+        return StudySpending(spending(engine).usd, calls_in_flight(engine), settings(engine).budget)
 
 
 def calls_in_flight(engine: Engine) -> InFlight:
