@@ -200,7 +200,7 @@ def _criterion_rows(
     members = [name for name in benchmarks if criterion in scores.rubrics[name].criteria]
     table, again = first_scores(scores, members, criterion, scope.jurors)
     rubrics = [scores.rubrics[name] for name in table.index.unique("benchmark")]
-    scales = {(shape.low, shape.high) for shape in rubrics}
+    scales = {shape.ends(criterion) for shape in rubrics}
     clinicians = [*table.columns[: len(table.columns) - len(scope.jurors)]]
     reason = None if clinicians else undefined(*CRITERION_UNSCORED, criterion=criterion)
     reason = reason if members else undefined(*NO_CRITERION, criterion=criterion)

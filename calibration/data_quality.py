@@ -169,7 +169,7 @@ def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
 def _distribution_row(
     scope: Scope, criterion: str, shapes: set[RubricShape], rater: str, part: pd.DataFrame
 ) -> DistributionRow:
-    scales = {(shape.low, shape.high) for shape in shapes}
+    scales = {shape.ends(criterion) for shape in shapes}
     values = part["score"].to_numpy(dtype=np.float64)
     about = scope.name, rater, criterion, len(values)
     if len(scales) > 1 or not len(values):

@@ -209,7 +209,7 @@ def _scored(
     is_part = len(benchmarks) < len(scores.members(name))
     part = note(*ALONE_HAS_CRITERION, benchmarks=benchmarks) if is_part else None
     reason = None
-    if len({(scores.rubrics[one].low, scores.rubrics[one].high) for one in benchmarks}) > 1:
+    if len({scores.rubrics[one].ends(limit.criterion) for one in benchmarks}) > 1:
         reason = undefined(*DIFFERENT_SCALES)
     elif not len(grid.of_kind("clinician")):
         reason = undefined(*CRITERION_UNSCORED, criterion=limit.criterion)

@@ -201,7 +201,7 @@ def model_scores(
         )
     means = means_of_both(composites(scores, criterion).values, jurors, len(set(jurors)))
     shapes = [scores.rubrics[name] for name in responses["benchmark"]]
-    low, high = np.array([(shape.low, shape.high) for shape in shapes], dtype=np.float64).T
+    low, high = np.array([shape.ends(criterion) for shape in shapes], dtype=np.float64).T
     of_instances = responses.groupby("benchmark", observed=True)["instance_id"]
     instances = of_instances.transform(lambda own: pd.factorize(own, sort=True)[0])
     frame = pd.DataFrame(

@@ -37,7 +37,7 @@ from calibration.intervals import (
     left_out,
 )
 from calibration.notes import Note, Noted, note, noted, undefined
-from calibration.rating_matrix import mean_of_given, required_criteria
+from calibration.rating_matrix import mean_of_given, on_shared_scale, required_criteria
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers, RubricShape, Scores
 from calibration.shared_notes import DO_REAL_RATERS, SIMULATED
@@ -784,7 +784,9 @@ def _complete(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.
     pairs = [(name, criterion) for name, own in required.items() for criterion in own]
     asked = pd.MultiIndex.from_frame(readings[["benchmark", "criterion"]]).isin(pairs)
     keys = ["response_id", "instance_id", "benchmark", "rater", "pass_", "replicate"]
-    grouped = readings[asked].dropna(subset=["score"]).groupby(keys, sort=False)
+    read = readings[asked].dropna(subset=["score"])
+    read = read.assign(score=on_shared_scale(read, rubrics))
+    grouped = read.groupby(keys, sort=False)
     composites = grouped.agg(
         composite=("score", "mean"), given=("score", "size"), at=("at", "max")
     ).reset_index()

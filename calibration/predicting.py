@@ -396,8 +396,8 @@ def _of_benchmark(
         remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in raters)),
         _unscored(every),
     )
-    shape = scores.rubrics[scope.name]
-    singles = _singles(scored).assign(low=low.clip(min=shape.low), high=high.clip(max=shape.high))
+    ends = scores.rubrics[scope.name].ends(scope.options.criterion)
+    singles = _singles(scored).assign(low=low.clip(min=ends[0]), high=high.clip(max=ends[1]))
     return replace(row, notes=notes), mean, singles[list(COLUMNS)]
 
 

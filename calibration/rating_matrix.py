@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from calibration.scores import Array, Flags, Integers, RubricShape, Scores, spelled
+from calibration.scores import Array, Flags, Integers, RubricShape, Scores, ends_of, spelled
 
 FLAT = 1e-9  # a spread below this share of the largest score is rounding, not judgement
 RESPONSE = ["response_id", "instance_id", "benchmark", "rater", "kind"]
@@ -172,8 +172,9 @@ class Composites:
 def composites(scores: Scores, criterion: str | None = None) -> Composites:
     """Average each reading over the rubric's criteria, then a rater's repeats of a response.
 
-    c[r, i] is the mean over the criteria of the benchmark's rubric. A reading that lacks
-    one of them has no composite and is counted instead. Hidden repeats and replicates are
+    c[r, i] is the mean over the criteria of the benchmark's rubric that apply; where their scales
+    differ, of (score - min) / (max - min). A reading that lacks one of them, or could not tell one,
+    has no composite and is counted instead. Hidden repeats and replicates are
     then averaged, so that a rater has one composite a response. A metric is not on the
     rubric: its composite is the mean of its own criteria, usually one.
 
@@ -185,7 +186,10 @@ def composites(scores: Scores, criterion: str | None = None) -> Composites:
         then have no composites. Metrics are unchanged.
     """
     judged = scores.ratings[scores.ratings["kind"] != "metric"]
-    readings = _readings(judged, required_criteria(scores.rubrics, criterion))
+    required = required_criteria(scores.rubrics, criterion)
+    if criterion is None and any(shape.scales for shape in scores.rubrics.values()):
+        judged = judged.assign(score=on_shared_scale(judged, scores.rubrics))
+    readings = _readings(judged, required, scores.instead)
     complete = readings[readings["complete"]]
     metrics = scores.ratings[scores.ratings["kind"] == "metric"]
     measured = metrics.dropna(subset=["score"]).groupby(RATING, sort=False)["score"].mean()
@@ -208,7 +212,17 @@ def required_criteria(
     return {name: (criterion,) for name, shape in rubrics.items() if criterion in shape.criteria}
 
 
-def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> pd.DataFrame:
+def on_shared_scale(judged: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> "pd.Series[float]":
+    """Return scores as they count in a composite: where scales differ, as a share of their own."""
+    low, high = ends_of(judged, rubrics)
+    is_mixed = judged["benchmark"].isin([name for name, shape in rubrics.items() if shape.scales])
+    score = judged["score"].astype(float)
+    return score.where(~is_mixed, (score - low) / (high - low))
+
+
+def _readings(
+    judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]], instead: pd.DataFrame
+) -> pd.DataFrame:
     judged = judged[judged["benchmark"].isin(list(required))]
     required_pairs = pd.MultiIndex.from_tuples(
         [(name, criterion) for name, criteria in required.items() for criterion in criteria],
@@ -220,7 +234,19 @@ def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> 
     grouped = read.groupby(RATING, sort=False)["composite"]
     readings = grouped.agg(["mean", "count"]).reset_index().rename(columns={"mean": "composite"})
     needed = readings["benchmark"].map({name: len(own) for name, own in required.items()})
-    return readings.assign(complete=readings["count"] == needed)
+    complete = readings["count"] == needed
+    if len(instead):
+        inapplicable = _inapplicable(instead, required_pairs)
+        known = readings.merge(inapplicable, how="left", on=RATING)["inapplicable"].fillna(0)
+        complete = (readings["count"] > 0) & (readings["count"] + known.to_numpy() == needed)
+    return readings.assign(complete=complete)
+
+
+def _inapplicable(instead: pd.DataFrame, required_pairs: pd.MultiIndex) -> pd.DataFrame:
+    """Return how many of the required criteria do not apply, a row a reading that has one."""
+    is_required = pd.MultiIndex.from_frame(instead[["benchmark", "criterion"]]).isin(required_pairs)
+    own = spelled(instead[is_required & (instead["answer"] == "not_applicable")])
+    return own.groupby(RATING, sort=False).size().rename("inapplicable").reset_index()
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,6 +307,8 @@ def repeats(scores: Scores, criterion: str | None = None) -> Repeats:
     required = required_criteria(scores.rubrics, criterion)
     required_pairs = [(benchmark, name) for benchmark, names in required.items() for name in names]
     own = spelled(scores.ratings[scores.ratings["kind"] == "clinician"])
+    if criterion is None:
+        own = own.assign(score=on_shared_scale(own, scores.rubrics))
     is_required = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(required_pairs)
     read = own[is_required].dropna(subset=["score"])
     passes = [

@@ -19,7 +19,7 @@ from calibration.icc import (
 from calibration.intervals import jackknife_interval, left_out
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.other_measures import spearman
-from calibration.rating_matrix import FLAT, required_criteria
+from calibration.rating_matrix import FLAT, on_shared_scale, required_criteria
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
 from calibration.values import NAN, NORMAL_95, AnalysisOptions
@@ -198,6 +198,8 @@ def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
     required = required_criteria(rubrics, scope.options.criterion)
     pairs = [(name, criterion) for name, own in required.items() for criterion in own]
     read = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
+    if scope.options.criterion is None:
+        read = read.assign(score=on_shared_scale(read, scores.rubrics))
     read = read[pd.MultiIndex.from_frame(read[["benchmark", "criterion"]]).isin(pairs)]
     return [
         _retest_row(scope, name, read[read["rater"] == name], required) for name in scope.jurors

@@ -72,7 +72,7 @@ def harmful(table: pd.DataFrame, harm: Harm) -> Flags:
 
 def refuse_unlike(scores: Scores, criterion: str | None) -> None:
     """Raise BadInput where one bound cannot be of all benchmarks: their scales or criteria differ."""
-    scales = {name: (shape.low, shape.high) for name, shape in scores.rubrics.items()}
+    scales = {name: shape.ends(criterion) for name, shape in scores.rubrics.items()}
     if len(set(scales.values())) > 1:
         told = ", ".join(f"{name} {low} to {high}" for name, (low, high) in scales.items())
         raise BadInput(f"the benchmarks have different scales ({told}): name one with --benchmark")

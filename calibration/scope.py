@@ -92,8 +92,11 @@ def without_clinicians(scores: Scores, names: Sequence[str]) -> Scores:
     if lost := [name for name in names if name not in known]:
         has = f"those who have are {', '.join(known)}" if known else "none has"
         raise Unknown(f"no clinician {', '.join(lost)} has rated in this study: {has}")
-    left = ~scores.ratings["rater"].isin(list(names))
-    return replace(scores, ratings=scores.ratings[left].reset_index(drop=True))
+    left, instead = (
+        table[~table["rater"].isin(list(names))].reset_index(drop=True)
+        for table in (scores.ratings, scores.instead)
+    )
+    return replace(scores, ratings=left, instead=instead)
 
 
 def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
@@ -207,7 +210,7 @@ def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
         )
     clinical = scope.composites[scope.composites["kind"] == "clinician"]
     shapes = [scores.rubrics[name] for name in clinical["benchmark"].unique()]
-    if len({(shape.low, shape.high) for shape in shapes}) > 1:
+    if len({shape.ends(criterion) for shape in shapes}) > 1:
         return undefined(*DIFFERENT_SCALES)
     return None
 

@@ -1,6 +1,6 @@
 """The ratings of one study and the shape of its rubrics, as calibration takes them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, floor
 from typing import Any
@@ -19,19 +19,33 @@ KINDS = ("clinician", "juror", "metric")
 RATING_KEY = ["response_id", "rater", "criterion", "pass_", "replicate"]
 RATING_COLUMNS = {*RATING_KEY, "instance_id", "benchmark", "kind", "score"}
 RESPONSE_COLUMNS = {"response_id", "instance_id", "benchmark"}
+INSTEAD_COLUMNS = [*RATING_KEY, "instance_id", "benchmark", "kind", "answer"]
 
 
 @dataclass(frozen=True)
 class RubricShape:
-    """The criteria of a rubric, the two ends of its scale, and what it calls unsafe.
+    """The criteria of a rubric, the two ends of its composite's scale, and what it calls unsafe.
 
-    `critical` pairs a criterion with the highest score on it that is unsafe.
+    `critical` pairs a criterion with the highest score on it that is unsafe. `scales` has the ends of
+    each criterion's own scale where they differ: the composite is then on the scale 0 to 1.
     """
 
     criteria: tuple[str, ...]
     low: int
     high: int
     critical: tuple[tuple[str, float], ...] = ()
+    scales: tuple[tuple[int, int], ...] = ()
+
+    def ends(self, criterion: str | None = None) -> tuple[int, int]:
+        """Return the ends of a criterion's scale, or those of the composite's."""
+        if criterion is None or not self.scales or criterion not in self.criteria:
+            return self.low, self.high
+        return self.scales[self.criteria.index(criterion)]
+
+    @property
+    def two_point(self) -> tuple[str, ...]:
+        """Return the criteria that have two points: passed or failed."""
+        return tuple(name for name in self.criteria if self.ends(name)[1] - self.ends(name)[0] == 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +71,9 @@ class Scores:
         Name of a group -> response_id -> value, of the responses that are in one.
     specialties : mapping
         Clinician -> specialty, of those who have one.
+    instead : DataFrame
+        What stands in the place of a score, a row each: as `ratings`, with `answer`
+        ("not_applicable" or "cannot_tell") and no `score`. Never a score, never a missing one.
 
     Raises
     ------
@@ -72,6 +89,7 @@ class Scores:
     silent: frozenset[str] = frozenset()
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     specialties: Mapping[str, str] = field(default_factory=dict)
+    instead: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=INSTEAD_COLUMNS))
 
     def __post_init__(self) -> None:
         _check_columns(self.ratings, RATING_COLUMNS, "ratings")
@@ -111,9 +129,16 @@ class Scores:
         if benchmark not in self.benchmarks:
             known = ", ".join(self.benchmarks)
             raise Unknown(f"this study has no benchmark {benchmark}: it has {known}")
-        parts = (table[table["benchmark"] == benchmark] for table in (self.ratings, self.responses))
-        ratings, responses = (part.reset_index(drop=True) for part in parts)
-        return replace(self, ratings=ratings, responses=responses)
+        tables = (self.ratings, self.responses, self.instead)
+        parts = (table[table["benchmark"] == benchmark] for table in tables)
+        ratings, responses, instead = (part.reset_index(drop=True) for part in parts)
+        return replace(self, ratings=ratings, responses=responses, instead=instead)
+
+    def instead_of(self, raters: Sequence[str], benchmarks: Sequence[str]) -> "pd.Series[int]":
+        """Return how often some raters gave each answer in the place of a score, by answer."""
+        own = self.instead
+        chosen = own["rater"].isin(list(raters)) & own["benchmark"].isin(list(benchmarks))
+        return own.loc[chosen, "answer"].value_counts()
 
 
 def scores_of_table(ratings: pd.DataFrame, scale: tuple[int, int] | None = None) -> Scores:
@@ -194,14 +219,25 @@ def _check_kinds(ratings: pd.DataFrame) -> None:
         raise BadInput(f"{kinds.loc[double, 'rater'].iloc[0]} is two kinds of rater at once")
 
 
+def ends_of(
+    judged: pd.DataFrame, rubrics: Mapping[str, RubricShape]
+) -> tuple["pd.Series[float]", "pd.Series[float]"]:
+    """Return the ends of the scale that each row's score is on, by benchmark and criterion."""
+    ends = [
+        judged["benchmark"].map({name: shape.ends()[n] for name, shape in rubrics.items()})
+        for n in (0, 1)
+    ]
+    low, high = (own.astype(float) for own in ends)
+    for name, shape in rubrics.items():
+        for criterion, own in zip(shape.criteria, shape.scales, strict=False):
+            here = (judged["benchmark"] == name) & (judged["criterion"] == criterion)
+            low, high = low.mask(here, float(own[0])), high.mask(here, float(own[1]))
+    return low, high
+
+
 def _check_scale(ratings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> None:
     judged = ratings[ratings["kind"] != "metric"]
-    low = (
-        judged["benchmark"].map({name: shape.low for name, shape in rubrics.items()}).astype(float)
-    )
-    high = (
-        judged["benchmark"].map({name: shape.high for name, shape in rubrics.items()}).astype(float)
-    )
+    low, high = ends_of(judged, rubrics)
     score = judged["score"].astype(float)
     off = judged[(score < low) | (score > high)]
     if len(off):

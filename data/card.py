@@ -21,6 +21,15 @@ FIRST = 0
 THIRD = 100
 CONSENSUS = 101
 Reading = Literal["independent", "third", "consensus"]
+NOT_APPLICABLE, CANNOT_TELL = "not_applicable", "cannot_tell"
+ANSWERS = (NOT_APPLICABLE, CANNOT_TELL)  # in the place of a score, where a criterion allows them
+WRITTEN = {"na": NOT_APPLICABLE, "n/a": NOT_APPLICABLE, "not applicable": NOT_APPLICABLE}
+WRITTEN |= {
+    "cannot tell": CANNOT_TELL,
+    **{answer: answer for answer in ANSWERS},
+}  # as files have them
+IN_FILES = {NOT_APPLICABLE: "NA", CANNOT_TELL: CANNOT_TELL}
+Score = float | str  # points, or one of `ANSWERS`
 Settling = Literal["third", "consensus"]
 SETTLING: tuple[Settling, ...] = get_args(Settling)
 PASS_OF: dict[Settling, int] = {"third": THIRD, "consensus": CONSENSUS}
@@ -114,12 +123,12 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """All that a rater answers: a score a criterion, in the points of the rubric's scale.
+    """All that a rater answers: a score a criterion, in the points of its scale.
 
     Attributes
     ----------
     scores
-        Criterion name -> score. A criterion left out is missing, never a default.
+        Criterion name -> score, or an answer in its place. A criterion left out is missing, never a default.
     comments
         Criterion name -> free text.
     comment
@@ -133,12 +142,17 @@ class Reply:
         What a "flag" is about, for the coordinator; "" where the comment says it.
     """
 
-    scores: Mapping[str, float]
+    scores: Mapping[str, Score]
     comments: Mapping[str, str] = field(default_factory=dict)
     comment: str = ""
     spans: tuple[Marked, ...] = ()
     flags: tuple[Flag, ...] = ()
     odd: str = ""
+
+
+def points_of(scores: Mapping[str, Score]) -> dict[str, float]:
+    """Return what is a score, without the answers that stand in the place of one."""
+    return {name: float(score) for name, score in scores.items() if not isinstance(score, str)}
 
 
 def reading_of_pass(pass_: int) -> Reading:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from data.card import Card
+from data.card import CANNOT_TELL, NOT_APPLICABLE, Card
 from data.rubrics.injection import disarm, holds_tag
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ PARTS: dict[str, str] = {
     "explanation": '"explanation": "<one or two sentences>"',
     "evidence": '"evidence": "<words of the response>"',
     "score": '"score": <whole number>',
+}
+MEANINGS = {
+    NOT_APPLICABLE: "the question does not arise for this response",
+    CANNOT_TELL: "what is shown does not allow a judgement",
 }
 # The sentence of the shipped prompts, as they have it, and what it is for another order.
 ORDER_SENTENCES: dict[Explanation, str] = {
@@ -112,6 +116,7 @@ def criteria_text(rubric: "Rubric") -> str:
     blocks = []
     for c in rubric.criterion:
         lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
+        lines += [f'"{answer}": {MEANINGS[answer]}' for answer in rubric.answers_of(c.name)]
         lines += [f"Mind: {c.guidance}"] if c.guidance else []
         blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
     for number, example in enumerate(rubric.example, 1):
@@ -139,28 +144,57 @@ def schema_text(rubric: "Rubric", explanation: Explanation | None = None) -> str
     """Return the form of the answer for a prompt; None keeps the rubric's own order."""
     form = ", ".join(PARTS[key] for key in answer_keys(explanation, rubric.word))
     rows = ",\n".join(f'  "{name}": {{{form}}}' for name in rubric.criteria)
-    text = f"{{\n{rows}\n}}\nEach score is a whole number on the scale {rubric.scale}."
+    text = f"{{\n{rows}\n}}\n{form_text(rubric)}"
     if explanation is None or ORDER_SENTENCES["before"] in rubric.prompt:
         return text
     return f"{text}\n{OVERRIDING_SENTENCES[explanation]}"
 
 
+def form_text(rubric: "Rubric") -> str:
+    """Return which scores there are, in a sentence: one for all criteria, or one for each that differs."""
+    kinds = _kinds_of_score(rubric)
+    if len(kinds) == 1:
+        return f"Each score is {next(iter(kinds))}."
+    return " ".join(
+        f"The score of {' and '.join(names)} is {kind}." for kind, names in kinds.items()
+    )
+
+
+def every_score(rubric: "Rubric") -> str:
+    """Return what every score has to be, as a juror is told who is asked again."""
+    kinds = _kinds_of_score(rubric)
+    return f"every score {next(iter(kinds)) if len(kinds) == 1 else 'as that form has it'}"
+
+
+def _kinds_of_score(rubric: "Rubric") -> dict[str, list[str]]:
+    """Return what a score may be -> the criteria on which it may be that."""
+    kinds: dict[str, list[str]] = {}
+    for name in rubric.criteria:
+        allowed = "".join(f' or "{answer}"' for answer in rubric.answers_of(name))
+        kind = f"a whole number on the scale {rubric.scale_of(name)}{allowed}"
+        kinds.setdefault(kind, []).append(name)
+    return kinds
+
+
 def json_schema(rubric: "Rubric", explanation: Explanation | None = None) -> dict[str, Any]:
     """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-    kinds: dict[str, dict[str, Any]] = {
-        rubric.word: {"type": "string"},
-        "score": {"type": "integer", "enum": list(rubric.scale.points)},
-    }
     keys = answer_keys(explanation, rubric.word)
-    verdict = {
-        "type": "object",
-        "properties": {key: kinds[key] for key in keys},
-        "required": list(keys),
-        "additionalProperties": False,
-    }
+
+    def verdict(name: str) -> dict[str, Any]:
+        score: dict[str, Any] = {"type": "integer", "enum": list(rubric.scale_of(name).points)}
+        if allowed := rubric.answers_of(name):
+            score = {"anyOf": [score, {"type": "string", "enum": list(allowed)}]}
+        kinds = {rubric.word: {"type": "string"}, "score": score}
+        return {
+            "type": "object",
+            "properties": {key: kinds[key] for key in keys},
+            "required": list(keys),
+            "additionalProperties": False,
+        }
+
     return {
         "type": "object",
-        "properties": dict.fromkeys(rubric.criteria, verdict),
+        "properties": {name: verdict(name) for name in rubric.criteria},
         "required": list(rubric.criteria),
         "additionalProperties": False,
     }

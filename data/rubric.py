@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from data import question
-from data.card import Card
+from data.card import ANSWERS, CANNOT_TELL, NOT_APPLICABLE, WRITTEN, Card, Score
 from data.errors import BadRubric, OffScale, Unknown
 from data.files import NotToml, new_folder, read_toml
 from data.question import NO_CHECKLIST as NO_CHECKLIST
@@ -94,21 +94,26 @@ class Scale(RubricPart):
 class Criterion(RubricPart):
     """One thing to rate: its name, the question asked, and what each point means.
 
-    `critical` is the highest score that is unsafe, where the rubric says so. No rater reads it.
-    `guidance` is what jurors are told beside the anchors, as learned from clinicians. `worth` is that
+    `scale` is its own, None where it has the rubric's. `not_applicable` and `cannot_tell` say which
+    answers may stand in the place of a score. `critical` is the highest score that is unsafe, where the
+    rubric says so. No rater reads it. `guidance` is what jurors are told beside the anchors, as learned from clinicians. `worth` is that
     of a point of the case, None of any other criterion.
     """
 
     name: Name
     question: str = Field(min_length=1)
     anchors: dict[int, str]
+    scale: Scale | None = None
+    not_applicable: bool = False
+    cannot_tell: bool = False
     critical: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
     guidance: str = ""
     worth: PointWorth | None = None
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        absent: dict[str, object] = {"critical": None, "guidance": "", "worth": None}
+        absent: dict[str, object] = {"critical": None, "guidance": "", "worth": None, "scale": None}
+        absent |= {"not_applicable": False, "cannot_tell": False}
         return _without(plain(self), absent)
 
 
@@ -126,7 +131,7 @@ class Example(RubricPart):
 
 
 class Rubric(RubricPart):
-    """Criteria on one scale, with the prompt that puts them to a juror.
+    """Criteria, with the prompt that puts them to a juror; `scale` is of those without one of their own.
 
     `example` are rated responses that jurors are shown. `parent` is the SHA-256 of the rubric that this
     one was made from by `medjury jury improve`: same criteria and scale, other words for jurors.
@@ -153,15 +158,16 @@ class Rubric(RubricPart):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        if self.scale.min >= self.scale.max:
-            raise ValueError(f"scale: min {self.scale.min} must be below max {self.scale.max}")
+        for scale in {self.scale, *(self.scale_of(name) for name in self.criteria)}:
+            if scale.min >= scale.max:
+                raise ValueError(f"scale: min {scale.min} must be below max {scale.max}")
         if len(set(self.criteria)) < len(self.criteria):
             raise ValueError("criterion: two criteria have the same name")
         for criterion in self.criterion:
-            _check_anchors(criterion, self.scale)
-            _check_critical(criterion, self.scale)
+            _check_anchors(criterion, self.scale_of(criterion.name))
+            _check_critical(criterion, self.scale_of(criterion.name))
         for example in self.example:
-            _check_example(example, self.criteria, self.scale)
+            _check_example(example, self)
         _check_prompt(self.prompt, self.gold)
         if self.points is not None:
             _check_points(self)
@@ -171,6 +177,44 @@ class Rubric(RubricPart):
     def criteria(self) -> tuple[str, ...]:
         """Names of the criteria, in the order they are rated."""
         return tuple(c.name for c in self.criterion)
+
+    def of(self, criterion: str) -> Criterion:
+        """Return the criterion of a name, of which there is one."""
+        return next(one for one in self.criterion if one.name == criterion)
+
+    def scale_of(self, criterion: str) -> Scale:
+        """Return the scale of a criterion: its own, or the rubric's."""
+        return self.of(criterion).scale or self.scale
+
+    def answers_of(self, criterion: str) -> tuple[str, ...]:
+        """Return what may stand in the place of a score on a criterion."""
+        one = self.of(criterion)
+        allowed = {NOT_APPLICABLE: one.not_applicable, CANNOT_TELL: one.cannot_tell}
+        return tuple(answer for answer in ANSWERS if allowed[answer])
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether its criteria differ in their scales."""
+        return len({self.scale_of(name) for name in self.criteria}) > 1
+
+    @property
+    def own_ends(self) -> tuple[tuple[int, int], ...]:
+        """The ends of each criterion's scale where they differ, in the order of the criteria; else none."""
+        scales = [self.scale_of(name) for name in self.criteria]
+        return tuple((one.min, one.max) for one in scales) if self.is_mixed else ()
+
+    @property
+    def composite_ends(self) -> tuple[int, int]:
+        """The ends of the scale of the mean over criteria: 0 and 1 where their scales differ."""
+        scale = self.scale_of(self.criteria[0])
+        return (0, 1) if self.is_mixed else (scale.min, scale.max)
+
+    @property
+    def scales(self) -> str:
+        """The scale as it is told: one, or that of each criterion."""
+        if not self.is_mixed:
+            return str(self.scale_of(self.criteria[0]))
+        return ", ".join(f"{name} {self.scale_of(name)}" for name in self.criteria)
 
     @property
     def critical(self) -> tuple[tuple[str, float], ...]:
@@ -197,8 +241,10 @@ class Rubric(RubricPart):
         """Read back what `to_json` wrote; the same text is read once."""
         return cls.model_validate_json(text)
 
-    def score(self, criterion: str, value: object, rater: str, where: str) -> float:
-        """Return `value` as a score on this rubric's scale; fractions inside it are allowed.
+    def score(self, criterion: str, value: object, rater: str, where: str) -> Score:
+        """Return `value` as a score on the criterion's scale, or as an answer that may stand in its place.
+
+        Fractions inside the scale are allowed.
 
         Raises
         ------
@@ -212,14 +258,20 @@ class Rubric(RubricPart):
                 f"{short(repr(criterion), LONGEST_QUOTED)} by {short(rater)} on {short(where)}: the criteria of {self.name} are "
                 + ", ".join(self.criteria)
             )
+        allowed, answer = self.answers_of(criterion), WRITTEN.get(str(value).strip().lower())
+        if answer in allowed:
+            return answer
         try:
             number = float(str(value))
         except ValueError:
             number = float("nan")
-        if not self.scale.min <= number <= self.scale.max:
+        scale = self.scale_of(criterion)
+        if not scale.min <= number <= scale.max:
+            of = f"{criterion} of {self.name}" if self.is_mixed else self.name
+            told = "".join(f" or {answer}" for answer in allowed)
             raise OffScale(
                 f"{criterion}={short(str(value), LONGEST_QUOTED)} by {short(rater)} on {short(where)}: "
-                f"the scale of {self.name} is {self.scale}" + OffScale.hint(str(value))
+                f"the scale of {of} is {scale}{told}" + OffScale.hint(str(value))
             )
         return number
 
@@ -275,13 +327,14 @@ def _without(body: dict[str, Any], *empty: Mapping[str, object]) -> dict[str, An
     return body
 
 
-def _check_example(example: Example, criteria: tuple[str, ...], scale: Scale) -> None:
-    """Refuse an example that rates other criteria, or off the scale."""
-    if set(example.scores) != set(criteria):
-        raise ValueError(f"example: its scores must be of {', '.join(criteria)}")
-    given = [score for scores in example.scores.values() for score in scores]
-    if not given or not all(scale.min <= score <= scale.max for score in given):
-        raise ValueError(f"example: its scores must be on the scale {scale}")
+def _check_example(example: Example, rubric: Rubric) -> None:
+    """Refuse an example that rates other criteria, or off their scales."""
+    if set(example.scores) != set(rubric.criteria):
+        raise ValueError(f"example: its scores must be of {', '.join(rubric.criteria)}")
+    for name, given in example.scores.items():
+        scale = rubric.scale_of(name)
+        if not given or not all(scale.min <= score <= scale.max for score in given):
+            raise ValueError(f"example: its scores must be on the scale {scale}")
 
 
 def _check_critical(criterion: Criterion, scale: Scale) -> None:
@@ -334,8 +387,9 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
         if "prompt" in body:
             raise NotToml("prompt: is a file of its own, prompt.txt")
         rubric = Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
-        if wide := too_wide(rubric.scale.min, rubric.scale.max):
-            raise NotToml(wide)
+        for scale in map(rubric.scale_of, rubric.criteria):
+            if wide := too_wide(scale.min, scale.max):
+                raise NotToml(wide)
         if rubric.case is not None or any(one.worth is not None for one in rubric.criterion):
             raise NotToml("case and worth: medjury writes them itself, from the points of a case")
         return rubric
@@ -349,8 +403,8 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
 
 
 def low_points(rubric: Rubric) -> tuple[int, ...]:
-    """Return the lowest 40 % of the scale's points, rounded down, but at least the lowest."""
-    points = rubric.scale.points
+    """Return the lowest 40 % of the first criterion's points, rounded down, but at least the lowest."""
+    points = rubric.scale_of(rubric.criteria[0]).points
     if rubric.case:  # the answers to a point are no degrees
         return ()
     return tuple(points[: max(1, int(LOW_SHARE * len(points) + 1e-9))])
@@ -451,6 +505,9 @@ def rubric_toml(rubric: Rubric) -> str:
     for criterion in rubric.criterion:
         lines += ["", "[[criterion]]", f"name = {_toml_string(criterion.name)}"]
         lines += [f"question = {_toml_string(criterion.question)}"]
+        if criterion.scale:
+            lines += [f"scale = {{ min = {criterion.scale.min}, max = {criterion.scale.max} }}"]
+        lines += [f"{answer} = true" for answer in ANSWERS if getattr(criterion, answer)]
         lines += [] if criterion.critical is None else [f"critical = {criterion.critical!r}"]
         lines += [f"guidance = {_toml_string(criterion.guidance)}"] if criterion.guidance else []
         lines += ["", "[criterion.anchors]"]

@@ -222,6 +222,7 @@ class Rating(Table, table=True):
 
     Append-only: a changed mind is a new row, and of rows that agree in response,
     rater, criterion, rubric, pass and replicate the one with the highest id counts.
+    `score` is NULL where `answer`, of `data.card.ANSWERS`, stands in its place.
     `pass_` says which reading it is of, as `data.card` has it. The view `superseded` names the
     rows (`rating`) that no longer count, the withdrawn ones among them, for who reads the database with SQL of their own.
     """
@@ -233,7 +234,8 @@ class Rating(Table, table=True):
     response: int = Field(foreign_key="response.id")
     rater: int = Field(foreign_key="rater.id", index=True)
     criterion: str
-    score: float
+    score: float | None
+    answer: str = Field(default="", sa_column_kwargs={"server_default": ""})
     rubric_sha256: str | None = Field(default=None, foreign_key="rubric.sha256")
     pass_: int = Field(default=0)
     replicate: int = Field(default=0)

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 from sqlalchemy import Engine
 
 from data.card import Reply
-from data.question import SLOT
+from data.question import SLOT, every_score
 from data.schema import Purpose, Status, now
 from data.study.calls import (
     Entry,
@@ -434,7 +434,7 @@ def verdict_task(juror: Juror, job: Job) -> Task:
         job.question(juror.explanation),
         job.rubric.json_schema(juror.explanation),
         lambda answer: read_for(juror, answer, job.rubric),
-        AGAIN.replace("{scale}", str(job.rubric.scale)),
+        AGAIN.replace("{scores}", every_score(job.rubric)),
         job.rubric,
         job.replicate,
         None if is_shortest else shorter,

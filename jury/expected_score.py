@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from data.card import Reply
+from data.card import Reply, points_of
 from data.rubric import Rubric, Scale
 from data.schema import Status
 from jury.call import Answer, Token
@@ -120,7 +120,8 @@ def distributions(answer: Answer, reply: Reply, rubric: Rubric) -> dict[str, Dis
     for name, span in places.items():
         stated = int(reply.scores[name])
         try:
-            by_criterion[name] = Distribution(stated, *tokenized.distribution(span, rubric.scale))
+            distribution = tokenized.distribution(span, rubric.scale_of(name))
+            by_criterion[name] = Distribution(stated, *distribution)
         except NoDistribution as error:
             raise NoDistribution(f"{name}: {error}") from error
     return by_criterion
@@ -139,11 +140,11 @@ def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, TextSpan]
         raise NoDistribution("the verdict is given more than once")
     own = dict(member_spans(text, start))
     places = {}
-    for name in rubric.criteria:
+    for name, stated in points_of(reply.scores).items():
         value = dict(member_spans(text, own[name].start))["score"]
         literal = text[value.start : value.end]
         digits = literal.strip('"').strip()
-        if digits != str(int(reply.scores[name])):
+        if digits != str(int(stated)):
             raise NoDistribution(
                 f"{name}: the score is written {literal[:20]}, not as a bare point"
             )

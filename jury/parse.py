@@ -47,13 +47,13 @@ class TextSpan(NamedTuple):
 
 def form_of(rubric: Rubric) -> dict[str, Any]:
     """Return the form of a verdict on a rubric, as `read_verdict` takes it."""
-    scale = rubric.scale
+    scales = {name: rubric.scale_of(name) for name in rubric.criteria}
     return {
-        "criteria": list(rubric.criteria),
+        "criteria": {
+            name: {"min": scale.min, "max": scale.max, "answers": list(rubric.answers_of(name))}
+            for name, scale in scales.items()
+        },
         "word": rubric.word,
-        "scale": str(scale),
-        "min": scale.min,
-        "max": scale.max,
     }
 
 

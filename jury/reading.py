@@ -2,8 +2,8 @@
 
 Reasoning at the beginning is set aside, and one fence or tag around the rest. What is left is the
 object: once, or repeated word for word, and nothing beside it. Each criterion of the rubric has an
-object with its `score`, a whole number on the scale (4, 4.0 and the string "4" are that number; true,
-4.5, "4/5" and 7 on a scale of 1-5 are not), and at most the text that was asked for beside it. Nothing
+object with its `score`, a whole number on its scale (4, 4.0 and the string "4" are that number; true,
+4.5, "4/5" and 7 on a scale of 1-5 are not) or an answer that may stand in its place, and at most the text that was asked for beside it. Nothing
 is rounded, clamped or guessed at, and no words are weighed: an answer that is anything else is asked
 for once more, with the reason.
 
@@ -61,14 +61,16 @@ class Unreadable(ValueError):
         self.status = status
 
 
-def read_verdict(text: str, form: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
+def read_verdict(
+    text: str, form: Mapping[str, Any]
+) -> tuple[dict[str, float | str], dict[str, str]]:
     """Return criterion -> score and criterion -> explanation of a verdict.
 
     Parameters
     ----------
     form
-        `criteria`, their names; `word`, the key of an explanation; `min`, `max` and `scale`, the scale
-        and how it is written.
+        `criteria`, name -> `min` and `max` of its scale and the `answers` that may stand in the place of
+        a score; `word`, the key of an explanation.
 
     Raises
     ------
@@ -156,8 +158,8 @@ def decimal(text: str) -> Decimal:
         return Decimal("NaN")
 
 
-def _score(entry: object, name: str, form: Mapping[str, Any]) -> float:
-    word = form["word"]
+def _score(entry: object, name: str, form: Mapping[str, Any]) -> float | str:
+    word, own = form["word"], form["criteria"][name]
     value = entry.get("score") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or value is None:
         raise Unreadable(f"{name}: no score is given", "missing_criterion")
@@ -166,10 +168,14 @@ def _score(entry: object, name: str, form: Mapping[str, Any]) -> float:
     if not isinstance(entry.get(word, ""), str | None):
         raise Unreadable(f"{name}: its {word} is no text")
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    for point in range(form["min"], form["max"] + 1):
+    for point in range(own["min"], own["max"] + 1):
         if value == (point if is_number else str(point)):
             return float(point)
-    allowed = f"is not a whole number on the scale {form['scale']}"
+    if isinstance(value, str) and value in own["answers"]:
+        return value
+    between = "-" if own["min"] >= 0 else " to "
+    allowed = f"is not a whole number on the scale {own['min']}{between}{own['max']}"
+    allowed += "".join(f' or "{answer}"' for answer in own["answers"])
     raise Unreadable(f"{name}: score {_quote(value)} {allowed}", "out_of_range")
 
 

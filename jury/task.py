@@ -82,7 +82,7 @@ def reader(
 
 AGAIN = (
     "This answer cannot be used: {reason}. Rate the same response again. Answer with one JSON "
-    "object only, in the form given above, every score a whole number on the scale {scale}."
+    "object only, in the form given above, {scores}."
 )
 NO_TEXT = "the response has no text"
 NO_ANSWER = "(no answer)"

@@ -79,9 +79,14 @@ def verdict_of(
     if unread := [name for name, score in scores.items() if score is None]:
         return Verdict({}, {}, Status.INVALID_JSON, f"no number for {', '.join(unread)}")
     numbers = {name: score for name, score in scores.items() if score is not None}
-    low, high = rubric.scale.min, rubric.scale.max
-    if off := [f"{name} {score:g}" for name, score in numbers.items() if not low <= score <= high]:
-        reason = f"{', '.join(off)}: off the scale {rubric.scale}"
+    scales = {name: rubric.scale_of(name) for name in numbers}
+    off = [
+        f"{name} {score:g}"
+        for name, score in numbers.items()
+        if not scales[name].min <= score <= scales[name].max
+    ]
+    if off:
+        reason = f"{', '.join(off)}: off the scale {rubric.scales}"
         return Verdict({}, {}, Status.OUT_OF_RANGE, reason)
     return Verdict(numbers, comments)
 

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, and_, case, func
 from sqlmodel import Session, col, select
 
 from data.calls import ANSWERED, is_other_model
-from data.card import Card, Reply
+from data.card import Card, Reply, Score, points_of
 from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
@@ -140,8 +140,15 @@ def _ratings(
     return rating_rows(verdict | {"pass_": 0}, rubric, scores, reply)
 
 
+def scored(said: Score) -> dict[str, Any]:
+    """Return the columns of a rating that say what was said: a score, or an answer in its place."""
+    if isinstance(said, str):
+        return {"score": None, "answer": said}
+    return {"score": said, "answer": ""}
+
+
 def rating_rows(
-    verdict: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, float], reply: Reply
+    verdict: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, Score], reply: Reply
 ) -> list[dict[str, Any]]:
     """Return the columns of a reply's ratings; `verdict` has response, rater, pass_ and replicate.
 
@@ -152,16 +159,16 @@ def rating_rows(
         {
             **verdict,
             "criterion": name,
-            "score": score,
+            **scored(score),
             "rubric_sha256": rubric.sha256,
             "comment": reply.comments.get(name, ""),
             "at": now(),
         }
         for name, score in scores.items()
     ]
-    whole = case_score(rubric, scores)
+    whole = case_score(rubric, points_of(scores))
     if rubric.case is not None and whole is not None:
-        of_case = {"criterion": rubric.case.criterion, "score": whole, "comment": ""}
+        of_case = {"criterion": rubric.case.criterion, **scored(whole), "comment": ""}
         rows.append({**verdict, **of_case, "rubric_sha256": rubric.case.rubric, "at": now()})
     return rows
 

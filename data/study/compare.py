@@ -13,11 +13,11 @@ from statistics import fmean, stdev
 from threading import Lock
 from typing import Any, Literal, TypeVar, TypeVarTuple
 
-from sqlalchemy import Engine, and_, exists, func, or_
+from sqlalchemy import Engine, and_, case, exists, func, or_
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
-from data.card import THIRD, Card
+from data.card import CANNOT_TELL, THIRD, Card
 from data.database import one_moment, reading
 from data.person import Person, only
 from data.rubric import Rubric
@@ -261,24 +261,27 @@ def _composites(
     session: Session, view: BenchmarkView, criterion: str, *where: Any
 ) -> dict[int, dict[int, float]]:
     criteria = (criterion,) if criterion else view.rubric.criteria
-    return _verdicts(session, view.name, view.rubric.sha256, criteria, *where)
+    return _verdicts(session, view.name, view.rubric, criteria, *where)
 
 
 def _verdicts(
-    session: Session, benchmark: str, rubric: str, criteria: Sequence[str], *where: Any
+    session: Session, benchmark: str, rubric: Rubric, criteria: Sequence[str], *where: Any
 ) -> dict[int, dict[int, float]]:
-    """Return rater -> response -> mean over criteria and verdicts; with a criterion missing there is none.
+    """Return rater -> response -> mean over criteria that apply and over verdicts.
+
+    With a criterion missing, or one that cannot be told, there is none.
 
     The means are the database's: of a million ratings `readings` would take five times as long.
     """
     verdict = (
-        select(Rating.response, Rating.rater, func.avg(Rating.score).label("mean"))
+        select(Rating.response, Rating.rater, func.avg(_points(rubric, criteria)).label("mean"))
         .join(Response)
         .join(Instance)
         .where(Instance.benchmark == benchmark, FOR_STUDY, NEWEST, INDEPENDENT)
-        .where(Rating.rubric_sha256 == rubric, col(Rating.criterion).in_(criteria), *where)
+        .where(Rating.rubric_sha256 == rubric.sha256, col(Rating.criterion).in_(criteria), *where)
         .group_by(*(getattr(Rating, name) for name in ("response", "rater", "pass_", "replicate")))
-        .having(func.count() == len(criteria))
+        .having(func.count() == len(criteria), func.count(col(Rating.score)) > 0)
+        .having(func.max(case((col(Rating.answer) == CANNOT_TELL, 1), else_=0)) == 0)
         .subquery()
     )
     key = verdict.c.response, verdict.c.rater
@@ -287,6 +290,22 @@ def _verdicts(
     for response, rater, mean in session.execute(query):
         means[rater][response] = float(mean)
     return dict(means)
+
+
+def _points(rubric: Rubric, criteria: Sequence[str]) -> Any:
+    """Return what a score counts in the mean over criteria: where scales differ, its share of the scale."""
+    scales = {name: rubric.scale_of(name) for name in criteria}
+    if len({*scales.values()}) == 1:
+        return Rating.score
+    return case(
+        *(
+            (
+                col(Rating.criterion) == name,
+                (col(Rating.score) - scale.min) / float(scale.max - scale.min),
+            )
+            for name, scale in scales.items()
+        )
+    )
 
 
 def _jurors(session: Session, chosen: Chosen, raters: Mapping[int, Rater]) -> list[int]:
@@ -478,8 +497,10 @@ class _Part:
     @property
     def same_scale(self) -> bool:
         """Whether a difference of two scores is one."""
-        first, second = (rubric.scale for rubric in self.rubrics)
-        return (first.min, first.max) == (second.min, second.max)
+        first, second = (
+            [rubric.scale_of(name) for name in self.averaged] for rubric in self.rubrics
+        )
+        return first == second
 
 
 @only(*STEER)
@@ -594,8 +615,8 @@ def _of_side(part: _Part, n: int, table: type[Rating | Attempt]) -> tuple[Any, .
 
 
 def _means_of_side(session: Session, part: _Part, n: int) -> Means:
-    sha256, where = part.rubrics[n].sha256, _of_side(part, n, Rating)
-    return _verdicts(session, part.benchmark, sha256, part.averaged, *where)
+    where = _of_side(part, n, Rating)
+    return _verdicts(session, part.benchmark, part.rubrics[n], part.averaged, *where)
 
 
 def _rows_of_part(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
-from data.card import CONSENSUS, Card, reading_of_pass
+from data.card import CONSENSUS, IN_FILES, Card, reading_of_pass
 from data.database import one_moment, reading
 from data.errors import BadFile
 from data.files import FOR_SPREADSHEETS, cells, private, whole_file, write_csv
@@ -189,13 +189,14 @@ def _page(rows: Iterable[tuple[str, ...]]) -> str:
 
 def rating_rows(engine: Engine) -> Iterator[Cells]:
     """Yield the ratings that count, those that settle a difference too; columns of `ratings.csv`."""
-    rating = (Rating.criterion, Rating.score, Rating.comment, Rating.at)
+    rating = (Rating.criterion, Rating.score, Rating.answer, Rating.comment, Rating.at)
     query = every_reading(
         *(Response.response_id, Rater.handle, Rater.kind),
         *(*rating, Rating.replicate, Rating.pass_),
     )
-    for *row, replicate, pass_ in _stream(engine, query):
-        yield (*row, pass_, replicate, reading_of_pass(pass_))
+    for *row, score, answer, comment, at, replicate, pass_ in _stream(engine, query):
+        said = IN_FILES.get(answer, score)
+        yield (*row, said, comment, at, pass_, replicate, reading_of_pass(pass_))
 
 
 def reading_rows(engine: Engine) -> Iterator[Cells]:

@@ -31,7 +31,7 @@ RESPONSE: tuple[Any, ...] = (Response.response_id, INSTANCE, col(Benchmark.name)
 RATER: Any = col(Rater.handle).label("rater")
 READING: tuple[Any, ...] = (
     *(*RESPONSE, RATER, Rater.kind, Rating.criterion),
-    *(Rating.score, Rating.pass_, Rating.replicate),
+    *(Rating.score, Rating.answer, Rating.pass_, Rating.replicate),
 )
 
 
@@ -49,8 +49,8 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
     Returns
     -------
     Columns response_id, instance_id (benchmark/instance, unique in the study), benchmark,
-    rater, kind, criterion, each categorical with its names in alphabetical order; score, pass_ (1
-    for a hidden repeat), replicate. Only the newest of several scores by one rater for one thing;
+    rater, kind, criterion, each categorical with its names in alphabetical order; score, NaN where
+    answer, of `data.card.ANSWERS`, stands in its place; pass_ (1 for a hidden repeat), replicate. Only the newest of several scores by one rater for one thing;
     clinicians' and jurors' only where they were made on the benchmark's present rubric. No author,
     and nothing of training responses.
     """
@@ -63,7 +63,12 @@ def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
     `pass_` is `data.card.THIRD` or `CONSENSUS`.
     """
     settling = every_reading(*READING).where(~INDEPENDENT, Rater.kind == Kind.CLINICIAN)
-    return _rating_table(engine, settling)
+    return _scores_of(_rating_table(engine, settling))
+
+
+def _scores_of(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the rows that are scores."""
+    return table[table["answer"] == ""].drop(columns="answer").reset_index(drop=True)
 
 
 def _rating_table(engine: Engine, query: Columns) -> "pd.DataFrame":
@@ -146,9 +151,8 @@ def juror_ratings(engine: Engine) -> "pd.DataFrame":
     """Return the jurors' ratings that count, as `ratings_frame` has them, and `at` (UTC)."""
     import pandas as pd
 
-    table = _rating_table(
-        engine, counting_ratings(*READING, Rating.at).where(Rater.kind == Kind.JUROR)
-    )
+    query = counting_ratings(*READING, Rating.at).where(Rater.kind == Kind.JUROR)
+    table = _scores_of(_rating_table(engine, query))
     at = pd.Series(pd.to_datetime(table["at"].tolist(), utc=True), index=table.index)
     return table.drop(columns="kind").assign(at=at)
 

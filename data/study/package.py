@@ -585,6 +585,7 @@ class _Check:
         rater, rubric = self.raters.get(row["rater"], {}), self.texts.get(row["rubric_sha256"])
         if isinstance(rubric, Rubric):
             where = f"response {row['response']}"
-            rubric.score(row["criterion"], row["score"], rater.get("handle", ""), where)
+            said = row["answer"] or row["score"]
+            rubric.score(row["criterion"], said, rater.get("handle", ""), where)
         elif rater.get("kind") != Kind.METRIC:
             raise BadInput("a rating without its rubric")

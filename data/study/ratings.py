@@ -15,7 +15,7 @@ from sqlalchemy import select as select_columns
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
-from data.card import Flag, Marked, Reply
+from data.card import Flag, Marked, Reply, Score
 from data.database import shared_transaction, transaction
 from data.errors import BadInput, NotAllowed, OffScale, Stale, Unexplained, Unknown
 from data.importers.rows import EmptyCell, Origin, RatingRow, Tick, batches
@@ -42,7 +42,7 @@ from data.schema import (
     now,
 )
 from data.study.assignments import NOT_YOURS
-from data.study.calls import rating_rows
+from data.study.calls import rating_rows, scored
 from data.study.readings import IS_WITHDRAWN, NEWEST, ON_PRESENT_RUBRIC, On, rated, readings
 from data.study.rubrics import RatingForm, form_on, keep_rubric, move_to_rubric
 from data.study.settings import STUDY_TEXT
@@ -55,7 +55,8 @@ AT_ONCE = 4_000  # rows that are looked up and inserted together
 MOST_SCORES = 10_000  # different scores whose checks are remembered
 
 _key_of = itemgetter(*KEY)  # what a later score of the same rater for the same thing would share
-_said = itemgetter("score", "comment")
+_said = itemgetter("score", "answer", "comment")
+Said = tuple[float | None, str, str]
 
 
 @dataclass
@@ -152,7 +153,7 @@ class _Import:
         self.session, self.rubric, self.simulated = session, rubric, simulated
         self.result = RatingsAdded()
         self.given = _Given()
-        self.scores: dict[tuple[str, str, str], float] = {}
+        self.scores: dict[tuple[str, str, str], Score] = {}
         self.raters = {rater.handle: rater for rater in session.exec(select(Rater))}
         self.keys = {handle: rater.id or 0 for handle, rater in self.raters.items()}
         has_rated = exists().where(col(Rating.rater) == col(Rater.id))
@@ -206,7 +207,7 @@ class _Import:
             "rubric_sha256": None if is_metric else target.rubric_sha256,
             "pass_": row.pass_,
             "replicate": row.replicate,
-            "score": _number(row) if is_metric else self.score(row, target),
+            **scored(_number(row) if is_metric else self.score(row, target)),
             "comment": row.comment,
             "at": row.rated_at or now(),
         }
@@ -215,7 +216,7 @@ class _Import:
             self.rated.setdefault(target.benchmark, set()).add(row.criterion)
         return rating
 
-    def score(self, row: RatingRow, target: Target) -> float:
+    def score(self, row: RatingRow, target: Target) -> Score:
         """Return a clinician's or juror's score, checked against the rubric."""
         key = target.rubric_sha256, row.criterion, row.score
         score = self.scores.get(key)
@@ -305,19 +306,19 @@ class _Import:
         elif repeats or cleared:
             result.staying = dict(staying)
 
-    def _latest(self, ratings: list[Values]) -> dict[Key, tuple[float, str]]:
+    def _latest(self, ratings: list[Values]) -> dict[Key, Said]:
         """Return what the study says of the same things, by raters who had rated before."""
         heard = {rating["rater"] for rating in ratings} & self.heard
         if not heard:
             return {}
         responses = {rating["response"] for rating in ratings}
         rows = self.session.execute(_ratings_of(heard, responses))
-        latest: dict[Key, tuple[float, str]] = {}
-        for *cells, score, comment, is_withdrawn in rows:
+        latest: dict[Key, Said] = {}
+        for *cells, score, answer, comment, is_withdrawn in rows:
             if is_withdrawn:
                 latest.pop(tuple(cells), None)  # and what an older one says
             else:
-                latest[tuple(cells)] = score, comment
+                latest[tuple(cells)] = score, answer, comment
         return latest
 
 
@@ -404,14 +405,14 @@ def _ratings_of(raters: set[int | None], responses: set[int]) -> Executable:
     """Select, oldest first, all that some raters said of some responses."""
     return (
         select_columns(
-            *(getattr(Rating, name) for name in (*KEY, "score", "comment")), IS_WITHDRAWN
+            *(getattr(Rating, name) for name in (*KEY, "score", "answer", "comment")), IS_WITHDRAWN
         )
         .where(col(Rating.response).in_(responses), col(Rating.rater).in_(raters))
         .order_by(col(Rating.id))
     )
 
 
-def _score(row: RatingRow, rubric: Rubric) -> float:
+def _score(row: RatingRow, rubric: Rubric) -> Score:
     """Return a clinician's or juror's score, checked against the rubric."""
     try:
         return rubric.score(row.criterion, row.score, row.rater, row.response_id)
@@ -541,6 +542,7 @@ _LAST_SCORES = (
     # Of points of a case only what they come to: an answer is no degree.
     .where(
         col(Rating.rater) == bindparam("rater"),
+        col(Rating.score).is_not(None),
         col(Rating.rubric_sha256).not_in(select(PointSet.rubric_sha256)),
     )
     .order_by(col(Rating.id))
@@ -565,7 +567,8 @@ _MINE: Select[*tuple[Any, ...]] = (
 
 def previous(session: Session, assignment: Assignment) -> float | None:
     """Return the mean score of what this clinician rated just before, None if nothing."""
-    scores = dict(session.exec(_LAST_SCORES, params={"rater": assignment.rater}).all())
+    stored = session.exec(_LAST_SCORES, params={"rater": assignment.rater}).all()
+    scores = {name: score for name, score in stored if score is not None}
     return sum(scores.values()) / len(scores) if scores else None
 
 
@@ -585,13 +588,13 @@ def submitted_content(session: Session, assignment: Assignment) -> SubmittedCont
     said = next((one for one in among if (one.rater, one.pass_) == own), None)
     if said is None:
         return {}, set(), set(), ""
-    given = (said.answers or said.scores) if assignment.state == State.DONE else {}
+    given = (said.answers or said.said) if assignment.state == State.DONE else {}
     scores = {name: (score, said.comments.get(name, "")) for name, score in given.items()}
     marked = {tuple(getattr(span, name) for name in MARKED) for span in said.spans}
     return scores, set(said.flags), marked, said.comment
 
 
-def reply_content(reply: Reply, scores: Mapping[str, float]) -> SubmittedContent:
+def reply_content(reply: Reply, scores: Mapping[str, Score]) -> SubmittedContent:
     """Return what a reply says, in the form of `submitted_content`."""
     marked = {tuple(getattr(span, name) for name in MARKED) for span in reply.spans}
     rated = {name: (score, reply.comments.get(name, "")) for name, score in scores.items()}
@@ -737,7 +740,7 @@ def _is_stored(
     raise Stale(CHANGED)
 
 
-def whole_comment(reply: Reply, scores: Mapping[str, float]) -> str:
+def whole_comment(reply: Reply, scores: Mapping[str, Score]) -> str:
     """Return what is said of the whole, and of criteria that have no score to stand with."""
     comments = ((name, text) for name, text in reply.comments.items() if text)
     without = (f"{name}: {text}" for name, text in comments if name not in scores)
@@ -779,7 +782,7 @@ def _write(
     session: Session,
     showing: _Showing,
     form: RatingForm,
-    scores: dict[str, float],
+    scores: dict[str, Score],
     reply: Reply,
     state: FormState,
 ) -> None:

@@ -75,7 +75,14 @@ def every_reading(*columns: Any) -> Columns:
 Key = tuple[int, int, int, int, str | None]
 _RATING = (
     *(Rating.response, Rating.rater, Rating.pass_, Rating.replicate, Rating.rubric_sha256),
-    *(Rating.criterion, Rating.score, Rating.comment, IS_WITHDRAWN, Benchmark.rubric_sha256),
+    *(
+        Rating.criterion,
+        Rating.score,
+        Rating.answer,
+        Rating.comment,
+        IS_WITHDRAWN,
+        Benchmark.rubric_sha256,
+    ),
 )
 
 
@@ -108,6 +115,8 @@ class Reading:
         SHA-256 of the one it was made on, None for a metric and where nothing was scored.
     scores, comments
         By criterion; one left out is missing, and so is a comment without words.
+    instead
+        By criterion, what was said in the place of a score: one of `data.card.ANSWERS`.
     answers
         To the points of the case, by name; read with `On.CASE` alone.
     comment, flags, spans
@@ -125,6 +134,7 @@ class Reading:
     rubric: str | None
     scores: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
+    instead: dict[str, str] = field(default_factory=dict)
     answers: dict[str, float] = field(default_factory=dict)
     comment: str = ""
     flags: list[tuple[str, str]] = field(default_factory=list)
@@ -136,8 +146,13 @@ class Reading:
         return card.reading_of_pass(self.pass_)
 
     def is_whole(self, criteria: Collection[str]) -> bool:
-        """Return whether exactly these criteria are scored."""
-        return self.scores.keys() == {*criteria}
+        """Return whether exactly these criteria are scored, or answered otherwise."""
+        return self.said.keys() == {*criteria}
+
+    @property
+    def said(self) -> dict[str, card.Score]:
+        """Everything that was said on criteria: scores, and what stands in their place."""
+        return {**self.scores, **self.instead}
 
 
 def readings(
@@ -178,7 +193,7 @@ def readings(
     on = _MADE_ON.get(rubric, col(Rating.rubric_sha256) == rubric)
     query = rated(*_RATING).where(*where, col(Rating.rater).in_(people), on)
     found: dict[Key, Reading] = {}
-    for *key, criterion, score, comment, is_withdrawn, present in session.execute(
+    for *key, criterion, score, answer, comment, is_withdrawn, present in session.execute(
         (query.where(Rating.pass_ == FIRST) if first else query).order_by(col(Rating.id))
     ):
         is_answer = rubric == On.CASE and key[-1] != present
@@ -187,15 +202,15 @@ def readings(
         place: Any = tuple(key)
         said = found.get(place) or found.setdefault(place, _empty(people, *key))
         scores = said.answers if is_answer else said.scores
-        if is_withdrawn:
-            scores.pop(criterion, None)  # and of an older rating
-        else:
-            scores[criterion] = score
+        scores.pop(criterion, None)  # of an older rating
+        said.instead.pop(criterion, None)
+        if not is_withdrawn:
+            (said.instead if answer else scores)[criterion] = answer or score
         if comment and not is_withdrawn:
             said.comments[criterion] = comment
         else:
             said.comments.pop(criterion, None)  # of an older rating
-    found = {key: one for key, one in found.items() if one.scores or one.answers}
+    found = {key: one for key, one in found.items() if one.said or one.answers}
     if words:
         where += [col(Assignment.rater).in_(people)]
         _add_words(session, found, people, [*where, Assignment.pass_ == FIRST] if first else where)

@@ -10,7 +10,17 @@ from typing import Any
 from sqlalchemy import Engine, bindparam, func
 from sqlmodel import Session, col, select
 
-from data.card import ERRORS, NOT_ENOUGH_CONTEXT, SEVERITIES, SIDES, ExportRow, Marked, Reply, Side
+from data.card import (
+    ERRORS,
+    NOT_ENOUGH_CONTEXT,
+    SEVERITIES,
+    SIDES,
+    ExportRow,
+    Marked,
+    Reply,
+    Score,
+    Side,
+)
 from data.database import reading, transaction
 from data.errors import BadInput
 from data.person import Person, asking, only
@@ -61,7 +71,7 @@ def rubric_of(session: Session, response: int) -> Rubric:
     return Rubric.from_json(session.exec(_RUBRIC, params={"response": response}).one())
 
 
-def whole_scores(rubric: Rubric, reply: Reply, lacking: str) -> dict[str, float]:
+def whole_scores(rubric: Rubric, reply: Reply, lacking: str) -> dict[str, Score]:
     """Return a score for every criterion, or refuse the reply in words that begin with `lacking`."""
     missing = [name for name in rubric.criteria if name not in reply.scores]
     if missing:
@@ -150,7 +160,7 @@ class RatingForm:
         for mark in reply.spans:
             self._refuse_odd(mark, reply.spans)
 
-    def scores(self, reply: Reply) -> dict[str, float]:
+    def scores(self, reply: Reply) -> dict[str, Score]:
         """Return a score for every criterion, none where it cannot be rated, or refuse the reply."""
         self.refuse_impossible(reply)
         if NOT_ENOUGH_CONTEXT in reply.flags and not reply.scores:

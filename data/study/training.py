@@ -165,6 +165,8 @@ def _expert(row: ExpertRow, target: _Target) -> Expert:
         score = target.rubric.score(row.criterion, row.score, "an expert", row.response_id)
     except (Unknown, OffScale) as error:
         raise type(error)(f"{row.origin}: {error}; nothing was imported") from error
+    if isinstance(score, str):
+        raise row.origin.wrong("score", row.score, "training has scores alone")
     return Expert(response=target.response, criterion=row.criterion, score=score, why=row.why)
 
 

@@ -9,7 +9,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from data.question import SLOT, prompt_in_order
+from data.question import SLOT, every_score, prompt_in_order
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, Rubric
 from data.rubrics.injection import tag_pattern
 from jury.api_protocols import (
@@ -84,7 +84,7 @@ def question(rubric: Rubric) -> dict[str, Any]:
         else [],
         "missing": {"reference": NO_REFERENCE, "checklist": NO_CHECKLIST},
         "tags": tags and with_flags(tags),
-        "again": AGAIN.format(reason="{reason}", scale=rubric.scale),
+        "again": AGAIN.format(reason="{reason}", scores=every_score(rubric)),
     }
 
 

@@ -75,11 +75,11 @@ class Jury:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a juror said: the points of every criterion, or none and the reason."""
+    """What a juror said: points of every criterion, or an answer in their place; or none and the reason."""
 
     status: str
     reason: str = ""
-    scores: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float | str] = field(default_factory=dict)
     explanations: dict[str, str] = field(default_factory=dict)
 
     def told(self) -> dict[str, Any]:
@@ -98,23 +98,55 @@ class Verdict:
 
     @property
     def scores(self) -> dict[str, float]:
-        """The mean of all jurors on each criterion; empty, never zeros, where not rated."""
+        """The mean of all jurors on each criterion that all of them scored; never zeros where not rated."""
+        given = self.given
+        points = {
+            name: [one[name] for one in given] for name in self.jury.form["criteria"] if given
+        }
+        scored = {
+            name: [one for one in own if not isinstance(one, str)] for name, own in points.items()
+        }
+        return {name: sum(own) / len(own) for name, own in scored.items() if len(own) == len(given)}
+
+    @property
+    def given(self) -> list[dict[str, float | str]]:
+        """What each juror said, or nothing where one of them gave no verdict."""
         given = [one.scores for one in self.readings.values() if one.status == "ok"]
-        names = self.jury.form["criteria"] if len(given) == len(self.readings) else ()
-        return {name: sum(scores[name] for scores in given) / len(given) for name in names}
+        return given if len(given) == len(self.readings) else []
 
     @property
     def composite(self) -> float | None:
-        """The mean over all criteria, None where not rated."""
-        scores = self.scores
-        return sum(scores.values()) / len(scores) if scores else None
+        """The mean over jurors, of each over the criteria that apply; None where one of them has none.
+
+        Where scales differ, points count as (score - min) / (max - min).
+        """
+        own = [self.composite_of(scores) for scores in self.given]
+        known = [one for one in own if one is not None]
+        return sum(known) / len(known) if known and len(known) == len(own) else None
+
+    def composite_of(self, scores: Mapping[str, float | str]) -> float | None:
+        """Return a juror's mean over the criteria that apply; None where it cannot tell one, or none does."""
+        ends = {name: (one["min"], one["max"]) for name, one in self.jury.form["criteria"].items()}
+        is_mixed = len({*ends.values()}) > 1
+        if "cannot_tell" in scores.values():
+            return None
+        points = {name: one for name, one in scores.items() if not isinstance(one, str)}
+        if is_mixed:
+            points = {
+                name: (one - ends[name][0]) / (ends[name][1] - ends[name][0])
+                for name, one in points.items()
+            }
+        return sum(points.values()) / len(points) if points else None
 
     @property
     def reason(self) -> str:
         """Who said what, or why there are no scores."""
         said, failed = [], []
         for name, one in self.readings.items():
-            points = ", ".join(f"{key} {score:g}" for key, score in one.scores.items())
+            points = ", ".join(
+                f"{key} {score if isinstance(score, str) else f'{score:g}'}"
+                for key, score in one.scores.items()
+            )
             said.append(f"{name} {points}")
             failed += [] if one.status == "ok" else [f"{name}: {one.reason or one.status}"]
         rated = f"{'; '.join(said)}; jury {self.jury.status} by medjury"

@@ -17,7 +17,6 @@ from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
 from data.errors import BadInput, TooFew
 from data.rubric import Rubric
-from data.study.frames import ratings_frame
 from data.study.improving import stored_rubric
 from data.study.ledger import compositions_tried, fingerprint
 from data.study.rubrics import RubricUse, Seat, caveats, material, rubric_use, validation_evidence
@@ -270,7 +269,7 @@ def _remember(
     jury = [row for row in rows if row.scorer == "jury" and math.isfinite(row.icc)]
     keys = {entry.key for entry in compositions_tried(engine)}
     new = [row for row in jury if looked.entry(row.benchmark).key not in keys]
-    return looked.remember(engine, new, [], ratings_frame(engine)) if new else ""
+    return looked.remember(engine, new, [], scores_of(engine).ratings) if new else ""
 
 
 def _counts(

@@ -45,19 +45,22 @@ def _scores(engine: Engine) -> "Scores":
 
     used = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
     shapes = {
-        name: RubricShape(rubric.criteria, rubric.scale.min, rubric.scale.max, rubric.critical)
+        name: RubricShape(rubric.criteria, *rubric.composite_ends, rubric.critical, rubric.own_ends)
         for name, rubric in used.items()
     }
-    ratings, responses = ratings_frame(engine), responses_frame(engine)
+    every, responses = ratings_frame(engine), responses_frame(engine)
+    is_score = every["answer"] == ""
+    ratings = every[is_score].drop(columns="answer").reset_index(drop=True)
+    instead = every[~is_score].drop(columns="score").reset_index(drop=True)
     if not (ratings["kind"] == "clinician").any():
         raise Unrated(
             "no clinician has rated anything in this study yet: let them rate (`medjury rate assign`; in the "
             "app: Set up, Clinicians) or import ratings made elsewhere (`medjury rate ratings FILE`; Set up, Notes)"
         )
     if apart := _keyed(engine, ratings):
-        ratings, responses = (
+        ratings, responses, instead = (
             table[~table["benchmark"].isin(apart)].reset_index(drop=True)
-            for table in (ratings, responses)
+            for table in (ratings, responses, instead)
         )
     return Scores(
         ratings,
@@ -66,6 +69,7 @@ def _scores(engine: Engine) -> "Scores":
         simulated_raters(engine),
         groups=subgroups(engine),
         specialties=specialties(engine),
+        instead=instead,
     )
 
 

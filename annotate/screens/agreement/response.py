@@ -20,7 +20,7 @@ from data.card import Reading as OfReading
 from data.errors import MedjuryError
 from data.person import Person
 from data.points import CANNOT_TELL, MET, NOT_MET
-from data.question import Explanation
+from data.question import Explanation, every_score
 from data.rubric import Criterion
 from data.rubrics.injection import holds_verdict
 from data.safe_text import on_page
@@ -311,7 +311,7 @@ def _conversations(
         yield question
         return
     for earlier in reversed(before):
-        again = AGAIN.format(reason=earlier.attempt.reason, scale=call.rubric.scale)
+        again = AGAIN.format(reason=earlier.attempt.reason, scores=every_score(call.rubric))
         yield with_retry(question, earlier.attempt.raw, again)
     yield question
 
