@@ -5,7 +5,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
@@ -113,7 +113,9 @@ def open_study(url: str | URL = DEFAULT_STUDY_URL, create: bool = False) -> Engi
         prepare_file(engine.url, create)
         with database_errors(url):
             _migrate(engine, create)
-            _write_ahead(engine)
+            if engine.dialect.name == "sqlite":  # WAL, once the file is known to be a study
+                with closing(engine.raw_connection()) as connection:
+                    connection.cursor().execute("PRAGMA journal_mode=WAL").close()
     except ModuleNotFoundError as error:
         raise NoStudy(
             f"--db: the driver {error.name} is not installed; for PostgreSQL run "
@@ -155,9 +157,14 @@ def database_errors(url: str | URL) -> Iterator[None]:
 
 
 def _no_study(url: str | URL, error: BaseException | None) -> NoStudy:
-    """Return a driver's error as a message."""
+    """Return a driver's error as a message, with what to do by PostgreSQL's code or by its words."""
     reason = _first_line(error).replace("canceling statement due to lock timeout", "it is locked")
-    return NoStudy(f"study {shown(url)}: {reason}; {_remedy(error, reason)}")
+    state = getattr(error, "sqlstate", None) or ""
+    words = re.sub(r'"[^"]*"', '""', reason).lower()
+    by_code = (hint for code, hint in STATES.items() if state.startswith(code))
+    by_words = (hint for part, hint in HINTS if part in words)
+    to_do = next(by_code, "") or next(by_words, "check --db, or the URL you gave")
+    return NoStudy(f"study {shown(url)}: {reason}; {to_do}")
 
 
 def _first_line(error: BaseException | None) -> str:
@@ -165,40 +172,23 @@ def _first_line(error: BaseException | None) -> str:
     return (str(error).strip().splitlines() or ["it gave no reason"])[0]
 
 
-def _remedy(error: BaseException | None, reason: str) -> str:
-    """Return what to do about a driver's error, by PostgreSQL's code or by its words."""
-    state = getattr(error, "sqlstate", None) or ""
-    words = re.sub(r'"[^"]*"', '""', reason).lower()
-    by_code = (hint for code, hint in STATES.items() if state.startswith(code))
-    by_words = (hint for part, hint in HINTS if part in words)
-    return next(by_code, "") or next(by_words, "check --db, or the URL you gave")
-
-
-@contextmanager
-def transaction(engine: Engine) -> Iterator[Session]:
-    """Open one writing transaction, alone in the study: all of it is stored, or nothing.
-
-    Rows that no event seals at its end are an error of the program: see `data.record.log`.
-    """
-    with _recorded(engine, "alone") as session:
-        yield session
-
-
-@contextmanager
-def shared_transaction(engine: Engine) -> Iterator[Session]:
+def shared_transaction(engine: Engine) -> AbstractContextManager[Session]:
     """Open one writing transaction beside others of this kind; it excludes those of `transaction`.
 
     It writes only to what it has locked by `FOR UPDATE`, or adds rows. On SQLite it is alone.
     """
-    with _recorded(engine, "shared") as session:
-        yield session
+    return transaction(engine, "shared")
 
 
 @contextmanager
-def _recorded(engine: Engine, writes: str) -> Iterator[Session]:
+def transaction(engine: Engine, writes: str = "alone") -> Iterator[Session]:
+    """Open one writing transaction, alone in the study: all of it is stored, or nothing.
+
+    Rows that no event seals at its end are an error of the program: see `data.record.log`.
+    """
     with (
         database_errors(engine.url),
-        Session(_writing(engine, writes), info={WRITTEN: Written()}) as session,
+        Session(_with_options(engine, writes=writes), info={WRITTEN: Written()}) as session,
         session.begin(),
     ):
         yield session
@@ -216,7 +206,7 @@ def reading(engine: Engine) -> Iterator[Session]:
     if of is engine and shared is not None:
         yield shared
         return
-    with database_errors(engine.url), Session(_isolated(engine, "REPEATABLE READ")) as session:
+    with database_errors(engine.url), _isolated(engine, "REPEATABLE READ") as session:
         yield session
 
 
@@ -241,22 +231,20 @@ def glance(engine: Engine) -> Iterator[Session]:
 
     On PostgreSQL that is one round trip instead of three.
     """
-    with database_errors(engine.url), Session(_isolated(engine, "AUTOCOMMIT")) as session:
+    with database_errors(engine.url), _isolated(engine, "AUTOCOMMIT") as session:
         yield session
 
 
 @lru_cache(maxsize=32)
-def _writing(engine: Engine, writes: str) -> Engine:
-    """Return an engine on the same connections whose transactions begin by taking the lock."""
-    return engine.execution_options(writes=writes)
+def _with_options(engine: Engine, **options: str) -> Engine:
+    """Return an engine on the same connections with options, as that its transactions take the lock."""
+    return engine.execution_options(**options)
 
 
-@lru_cache(maxsize=32)
-def _isolated(engine: Engine, level: str) -> Engine:
-    """Return an engine of this isolation on PostgreSQL; SQLite's transactions always see one snapshot."""
-    if engine.dialect.name != "postgresql":
-        return engine
-    return engine.execution_options(isolation_level=level)
+def _isolated(engine: Engine, level: str) -> Session:
+    """Return a session of this isolation on PostgreSQL; SQLite's always see one snapshot."""
+    is_server = engine.dialect.name == "postgresql"
+    return Session(_with_options(engine, isolation_level=level) if is_server else engine)
 
 
 def _engine(url: str | URL) -> Engine:
@@ -299,13 +287,6 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None
     for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
-
-
-def _write_ahead(engine: Engine) -> None:
-    """Have SQLite use WAL, which it keeps in the file: only once that is known to be a study."""
-    if engine.dialect.name == "sqlite":
-        with closing(engine.raw_connection()) as connection:
-            connection.cursor().execute("PRAGMA journal_mode=WAL").close()
 
 
 def _migrate(engine: Engine, create: bool) -> None:

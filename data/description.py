@@ -174,28 +174,24 @@ def _description(body: Mapping[str, Any], folder: Path) -> Description:
         raise BadInput(f"{short(unknown[0])}: is no key of it; the keys are {', '.join(keys)}")
     if "title" not in body:
         raise BadInput('title: is missing; write title = "..."')
-    texts = {name: clean(_text(body, name, folder)) for name in TEXTS}
+    texts = {}
+    for name in TEXTS:
+        file = f"{name}_file"
+        if name in body and file in body:
+            raise BadInput(f"{name}: is there twice, also as {file}; leave one of them")
+        text = _string(name, body.get(name, ""))
+        if file in body:
+            path = _string(file, body[file])
+            text = _decoded(path, _bytes(path, folder))
+        texts[name] = clean(text)
     names = body.get(GUIDELINE, [])
     if not isinstance(names, list):
         raise BadInput(f'{GUIDELINE}: must be a list of files, such as ["scores.md"]')
     if len(names) > MOST_PAGES:
         raise BadInput(f"{GUIDELINE}: has {len(names)} pages; at most {MOST_PAGES}")
-    pages = [
-        guideline_page(Path(name).name, _bytes(name, folder))
-        for name in (_string(GUIDELINE, given) for given in names)
-    ]
+    files = [_string(GUIDELINE, given) for given in names]
+    pages = [guideline_page(Path(name).name, _bytes(name, folder)) for name in files]
     return Description(_one_line(_string("title", body["title"])), **texts, guideline=tuple(pages))
-
-
-def _text(body: Mapping[str, Any], name: str, folder: Path) -> str:
-    """Return a text from the TOML file, or from the file it names."""
-    file = f"{name}_file"
-    if name in body and file in body:
-        raise BadInput(f"{name}: is there twice, also as {file}; leave one of them")
-    if file in body:
-        path = _string(file, body[file])
-        return _decoded(path, _bytes(path, folder))
-    return _string(name, body.get(name, ""))
 
 
 def _string(name: str, value: object) -> str:
@@ -224,9 +220,8 @@ def _decoded(name: str, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadFile(
-            f"{short(name)}: not text in UTF-8 at byte {error.start + 1}; save it as UTF-8"
-        ) from error
+        why = f"not text in UTF-8 at byte {error.start + 1}; save it as UTF-8"
+        raise BadFile(f"{short(name)}: {why}") from error
 
 
 def _one_line(text: str) -> str:

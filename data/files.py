@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from data.errors import BadFile, BadInput
+from data.errors import BadFile
 from data.safe_text import guarded, guarded_name, one_line
 
 if TYPE_CHECKING:
@@ -49,27 +49,20 @@ class NotToml(ValueError):
     """A file that cannot be read as TOML, with the reason in one line."""
 
 
-def read_user_toml(path: Path, where: str, refusal: type[BadInput] = BadFile) -> dict[str, Any]:
-    """Read a user's TOML file.
-
-    Parameters
-    ----------
-    where
-        What the message begins with: the kind of file and its name.
-    refusal
-        The error to raise.
+def read_user_toml(path: Path, where: str) -> dict[str, Any]:
+    """Read a user's TOML file; `where` is what a message begins with.
 
     Raises
     ------
-    BadInput
-        Of the class `refusal`, in one line, if the file cannot be opened or is not TOML.
+    BadFile
+        In one line, if the file cannot be opened or is not TOML.
     """
     try:
         return read_toml(path)
     except OSError as error:
-        raise refusal(f"{where}: {error.strerror}") from error
+        raise BadFile(f"{where}: {error.strerror}") from error
     except NotToml as error:
-        raise refusal(f"{where}: not TOML: {error}") from error
+        raise BadFile(f"{where}: not TOML: {error}") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -180,7 +173,6 @@ def publish(part: Path, to: Path) -> None:
 
 
 def _to_disk(path: Path) -> None:
-    """Flush a file, or a folder's entries, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -234,10 +226,8 @@ def cells(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[l
     """
     guards = [guarded if name in FREE_TEXT else guarded_name for name in columns]
     for row in rows:
-        yield [
-            guard(value) if isinstance(value, str) else _cell(value)
-            for guard, value in zip(guards, row, strict=True)
-        ]
+        pairs = zip(guards, row, strict=True)
+        yield [guard(cell) if isinstance(cell, str) else _cell(cell) for guard, cell in pairs]
 
 
 def frame_cells(table: "pd.DataFrame") -> tuple[list[str], Iterator[list[object]]]:

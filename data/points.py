@@ -75,7 +75,15 @@ def case_rubric(benchmark: Rubric, points: Sequence[Point]) -> Rubric:
     _refuse_unusable(points)
     body = benchmark.model_dump(exclude={"criterion", "scale", "points"})
     made = {
-        "criterion": [_criterion(number, point) for number, point in enumerate(points, 1)],
+        "criterion": [
+            Criterion(
+                name=f"{NAME}{number}",
+                question=one.point,
+                anchors=dict(ANSWERS),
+                worth=PointWorth(weight=one.weight, kind=one.kind, critical=one.critical),
+            )
+            for number, one in enumerate(points, 1)
+        ],
         "scale": Scale(min=MET, max=CANNOT_TELL),
         "case": Case(
             rubric=benchmark.sha256,
@@ -101,12 +109,7 @@ def case_rubric(benchmark: Rubric, points: Sequence[Point]) -> Rubric:
 def points_of(rubric: Rubric) -> tuple[Point, ...]:
     """Return the points of a case's rubric as they stood in the file."""
     return tuple(
-        Point(
-            point=one.question,
-            weight=one.worth.weight,
-            kind=one.worth.kind,
-            critical=one.worth.critical,
-        )
+        Point(point=one.question, **one.worth.model_dump())
         for one in rubric.criterion
         if one.worth is not None
     )
@@ -144,22 +147,8 @@ def case_score(rubric: Rubric, answers: Mapping[str, float]) -> float | None:
     return case.max * (max(0.0, share) if case.clipped else share)
 
 
-def fails(criterion: Criterion, answer: float) -> bool | None:
-    """Tell whether a response fails a point by a rater's answer; None where they cannot tell."""
-    if answer not in (MET, NOT_MET):
-        return None
-    return (answer == MET) != _is_earned(criterion)
-
-
 def _is_earned(criterion: Criterion) -> bool:
     return criterion.worth is None or criterion.worth.kind != "must_not"
-
-
-def _criterion(number: int, point: Point) -> Criterion:
-    worth = PointWorth(weight=point.weight, kind=point.kind, critical=point.critical)
-    return Criterion(
-        name=f"{NAME}{number}", question=point.point, anchors=dict(ANSWERS), worth=worth
-    )
 
 
 def _refuse_unusable(points: Sequence[Point]) -> None:

@@ -61,10 +61,7 @@ UNSEALED: Mapping[str, Mapping[str, str]] = {
         "recused, or its reference opened",
     },
     "jury_batch": dict.fromkeys(
-        (
-            *("state", "provider_id", "input_file", "counts", "reason"),
-            *("asked", "submitted", "closed"),
-        ),
+        ["state", "provider_id", "input_file", "counts", "reason", "asked", "submitted", "closed"],
         WORKING,
     ),
     "jury_request": {"outcome": WORKING},
@@ -438,9 +435,8 @@ def _note_change(row: object, sealed: Columns, written: Written) -> None:
     history = {one.key: one.history for one in inspect(row).attrs if one.history.has_changes()}
     refuse_nul(value for one in history.values() for value in one.added or ())
     if lasting := history.keys() & {*sealed.lasting, *HELD.get(sealed.name, ())}:
-        raise RuntimeError(
-            f"{sealed.name}: {', '.join(sorted(lasting))} of a stored row never changes"
-        )
+        names = ", ".join(sorted(lasting))
+        raise RuntimeError(f"{sealed.name}: {names} of a stored row never changes")
     if not history.keys() & {*sealed.changing}:
         return
     present = {name: getattr(row, name) for name in (sealed.key, *sealed.changing)}
@@ -466,7 +462,9 @@ def add_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, A
     """Insert many rows at once."""
     if not rows:
         return
-    defaults, written = _defaults(model), session.info[WRITTEN]
+    fields, written = model.model_fields.items(), session.info[WRITTEN]
+    optional = {name: one for name, one in fields if name != "id" and not one.is_required()}
+    defaults = {name: one.get_default(call_default_factory=True) for name, one in optional.items()}
     whole = [{**defaults, **row} for row in rows]
     name, past = str(model.__tablename__), {PAST_RECORD: True}
     if columns_of_table(name).key == "id" and "id" not in whole[0]:
@@ -492,13 +490,6 @@ def insertion(model: type[Table]) -> Insert:
     return insert(model.metadata.tables[str(model.__tablename__)]).inline()  # no key is asked for
 
 
-def _defaults(model: type[Table]) -> Mapping[str, Any]:
-    """Return what a row has in each column that nothing is said of."""
-    fields = model.model_fields.items()
-    optional = {name: one for name, one in fields if name != "id" and not one.is_required()}
-    return {name: one.get_default(call_default_factory=True) for name, one in optional.items()}
-
-
 def delete_rows(session: Session, model: type[Table], *where: Any) -> None:
     """Delete many rows at once, of a table of `DELETED`."""
     table, name = model.metadata.tables[str(model.__tablename__)], str(model.__tablename__)
@@ -515,9 +506,8 @@ def update_unsealed(session: Session, model: type[Table], *where: Any, **values:
     if sealed := values.keys() - UNSEALED.get(str(model.__tablename__), {}).keys():
         raise RuntimeError(f"{model.__tablename__}: {', '.join(sorted(sealed))} is sealed")
     refuse_nul(values.values())
-    session.execute(
-        update_rows(model).where(*where).values(**values), execution_options={PAST_RECORD: True}
-    )
+    changed = update_rows(model).where(*where).values(**values)
+    session.execute(changed, execution_options={PAST_RECORD: True})
 
 
 def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) -> None:
@@ -533,14 +523,8 @@ def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) ->
     if session.get_bind().dialect.name == "postgresql":  # whoever rates writes beside others
         session.execute(text(f"SELECT pg_advisory_xact_lock({CHAIN})"))
     previous = session.execute(_LAST).scalar() or GENESIS
-    row = {
-        "at": at,
-        "actor": actor,
-        "action": action,
-        "detail": said,
-        "previous": previous,
-        "sha256": _link(at, actor, action, said, previous),
-    }
+    row = {"at": at, "actor": actor, "action": action, "detail": said, "previous": previous}
+    row["sha256"] = _link(at, actor, action, said, previous)
     session.execute(insertion(Event), row, execution_options={PAST_RECORD: True})
 
 
@@ -548,9 +532,8 @@ def refuse_unlogged(session: Session) -> None:
     """Raise RuntimeError if rows were written that no event seals."""
     written: Written | None = session.info.get(WRITTEN)
     if written and written.tables:
-        raise RuntimeError(
-            f"rows of {', '.join(sorted(written.tables))} were written without an event"
-        )
+        names = ", ".join(sorted(written.tables))
+        raise RuntimeError(f"rows of {names} were written without an event")
 
 
 def event_hash(event: Event | Row[Any]) -> str:

@@ -20,10 +20,7 @@ from data.importers.safe import json_parts
 
 MEMORY, MEMORY_EACH_BYTE = 1 << 30, 8  # bytes, over what the process has at its start
 SECONDS, SECONDS_EACH_MB = 120, 1  # of processor time
-MOST_ITEM, MOST_VALUES = (
-    128 << 20,
-    2_000_000,
-)  # bytes of one row as it is handed over, and values in it
+MOST_ITEM, MOST_VALUES = 128 << 20, 2_000_000  # bytes of one row as handed over, and values in it
 ADVICE = "save its rows as CSV or JSON Lines, not packed"
 FULL, FAILED = 77, 1  # how the process ends without memory, and by an error that nobody foresaw
 PLAIN = ("datetime", "decimal", "pathlib", "uuid")  # of what types values in files are

@@ -69,13 +69,8 @@ NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 LONGEST_GRADE, MOST_GRADES = 30, 10
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 ASIDE = {
-    "lead time",
-    "annotation id",
-    "agreement",
-    "created at",
-    "updated at",
-    "index",
-    "unnamed 0",
+    *("lead time", "annotation id", "agreement", "created at", "updated at"),
+    *("index", "unnamed 0"),
 }
 
 
@@ -242,10 +237,8 @@ def guess(rows: Sequence[Mapping[str, Any]], what: What, benchmark: str) -> Colu
 
 def _look_like_scores(values: set[str]) -> bool:
     """Tell whether values look like scores: numbers, or few short words."""
-    short = all(len(value) <= LONGEST_GRADE for value in values)
-    return bool(values) and (
-        all(map(NUMBER.fullmatch, values)) or (short and len(values) <= MOST_GRADES)
-    )
+    few = len(values) <= MOST_GRADES and all(len(value) <= LONGEST_GRADE for value in values)
+    return bool(values) and (few or all(map(NUMBER.fullmatch, values)))
 
 
 def plain_words(name: str) -> str:

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -81,8 +81,8 @@ def text_rows(source: Source, form: Form) -> Rows:
     """Return the rows of a text file."""
     encoding = encoding_of(source)
     if form in ("json", "object"):
-        return (_array if form == "json" else _object_row)(source, encoding)
-    return (_Csv if form == "csv" else _Lines)(source, encoding).rows()
+        return _document(source, form, encoding)
+    return _Csv(source, encoding).rows() if form == "csv" else _json_lines(source, encoding)
 
 
 @contextmanager
@@ -222,69 +222,52 @@ def header(source: Source, names: list[str]) -> tuple[str, ...]:
     return columns
 
 
-class _Lines:
-    """JSON Lines: an object a line."""
+def _json_lines(source: Source, encoding: str) -> Rows:
+    """Return the rows of JSON Lines: an object a line."""
 
-    def __init__(self, source: Source, encoding: str) -> None:
-        self.source, self.encoding = source, encoding
+    def records() -> Iterator[Record]:
+        with _lines(source, encoding) as text:
+            for number, line in enumerate(_rows_of_lines(source, text, iter), start=1):
+                if not line.strip():
+                    continue
+                if line.count("[") + line.count("{") > MOST_BRACKETS:
+                    raise wrong(source, f"row {number} has over {MOST_BRACKETS:,} brackets")
+                try:
+                    row = read_json(line)
+                except Unsafe as error:
+                    raise wrong(source, f"row {number} {error}") from error
+                yield number, _json_row(source, number, row)
 
-    def rows(self) -> Rows:
-        first = next((tuple(cells) for _, cells in self._records()), ())
-        return Rows("jsonl", first, self.encoding, self._records)
-
-    def _records(self) -> Iterator[Record]:
-        with _lines(self.source, self.encoding) as text:
-            for number, line in enumerate(_rows_of_lines(self.source, text, iter), start=1):
-                if line.strip():
-                    if line.count("[") + line.count("{") > MOST_BRACKETS:
-                        raise wrong(
-                            self.source, f"row {number} has over {MOST_BRACKETS:,} brackets"
-                        )
-                    try:
-                        yield number, _json_row(read_json(line))
-                    except Unsafe as error:
-                        raise wrong(self.source, f"row {number} {error}") from error
+    first = next((tuple(cells) for _, cells in records()), ())
+    return Rows("jsonl", first, encoding, records)
 
 
-def _json_row(value: Any) -> dict[str, Any]:
+def _json_row(source: Source, number: int, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Unsafe(f"is {type(value).__name__}, not a JSON object")
+        raise wrong(source, f"row {number} is {type(value).__name__}, not a JSON object")
     return value
 
 
-def _array(source: Source, encoding: str) -> Rows:
-    """Return the objects of a JSON array."""
-    items = json_document(source, encoding)
-    if not isinstance(items, list):
-        raise wrong(source, "JSON, and not an array of rows")
-    if not items:
-        raise wrong(source, "the JSON array is empty")
-    for number, item in enumerate(items, start=1):
-        try:
-            _json_row(item)
-        except Unsafe as error:
-            raise wrong(source, f"row {number} {error}") from error
-    return Rows("json", tuple(items[0]), encoding, lambda: iter(enumerate(items, start=1)))
-
-
-def _object_row(source: Source, encoding: str) -> Rows:
-    """Return one JSON object as one row."""
-    keys = json_document(source, encoding)
-    if not isinstance(keys, dict):
-        raise wrong(source, "not a JSON object")
-    return Rows("object", tuple(keys), encoding, lambda: iter([(1, keys)]))
-
-
-def json_document(source: Source, encoding: str) -> Any:
-    """Return the content of a JSON file."""
+def _document(source: Source, form: Form, encoding: str) -> Rows:
+    """Return the objects of a JSON array, or one JSON object as one row."""
     if source.size > MOST_JSON:
         raise wrong(source, "over 1 GiB of JSON; save it as JSON Lines")
     with _lines(source, encoding) as text:
         body = "".join(iter(partial(text.read, CHUNK), ""))
     try:
-        return read_json(body)
+        items = read_json(body)
     except Unsafe as error:
         raise wrong(source, f"{error}; copy or save it again") from error
+    if form == "object":
+        if not isinstance(items, dict):
+            raise wrong(source, "not a JSON object")
+        items = [items]
+    if not isinstance(items, list):
+        raise wrong(source, "JSON, and not an array of rows")
+    if not items:
+        raise wrong(source, "the JSON array is empty")
+    rows = [(number, _json_row(source, number, item)) for number, item in enumerate(items, 1)]
+    return Rows(form, tuple(items[0]), encoding, lambda: iter(rows))
 
 
 KEPT = 500  # rows, and characters of them, that are kept of a file
@@ -386,7 +369,15 @@ def encoding_of(source: Source) -> str:
         If it may be another, if two are mixed, or if the text was garbled before it was saved.
     """
     if source.encoding:
-        return _named(source)
+        try:
+            name = codecs.lookup(source.encoding).name
+            _doubtful(source, name, ())
+        except LookupError as error:
+            why = f"--encoding {source.encoding}: no encoding that is known here"
+            raise BadFile(why) from error
+        except UnicodeDecodeError as error:
+            raise wrong(source, f"is not in {source.encoding}") from error
+        return name
     if marked := bom_of(source.start()[:4]):
         return marked
     for name in ("utf-8", "cp1252"):
@@ -398,22 +389,8 @@ def encoding_of(source: Source) -> str:
             return name
         words = " and ".join(map(repr, found))
         why, to_do = DOUBTS[name]
-        raise BadFile(
-            f"{source.path}: {why} (it would read {words}); {to_do}; nothing was imported"
-        )
+        raise wrong(source, f"{why} (it would read {words}); {to_do}")
     raise BadFile(f"{source.path}: neither UTF-8, UTF-16 nor Windows-1252; {HOW}")
-
-
-def _named(source: Source) -> str:
-    try:
-        name = codecs.lookup(source.encoding).name
-        _doubtful(source, name, ())
-    except LookupError as error:
-        raise BadFile(f"--encoding {source.encoding}: no encoding that is known here") from error
-    except UnicodeDecodeError as error:
-        why = f"is not in {source.encoding}"
-        raise BadFile(f"{source.path}: {why}; nothing was imported") from error
-    return name
 
 
 def _doubtful(source: Source, name: str, odd: Sequence[re.Pattern[str]]) -> list[str]:
@@ -448,7 +425,11 @@ def workbook_rows(source: Source, sheet: str | None = None) -> Rows:
     _refuse_unsafe(source)
     with _opened(source) as book:
         name = _sheet(source, book, sheet)
-        columns, indices = _columns(source, next(book[name].iter_rows(values_only=True), ()))
+        first = next(book[name].iter_rows(values_only=True), ())
+    indices = tuple(index for index, title in enumerate(first) if _text(title).strip())
+    if not indices:
+        raise wrong(source, "the first row of its sheet is no header: it is empty")
+    columns = header(source, [_text(first[index]) for index in indices])
     with source.raw() as file, zipfile.ZipFile(file) as archive:  # what no stream of rows shows
         sheets = [part for part in archive.namelist() if part.startswith("xl/worksheets/sheet")]
         parts = [archive.read(part) for part in sheets]
@@ -457,26 +438,21 @@ def workbook_rows(source: Source, sheet: str | None = None) -> Rows:
         why = f"cells {where} are merged; unmerge them and write the value in every row"
         raise wrong(source, f"{why} (sheet {name})" if len(parts) == 1 else why)
 
+    has_formulas = any(map(FORMULA.search, parts))
+
     def records() -> Iterator[Record]:
-        yield from _records(source, name, columns, indices, any(map(FORMULA.search, parts)))
+        uncomputed = _formula_cells(source, name) if has_formulas else frozenset()
+        with _opened(source) as book:
+            for number, cells in enumerate(book[name].iter_rows(min_row=2), start=2):
+                values = [cell.value for cell in cells]
+                places = ((number, index) for index in range(len(cells)))
+                if all(value in (None, "") for value in values) and uncomputed.isdisjoint(places):
+                    continue
+                _refuse_bad_cells(source, number, cells, indices, uncomputed)
+                row = (values[index] if index < len(values) else None for index in indices)
+                yield number, {key: _text(value) for key, value in zip(columns, row, strict=True)}
 
     return Rows("xlsx", columns, f"sheet {name}", records)
-
-
-def _records(
-    source: Source, name: str, columns: Sequence[str], indices: Sequence[int], formulas: bool
-) -> Iterator[Record]:
-    with _opened(source) as book:
-        uncomputed = _formula_cells(source, name) if formulas else frozenset[tuple[int, int]]()
-        rows = book[name].iter_rows(min_row=2)
-        for number, cells in enumerate(rows, start=2):
-            values = [cell.value for cell in cells]
-            filled = any(value is not None and value != "" for value in values)
-            if not filled and all((number, index) not in uncomputed for index in range(len(cells))):
-                continue
-            _refuse_bad_cells(source, number, cells, indices, uncomputed)
-            row = (values[index] if index < len(values) else None for index in indices)
-            yield number, {key: _text(value) for key, value in zip(columns, row, strict=True)}
 
 
 def _refuse_bad_cells(
@@ -525,14 +501,6 @@ def _sheet(source: Source, book: Any, named: str | None) -> str:
     if not filled:
         raise wrong(source, "no sheet of it has rows")
     return str(filled[0])
-
-
-def _columns(source: Source, first: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the names in the header and their indices; unnamed columns are left out."""
-    indices = tuple(index for index, name in enumerate(first) if _text(name).strip())
-    if not indices:
-        raise wrong(source, "the first row of its sheet is no header: it is empty")
-    return header(source, [_text(first[index]) for index in indices]), indices
 
 
 def _text(value: Any) -> str:
@@ -590,16 +558,15 @@ def parquet_rows(source: Source) -> Rows:
         size = sum(meta.row_group(group).total_byte_size for group in range(meta.num_row_groups))
     if size > MOST_PARQUET or size > max(FREE_PARQUET, MOST_PARQUET_RATIO * source.size):
         raise wrong(source, "it would unpack to more than any file of rows")
-    return Rows("parquet", columns, "Parquet", lambda: _parquet_records(source, columns))
 
-
-def _parquet_records(source: Source, columns: tuple[str, ...]) -> Iterator[Record]:
-    number = 1
-    with _opened_parquet(source) as file:
-        for batch in file.iter_batches(batch_size=BATCH):
-            for row in batch.to_pylist():
-                number += 1
+    def records() -> Iterator[Record]:
+        with _opened_parquet(source) as parts:
+            batches = parts.iter_batches(batch_size=BATCH)
+            rows = chain.from_iterable(batch.to_pylist() for batch in batches)
+            for number, row in enumerate(rows, start=2):
                 yield number, {key.strip(): _json_value(value) for key, value in row.items()}
+
+    return Rows("parquet", columns, "Parquet", records)
 
 
 def _json_value(value: Any) -> Any:

@@ -22,10 +22,9 @@ from data.importers.finished import (
     FinishedRun,
     ResponsePlace,
     Verdict,
+    in_form,
     juror_of,
-    origin_of,
     own_verdict,
-    place_of,
     run_of,
     score_of,
     verdict_of,
@@ -325,9 +324,12 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         row = _response_row(Origin(path.name, number), name, head.eval.model, sample)
         own = sample.metadata.get(OWN)
         stored = isinstance(own, dict) and bool(own.get("stored"))
-        answer = ScoredResponse(row, sample.scores or {}, place_of(own))
+        answer = ScoredResponse(row, sample.scores or {}, in_form(ResponsePlace, own))
         (again if stored else taken).append(answer)
-        notes.update({} if stored else _notes(sample))
+        if not stored:
+            messages = sample.input if isinstance(sample.input, list) else []
+            notes["further reference"] += max(0, len(_targets(sample)) - 1)
+            notes["input that is no text"] += any(message.pictures for message in messages)
     if not taken and not (again and benchmark is None):
         left_out.update({AGAIN: len(again)} if again else {})
         raise nothing_in(path.name, head.status, left_out)
@@ -345,9 +347,10 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         status=head.status,
         scored=tuple(taken),
         left_out=left_out,
-        notes=notes,
+        notes=+notes,
         rubric_sha256=next(iter(rubrics), ""),
-        origin=origin_of(of_task) or origin_of(next(iter(own_scores), None)),
+        origin=in_form(ExportOrigin, of_task)
+        or in_form(ExportOrigin, next(iter(own_scores), None)),
         again=tuple(again),
     )
 
@@ -367,16 +370,6 @@ def _exclusion_reason(sample: Sample) -> str:
         "empty response": not _text(sample, sample.output.text).strip(),
     }
     return next((why for why, holds in reasons.items() if holds), "")
-
-
-def _notes(sample: Sample) -> dict[str, int]:
-    """Count the parts of a sample that a study does not take."""
-    messages = sample.input if isinstance(sample.input, list) else []
-    counts = {
-        "further reference": max(0, len(_targets(sample)) - 1),
-        "input that is no text": int(any(message.pictures for message in messages)),
-    }
-    return {note: number for note, number in counts.items() if number}
 
 
 def _response_row(origin: Origin, benchmark: str, model: str, sample: Sample) -> ResponseRow:

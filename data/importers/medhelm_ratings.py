@@ -107,12 +107,9 @@ class MedhelmFile:
         instance = filled(origin, cells, "instance_id")
         matches = self._known.get((plain_name(dataset), instance, plain_name(model)), set())
         if len(matches) > 1:
-            raise origin.wrong(
-                "instance_id",
-                instance,
-                f"{len(matches)} responses of this study are meant by its dataset_name, instance_id "
-                "and model_key; bring these ratings in by response_id (docs/setup.md)",
-            )
+            why = "are meant by its dataset_name, instance_id and model_key; bring these ratings in"
+            why = f"{len(matches)} responses of this study {why} by response_id (docs/setup.md)"
+            raise origin.wrong("instance_id", instance, why)
         return next(iter(matches), None)
 
 

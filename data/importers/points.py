@@ -23,32 +23,23 @@ class PointRow(NamedTuple):
     point: Point
 
 
-class PointFile:
-    """A file of points; iterating gives a `PointRow` each, in the file's order.
+def point_rows(table: TableFile) -> Iterator[PointRow]:
+    """Yield the points of a file, in its order.
 
     `kind` is "must" and `critical` no where a cell is empty. A weight never is: what a point counts
     is for clinicians to say.
 
     Raises
     ------
-    BadFile
-        If a column that is needed is missing.
-    BadRow
-        While iterating, at the first row that is wrong.
+    BadFile, BadRow
+        If a column that is needed is missing; at the first row that is wrong.
     """
-
-    def __init__(self, table: TableFile) -> None:
-        self.table = table
-        absent = next((name for name in NEEDED if name not in table.columns), None)
-        if absent is not None:
-            raise table.wrong(
-                f"column {absent!r} is missing (points have {', '.join(COLUMNS)}; {table.header})"
-            )
-
-    def __iter__(self) -> Iterator[PointRow]:
-        for origin, cells in self.table:
-            name = unguarded(filled(origin, cells, "instance_id"))
-            yield PointRow(origin, name, point_of(origin, cells))
+    if absent := [name for name in NEEDED if name not in table.columns]:
+        has = f"points have {', '.join(COLUMNS)}; {table.header}"
+        raise table.wrong(f"column {absent[0]!r} is missing ({has})")
+    for origin, cells in table:
+        name = unguarded(filled(origin, cells, "instance_id"))
+        yield PointRow(origin, name, point_of(origin, cells))
 
 
 def point_of(origin: Origin, cells: Cells) -> Point:

@@ -223,27 +223,20 @@ def rows_of(
     BadFile
         If a file is nothing that is read, or several are no tool's.
     """
-    if form in ("csv", "jsonl"):
-        return plain_rows(
-            _only_source(sources), "csv" if form == "csv" else "jsonl", what, given
-        ), None
-    reader = NAMED[form] if form else reader_of(opening_of(sources[0]))
+    plain: Form | None = "csv" if form == "csv" else "jsonl" if form == "jsonl" else None
+    reader = None
+    if not plain:
+        reader = NAMED[form] if form else reader_of(opening_of(sources[0]))
     if reader is not None and reader in RUNS:
         why = f"this is {reader.title}; `medjury study import` takes it whole, from a file"
         raise BadFile(f"{sources[0].path}: {why}")
     if reader is None:
-        return plain_rows(_only_source(sources), None, what, given), None
-    constant = {
-        **(given.constant if given else {}),
-        **({"benchmark": benchmark} if benchmark else {}),
-    }
+        if len(sources) > 1:
+            raise BadInput("several files of rows: import them one after another")
+        return plain_rows(sources[0], plain, what, given), None
+    constant = dict(given.constant) if given else {}
+    constant |= {"benchmark": benchmark} if benchmark else {}
     return tool_rows(reader, sources, what, constant, given), reader
-
-
-def _only_source(sources: Sequence[Source]) -> Source:
-    if len(sources) > 1:
-        raise BadInput("several files of rows: import them one after another")
-    return sources[0]
 
 
 def tool_rows(
@@ -294,9 +287,5 @@ def _is_inspect(opening: Opening) -> bool:
 
 def _key_of_rows(keys: Mapping[str, Any]) -> str:
     """Return the key of an object that holds a list of objects, "" if none does."""
-    lists = (
-        key
-        for key, value in keys.items()
-        if isinstance(value, list) and value and isinstance(value[0], dict)
-    )
-    return next(lists, "")
+    lists = {key: value[:1] for key, value in keys.items() if isinstance(value, list)}
+    return next((key for key, first in lists.items() if first and isinstance(first[0], dict)), "")

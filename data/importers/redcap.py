@@ -55,10 +55,7 @@ def forms(rubrics: Sequence[Rubric]) -> list[RedcapForm]:
     for number, rubric in enumerate(sorted(rubrics, key=lambda each: (each.name, each.sha256)), 1):
         name = variable(f"rate_{rubric.name}", names)
         comment = variable(f"r{number}_comment", variables)
-        own = {
-            criterion: variable(f"r{number}_{criterion}", variables)
-            for criterion in rubric.criteria
-        }
+        own = {one: variable(f"r{number}_{one}", variables) for one in rubric.criteria}
         forms.append(RedcapForm(name, rubric, own, comment))
     return forms
 

@@ -101,12 +101,10 @@ def json_parts(path: Path) -> Iterator[Any]:
         raise BadFile(f"{path}: not text in UTF-8; nothing was imported") from error
     except Unsafe as error:
         raise BadFile(f"{path}: {error}; copy it again; nothing was imported") from error
-    lists = {None: whole} if isinstance(whole, list) else {}
-    if isinstance(whole, dict):
-        lists = {key: value for key, value in whole.items() if isinstance(value, list)}
-        yield whole | {key: [] for key in lists}
-    else:
-        yield [] if lists else whole
+    holder = whole if isinstance(whole, dict) else {None: whole}
+    lists = {key: value for key, value in holder.items() if isinstance(value, list)}
+    emptied = holder | {key: [] for key in lists}
+    yield emptied if isinstance(whole, dict) else emptied[None]
     yield from ((key, item) for key, items in lists.items() for item in items)
 
 
@@ -145,10 +143,8 @@ def zip_parts(
         dense = part.file_size > max(FREE_PART, ratio * part.compress_size)
         if dense or part.file_size > min(MOST_PART, most_whole):
             raise Unsafe("a part of it would unpack to more than any such file has")
-    unpacked, packed = (
-        sum(part.file_size for part in parts),
-        sum(part.compress_size for part in parts),
-    )
+    unpacked = sum(part.file_size for part in parts)
+    packed = sum(part.compress_size for part in parts)
     if unpacked > most_whole or unpacked > max(FREE_WHOLE, ratio * packed):
         raise Unsafe("it would unpack to more than any such file has")
     return {part.filename: part for part in parts}

@@ -105,7 +105,12 @@ def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> Kind
         Its own; the ending .jsonl or .ndjson decides where a text may be lines or one object.
     """
     if start.startswith(ZIP):
-        return _kind_of_zip(members)
+        if not members:
+            return None, "an Excel workbook or another zip, cut short or damaged; copy it again"
+        if OFFICE & set(members):
+            return None, "a document of Office, Numbers or OpenOffice; save it as .xlsx or CSV"
+        form = next((form for part, form in MEMBERS.items() if part in members), None)
+        return form, "a zip; unpack it and name what was in it"
     if start.startswith(b"PAR1"):
         return "parquet", ""
     known = next((refusal for mark, refusal in REFUSED if mark.match(start)), None)
@@ -115,15 +120,6 @@ def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> Kind
 def bom_of(start: bytes) -> str | None:
     """Return the encoding that a file's mark names, None where it has none."""
     return next((name for mark, name in BOMS if start.startswith(mark)), None)
-
-
-def _kind_of_zip(members: Collection[str]) -> Kind:
-    if not members:
-        return None, "an Excel workbook or another zip, cut short or damaged; copy it again"
-    if OFFICE & set(members):
-        return None, "a document of Office, Numbers or OpenOffice; save it as .xlsx or CSV"
-    form = next((form for name, form in MEMBERS.items() if name in members), None)
-    return form, "a zip; unpack it and name what was in it"
 
 
 def _kind_of_text(start: bytes, name: str) -> Kind:
@@ -142,14 +138,11 @@ def _kind_of_text(start: bytes, name: str) -> Kind:
         return "json", ""
     if name.endswith(LINES):
         return "jsonl", ""
-    return (_form_of_object(text, len(start), name) if OBJECT.match(text) else "csv"), ""
-
-
-def _form_of_object(text: str, looked_at: int, name: str) -> Form:
-    """Return whether a text is JSON Lines or one JSON object."""
+    if not OBJECT.match(text):
+        return "csv", ""
     line, _, further = text.lstrip().partition("\n")
     alone = name.endswith(".json") and not further.strip()
-    return "jsonl" if _is_whole_line(line, looked_at) and not alone else "object"
+    return ("jsonl" if _is_whole_line(line, len(start)) and not alone else "object"), ""
 
 
 def _is_whole_line(line: str, looked_at: int) -> bool:
@@ -191,8 +184,12 @@ class Source:
     def __init__(self, path: Path, content: bytes | None = None, encoding: str = "") -> None:
         self.path = STANDARD_INPUT if str(path) == PIPE else path
         self.encoding = encoding
-        self._content = _pipe_content(path) if content is None else content
-        self.size = _size(self.path) if self._content is None else len(self._content)
+        try:
+            self._content = _pipe_content(path) if content is None else content
+            with self.raw() as file:
+                self.size = file.seek(0, io.SEEK_END)
+        except OSError as error:
+            raise BadFile(f"{self.path}: {error.strerror or error}") from error
         if self.size == 0:
             raise BadFile(f"{self.path}: the file is empty")
         self._members: frozenset[str] | None = None
@@ -269,25 +266,13 @@ class _Unpacked(io.RawIOBase):
 
 def _pipe_content(path: Path) -> bytes | None:
     """Return the content of a pipe, None for a file that can be read again."""
-    try:
-        if str(path) == PIPE:
-            content = sys.stdin.buffer.read(MOST_PIPED + 1)
-        elif path.is_file() or path.is_dir() or not path.exists():
-            return None
-        else:
-            with path.open("rb") as file:
-                content = file.read(MOST_PIPED + 1)
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror or error}") from error
+    if str(path) == PIPE:
+        content = sys.stdin.buffer.read(MOST_PIPED + 1)
+    elif path.is_file() or path.is_dir() or not path.exists():
+        return None
+    else:
+        with path.open("rb") as file:
+            content = file.read(MOST_PIPED + 1)
     if len(content) > MOST_PIPED:
         raise BadFile(f"{path}: a pipe of over 1 GiB; save it as a file and name that")
     return content
-
-
-def _size(path: Path) -> int:
-    """Return the size in bytes of a file that can be read."""
-    try:
-        with path.open("rb") as file:
-            return file.seek(0, io.SEEK_END)
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror or error}") from error

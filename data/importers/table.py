@@ -16,9 +16,17 @@ Format = Form
 Cells = Mapping[str, str]
 LONGEST_HEADER = 300  # characters of a header in a message
 EXCEL_LONGEST = 32_767  # characters of a cell
-EXCEL_ERRORS = {
-    *("#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#N/A", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"),
-}
+EXCEL_ERRORS = [
+    "#NAME?",
+    "#REF!",
+    "#VALUE!",
+    "#DIV/0!",
+    "#N/A",
+    "#NUM!",
+    "#NULL!",
+    "#SPILL!",
+    "#CALC!",
+]
 MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 EXCEL_ID = re.compile(rf"\d(?:[.,]\d+)?E\+\d+|(?:{MONTHS})-\d\d|\d\d?-(?:{MONTHS})")
 
@@ -62,11 +70,8 @@ class TableFile:
         self._done, self.left_out = 0, dict[str, int]()
         self._cut, self._changed = 0, set[str]()
         self._rows = _rows(self.source, form, sheet)
-        self.form, self.encoding, self.columns = (
-            self._rows.form,
-            self._rows.encoding,
-            self._rows.columns,
-        )
+        rows = self._rows
+        self.form, self.encoding, self.columns = rows.form, rows.encoding, rows.columns
 
     @property
     def read_bytes(self) -> int:
@@ -75,7 +80,7 @@ class TableFile:
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
         empty, is_text = True, self._rows.form == "csv"
-        for origin, row in self._read():
+        for origin, row in self.records():
             empty = False
             cells: Cells = (
                 row if is_text else {key: _cell(origin, key, value) for key, value in row.items()}
@@ -86,11 +91,10 @@ class TableFile:
             raise self.wrong("the file has a header and no rows")
 
     def records(self) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
-        """Yield rows as the file has them: of JSON and Parquet, values may be lists and objects."""
-        yield from self._read()
+        """Yield rows as the file has them: of JSON and Parquet, values may be lists and objects.
 
-    def _read(self) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
-        """Yield rows with where they stand, as they are, looked at for what spreadsheets do to them."""
+        They are looked at for what spreadsheets do to them.
+        """
         self._cut, self._changed = 0, set[str]()
         for number, row in self._rows.records():
             origin = Origin(self.path.name, number)
@@ -125,10 +129,8 @@ class TableFile:
             why = "has no end: if the file was cut off there, so is its last cell"
             doubts.append(f"the last line of {name} {why}")
         if self._cut:
-            why = (
-                f"exactly {EXCEL_LONGEST:,} characters, the most that Excel keeps: they may be cut"
-            )
-            doubts.append(f"{self._cut} cells of {name} have {why}")
+            why = f"exactly {EXCEL_LONGEST:,} characters, the most that Excel keeps"
+            doubts.append(f"{self._cut} cells of {name} have {why}: they may be cut")
         if self._changed:
             why = "looks like an id that Excel has changed into a number or a date"
             doubts.append(f"{sorted(self._changed)[0]} in {name} {why}")
@@ -155,9 +157,8 @@ class TableFile:
         """Refuse a row of JSON Lines with a criterion that the first one lacks: it would be lost."""
         for name in cells.keys() - set(self.columns):
             if name not in known:
-                raise origin.wrong(
-                    name, cells[name], "the first row has no such key; give it there too, or null"
-                )
+                why = "the first row has no such key; give it there too, or null"
+                raise origin.wrong(name, cells[name], why)
 
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the file as a whole."""
@@ -230,7 +231,6 @@ def _cell(origin: Origin, column: str, value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | list | dict):
-        raise origin.wrong(
-            column, value, "must be text or a number; a map takes parts of lists and objects"
-        )
+        why = "must be text or a number; a map takes parts of lists and objects"
+        raise origin.wrong(column, value, why)
     return str(value)

@@ -21,9 +21,8 @@ ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4
 SESSION_KEY = "session_key"  # in no copy of a study: who has it signs in as anybody
 PSEUDONYM_KEY = "signing_key"  # in every copy: the same file read again has the same people
-NO_HASH = (
-    "-"  # what the hash of a way in begins with that a hospital account opened: no code fits it
-)
+# What the hash of a way in begins with that a hospital account opened: no code fits it.
+NO_HASH = "-"
 SIGNED_OUT, KEY_MADE, EMAIL_ACT = "signed out", "key made", "e-mail"
 
 
@@ -63,7 +62,10 @@ def enter(engine: Engine, person: Person) -> Entered:
             select(Access).where(Access.lookup == person.access).with_for_update()
         ).first()
         account = session.get(Account, person.id)
-        if way is None or account is None or account.ended or not _is_usable(way):
+        expired = way is not None and way.expires is not None and way.expires <= now()
+        if way is None or way.revoked or expired or (way.once and way.used):
+            raise NotAllowed("this way in is no longer valid")
+        if account is None or account.ended:
             raise NotAllowed("this way in is no longer valid")
         way.used = now()
         session.add(way)
@@ -169,9 +171,3 @@ def _key(engine: Engine, name: str) -> str:
             log(session, "medjury", KEY_MADE, {"key": name})
             return value
         return stored.value
-
-
-def _is_usable(way: Access) -> bool:
-    """Return whether a way in may be used now."""
-    expired = way.expires is not None and way.expires <= now()
-    return way.revoked is None and not expired and not (way.once and way.used)

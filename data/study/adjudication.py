@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, bindparam, func
@@ -80,8 +80,8 @@ class Pool:
     """
 
     clinicians: tuple[str, ...]
-    touched: Mapping[int, frozenset[str]]
-    barred: Mapping[int, frozenset[str]]
+    touched: Mapping[int, Collection[str]]
+    barred: Mapping[int, Collection[str]]
     settling: Mapping[str, int]
     open_: Mapping[str, int]
 
@@ -92,11 +92,7 @@ class Pool:
         rated it too, but nobody who gave it back.
         """
         excluded = self.touched if reading == "third" else self.barred
-        return [
-            handle
-            for handle in self.clinicians
-            if handle not in excluded.get(response, frozenset())
-        ]
+        return [one for one in self.clinicians if one not in excluded.get(response, ())]
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -181,11 +177,7 @@ def pool(engine: Engine) -> Pool:
         for handle, response in session.exec(rated.distinct()):
             touched[response].add(handle)
         clinicians = tuple(session.exec(can_rate))
-    return Pool(clinicians, _frozen_sets(touched), _frozen_sets(barred), settling, open_)
-
-
-def _frozen_sets(sets: Mapping[int, set[str]]) -> dict[int, frozenset[str]]:
-    return {key: frozenset(handles) for key, handles in sets.items()}
+    return Pool(clinicians, touched, barred, settling, open_)
 
 
 def other_readings(engine: Engine, rater: int, code: str) -> tuple[Reply, ...]:

@@ -46,9 +46,8 @@ from data.study.readings import NEWEST, readings
 from data.study.rubrics import keep_rubric
 from data.study.standing import BenchmarkView, benchmarks
 
-CallRow = (
-    Attempt | Mapping[str, Any]
-)  # a call or its columns; to make the object takes ten times as long
+# A call or its columns; to make the object takes ten times as long.
+CallRow = Attempt | Mapping[str, Any]
 Entry = tuple[CallRow, Rubric | None, Reply | None]
 
 
@@ -301,6 +300,7 @@ def keep_intents(
 PAGE = 50
 NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
+NO_CALL = (NOT_ASKED, "", 0)  # status and reason of the last call, and calls
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
 NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
 _CALL = (
@@ -480,15 +480,6 @@ class MissingVerdict:
         return asdict(self)
 
 
-@dataclass
-class _LastCall:
-    """What the calls about one verdict have come to."""
-
-    status: str = NOT_ASKED
-    reason: str = ""
-    calls: int = 0
-
-
 def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
     """Return what jurors have not rated, of every benchmark that they were asked about.
 
@@ -498,10 +489,13 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
     for benchmark in benchmarks(engine):
         responses = _responses(engine, benchmark.name)
         for rater, juror in _jurors_asked(engine, benchmark.name):
-            rows = _missing_of_juror(engine, benchmark, rater, responses)
+            complete = complete_ratings(engine, rater, benchmark.rubric)
+            last = _last_calls(engine, benchmark, rater)
             missing += [
-                MissingVerdict(juror, benchmark.name, responses[response], replicate, *last)
-                for response, replicate, last in rows
+                MissingVerdict(juror, benchmark.name, name, replicate, *last.get(key, NO_CALL))
+                for response, name in responses.items()
+                for replicate in sorted({0} | {replicate for _, replicate in last})
+                if (key := (response, replicate)) not in complete
             ]
     return sorted(
         missing, key=lambda verdict: (verdict.juror, verdict.benchmark, verdict.response_id)
@@ -590,29 +584,10 @@ def without_texts(reason: str) -> str:
     return reason[: match.start(1)] + "(no number)" + reason[match.end(1) :]
 
 
-def _missing_of_juror(
-    engine: Engine, benchmark: BenchmarkView, rater: int, responses: Mapping[int, str]
-) -> Iterator[tuple[int, int, tuple[str, str, int]]]:
-    """Yield the verdicts of one juror that do not stand, each with how its last call ended."""
-    complete = complete_ratings(engine, rater, benchmark.rubric)
-    last_calls = _last_calls(engine, benchmark, rater)
-    replicates = sorted({0} | {replicate for _, replicate in last_calls})
-    for response in responses:
-        for replicate in replicates:
-            key = (response, replicate)
-            if key not in complete:
-                last_call = last_calls.get(key, _LastCall())
-                yield (
-                    response,
-                    replicate,
-                    (last_call.status, without_texts(last_call.reason), last_call.calls),
-                )
-
-
 def _last_calls(
     engine: Engine, benchmark: BenchmarkView, rater: int
-) -> dict[tuple[int, int], _LastCall]:
-    """Return (response, replicate) -> what its calls on the present rubric have come to."""
+) -> dict[tuple[int, int], tuple[str, str, int]]:
+    """Return (response, replicate) -> status and reason of its last call on the present rubric, and calls."""
     verdict, outcome = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
     here: Any = is_on(Attempt.rubric_sha256, benchmark.rubric)
     calls = (
@@ -626,15 +601,15 @@ def _last_calls(
         .where(JuryBatch.rater == rater, JuryRequest.outcome == "")
         .where(is_on(JuryRequest.rubric_sha256, benchmark.rubric))
     )
-    last_calls: dict[tuple[int, int], _LastCall] = {}
+    last: dict[tuple[int, int], tuple[str, str, int]] = {}
     with reading(engine) as session:
         for number, response, replicate, status, reason in session.exec(calls):
-            last = last_calls.setdefault((response, replicate), _LastCall())
-            last.status, last.reason, last.calls = str(status), reason, last.calls + (number > 0)
+            asked = last.get((response, replicate), NO_CALL)[2] + (number > 0)
+            last[response, replicate] = str(status), without_texts(reason), asked
         for response, replicate in session.exec(waiting):
-            last = last_calls.setdefault((response, replicate), _LastCall())
-            last.status, last.reason = IN_FLIGHT, "in a batch"
-    return last_calls
+            asked = last.get((response, replicate), NO_CALL)[2]
+            last[response, replicate] = IN_FLIGHT, "in a batch", asked
+    return last
 
 
 def _responses(engine: Engine, benchmark: str) -> dict[int, str]:
@@ -703,23 +678,18 @@ def verdict_of_same_prompt(
     )
     calls = columns_of(*_CALL).where(*calls_here, col(Attempt.response).in_(same_response))
     with reading(engine) as session:
-        rows = session.exec(calls.order_by(col(Attempt.id))).all()
-        for call in _calls_to_prompt(rows, hashes):
+        rows: Sequence[Any] = session.exec(calls.order_by(col(Attempt.id))).all()
+        same_prompt: dict[int, bool] = {}  # that call, or the one when it was asked once more
+        for call in rows:
+            if call.sent.get("turns", 1) == 1:
+                same_prompt[call.response] = call.request_sha256 in hashes
+            if call.status != Status.OK or not same_prompt.get(call.response):
+                continue
             reply = _stored_reply(session, rater, call.response, rubric, replicate)
             if reply is not None:
                 call_facts = (call.request_sha256, call.raw, call.returned_model, call.answer)
                 return StoredVerdict(call.id, call.response, *call_facts, reply)
     return None
-
-
-def _calls_to_prompt(rows: Iterable[Any], hashes: Sequence[str]) -> Iterable[Any]:
-    """Yield the calls that gave a verdict to the prompt itself, or when it was asked once more."""
-    same_prompt: dict[int, bool] = {}
-    for call in rows:
-        if call.sent.get("turns", 1) == 1:
-            same_prompt[call.response] = call.request_sha256 in hashes
-        if call.status == Status.OK and same_prompt.get(call.response):
-            yield call
 
 
 def _stored_reply(
@@ -766,7 +736,12 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
         session.flush()
         key = batch.id
         ordered = sorted(requests, key=lambda request: request.custom_id)
-        rows = [_request_row(key, request) for request in ordered]
+        names = [name for name in BatchRequest.__slots__ if name != "rubric"]
+        rows = [
+            {name: getattr(request, name) for name in names}
+            | {"rubric_sha256": request.rubric.sha256, "batch": key, "outcome": ""}
+            for request in ordered
+        ]
         add_rows(session, JuryRequest, rows)
         log(session, "jury", "batch prepared", {"batch": key, "rows": len(rows)})
     return key
@@ -780,12 +755,15 @@ def move(engine: Engine, key: int, state: BatchState, **fields: str) -> None:
     **fields
         Any of `provider_id`, `input_file` and `reason`.
     """
-    _update(engine, key, _state_columns(state) | fields)
+    with transaction(engine) as session:
+        values = _state_columns(state) | fields
+        update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
 
 
 def count(engine: Engine, key: int, counts: Mapping[str, int]) -> None:
     """Store how many requests the provider says have ended, by how they ended."""
-    _update(engine, key, {"counts": dict(counts)})
+    with transaction(engine) as session:
+        update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, counts=dict(counts))
 
 
 def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]:
@@ -801,7 +779,9 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
     with transaction(engine) as session:
         refuse_locked(session)
         by_id = {result.custom_id: result for result in results}
-        new_results = [by_id[name] for name in _open_requests(session, key, list(by_id))]
+        is_open = JuryRequest.batch == key, JuryRequest.outcome == ""
+        query = select(JuryRequest.custom_id).where(*is_open, col(JuryRequest.custom_id).in_(by_id))
+        new_results = [by_id[name] for name in session.exec(query)]
         write_attempts(
             session, [(new.attempt, new.rubric, new.reply) for new in new_results if new.attempt]
         )
@@ -809,8 +789,13 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
         for result in new_results:
             request = session.get_one(JuryRequest, result.custom_id)
             request.outcome = result.outcome
-            if result.attempt and result.attempt.usd is None and request.usd_most is not None:
-                unknown.append(_cost_unknown(request, result.attempt))
+            answer = result.attempt
+            if answer and answer.usd is None and request.usd_most is not None:
+                name = f"batch-{sha256(request.custom_id.encode()).hexdigest()[:32]}"
+                about = (answer.rater, answer.response, None, answer.replicate)
+                unknown.append(
+                    Intended(name, *about, request.usd_most)
+                )  # the most it may have cost
         if unknown:
             keep_intents(session, unknown, now())
             log(session, "jury", "calls in flight", {})
@@ -828,33 +813,6 @@ def finish(
         update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
 
 
-def _cost_unknown(request: JuryRequest, answer: Attempt) -> Intended:
-    """Return what keeps the most that a request may have cost whose answer does not say what it did."""
-    key = f"batch-{sha256(request.custom_id.encode()).hexdigest()[:32]}"
-    about = (answer.rater, answer.response, None, answer.replicate)
-    return Intended(key, *about, request.usd_most)
-
-
 def _state_columns(state: BatchState) -> dict[str, Any]:
     """Return the columns of a batch that is now in a state."""
     return {"state": state} | ({TIMES[state]: now()} if state in TIMES else {})
-
-
-def _open_requests(session: Session, key: int, names: list[str]) -> list[str]:
-    """Return which of these requests have no end yet."""
-    query = select(JuryRequest.custom_id).where(
-        JuryRequest.batch == key, JuryRequest.outcome == "", col(JuryRequest.custom_id).in_(names)
-    )
-    return list(session.exec(query))
-
-
-def _update(engine: Engine, key: int, values: Mapping[str, Any]) -> None:
-    """Change columns of one batch."""
-    with transaction(engine) as session:
-        update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
-
-
-def _request_row(key: int, request: BatchRequest) -> dict[str, Any]:
-    """Return the columns of a request."""
-    columns = {name: getattr(request, name) for name in BatchRequest.__slots__ if name != "rubric"}
-    return columns | {"rubric_sha256": request.rubric.sha256, "batch": key, "outcome": ""}

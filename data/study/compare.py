@@ -5,9 +5,10 @@ read here.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from itertools import chain
 from math import isclose
 from statistics import fmean, stdev
 from threading import Lock
@@ -19,7 +20,7 @@ from sqlmodel import Session, col, select
 
 from data.card import CANNOT_TELL, THIRD, Card
 from data.database import one_moment, reading
-from data.person import Person, only
+from data.person import Person, asking, only
 from data.rubric import Rubric
 from data.schema import (
     RATED_ON,
@@ -52,7 +53,7 @@ from data.study.base import (
 )
 from data.study.export import rubrics_known
 from data.study.readings import INDEPENDENT, NEWEST, On, Reading, readings
-from data.study.standing import BenchmarkView, benchmarks, version
+from data.study.standing import benchmarks, version
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 CRITICAL = "critical"
@@ -90,6 +91,13 @@ def _kept(function: Callable[[Engine, *Asked], Result]) -> Callable[[Engine, *As
         return known[1]
 
     return kept
+
+
+def _steering(
+    function: Callable[[Engine, *Asked], Result],
+) -> Callable[[Person, Engine, *Asked], Result]:
+    """Let those who steer the study ask a function, whose answers are kept."""
+    return asking(_kept(function), *STEER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +171,6 @@ class Compared:
 
 
 @only(*STEER)
-def compared(person: Person, engine: Engine, chosen: Chosen) -> list[Compared]:
-    """Return the responses that anybody rated, or clinicians did, the largest disagreement first."""
-    return list(_compared(engine, chosen))
-
-
-@only(*STEER)
 def workbench_jurors(person: Person, engine: Engine) -> list[str]:
     """Return the jurors that the study knows, by name."""
     with reading(engine) as session:
@@ -182,10 +184,9 @@ def workbench_clinicians(person: Person, engine: Engine) -> dict[str, str]:
     That name is a pseudonym, for coordinators too: they share addresses. Only they are told who
     it is; for researchers both are the same.
     """
-    query = select(Rater).where(Rater.kind == Kind.CLINICIAN, HAS_RATED)
+    query = select(Rater).where(Rater.kind == Kind.CLINICIAN, HAS_RATED).order_by(col(Rater.id))
     with reading(engine) as session:
-        raters = session.exec(query.order_by(col(Rater.id))).all()
-    return {_pseudonym(rater): _name_for(person, rater) for rater in raters}
+        return {_pseudonym(rater): _name_for(person, rater) for rater in session.exec(query)}
 
 
 @only(*STEER)
@@ -216,18 +217,39 @@ def _default_jury(session: Session) -> dict[int, str]:
     return {one.id or 0: one.handle for one in seated}
 
 
-@_kept
-def _compared(engine: Engine, chosen: Chosen) -> tuple[Compared, ...]:
+@_steering
+def compared(engine: Engine, chosen: Chosen) -> tuple[Compared, ...]:
+    """Return the responses that anybody rated, or clinicians did, the largest disagreement first."""
     views = [one for one in benchmarks(engine) if chosen.benchmark in ("", one.name)]
+    by_clinicians = select(Rating.response).join(Rater).where(Rater.kind == Kind.CLINICIAN)
+    among = [] if chosen.jury_alone else [col(Rating.response).in_(by_clinicians)]
     with reading(engine) as session:
+
+        def composites(*where: Any) -> dict[int, dict[int, float]]:
+            found: dict[int, dict[int, float]] = defaultdict(dict)
+            for view in views:
+                criteria = (chosen.criterion,) if chosen.criterion else view.rubric.criteria
+                own = _verdicts(session, view.name, view.rubric, criteria, *where)
+                for rater, by_response in own.items():
+                    found[rater] |= by_response
+            return found
+
         raters = {rater.id or 0: rater for rater in session.exec(select(Rater))}
-        means = _means_of_all(session, views, chosen)
-        jurors = _jurors(session, chosen, raters)
-        heard = [
+        means: Means = composites(*among)
+        named = [
             key
-            for key in jurors
-            if chosen.jurors or key in means or _is_heard_alone(session, views, chosen, key)
+            for key, rater in raters.items()
+            if rater.kind == Kind.JUROR and rater.handle in chosen.jurors
         ]
+        jurors = (
+            named
+            if chosen.jurors
+            else [
+                key
+                for key in _default_jury(session)
+                if key in means or (among and composites(col(Rating.rater) == key))
+            ]
+        )
         names, flags = response_names(session), _flags(session)
     clinicians = [
         key
@@ -236,32 +258,15 @@ def _compared(engine: Engine, chosen: Chosen) -> tuple[Compared, ...]:
     ]
     if chosen.measure == "z":
         means = _standardised(means, {response for key in clinicians for response in means[key]})
-    sides = [[means.get(key, {}) for key in keys] for keys in (clinicians, heard)]
-    rows = [
-        _row(response, names[response], sides, flags.get(response, frozenset()))
-        for response in sorted(set[int]().union(*sides[0], *sides[1]))
-    ]
+    sides = [[means.get(key, {}) for key in keys] for keys in (clinicians, jurors)]
+    rows = []
+    for response in sorted(set[int]().union(*sides[0], *sides[1])):
+        people, jury = _side(sides[0], response, needs_all=False), _side(sides[1], response)
+        both = people.mean is not None and jury.mean is not None
+        difference = (jury.mean or 0.0) - (people.mean or 0.0) if both else None
+        said = flags.get(response, frozenset())
+        rows.append(Compared(response, *names[response], people, jury, difference, said))
     return tuple(sorted(rows, key=lambda one: (-abs(one.difference or 0), one.difference is None)))
-
-
-def _means_of_all(
-    session: Session, views: Iterable[BenchmarkView], chosen: Chosen
-) -> dict[int, dict[int, float]]:
-    """Return everybody's composites on some benchmarks: rater -> response -> mean."""
-    by_clinicians = select(Rating.response).join(Rater).where(Rater.kind == Kind.CLINICIAN)
-    among = [] if chosen.jury_alone else [col(Rating.response).in_(by_clinicians)]
-    means: dict[int, dict[int, float]] = defaultdict(dict)
-    for view in views:
-        for rater, own in _composites(session, view, chosen.criterion, *among).items():
-            means[rater] |= own
-    return dict(means)
-
-
-def _composites(
-    session: Session, view: BenchmarkView, criterion: str, *where: Any
-) -> dict[int, dict[int, float]]:
-    criteria = (criterion,) if criterion else view.rubric.criteria
-    return _verdicts(session, view.name, view.rubric, criteria, *where)
 
 
 def _verdicts(
@@ -308,45 +313,18 @@ def _points(rubric: Rubric, criteria: Sequence[str]) -> Any:
     )
 
 
-def _jurors(session: Session, chosen: Chosen, raters: Mapping[int, Rater]) -> list[int]:
-    """Return the jurors who sit."""
-    if not chosen.jurors:
-        return [*_default_jury(session)]
-    return [
-        key
-        for key, rater in raters.items()
-        if rater.kind == Kind.JUROR and rater.handle in chosen.jurors
-    ]
-
-
-def _is_heard_alone(
-    session: Session, views: Iterable[BenchmarkView], chosen: Chosen, juror: int
-) -> bool:
-    """Return whether a juror has a composite where responses that only jurors scored are left out."""
-    own = col(Rating.rater) == juror
-    return not chosen.jury_alone and any(
-        _composites(session, view, chosen.criterion, own) for view in views
-    )
-
-
-def _row(
+def _side(
+    composites: Sequence[Mapping[int, float]],
     response: int,
-    name: tuple[str, str],
-    sides: Sequence[Sequence[Mapping[int, float]]],
-    flags: frozenset[str],
-) -> Compared:
-    clinicians = _side(sides[0], response, needs_all=False)
-    jury = _side(sides[1], response, needs_all=True)
-    both = clinicians.mean is not None and jury.mean is not None
-    difference = (jury.mean or 0.0) - (clinicians.mean or 0.0) if both else None
-    return Compared(response, *name, clinicians, jury, difference, flags)
-
-
-def _side(composites: Sequence[Mapping[int, float]], response: int, *, needs_all: bool) -> Side:
+    *,
+    needs_all: bool = True,
+    failed: bool = False,
+) -> Side:
     """Return the mean of those who scored; of a jury (`needs_all`) only if all did."""
     scores = [own[response] for own in composites if response in own]
     missing = needs_all and len(scores) < len(composites)
-    return Side(None if missing or not scores else fmean(scores), len(scores), len(composites))
+    mean = None if missing or not scores else fmean(scores)
+    return Side(mean, len(scores), len(composites), failed)
 
 
 def _standardised(means: Means, analysed: Collection[int]) -> dict[int, dict[int, float]]:
@@ -363,10 +341,8 @@ def _standardised(means: Means, analysed: Collection[int]) -> dict[int, dict[int
 def _flags(session: Session) -> dict[int, frozenset[str]]:
     """Return response -> what else was said of it, and whether a juror's call failed."""
     said: dict[int, set[str]] = defaultdict(set)
-    remarks = select(Assignment.response, Remark.kind).join(Remark)
-    for response, kind in session.exec(
-        remarks.where(col(Remark.revision) >= NEWEST_SUBMISSION, BY_CLINICIAN)
-    ):
+    remarks = select(Assignment.response, Remark.kind).join(Remark).where(BY_CLINICIAN)
+    for response, kind in session.exec(remarks.where(col(Remark.revision) >= NEWEST_SUBMISSION)):
         said[response].add(kind)
     marks = select(Assignment.response, Span.severity).join(Span).distinct()
     for response, severity in session.exec(marks.where(Span.revision == NEWEST_SUBMISSION)):
@@ -512,22 +488,6 @@ def rated_versions(person: Person, engine: Engine) -> list[tuple[Rubric, frozens
 
 
 @only(*STEER)
-def most_verdicts(person: Person, engine: Engine) -> int:
-    """Return how many verdicts a juror gave on one response at most."""
-    return _most_verdicts(engine)
-
-
-@only(*STEER)
-def on_both(person: Person, engine: Engine, asked: TwoJuries) -> list[OnBoth]:
-    """Return the responses that either jury scored or failed on, in the order of the study.
-
-    A benchmark on which nobody rated by a version that is asked for is left out. The mean is over
-    the criteria that both versions have.
-    """
-    return list(_on_both(engine, asked))
-
-
-@only(*STEER)
 def jurors_on(person: Person, engine: Engine, asked: TwoJuries, response: int) -> SidesOn | None:
     """Return what each juror of both sides said of a response; None where nothing is compared."""
     place = select(Instance.benchmark).join(Response).where(Response.id == response, FOR_STUDY)
@@ -536,7 +496,7 @@ def jurors_on(person: Person, engine: Engine, asked: TwoJuries, response: int) -
         part = next((part for part in _parts(engine, asked) if part.benchmark == name), None)
         if part is None:
             return None
-        sides = [_jurors_of_side(session, part, n, response) for n in (0, 1)]
+        sides = [tuple(_jurors_of_side(session, part, n, response)) for n in (0, 1)]
     criteria = tuple(dict.fromkeys([*part.rubrics[0].criteria, *part.rubrics[1].criteria]))
     return SidesOn(sides[0], sides[1], criteria, part.averaged, part.same_scale)
 
@@ -559,8 +519,9 @@ def _rated_on(engine: Engine) -> dict[str, frozenset[str]]:
     return {sha256: frozenset(names) for sha256, names in found.items() if sha256}
 
 
-@_kept
-def _most_verdicts(engine: Engine) -> int:
+@_steering
+def most_verdicts(engine: Engine) -> int:
+    """Return how many verdicts a juror gave on one response at most."""
     query = select(func.max(Rating.replicate)).join(Rater).where(Rater.kind == Kind.JUROR)
     with reading(engine) as session:
         most = session.exec(query).one()
@@ -584,39 +545,43 @@ def _parts(engine: Engine, asked: TwoJuries) -> list[_Part]:
         is_rated = all(view.name in where.get(sha256, ()) for sha256 in named)
         if asked.benchmark in ("", view.name) and is_rated:
             first, second = (known[side.rubric or view.rubric.sha256] for side in asked.sides)
-            averaged = tuple(
-                name
-                for name in first.criteria
-                if name in second.criteria and asked.criterion in ("", name)
-            )
+            wanted = {asked.criterion} if asked.criterion else {*second.criteria}
+            averaged = tuple(one for one in first.criteria if one in wanted & {*second.criteria})
             both = (first, second), (raters[0], raters[1])
             parts.append(_Part(view.name, asked.sides, *both, averaged))
     return parts
 
 
-@_kept
-def _on_both(engine: Engine, asked: TwoJuries) -> tuple[OnBoth, ...]:
+@_steering
+def on_both(engine: Engine, asked: TwoJuries) -> tuple[OnBoth, ...]:
+    """Return the responses that either jury scored or failed on, in the order of the study.
+
+    A benchmark on which nobody rated by a version that is asked for is left out. The mean is over
+    the criteria that both versions have.
+    """
     parts = _parts(engine, asked)
     with reading(engine) as session:
         names = response_names(session)
-        means = [[_means_of_side(session, part, n) for n in (0, 1)] for part in parts]
+        means = [
+            [
+                _verdicts(
+                    *(session, part.benchmark, part.rubrics[n], part.averaged),
+                    *_of_side(part, n, Rating),
+                )
+                for n in (0, 1)
+            ]
+            for part in parts
+        ]
         heard = {rater for of_part in means for side in of_part for rater in side}
-        return tuple(
-            row
-            for part, of_part in zip(parts, means, strict=True)
-            for row in _rows_of_part(session, part, of_part, heard, names)
-        )
+        pairs = zip(parts, means, strict=True)
+        rows = (_rows_of_part(session, part, own, heard, names) for part, own in pairs)
+        return tuple(chain.from_iterable(rows))
 
 
 def _of_side(part: _Part, n: int, table: type[Rating | Attempt]) -> tuple[Any, ...]:
     """Return the conditions that ratings or calls are of one side's jurors and verdict."""
     verdict, own = part.sides[n].verdict, col(table.rater).in_(part.raters[n])
     return (own,) if verdict is None else (own, table.replicate == verdict)
-
-
-def _means_of_side(session: Session, part: _Part, n: int) -> Means:
-    where = _of_side(part, n, Rating)
-    return _verdicts(session, part.benchmark, part.rubrics[n], part.averaged, *where)
 
 
 def _rows_of_part(
@@ -638,16 +603,16 @@ def _rows_of_part(
     is_comparable = part.same_scale and bool(part.averaged)
     known = {response for side in means for own in side.values() for response in own}
     for response in sorted(known | {response for pairs in failed for response, _ in pairs}):
-        first, second = (_on(response, seated[n], means[n], failed[n]) for n in (0, 1))
+        first, second = (
+            _side(
+                [means[n].get(key, {}) for key in seated[n]],
+                response,
+                failed=any((response, key) in failed[n] for key in seated[n]),
+            )
+            for n in (0, 1)
+        )
         changed = response in otherwise
         yield OnBoth(response, *names[response], first, second, is_comparable, changed)
-
-
-def _on(response: int, raters: Sequence[int], means: Means, failed: Collection[Pair]) -> Side:
-    scores = [means[key][response] for key in raters if response in means.get(key, ())]
-    is_whole = bool(scores) and len(scores) == len(raters)
-    has_failed = any((response, key) in failed for key in raters)
-    return Side(fmean(scores) if is_whole else None, len(scores), len(raters), has_failed)
 
 
 def _explained_otherwise(session: Session, part: _Part) -> frozenset[int]:
@@ -677,8 +642,8 @@ def _explained_otherwise(session: Session, part: _Part) -> frozenset[int]:
     return frozenset(session.exec(query.where(*chosen)))
 
 
-def _jurors_of_side(session: Session, part: _Part, n: int, response: int) -> tuple[JurorOn, ...]:
-    """Return what one side's jurors said of a response; of a jury by name, all its jurors."""
+def _jurors_of_side(session: Session, part: _Part, n: int, response: int) -> Iterator[JurorOn]:
+    """Yield what one side's jurors said of a response; of a jury by name, all its jurors."""
     side, sha256 = part.sides[n], part.rubrics[n].sha256
     said: dict[int, list[Reading]] = defaultdict(list)
     for one in readings(session, responses=[response], kinds=[Kind.JUROR], rubric=sha256):
@@ -689,29 +654,24 @@ def _jurors_of_side(session: Session, part: _Part, n: int, response: int) -> tup
     )
     ends = dict(session.exec(calls.order_by(col(Attempt.id))).all())
     raters = select(Rater).where(col(Rater.id).in_(part.raters[n])).order_by(Rater.handle)
-    return tuple(
-        _juror(rater, said[key], ends.get(key, Status.OK))
-        for rater in session.exec(raters)
-        for key in [rater.id or 0]
-        if side.jurors or said[key] or key in ends
-    )
-
-
-def _juror(rater: Rater, verdicts: Sequence[Reading], end: str) -> JurorOn:
-    scores: dict[str, list[float]] = defaultdict(list)
-    words: dict[str, list[str]] = defaultdict(list)
-    for verdict in sorted(verdicts, key=lambda one: one.replicate):
-        for name, score in verdict.scores.items():
-            scores[name].append(score)
-        for name, text in verdict.comments.items():
-            words[name].append(text)
-    return JurorOn(
-        rater.handle,
-        rater.simulated,
-        {name: fmean(points) for name, points in scores.items()},
-        {name: tuple(texts) for name, texts in words.items()},
-        "" if verdicts or end == Status.OK else str(end),
-    )
+    for rater in session.exec(raters):
+        verdicts, end = said[rater.id or 0], ends.get(rater.id or 0)
+        if not (side.jurors or verdicts or end):
+            continue
+        scores: dict[str, list[float]] = defaultdict(list)
+        words: dict[str, list[str]] = defaultdict(list)
+        for verdict in sorted(verdicts, key=lambda one: one.replicate):
+            for name, score in verdict.scores.items():
+                scores[name].append(score)
+            for name, text in verdict.comments.items():
+                words[name].append(text)
+        yield JurorOn(
+            rater.handle,
+            rater.simulated,
+            {name: fmean(points) for name, points in scores.items()},
+            {name: tuple(texts) for name, texts in words.items()},
+            "" if verdicts or end in (None, Status.OK) else str(end),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -744,7 +704,7 @@ def missed_unsafe(
     for limit in unsafe:
         if chosen.benchmark in ("", limit.benchmark):
             at = replace(chosen, benchmark=limit.benchmark, criterion=limit.criterion)
-            for row in _compared(engine, replace(at, measure="points")):
+            for row in compared(person, engine, replace(at, measure="points")):
                 people, jury = row.clinicians.mean, row.jury.mean
                 if people is not None and jury is not None and people <= limit.points < jury:
                     missed.add(row.response)
@@ -767,26 +727,23 @@ def in_subgroup(person: Person, engine: Engine, name: str, value: str) -> frozen
         return frozenset(session.exec(query))
 
 
-@only(*STEER)
-def responses_with(person: Person, engine: Engine, words: str) -> frozenset[int]:
+@_steering
+def responses_with(engine: Engine, words: str) -> frozenset[int]:
     """Return the responses that have these words in their text, id, comments or explanations.
 
     The words are one phrase, in capitals or not: beyond ASCII SQLite compares what is typed, all
     small, all large, and with a capital first. Under two characters nothing is searched: none.
     """
     phrase = words.strip()
-    return _responses_with(engine, phrase) if len(phrase) >= SEARCHED_AT_LEAST else frozenset()
-
-
-@_kept
-def _responses_with(engine: Engine, phrase: str) -> frozenset[int]:
+    if len(phrase) < SEARCHED_AT_LEAST:
+        return frozenset()
     in_text = select(Response.id).where(
         _has(SHOWN_TEXT, phrase) | _has(col(Response.response_id), phrase), FOR_STUDY
     )
     with reading(engine) as session:
         responses = {key or 0 for key in session.exec(in_text)}
-        for query, words in _commented():
-            found = query.with_only_columns(query.selected_columns[0]).where(_has(words, phrase))
+        for query, column in _commented():
+            found = query.with_only_columns(query.selected_columns[0]).where(_has(column, phrase))
             responses |= {key for (key,) in session.execute(found)}
     return frozenset(responses)
 
@@ -901,25 +858,15 @@ def opened_response(person: Person, engine: Engine, response: int) -> Opened | N
             return None
         *texts, name, benchmark, instance, body, rated_on = row
         rubric, own = Rubric.from_json(body), session.get_one(RubricText, rated_on).body
-        return Opened(
-            response_id=name,
-            benchmark=benchmark,
-            instance_id=instance,
-            card=card(name, texts, rubric),
-            rubric=rubric,
-            opinions=tuple(_opinions(session, person, response)),
-            calls=tuple(_calls(session, response, texts)),
-            case=Rubric.from_json(own) if own != body else None,
-        )
-
-
-def _opinions(session: Session, person: Person, response: int) -> list[Reading]:
-    raters = {rater.id: rater for rater in session.exec(select(Rater))}
-    kinds = Kind.CLINICIAN, Kind.JUROR
-    said = readings(session, responses=[response], kinds=kinds, rubric=On.CASE, words=True)
-    for one in said:
-        one.handle = _name_for(person, raters[one.rater])
-    return sorted(said, key=lambda one: (one.kind, one.handle, one.pass_, one.replicate))
+        raters = {rater.id: rater for rater in session.exec(select(Rater))}
+        kinds = Kind.CLINICIAN, Kind.JUROR
+        said = readings(session, responses=[response], kinds=kinds, rubric=On.CASE, words=True)
+        for one in said:
+            one.handle = _name_for(person, raters[one.rater])
+        said.sort(key=lambda one: (one.kind, one.handle, one.pass_, one.replicate))
+        case = Rubric.from_json(own) if own != body else None
+        about_it = (name, benchmark, instance, card(name, texts, rubric), rubric)
+        return Opened(*about_it, tuple(said), tuple(_calls(session, response, texts)), case)
 
 
 def _calls(session: Session, response: int, texts: list[Any]) -> Iterator[CallView]:

@@ -187,10 +187,12 @@ def call_dates(engine: Engine) -> tuple[datetime, datetime] | None:
     return (first, last) if first and last else None
 
 
-def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, JurorCost]:
+def juror_costs(
+    engine: Engine, benchmark: str | None = None, since: int = 0
+) -> Mapping[str, JurorCost]:
     """Return what each juror that was called has cost, by name; of one benchmark, or of all.
 
-    Jurors whose ratings were made elsewhere have no entry: what they cost is not known.
+    Of calls after `since`, a primary key. Jurors whose ratings were made elsewhere have no entry: what they cost is not known.
     """
     tokens = (
         func.coalesce(func.sum(column), 0) for column in (Attempt.tokens_in, Attempt.tokens_out)
@@ -198,7 +200,7 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
     ok = func.sum(case((col(Attempt.status) == Status.OK, 1), else_=0))
     counted = (func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)), ok, *tokens)
     query = _calls_by_juror(Rater.simulated, *counted).group_by(col(Rater.simulated))
-    query = query.where(Rater.kind == Kind.JUROR)
+    query = query.where(Rater.kind == Kind.JUROR, col(Attempt.id) > since)
     if benchmark is not None:
         query = query.join(Response).join(Instance).where(Instance.benchmark == benchmark)
     with reading(engine) as session:

@@ -130,12 +130,20 @@ def write_dictionary(folder: Path, files: Iterable[str]) -> dict[str, int]:
     """Write the data dictionary of files, as a table and as a page; return rows of the table."""
     rows = [row for file in files for row in dictionary(file)]
     written = {DICTIONARY_CSV: _write(folder / DICTIONARY_CSV, HEADER, rows)}
+    parts = [f"# Data dictionary\n\n{ABOUT}\n"]
+    head = "| column | type | unit | meaning | empty |\n| --- | --- | --- | --- | --- |"
+    for file, described in groupby(rows, key=lambda row: row[0]):
+        lines = [
+            f"| `{name}` | {kind} | {unit} | {meaning} | {missing} |"
+            for _, name, kind, unit, meaning, missing in described
+        ]
+        parts.append(f"## {file}\n\n{head}\n" + "\n".join(lines) + "\n")
     try:
         with (
             whole_file(folder / DICTIONARY_PAGE) as part,
-            open(part, "x", encoding="utf-8", opener=private) as file,
+            open(part, "x", encoding="utf-8", opener=private) as page,
         ):
-            file.write(_page(rows))
+            page.write("\n".join(parts))
     except OSError as error:
         raise BadFile(f"{folder / DICTIONARY_PAGE}: {error.strerror}") from error
     return written
@@ -172,19 +180,6 @@ def _described(text: str, parts: int) -> Iterator[list[str]]:
     for line in text.strip().splitlines():
         described = [part.strip() for part in line.split("|")]
         yield described + [""] * (parts - len(described))
-
-
-def _page(rows: Iterable[tuple[str, ...]]) -> str:
-    """Return the dictionary as a page, a table a file."""
-    parts = [f"# Data dictionary\n\n{ABOUT}\n"]
-    for file, columns_of_file in groupby(rows, key=lambda row: row[0]):
-        lines = [
-            f"| `{name}` | {kind} | {unit} | {meaning} | {missing} |"
-            for _, name, kind, unit, meaning, missing in columns_of_file
-        ]
-        head = "| column | type | unit | meaning | empty |\n| --- | --- | --- | --- | --- |"
-        parts.append(f"## {file}\n\n{head}\n" + "\n".join(lines) + "\n")
-    return "\n".join(parts)
 
 
 def rating_rows(engine: Engine) -> Iterator[Cells]:
@@ -260,9 +255,7 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
 def readings(engine: Engine) -> dict[str, FormReading]:
     """Return, for every assignment's code, whose reading of what it is."""
     query = _assigned(Assignment.code, Response.response_id, Rater.handle, Assignment.pass_)
-    return {
-        code: FormReading(*reading_columns) for code, *reading_columns in _stream(engine, query)
-    }
+    return {code: FormReading(*about) for code, *about in _stream(engine, query)}
 
 
 def _assigned(*names: Any) -> Columns:
@@ -299,10 +292,8 @@ def instance_texts(engine: Engine, benchmarks: Iterable[str]) -> dict[Key, Insta
     query = columns_of(Instance.benchmark, Instance.instance_id, *texts)
     query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
     with reading(engine) as session:
-        return {
-            (name, instance_id): InstanceTexts(*texts_of)
-            for name, instance_id, *texts_of in session.exec(query)
-        }
+        rows = session.exec(query)
+        return {(name, instance): InstanceTexts(*own) for name, instance, *own in rows}
 
 
 def shown_responses(engine: Engine, benchmarks: Iterable[str]) -> dict[str, tuple[Key, str]]:
@@ -313,10 +304,7 @@ def shown_responses(engine: Engine, benchmarks: Iterable[str]) -> dict[str, tupl
     query = query.select_from(Response).join(Instance)
     query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
     with reading(engine) as session:
-        return {
-            name: ((benchmark, instance_id), text)
-            for name, benchmark, instance_id, text in session.exec(query)
-        }
+        return {name: ((of, instance), text) for name, of, instance, text in session.exec(query)}
 
 
 def rubrics_known(engine: Engine) -> dict[str, Rubric]:

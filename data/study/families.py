@@ -128,12 +128,14 @@ def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
 
     `panel` has families of jurors; they count where the study has none, as of imported jurors.
     """
-    study_families = _own_families(engine)
+    study_families = dict(settings(engine).families)
     with reading(engine) as session:
         jurors = session.exec(select(Rater.handle, Rater.family).where(Rater.kind == Kind.JUROR))
         families = {
-            name: _family_of_juror(stated or panel.get(name, ""), study_families)
-            for name, stated in jurors
+            name: next(iter(listed)) if len(listed) == 1 else family.strip().casefold()
+            for name, stated in jurors  # whose panel tells of no one family: no author is of it
+            for family in [stated or panel.get(name, "")]
+            for listed in [_listed_family(family, study_families)]
         }
         text = func.coalesce(Response.shown, Response.text)
         query = columns_of(Response.id, Response.response_id, text).select_from(Response)
@@ -144,13 +146,10 @@ def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
             words[name], names[name] = len(shown.split()), key
     if models is None:
         return Evidence(words, None, families)
-    families_of_authors = {
-        name: families_of(models.get(key, ""), study_families) for name, key in names.items()
-    }
     authors = {
         name: next(iter(of_author))
-        for name, of_author in families_of_authors.items()
-        if len(of_author) == 1
+        for name, key in names.items()
+        if len(of_author := families_of(models.get(key, ""), study_families)) == 1
     }
     return Evidence(words, authors, families)
 
@@ -167,7 +166,7 @@ def own_family(
     benchmarks
         Only these; None means all.
     """
-    study_families = _own_families(engine)
+    study_families = dict(settings(engine).families)
     of_jurors = {juror: _listed_family(family, study_families) for juror, family in jurors.items()}
     unlisted = {
         juror: jurors[juror] for juror, own_families in of_jurors.items() if not own_families
@@ -189,11 +188,6 @@ def own_family(
     )
 
 
-def _own_families(engine: Engine) -> dict[str, str]:
-    """Return model -> family, as the study says of names that tell nothing."""
-    return dict(settings(engine).families)
-
-
 def _listed_family(family: str, study_families: Mapping[str, str]) -> frozenset[str]:
     """Return a panel's family by the names used here, or as the study has it; none of any other.
 
@@ -201,9 +195,3 @@ def _listed_family(family: str, study_families: Mapping[str, str]) -> frozenset[
     """
     name = family.strip().casefold()
     return families_of(family) or frozenset({name} & set(study_families.values()))
-
-
-def _family_of_juror(family: str, study_families: Mapping[str, str]) -> str:
-    """Return the one family that a panel's tells of, or what is written there: no author is of it."""
-    listed = _listed_family(family, study_families)
-    return next(iter(listed)) if len(listed) == 1 else family.strip().casefold()

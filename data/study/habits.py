@@ -7,7 +7,6 @@ from statistics import median
 from sqlalchemy import Engine
 
 from data.database import reading
-from data.pace import Timed
 from data.person import Person, only
 from data.schema import Kind, Role
 from data.study.assignments import showings_by_rater
@@ -26,15 +25,15 @@ class RatingHabits:
         Showings with a time, and those in which not even the response can have been scanned.
     median_seconds
         Of the timed ones; None without any.
-    n_readings, longest_run
-        Readings, and the most in a row with the same scores on all criteria.
+    longest_run
+        The most readings in a row with the same scores on all criteria.
     """
 
     rater: str
     n_timed: int = 0
     n_hasty: int = 0
     median_seconds: float | None = None
-    n_readings: int = 0
+
     longest_run: int = 0
 
     @property
@@ -60,7 +59,14 @@ def rating_habits(engine: Engine) -> dict[str, RatingHabits]:
             if one.scores:
                 given.setdefault(one.handle, []).append(tuple(sorted(one.scores.items())))
     return {
-        handle: _habits(handle, timed[handle], given.get(handle, [])) for handle in sorted(timed)
+        handle: RatingHabits(
+            handle,
+            n_timed=len(showings),
+            n_hasty=sum(one.is_hasty for one in showings),
+            median_seconds=median(one.seconds for one in showings) if showings else None,
+            longest_run=max((len([*run]) for _, run in groupby(given.get(handle, ()))), default=0),
+        )
+        for handle, showings in sorted(timed.items())
     }
 
 
@@ -68,16 +74,3 @@ def rating_habits(engine: Engine) -> dict[str, RatingHabits]:
 def odd_habits(_: Person, engine: Engine) -> list[RatingHabits]:
     """Return the habits of those who were fast or gave the same scores over and over."""
     return [one for one in rating_habits(engine).values() if one.is_fast or one.is_straight]
-
-
-def _habits(
-    handle: str, timed: list[Timed], given: list[tuple[tuple[str, float], ...]]
-) -> RatingHabits:
-    return RatingHabits(
-        handle,
-        len(timed),
-        sum(one.is_hasty for one in timed),
-        median(one.seconds for one in timed) if timed else None,
-        len(given),
-        max((len(list(run)) for _, run in groupby(given)), default=0),
-    )

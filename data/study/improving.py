@@ -104,9 +104,8 @@ def learned_rubric(engine: Engine, sha256: str) -> Learned:
         while above is not None and above.parent and above.parent not in line:
             line.append(above.parent)
             above = _stored(session, above.parent)
-        rows = session.exec(
-            select(Improvement).where(col(Improvement.learned).in_([sha256, *line]))
-        )
+        learned = col(Improvement.learned).in_([sha256, *line])
+        rows = session.exec(select(Improvement).where(learned))
         seen = {key for row in rows for part in LEARNING for key in row.split.get(part, ())}
         query = select(Response.id).where(col(Response.instance).in_(sorted(seen)))
         keys = frozenset(key for key in session.exec(query) if key is not None)

@@ -109,34 +109,26 @@ def record_evaluations(engine: Engine, entries: Sequence[Evaluation]) -> None:
     if not entries:
         return
     with transaction(engine) as session:
-        simulated = _simulated(session, entries)
-        evaluations = [_event_content(entry, simulated) for entry in entries]
+        query = select(Rater.handle, Rater.simulated).where(Rater.kind == Kind.JUROR)
+        jurors = dict(session.exec(query.order_by(col(Rater.id))).all())
+        if lost := sorted({name for entry in entries for name in entry.jurors} - jurors.keys()):
+            raise Unknown(f"no juror {', '.join(lost)} in this study: it has {', '.join(jurors)}")
+        evaluations = [
+            {name: getattr(entry, name) for name in Evaluation.__slots__}
+            | {
+                "key": entry.key,
+                "jurors": entry.members,
+                "needed": entry.least,
+                "simulated": any(jurors[name] for name in entry.jurors),
+                "icc": entry.icc if math.isfinite(entry.icc) else None,
+                "compared": sorted(set(entry.compared)),
+            }
+            for entry in entries
+        ]
         at = now()
         detail = {"juries": evaluations, "at": at.isoformat()}
         _count_evaluations(session, evaluations, at)
         log(session, "researcher", EVALUATED, detail)
-
-
-def _simulated(session: Session, entries: Sequence[Evaluation]) -> set[str]:
-    """Return which jurors are simulated; refuse names that are no juror's."""
-    query = select(Rater.handle, Rater.simulated).where(Rater.kind == Kind.JUROR)
-    jurors = dict(session.exec(query.order_by(col(Rater.id))).all())
-    if lost := sorted({name for entry in entries for name in entry.jurors} - jurors.keys()):
-        raise Unknown(f"no juror {', '.join(lost)} in this study: it has {', '.join(jurors)}")
-    return {name for name, simulated in jurors.items() if simulated}
-
-
-def _event_content(entry: Evaluation, simulated: set[str]) -> dict[str, Any]:
-    """Return what the event says of an evaluation: all of it, in plain values."""
-    fields = {name: getattr(entry, name) for name in Evaluation.__slots__}
-    return fields | {
-        "key": entry.key,
-        "jurors": entry.members,
-        "needed": entry.least,
-        "simulated": not simulated.isdisjoint(entry.jurors),
-        "icc": entry.icc if math.isfinite(entry.icc) else None,
-        "compared": sorted(set(entry.compared)),
-    }
 
 
 def _count_evaluations(
@@ -286,9 +278,7 @@ def compositions_tried(engine: Engine) -> list[Composition]:
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def juries_tried(_: Person, engine: Engine) -> list[Composition]:
     """Return every jury that was ever held against the clinicians, what was looked at last first."""
-    return sorted(
-        compositions_tried(engine), key=lambda composition: composition.last_at, reverse=True
-    )
+    return sorted(compositions_tried(engine), key=lambda one: one.last_at, reverse=True)
 
 
 def comparisons_besides(

@@ -5,11 +5,11 @@ The stored text never changes, and nobody is told which model wrote which respon
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from data.card import Card
 from data.database import reading, transaction
 from data.errors import BadInput, Unknown
 from data.person import asking
@@ -30,8 +30,8 @@ from data.schema import (
     Status,
 )
 from data.study.authors import author_names
-from data.study.base import FOR_STUDY, card, in_pages, shown
-from data.study.standing import BenchmarkView, benchmarks
+from data.study.base import FOR_STUDY, card, columns_of, in_pages, shown
+from data.study.standing import benchmarks
 from data.study.verify import acts
 
 MASKED, LEFT = "authors masked", "possible names left"
@@ -75,7 +75,16 @@ def mask_responses(
             ):
                 skipped += 1
                 continue
-            _mask(session, response, masked_text)
+            masks = session.exec(select(Mask).where(Mask.response == response.id))
+            stored = {(mask.start, mask.end, mask.text) for mask in masks}
+            response.shown = masked_text.shown
+            session.add_all(
+                Mask(
+                    response=masked_text.response, start=start, end=end, text=text, salt=new_salt()
+                )
+                for start, end, text in masked_text.places
+                if (start, end, text) not in stored
+            )
             masked_here += 1
         if searched is not None:
             session.merge(Setting(key=SEARCHED, value=str(searched)))
@@ -128,10 +137,7 @@ def leave_names(engine: Engine, left: LeftNames) -> None:
     named = left.responses | {response_id for response_id, _ in left.places}
     with transaction(engine) as session:
         refuse_locked(session)
-        stored = session.exec(
-            select(Response.response_id).where(col(Response.response_id).in_(named))
-        )
-        if unknown := named - set(stored):
+        if unknown := named - _known(session, named):
             raise Unknown(f"no response {', '.join(sorted(unknown))} in this study")
         detail: dict[str, list[object]] = {"responses": [*sorted(left.responses)]}
         if left.places:
@@ -154,18 +160,6 @@ def record_names_shown(engine: Engine, who: str, places: int, responses: int) ->
         log(session, who, SHOWN, {"places": places, "responses": responses})
 
 
-def _mask(session: Session, response: Response, masked: MaskedText) -> None:
-    """Show a response masked, and keep the places that are new."""
-    masks = session.exec(select(Mask).where(Mask.response == response.id))
-    stored = {(mask.start, mask.end, mask.text) for mask in masks}
-    response.shown = masked.shown
-    session.add_all(
-        Mask(response=masked.response, start=start, end=end, text=text, salt=new_salt())
-        for start, end, text in masked.places
-        if (start, end, text) not in stored
-    )
-
-
 def _is_rated_or_opened(session: Session, response: int) -> bool:
     """Tell whether any rater has rated or opened a response as this study shows it.
 
@@ -181,21 +175,13 @@ def _is_rated_or_opened(session: Session, response: int) -> bool:
         )
         .exists()
     )
-    rated = (
-        select(Rating.id)
-        .join(Rater)
-        .where(Rating.response == response, (col(Rater.kind) != Kind.JUROR) | asked_here)
-        .limit(1)
+    rated = select(Rating.id).join(Rater).where(Rating.response == response)
+    rated = rated.where((col(Rater.kind) != Kind.JUROR) | asked_here)
+    begun = select(Assignment.id).where(Assignment.response == response)
+    begun = begun.where(
+        (col(Assignment.state) != State.OPEN) | col(Assignment.opened_at).is_not(None)
     )
-    begun = (
-        select(Assignment.id)
-        .where(
-            Assignment.response == response,
-            (col(Assignment.state) != State.OPEN) | col(Assignment.opened_at).is_not(None),
-        )
-        .limit(1)
-    )
-    return any(session.exec(query).first() is not None for query in (rated, begun))
+    return any(session.exec(query.limit(1)).first() is not None for query in (rated, begun))
 
 
 # Return the study's models, which no response may name.
@@ -227,26 +213,16 @@ class Planted:
 
 def planted_texts(engine: Engine) -> list[Planted]:
     """Return the responses of the study that hold either; none of training."""
-    searched = (
-        Planted(
-            benchmark.name,
-            shown_card.code,
-            holds_verdict(shown_card.response, benchmark.rubric.criteria),
-            benchmark.rubric.forged(shown_card),
-        )
-        for benchmark in benchmarks(engine)
-        for shown_card in _shown_cards(engine, benchmark)
-    )
-    return [response for response in searched if response.verdict or response.tags_broken_in]
-
-
-def _shown_cards(engine: Engine, benchmark: BenchmarkView) -> Iterator[Card]:
-    """Yield the responses of a benchmark as jurors get them, by their names, page by page."""
-    query = shown(Response.response_id, Response.id).where(
-        Instance.benchmark == benchmark.name, FOR_STUDY
-    )
-    for *texts, name, _ in in_pages(engine, query, col(Response.id), size=PLANTED_PAGE):
-        yield card(name, texts, benchmark.rubric)
+    found = []
+    for benchmark in benchmarks(engine):
+        rubric, query = benchmark.rubric, shown(Response.response_id, Response.id)
+        query = query.where(Instance.benchmark == benchmark.name, FOR_STUDY)
+        for *texts, name, _ in in_pages(engine, query, col(Response.id), size=PLANTED_PAGE):
+            as_sent = card(name, texts, rubric)
+            verdict, tags = holds_verdict(as_sent.response, rubric.criteria), rubric.forged(as_sent)
+            if verdict or tags:
+                found.append(Planted(benchmark.name, name, verdict, tags))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +237,17 @@ class StoredText:
 
 def stored_texts(engine: Engine, after: int = 0) -> Iterator[list[StoredText]]:
     """Yield the responses after a primary key, page by page; no transaction stays open."""
-    while page := _page(engine, after):
-        yield page
-        after = page[-1].response
+    query = columns_of(Response.response_id, Response.text, Response.id)
+    rows = in_pages(engine, query.where(col(Response.id) > after), col(Response.id), size=PAGE)
+    while page := list(islice(rows, PAGE)):
+        keys = [key for *_, key in page]
+        masks = select(Mask).where(col(Mask.response).in_(keys)).order_by(col(Mask.id))
+        places: dict[int, list[TextPlace]] = {}
+        with reading(engine) as session:
+            for mask in session.exec(masks):
+                place = mask.start, mask.end, mask.text
+                places.setdefault(mask.response, []).append(place)
+        yield [StoredText(key, name, text, tuple(places.get(key, ()))) for name, text, key in page]
 
 
 def searched_up_to(engine: Engine) -> int:
@@ -283,32 +267,12 @@ def names_left(engine: Engine) -> LeftNames:
     )
 
 
-def _page(engine: Engine, after: int) -> list[StoredText]:
-    query = (
-        select(Response.id, Response.response_id, Response.text)
-        .where(col(Response.id) > after)
-        .order_by(col(Response.id))
-        .limit(PAGE)
-    )
-    with reading(engine) as session:
-        rows = session.exec(query).all()
-        places = _places(session, [key or 0 for key, _, _ in rows])
-        return [
-            StoredText(key or 0, name, text, tuple(places.get(key or 0, ())))
-            for key, name, text in rows
-        ]
-
-
-def _places(session: Session, responses: list[int]) -> dict[int, list[TextPlace]]:
-    query = select(Mask).where(col(Mask.response).in_(responses)).order_by(col(Mask.id))
-    places: dict[int, list[TextPlace]] = {}
-    for mask in session.exec(query):
-        places.setdefault(mask.response, []).append((mask.start, mask.end, mask.text))
-    return places
-
-
 def known_response_ids(engine: Engine, response_ids: Collection[str]) -> frozenset[str]:
     """Return those of some response_ids that are in the study."""
-    query = select(Response.response_id).where(col(Response.response_id).in_(response_ids))
     with reading(engine) as session:
-        return frozenset(session.exec(query))
+        return _known(session, response_ids)
+
+
+def _known(session: Session, response_ids: Collection[str]) -> frozenset[str]:
+    query = select(Response.response_id).where(col(Response.response_id).in_(response_ids))
+    return frozenset(session.exec(query))

@@ -1,8 +1,8 @@
 """Copying a whole study into an empty database or one SQLite file, compared row by row."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,57 +151,43 @@ def back_up(engine: Engine, to: Path) -> Copied:
         If the file is there already, cannot be written, or is not whole.
     """
     part = part_of(to)
-    with _bad_file_errors(to):
-        try:
-            part.touch(mode=OWNERS, exist_ok=False)
-            if engine.dialect.name == "sqlite":
-                with (
-                    closing(engine.raw_connection()) as own,
-                    closing(sqlite3.connect(part)) as copy,
-                ):
-                    own.driver_connection.backup(copy)  # type: ignore[union-attr]  # there while it is held
-            else:
-                _copy_rows(engine, part)
-            damage = _finish_file(part)
-            backup = _verified(engine, part, damage)
-            publish(part, to)
-        finally:
-            for ending in BESIDE:
-                part.with_name(part.name + ending).unlink(missing_ok=True)
+    try:
+        part.touch(mode=OWNERS, exist_ok=False)
+        if engine.dialect.name == "sqlite":
+            with closing(engine.raw_connection()) as own, closing(sqlite3.connect(part)) as copy:
+                own.driver_connection.backup(copy)  # type: ignore[union-attr]  # there while it is held
+        else:
+            _copy_rows(engine, part)
+        damage = _finish_file(part)
+        backup = _verified(engine, part, damage)
+        publish(part, to)
+    except FileExistsError as error:
+        raise BadFile(f"{to}: is there already; name another file") from error
+    except (OSError, sqlite3.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadFile(f"{to}: {why}; nothing was written") from error
+    finally:
+        for ending in BESIDE:
+            part.with_name(part.name + ending).unlink(missing_ok=True)
     return backup
 
 
-@contextmanager
-def _bad_file_errors(to: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileExistsError as error:
-        raise BadFile(f"{to}: is there already; name another file") from error
-    except OSError as error:
-        raise BadFile(f"{to}: {error.strerror}; nothing was written") from error
-    except sqlite3.Error as error:
-        raise BadFile(f"{to}: {error}; nothing was written") from error
-
-
 def _copy_rows(engine: Engine, part: Path) -> None:
-    """Copy a study of another database row by row, as it stood when the first was read."""
-    with _file_errors():
-        target = open_study(_url(part), create=True)
-        try:
-            with reading(engine) as origin:
-                copy_into(target, origin)
-        finally:
-            target.dispose()
+    """Copy a study of another database row by row, as it stood when the first was read.
 
-
-@contextmanager
-def _file_errors() -> Iterator[None]:
-    """Tell trouble with the new file, such as a full disk, from trouble with the study itself."""
+    Trouble with the new file, such as a full disk, is told from trouble with the study itself.
+    """
+    target = None
     try:
-        yield
+        target = open_study(_url(part), create=True)
+        with reading(engine) as origin:
+            copy_into(target, origin)
     except NoStudy as error:
         cause = getattr(error.__cause__, "orig", None)
         raise cause if isinstance(cause, sqlite3.Error) else error from None
+    finally:
+        if target is not None:
+            target.dispose()
 
 
 def _url(path: Path) -> URL:

@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from sqlalchemy import URL, Engine, create_engine, delete, func, insert, literal, update
@@ -126,8 +126,17 @@ def write_package(
     try:
         with TemporaryDirectory(".part", f".{path.name}.", path.parent) as folder:
             rows = _write_parts(engine, Path(folder), authors, who_wrote)
-            with whole_file(path) as part, open(part, "xb", opener=private) as raw:
-                _pack(Path(folder), raw)
+            with (
+                whole_file(path) as part,
+                open(part, "xb", opener=private) as raw,
+                zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive,
+            ):
+                for file in sorted(Path(folder).iterdir()):
+                    info = zipfile.ZipInfo(file.name, LONG_AGO)
+                    info.compress_type = zipfile.ZIP_DEFLATED
+                    info.external_attr = 0o600 << 16
+                    with file.open("rb") as body, archive.open(info, "w", force_zip64=True) as to:
+                        copyfileobj(body, to, CHUNK)
     except OSError as error:
         raise BadFile(f"--package {path}: {error.strerror}") from error
     return rows
@@ -198,16 +207,6 @@ def bare(table: DbTable) -> str:
     """Return the statement that makes a table of a package: column names and types alone."""
     columns = [f'"{one.name}" {one.type.compile(sqlite.dialect())}' for one in table.c]
     return f'CREATE TABLE "{table.name}" ({", ".join(columns)})'
-
-
-def _pack(folder: Path, raw: IO[bytes]) -> None:
-    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(folder.iterdir()):
-            info = zipfile.ZipInfo(file.name, LONG_AGO)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o600 << 16
-            with file.open("rb") as content, archive.open(info, "w", force_zip64=True) as part:
-                copyfileobj(content, part, CHUNK)
 
 
 def _sha256(path: Path) -> str:
@@ -290,7 +289,14 @@ def read_parts(path: Path, folder: Path) -> Iterator[tuple[str, Any]]:
         _check_database(path, connection)
         engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
         with Session(engine) as session:
-            _check_rows(path, session, manifest)
+            for table in PACKED:
+                number = session.scalar(columns_of(func.count()).select_from(table))
+                if number != manifest.rows.get(table.name):
+                    why = f"{table.name} has {number} rows, and its {MANIFEST} says otherwise"
+                    raise _wrong(path, why)
+                if number and not holds(manifest.authors, table.name):
+                    why = f'has rows, in a package of which authors are "{manifest.authors}"'
+                    raise _wrong(path, f"{table.name} {why}")
             yield sha256, manifest.model_dump()
             check = _Check(manifest.authors)
             # A setting may name a text, which is of a later table.
@@ -360,18 +366,6 @@ def _check_database(path: Path, connection: sqlite3.Connection) -> None:
             raise _wrong(path, f"{DATABASE} is damaged")
     except sqlite3.Error as error:
         raise _wrong(path, f"{DATABASE} cannot be read as a SQLite database") from error
-
-
-def _check_rows(path: Path, session: Session, manifest: Manifest) -> None:
-    """Refuse other numbers of rows than the manifest names, and authors where it names none."""
-    for table in PACKED:
-        rows = session.scalar(columns_of(func.count()).select_from(table))
-        if rows != manifest.rows.get(table.name):
-            why = f"{table.name} has {rows} rows, and its {MANIFEST} says otherwise"
-            raise _wrong(path, why)
-        if rows and not holds(manifest.authors, table.name):
-            why = f'{table.name} has rows, in a package of which authors are "{manifest.authors}"'
-            raise _wrong(path, why)
 
 
 @dataclass
@@ -503,7 +497,10 @@ def _pages(path: Path, session: Session, table: DbTable, check: "_Check") -> Ite
     """Yield the rows of a table of a package, each of its columns' types and held by `check`."""
     number, form = 0, _form(table)
     try:
-        for page in pages(session, columns_of(table), _rows_at_once(session, table)):
+        length = sum((func.coalesce(func.length(column), 0) for column in table.c), literal(0))
+        longest = session.scalar(columns_of(func.max(length)).select_from(table)) or 0
+        at_once = max(1, min(PAGE, PAGE_LENGTH // max(longest, 1)))  # few where one is very long
+        for page in pages(session, columns_of(table), at_once):
             form.validate_python(page)
             for row in page:
                 number += 1
@@ -522,13 +519,6 @@ def _pages(path: Path, session: Session, table: DbTable, check: "_Check") -> Ite
             path,
             f"{table.name}, after row {number}: a cell cannot be read as what its column has",
         ) from error
-
-
-def _rows_at_once(session: Session, table: DbTable) -> int:
-    """Return how many of a table's rows are read at once: few where a stranger made one very long."""
-    length = sum((func.coalesce(func.length(column), 0) for column in table.c), literal(0))
-    longest = session.scalar(columns_of(func.max(length)).select_from(table)) or 0
-    return max(1, min(PAGE, PAGE_LENGTH // max(longest, 1)))
 
 
 @cache
@@ -563,7 +553,12 @@ class _Check:
             if row["shown"] != row["text"] or row["salt"]:
                 raise BadInput("the whole of a masked text, in a package without authors")
         elif table == "rating":
-            self._hold_score(row)
+            rater, rubric = self.raters.get(row["rater"], {}), self.texts.get(row["rubric_sha256"])
+            if isinstance(rubric, Rubric):
+                about = rater.get("handle", ""), f"response {row['response']}"
+                rubric.score(row["criterion"], row["answer"] or row["score"], *about)
+            elif rater.get("kind") != Kind.METRIC:
+                raise BadInput("a rating without its rubric")
         elif table == "span" and (row["side"] not in SIDES or row["severity"] not in SEVERITIES):
             raise BadInput("a mark of a side or severity that there is not")
         elif table == "setting" and not kept_setting(row["key"]):
@@ -580,12 +575,3 @@ class _Check:
         if text.sha256 != row["sha256"]:
             raise BadInput(f"the {form.__name__.lower()} is not the one its SHA-256 names")
         self.texts[text.sha256] = text
-
-    def _hold_score(self, row: Row) -> None:
-        rater, rubric = self.raters.get(row["rater"], {}), self.texts.get(row["rubric_sha256"])
-        if isinstance(rubric, Rubric):
-            where = f"response {row['response']}"
-            said = row["answer"] or row["score"]
-            rubric.score(row["criterion"], said, rater.get("handle", ""), where)
-        elif rater.get("kind") != Kind.METRIC:
-            raise BadInput("a rating without its rubric")

@@ -4,7 +4,8 @@ A code is shown once; only its hash is stored.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -63,10 +64,11 @@ def invite(engine: Engine, handles: Sequence[str]) -> list[Invitation]:
         refuse_locked(session)
         raters = [_rater(session, OPERATOR, handle) for handle in handles]
         accounts = [(_account(session, OPERATOR, rater), rater.handle) for rater in raters]
+        valid = set(session.exec(select(Access.account).where(col(Access.revoked).is_(None))))
         return [
             Invitation(handle, new_code(session, OPERATOR.actor, account))
             for account, handle in accounts
-            if not account.ended and not _has_access(session, account)
+            if not account.ended and account.id not in valid
         ]
 
 
@@ -128,11 +130,6 @@ def renew_access(by: Person, engine: Engine, name: str, way: Way = PERSONAL_CODE
             session.add(account)
             log(session, by.actor, "person let back in", {"account": account.id})
         return Invitation(account.name, new_code(session, by.actor, account, way))
-
-
-def renew(engine: Engine, handle: str) -> Invitation:
-    """Give a person a new code; the old ones no longer sign in."""
-    return renew_access(OPERATOR, engine, handle)
 
 
 @only(Role.COORDINATOR)
@@ -314,11 +311,6 @@ def _new_account(session: Session, by: Person, name: str, role: Role, rater: int
     return account
 
 
-def _has_access(session: Session, account: Account) -> bool:
-    valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
-    return session.exec(valid).first() is not None
-
-
 DONE = (State.DONE, State.UNRATED)
 RECUSED = "recused"
 LOOKUP = 4  # signs of a code that find it; the rest prove it
@@ -460,13 +452,16 @@ def check_code(engine: Engine, code: str) -> CodeCheck:
         return CodeCheck(None, CodeOutcome.USED)
     if way.expires is not None and way.expires <= now():
         return CodeCheck(None, CodeOutcome.EXPIRED)
-    return CodeCheck(_person(account, way.lookup), CodeOutcome.GOOD)
+    return CodeCheck(
+        _holder((account.id, account.name, account.role, account.rater), lookup), CodeOutcome.GOOD
+    )
 
 
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
     """Return whose session it is that began by this way in, unless that was revoked."""
     with reading(engine) as session:
-        return _by_access(session, lookup)
+        row = session.execute(_BY_ACCESS, {"lookup": lookup}).first()
+    return None if row is None else _holder(row, lookup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,24 +492,15 @@ def session_state(engine: Engine, lookup: str, after: int) -> SessionState:
     )
 
 
-def _by_access(session: Session, lookup: str) -> Person | None:
-    row = session.execute(_BY_ACCESS, {"lookup": lookup}).first()
-    if row is None:
-        return None
-    return _holder(row, lookup)
-
-
-def _holder(row: Sequence[Any], lookup: str) -> Person:
+def _holder(row: Sequence[Any], lookup: str = "") -> Person:
     key, name, role, rater = row
     return Person(key or 0, name, Role(role), rater, access=lookup)
 
 
 def person_by_email(engine: Engine, email: str) -> Person | None:
     """Return whose e-mail address this is, in small letters or large; None if nobody's."""
-    query = select(Account).where(
-        Account.email == email.strip().lower(), col(Account.ended).is_(None)
-    )
-    return _person_of(engine, query)
+    own = col(Account.email) == email.strip().lower()
+    return _person_of(engine, select(Account).where(own, col(Account.ended).is_(None)))
 
 
 def person(engine: Engine, account: int) -> Person | None:
@@ -540,26 +526,28 @@ def people(_: Person, engine: Engine) -> list[PersonView]:
         .where(col(Assignment.state) != State.RECUSED)
         .group_by(col(Assignment.rater))
     )
+    consents_given = {consent.rater: consent for consent in consents(engine)}
+    views = []
     with reading(engine) as session:
-        accounts = list(session.exec(select(Account)))
         work_of = {row[0]: tuple(row[1:]) for row in session.exec(work)}
         accesses: dict[int, list[Access]] = {}
         for access in session.exec(select(Access).order_by(col(Access.created))):
             accesses.setdefault(access.account, []).append(access)
-        said = select(Rater.id, Rater.specialty).where(Rater.specialty != "")
-        specialties = dict(session.execute(said).all())
-        session.expunge_all()
-    consents_given = {consent.rater: consent for consent in consents(engine)}
-    views = [
-        _view(
-            account,
-            work_of.get(account.rater),
-            accesses.get(account.id or 0, []),
-            consents_given.get(account.rater or 0),
-            specialties.get(account.rater or 0, ""),
-        )
-        for account in accounts
-    ]
+        specialties = dict(session.exec(select(Rater.id, Rater.specialty)).all())
+        for account in session.exec(select(Account)):
+            key, rater = account.id or 0, account.rater or 0
+            ways = accesses.get(key, [])
+            done_there, total, *came = work_of.get(rater, (0, 0))
+            seen = [*came, *(access.used for access in ways)]
+            views.append(
+                PersonView(
+                    *(key, account.name, Role(account.role), account.email, done_there, total),
+                    last=max((at for at in seen if at), default=None),
+                    way="ended" if account.ended else _way(ways),
+                    consent=consents_given.get(rater),
+                    specialty=specialties.get(rater, ""),
+                )
+            )
     order = [Role.COORDINATOR, Role.RESEARCHER, Role.CLINICIAN]
     return sorted(views, key=lambda view: (view.way == "ended", order.index(view.role), view.name))
 
@@ -574,6 +562,25 @@ def names_of_actors(person: Person, engine: Engine) -> dict[str, str]:
     return {f"account {number}": name for number, name in rows}
 
 
+# Clinician -> showings with a flag in their newest submission, and responses rated unassigned.
+_FLAGGED = (
+    select(Assignment.rater, func.count(func.distinct(Assignment.id)))
+    .join(Remark)
+    .where(Remark.kind != RECUSED, Remark.revision == NEWEST_SUBMISSION, BY_CLINICIAN)
+    .group_by(col(Assignment.rater))
+)
+_ELSEWHERE = (
+    select(Rating.rater, func.count(func.distinct(Rating.response)))
+    .where(
+        col(Rating.rater).in_(select(Rater.id).where(Rater.kind == Kind.CLINICIAN)),
+        ~select(Assignment.id)
+        .where(Assignment.rater == Rating.rater, Assignment.response == Rating.response)
+        .exists(),
+    )
+    .group_by(col(Rating.rater))
+)
+
+
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def workloads(_: Person, engine: Engine) -> list[Workload]:
     """Return every clinician's work, by name; those who neither rated nor are to rate left out."""
@@ -584,16 +591,27 @@ def workloads(_: Person, engine: Engine) -> list[Workload]:
         .where(Rater.kind == Kind.CLINICIAN)
         .order_by(col(Rater.handle))
     )
+    columns = (
+        *(Assignment.rater, Assignment.state, Assignment.seconds_active, Assignment.done_at),
+        Assignment.assigned_at,
+    )
+    showings: dict[int, list[Any]] = {}
     with reading(engine) as session:
-        work, flags, rated_elsewhere = _work(session), _flagged(session), _elsewhere(session)
-        figures = [
-            _workload(name, simulated, ended is not None, work.get(key or 0, []))
-            | {"flagged": flags.get(key or 0, 0), "elsewhere": rated_elsewhere.get(key or 0, 0)}
+        for row in session.exec(columns_of(*columns)):
+            showings.setdefault(row[0], []).append(row)
+        flags, elsewhere = (dict(session.exec(counts).all()) for counts in (_FLAGGED, _ELSEWHERE))
+        work = [
+            _workload(
+                showings.get(key or 0, []),
+                handle=name,
+                simulated=simulated,
+                ended=ended is not None,
+                flagged=flags.get(key or 0, 0),
+                elsewhere=elsewhere.get(key or 0, 0),
+            )
             for key, name, simulated, ended in session.exec(query)
         ]
-    return [
-        Workload(**own) for own in figures if own["total"] or own["recused"] or own["elsewhere"]
-    ]
+    return [one for one in work if one.total or one.recused or one.elsewhere]
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -622,21 +640,6 @@ def last_reminded(_: Person, engine: Engine) -> dict[int, datetime]:
         return {detail["account"]: at for detail, at in session.exec(query)}
 
 
-def _view(
-    account: Account,
-    work: object,
-    accesses: list[Access],
-    consent: Consent | None,
-    specialty: str,
-) -> PersonView:
-    """Return one person's line."""
-    done, total, *times = work if isinstance(work, tuple) else (0, 0)
-    last = max((at for at in [*times, *(access.used for access in accesses)] if at), default=None)
-    identity = (account.id or 0, account.name, Role(account.role), account.email)
-    way = "ended" if account.ended else _way(accesses)
-    return PersonView(*identity, done, total, last, way, consent, specialty)
-
-
 def _way(accesses: list[Access]) -> str:
     """Return how somebody can sign in now."""
     valid = [
@@ -653,7 +656,9 @@ def _person_of(engine: Engine, query: SelectOfScalar[Account]) -> Person | None:
     """Return the person of the account that a query finds."""
     with reading(engine) as session:
         account = session.exec(query).first()
-    return None if account is None else _person(account)
+    if account is None:
+        return None
+    return _holder((account.id, account.name, account.role, account.rater))
 
 
 def _is_secret(stored: str, secret: str) -> bool:
@@ -665,69 +670,25 @@ def _is_secret(stored: str, secret: str) -> bool:
         return False
 
 
-def _person(account: Account, access: str = "") -> Person:
-    return Person(account.id or 0, account.name, Role(account.role), account.rater, access)
-
-
 @cache
 def _unused_hash() -> str:
     """Return a hash that no code has, so that a wrong code takes as long as a right one."""
     return PasswordHasher().hash("nobody")
 
 
-def _work(session: Session) -> dict[int, list[Any]]:
-    """Return state, active seconds and time of every showing, by clinician."""
-    columns = (
-        *(Assignment.rater, Assignment.state, Assignment.seconds_active, Assignment.done_at),
-        Assignment.assigned_at,
+def _workload(rows: Sequence[Any], **known: Any) -> Workload:
+    """Return a clinician's work, with what their showings say of it."""
+    states = Counter(row.state for row in rows)
+    ended = [row for row in rows if row.state in DONE]
+    seconds = sorted(row.seconds_active for row in ended if row.state == State.DONE)
+    given = [row.assigned_at for row in rows if row.state == State.OPEN]
+    return Workload(
+        **known,
+        done=len(ended),
+        total=len(rows) - states[State.RECUSED],
+        unrated=states[State.UNRATED],
+        recused=states[State.RECUSED],
+        last=max((row.done_at for row in ended if row.done_at), default=None),
+        seconds=seconds[len(seconds) // 2] if seconds else None,
+        open_since=None if None in given else min(given, default=None),
     )
-    showings: dict[int, list[Any]] = {}
-    for row in session.exec(columns_of(*columns)):
-        showings.setdefault(row[0], []).append(row)
-    return showings
-
-
-def _flagged(session: Session) -> Mapping[int, int]:
-    """Return how many showings of each clinician have a flag in their newest submission."""
-    query = (
-        select(Assignment.rater, func.count(func.distinct(Assignment.id)))
-        .join(Remark)
-        .where(Remark.kind != RECUSED, Remark.revision == NEWEST_SUBMISSION, BY_CLINICIAN)
-        .group_by(col(Assignment.rater))
-    )
-    return dict(session.exec(query).all())
-
-
-def _elsewhere(session: Session) -> Mapping[int, int]:
-    """Return how many responses each clinician rated without having been assigned them."""
-    own = (Assignment.rater == Rating.rater, Assignment.response == Rating.response)
-    clinicians = select(Rater.id).where(Rater.kind == Kind.CLINICIAN)
-    query = (
-        select(Rating.rater, func.count(func.distinct(Rating.response)))
-        .where(col(Rating.rater).in_(clinicians), ~select(Assignment.id).where(*own).exists())
-        .group_by(col(Rating.rater))
-    )
-    return dict(session.exec(query).all())
-
-
-def _oldest(times: list[datetime | None]) -> datetime | None:
-    """Return the earliest time; None where there is none, or one is not known."""
-    return None if None in times else min(filter(None, times), default=None)
-
-
-def _workload(handle: str, simulated: bool, ended: bool, rows: list[Any]) -> dict[str, Any]:
-    """Return a clinician's figures that come from the showings."""
-    ended_rows = [row for row in rows if row.state in DONE]
-    seconds = sorted(row.seconds_active for row in ended_rows if row.state == State.DONE)
-    return {
-        "handle": handle,
-        "simulated": simulated,
-        "ended": ended,
-        "done": len(ended_rows),
-        "total": sum(row.state != State.RECUSED for row in rows),
-        "unrated": sum(row.state == State.UNRATED for row in rows),
-        "recused": sum(row.state == State.RECUSED for row in rows),
-        "last": max((row.done_at for row in ended_rows if row.done_at), default=None),
-        "seconds": seconds[len(seconds) // 2] if seconds else None,
-        "open_since": _oldest([row.assigned_at for row in rows if row.state == State.OPEN]),
-    }

@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 from data.database import reading, transaction
 from data.errors import BadInput, Conflict, Unknown
 from data.importers.points import PointRow
-from data.person import Person, asking, only
+from data.person import asking
 from data.points import case_rubric
 from data.record import log, refuse_locked
 from data.rubric import Rubric
@@ -93,12 +93,8 @@ def add_points(
     return result
 
 
-@only(Role.COORDINATOR)
-def bring_points(
-    person: Person, engine: Engine, benchmark: str, rows: Iterable[PointRow], rubric: Rubric
-) -> PointsAdded:
-    """Store the points of a benchmark's instances, as `add_points`."""
-    return add_points(engine, benchmark, rows, rubric, person.actor)
+# Store points in a coordinator's name.
+bring_points = asking(add_points, Role.COORDINATOR)
 
 
 def _put_on(session: Session, benchmark: str, rubric: Rubric) -> None:

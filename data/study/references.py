@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import Engine, and_, func
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.person import Person, asking, only
@@ -130,16 +130,20 @@ def references(
     benchmarks
         Only these; None means all.
     """
-    answers, simulated = _answers(engine)
-    everybody = frozenset[str]().union(*answers.values())
+    names = (Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE)
+    with reading(engine) as session:
+        given_by = _answers(session)
+        rows = session.exec(_instances_with_responses(benchmarks, *names)).all()
+    said = [answer for of_one in given_by.values() for answer in of_one.values()]
+    everybody = frozenset(answer.juror for answer in said)
+    simulated = frozenset(answer.juror for answer in said if answer.simulated)
+
     real = (everybody - simulated) or everybody  # never together with simulated ones
     counting = real if jurors is None else everybody & frozenset(jurors)
     sets: dict[str, set[str]] = {"marked": set(), "sound": set(), "not known": set(), "": set()}
-    names = (Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE)
-    with reading(engine) as session:
-        rows = session.exec(_instances_with_responses(benchmarks, *names)).all()
     for key, benchmark, name, checkable in rows:
-        given = (absent for who, absent in answers.get(key, {}).items() if who in counting)
+        answers = given_by.get(key, {})
+        given = (answer.absent for who, answer in answers.items() if who in counting)
         sets[verdict([*given]) if checkable else ""].add(f"{benchmark}/{name}")
     return References(
         marked=frozenset(sets["marked"]),
@@ -165,38 +169,25 @@ def opened_reference(_: Person, engine: Engine, name: str) -> CheckedReference |
         if found is None:
             return None
         key, context, prompt, reference = found
-        said = session.exec(
-            columns_of(Rater.handle, Attempt.answer, Rater.simulated)
-            .select_from(Attempt)
-            .join(Rater)
-            .where(Attempt.instance == key, _ANSWERED)
-            .order_by(col(Attempt.id))
-        ).all()
-    newest = {
-        juror: ReferenceAnswer(juror, answer["absent"], tuple(answer["facts"]), bool(simulated))
-        for juror, answer, simulated in said
-    }
+        newest = _answers(session, Attempt.instance == key).get(key, {})
     answers = tuple(newest[juror] for juror in sorted(newest))
     return CheckedReference(name, context, prompt, reference, answers)
 
 
-def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]]:
-    """Return instance -> juror -> newest answer, and which jurors are simulated."""
+def _answers(session: Session, *where: Any) -> dict[int, dict[str, ReferenceAnswer]]:
+    """Return instance -> juror -> newest answer."""
     query = (
         columns_of(Attempt.instance, Rater.handle, Rater.simulated, Attempt.answer)
         .select_from(Attempt)
         .join(Rater)
-        .where(_ANSWERED)
+        .where(_ANSWERED, *where)
         .order_by(col(Attempt.id))
     )
-    answers: dict[int, dict[str, bool]] = {}
-    simulated: set[str] = set()
-    with reading(engine) as session:
-        for instance, juror, is_simulated, answer in session.exec(query):
-            answers.setdefault(instance, {})[juror] = bool(answer["absent"])
-            if is_simulated:
-                simulated.add(juror)
-    return answers, frozenset(simulated)
+    answers: dict[int, dict[str, ReferenceAnswer]] = {}
+    for instance, juror, simulated, answer in session.exec(query):
+        newest = ReferenceAnswer(juror, answer["absent"], tuple(answer["facts"]), bool(simulated))
+        answers.setdefault(instance, {})[juror] = newest
+    return answers
 
 
 def _instances_with_responses(benchmarks: Sequence[str] | None, *columns: Any) -> Columns:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter
 from sqlalchemy import Engine, func
@@ -18,8 +18,8 @@ from sqlmodel import Session, col, select
 from data.calls import TokenCosts
 from data.database import reading, transaction
 from data.errors import Conflict, NotAllowed, Unknown
-from data.importers.finished import Failure, FinishedRun
-from data.importers.rows import JurorRecord, RatingRow, batches
+from data.importers.finished import FinishedRun
+from data.importers.rows import batches
 from data.person import Person, only
 from data.record import PROBED, RUN, log, refuse_locked
 from data.rubric import Rubric
@@ -39,7 +39,7 @@ from data.schema import (
 from data.study.authors import Ids
 from data.study.base import FOR_STUDY
 from data.study.calls import keep_juror, without_texts, write_attempts
-from data.study.costs import token_costs_by_juror
+from data.study.costs import JurorCost, juror_costs, token_costs_by_juror
 from data.study.people import person_by_access
 from data.study.ratings import RatingsAdded, keep_ratings
 from data.study.responses import ResponsesAdded, TaxonomyPlace, keep_benchmark, keep_rows, log_added
@@ -48,6 +48,7 @@ from data.study.standing import BenchmarkView, benchmarks
 from data.study.verify import acts
 
 PANEL = "panel:"
+NO_COST = JurorCost(0.0, 0, 0, 0)
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
 
 
@@ -222,11 +223,8 @@ def end_run(
     engine: Engine, token: str, code: int, said: Sequence[str], figures: Mapping[str, Any]
 ) -> None:
     """Store how a run's process ended."""
-
-    def add_end(_: Session, run: RunRow) -> RunRow:
-        return replace(run, ended=now(), code=code, said=tuple(said), figures=dict(figures))
-
-    _change_run(engine, token, add_end)
+    end: dict[str, Any] = {"code": code, "said": tuple(said), "figures": dict(figures)}
+    _change_run(engine, token, lambda _, run: replace(run, ended=now(), **end))
 
 
 def read_run(value: str) -> RunRow:
@@ -323,32 +321,21 @@ def jury_progress(
         query = select(Rater.handle, Rater.id).where(col(Rater.handle).in_(jurors))
         keys = {name: key or 0 for name, key in session.exec(query)}
         rated = _count_complete(session, chosen, list(keys.values()), run.order.replicates)
-        spent = _costs_of_run(session, list(keys.values()), run.since)
         failed = _failures_of_run(session, list(keys.values()), run.since)
-    tokens = token_costs_by_juror(engine, run.since)
-    return [
-        replace(
-            _juror_progress(name, total, rated[key], spent.get(key), failed.get(key, [])),
-            tokens=tokens.get(name, TokenCosts()),
+    spent, tokens = juror_costs(engine, since=run.since), token_costs_by_juror(engine, run.since)
+    progress = []
+    for name in jurors:
+        ends = failed.get(keys.get(name, 0), {})
+        numbers = Counter({status: reasons.total() for status, reasons in ends.items()})
+        commonest = {status: reasons.most_common(1)[0][0] for status, reasons in ends.items()}
+        own = spent.get(name, NO_COST)
+        progress.append(
+            JurorProgress(
+                *(name, rated[keys.get(name, 0)], total, dict(numbers.most_common()), commonest),
+                *(own.calls, own.usd, own.unknown, tokens.get(name, TokenCosts())),
+            )
         )
-        for name in jurors
-        for key in [keys.get(name, 0)]
-    ]
-
-
-def _juror_progress(
-    juror: str, total: int, rated: int, spent: Any, failed: Sequence[tuple[str, str]]
-) -> JurorProgress:
-    """Return one juror's progress from what was counted."""
-    calls, usd, priced = spent or (0, 0.0, 0)
-    ends = Counter(status for status, _ in failed)
-    reasons = {
-        status: Counter(reason for end, reason in failed if end == status).most_common(1)[0][0]
-        for status in ends
-    }
-    return JurorProgress(
-        juror, rated, total, dict(ends.most_common()), reasons, calls, usd or 0.0, calls - priced
-    )
+    return progress
 
 
 def _count_complete(
@@ -357,43 +344,27 @@ def _count_complete(
     """Return rater -> verdicts that stand on the present rubrics, those for training left out."""
     standing: Counter[int] = Counter()
     for benchmark in chosen:
+        rubric, scored = benchmark.rubric, func.count(func.distinct(col(Rating.criterion)))
         complete = (
             select(Rating.rater)
             .join(Response)
             .join(Instance)
-            .where(
-                Instance.benchmark == benchmark.name,
-                Rating.rubric_sha256 == benchmark.rubric.sha256,
-            )
+            .where(Instance.benchmark == benchmark.name, Rating.rubric_sha256 == rubric.sha256)
             .where(col(Rating.rater).in_(keys), Rating.pass_ == 0, Rating.replicate < replicates)
             .where(FOR_STUDY)
             .group_by(col(Rating.rater), col(Rating.response), col(Rating.replicate))
-            .having(
-                func.count(func.distinct(col(Rating.criterion))) == len(benchmark.rubric.criteria)
-            )
+            .having(scored == len(rubric.criteria))
             .subquery()
         )
         counted = select(complete.c.rater, func.count()).group_by(complete.c.rater)
-        for rater, number in session.exec(counted):
-            standing[rater] += number
+        standing.update(dict(session.exec(counted).all()))
     return standing
-
-
-def _costs_of_run(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
-    """Return rater -> (requests, their known cost, how many have one) of this run."""
-    query = (
-        select(Attempt.rater, func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)))
-        .where(col(Attempt.id) > since, col(Attempt.rater).in_(keys), Attempt.number > 0)
-        .where(Attempt.purpose == Purpose.VERDICT)
-        .group_by(col(Attempt.rater))
-    )
-    return {rater: tuple(totals) for rater, *totals in session.exec(query)}
 
 
 def _failures_of_run(
     session: Session, keys: Sequence[int], since: int
-) -> dict[int, list[tuple[str, str]]]:
-    """Return rater -> (status, reason) of each verdict whose last call of this run failed."""
+) -> dict[int, dict[str, Counter[str]]]:
+    """Return rater -> status -> reasons of the verdicts whose last call of this run failed."""
     last = (
         select(func.max(Attempt.id))
         .where(col(Attempt.id) > since, col(Attempt.rater).in_(keys))
@@ -405,13 +376,13 @@ def _failures_of_run(
         .where(col(Attempt.id).in_(last), Attempt.status != Status.OK)
         .order_by(col(Attempt.id))
     )
-    failures: dict[int, list[tuple[str, str]]] = {}
+    failures: dict[int, dict[str, Counter[str]]] = {}
     for rater, status, reason in session.exec(query):
-        failures.setdefault(rater, []).append((str(status), without_texts(reason)))
+        ends = failures.setdefault(rater, {})
+        ends.setdefault(str(status), Counter())[without_texts(reason)] += 1
     return failures
 
 
-Named = TypeVar("Named", RatingRow, Failure)
 IMPORTED_CALL = 0  # the number of a call that this study never sent
 
 
@@ -442,7 +413,15 @@ def import_finished(engine: Engine, runs: Sequence[FinishedRun]) -> FinishedAdde
         for run in _store_responses(session, runs, added.responses):
             keep_rubric(session, run.rubric)
             for juror in run.jurors:
-                _store_juror(session, juror)
+                try:
+                    keep_juror(session, juror)
+                except Conflict as error:
+                    model = str(juror.profile.get("model", "not named in the run"))
+                    raise Conflict(
+                        f"juror {short(juror.handle)!r} of this run (model {short(model)}): a rater of "
+                        "this name, asked otherwise, is in the study, and their ratings must not mix; "
+                        "import the run into a study of its own with --db; nothing was imported"
+                    ) from error
             stored = keep_ratings(session, run.ratings, run.rubric)
             for name in ("added", "revised", "unchanged"):
                 setattr(added.ratings, name, getattr(added.ratings, name) + getattr(stored, name))
@@ -461,80 +440,51 @@ def _store_responses(
         def keep(name: str, rubric: Rubric = run.rubric) -> None:
             keep_benchmark(session, name, rubric, TaxonomyPlace(), added)
 
-        named.append(_renamed(run, keep_rows(session, run.responses, keep, added, {}, ids=ids)))
+        names = keep_rows(session, run.responses, keep, added, {}, ids=ids)
+        ratings = tuple(
+            row._replace(response_id=names.get(row.response_id, row.response_id))
+            for row in run.ratings
+        )
+        failures = tuple(
+            replace(one, response_id=names.get(one.response_id, one.response_id))
+            for one in run.failures
+        )
+        named.append(replace(run, ratings=ratings, failures=failures))
     log_added(session, added)
     return named
 
 
-def _renamed(run: FinishedRun, names: Mapping[str, str]) -> FinishedRun:
-    """Return a run whose verdicts are of the responses' ids in the study."""
-
-    def stored_id(response_id: str) -> str:
-        return names.get(response_id, response_id)
-
-    ratings = (row._replace(response_id=stored_id(row.response_id)) for row in run.ratings)
-    failures = (replace(one, response_id=stored_id(one.response_id)) for one in run.failures)
-    return replace(run, ratings=tuple(ratings), failures=tuple(failures))
-
-
-def _store_juror(session: Session, juror: JurorRecord) -> None:
-    """Store a juror that is new; one of the same name must be the same."""
-    try:
-        keep_juror(session, juror)
-    except Conflict as error:
-        model = juror.profile.get("model", "not named in the run")
-        raise Conflict(
-            f"juror {short(juror.handle)!r} of this run (model {short(str(model))}): a rater of this name, asked "
-            "otherwise, is in the study, and their ratings must not mix; import the run into a "
-            "study of its own with --db; nothing was imported"
-        ) from error
-
-
 def _store_failures(session: Session, run: FinishedRun) -> int:
     """Store the verdicts that do not stand and are not there yet; return how many are new."""
-    responses = _keys(session, run)
-    jurors = {rater.handle: rater.id or 0 for rater in session.exec(select(Rater))}
-    stored = set(
-        session.exec(
-            select(Attempt.response, Attempt.rater, Attempt.status).where(
-                col(Attempt.number) == IMPORTED_CALL,
-                col(Attempt.rubric_sha256) == run.rubric.sha256,
-            )
-        )
-    )
-    new = [
-        Attempt(
-            rubric_sha256=run.rubric.sha256,
-            rater=jurors[failure.juror],
-            response=responses[failure.response_id],
-            status=failure.status,
-            request_sha256=sha256(
-                f"{run.source} {failure.response_id} {failure.juror}".encode()
-            ).hexdigest(),
-            number=IMPORTED_CALL,
-            sent={"source": run.source},
-            reason=failure.reason,
-        )
-        for failure in run.failures
-    ]
-    new = [
-        attempt
-        for attempt in new
-        if (attempt.response, attempt.rater, attempt.status) not in stored
-    ]
-    if new:
-        write_attempts(session, [(attempt, run.rubric, None) for attempt in new])
-        log(session, "researcher", "failed verdicts imported", {"verdicts": len(new)})
-    return len(new)
-
-
-def _keys(session: Session, run: FinishedRun) -> dict[str, int]:
-    """Return response_id -> primary key of those with a failure."""
     names = sorted({failure.response_id for failure in run.failures})
-    return {
+    responses = {
         name: key or 0
         for batch in batches(names)
         for name, key in session.exec(
             select(Response.response_id, Response.id).where(col(Response.response_id).in_(batch))
         )
     }
+    jurors = {rater.handle: rater.id or 0 for rater in session.exec(select(Rater))}
+    imported = select(Attempt.response, Attempt.rater, Attempt.status).where(
+        Attempt.number == IMPORTED_CALL, Attempt.rubric_sha256 == run.rubric.sha256
+    )
+    stored = set(session.exec(imported))
+    new = [
+        Attempt(
+            rubric_sha256=run.rubric.sha256,
+            rater=jurors[failure.juror],
+            response=responses[name],
+            status=failure.status,
+            request_sha256=sha256(f"{run.source} {name} {failure.juror}".encode()).hexdigest(),
+            number=IMPORTED_CALL,
+            sent={"source": run.source},
+            reason=failure.reason,
+        )
+        for failure in run.failures
+        for name in [failure.response_id]
+        if (responses[name], jurors[failure.juror], failure.status) not in stored
+    ]
+    if new:
+        write_attempts(session, [(attempt, run.rubric, None) for attempt in new])
+        log(session, "researcher", "failed verdicts imported", {"verdicts": len(new)})
+    return len(new)

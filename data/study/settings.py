@@ -290,12 +290,12 @@ def consents(engine: Engine) -> list[Consent]:
         .order_by(col(Rater.handle))
     )
     with reading(engine) as session:
-        events = {event.detail["rater"]: event for event in acts_in(session, CONSENTED)}
+        acts = [(event.at, event.detail) for event in acts_in(session, CONSENTED)]
         consent_text = session.get(Setting, CONSENT_TEXT)
         rows = session.exec(query).all()
     if consent_text is None or not consent_text.value:
         return []
-    given = {key: (event.at, event.detail["sha256"]) for key, event in events.items()}
+    given = {detail["rater"]: (at, detail["sha256"]) for at, detail in acts}
     return [
         Consent(key, handle, at, sha256, sha256 == consent_text.value, ended is not None)
         for key, handle, ended in rows

@@ -110,14 +110,8 @@ def benchmarks(engine: Engine) -> list[BenchmarkView]:
     )
     with reading(engine) as session:
         return [
-            BenchmarkView(
-                benchmark.name,
-                benchmark.category,
-                benchmark.subcategory,
-                Rubric.from_json(body),
-                *counts,
-            )
-            for benchmark, body, *counts in session.exec(query)
+            BenchmarkView(one.name, one.category, one.subcategory, Rubric.from_json(body), *counts)
+            for one, body, *counts in session.exec(query)
         ]
 
 
@@ -185,15 +179,10 @@ def assigned(engine: Engine) -> list[AssignedView]:
     with reading(engine) as session:
         return [
             AssignedView(
-                handle,
-                assignment.response,
-                assignment.pass_,
-                assignment.position,
-                assignment.state != State.OPEN
-                or assignment.draft_seq > 0
-                or assignment.opened_at is not None,
+                *(handle, one.response, one.pass_, one.position),
+                begun=one.state != State.OPEN or one.draft_seq > 0 or one.opened_at is not None,
             )
-            for handle, assignment in session.exec(query)
+            for handle, one in session.exec(query)
         ]
 
 
@@ -322,21 +311,30 @@ def facts(engine: Engine) -> Facts:
         states = states.group_by(Assignment.state)
         done = Assignment.state == State.DONE, Assignment.pass_ < THIRD
         seconds = session.exec(select(Assignment.seconds_active).where(*done)).all()
+        settling = select(Rating.pass_, func.count(func.distinct(Rating.response)))
+        settling = settling.where(~INDEPENDENT).group_by(col(Rating.pass_))
+        settled = {reading_of_pass(pass_): number for pass_, number in session.exec(settling)}
+        finished = Assignment.pass_ == FIRST, Assignment.state == State.DONE
+        pairs = select(Assignment.response, Assignment.rater).where(*finished)
+        done_here = {(response, rater) for response, rater in session.exec(pairs)}
+        elsewhere = _READ.where(Rating.pass_ == FIRST)
+        given = select(Event.detail).where(Event.action == "responses assigned")
+        seeds = [one.get("seed") for one in session.exec(given.order_by(col(Event.id)))]
         return Facts(
             raters={str(kind): _raters(session, kind) for kind in Kind},
             models=number_of_authors(session),
             states={str(state): number for state, number in session.exec(states)},
             repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
-            adjudicated=_adjudicated(session),
+            adjudicated={name: settled.get(name, 0) for name in SETTLING},
             per_response=per_response.value if per_response else "",
-            elsewhere=_elsewhere(session),
+            elsewhere=sum(pair not in done_here for pair in session.exec(elsewhere)),
             median_seconds=median(seconds) if seconds else None,
             first=first_rated,
             last=last_rated,
             masked=_count(session, func.count(col(Response.shown))),
             training=_count(session, func.count(func.distinct(col(Expert.response)))),
             trained=_count(session, func.count(func.distinct(col(Drill.rater)))),
-            seeds=_seeds(session),
+            seeds=tuple(dict.fromkeys(seed for seed in seeds if isinstance(seed, int))),
         )
 
 
@@ -351,54 +349,19 @@ def _raters(session: Session, kind: Kind) -> Raters:
         .order_by(Rater.handle)
     )
     raters = session.exec(query).all()
+    simulated = tuple(name for name, is_simulated, _ in raters if is_simulated)
     specialties = Counter(specialty for _, _, specialty in raters if specialty)
-    names = tuple(name for name, _, _ in raters)
-    return Raters(
-        names, tuple(name for name, is_simulated, _ in raters if is_simulated), specialties
-    )
-
-
-def _elsewhere(session: Session) -> int:
-    """Count clinicians' first readings without an assignment that is done."""
-    done = select(Assignment.response, Assignment.rater).where(
-        Assignment.pass_ == 0, Assignment.state == State.DONE
-    )
-    assigned_here = {(response, rater) for response, rater in session.exec(done)}
-    rated = session.exec(_READ.where(Rating.pass_ == 0))
-    return sum((response, rater) not in assigned_here for response, rater in rated)
-
-
-def _adjudicated(session: Session) -> dict[str, int]:
-    query = (
-        select(Rating.pass_, func.count(func.distinct(Rating.response)))
-        .where(~INDEPENDENT)
-        .group_by(col(Rating.pass_))
-    )
-    settled = {reading_of_pass(pass_): number for pass_, number in session.exec(query)}
-    return {name: settled.get(name, 0) for name in SETTLING}
-
-
-def _seeds(session: Session) -> tuple[int, ...]:
-    query = select(Event.detail).where(Event.action == "responses assigned")
-    seeds = dict.fromkeys(
-        detail.get("seed") for detail in session.exec(query.order_by(col(Event.id)))
-    )
-    return tuple(detail for detail in seeds if isinstance(detail, int))
+    return Raters(tuple(name for name, _, _ in raters), simulated, specialties)
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedBenchmark:
-    """A benchmark of a study and where it stands: its own place, else that of its name.
-
-    `is_own` tells whether somebody placed it; category and subcategory are "" where nobody did and
-    the taxonomy has no benchmark of this name.
-    """
+    """A benchmark of a study and where it stands: its own place, else that of its name, else ""."""
 
     name: str
     category: str
     subcategory: str
     responses: int
-    is_own: bool = False
 
 
 def known_places() -> Mapping[str, tuple[str, str]]:
@@ -414,17 +377,14 @@ def categories(engine: Engine) -> dict[str, str]:
 
 def placed_benchmarks(engine: Engine) -> list[PlacedBenchmark]:
     """Return every benchmark of a study with its place, by name; training responses do not count."""
-    known = known_places()
     of_response = columns_of(Instance.benchmark).select_from(Response).join(Instance)
     with reading(engine) as session:
         numbers = Counter(name for (name,) in session.exec(of_response.where(FOR_STUDY)))
         rows = session.exec(select(Benchmark).order_by(col(Benchmark.name))).all()
-        return [
-            PlacedBenchmark(row.name, row.category, row.subcategory, numbers[row.name], True)
-            if row.category
-            else PlacedBenchmark(row.name, *known.get(row.name, ("", "")), numbers[row.name])
-            for row in rows
-        ]
+        places = {row.name: (row.category, row.subcategory) for row in rows if row.category}
+        known = {**known_places(), **places}
+        names = [row.name for row in rows]
+        return [PlacedBenchmark(name, *known.get(name, ("", "")), numbers[name]) for name in names]
 
 
 # Return the benchmarks of a study with their places.

@@ -1,8 +1,7 @@
 """What coordinators do to a study in the app and what they are shown; each function checks the role."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,9 +10,7 @@ from sqlalchemy import Connection, Engine, event, func
 from sqlmodel import col, select
 
 from data.database import reading, transaction
-from data.description import Description
 from data.errors import BadInput, Unknown
-from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, asking, only
 from data.record import LOCKED, REOPENED, UNBLINDED, log, refuse_locked
 from data.rubric import Rubric
@@ -32,8 +29,8 @@ from data.schema import (
 from data.study.assignments import Key, Slot, assign
 from data.study.base import FOR_STUDY, columns_of
 from data.study.people import Invitation, invite
-from data.study.ratings import RatingsAdded, import_ratings
-from data.study.responses import ResponsesAdded, RubricFor, TaxonomyPlace, import_responses
+from data.study.ratings import import_ratings
+from data.study.responses import TaxonomyPlace, import_responses
 from data.study.rubrics import add_rubric, study_rubrics
 from data.study.settings import consents, describe, description_versions, lock, reopen
 from data.study.standing import BenchmarkView, benchmarks, known_places, settings, stored_rubric
@@ -41,21 +38,19 @@ from data.study.verify import acts, locked_since, verify
 from data.taxonomy import medhelm_taxonomy
 
 
-@contextmanager
-def dry_run(engine: Engine) -> Iterator[Engine]:
-    """Yield an engine on the same study on which every commit is a rollback.
+def dry_run(engine: Engine) -> Engine:
+    """Return an engine on the same study on which every commit is a rollback.
 
     What is written in one transaction is seen to its end and then gone, whoever wrote it.
     """
+
+    def take_back(connection: Connection) -> None:  # in the driver, so that nothing is left to keep
+        driver: Any = connection.connection.dbapi_connection
+        driver.rollback()
+
     trial = engine.execution_options(rehearsal=True)
-    event.listen(trial, "commit", _take_back)
-    yield trial
-
-
-def _take_back(connection: Connection) -> None:
-    """Undo all, in the driver, just before a commit: the commit then has nothing to keep."""
-    driver: Any = connection.connection.dbapi_connection
-    driver.rollback()
+    event.listen(trial, "commit", take_back)
+    return trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +67,8 @@ class PlannedWork:
 bring_responses = asking(import_responses, Role.COORDINATOR)
 
 
-@only(Role.COORDINATOR)
-def try_responses(
-    _: Person,
-    engine: Engine,
-    rows: Iterable[ResponseRow],
-    rubric_for: RubricFor,
-    chosen: Rubric | None = None,
-) -> ResponsesAdded:
-    """Return what `bring_responses` would do, or raise what it would; nothing is stored."""
-    with dry_run(engine) as trial:
-        return import_responses(trial, rows, rubric_for, chosen)
-
-
 # Store ratings made elsewhere.
 bring_ratings = asking(import_ratings, Role.COORDINATOR)
-
-
-@only(Role.COORDINATOR)
-def try_ratings(
-    _: Person, engine: Engine, rows: Iterable[RatingRow], chosen: Rubric | None = None
-) -> RatingsAdded:
-    """Return what `bring_ratings` would do, or raise what it would; nothing is stored."""
-    with dry_run(engine) as trial:
-        return import_ratings(trial, rows, chosen)
 
 
 @only(Role.COORDINATOR)
@@ -125,12 +98,8 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) 
             return False
         stored.category, stored.subcategory = place.category, place.subcategory
         session.add(stored)
-        detail = {
-            "benchmark": benchmark,
-            "category": stored.category,
-            "subcategory": stored.subcategory,
-        }
-        log(session, by.actor, "place in the taxonomy set", detail)
+        detail = {"category": place.category, "subcategory": place.subcategory}
+        log(session, by.actor, "place in the taxonomy set", {"benchmark": benchmark} | detail)
     return True
 
 
@@ -144,22 +113,10 @@ def store_design(
     return invitations
 
 
-@only(Role.COORDINATOR)
-def lock_study(by: Person, engine: Engine) -> str:
-    """Lock the study and return the head to keep elsewhere: see `lock`."""
-    return lock(engine, by.actor)
-
-
-@only(Role.COORDINATOR)
-def reopen_study(by: Person, engine: Engine, reason: str) -> None:
-    """Open a locked study again, with a reason that stays in the record."""
-    reopen(engine, by.actor, reason)
-
-
-@only(Role.COORDINATOR)
-def describe_study(by: Person, engine: Engine, description: Description) -> bool:
-    """Tell clinicians this of the study from now on: see `describe`."""
-    return describe(engine, description, by.actor)
+# Lock the study, open it again, and tell clinicians of it, in a coordinator's name.
+lock_study = asking(lock, Role.COORDINATOR)
+reopen_study = asking(reopen, Role.COORDINATOR)
+describe_study = asking(describe, Role.COORDINATOR)
 
 
 @only(Role.COORDINATOR)
@@ -238,13 +195,9 @@ def materials(_: Person, engine: Engine) -> list[Material]:
         masks = dict(session.exec(masked).all())
     taxonomy = known_places()
     return [
-        Material(
-            benchmark,
-            taxonomy.get(benchmark.name, ("", "")),
-            references.get(benchmark.name, 0),
-            masks.get(benchmark.name, 0),
-        )
-        for benchmark in benchmarks(engine)
+        Material(one, taxonomy.get(name, ("", "")), references.get(name, 0), masks.get(name, 0))
+        for one in benchmarks(engine)
+        for name in [one.name]
     ]
 
 
@@ -261,26 +214,19 @@ def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
         .distinct()
         .subquery()
     )
-    rated = (
-        select(Instance.benchmark, func.count())
-        .select_from(by_whom)
-        .join(Response, col(Response.id) == by_whom.c.response)
+    query = (
+        select(Instance.benchmark, func.count(by_whom.c.rater))
+        .select_from(Response)
         .join(Instance)
+        .outerjoin(by_whom, col(Response.id) == by_whom.c.response)
         .where(FOR_STUDY)
         .group_by(col(Response.id), col(Instance.benchmark))
     )
-    every = (
-        select(Instance.benchmark, func.count())
-        .select_from(Response)
-        .join(Instance)
-        .where(FOR_STUDY)
-        .group_by(col(Instance.benchmark))
-    )
+    counts: dict[str, Counter[int]] = {}
     with reading(engine) as session:
-        counts = {benchmark: Counter({0: number}) for benchmark, number in session.exec(every)}
-        for benchmark, readings in session.exec(rated):
-            counts[benchmark].update({0: -1, readings: 1})
-    return {benchmark: +by_number for benchmark, by_number in counts.items()}
+        for benchmark, readings in session.exec(query):
+            counts.setdefault(benchmark, Counter())[readings] += 1
+    return counts
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -292,8 +238,7 @@ def standing(_: Person, engine: Engine) -> StudyStanding:
         query = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)
         simulated = session.exec(query).first() is not None
     steered = tuple(
-        (event.action, event.at, event.actor, event.detail.get("reason", ""))
-        for event in steering_events
+        (one.action, one.at, one.actor, one.detail.get("reason", "")) for one in steering_events
     )
     return StudyStanding(locked_since(engine), steered, events, simulated)
 

@@ -60,12 +60,7 @@ class ExpertsAdded:
     responses: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A response as an expert's score needs it."""
-
-    response: int
-    rubric: Rubric
+Target = tuple[int, Rubric]  # a response's primary key, and its benchmark's rubric
 
 
 def import_experts(
@@ -95,11 +90,25 @@ def import_experts(
         }
         result = ExpertsAdded()
         for row, new in zip(expert_rows, _checked_scores(expert_rows, targets), strict=True):
-            _keep_score(session, stored, new, row.origin if begun else None, result)
+            old = stored.get((new.response, new.criterion))
+            if old is not None and (old.score, old.why) == (new.score, new.why):
+                result.unchanged += 1
+                continue
+            if begun:
+                raise Conflict(
+                    f"{row.origin}, column criterion: {new.criterion!r}: clinicians have begun "
+                    "training, so the experts' scores are fixed; nothing was imported"
+                )
+            if old is None:
+                stored[new.response, new.criterion] = old = new
+                result.added += 1
+            else:
+                old.score, old.why = new.score, new.why
+                result.changed += 1
+            session.add(old)
         for row in expert_rows:
-            target = targets[row.response_id]
-            names = target.rubric.criteria
-            if missing := [name for name in names if (target.response, name) not in stored]:
+            response, rubric = targets[row.response_id]
+            if missing := [name for name in rubric.criteria if (response, name) not in stored]:
                 why = f"the expert's score on {', '.join(missing)} is missing"
                 raise _wrong_response(row, why)
         result.responses = len({response for response, _ in stored})
@@ -113,34 +122,7 @@ def import_experts(
 bring_experts = asking(import_experts, Role.COORDINATOR)
 
 
-def _keep_score(
-    session: Session,
-    stored: dict[tuple[int, str], Expert],
-    new: Expert,
-    late: Origin | None,
-    result: ExpertsAdded,
-) -> None:
-    """Add or change one score; refuse both where training has begun, naming the late row."""
-    key = new.response, new.criterion
-    old = stored.get(key)
-    if old is not None and (old.score, old.why) == (new.score, new.why):
-        result.unchanged += 1
-        return
-    if late is not None:
-        raise Conflict(
-            f"{late}, column criterion: {new.criterion!r}: clinicians have begun training, "
-            "so the experts' scores are fixed; nothing was imported"
-        )
-    if old is None:
-        stored[key] = new
-        result.added += 1
-    else:
-        old.score, old.why = new.score, new.why
-        result.changed += 1
-    session.add(stored[key])
-
-
-def _checked_scores(rows: Sequence[ExpertRow], targets: Mapping[str, _Target]) -> list[Expert]:
+def _checked_scores(rows: Sequence[ExpertRow], targets: Mapping[str, Target]) -> list[Expert]:
     """Return the rows as they are stored, or refuse the first that is wrong."""
     origins: dict[tuple[str, str], Origin] = {}
     experts = []
@@ -151,26 +133,22 @@ def _checked_scores(rows: Sequence[ExpertRow], targets: Mapping[str, _Target]) -
             allowed = f"{row.response_id} is scored on {row.criterion} in row {first.row} already"
             raise row.origin.wrong("criterion", row.criterion, allowed)
         origins[row.response_id, row.criterion] = row.origin
-        experts.append(_expert(row, targets[row.response_id]))
+        response, rubric = targets[row.response_id]
+        if rubric.points is not None:
+            why = "its benchmark is rated by points of the case: there is no training"
+            raise _wrong_response(row, why)
+        try:
+            score = rubric.score(row.criterion, row.score, "an expert", row.response_id)
+        except (Unknown, OffScale) as error:
+            raise type(error)(f"{row.origin}: {error}; nothing was imported") from error
+        if isinstance(score, str):
+            raise row.origin.wrong("score", row.score, "training has scores alone")
+        new = Expert(response=response, criterion=row.criterion, score=score, why=row.why)
+        experts.append(new)
     return experts
 
 
-def _expert(row: ExpertRow, target: _Target) -> Expert:
-    """Return one row as it is stored, its score checked on the rubric."""
-    if target.rubric.points is not None:
-        raise _wrong_response(
-            row, "its benchmark is rated by points of the case: there is no training"
-        )
-    try:
-        score = target.rubric.score(row.criterion, row.score, "an expert", row.response_id)
-    except (Unknown, OffScale) as error:
-        raise type(error)(f"{row.origin}: {error}; nothing was imported") from error
-    if isinstance(score, str):
-        raise row.origin.wrong("score", row.score, "training has scores alone")
-    return Expert(response=target.response, criterion=row.criterion, score=score, why=row.why)
-
-
-def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, _Target]:
+def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, Target]:
     """Return the responses a file speaks of, refusing those that clinicians rate in the study."""
     query = (
         select(Response.response_id, Response.id, RubricText.body)
@@ -180,32 +158,23 @@ def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, _Target]:
         .join(RubricText)
         .where(col(Response.response_id).in_({row.response_id for row in rows}))
     )
-    targets = {
-        name: _Target(key or 0, Rubric.from_json(body)) for name, key, body in session.exec(query)
-    }
-    keys = {target.response for target in targets.values()}
-    assigned = set(
-        session.exec(select(Assignment.response).where(col(Assignment.response).in_(keys)))
-    )
-    rated = set(
-        session.exec(
-            select(Rating.response)
-            .join(Rater)
-            .where(col(Rating.response).in_(keys), Rater.kind == Kind.CLINICIAN)
-        )
-    )
+    targets = {name: (key or 0, Rubric.from_json(body)) for name, key, body in session.exec(query)}
+    keys = [key for key, _ in targets.values()]
+    given = select(Assignment.response).where(col(Assignment.response).in_(keys))
+    assigned = set(session.exec(given))
+    scored = select(Rating.response).join(Rater).where(col(Rating.response).in_(keys))
+    rated = set(session.exec(scored.where(Rater.kind == Kind.CLINICIAN)))
     for row in rows:
-        target = targets.get(row.response_id)
-        if target is not None and target.response in assigned:
+        key, _ = targets.get(row.response_id, (0, None))
+        if key in assigned:
             raise _wrong_response(
                 row,
                 "is assigned to clinicians for the study; train on another response, "
                 "or import expert scores before the study's work is assigned",
             )
-        if target is not None and target.response in rated:
-            raise _wrong_response(
-                row, "clinicians have rated it for the study; train on another response"
-            )
+        if key in rated:
+            why = "clinicians have rated it for the study; train on another response"
+            raise _wrong_response(row, why)
     return targets
 
 
@@ -228,15 +197,6 @@ def lock_training(session: Session) -> str | None:
     return setting.value if setting else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Showing:
-    """A training response of a clinician's present or an earlier round; `drill` if answered."""
-
-    response: int
-    round_: int
-    drill: Drill | None
-
-
 def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int:
     """Keep a draft; return the number of the state that is stored now.
 
@@ -252,12 +212,12 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        standing, showing = _showing_of(session, rater, code)
+        standing, response, _, answered = _showing_of(session, rater, code)
         reply = entered.reply()
-        form_of(session, showing.response, reply).refuse_impossible(reply)
+        form_of(session, response, reply).refuse_impossible(reply)
         kept = standing.draft if standing.draft.get("code") == code else {}
         stored = StoredState(kept.get("draft", {}), kept.get("seq", 0))
-        if showing.drill is not None or entered.known(stored):
+        if answered or entered.known(stored):
             return stored.draft_seq
         if not entered.follows(stored):
             raise Stale(CHANGED)
@@ -299,23 +259,23 @@ def answer_drill(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        standing, showing = _showing_of(session, rater, code)
-        if showing.drill is not None:
+        standing, response, round_, answered = _showing_of(session, rater, code)
+        if answered:
             return False
         if standing.ended or standing.halted:
             raise NotAllowed(FOREIGN)
-        form = form_of(session, showing.response, reply)
+        form = form_of(session, response, reply)
         form.refuse_impossible(reply)
         scores = whole_scores(form.rubric, reply, "in training every criterion is rated; not yet: ")
         refuse_unexplained(form.rubric, reply, ask_why)
-        drill = Drill(rater=rater, response=showing.response, round=showing.round_, scores=scores)
+        drill = Drill(rater=rater, response=response, round=round_, scores=scores)
         session.add(drill)
         session.flush()
         detail = {"drill": drill.id, "response": drill.response, "round": drill.round + 1}
         log(session, f"rater {rater}", ANSWERED, detail | {"scores": scores})
         remarks = standing.said | {str(drill.id): dict(notes)}
-        answered = standing.model_copy(update={"draft": {}, "said": remarks})
-        _store_standing(session, rater, _with_outcome(session, rater, answered))
+        standing = standing.model_copy(update={"draft": {}, "said": remarks})
+        _store_standing(session, rater, _with_outcome(session, rater, standing))
     return True
 
 
@@ -381,18 +341,15 @@ def expert_scores(session: Session) -> dict[int, dict[str, float]]:
     return scores
 
 
-def _showing_of(session: Session, rater: int, code: str) -> tuple[TrainingStanding, _Showing]:
-    """Return where a clinician stands and which showing a code names, up to the present round."""
+def _showing_of(session: Session, rater: int, code: str) -> tuple[TrainingStanding, int, int, bool]:
+    """Return where a clinician stands, and the response and round of a code, and if it is answered."""
     secret = lock_training(session)
     standing = _standing(session, rater)
-    drills = {
-        (drill.response, drill.round): drill
-        for drill in session.exec(select(Drill).where(Drill.rater == rater))
-    }
+    drills = set(session.exec(select(Drill.response, Drill.round).where(Drill.rater == rater)))
     for round_ in range(len(standing.rounds) + 1):
         for response in expert_scores(session) if secret else ():
             if training.code(secret or "", rater, response, round_) == code:
-                return standing, _Showing(response, round_, drills.get((response, round_)))
+                return standing, response, round_, (response, round_) in drills
     raise NotAllowed(FOREIGN)
 
 

@@ -284,11 +284,8 @@ def _table_findings(
     session: Session, table: str, chain: _Chain, counts: dict[str, int]
 ) -> Iterator[str]:
     """Yield how a table's rows differ from their seals; note in `counts` how many are sealed."""
-    added, changed, sealed = (
-        chain.added[table],
-        chain.changed.get(table, {}),
-        columns_of_table(table),
-    )
+    added, changed = chain.added[table], chain.changed.get(table, {})
+    sealed = columns_of_table(table)
     leaves: dict[Key, bytes] = {}
     unknown: list[Key] = []
     moved: dict[int, list[Key]] = {}

@@ -102,14 +102,8 @@ def withdraw(
             key = about or (who and who.id)
             if session.exec(select(Withdrawal.id).where(column == key)).first() is not None:
                 return 0
-            session.add(
-                Withdrawal(
-                    response=about,
-                    rater=None if who is None else who.id,
-                    reason=why,
-                    actor=by.actor,
-                )
-            )
+            whose = None if who is None else who.id
+            session.add(Withdrawal(response=about, rater=whose, reason=why, actor=by.actor))
         detail = {"response": response, "rater": rater, "scores": len(counting), "reason": why}
         log(session, by.actor, WITHDRAWN, detail)
         return len(counting)
@@ -134,11 +128,13 @@ def withdrawals(engine: Engine) -> list[Withdrawn]:
         counts: Counter[tuple[Any, ...]] = Counter()
         for row, response, rater in session.exec(query):
             key = (row.response or response, row.rater or rater, row.reason, row.actor, row.at)
-            counts[key] += row.score is not None or len(_stored(session, row))
-        responses = (
-            dict(session.exec(select(Response.id, Response.response_id)).all()) if counts else {}
-        )
-        raters = dict(session.exec(select(Rater.id, Rater.handle)).all()) if counts else {}
+            its = Rating.response == row.response if row.response else Rating.rater == row.rater
+            newest = select(Rating.id).where(its, NEWEST)
+            counts[key] += row.score is not None or len(session.exec(newest).all())
+        if not counts:
+            return []
+        responses = dict(session.exec(select(Response.id, Response.response_id)).all())
+        raters = dict(session.exec(select(Rater.id, Rater.handle)).all())
     return [
         Withdrawn(responses.get(response), raters.get(rater), number, *rest)
         for (response, rater, *rest), number in counts.items()
@@ -278,12 +274,6 @@ def _rows(session: Session, response: int | None, rater: Rater | None) -> Sequen
     if response is not None:
         query = query.where(Rating.response == response)
     return session.exec(query if rater is None else query.where(Rating.rater == rater.id)).all()
-
-
-def _stored(session: Session, row: Withdrawal) -> Sequence[Any]:
-    """Return the newest scores that a withdrawal of a response or rater is of."""
-    is_its = Rating.response == row.response if row.response else Rating.rater == row.rater
-    return session.exec(select(Rating.id).where(is_its, NEWEST)).all()
 
 
 def _key(row: Rating) -> tuple[Any, ...]:

@@ -401,12 +401,12 @@ def points(
 
 
 def _add_points(engine: Engine, benchmark: str, path: Path, rubric: Path | None) -> dict[str, Any]:
-    from data.importers.points import PointFile
+    from data.importers.points import point_rows
     from data.importers.table import TableFile
     from data.points import points_rubric
     from data.study.points import add_points, without_points
 
-    file = PointFile(TableFile(path))
+    file = point_rows(TableFile(path))
     added = add_points(engine, benchmark, file, points_rubric(rubric), OPERATOR.actor)
     bare = without_points(engine, benchmark)
     say(

@@ -33,8 +33,7 @@ from data.study.responses import ResponsesAdded
 from data.study.steering import (
     bring_ratings,
     bring_responses,
-    try_ratings,
-    try_responses,
+    dry_run,
 )
 from medjury.services.blinding.places import mask_found
 from medjury.services.blinding.search import find_self_naming
@@ -149,7 +148,7 @@ def try_response_file(
     file, reader = rows_in(upload, "responses")
     rows = ResponseFile(file, upload.benchmark or None)
     chosen = _rubric(engine, person, upload.rubric)
-    added = try_responses(person, engine, rows, rubrics_of_reader(reader), chosen)
+    added = bring_responses(person, dry_run(engine), rows, rubrics_of_reader(reader), chosen)
     return _see(rows, names_to_mask(person, engine)), added
 
 
@@ -165,7 +164,7 @@ def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple
 def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[RatingsAdded, int]:
     """Return what a file of ratings would change, and its empty cells, or raise."""
     rows = RatingFile(rows_in(upload, "ratings")[0])
-    added = try_ratings(person, engine, rows, _rubric(engine, person, upload.rubric))
+    added = bring_ratings(person, dry_run(engine), rows, _rubric(engine, person, upload.rubric))
     return added, rows.missing
 
 

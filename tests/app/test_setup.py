@@ -132,7 +132,7 @@ def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Eng
     [told] = acts(small_study, "place in the taxonomy set")
     assert told.detail["benchmark"] == "visits"
     assert verify(small_study).findings == ()
-    lock_study(OPERATOR, small_study)
+    lock_study(OPERATOR, small_study, OPERATOR.actor)
     with pytest.raises(NotAllowed, match="locked"):
         set_place(OPERATOR, small_study, "visits", TaxonomyPlace())
 

@@ -137,12 +137,13 @@ def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(wa
     clinician, reader = (Person(8, "x", role, 1) for role in (Role.CLINICIAN, Role.RESEARCHER))
     for person in (clinician, reader):
         with pytest.raises(NotAllowed):
-            describe_study(person, ward, TOLD)
+            describe_study(person, ward, TOLD, person.actor)
     for reads in (study_descriptions, study_consents):
         assert reads(reader, ward) == []
         with pytest.raises(NotAllowed):
             reads(clinician, ward)
-    assert describe_study(Person(7, "Boss", Role.COORDINATOR), ward, TOLD)
+    boss = Person(7, "Boss", Role.COORDINATOR)
+    assert describe_study(boss, ward, TOLD, boss.actor)
     assert study_descriptions(reader, ward)[0].actor == "account 7"
 
 

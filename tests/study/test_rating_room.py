@@ -11,10 +11,11 @@ from sqlmodel import Session, select
 
 from data.card import Marked, Reply
 from data.errors import BadInput, Unknown
+from data.person import OPERATOR
 from data.record import GENESIS, event_hash
 from data.schema import Assignment, Event, Rating, Span, Submission
 from data.study.assignments import Slot, assign
-from data.study.people import check_code, invite, person, renew
+from data.study.people import check_code, invite, person, renew_access
 from data.study.ratings import submit
 from data.study.room import Progress, next_task
 from data.study.settings import set_setting
@@ -54,7 +55,7 @@ def test_a_renewed_code_ends_the_old_one_and_none_is_stored(small_study: Engine)
     assert invite(small_study, ["dr_c"]) == []  # no second code
     with pytest.raises(BadInput, match="twice"):
         invite(small_study, ["dr_d", "dr_d"])
-    second = renew(small_study, "dr_c")
+    second = renew_access(OPERATOR, small_study, "dr_c")
     assert check_code(small_study, first.code).person is None
     found = check_code(small_study, f" {second.code.lower()} ").person
     assert found is not None
@@ -64,7 +65,7 @@ def test_a_renewed_code_ends_the_old_one_and_none_is_stored(small_study: Engine)
         stored = connection.execute(text("SELECT * FROM access")).fetchall()
     assert second.code.replace("-", "")[4:] not in str(stored)
     with pytest.raises(Unknown, match="nobody of that name"):
-        renew(small_study, "dr_z")
+        renew_access(OPERATOR, small_study, "dr_z")
 
 
 def test_every_event_carries_the_hash_of_the_one_before(small_study: Engine, dr_a: int) -> None:

@@ -107,7 +107,7 @@ def _lock(engine: Engine, person: Person, standing: StudyStanding) -> None:
         st.error(f"Not locked: type {WORD} first.")
         return
     with frame.refusals():
-        st.session_state[LOCKED_AT] = lock_study(person, engine)
+        st.session_state[LOCKED_AT] = lock_study(person, engine, person.actor)
         st.rerun()
 
 
@@ -123,7 +123,7 @@ def _reopen(engine: Engine, person: Person) -> None:
     if not pressed:
         return
     with frame.refusals():
-        reopen_study(person, engine, reason)
+        reopen_study(person, engine, person.actor, reason)
         st.session_state.pop(LOCKED_AT, None)
         st.rerun()
 

@@ -204,7 +204,7 @@ def _preview(
     for sentence in _meaning(description, consents):
         show_text(sentence)
     if st.button("Save this description", type="primary", key="describe-save"):
-        changed = describe_study(person, engine, description)
+        changed = describe_study(person, engine, description, person.actor)
         st.session_state[SAVED] = (
             "Saved, and in the record."
             if changed

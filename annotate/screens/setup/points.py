@@ -11,7 +11,7 @@ from annotate.screens.export import files
 from annotate.screens.frame import show_text
 from annotate.screens.stored_table import is_to_be_stored
 from calibration.notes import counted
-from data.importers.points import COLUMNS, PointFile, PointRow, point_of
+from data.importers.points import COLUMNS, PointRow, point_of, point_rows
 from data.importers.rows import Origin
 from data.importers.table import TableFile
 from data.person import Person
@@ -71,9 +71,9 @@ def _upload(engine: Engine, person: Person, benchmark: str, is_first: bool) -> N
             return
         upload = Upload(file.name, file.getvalue(), "", "")
         with frame.refusals():
-            rows = PointFile(TableFile(upload.source))
+            rows = point_rows(TableFile(upload.source))
             added = bring_points(
-                person, engine, benchmark, rows, _rubric(engine, person, benchmark)
+                person, engine, benchmark, rows, _rubric(engine, person, benchmark), person.actor
             )
             st.session_state[STORED] = told(added, bare_of(person, engine, benchmark))
             st.rerun()
@@ -142,7 +142,7 @@ def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric) -
         with frame.refusals():
             rows = list(_rows(case.instance_id, edited))
             added = bring_points(
-                person, engine, benchmark, rows, _rubric(engine, person, benchmark)
+                person, engine, benchmark, rows, _rubric(engine, person, benchmark), person.actor
             )
             st.session_state[STORED] = told(added, bare_of(person, engine, benchmark))
             st.rerun()

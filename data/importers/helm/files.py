@@ -90,12 +90,9 @@ class HelmQuestion(HelmText):
         """Return the text; of a talk its turns, each of several with [role] before it."""
         if not self.messages or (isinstance(self.text, str) and self.text.strip()):
             return super().said
-        turns = [
-            (str(message.get("role")), str(message.get("content") or ""))
-            for message in self.messages
-        ]
+        turns = [(one.get("role"), one.get("content") or "") for one in self.messages]
         if len(turns) == 1:
-            return turns[0][1]
+            return str(turns[0][1])
         return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
 
 
@@ -129,7 +126,7 @@ class RequestState(RunPart):
     instance: HelmInstance
     train_trial_index: int = 0
     result: HelmResult | None = None
-    output_mapping: dict[str, str] | None = None
+
     annotations: dict[str, Any] | None = None
 
     @property
@@ -215,11 +212,8 @@ def _validated(folder: Path, name: str, value: Any, form: type[P]) -> P:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         key = ".".join(str(step)[:40] for step in first["loc"]) or "the whole"
-        why = (
-            "is missing"
-            if first["type"] == "missing"
-            else f"is not of HELM's form ({first['type']})"
-        )
+        is_missing = first["type"] == "missing"
+        why = "is missing" if is_missing else f"is not of HELM's form ({first['type']})"
         raise wrong(folder, name, f"{key} {why}; is it a run of HELM?") from error
 
 

@@ -31,15 +31,15 @@ BENCHMARK, POINTS = "healthbench", "healthbench_points"
 GRADER, PHYSICIAN = "healthbench.grader", "healthbench.physician-"
 
 
-def _of_one_point(name: str, criterion: Criterion) -> Rubric:
+def _of_one_point(name: str, question: str, anchors: dict[int, str]) -> Rubric:
     """Return a rubric with one criterion: whether, or how far, a response meets a checklist."""
     return Rubric(
-        name=name,
+        name=f"healthbench_{name}",
         version="1",
         audience="not known",
         gold="never",
         scale=Scale(min=0, max=1),
-        criterion=(criterion,),
+        criterion=(Criterion(name=name, question=question, anchors=anchors),),
         prompt=(
             "<conversation>\n{{context}}\n</conversation>\n\n<response>\n{{response}}\n</response>\n\n"
             "<checklist>\n{{checklist}}\n</checklist>\n\n{{criteria}}\n\n{{schema}}\n"
@@ -48,20 +48,14 @@ def _of_one_point(name: str, criterion: Criterion) -> Rubric:
 
 
 SHARE = _of_one_point(
-    "healthbench_share",
-    Criterion(
-        name="share",
-        question="Which share of the checklist's points does the response earn?",
-        anchors={0: "None of the points", 1: "All of the points"},
-    ),
+    "share",
+    "Which share of the checklist's points does the response earn?",
+    {0: "None of the points", 1: "All of the points"},
 )
 MET = _of_one_point(
-    "healthbench_met",
-    Criterion(
-        name="met",
-        question="Does the response meet the checklist's one point?",
-        anchors={0: "It does not meet it", 1: "It meets it"},
-    ),
+    "met",
+    "Does the response meet the checklist's one point?",
+    {0: "It does not meet it", 1: "It meets it"},
 )
 
 

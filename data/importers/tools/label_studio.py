@@ -50,7 +50,11 @@ def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -
         if record.get("predictions"):
             left_out["tasks with predictions by a model, which are not taken"] += 1
         taken: dict[str, Mapping[str, Any]] = {}
-        for annotation in sorted(record.get("annotations") or (), key=_written):
+        newest_last = sorted(
+            record.get("annotations") or (),
+            key=lambda one: (text_of(one, "updated_at"), text_of(one, "created_at")),
+        )
+        for annotation in newest_last:
             if annotation.get("was_cancelled"):
                 left_out["annotations that were skipped"] += 1
             elif not any(map(_is_score, annotation.get("result") or ())):
@@ -67,10 +71,6 @@ def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -
             yield from _scores(annotation, response, rater, chosen, left_out)
 
     return derived(table, RATINGS, make)
-
-
-def _written(annotation: Mapping[str, Any]) -> tuple[str, str]:
-    return text_of(annotation, "updated_at"), text_of(annotation, "created_at")
 
 
 def _is_score(result: object) -> bool:
