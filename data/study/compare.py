@@ -300,7 +300,7 @@ def _verdicts(
 def _points(rubric: Rubric, criteria: Sequence[str]) -> Any:
     """Return what a score counts in the mean over criteria: where scales differ, its share of the scale."""
     scales = {name: rubric.scale_of(name) for name in criteria}
-    if len({*scales.values()}) == 1:
+    if len({*scales.values()}) <= 1:
         return Rating.score
     return case(
         *(
