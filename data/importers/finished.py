@@ -123,7 +123,10 @@ def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:
 
 def add_up(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
     """Add up counts of the same things."""
-    return sum(map(Counter, counts), Counter[str]())
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
+    return total
 
 
 class ExportPart(BaseModel):
@@ -183,14 +186,23 @@ class InstanceTexts:
     checklist: str | None
 
 
+def origin_of(body: object) -> ExportOrigin | None:
+    """Return the origin of a run, None if it is not in our form."""
+    return _in_form(ExportOrigin, body)
+
+
+def place_of(body: object) -> ResponsePlace | None:
+    """Return a response's place in its study, None if it is not in our form."""
+    return _in_form(ResponsePlace, body)
+
+
 def juror_of(name: str, settings: Mapping[str, Any]) -> JurorRecord | None:
     """Return the juror of a verdict, None if the run has no settings of it."""
-    juror = in_form(OwnJuror, {**settings, "name": name})
+    juror = _in_form(OwnJuror, {**settings, "name": name})
     return juror.record() if juror else None
 
 
-def in_form(form: type[Part], body: object) -> Part | None:
-    """Return what our export left in a run, None if it is not in our form."""
+def _in_form(form: type[Part], body: object) -> Part | None:
     try:
         return form.model_validate(body)
     except ValidationError:

@@ -324,7 +324,7 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         row = _response_row(Origin(path.name, number), name, head.eval.model, sample)
         own = sample.metadata.get(OWN)
         stored = isinstance(own, dict) and bool(own.get("stored"))
-        answer = ScoredResponse(row, sample.scores or {}, in_form(ResponsePlace, own))
+        answer = ScoredResponse(row, sample.scores or {}, place_of(own))
         (again if stored else taken).append(answer)
         if not stored:
             messages = sample.input if isinstance(sample.input, list) else []

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, bindparam, func
@@ -80,8 +80,8 @@ class Pool:
     """
 
     clinicians: tuple[str, ...]
-    touched: Mapping[int, Collection[str]]
-    barred: Mapping[int, Collection[str]]
+    touched: Mapping[int, frozenset[str]]
+    barred: Mapping[int, frozenset[str]]
     settling: Mapping[str, int]
     open_: Mapping[str, int]
 
@@ -92,7 +92,11 @@ class Pool:
         rated it too, but nobody who gave it back.
         """
         excluded = self.touched if reading == "third" else self.barred
-        return [one for one in self.clinicians if one not in excluded.get(response, ())]
+        return [
+            handle
+            for handle in self.clinicians
+            if handle not in excluded.get(response, frozenset())
+        ]
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -177,7 +181,11 @@ def pool(engine: Engine) -> Pool:
         for handle, response in session.exec(rated.distinct()):
             touched[response].add(handle)
         clinicians = tuple(session.exec(can_rate))
-    return Pool(clinicians, touched, barred, settling, open_)
+    return Pool(clinicians, _frozen_sets(touched), _frozen_sets(barred), settling, open_)
+
+
+def _frozen_sets(sets: Mapping[int, set[str]]) -> dict[int, frozenset[str]]:
+    return {key: frozenset(handles) for key, handles in sets.items()}
 
 
 def other_readings(engine: Engine, rater: int, code: str) -> tuple[Reply, ...]:

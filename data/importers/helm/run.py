@@ -20,8 +20,9 @@ from data.importers.finished import (
     FinishedRun,
     ResponsePlace,
     Verdict,
-    in_form,
+    origin_of,
     own_verdict,
+    place_of,
     run_of,
     score_of,
     verdict_of,
@@ -218,8 +219,10 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
     named = str(metric.args.get("scenario_name")) if metric else ""
     key = named if named in juries else juries[0]
     whys = [_exclusion_reason(state) for state in states]
-    left_out = Counter(filter(None, whys))
-    taken = [(n, state) for n, state in enumerate(states, 1) if not whys[n - 1]]
+    left_out = Counter(why for why in whys if why)
+    taken = [
+        (n, state) for n, (state, why) in enumerate(zip(states, whys, strict=True), 1) if not why
+    ]
     if not taken:
         reasons = ", ".join(f"{number} {why}" for why, number in left_out.items())
         raise NoJury(f"nothing to rate in it: {reasons or 'no answers'}")
@@ -243,13 +246,12 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
     args = next(with_template, dict[str, Any]())
     template = str(args.get("prompt_template", "")).replace("$$", "$")
     prompt, checked = _prompt_of(judged, template)
-    notes = Counter({"further annotator": len(juries) - 1})
-    for _, state in taken:  # the parts of ratable answers that a study does not take
-        notes["redacted reference"] += state.gold.redacted
-        notes["further reference"] += max(0, len(state.instance.references) - 1)
-        notes["further completion"] += len(state.result.completions) - 1 if state.result else 0
+    notes = {"further annotator": len(juries) - 1} | _notes_of([state for _, state in taken])
     return HelmRun(
-        *(name, benchmark or own_name, own_name, key),
+        name=name,
+        benchmark=benchmark or own_name,
+        own_name=own_name,
+        key=key,
         jurors=jurors,
         judged=judged,
         criteria=_criteria_of(judged, args, prompt),
@@ -259,7 +261,7 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
         left_out=left_out,
         notes={note: number for note, number in notes.items() if number},
         assumed=assumed,
-        origin=in_form(ExportOrigin, args.get("origin")),
+        origin=origin_of(args.get("origin")),
         template=template,
     )
 
@@ -267,18 +269,19 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
 def _juries(state: RequestState) -> Iterator[str]:
     """Yield the keys of annotations that are a jury's: with a prompt, or scores by criterion."""
     for key, annotation in (state.annotations or {}).items():
-        if not isinstance(annotation, dict):
-            continue
-        answers = [
-            [*verdict.values()] if isinstance(verdict, dict) else []
-            for verdict in annotation.values()
-        ]
-        scored = bool(answers) and all(
-            given and all(isinstance(one, dict) and "score" in one for one in given)
-            for given in answers
-        )
-        if scored or "prompt_text" in annotation:
+        if isinstance(annotation, dict) and (
+            "prompt_text" in annotation
+            or (bool(annotation) and all(map(_holds_scores, annotation.values())))
+        ):
             yield key
+
+
+def _holds_scores(verdict: object) -> bool:
+    return (
+        isinstance(verdict, dict)
+        and bool(verdict)
+        and all(isinstance(answer, dict) and "score" in answer for answer in verdict.values())
+    )
 
 
 def _exclusion_reason(state: RequestState) -> str:
@@ -292,6 +295,16 @@ def _exclusion_reason(state: RequestState) -> str:
         "empty response": state.output.absent,
     }
     return next((why for why, holds in reasons.items() if holds), "")
+
+
+def _notes_of(states: Iterable[RequestState]) -> Counter[str]:
+    """Count the parts of ratable answers that a study does not take."""
+    counts = Counter[str]()
+    for state in states:
+        counts["redacted reference"] += state.gold.redacted
+        counts["further reference"] += max(0, len(state.instance.references) - 1)
+        counts["further completion"] += len(state.result.completions) - 1 if state.result else 0
+    return counts
 
 
 def benchmark_of(spec: RunSpec) -> str:
@@ -337,7 +350,7 @@ def _judged(
         said,
         stored.of(instance.id, trial),
         own=own if isinstance(own, dict) else None,
-        place=in_form(ResponsePlace, plugin.get("place")) if isinstance(own, dict) else None,
+        place=place_of(plugin.get("place")) if isinstance(own, dict) else None,
         sent=sent if isinstance(sent, str) and "[redacted]" not in sent else None,
         gold=state.gold.said,
     )
