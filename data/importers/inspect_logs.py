@@ -23,6 +23,7 @@ from data.importers.finished import (
     ResponsePlace,
     Verdict,
     juror_of,
+    origin_of,
     own_verdict,
     place_of,
     run_of,
@@ -349,8 +350,7 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         left_out=left_out,
         notes=+notes,
         rubric_sha256=next(iter(rubrics), ""),
-        origin=in_form(ExportOrigin, of_task)
-        or in_form(ExportOrigin, next(iter(own_scores), None)),
+        origin=origin_of(of_task) or origin_of(next(iter(own_scores), None)),
         again=tuple(again),
     )
 
