@@ -198,7 +198,7 @@ def _criterion_rows(
     scope: Scope, scores: Scores, benchmarks: Sequence[str], criterion: str
 ) -> Iterator[ChanceRow]:
     members = [name for name in benchmarks if criterion in scores.rubrics[name].criteria]
-    table, again = first_scores(scores, members, criterion, scope.jurors)
+    table, again = first_scores(scores.ratings, members, criterion, scope.jurors)
     rubrics = [scores.rubrics[name] for name in table.index.unique("benchmark")]
     scales = {shape.ends(criterion) for shape in rubrics}
     clinicians = [*table.columns[: len(table.columns) - len(scope.jurors)]]
@@ -253,7 +253,7 @@ def _figures(
 
 
 def first_scores(
-    scores: Scores, benchmarks: Sequence[str], criterion: str, jurors: Sequence[str]
+    ratings: pd.DataFrame, benchmarks: Sequence[str], criterion: str, jurors: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Return the first score of clinicians and jurors on one criterion of some benchmarks.
 
@@ -268,7 +268,7 @@ def first_scores(
     Series
         How many later scores each of them gave (repeats, replicates), left out.
     """
-    read = scores.ratings[scores.ratings["criterion"] == criterion]
+    read = ratings[ratings["criterion"] == criterion]
     of_raters = (read["kind"] == "clinician") | read["rater"].isin(list(jurors))
     read = read[of_raters & read["benchmark"].isin(list(benchmarks)) & read["score"].notna()]
     clinical = read[read["kind"] == "clinician"]

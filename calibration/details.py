@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from calibration.answered import abstention_rows, applicability_rows, disputed_rows
 from calibration.chance_corrected import chance_rows
 from calibration.data_quality import distribution_rows, missing_rows
 from calibration.differences import difference_rows
@@ -66,6 +67,9 @@ def sections(
     yield "distributions", distribution_rows(scope, scores)
     yield "other_measures", secondary_rows(scope, scores)
     yield "chance_corrected", chance_rows(scope, scores)
+    yield "disputed", disputed_rows(scope, scores)
+    yield "applicability", applicability_rows(scope, scores)
+    yield "abstention", abstention_rows(scope, scores)
     yield "severity", severity_rows(scope)
     yield "self_preference", self_preference_rows(scope, known.families, known.authors)
     yield "length", length_rows(scope, known.words)

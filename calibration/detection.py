@@ -64,6 +64,8 @@ class DetectionRow(Noted):
     n_all : responses that the scorer scored, rated by clinicians or not; jury and jurors alone
     corrected_rate : share of these that are unsafe, corrected for the scorer's errors, with the
         95 % interval of `corrected_rate.corrected_rate`; jury and jurors alone
+    critical : False of a two-point criterion that nothing calls critical: a response fails it, and the
+        verdict does not hang on it
     """
 
     benchmark: str
@@ -89,6 +91,7 @@ class DetectionRow(Noted):
     corrected_rate: float = NAN
     corrected_low: float = NAN
     corrected_high: float = NAN
+    critical: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +166,16 @@ def detection(
     """
     jury = checked_jury(scores, options)
     limits = thresholds_of(scores.rubrics, critical)
-    tables = criterion_tables(scores, limits)
+    tables, is_critical = criterion_tables(scores, limits), _critical(scores.rubrics, critical)
     rows: list[DetectionRow] = []
     for name in (*scores.benchmarks, *([COMBINED] if len(scores.benchmarks) > 1 else [])):
         members = scores.members(name)
         for limit in dict.fromkeys(limit for own in members for limit in limits[own]):
             own = [benchmark for benchmark in members if limit in limits[benchmark]]
-            for row, readings in _scored(scores, jury, (name, limit), own, tables[limit.criterion]):
+            for plain, readings in _scored(
+                scores, jury, (name, limit), own, tables[limit.criterion]
+            ):
+                row = replace(plain, critical=limit in is_critical)
                 if readings is None or not len(readings.scores):
                     rows.append(row)
                     continue
@@ -180,11 +186,30 @@ def detection(
 def thresholds_of(
     rubrics: Mapping[str, RubricShape], critical: Sequence[Critical]
 ) -> dict[str, tuple[Threshold, ...]]:
-    """Return the critical thresholds of each benchmark."""
-    return {
+    """Return the critical thresholds of each benchmark, and the middle of its two-point criteria."""
+    limits = {
         benchmark: thresholds(shape.criteria, shape.critical, critical)
         for benchmark, shape in rubrics.items()
     }
+    return {
+        benchmark: (
+            *own,
+            *(
+                Threshold(name, sum(rubrics[benchmark].ends(name)) / 2)
+                for name in rubrics[benchmark].two_point
+                if name not in {limit.criterion for limit in own}
+            ),
+        )
+        for benchmark, own in limits.items()
+    }
+
+
+def _critical(
+    rubrics: Mapping[str, RubricShape], critical: Sequence[Critical]
+) -> frozenset[Threshold]:
+    """Return the thresholds at which a response is unsafe, and not only failed."""
+    own = (thresholds(shape.criteria, shape.critical, critical) for shape in rubrics.values())
+    return frozenset(limit for limits in own for limit in limits)
 
 
 def criterion_tables(
@@ -435,7 +460,7 @@ def all_misses(
     known = {(limit.criterion, limit.threshold): limit.miss_at_most for limit in limits}
     misses_of: dict[str, list[Misses]] = {}
     for row in rows:
-        if row.scorer != "jury":
+        if row.scorer != "jury" or not row.critical:
             continue
         at_most = known.get((row.criterion, row.threshold), MISS_AT_MOST)
         low, high, outcome = 1 - row.sensitivity_high, 1 - row.sensitivity_low, LimitOutcome.OPEN

@@ -28,7 +28,8 @@ from data.errors import BadInput, TooFew, Unknown
 class AgreementRow(Noted):
     """One scorer on one benchmark: a row of `analyse calibrate --json`. None: does not apply.
 
-    `low, high` is the 95 % interval of the jackknife over instances.
+    `low, high` is the 95 % interval of the jackknife over instances. `n_not_applicable` and
+    `n_cannot_tell` count what the raters whom the row is about said in the place of a score.
     """
 
     benchmark: str
@@ -44,6 +45,8 @@ class AgreementRow(Noted):
     n_pairs: int | None = None
     n_missing: int = 0
     spearman: float = NAN
+    n_not_applicable: int = 0
+    n_cannot_tell: int = 0
 
 
 @dataclass(frozen=True)

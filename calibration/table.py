@@ -75,8 +75,23 @@ def agreement_rows(
         if scope.jury and not alike:
             alike = same_scores_given(scores, scope.jury.members, options.criterion)
         own = _undefined(scope, reason) if reason else scope_rows(scope)
-        rows += [_with_notes(row, alike) if row.scorer == "jury" else row for row in own]
+        for row in own:
+            noted_row = _with_notes(row, alike) if row.scorer == "jury" else row
+            rows.append(
+                _with_answers(noted_row, scope, scores) if len(scores.instead) else noted_row
+            )
     return rows
+
+
+def _with_answers(row: AgreementRow, scope: Scope, scores: Scores) -> AgreementRow:
+    """Return a row with how often its raters said something else in the place of a score."""
+    kind, _, name = row.scorer.partition(":")
+    raters: Sequence[str] = {"jury": scope.jurors, "juror": (name,), "metric": ()}.get(
+        kind, scope.clinicians
+    )
+    counts = scores.instead_of(raters, scores.members(scope.name))
+    inapplicable, unsure = (int(counts.get(one, 0)) for one in ("not_applicable", "cannot_tell"))
+    return replace(row, n_not_applicable=inapplicable, n_cannot_tell=unsure)
 
 
 def _with_notes(row: AgreementRow, notes: Mapping[str, tuple[Note, ...]]) -> AgreementRow:

@@ -83,7 +83,9 @@ class Message(BaseModel):
     base: Count | None = None
     attempt: Count
     by: str = Field(max_length=32)
-    scores: dict[Name, int] = Field(max_length=MOST_SCORES)
+    scores: dict[Name, int | Literal["not_applicable", "cannot_tell"]] = Field(
+        max_length=MOST_SCORES
+    )
     comment: Comment
     comments: dict[Name, Comment] = Field(default_factory=dict, max_length=MOST_SCORES)
     seconds: float = Field(ge=0, le=DAY)

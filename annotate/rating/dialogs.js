@@ -17,10 +17,13 @@ function keyLine(does, ...keys) {
 }
 
 function ratingKeys(entry) {
-  const rate = digitKeys(entry.points)
-    ? [keyLine("rate, and go to the next criterion", `${entry.points[0]}`, "–", `${entry.points.at(-1)}`)]
+  const points = entry.criteria.flatMap((one) => one.points);
+  const answers = new Set(entry.criteria.flatMap((one) => one.answers));
+  const rate = digitKeys(entry)
+    ? [keyLine("rate, and go to the next criterion", `${Math.min(...points)}`, "–", `${Math.max(...points)}`)]
     : [keyLine("one point less or more", "←", "→"), keyLine("rate: type the number, such as −2 or 10"), keyLine("next criterion", "Enter")];
-  return [...rate,
+  const instead = Object.entries(ANSWER_KEYS).filter(([, answer]) => answers.has(answer));
+  return [...rate, ...instead.map(([letter, answer]) => keyLine(ANSWER_WORDS[answer], letter.toUpperCase())),
     keyLine("undo the last entry, mark or flag", "U"), keyLine("write a comment; Esc leaves it", "C"),
     keyLine("submit, and go on", "Ctrl", "Enter"), keyLine("mark a stretch of the response", "S"),
     keyLine("while marking: sentence by sentence, word by word", "↑", "↓", "←", "→"),

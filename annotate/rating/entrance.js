@@ -53,7 +53,7 @@ function clicked(life, target) {
 function chosen(life, event) {
   if (event.target.type !== "radio") return;
   const { name } = event.target.closest("fieldset").dataset;
-  const taken = score(life.entry, name, Number(event.target.value));
+  const taken = score(life.entry, name, chosenOf(event.target.value));
   if (taken && life.pointed) advance(life.entry, name);
   life.pointed = false;
   life.sendSoon();

@@ -17,7 +17,6 @@ function begin(shown) {
   const entry = {
     code: shown.code,
     criteria: shown.criteria,
-    points: shown.points,
     checked: shown.checked,
     errors: shown.errors,
     severities: shown.severities,
@@ -75,6 +74,15 @@ function firstUnrated(entry, from) {
 
 function unrated(entry) {
   return entry.criteria.filter((one) => !(one.name in entry.scores));
+}
+
+function criterionOf(entry, name) {
+  return entry.criteria.find((one) => one.name === name) ?? entry.criteria[0];
+}
+
+// What is chosen, from the value of a cell: a point, or an answer in the place of a score.
+function chosenOf(text) {
+  return /^-?\d+$/.test(text) ? Number(text) : text;
 }
 
 // A response that cannot be rated for want of context needs no score.
@@ -168,7 +176,7 @@ function undo(entry) {
 
 // One step up or down a scale too long for digits. The first step starts at the end it comes from.
 function step(entry, name, direction) {
-  const { points } = entry;
+  const { points } = criterionOf(entry, name);
   const at = points.indexOf(entry.scores[name]);
   const next = at < 0 ? (direction > 0 ? 0 : points.length - 1) : at + direction;
   return score(entry, name, points[Math.min(points.length - 1, Math.max(0, next))]);
@@ -176,11 +184,12 @@ function step(entry, name, direction) {
 
 // A number typed sign by sign, such as -2 or 10, on a scale too long for single digits.
 function typed(entry, name, sign) {
-  const point = (text) => entry.points.some((one) => `${one}`.startsWith(text));
+  const { points } = criterionOf(entry, name);
+  const point = (text) => points.some((one) => `${one}`.startsWith(text));
   const before = entry.typing?.name === name && Date.now() - entry.typing.at < 1500 ? entry.typing.text : "";
   const text = [before + sign, sign].find(point);
   entry.typing = text === undefined ? null : { name, text, at: Date.now() };
-  return entry.points.includes(Number(text)) && score(entry, name, Number(text));
+  return points.includes(Number(text)) && score(entry, name, Number(text));
 }
 
 // What the comment field shows: what is said of the whole, or of one criterion. A comment that is

@@ -127,7 +127,7 @@ class Frame {
   others(shown) {
     if (!shown.others) return [];
     const one = (other, place) => node("article", { class: "mj-other" }, node("h3", {}, say("Reading {number}", { number: place + 1 })),
-      node("p", {}, shown.criteria.map(({ name, label }) => `${label} ${other.scores[name] ?? say("not rated")}`).join(", ")),
+      node("p", {}, shown.criteria.map(({ name, label }) => `${label} ${scoreText(other.scores[name]) ?? say("not rated")}`).join(", ")),
       ...shown.criteria.filter(({ name }) => other.comments[name]).map(({ name, label }) => node("p", {}, node("b", {}, `${label}: `), other.comments[name])),
       ...(other.comment ? [node("p", {}, node("b", {}, say("On the whole: ")), other.comment)] : []));
     return [node("section", { class: "mj-others", tabindex: 0, "aria-label": say("What others said") },

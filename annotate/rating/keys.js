@@ -5,6 +5,7 @@
 const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 const PAGES = { PageDown: 1, PageUp: -1 };
 const LETTERS = { u: "undo", Backspace: "undo", c: "write" };
+const ANSWER_KEYS = { d: "not_applicable", t: "cannot_tell" }; // in the place of a score
 const FLAG_KEYS = { f: "flag", n: NO_CONTEXT, a: "names_author" };
 const TOOLS = { j: "toFlagged", s: "mark", p: "previous", b: "next", r: "recuse", g: "guide", v: "switchTyped", "?": "help" };
 const MOVES = {
@@ -125,9 +126,10 @@ function keyCommand(event, target, life) {
   if (PAGES[key] && target === document.body) return { does: "turnPage", with: PAGES[key] };
   if (event.repeat) return null;
   if (LETTERS[key]) return { does: LETTERS[key] };
+  if (entry.active !== null && criterionOf(entry, entry.active).answers.includes(ANSWER_KEYS[key])) return { does: "rateActive", with: ANSWER_KEYS[key] };
   const tool = toolKey(key, target, entry);
   if (tool) return tool;
-  return digitKeys(entry.points) ? digit(event, entry) : stepping(event, target);
+  return digitKeys(entry) ? digit(event, entry) : stepping(event, target);
 }
 
 function writing(event, target, life) {
@@ -155,7 +157,7 @@ function toolKey(key, target, entry) {
   if (entry.stage === "after" && key === "Enter" && !isElement(target, "button, a, summary")) return { does: "submit" };
   if (FLAG_KEYS[key]) return { does: "flag", with: FLAG_KEYS[key] };
   if (TOOLS[key]) return { does: TOOLS[key] };
-  const free = digitKeys(entry.points) && !isElement(target, "input[type=radio]");
+  const free = digitKeys(entry) && !isElement(target, "input[type=radio]");
   return key === "ArrowLeft" && free ? { does: "previous" } : null;
 }
 
@@ -177,7 +179,7 @@ function digitOf({ key, code, shiftKey }) {
 
 function digit(event, entry) {
   const point = digitOf(event);
-  return entry.points.includes(point) ? { does: "rateActive", with: point } : null;
+  return entry.active !== null && criterionOf(entry, entry.active).points.includes(point) ? { does: "rateActive", with: point } : null;
 }
 
 function stepping(event, target) {

@@ -18,7 +18,7 @@ from annotate.rating.text_html import (
     training_way_on,
 )
 from annotate.rating.words import say, sayer, words
-from data.card import SEVERITIES, Card
+from data.card import SEVERITIES, Card, Score
 from data.description import Description
 from data.pace import measured
 from data.person import Person
@@ -144,10 +144,9 @@ def entry(task: Task) -> Shown:
     What is not of its rubric is left out: a draft from before the rubric was changed.
     """
     draft, criteria = task.draft, task.rubric.criteria
-    points = task.rubric.scale.points
     scores, comments = draft.get("scores", {}), draft.get("comments", {})
     return {
-        "scores": {c: scores[c] for c in criteria if scores.get(c) in points},
+        "scores": {c: scores[c] for c in criteria if scores.get(c) in choices(task.rubric, c)},
         "comment": draft.get("comment", ""),
         "comments": {c: comments[c] for c in criteria if c in comments},
         "spans": _known_marks(draft.get("spans", []), criteria),
@@ -158,6 +157,11 @@ def entry(task: Task) -> Shown:
         "version": task.draft_seq,
         "seconds": task.seconds_active,
     }
+
+
+def choices(rubric: Rubric, criterion: str) -> tuple[Score, ...]:
+    """Return what can be chosen on a criterion: its points, and answers in the place of a score."""
+    return (*rubric.scale_of(criterion).points, *rubric.answers_of(criterion))
 
 
 def _guide(description: Description, language: str) -> str:
@@ -245,7 +249,6 @@ def card_shown(view: View) -> Shown:
             "source": text_html.unseen(task.card.context or task.card.prompt),
         },
         "typed": task.benchmark in settings.as_typed,
-        "points": list(task.rubric.scale.points),
         "criteria": _criteria(task.rubric),
         "checked": task.rubric.case is not None,
         "why": {"criterion": task.rubric.criteria[0], "points": low},
@@ -314,6 +317,8 @@ def _criteria(rubric: Rubric) -> list[Mapping[str, Any]]:
             "label": label(criterion.name),
             "question": criterion.question,
             "anchors": {str(point): text for point, text in sorted(criterion.anchors.items())},
+            "points": list(rubric.scale_of(criterion.name).points),
+            "answers": list(rubric.answers_of(criterion.name)),
         }
         for criterion in rubric.criterion
     ]

@@ -14,9 +14,12 @@ function button(text, attributes = {}) {
   return node("button", { type: "button", ...attributes }, text);
 }
 
-function digitKeys(points) {
-  return points.every((point) => point >= 0 && point <= 9);
+// Whether one digit is enough for every point of every criterion.
+function digitKeys(entry) {
+  return entry.criteria.every(({ points }) => points.every((point) => point >= 0 && point <= 9));
 }
+
+const ANSWER_WORDS = { not_applicable: "Not applicable", cannot_tell: "Cannot tell" };
 
 function cell(criterion, group, point, count) {
   const anchor = criterion.anchors[point] ?? "";
@@ -27,14 +30,24 @@ function cell(criterion, group, point, count) {
   return node("label", { class: "cell", title: anchor }, input, text);
 }
 
-function block(criterion, place, points) {
+// An answer in the place of a score: its words, and the key that gives it.
+function answerCell(answer, group) {
+  const words = say(ANSWER_WORDS[answer]);
+  const input = node("input", { type: "radio", name: group, value: answer, "aria-label": words });
+  const letter = Object.keys(ANSWER_KEYS).find((one) => ANSWER_KEYS[one] === answer);
+  return node("label", { class: "cell instead" }, input, node("span", { class: "face" }, words, " ", key(letter.toUpperCase())));
+}
+
+function block(criterion, place) {
+  const { points, answers } = criterion;
   const legend = node(
     "legend", {},
     node("span", { class: "name" }, criterion.label), " ",
     node("span", { class: "question" }, criterion.question),
   );
   const cells = points.map((point) => cell(criterion, `criterion-${place}`, point, points.length));
-  const row = node("div", { class: "cells", style: `--count:${points.length}` }, ...cells);
+  cells.push(...answers.map((answer) => answerCell(answer, `criterion-${place}`)));
+  const row = node("div", { class: "cells", style: `--count:${cells.length}` }, ...cells);
   const list = points.length > FULL_LABELS ? [anchorList(criterion)] : [];
   return node("fieldset", { class: "criterion", "data-name": criterion.name }, legend, row, ...list);
 }
@@ -47,13 +60,18 @@ function anchorList(criterion) {
   return node("ul", { class: "anchors", "aria-hidden": "true" }, ...lines);
 }
 
+// A score as it is written, or the words of an answer in its place.
+function scoreText(chosen) {
+  return chosen in ANSWER_WORDS ? say(ANSWER_WORDS[chosen]) : chosen;
+}
+
 function key(text) {
   return node("kbd", {}, text);
 }
 
 function draw(root, entry) {
   const view = {
-    blocks: entry.criteria.map((one, place) => block(one, place, entry.points)),
+    blocks: entry.criteria.map((one, place) => block(one, place)),
     comment: node("textarea", { rows: 2, maxlength: 20000, dir: "auto" }),
     odd: node("input", { type: "text", class: "odd", maxlength: 2000, dir: "auto", placeholder: say("What is odd? One line for the coordinator"), "aria-label": say("What is odd") }),
     about: node("select", { class: "about", "aria-label": say("What the comment is about") },
@@ -150,7 +168,7 @@ function showBlock(one, entry, locked) {
   one.toggleAttribute("data-open", (name === entry.active && !locked) || name === last?.name);
   one.toggleAttribute("data-rated", name in entry.scores);
   for (const input of one.querySelectorAll("input")) {
-    input.checked = entry.scores[name] === Number(input.value);
+    input.checked = entry.scores[name] === chosenOf(input.value);
     input.disabled = locked;
   }
   for (const line of one.querySelectorAll("li")) line.toggleAttribute("data-lit", Number(line.dataset.point) === entry.scores[name]);
@@ -167,7 +185,7 @@ function showYours(box, entry) {
     return;
   }
   const said = [mine.comment, ...Object.values(mine.comments)].filter(Boolean).join(" / ");
-  const scores = entry.criteria.map((one) => `${one.label} ${mine.scores[one.name] ?? "–"}`).join(", ");
+  const scores = entry.criteria.map((one) => `${one.label} ${scoreText(mine.scores[one.name]) ?? "–"}`).join(", ");
   box.replaceChildren(
     node("p", {}, say("This response was changed in another window; what is stored is shown. What you had entered in this one: ")),
     node("p", { class: "mine" }, said ? `${scores}. “${said}”` : `${scores}.`),

@@ -23,7 +23,7 @@ from calibration.tables import agreement, jurors
 from calibration.tables.agreement import TRIED_SHORT
 from calibration.tables.juries import juries_tried, ledger_words, tried_table
 from calibration.tables.numbers import fixed, interval, known, marked, money, place, scorer, whole
-from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
+from calibration.tables.response_groups import SUBGROUPS, by_threshold, detection_spec, threshold
 from calibration.tables.spec import ICC_WORDS, Table, TableSpec, laid_out
 from calibration.values import COMBINED
 from calibration.writers import html_page, html_table
@@ -333,7 +333,7 @@ def _unsafe(content: Content) -> Iterator[Block]:
     for benchmark in content.shown:
         rows = [row for row in content.detection if row.benchmark == benchmark]
         for own in by_threshold(rows).values():
-            yield _of_one(DETECTION, own, content, f", {threshold(own[0])}")
+            yield _of_one(detection_spec(own), own, content, f", {threshold(own[0])}")
 
 
 def _subgroups(content: Content) -> Iterator[Block]:

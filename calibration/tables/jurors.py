@@ -24,6 +24,8 @@ SPREAD = "How far scores of the same rater on the same response spread."
 IDENTICAL = "Share of repeats that got the same score again."
 KAPPA = "Agreement beyond chance on whole scores; missing by two points counts four times one."
 ALPHA = "Krippendorff's agreement beyond chance on ordered scores, with ratings missing."
+DISTANCE = "Mean distance of the jury's from the clinicians' mean; on a response they agree on it weighs more."
+APART = "Mean distance from the other clinicians' mean on what was scored, as a share of the scale."
 AC2 = "Gwet's agreement beyond chance, stable where nearly all scores are the same."
 SEVERITY = TableSpec(
     "Leniency: above 0 more generous than the others",
@@ -137,6 +139,49 @@ BEYOND_CHANCE = TableSpec(
     named=_rater,
     within="criterion",
 )
+DISPUTED = TableSpec(
+    "How far the jury is, where clinicians agree and where they do not",
+    "clinicians",
+    "Clinicians",
+    (
+        text("Criterion", "criterion"),
+        number("Distance, points", "distance", help=DISTANCE),
+        between("95 %", "low", "high"),
+        count("Responses", "n"),
+    ),
+    tells=("distance",),
+    named=str,
+    within="criterion",
+)
+APPLICABILITY = TableSpec(
+    "Agreement on whether a criterion applies",
+    "raters",
+    "Raters",
+    (
+        text("Criterion", "criterion"),
+        number("Not applicable", "not_applicable", help="Share of answers that say so."),
+        number("Kappa", "kappa", help="Agreement of pairs beyond chance."),
+        number("AC1", "ac1", help=AC2),
+        count("Responses", "n_responses"),
+    ),
+    tells=("kappa", "ac1", "not_applicable"),
+    named=_rater,
+    within="criterion",
+)
+ABSTENTION = TableSpec(
+    "How much each rater answers",
+    "rater",
+    "Rater",
+    (
+        text("Kind", "kind", wide=True),
+        number("Answered", "answered", help="Share of what was asked that was not 'cannot tell'."),
+        count("Scores", "n_scored"),
+        count("Not applicable", "n_not_applicable"),
+        count("Cannot tell", "n_cannot_tell"),
+        number("Apart", "apart", help=APART),
+    ),
+    tells=("answered",),
+)
 # Sections that report and app show about the jurors -> the figure without which none is shown.
 REPORTED = {
     "juror_value": "",
@@ -145,6 +190,9 @@ REPORTED = {
     "length": "slope_per_doubling",
     "test_retest": "icc_one",
     "chance_corrected": "",
+    "disputed": "distance",
+    "applicability": "",
+    "abstention": "",
 }
 # Every section of `analyse calibrate --details`, by its key in the JSON, in the order of a reader.
 SECTIONS = {
@@ -154,6 +202,9 @@ SECTIONS = {
     "distributions": DISTRIBUTIONS,
     "other_measures": agreement.POINTS,
     "chance_corrected": BEYOND_CHANCE,
+    "disputed": DISPUTED,
+    "applicability": APPLICABILITY,
+    "abstention": ABSTENTION,
     "severity": SEVERITY,
     "self_preference": PREFERENCE,
     "length": LENGTH,

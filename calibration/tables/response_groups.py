@@ -1,6 +1,7 @@
 """The tables of groups of responses: unsafe ones, subgroups, and those that clinicians marked."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from calibration.tables.agreement import BIAS, CONSISTENT, DIFFERENCE
@@ -105,6 +106,11 @@ DETECTION = TableSpec(
     named=named,
     reading=_how_to_read_detection,
 )
+
+
+def detection_spec(rows: Sequence[Any]) -> TableSpec:
+    """Return the table of rows: unsafe responses, or those that fail a two-point criterion."""
+    return DETECTION if rows[0].critical else replace(DETECTION, caption="Failed responses")
 
 
 def _finding(row: Any, _face: Typeface) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from data.card import ANSWERS, Score, points_of
 from data.importers.rows import JurorRecord, RatingRow, ResponseRow
 from data.rubric import Rubric
 from data.schema import Kind, Status
@@ -55,10 +56,15 @@ class FinishedRun:
 class Verdict:
     """A juror's verdict on a response: all scores, or none and the reason."""
 
-    scores: Mapping[str, float]
+    scores: Mapping[str, Score]
     comments: Mapping[str, str]
     status: Status = Status.OK
     reason: str = ""
+
+
+def said_of(said: Any) -> Score | None:
+    """Return a score, or an answer that stands in the place of one; None for anything else."""
+    return str(said) if said in ANSWERS else score_of(said)
 
 
 def score_of(said: Any) -> float | None:
@@ -73,22 +79,28 @@ def score_of(said: Any) -> float | None:
 
 
 def verdict_of(
-    scores: Mapping[str, float | None], comments: Mapping[str, str], rubric: Rubric
+    scores: Mapping[str, Score | None], comments: Mapping[str, str], rubric: Rubric
 ) -> Verdict:
     """Return a verdict with all scores, or with none if one is no number or off the scale."""
     if unread := [name for name, score in scores.items() if score is None]:
         return Verdict({}, {}, Status.INVALID_JSON, f"no number for {', '.join(unread)}")
-    numbers = {name: score for name, score in scores.items() if score is not None}
+    given = {name: score for name, score in scores.items() if score is not None}
+    numbers = points_of(given)
     scales = {name: rubric.scale_of(name) for name in numbers}
     off = [
         f"{name} {score:g}"
         for name, score in numbers.items()
         if not scales[name].min <= score <= scales[name].max
     ]
+    off += [
+        f"{name} {answer}"
+        for name, answer in given.items()
+        if isinstance(answer, str) and answer not in rubric.answers_of(name)
+    ]
     if off:
         reason = f"{', '.join(off)}: off the scale {rubric.scales}"
         return Verdict({}, {}, Status.OUT_OF_RANGE, reason)
-    return Verdict(numbers, comments)
+    return Verdict(given, comments)
 
 
 def run_of(
@@ -222,7 +234,7 @@ def own_verdict(body: object, rubric: Rubric) -> Verdict:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
     explanations = words if isinstance(words, dict) else {}
     comments = {name: _storable(explanations.get(name)) for name in rubric.criteria}
-    return verdict_of({name: score_of(scores[name]) for name in rubric.criteria}, comments, rubric)
+    return verdict_of({name: said_of(scores[name]) for name in rubric.criteria}, comments, rubric)
 
 
 def _storable(text: object) -> str:

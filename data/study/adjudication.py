@@ -209,7 +209,7 @@ def other_readings(engine: Engine, rater: int, code: str) -> tuple[Reply, ...]:
         hmac.new(
             secret, f"{response} {one.rater} {one.pass_}".encode(), hashlib.sha256
         ).digest(): Reply(
-            one.scores,
+            one.said,
             {name: _masked(text, names) for name, text in one.comments.items()},
             _masked(one.comment, names),
         )

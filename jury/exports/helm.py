@@ -139,10 +139,21 @@ def _page(export: Export, helm_question: "Question", data: str) -> str:
             f"{in_markdown(rubric.version)}; another release may ask otherwise. There is no configurable "
             "benchmark: the rubric does not show jurors the task.",
         ]
-    lines += ["", *(f"- in HELM alone {in_markdown(one)}" for one in differences(export.panel)), ""]
+    others = [*differences(export.panel), *other_scores(rubric)]
+    lines += ["", *(f"- in HELM alone {in_markdown(one)}" for one in others), ""]
     return "\n".join(
         [*lines, "Take the run back: `medjury study import benchmark_output/runs/medjury`", ""]
     )
+
+
+def other_scores(rubric: Rubric) -> list[str]:
+    """Return what HELM makes of scores that are not all points of one scale."""
+    lines = []
+    if rubric.is_mixed:
+        lines.append(f"the mean is of raw points, though scales differ: {rubric.scales}")
+    if answering := [name for name in rubric.criteria if rubric.answers_of(name)]:
+        lines.append(f"an answer in the place of a score is no number: {', '.join(answering)}")
+    return lines
 
 
 def deployments(panel: Panel) -> dict[str, str]:

@@ -42,6 +42,12 @@ class Jury:
         self.question, self.form, self.servers = told["question"], told["form"], told["servers"]
         self.jurors = {one["name"]: Juror(one, self, first_wait) for one in told["jurors"]}
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The ends of the composite's scale: 0 and 1 where those of the criteria differ."""
+        ends = {(one["min"], one["max"]) for one in self.form["criteria"].values()}
+        return ends.pop() if len(ends) == 1 else (0, 1)
+
     def render(self, texts: Texts, form: str = "pieces") -> str:
         """Return the prompt about a response; what is inserted is never looked at again.
 
@@ -150,7 +156,9 @@ class Verdict:
             said.append(f"{name} {points}")
             failed += [] if one.status == "ok" else [f"{name}: {one.reason or one.status}"]
         rated = f"{'; '.join(said)}; jury {self.jury.status} by medjury"
-        return f"NOT RATED: {'; '.join(failed)}" if failed else rated
+        if failed or self.composite is None:
+            return f"NOT RATED: {'; '.join(failed or said)}"
+        return rated
 
     def told(self) -> dict[str, Any]:
         """Return what goes along with the scores, and what `medjury study import` reads."""

@@ -238,13 +238,14 @@ def _show_unsafe(calibration: "Calibration") -> None:
     Of all benchmarks combined, or of the last one; without details of the jury and a clinician.
     """
     from calibration.tables.numbers import TERMINAL, place
-    from calibration.tables.response_groups import DETECTION, by_threshold, threshold
+    from calibration.tables.response_groups import by_threshold, detection_spec, threshold
 
     details = calibration.question.details
     rows = [row for row in calibration.detection if details or row.scorer in BRIEF]
     for own in by_threshold(_last(rows)).values():
-        title = f"{place(own[0].benchmark)}: {DETECTION.caption}, {threshold(own[0], TERMINAL)}"
-        emit("", fitted(DETECTION, own, title))
+        spec = detection_spec(own)
+        title = f"{place(own[0].benchmark)}: {spec.caption}, {threshold(own[0], TERMINAL)}"
+        emit("", fitted(spec, own, title))
 
 
 def _show_subgroups(calibration: "Calibration") -> None:

@@ -26,6 +26,7 @@ Write = Callable[[str, str], Path]
 ROWS = ["benchmark", "scorer", "icc", "low", "high", "f_low", "f_high"]
 
 ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman"]
+ROWS += ["n_not_applicable", "n_cannot_tell"]
 
 HELD = ["jury_icc", "jury_low", "jury_high", "clinician_icc", "clinician_low", "clinician_high"]
 

@@ -179,7 +179,7 @@ def test_first_scores_are_the_table_of_single_scores():
         index="response_id", columns="rater", values="score"
     )
 
-    read, again = first_scores(scores, ["aci"], "clarity", JURORS)
+    read, again = first_scores(scores.ratings, ["aci"], "clarity", JURORS)
 
     theirs = wide.loc[read.index.get_level_values("response_id"), list(read.columns)].to_numpy()
     assert (len(read), tuple(read.columns[-3:]), again.sum()) == (12, JURORS, 0)
@@ -195,8 +195,8 @@ def test_of_several_scores_the_first_is_taken_and_the_others_are_counted():
     )
     twice = Scores(every, scores.responses, scores.rubrics)
 
-    once, _ = first_scores(scores, ["aci"], "clarity", JURORS)
-    read, again = first_scores(twice, ["aci"], "clarity", JURORS)
+    once, _ = first_scores(scores.ratings, ["aci"], "clarity", JURORS)
+    read, again = first_scores(twice.ratings, ["aci"], "clarity", JURORS)
 
     pd.testing.assert_frame_equal(read, once)
     assert again.to_dict() == {**read.notna().sum().to_dict(), "gpt": 12}
@@ -207,7 +207,7 @@ def test_responses_that_no_clinician_scored_take_no_part():
     gone = (scores.ratings["response_id"] == "aci-r3") & (scores.ratings["kind"] == "clinician")
     fewer = Scores(scores.ratings[~gone], scores.responses, scores.rubrics)
 
-    read, again = first_scores(fewer, ["aci"], "clarity", JURORS)
+    read, again = first_scores(fewer.ratings, ["aci"], "clarity", JURORS)
 
     assert (len(read), again.sum()) == (7, 0)
 

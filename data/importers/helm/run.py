@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from data.card import points_of
 from data.errors import BadFile, BadInput
 from data.importers.finished import (
     ExportOrigin,
@@ -24,6 +25,7 @@ from data.importers.finished import (
     own_verdict,
     place_of,
     run_of,
+    said_of,
     score_of,
     verdict_of,
 )
@@ -566,7 +568,7 @@ def verdict(body: Any, rubric: Rubric) -> Verdict:
     if lacking := [name for name, answer in answers.items() if not isinstance(answer, dict)]:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no {', '.join(lacking)} in HELM's file")
     comments = {name: str(answer.get("explanation") or "") for name, answer in answers.items()}
-    scores = {name: score_of(answer.get("score")) for name, answer in answers.items()}
+    scores = {name: said_of(answer.get("score")) for name, answer in answers.items()}
     return verdict_of(scores, comments, rubric)
 
 
@@ -574,7 +576,7 @@ def _difference(
     answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
 ) -> dict[str, Any] | None:
     """Return the difference between HELM's score and its jurors' mean, None if there is none."""
-    scores = [score for said in verdicts.values() for score in said.scores.values()]
+    scores = [score for said in verdicts.values() for score in points_of(said.scores).values()]
     mean = sum(scores) / len(scores) if scores else None
     if answer.stored is None or (mean is not None and abs(mean - answer.stored) <= CLOSE):
         return None

@@ -1,0 +1,135 @@
+"""Criteria with scales of their own, and answers in the place of a score."""
+
+import pandas as pd
+import pytest
+
+from calibration.rating_matrix import composites
+from calibration.scores import RubricShape, Scores
+from data.card import CANNOT_TELL, NOT_APPLICABLE, Reply
+from data.errors import BadRubric, OffScale
+from data.question import every_score, json_schema, schema_text
+from data.rubric import read_rubric, rubric_toml
+from jury.parse import parse
+
+PDSQI = read_rubric("pdsqi_9")
+GOOD = dict.fromkeys(PDSQI.criteria, 4.0) | {"respectful": 1.0}
+
+
+def answer(**said) -> str:
+    rows = (f'"{name}": {{"score": {said.get(name, score)}}}' for name, score in GOOD.items())
+    return "{" + ", ".join(rows) + "}"
+
+
+def test_pdsqi_9_has_a_yes_or_no_item_and_one_that_need_not_apply() -> None:
+    assert (PDSQI.scale_of("respectful").min, PDSQI.scale_of("respectful").max) == (0, 1)
+    assert PDSQI.answers_of("synthesized") == (NOT_APPLICABLE,)
+    assert PDSQI.answers_of("accurate") == ()
+    assert PDSQI.composite_ends == (0, 1)
+    assert read_rubric("generic").own_ends == ()
+
+
+def test_a_rubric_of_mixed_scales_is_written_and_read_the_same(tmp_path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "rubric.toml").write_text(rubric_toml(PDSQI))
+    (folder / "prompt.txt").write_text(PDSQI.prompt)
+    assert read_rubric(folder).sha256 == PDSQI.sha256
+
+
+def test_a_juror_is_told_and_may_answer_each_criterion_on_its_own_scale() -> None:
+    scores = json_schema(PDSQI)["properties"]
+    assert scores["respectful"]["properties"]["score"] == {"type": "integer", "enum": [0, 1]}
+    assert {"type": "string", "enum": [NOT_APPLICABLE]} in scores["synthesized"]["properties"][
+        "score"
+    ]["anyOf"]
+    told = schema_text(PDSQI)
+    assert "The score of respectful is a whole number on the scale 0-1." in told
+    assert 'synthesized is a whole number on the scale 1-5 or "not_applicable"' in told
+    assert every_score(read_rubric("generic")) == "every score a whole number on the scale 1-5"
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ({}, "ok"),
+        ({"synthesized": '"not_applicable"'}, "ok"),
+        ({"synthesized": '"Not applicable"'}, "out_of_range"),
+        ({"synthesized": '"cannot_tell"'}, "out_of_range"),
+        ({"accurate": '"not_applicable"'}, "out_of_range"),
+        ({"respectful": "5"}, "out_of_range"),
+        ({"respectful": '"1"'}, "ok"),
+        ({"accurate": "0"}, "out_of_range"),
+        ({"synthesized": "null"}, "missing_criterion"),
+    ],
+)
+def test_an_answer_is_read_only_where_the_criterion_allows_it(said, read) -> None:
+    found = parse(answer(**said), PDSQI)
+    assert found.status == read
+    if said.get("synthesized") == '"not_applicable"':
+        assert found.reply == Reply(
+            {**GOOD, "synthesized": NOT_APPLICABLE}, dict.fromkeys(GOOD, "")
+        )
+
+
+@pytest.mark.parametrize(
+    ("criterion", "written", "stored"),
+    [
+        ("synthesized", "NA", NOT_APPLICABLE),
+        ("synthesized", "n/a", NOT_APPLICABLE),
+        ("synthesized", "3", 3.0),
+        ("respectful", "0", 0.0),
+    ],
+)
+def test_a_file_says_not_applicable_by_na(criterion, written, stored) -> None:
+    assert PDSQI.score(criterion, written, "dr_a", "r1") == stored
+
+
+@pytest.mark.parametrize(("criterion", "written"), [("accurate", "NA"), ("respectful", "2")])
+def test_what_a_criterion_does_not_allow_is_refused_with_its_own_scale(criterion, written) -> None:
+    with pytest.raises(OffScale, match=f"scale of {criterion} of pdsqi_9 is"):
+        PDSQI.score(criterion, written, "dr_a", "r1")
+
+
+def test_an_anchor_off_a_criterions_own_scale_is_refused(tmp_path) -> None:
+    text = rubric_toml(PDSQI).replace('\n0 = "No:', '\n2 = "No:')
+    (tmp_path / "rubric.toml").write_text(text)
+    (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
+    with pytest.raises(BadRubric, match="respectful: anchor 2 is off the scale 0-1"):
+        read_rubric(tmp_path)
+
+
+def scores_of(rows, instead=(), scales=((1, 5), (0, 1))):
+    columns = ["response_id", "rater", "criterion", "score"]
+    long = pd.DataFrame(rows, columns=columns)
+    rest = {"instance_id": long["response_id"], "benchmark": "b", "kind": "clinician"}
+    long = long.assign(**rest, pass_=0, replicate=0)
+    said = pd.DataFrame(instead, columns=[*columns[:-1], "answer"])
+    said = said.assign(
+        instance_id=said["response_id"], benchmark="b", kind="clinician", pass_=0, replicate=0
+    )
+    about = long[["response_id", "instance_id", "benchmark"]].drop_duplicates()
+    shape = RubricShape(("accurate", "respectful"), 0, 1, scales=scales)
+    return Scores(long, about, {"b": shape}, instead=said)
+
+
+def test_where_scales_differ_the_composite_is_the_mean_share_of_the_scales() -> None:
+    rows = [("r1", "a", "accurate", 4), ("r1", "a", "respectful", 1)]
+    rows += [("r2", "a", "accurate", 3)]
+    found = composites(scores_of(rows))
+    assert found.values["composite"].to_list() == [(0.75 + 1) / 2]
+    assert found.incomplete["readings"].to_list() == [1]
+    alone = composites(scores_of(rows), "accurate").values
+    assert alone["composite"].to_list() == [4, 3]  # in points of the criterion
+
+
+def test_what_does_not_apply_is_left_out_of_the_mean_and_what_cannot_be_told_leaves_none() -> None:
+    rows = [("r1", "a", "accurate", 3), ("r2", "a", "accurate", 5)]
+    answers = [("r1", "a", "respectful", NOT_APPLICABLE), ("r2", "a", "respectful", CANNOT_TELL)]
+    found = composites(scores_of(rows, answers))
+    assert found.values[["response_id", "composite"]].to_numpy().tolist() == [["r1", 0.5]]
+    assert found.incomplete["readings"].to_list() == [1]
+
+
+def test_a_score_off_its_own_criterions_scale_is_refused() -> None:
+    with pytest.raises(OffScale, match="respectful=3 by a"):
+        scores_of([("r1", "a", "respectful", 3)])
