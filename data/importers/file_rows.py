@@ -30,8 +30,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from data.errors import BadFile
-from data.importers.child import in_child
-from data.importers.safe import BROKEN, Unsafe, read_json, refuse_declarations, zip_parts
+from data.importers.safe import BROKEN, Unsafe, in_child, read_json, refuse_declarations, zip_parts
 from data.importers.source import CHUNK, START, Form, Source, bom_of
 
 MOST_JSON = 1 << 30  # bytes of an array, which is read whole

@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import BadFile
-from data.importers.child import in_child
 from data.importers.finished import (
     ExportOrigin,
     FinishedRun,
@@ -32,7 +31,7 @@ from data.importers.finished import (
 )
 from data.importers.grades import Grades, grades_of, no_answer, plain, rubric_of_grades
 from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
-from data.importers.safe import Unsafe, read_json, zip_part, zip_parts
+from data.importers.safe import Unsafe, in_child, read_json, zip_part, zip_parts
 from data.rubric import Rubric
 from data.schema import Status
 

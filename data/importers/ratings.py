@@ -1,14 +1,29 @@
-"""Rows of ratings and of experts' scores, long (one score a row) or wide (one column a criterion)."""
+"""Rows of ratings, of experts' scores and of points of the case.
+
+Scores are long (one a row) or wide (one column a criterion); points are a row a point, `instance_id,
+point, weight, kind, critical`.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
+
+from pydantic import TypeAdapter
 
 from data.card import CONSENSUS, FIRST, THIRD, Reading, reading_of_pass
 from data.importers.grades import Grades, usable_name
-from data.importers.rows import EmptyCell, Origin, RatingRow, filled, is_name, rating_row
+from data.importers.rows import (
+    EmptyCell,
+    Origin,
+    RatingRow,
+    filled,
+    is_name,
+    rating_row,
+    validated,
+)
 from data.importers.table import Cells, TableFile
+from data.points import Point
 from data.safe_text import unguarded
 from data.schema import Kind
 
@@ -174,3 +189,43 @@ class ExpertFile:
             self.table.refuse_new_keys(origin, cells, ("why",))
             for name in self.criteria:
                 yield ExpertRow(origin, response, name, filled(origin, cells, name), why)
+
+
+POINT_COLUMNS = ("instance_id", "point", "weight", "kind", "critical")
+NEEDED = POINT_COLUMNS[:3]
+POINT = TypeAdapter(Point)
+
+
+class PointRow(NamedTuple):
+    """One point of an instance, and where it stands."""
+
+    origin: Origin
+    instance_id: str
+    point: Point
+
+
+def point_rows(table: TableFile) -> Iterator[PointRow]:
+    """Yield the points of a file, in its order.
+
+    `kind` is "must" and `critical` no where a cell is empty. A weight never is: what a point counts
+    is for clinicians to say.
+
+    Raises
+    ------
+    BadFile, BadRow
+        If a column that is needed is missing; at the first row that is wrong.
+    """
+    if absent := [name for name in NEEDED if name not in table.columns]:
+        has = f"points have {', '.join(POINT_COLUMNS)}; {table.header}"
+        raise table.wrong(f"column {absent[0]!r} is missing ({has})")
+    for origin, cells in table:
+        name = unguarded(filled(origin, cells, "instance_id"))
+        yield PointRow(origin, name, point_of(origin, cells))
+
+
+def point_of(origin: Origin, cells: Cells) -> Point:
+    """Return the point of a row, or refuse it by column."""
+    words = {name: cells.get(name, "").strip() for name in ("kind", "critical")}
+    given = {name: value.lower() for name, value in words.items() if value}
+    text = {"point": unguarded(filled(origin, cells, "point"))}
+    return validated(POINT, origin, given | text | {"weight": filled(origin, cells, "weight")})

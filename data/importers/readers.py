@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadInput
+from data.importers import tools
 from data.importers.columns import ColumnMap, What, as_named, mapped
 from data.importers.helm import is_helm
 from data.importers.rows import is_name
 from data.importers.source import Form, Source, form_of
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.importers.tools import healthbench, label_studio, lm_eval
 from data.rubric import Rubric
 
 MEANT: dict[str, Form] = {".eval": "inspect", ".zip": "package"}
@@ -94,41 +94,43 @@ TOOLS: tuple[Reader, ...] = (
     Reader(
         "lm-eval",
         "a file of samples of lm-evaluation-harness",
-        lambda opening: opening.has(lm_eval.KEYS),
-        _without_map(lm_eval.responses),
-        _without_map(lm_eval.ratings),
+        lambda opening: opening.has(tools.LM_EVAL),
+        _without_map(tools.lm_eval_responses),
+        _without_map(tools.lm_eval_ratings),
         within="samples_*.jsonl",
     ),
     Reader(
         "label-studio",
         "an export of Label Studio",
-        lambda opening: opening.has(label_studio.KEYS),
-        label_studio.responses,
-        label_studio.ratings,
+        lambda opening: opening.has(tools.LABEL_STUDIO),
+        tools.label_studio_responses,
+        tools.label_studio_ratings,
     ),
     Reader(
         "healthbench",
         "HealthBench's set of questions",
-        lambda opening: opening.has(healthbench.SET) and isinstance(opening.first["rubrics"], list),
-        _without_map(healthbench.set_responses),
+        lambda opening: (
+            opening.has(tools.HEALTHBENCH_SET) and isinstance(opening.first["rubrics"], list)
+        ),
+        _without_map(tools.set_responses),
         instead="it holds rubrics and no ratings; those of the physicians are in its meta-evaluation",
-        rubric=healthbench.SHARE,
+        rubric=tools.SHARE,
     ),
     Reader(
         "healthbench-meta",
         "HealthBench's meta-evaluation",
-        lambda opening: opening.has(healthbench.META),
-        _without_map(healthbench.meta_responses),
-        _without_map(healthbench.meta_ratings),
-        rubric=healthbench.MET,
+        lambda opening: opening.has(tools.HEALTHBENCH_META),
+        _without_map(tools.meta_responses),
+        _without_map(tools.meta_ratings),
+        rubric=tools.MET,
     ),
     Reader(
         "healthbench-results",
         "HealthBench's results by simple-evals",
-        lambda opening: healthbench.is_results(opening.first),
-        _without_map(healthbench.results_responses),
-        _without_map(healthbench.results_ratings),
-        rubric=healthbench.SHARE,
+        lambda opening: tools.is_results(opening.first),
+        _without_map(tools.results_responses),
+        _without_map(tools.results_ratings),
+        rubric=tools.SHARE,
     ),
 )
 # What is known and not read -> what to do; the first that fits.

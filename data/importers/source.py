@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from data.errors import BadFile
-from data.importers.child import in_child
-from data.importers.safe import BROKEN, Unsafe, read_json
+from data.importers.safe import BROKEN, Unsafe, in_child, read_json
 
 Form = Literal["csv", "jsonl", "json", "object", "xlsx", "parquet", "inspect", "package"]
 START = 1 << 16  # bytes that are looked at

@@ -35,8 +35,7 @@ from data.database import HEAD, one_moment, reading, transaction
 from data.description import Description
 from data.errors import BadFile, BadInput, Conflict, MedjuryError
 from data.files import private, whole_file
-from data.importers.child import in_child
-from data.importers.safe import BROKEN
+from data.importers.safe import BROKEN, in_child
 from data.record import AUTHORS_ADDED, PAST_RECORD, RESTORED, log
 from data.rubric import Rubric
 from data.safe_text import one_line, refuse_nul

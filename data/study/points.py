@@ -8,7 +8,7 @@ from sqlmodel import Session, col, select
 
 from data.database import reading, transaction
 from data.errors import BadInput, Conflict, Unknown
-from data.importers.points import PointRow
+from data.importers.ratings import PointRow
 from data.person import asking
 from data.points import case_rubric
 from data.record import log, refuse_locked

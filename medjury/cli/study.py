@@ -401,7 +401,7 @@ def points(
 
 
 def _add_points(engine: Engine, benchmark: str, path: Path, rubric: Path | None) -> dict[str, Any]:
-    from data.importers.points import point_rows
+    from data.importers.ratings import point_rows
     from data.importers.table import TableFile
     from data.points import points_rubric
     from data.study.points import add_points, without_points

@@ -32,9 +32,9 @@ from calibration.tables.numbers import DASH, fixed
 from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
-from data.study.families import evidence
+from data.study.assignments import RatingHabits, rating_habits
+from data.study.authors import evidence
 from data.study.frames import adjudicated_frame
-from data.study.habits import RatingHabits, rating_habits
 from data.study.rubrics import ADJUDICATED
 from medjury.services.ledger import Looked
 from medjury.services.record import protocol_json, protocol_of, steered

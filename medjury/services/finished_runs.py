@@ -11,9 +11,8 @@ from calibration.notes import counted
 from data.errors import BadInput, NoStudy
 from data.importers.finished import FinishedRun, add_up, missing
 from data.importers.grades import Grades
-from data.importers.helm import HelmRun, read_runs, usable, with_task
+from data.importers.helm import HelmRun, TakenRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
-from data.importers.helm.run import TakenRun
 from data.importers.inspect_logs import (
     GRADED,
     InspectLog,
@@ -25,8 +24,8 @@ from data.importers.inspect_logs import (
 from data.importers.inspect_logs import finished as finished_log
 from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
+from data.study.authors import families_of
 from data.study.calls import juror_cards
-from data.study.families import families_of
 from data.study.runs import FinishedAdded, import_finished
 from data.study.standing import benchmarks, stored_rubric
 from medjury.services.importing import GENERIC, OTHER_RUBRIC, rubric_for

@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 from calibration.notes import Note, Noted, counted, note, noted
 from data.errors import BadInput
 from data.schema import now
+from data.study.authors import OwnFamily, own_family
 from data.study.costs import study_spending
-from data.study.families import OwnFamily, own_family
 from data.study.runs import keep_probes, newest_probes
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, rates, upper_bound

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from data.card import Card
 from data.errors import BadInput
 from data.importers.finished import ExportOrigin, InstanceTexts, ResponsePlace
-from data.importers.helm.run import HelmRun, JudgedResponse
+from data.importers.helm import HelmRun, JudgedResponse
 from data.importers.inspect_logs import AGAIN, InspectLog, ScoredResponse, nothing_in
 from data.importers.rows import ResponseRow, made_id
 from data.rubric import NO_CHECKLIST, Rubric, read_rubric, shipped

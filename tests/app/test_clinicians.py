@@ -16,9 +16,8 @@ from data.card import Reply
 from data.person import OPERATOR
 from data.schema import Rater, Role
 from data.study import people
-from data.study.assignments import Slot, assign, pace_of
+from data.study.assignments import Slot, assign, pace_of, rating_habits
 from data.study.frames import ratings_frame
-from data.study.habits import rating_habits
 from data.study.people import add_people
 from data.study.ratings import FormState, submit
 from data.study.withdrawals import ended_work

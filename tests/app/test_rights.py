@@ -19,7 +19,7 @@ from data.errors import NotAllowed
 from data.person import OPERATOR, Person
 from data.schema import Role
 from data.study import compare, people, references, reviews, runs, steering
-from data.study.habits import odd_habits
+from data.study.assignments import odd_habits
 from data.study.responses import TaxonomyPlace
 from data.study.runs import RunOrder, keep_panel, stop_run
 from data.study.steering import PlannedWork, lock_study, set_place, store_design

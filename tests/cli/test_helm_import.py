@@ -14,8 +14,7 @@ from kit.studies import Run
 from kit.study_place import all_rows, nothing_stored
 from sqlalchemy import Engine
 
-from data.importers.helm import finished, read_runs
-from data.importers.helm.run import verdict
+from data.importers.helm import finished, read_runs, verdict
 from data.rubric import read_rubric, write_rubrics
 from data.rubrics.helm import rubric_of
 from data.schema import Status

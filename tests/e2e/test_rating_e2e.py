@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from data.importers.points import PointRow
+from data.importers.ratings import PointRow
 from data.importers.rows import Origin
 from data.person import OPERATOR
 from data.points import CANNOT_TELL, MET, NOT_MET, Point, points_rubric

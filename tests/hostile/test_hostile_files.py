@@ -18,9 +18,8 @@ import pytest
 from kit.measured import COMMAND, MEASURED, run_python
 
 from data.errors import BadFile
-from data.importers.child import in_child
 from data.importers.inspect_logs import read_log
-from data.importers.safe import Unsafe, read_json
+from data.importers.safe import Unsafe, in_child, read_json
 from data.importers.source import Source
 from data.importers.table import TableFile
 
@@ -235,7 +234,7 @@ def test_a_child_ends_when_its_rows_are_wanted_no_more() -> None:
     rows = in_child(itertools.count, 0, name="x.csv", size=0)
     assert list(itertools.islice(rows, 3)) == [0, 1, 2]
     rows.close()
-    assert not [one for one in commands_of_children() if "importers.child" in one]
+    assert not [one for one in commands_of_children() if "importers.safe" in one]
 
 
 def commands_of_children() -> list[str]:

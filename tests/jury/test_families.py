@@ -8,7 +8,7 @@ from kit.jury_runs import panel_at, written
 from kit.studies import RESPONSES, Run, Write
 from sqlalchemy import Engine
 
-from data.study.families import evidence, families_of, own_family
+from data.study.authors import evidence, families_of, own_family
 from jury.panel import Panel
 
 AUTHORED = RESPONSES.replace("model-one", "openai_gpt-4o-2024-05-13").replace("model-two", "ward-x")

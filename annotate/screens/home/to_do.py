@@ -20,8 +20,7 @@ from data.safe_text import on_page
 from data.schema import Role, now
 from data.study import assignments, people, rubrics
 from data.study.adjudication import Disagreement
-from data.study.assignments import Flagged
-from data.study.habits import LONG_RUN, odd_habits
+from data.study.assignments import LONG_RUN, Flagged, odd_habits
 from data.study.standing import settings
 from medjury.services import reminders
 from medjury.services.adjudication import (

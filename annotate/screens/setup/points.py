@@ -11,7 +11,7 @@ from annotate.screens.export import files
 from annotate.screens.frame import show_text
 from annotate.screens.stored_table import is_to_be_stored
 from calibration.notes import counted
-from data.importers.points import COLUMNS, PointRow, point_of, point_rows
+from data.importers.ratings import POINT_COLUMNS, PointRow, point_of, point_rows
 from data.importers.rows import Origin
 from data.importers.table import TableFile
 from data.person import Person
@@ -34,7 +34,11 @@ ABOUT_FILE = (
     "put on points."
 )
 EXAMPLE = dict(
-    zip(COLUMNS, ("visit-1", "Says that the patient has no fever", "5", "must", "yes"), strict=True)
+    zip(
+        POINT_COLUMNS,
+        ("visit-1", "Says that the patient has no fever", "5", "must", "yes"),
+        strict=True,
+    )
 )
 KINDS = {"must": "Must", "must_not": "Must not", "nice": "Nice to have"}
 STORED = "points-stored"
@@ -158,6 +162,8 @@ def _rubric(engine: Engine, person: Person, benchmark: str) -> Rubric:
 def _rows(instance_id: str, edited: list[Mapping[str, Any]]) -> Iterator[PointRow]:
     """Yield what was written, read as the cells of a file are."""
     for number, row in enumerate(edited, 1):
-        cells = {name: "" if row.get(name) is None else f"{row[name]}" for name in COLUMNS[1:]}
+        cells = {
+            name: "" if row.get(name) is None else f"{row[name]}" for name in POINT_COLUMNS[1:]
+        }
         origin = Origin(EDITED, number)
         yield PointRow(origin, instance_id, point_of(origin, cells))

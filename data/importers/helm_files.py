@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import BadFile
-from data.importers import child
+from data.importers.safe import read_json_file
 
 SPEC, STATE = "run_spec.json", "scenario_state.json"
 PER_INSTANCE, STATS = "per_instance_stats.json", "stats.json"
@@ -196,7 +196,7 @@ def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
 def read_json(folder: Path, name: str) -> Any:
     """Return the JSON of a file of a run."""
     try:
-        return child.read_json(folder / name)
+        return read_json_file(folder / name)
     except OSError as error:
         raise wrong(folder, name, str(error.strerror)) from error
 

@@ -30,7 +30,7 @@ from data.importers.finished import (
     verdict_of,
 )
 from data.importers.grades import Grades, rubric_of_grades
-from data.importers.helm.files import (
+from data.importers.helm_files import (
     SPEC,
     STATE,
     ClassSpec,

@@ -1,1 +1,0 @@
-"""The files of other tools, each read as rows in columns of ours."""
