@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import groupby
 from statistics import median
@@ -113,13 +113,17 @@ def assign(
             _take_back(session, existing.pop((raters[rater], response, pass_)))
         settling = {(rater, response) for rater, response, pass_ in existing if pass_ >= THIRD}
         new = [
-            _assignment(slot, raters[slot.rater])
-            for slot in slots
-            if (raters[slot.rater], slot.response, slot.pass_) not in existing
-            and (raters[slot.rater], slot.response) not in settling
+            Assignment(code=secrets.token_urlsafe(9), rater=rater, **at)
+            for at in map(asdict, slots)
+            for rater in [raters[at.pop("rater")]]
+            if (rater, at["response"], at["pass_"]) not in existing
+            and (rater, at["response"]) not in settling
         ]
         session.add_all(new)
-        is_changed = per_response is not None and _keep_per_response(session, per_response)
+        stored, wanted = session.get(Setting, PER_RESPONSE), str(per_response)
+        is_changed = per_response is not None and (stored is None or stored.value != wanted)
+        if is_changed:
+            session.merge(Setting(key=PER_RESPONSE, value=wanted))
         if new or is_changed:
             detail = {"slots": len(new), "seed": seed}
             log(session, "coordinator", "responses assigned", detail)
@@ -232,15 +236,6 @@ def own(session: Session, rater: int, code: str) -> Assignment:
     return assignment
 
 
-def _keep_per_response(session: Session, per_response: int) -> bool:
-    """Store how many clinicians each response is to have; tell whether that is new."""
-    stored = session.get(Setting, PER_RESPONSE)
-    if stored is not None and stored.value == str(per_response):
-        return False
-    session.merge(Setting(key=PER_RESPONSE, value=str(per_response)))
-    return True
-
-
 def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Assignment:
     """Add a showing of a response at the end of a clinician's order (both as primary keys)."""
     last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater)
@@ -281,16 +276,6 @@ def _take_back(session: Session, assignment: Assignment) -> None:
     log(session, "coordinator", "assignment taken back", detail)
 
 
-def _assignment(slot: Slot, rater: int) -> Assignment:
-    return Assignment(
-        code=secrets.token_urlsafe(9),
-        rater=rater,
-        response=slot.response,
-        position=slot.position,
-        pass_=slot.pass_,
-    )
-
-
 def _adjudication(session: Session, reading: Settling, response: int, handle: str) -> Assignment:
     rater = session.exec(select(Rater).where(Rater.handle == handle)).first()
     if rater is None or rater.kind != Kind.CLINICIAN or rater.simulated:
@@ -298,34 +283,19 @@ def _adjudication(session: Session, reading: Settling, response: int, handle: st
     account = session.exec(select(Account).where(Account.rater == rater.id)).first()
     if account is not None and account.ended is not None:
         raise NotAllowed(f"{handle}: access has ended; give a new code first, or name another")
-    _refuse_settled(session, response)
-    _refuse_reader(session, reading, response, rater)
-    return add_last(session, rater.id or 0, response, PASS_OF[reading])
-
-
-def _refuse_settled(session: Session, response: int) -> None:
-    open_assignment = select(Assignment.id).where(
-        Assignment.response == response, Assignment.state == State.OPEN
-    )
-    settled = select(Rating.id).where(Rating.response == response, Rating.pass_ >= THIRD)
-    if session.exec(open_assignment.limit(1)).first() is not None:
+    given = select(Assignment).where(Assignment.response == response)
+    rated = select(Rating).where(Rating.response == response).limit(1)
+    if session.exec(given.where(Assignment.state == State.OPEN).limit(1)).first() is not None:
         raise Conflict("a response is still to be rated, or its difference is given out already")
-    if session.exec(settled.limit(1)).first() is not None:
+    if session.exec(rated.where(Rating.pass_ >= THIRD)).first() is not None:
         raise Conflict("the difference on a response is settled already")
-
-
-def _refuse_reader(session: Session, reading: Settling, response: int, rater: Rater) -> None:
-    """Refuse whoever may not settle this response in this way."""
-    assignments = session.exec(
-        select(Assignment.pass_, Assignment.state).where(
-            Assignment.response == response, Assignment.rater == rater.id
-        )
-    ).all()
-    rated = select(Rating.id).where(Rating.response == response, Rating.rater == rater.id).limit(1)
-    if reading == "third" and (assignments or session.exec(rated).first() is not None):
-        raise NotAllowed(f"{rater.handle} knows this response: a third reading is another's")
-    if any(state == State.RECUSED or pass_ >= THIRD for pass_, state in assignments):
-        raise NotAllowed(f"{rater.handle} gave this response back, or was given it before")
+    own_work = session.exec(given.where(Assignment.rater == rater.id)).all()
+    has_rated = session.exec(rated.where(Rating.rater == rater.id)).first() is not None
+    if reading == "third" and (own_work or has_rated):
+        raise NotAllowed(f"{handle} knows this response: a third reading is another's")
+    if any(one.state == State.RECUSED or one.pass_ >= THIRD for one in own_work):
+        raise NotAllowed(f"{handle} gave this response back, or was given it before")
+    return add_last(session, rater.id or 0, response, PASS_OF[reading])
 
 
 RECUSED = "recused"
@@ -574,18 +544,11 @@ def timed_showings(engine: Engine, rater: int | None = None) -> list[Timed]:
 
     Of one rater (primary key), or of all.
     """
-    return [timed for _, timed in _timed(engine, rater)]
+    return [one for own in showings_by_rater(engine, rater).values() for one in own]
 
 
-def showings_by_rater(engine: Engine) -> dict[str, list[Timed]]:
+def showings_by_rater(engine: Engine, rater: int | None = None) -> dict[str, list[Timed]]:
     """Return the handle of every clinician with timed showings -> them; see `timed_showings`."""
-    found: dict[str, list[Timed]] = {}
-    for handle, timed in _timed(engine, None):
-        found.setdefault(handle, []).append(timed)
-    return found
-
-
-def _timed(engine: Engine, rater: int | None) -> list[tuple[str, Timed]]:
     query = (
         columns_of(Rater.handle, Assignment.seconds_active, Response.id, _MASKS)
         .select_from(Assignment)
@@ -603,9 +566,10 @@ def _timed(engine: Engine, rater: int | None) -> list[tuple[str, Timed]]:
     with reading(engine) as session:
         rows = session.exec(query).all()
         words = _words_of(engine, session, {(key, masks) for *_, key, masks in rows})
-    return [
-        (handle, Timed(float(seconds), *words[key, masks])) for handle, seconds, key, masks in rows
-    ]
+    found: dict[str, list[Timed]] = {}
+    for handle, seconds, key, masks in rows:
+        found.setdefault(handle, []).append(Timed(float(seconds), *words[key, masks]))
+    return found
 
 
 def _words_of(engine: Engine, session: Session, texts: Set[Text]) -> Mapping[Text, tuple[int, int]]:
