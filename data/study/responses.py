@@ -239,7 +239,10 @@ def _keep_responses(
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
         if (response := stored.get(row.response_id)) is None:
-            new.append((_response(row, instance), row))
+            answer = Response(response_id=row.response_id, instance=instance, text=row.response)
+            answer.salt = new_salt()
+            answer.commitment = commitment(answer.salt, answer.text)
+            new.append((answer, row))
         elif (response.instance, response.text) == (instance, row.response):
             unchanged.append((response, row))
         else:
@@ -250,7 +253,14 @@ def _keep_responses(
             raise _another_response(row)
     added.unchanged += len(unchanged)
     added.unnamed += sum(row.id_made for _, row in unchanged)
-    added.twins += _count_twins(session, new)
+    # Whose text was given to the same instance already, by whomever.
+    texts = select(Response.instance, Response.text)
+    there = set(
+        session.exec(
+            texts.where(col(Response.instance).in_({answer.instance for answer, _ in new}))
+        )
+    )
+    added.twins += sum((answer.instance, answer.text) in there for answer, _ in new)
     session.add_all([response for response, _ in new])
     session.flush()
     add_authors(session, [(response, row.model) for response, row in new])
@@ -269,25 +279,6 @@ def _another_response(row: ResponseRow) -> BadRow:
         "the study already has this id with another text, model or instance; responses are never "
         "changed: give the new text another response_id",
     )
-
-
-def _response(row: ResponseRow, instance: int) -> Response:
-    salt = new_salt()
-    return Response(
-        response_id=row.response_id,
-        instance=instance,
-        text=row.response,
-        salt=salt,
-        commitment=commitment(salt, row.response),
-    )
-
-
-def _count_twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
-    """Count new responses whose text was given to the same instance already, by whomever."""
-    instances = {response.instance for response, _ in new}
-    query = select(Response.instance, Response.text).where(col(Response.instance).in_(instances))
-    stored = set(session.exec(query))
-    return sum((response.instance, response.text) in stored for response, _ in new)
 
 
 def keep_subgroups(session: Session, rows: Sequence[tuple[int, ResponseRow]]) -> Counter[str]:
