@@ -491,10 +491,11 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
         for rater, juror in _jurors_asked(engine, benchmark.name):
             complete = complete_ratings(engine, rater, benchmark.rubric)
             last = _last_calls(engine, benchmark, rater)
+            replicates = sorted({0} | {replicate for _, replicate in last})
             missing += [
                 MissingVerdict(juror, benchmark.name, name, replicate, *last.get(key, NO_CALL))
                 for response, name in responses.items()
-                for replicate in sorted({0} | {replicate for _, replicate in last})
+                for replicate in replicates
                 if (key := (response, replicate)) not in complete
             ]
     return sorted(
