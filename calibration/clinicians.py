@@ -189,7 +189,7 @@ def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> Lik
     panel = mean_of_given(values[:, grid.columns(jury.members)])
     scored = np.where(jury.present(grid), panel, np.nan)
     clinicians, flat = grid.of_kind("clinician"), without_variance(grid.composites)
-    others = _others(values[:, clinicians])
+    others = mean_of_others(values[:, clinicians])
     held = [
         HeldOutClinician(grid.raters[own], np.empty(0, np.int64), undefined("flat", "no variance"))
         if flat[own] and (~np.isnan(grid.composites[:, own])).sum() > 1
@@ -216,8 +216,11 @@ def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> Lik
     return replace(compared, iccs=(float(figures[0]), float(figures[1])))
 
 
-def _others(values: Array) -> Array:
-    """Return the mean of the others of a response beside each; NaN where there is no other."""
+def mean_of_others(values: Array) -> Array:
+    """Return the mean of the others of a response beside each; NaN where there is no other.
+
+    `values` is of shape (n, raters), NaN where missing, and so is what is returned.
+    """
     is_known = ~np.isnan(values)
     some = np.where(is_known, values, 0.0)
     number = is_known.sum(axis=1, keepdims=True) - is_known
