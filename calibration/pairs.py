@@ -199,7 +199,7 @@ class JudgedPairs:
 
     def by(self, panel: PanelColumns | None) -> Array:
         """Return the mean preference (n,) of a jury or juror, or of the clinicians; NaN without."""
-        both = columns(self.grid, panel or single_rater(self.grid.raters[0]), "published")
+        both = columns(self.grid, panel or PanelColumns((), 0), "published")
         return both.scorer if panel else both.clinicians
 
     @property
@@ -367,7 +367,7 @@ def _agreed(row: PairRow, scorer: Array, reference: Array, clusters: Integers) -
     """Return a row with the agreement of two columns of preferences (n,), NaN where missing."""
     both = ~np.isnan(scorer) & ~np.isnan(reference)
     first, second = signs(scorer[both]), signs(reference[both])
-    share, ends = _share(agreed(scorer, reference), clusters)
+    share, ends = share_with_interval(agreed(scorer, reference), clusters)
     return replace(
         row,
         n=int(both.sum()),
@@ -382,7 +382,9 @@ def _agreed(row: PairRow, scorer: Array, reference: Array, clusters: Integers) -
     )
 
 
-def _share(hits: Array, clusters: Integers, confidence: float = 0.95) -> tuple[float, Interval]:
+def share_with_interval(
+    hits: Array, clusters: Integers, confidence: float = 0.95
+) -> tuple[float, Interval]:
     """Return the mean of hits (n,), NaN left out, and its interval; NaN of one instance."""
     known = ~np.isnan(hits)
     own, where = hits[known], clusters[known]
@@ -469,7 +471,7 @@ def first_shown_interval(hits: Array, clusters: Integers) -> tuple[float, Interv
     once, is not taken for a coin; by `clustered_proportion` where instances do not differ, or the
     share is 0 or 1. `hits` is 1, 0, or NaN of a tie, which is left out. NaN of one instance.
     """
-    share, ends = _share(hits, clusters)
+    share, ends = share_with_interval(hits, clusters)
     mean = clustered_mean(hits, clusters, int(clusters.max(initial=-1)) + 1)
     if mean.error > ROUNDING and share not in (0.0, 1.0):
         own = mean.interval()
@@ -528,7 +530,7 @@ def difference_interval(hits: Array, clusters: Integers, confidence: float = 0.9
     Cochran (1977), Sampling Techniques, chapter 9A; Newcombe (1998), Statistics in Medicine 17, 873,
     for the squares of half intervals.
     """
-    (one, first), (other, second) = (_share(own, clusters, confidence) for own in hits)
+    (one, first), (other, second) = (share_with_interval(own, clusters, confidence) for own in hits)
     mean = clustered_mean(hits[0] - hits[1], clusters, int(clusters.max(initial=-1)) + 1)
     if mean.error > ROUNDING:
         own = mean.interval(confidence)
@@ -555,7 +557,9 @@ def _like_for_like(
     )
     if not known.any():
         return row
-    (jury_share, of_jury), (own_share, of_clinician) = (_share(own, held.clusters) for own in hits)
+    (jury_share, of_jury), (own_share, of_clinician) = (
+        share_with_interval(own, held.clusters) for own in hits
+    )
     ends = difference_interval(hits, held.clusters)
     several = n_side_by_side > 1
     level = 1 - 0.05 / n_side_by_side
@@ -586,7 +590,7 @@ def _without_each(
     rows = []
     for own in clinicians[compared] if len(compared) >= LEAST_CLINICIANS else ():
         held = held_readings(grid.of_columns(every[every != own]), jury)
-        shares = [_share(hits, held.clusters) for hits in held.hits]
+        shares = [share_with_interval(hits, held.clusters) for hits in held.hits]
         difference = shares[0][0] - shares[1][0]
         rows.append(Without(grid.raters[own], difference, shares[1][1].low))
     return tuple(rows)
