@@ -22,7 +22,7 @@ from calibration.juries import (
 from calibration.notes import Noted, noted
 from calibration.pairs import PairScores, agreed, checked, judged_pairs, share_with_interval
 from calibration.scope import jury_of
-from calibration.scores import Array, Flags
+from calibration.scores import Array, Integers
 from calibration.values import NAN, AnalysisOptions
 from data.errors import BadInput, TooFew
 
@@ -88,12 +88,13 @@ def pair_ranking(
     hits = np.stack(
         [agreed(table[:, seat].mean(axis=1), own.by(None)) for seat in map(list, seats)]
     )
-    kept: Flags = ~np.isnan(hits).any(axis=0) & ~np.isnan(table).any(axis=1)
+    kept = ~np.isnan(np.vstack([hits, table.T])).any(axis=0)
     if not kept.any():
         raise TooFew("no pair was judged by clinicians and by all jurors; name fewer jurors")
     hits, (_, clusters) = hits[:, kept], np.unique(own.grid.clusters[kept], return_inverse=True)
     share, order = hits.mean(axis=1), np.argsort(-hits.mean(axis=1), kind="stable")
-    expected = _expected(hits, clusters, np.array([len(seat) for seat in seats]), options)
+    seated = np.array([len(seat) for seat in seats], dtype=np.int64)
+    expected = _expected(hits, clusters.astype(np.int64), seated, options)
     costs = [cost([names[one] for one in seat], usd or {}) for seat in seats]
     front = on_front(share, np.array([NAN if one is None else one for one in costs]))
     instances = int(clusters.max()) + 1
@@ -101,6 +102,7 @@ def pair_ranking(
     rows = []
     for place, jury in enumerate(order.tolist()):
         ends = share_with_interval(hits[jury], clusters)[1]
+        honest, low, high = expected[:, jury].tolist()
         rows.append(
             PairJuryRow(
                 tuple(names[one] for one in seats[jury]),
@@ -108,7 +110,9 @@ def pair_ranking(
                 float(share[jury]),
                 ends.low,
                 ends.high,
-                *expected[:, jury].tolist(),
+                honest,
+                low,
+                high,
                 rank=place + 1,
                 usd_per_pair=costs[jury],
                 on_front=bool(front[jury]),
@@ -120,7 +124,7 @@ def pair_ranking(
     return rows
 
 
-def _expected(hits: Array, clusters: Array, sizes: Array, options: AnalysisOptions) -> Array:
+def _expected(hits: Array, clusters: Integers, sizes: Integers, options: AnalysisOptions) -> Array:
     """Return the agreement of each jury on new pairs, and its interval, (3, juries).
 
     The rule of ICCs is made for Fisher's z; here each agreement is put where its Fisher's z is the

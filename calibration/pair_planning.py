@@ -9,7 +9,7 @@ from scipy import special
 from scipy.optimize import brentq
 
 from calibration.clinicians import mean_of_others
-from calibration.notes import Noted, undefined
+from calibration.notes import Noted
 from calibration.pairs import agreed
 from calibration.remarks import FEW_INSTANCES
 from calibration.scores import Array
@@ -18,6 +18,7 @@ from data.errors import BadInput
 
 DRAWN = 100_000  # simulated pairs
 MOST_PAIRS = 1_000_000
+HIGHEST = 0.95  # agreement that can be planned for
 CLEAREST = 30.0  # SD of what pairs are worth, in that of a clinician's error
 
 
@@ -64,9 +65,9 @@ def pairs_needed(agreement: float, options: PlanOptions, ties: float = 0.1) -> P
     BadInput
         With fewer than two clinicians a pair, or an agreement or share of ties out of range.
     """
-    if options.per_response < 2 or not 0.5 < agreement < 1 or not 0 <= ties < 1:
+    if options.per_response < 2 or not 0.5 < agreement <= HIGHEST or not 0 <= ties < 1:
         raise BadInput(
-            "pairs are planned for two clinicians a pair or more, an agreement above 0.5 and below 1 "
+            f"pairs are planned for two clinicians a pair or more, an agreement above 0.5 to {HIGHEST:g} "
             f"and ties from 0 to below 1: not {options.per_response}, {agreement:g} and {ties:g}"
         )
     row = PairPlanRow(agreement, ties, options.per_response)
@@ -75,9 +76,6 @@ def pairs_needed(agreement: float, options: PlanOptions, ties: float = 0.1) -> P
     def excess(worth: float) -> float:
         return float(np.nanmean(_hits(draws, worth, ties)[1])) - agreement
 
-    if excess(CLEAREST) < 0:
-        words = "so many ties leave no agreement of {agreement:g}"
-        return replace(row, notes=(undefined("too_many_ties", words, agreement=agreement),))
     hits = _hits(draws, float(brentq(excess, 0.0, CLEAREST, xtol=1e-3)), ties)
     difference, clinician = _moves(hits[0] - hits[1], 0.0), _moves(hits[1], agreement)
     return _planned(row, options, (difference, clinician))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from calibration.decision import Decision
 from calibration.notes import Note, note
@@ -28,17 +29,17 @@ WORDS: Mapping[str, str] = {  # a note of the verdict on ICCs -> what it says of
         "{clinician_low:.2f}, is shown to lie above one half"
     ),
     "before_planned": "the protocol plans {planned:pair} and only {responses} are analysed",
-    "rests_on": "{responses:reading} of pairs of {instances:instance}, by {clinicians:clinician}",
+    "rests_on": "{responses:pair} of {instances:instance}, judged by {clinicians:clinician} and by the jury",
     "do_run_jury_on": "run the jury on the {responses:pair} that it has not judged",
     "do_more_instances": "have clinicians judge pairs of {instances} more instances",
     "do_rate_planned": "have clinicians judge {more:more pair}, as planned",
     "do_more_responses": (
-        "about {responses:reading} of pairs in all would narrow the interval enough, if the difference "
+        "about {responses:pair} in all would narrow the interval enough, if the difference "
         "stays what it is"
     ),
     "do_more_for_an_equal": (
         "have clinicians judge more pairs: at this margin, even a jury exactly as good as a clinician "
-        "takes about {responses:reading} to be shown non-inferior"
+        "takes about {responses:pair} to be shown non-inferior"
     ),
     "do_varied": "have clinicians judge pairs that differ more: too many here are the same for all",
     "do_train_clinicians": "train clinicians on the rubric, and have more pairs judged by several",
@@ -77,7 +78,7 @@ def _decision(
         icc=row.difference,
         low=row.low,
         high=row.high,
-        n_responses=row.n,
+        n_responses=row.n_pairs,
         n_instances=row.n_instances,
         n_clinicians=row.n_clinicians,
         jury_icc=row.jury - COIN,
@@ -96,10 +97,10 @@ def _decision(
     of_jury = AgreementRow(
         row.benchmark,
         "jury",
-        n_responses=row.n,
+        n_responses=row.n_pairs,
         n_instances=row.n_instances,
         n_clinicians=row.n_clinicians,
-        n_missing=row.n_missing,
+        n_missing=jury.n_missing,
         notes=jury.notes,
     )
     if claim.protocol:
@@ -116,7 +117,7 @@ def _decision(
 
 def _of_pairs(of_iccs: Note, row: PairsLikeForLike) -> Note:
     """Return a note of the verdict in words and figures of pairs."""
-    words, figures = WORDS.get(of_iccs.code), dict(of_iccs.figures)
+    words, figures = WORDS.get(of_iccs.code), dict[str, Any](of_iccs.figures)
     if words is None:
         return of_iccs
     known = {name: getattr(row, name) for name in ("jury", "clinician", "low", "high")}

@@ -157,6 +157,7 @@ class PairsLikeForLike(PairRow):
 
     Attributes
     ----------
+    n_pairs : that the n readings are of
     jury, clinician : shares of agreement, pooled over the clinicians, with 95 % intervals as
         `PairRow.agreement` has
     difference, low, high : `jury` minus `clinician`, with `difference_interval`
@@ -165,6 +166,7 @@ class PairsLikeForLike(PairRow):
     without : the comparison without each clinician, where there are three or more
     """
 
+    n_pairs: int = 0
     jury: float = NAN
     jury_low: float = NAN
     jury_high: float = NAN
@@ -487,13 +489,14 @@ class HeldReadings:
     ----------
     clinician, others : shape (m,), preferences of the clinician and of the mean of the others
     jury : shape (m,), the jury's, NaN where there is none
-    held, clusters : shape (m,), the clinician's column and the pair's instance
+    held, rows, clusters : shape (m,), the clinician's column, the pair and its instance
     """
 
     clinician: Array
     others: Array
     jury: Array
     held: Integers
+    rows: Integers
     clusters: Integers
 
     @property
@@ -509,7 +512,9 @@ def held_readings(grid: RatingMatrix, jury: PanelColumns | None = None) -> HeldR
     others = mean_of_others(own)
     rows, held = np.nonzero(~np.isnan(own) & ~np.isnan(others))
     given = columns(grid, jury, "published").scorer if jury else np.full(len(own), np.nan)
-    return HeldReadings(own[rows, held], others[rows, held], given[rows], held, grid.clusters[rows])
+    return HeldReadings(
+        own[rows, held], others[rows, held], given[rows], held, rows, grid.clusters[rows]
+    )
 
 
 def difference_interval(hits: Array, clusters: Integers, confidence: float = 0.95) -> Interval:
@@ -553,6 +558,7 @@ def _like_for_like(
         n=int(given.sum()),
         n_tied=int((given & (signs(held.others) == 0)).sum()),
         n_missing=int((~given).sum()),
+        n_pairs=len(np.unique(held.rows[given])),
         n_instances=len(np.unique(held.clusters[given])),
     )
     if not known.any():
