@@ -339,7 +339,7 @@ def test_a_planted_position_bias_is_named_and_a_fair_juror_seldom():
         by_scorer(simulated(seed, jurors=1))["juror:j0"].told("position_bias")
         for seed in range(100)
     ]
-    assert sum(note is not None for note in fair) <= 8  # 5 % expected
+    assert sum(note is not None for note in fair) <= 6  # 5 % expected
 
 
 def covered(studies, **design):
@@ -350,7 +350,7 @@ def covered(studies, **design):
 
 
 def test_like_for_like_covers_in_a_few_studies():
-    assert 0.88 <= covered(100, pairs=60) <= 1.0
+    assert 0.86 <= covered(60, pairs=60) <= 1.0
 
 
 @pytest.mark.slow
