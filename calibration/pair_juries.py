@@ -20,8 +20,14 @@ from calibration.juries import (
     on_front,
 )
 from calibration.notes import Noted, noted
-from calibration.pairs import PairScores, agreed, checked, judged_pairs, share_with_interval
-from calibration.scope import jury_of
+from calibration.pairs import (
+    PairScores,
+    agreed,
+    checked,
+    judged_pairs,
+    jury_of,
+    share_with_interval,
+)
 from calibration.scores import Array, Integers
 from calibration.values import NAN, AnalysisOptions
 from data.errors import BadInput, TooFew
@@ -74,7 +80,7 @@ def pair_ranking(
     """
     options = options or AnalysisOptions()
     scores = checked(scores, options)
-    panel = jury_of(scores.raters("juror"), options)
+    panel = jury_of(scores, options)
     names = panel.members if panel else ()
     sizes = sizes or range(1, min(LARGEST, len(names)) + 1)
     if not names or min(sizes) < 1 or max(sizes) > len(names):

@@ -9,8 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from calibration import remarks
 from calibration.notes import Note, Noted, note, noted
-from calibration.pairs import PairScores, checked, judged_pairs, share_with_interval, signs
-from calibration.scope import jury_of
+from calibration.pairs import PairScores, checked, judged_pairs, jury_of, share_with_interval, signs
 from calibration.scores import Array, Integers
 from calibration.values import NAN, AnalysisOptions
 
@@ -50,7 +49,7 @@ def win_rates(scores: PairScores, options: AnalysisOptions | None = None) -> lis
     """
     options = options or AnalysisOptions()
     scores = checked(scores, options)
-    jury = jury_of(scores.raters("juror"), options)
+    jury = jury_of(scores, options)
     members = [options.benchmark] if options.benchmark else scores.benchmarks
     own = judged_pairs(scores, members, options.criterion)
     table = scores.pairs.set_index("pair_id").loc[[*own.grid.responses]]

@@ -25,7 +25,6 @@ from calibration.columns import PanelColumns, columns, single_rater
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.rating_matrix import RatingMatrix
-from calibration.scope import jury_of
 from calibration.scores import Array, Integers
 from calibration.shared_notes import CRITERION_UNSCORED
 from calibration.values import COMBINED, NAN, AnalysisOptions
@@ -270,7 +269,7 @@ def pair_rows(scores: PairScores, options: AnalysisOptions | None = None) -> lis
     """
     options = options or AnalysisOptions()
     scores = checked(scores, options)
-    jury = jury_of(scores.raters("juror"), options)
+    jury = jury_of(scores, options)
     names = [options.benchmark] if options.benchmark else [*scores.benchmarks]
     several = len(names)
     rows: list[PairRow] = []
@@ -295,6 +294,18 @@ def checked(scores: PairScores, options: AnalysisOptions) -> PairScores:
             raise Unknown(f"no pairs with the {what} {', '.join(lost)}: {', '.join(sorted(known))}")
     left = ~scores.preferences["rater"].isin(list(options.without))
     return replace(scores, preferences=scores.preferences[left].reset_index(drop=True))
+
+
+def jury_of(scores: PairScores, options: AnalysisOptions) -> PanelColumns | None:
+    """Return the jury that the options ask for, None without jurors; raise as `pair_rows` does."""
+    known = scores.raters("juror")
+    if lost := [name for name in options.jurors or () if name not in known]:
+        raise Unknown(f"no preferences by a juror {', '.join(lost)}: {', '.join(known) or 'none'}")
+    jurors = tuple(dict.fromkeys(known if options.jurors is None else options.jurors))
+    needed = len(jurors) if options.min_jurors is None else options.min_jurors
+    if jurors and not 1 <= needed <= len(jurors):
+        raise BadInput(f"min_jurors={needed}: the jury has {len(jurors)} jurors")
+    return PanelColumns(jurors, needed) if jurors else None
 
 
 def _rows(

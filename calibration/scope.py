@@ -196,28 +196,10 @@ def scopes(
 
 def checked_jury(scores: Scores, options: AnalysisOptions) -> PanelColumns | None:
     """Return the jury, None without jurors, after checking names and options as `scopes` does."""
-    jury = jury_of(scores.raters("juror"), options)
+    chosen = known_jurors(scores, options.jurors)
     _check_options(options)
     _check_criterion(scores, options.criterion)
-    return jury
-
-
-def jury_of(known: Sequence[str], options: AnalysisOptions) -> PanelColumns | None:
-    """Return the jury of some jurors that the options ask for, None without jurors.
-
-    Raises
-    ------
-    Unknown, BadInput
-        If a juror is none of those known; if more or fewer are needed than sit on the jury.
-    """
-    if lost := [name for name in options.jurors or () if name not in known]:
-        has = f"it has {', '.join(known)}" if known else "it has none"
-        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
-    jurors = tuple(dict.fromkeys(known if options.jurors is None else options.jurors))
-    needed = len(jurors) if options.min_jurors is None else options.min_jurors
-    if jurors and not 1 <= needed <= len(jurors):
-        raise BadInput(f"min_jurors={needed}: the jury has {len(jurors)} jurors")
-    return PanelColumns(jurors, needed) if jurors else None
+    return _jury(chosen, options.min_jurors)
 
 
 def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
@@ -234,6 +216,24 @@ def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
     if len({shape.ends(criterion) for shape in shapes}) > 1:
         return undefined(*DIFFERENT_SCALES)
     return None
+
+
+def known_jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...]:
+    """Return some jurors, each once, or all; raise Unknown for one without a rating."""
+    known = scores.raters("juror")
+    if jurors is None:
+        return known
+    if lost := [name for name in jurors if name not in known]:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
+    return tuple(dict.fromkeys(jurors))
+
+
+def _jury(jurors: tuple[str, ...], min_jurors: int | None) -> PanelColumns | None:
+    needed = len(jurors) if min_jurors is None else min_jurors
+    if jurors and not 1 <= needed <= len(jurors):
+        raise BadInput(f"min_jurors={needed}: the jury has {len(jurors)} jurors")
+    return PanelColumns(jurors, needed) if jurors else None
 
 
 def _check_options(options: AnalysisOptions) -> None:
