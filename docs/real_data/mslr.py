@@ -1,8 +1,8 @@
 """MSLR, Cochrane part: summaries of trials by six systems, judged against the review's own.
 
 Two people answered, 39 summaries in common. Four of their questions have the answers
-0, 1 and 2 and become criteria; an answer "N/A" or "Other", or none, becomes an empty cell,
-which is counted by its reason. Writes responses.jsonl and ratings.csv.
+0, 1 and 2 and become criteria. "N/A" is not applicable, and the mean is over the other criteria;
+an answer "Other", or none, becomes an empty cell, which is counted by its reason. Writes responses.jsonl and ratings.csv.
 """
 
 import json
@@ -87,13 +87,15 @@ def _answer(item: Item, start: str) -> str:
 
 
 def _score(answer: str) -> str:
-    """Return the point that an answer such as "1: Partially" begins with, or nothing."""
+    """Return the point that an answer such as "1: Partially" begins with, NA, or nothing."""
+    if answer.startswith("N/A"):
+        return "NA"
     found = re.match(r"([012]):", answer)
     return found[1] if found else ""
 
 
 def _why(answer: str) -> str:
-    """Return the label that an answer without a point begins with: N/A or Other."""
+    """Return the label that an answer without a point begins with: Other."""
     return answer.split(":")[0].split(" /")[0] or "no answer"
 
 

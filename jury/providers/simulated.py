@@ -69,7 +69,7 @@ class Simulated:
         prompt = call.messages[0].text
         match = RESPONSE.search(prompt)  # without its tags; a rubric may have none
         response = (match[1] if match else prompt).strip()
-        scales = {name: part["properties"]["score"]["enum"] for name, part in parts.items()}
+        scales = {name: _points(part["properties"]["score"]) for name, part in parts.items()}
         quality = {
             name: self._rating(response, name, points, call.replicate)
             for name, points in scales.items()
@@ -106,7 +106,7 @@ class Simulated:
     def _verdict(self, call: Call, criterion: str, quality: float) -> dict[str, Any]:
         verdict = call.schema["properties"][criterion]["properties"]
         explanation = f"simulated by {self._juror.model}; not a judgement"
-        score = min(verdict["score"]["enum"], key=lambda point: abs(point - quality))
+        score = min(_points(verdict["score"]), key=lambda point: abs(point - quality))
         return {key: score if key == "score" else explanation for key in verdict}
 
     def _rating(self, text: str, criterion: str, points: list[int], replicate: int) -> float:
@@ -129,6 +129,12 @@ def _filled(schema: Mapping[str, Any], text: str) -> Any:
     if schema["type"] == "string":
         return text
     return {name: _filled(part, text) for name, part in schema["properties"].items()}
+
+
+def _points(score: Mapping[str, Any]) -> list[int]:
+    """Return the points that a score may be; a simulated juror leaves nothing open."""
+    points: list[int] = score.get("enum") or score["anyOf"][0]["enum"]
+    return points
 
 
 def _tokens(*texts: str) -> int:
