@@ -400,7 +400,7 @@ def _origin(study: Study) -> Iterator[Fact]:
         rubric = benchmark.rubric
         yield (
             f"Rubric of {benchmark.name}",
-            f"{rubric.name} {rubric.version}: {', '.join(rubric.criteria)}; scale {rubric.scale}; "
+            f"{rubric.name} {rubric.version}: {', '.join(rubric.criteria)}; scale {rubric.scales}; "
             f"SHA-256 {rubric.sha256}.",
         )
     every = f"All ratings, SHA-256 {study.fingerprint}" if study.fingerprint else "not recorded"

@@ -155,6 +155,13 @@ def write(export: Export) -> dict[str, str]:
     return {JSON: json.dumps(body, indent=2, ensure_ascii=False) + "\n", **derived(body)}
 
 
+def _scales(rubric: Mapping[str, Any]) -> str:
+    """Return the scale of a rubric in a bundle, with those of criteria that have one of their own."""
+    own = {one["name"]: one["scale"] for one in rubric["criterion"] if "scale" in one}
+    also = "".join(f", {name} {scale['min']} to {scale['max']}" for name, scale in own.items())
+    return f"{rubric['scale']['min']} to {rubric['scale']['max']}{in_markdown(also)}"
+
+
 def derived(body: Body) -> dict[str, str]:
     """Return the files of a bundle that follow from its JSON."""
     rubric = Rubric(**body["rubric"])
@@ -269,7 +276,7 @@ def _page(body: Body) -> str:
     lines = [
         f"# {in_markdown(rubric['name'])}, version {in_markdown(rubric['version'])}",
         "",
-        f"For {in_markdown(rubric['audience'])}. Scale {rubric['scale']['min']} to {rubric['scale']['max']}; "
+        f"For {in_markdown(rubric['audience'])}. Scale {_scales(rubric)}; "
         f"reference answer: {rubric['gold']}.",
         "",
         f"**{record['status'].upper()}**",

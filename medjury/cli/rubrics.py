@@ -43,7 +43,7 @@ def show_(
         return
     rubric = read_rubric(name)
     emit(
-        f"{rubric.name} version {rubric.version}, for {rubric.audience}, scale {rubric.scale}",
+        f"{rubric.name} version {rubric.version}, for {rubric.audience}, scale {rubric.scales}",
         f"reference answer: {GOLD[rubric.gold]} (gold = {rubric.gold})",
     )
     for criterion, points in rubric.critical:
@@ -114,7 +114,8 @@ def _short(version: str) -> str:
 
 def _json(rubric: Rubric) -> dict[str, Any]:
     """Return a rubric in short; `study rubric show --json` has all of it."""
-    scale = {"scale_min": rubric.scale.min, "scale_max": rubric.scale.max}
+    low, high = rubric.composite_ends
+    scale = {"scale_min": low, "scale_max": high}
     named = {"name": rubric.name, "version": rubric.version, "criteria": list(rubric.criteria)}
     return named | scale | {"gold": rubric.gold, "sha256": rubric.sha256}
 
@@ -124,4 +125,4 @@ def _row(name: str, rubric: Rubric) -> list[str]:
     first = every if len(every) <= MOST_NAMED else every[: MOST_NAMED - 1]  # fits 80 columns
     more = len(every) - len(first)
     criteria = ", ".join(first) + (f", +{more}" if more else "")
-    return [name, criteria, str(rubric.scale), rubric.gold]
+    return [name, criteria, "mixed" if rubric.is_mixed else rubric.scales, rubric.gold]

@@ -145,7 +145,7 @@ def _subjects(engine: Engine, counts: Facts) -> Iterator[Coded]:
         yield Code.RESPONSES, f"{counted(number, 'response')} to {of}{models}"
     rubrics = {benchmark.rubric.sha256: benchmark.rubric for benchmark in every}
     for sha256, rubric in sorted(rubrics.items()):
-        criteria = f"{', '.join(rubric.criteria)}; scale {rubric.scale}"
+        criteria = f"{', '.join(rubric.criteria)}; scale {rubric.scales}"
         yield Code.RUBRICS, f"Rubric {rubric.name} {rubric.version}: {criteria}; SHA-256 {sha256}"
 
 

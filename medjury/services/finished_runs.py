@@ -402,7 +402,7 @@ def _helm_rubric(of: TakenRun, taken: Sequence[TakenRun]) -> str:
     source = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
     if any(run.prompt is None and not run.checked for run in runs):
         source = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
-    return f"{rubric.name} ({rubric.scale}): {source}"
+    return f"{rubric.name} ({rubric.scales}): {source}"
 
 
 def _models_of(taken: Sequence[TakenRun | TakenLog], unknown: str) -> str:
@@ -434,7 +434,7 @@ def _points(rubric: Rubric) -> str:
     anchors = rubric.criterion[0].anchors
     named = rubric.name == GRADED and len(set(anchors.values())) == len(anchors)
     words = ", ".join(f"{point} {anchors[point]}" for point in sorted(anchors)) if named else ""
-    return words or f"{rubric.scale}"
+    return words or rubric.scales
 
 
 def _inspect_figures(taken: TakenLog) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from calibration.headlines import LIKE, MISSING, Z
 from calibration.notes import counted, listed, quoted
 from data.person import is_blind
+from data.rubric import Rubric
 from data.study.calls import by_juror, juror_profiles, missing_verdicts
 from data.study.settings import consents, description_versions
 from data.study.standing import BenchmarkView, Facts, benchmarks, settings
@@ -55,9 +56,19 @@ def _material(analysed: list[BenchmarkView], models: int) -> Iterator[str]:
         yield (
             f"{quoted(benchmark.name)} ({counted(benchmark.instances, 'instance')}, "
             f"{counted(benchmark.responses, 'response')}) was rated on the rubric {rubric.name} "
-            f"{rubric.version} (SHA-256 {rubric.sha256[:12]}): {listed(rubric.criteria)}, each from "
-            f"{rubric.scale.min} to {rubric.scale.max}, with the points described in words."
+            f"{rubric.version} (SHA-256 {rubric.sha256[:12]}): {listed(_on_scales(rubric))}, "
+            "with the points described in words."
         )
+
+
+def _on_scales(rubric: Rubric) -> list[str]:
+    """Return the criteria with their scales, each once where all have the same."""
+    scales = {name: rubric.scale_of(name) for name in rubric.criteria}
+    ends = {name: f"from {scale.min} to {scale.max}" for name, scale in scales.items()}
+    if rubric.is_mixed:
+        return [f"{name} {own}" for name, own in ends.items()]
+    *others, last = rubric.criteria
+    return [*others, f"{last}, each {ends[last]}"]
 
 
 def _raters(engine: Engine, calibration: "Calibration", facts: Facts) -> Iterator[str]:

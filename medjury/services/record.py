@@ -133,8 +133,9 @@ def _check_criteria(protocol: Protocol, rubrics: Sequence[Rubric]) -> None:
             raise Unknown(f"criterion {name}: no rubric of this study has it; {has}")
     for critical in protocol.critical:
         for rubric in (own for own in rubrics if critical.criterion in own.criteria):
-            if not rubric.scale.min <= critical.threshold < rubric.scale.max:
+            scale = rubric.scale_of(critical.criterion)
+            if not scale.min <= critical.threshold < scale.max:
                 raise BadInput(
                     f"{critical.criterion}<={critical.threshold:g}: the scale of {rubric.name} is "
-                    f"{rubric.scale}; a threshold lies on it, below its top"
+                    f"{scale}; a threshold lies on it, below its top"
                 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from calibration.notes import counted
+from data.card import IN_FILES
 from data.errors import BadInput
 from data.files import write_csv
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapFile, RedcapForm, forms
@@ -106,7 +107,11 @@ def dictionary(own: list[RedcapForm]) -> Iterator[list[str]]:
 
 def choices(criterion: Criterion, rubric: Rubric) -> str:
     """Return the points of a criterion with their anchors, as REDCap separates them."""
-    words = {point: criterion.anchors.get(point, "") for point in rubric.scale.points}
+    points = rubric.scale_of(criterion.name).points
+    words = {str(point): criterion.anchors.get(point, "") for point in points}
+    words |= {
+        IN_FILES[answer]: answer.replace("_", " ") for answer in rubric.answers_of(criterion.name)
+    }
     return " | ".join(
         f"{point}, {point}: {_label(anchor)}" if anchor else f"{point}, {point}"
         for point, anchor in words.items()

@@ -373,7 +373,7 @@ def _row(material: Material) -> dict[str, object]:
         "Subcategory": subcategory or None,
         "Rubric": f"{view.rubric.name} {view.rubric.version}",
         "Criteria": len(view.rubric.criteria),
-        "Scale": f"{view.rubric.scale.min} to {view.rubric.scale.max}",
+        "Scale": view.rubric.scales,
         "Instances": view.instances,
         "References": material.references,
         "Responses": view.responses,

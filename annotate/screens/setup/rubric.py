@@ -77,7 +77,7 @@ def _read(rubric: Rubric) -> None:
     """Show the words: criteria with their anchors, and the prompt, verbatim."""
     facts = (
         ("For", rubric.audience),
-        ("Scale", str(rubric.scale)),
+        ("Scale", rubric.scales),
         ("Reference answer", GOLD[rubric.gold]),
         ("Version", rubric.version),
         *(
@@ -206,8 +206,24 @@ def _criterion(criterion: Criterion, number: int, key: str, *, new: bool) -> dic
             max_chars=LONGEST,
             key=f"a{mine}",
         )
+        own, inapplicable, unsure = st.columns((2, 2, 2))
+        scale = own.text_input(
+            "Its own scale, as 0 to 1 (optional)",
+            "" if criterion.scale is None else f"{criterion.scale.min} to {criterion.scale.max}",
+            key=f"s{mine}",
+        )
+        answers = {
+            "not_applicable": inapplicable.checkbox(
+                "May be not applicable", criterion.not_applicable, key=f"n{mine}"
+            ),
+            "cannot_tell": unsure.checkbox(
+                "Raters may say they cannot tell", criterion.cannot_tell, key=f"t{mine}"
+            ),
+        }
     entered = {"name": name.strip(), "question": question.strip(), "anchors": _anchors_of(anchors)}
-    return entered | {"critical": criterion.critical}
+    low, _, high = scale.partition(" to ")
+    ends = {"scale": {"min": low.strip(), "max": high.strip()}} if scale.strip() else {}
+    return entered | {"critical": criterion.critical} | answers | ends
 
 
 def _anchors_of(text: str) -> dict[str, str]:
