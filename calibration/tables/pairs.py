@@ -3,7 +3,7 @@
 from typing import Any
 
 from calibration.tables.numbers import PAGE, Typeface, fixed, interval, known, scorer
-from calibration.tables.spec import Column, TableSpec, between, count, number
+from calibration.tables.spec import Column, TableSpec, between, count, number, text
 
 OWN_NAMES = {"clinicians": "One clinician, against the others", "like_for_like": "Like for like"}
 AGREEMENT = (
@@ -60,11 +60,11 @@ PAIRS = TableSpec(
         number("Agreement", "agreement", help=AGREEMENT),
         between("95 %", "agreement_low", "agreement_high"),
         Column("Difference, 95 %", _difference, help=DIFFERENCE),
-        number("Kappa", "kappa", help=KAPPA),
+        number("Kappa", "kappa", wide=True, help=KAPPA),
         number("AC1", "ac1", wide=True, help=AC1),
-        number("Consistency", "consistency", help=CONSISTENCY),
-        Column("Shown first, 95 %", _first, help=SHOWN_FIRST),
-        count("Pairs", "n"),
+        number("Consistency", "consistency", wide=True, help=CONSISTENCY),
+        Column("Shown first, 95 %", _first, wide=True, help=SHOWN_FIRST),
+        count("Pairs", "n", wide=True),
         count("Ties", "n_tied", wide=True),
         count("Missing", "n_missing", wide=True),
     ),
@@ -77,6 +77,7 @@ WINS = TableSpec(
     "model",
     "Model",
     (
+        text("By", "by"),
         number("Win rate", "win_rate", help=WIN_RATE),
         between("95 %", "low", "high"),
         number("Strength", "strength", help=STRENGTH),

@@ -1,7 +1,7 @@
 """`medjury check`: a verdict from one file of scores."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,7 +9,10 @@ from data.errors import BadInput
 from medjury.cli.agreement import print_calibration
 from medjury.cli.files import write_files, write_json, writes_to
 from medjury.cli.options import Criterion, Json, Method, NoReps, finite, listed_names
-from medjury.cli.output import say
+from medjury.cli.output import emit, fitted, say, show_decision
+
+if TYPE_CHECKING:
+    from medjury.services.check_pairs import PairCheck
 
 
 def check(
@@ -49,12 +52,14 @@ def check(
     """Say from one file of scores whether judges may stand in for humans; no study is needed.
 
     A row an item and a column a rater (RATER.CRITERION of several criteria), or a row a score: item,
-    rater, kind, criterion, score.
+    rater, kind, criterion, score. Of pairs a row a preference: pair_id, rater, kind, preference (-2 to 2,
+    above 0 where the first is better), shown_first, first_model, second_model.
 
     Example:
     medjury check scores.csv --human dr_a,dr_b --judge gpt --margin 0.1
     """
-    from medjury.services.check import CheckQuestion, check_file
+    from medjury.services.check import CheckQuestion, checked, texts_of
+    from medjury.services.check_pairs import checked_pairs, has_preferences
     from medjury.services.reports import as_json, report_text
 
     question = CheckQuestion(
@@ -68,7 +73,15 @@ def check(
         unsafe=unsafe,
         method=method,
     )
-    found = check_file(file, question, page=html is not None).calibration
+    frame = texts_of(file)
+    if has_preferences(frame):
+        if other := [
+            name for name, given in (("--html", html), ("--unsafe", unsafe)) if given is not None
+        ]:
+            raise BadInput(f"{other[0]}: is of scores, and {file.name} has preferences on pairs")
+        _say_pairs(checked_pairs(frame, question, file.name), json_to)
+        return
+    found = checked(frame, question, file.name, page=html is not None).calibration
     print_calibration(found, has_more=False)
     if html is not None:
         write_files({f"--html {html}": (html, report_text(None, found, "html"))})
@@ -78,6 +91,19 @@ def check(
         "With the texts, `medjury study import FILE` and `medjury rate ratings FILE` make a study of it: "
         "blinded ratings, juries of your own, unsafe responses one by one."
     )
+
+
+def _say_pairs(found: "PairCheck", json_to: Path | None) -> None:
+    """Print the verdict on pairs, the table, and the models where they are known."""
+    from calibration.tables.pairs import PAIRS, WINS
+
+    if decision := found.decision:
+        show_decision(decision)
+    last = found.rows[-1].benchmark
+    emit("", fitted(PAIRS, [row for row in found.rows if row.benchmark == last], PAIRS.caption))
+    if found.models:
+        emit("", fitted(WINS, found.models, WINS.caption))
+    write_json(found.to_json(), json_to)
 
 
 def _ends(text: str) -> tuple[int, int] | None:

@@ -137,9 +137,14 @@ def check_file(path: Path, question: CheckQuestion, *, page: bool = False) -> Ch
 
     With `page`, all that a report shows is there too. Raises BadFile besides.
     """
+    return checked(texts_of(path), question, path.name, page=page)
+
+
+def texts_of(path: Path) -> pd.DataFrame:
+    """Return the cells of a file as texts, "" where there is none. Raises BadFile."""
     table = TableFile(path)
     frame = pd.DataFrame.from_records([cells for _, cells in table], columns=list(table.columns))
-    return checked(frame.fillna(""), question, path.name, page=page)
+    return frame.fillna("")
 
 
 def checked(
@@ -222,19 +227,18 @@ def _of_long(
         }
     )
     table["instance_id"] = frame[_cluster(frame, question) or item].str.strip()
-    kinds = _kinds_given(frame, by_name, table)
-    who = _who(name, [*table["rater"].unique()], question, kinds)
+    own = frame[by_name["kind"]] if "kind" in by_name else None
+    who = kinds_of(name, table["rater"], own, question)
     return _with_scores(table, who, name, by_name["score"])
 
 
-def _kinds_given(
-    frame: pd.DataFrame, by_name: Mapping[str, str], table: pd.DataFrame
+def kinds_of(
+    name: str, raters: "pd.Series[Any]", kinds: "pd.Series[Any] | None", question: CheckQuestion
 ) -> dict[str, str]:
-    """Return rater -> kind, as a column of kinds has it."""
-    if "kind" not in by_name:
-        return {}
-    pairs = zip(table["rater"], frame[by_name["kind"]], strict=True)
-    return {rater: kind for rater, text in dict.fromkeys(pairs) if (kind := kind_of(text))}
+    """Return rater -> kind: as the question says, as a column of kinds has it, or by the names."""
+    pairs = () if kinds is None else zip(raters, kinds, strict=True)
+    given = {rater: kind for rater, text in dict.fromkeys(pairs) if (kind := kind_of(text))}
+    return _who(name, [*raters.unique()], question, given)
 
 
 def _of_wide(

@@ -98,3 +98,65 @@ def test_who_cannot_be_told_from_the_names_is_asked_for_with_the_line_to_type(
     assert code == 2
     assert "names x, y, z" in " ".join(err.split())
     assert "medjury check scores.csv --human x --judge z" in " ".join(err.split())
+
+
+PAIRED = "pair_id,rater,kind,preference,shown_first,first_model,second_model\n" + "".join(
+    f"p{n},{who},{kind},{points},{side},{'ab'[n % 2]},{'ba'[n % 2]}\n"
+    for n in range(40)
+    for who, kind, points, side in (
+        ("dr_a", "clinician", (2, -1, 1, -2)[n % 4], "first"),
+        ("dr_b", "clinician", (1, -1, 0, -2)[n % 4], "second"),
+        ("gpt", "juror", (2, 1, 1, -2)[n % 4], "first"),
+        ("gpt", "juror", (1, -2, 0, -1)[n % 4], "second"),
+    )
+)
+
+
+def test_preferences_on_pairs_get_agreement_a_verdict_and_win_rates(file: Path, run: Run) -> None:
+    (file.parent / "pairs.csv").write_text(PAIRED)
+    code, out, _ = run("check", "pairs.csv", "--margin", "0.2", "--json", "pairs.json")
+    assert code == 0
+    assert "Share of pairs" in out
+    found = json.loads((file.parent / "pairs.json").read_text())
+    rows = {row["scorer"]: row for row in found["pairs"]}
+    # The clinicians' mean is 1.5, -1, 0.5, -2 in turn, gpt's over both orders 1.5, -0.5, 0.5, -1.5.
+    assert (rows["jury"]["n"], rows["jury"]["n_tied"], rows["jury"]["agreement"]) == (40, 0, 1.0)
+    assert rows["jury"]["consistency"] == 0.75  # p1, p5, ... are reversed
+    assert {"jury", "clinician", "difference", "low", "high"} <= rows["like_for_like"].keys()
+    assert found["decision"]["margin"] == 0.2
+    assert {(row["model"], row["by"]) for row in found["models"]} == {
+        (model, by) for model in "ab" for by in ("clinicians", "jury")
+    }
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("3", "number from -2 to 2"),
+        ("better", "'better' is no preference"),
+        ("-2.5", "from -2 to 2"),
+    ],
+)
+def test_what_is_no_preference_is_refused_by_pair_and_rater(
+    file: Path, run: Run, cell: str, says: str
+) -> None:
+    (file.parent / "pairs.csv").write_text(
+        PAIRED.replace("p0,dr_a,clinician,2", f"p0,dr_a,clinician,{cell}")
+    )
+    code, _, said = run("check", "pairs.csv")
+    assert code == 2
+    assert "dr_a" in said
+    assert says in said
+
+
+def test_words_of_arenas_are_preferences_too(file: Path, run: Run) -> None:
+    winner = {2: "model_a", 1: "model_a", 0: "tie", -1: "model_b", -2: "model_b"}
+    head, *lines = PAIRED.splitlines()
+    cells = [line.split(",") for line in lines]
+    words = [",".join([*one[:3], winner[int(one[3])], *one[4:]]) for one in cells]
+    (file.parent / "arena.csv").write_text(
+        "\n".join([head.replace("preference", "winner"), *words])
+    )
+    assert run("check", "arena.csv", "--json", "arena.json")[0] == 0
+    rows = json.loads((file.parent / "arena.json").read_text())["pairs"]
+    assert next(row for row in rows if row["scorer"] == "jury")["agreement"] < 1
