@@ -56,7 +56,10 @@ def test_the_help_of_a_command_says_what_it_does_and_gives_one_example(run: Run,
     assert words_of(name)[: len(name.split())] == name.split()
 
 
-def test_where_the_study_is_and_quiet_may_stand_behind_a_command(run: Run, tmp_path: Path) -> None:
+def test_where_the_study_is_and_quiet_may_stand_behind_a_command(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
     for words in (["--db", "a.db"], ["--db=a.db"]):

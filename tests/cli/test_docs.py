@@ -46,6 +46,7 @@ def test_each_shell_block_of_a_page_runs(
             pytest.skip("the public data sets are not beside the checkout")
         (tmp_path / "datasets").symlink_to(DATASETS)
         (tmp_path / "docs").symlink_to(ROOT / "docs")
+        (tmp_path / "data").symlink_to(ROOT / "data")
     shutil.copy(demo.study, tmp_path / "study.db")
     shutil.copytree(ROOT / "docs" / "examples", tmp_path, dirs_exist_ok=True)
     for block in blocks(page, "toml"):
