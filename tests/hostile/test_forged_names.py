@@ -174,6 +174,7 @@ NAMED = {
     "repeats": Odd(again(again(PLAIN, "dr0", 7, pass_=1), "gpt", 9, replicate=1)),
     "simulated": Odd(replace(PLAIN, simulated=frozenset(["dr0", "gpt"]))),
 }
+QUICK = ["{0}{rater}%s", "{<b>\n|", '}; x, "y']
 TAILS = ["{", "}", "{0}", "{rater}", "{{x}}", "%", "%s", "<b>", "\n", "\t", "; x", ", y", '"', "|"]
 
 
@@ -185,7 +186,9 @@ def plainly() -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("tail", TAILS)
+@pytest.mark.parametrize(
+    "tail", [*QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in TAILS)]
+)
 def test_a_message_is_the_same_whatever_signs_a_name_holds(
     tail: str, plainly: dict[str, list[str]]
 ) -> None:

@@ -12,10 +12,35 @@ from calibration.tables.spec import ICC_WORDS, laid_out, parted, table_notes
 from calibration.writers import html_table
 
 
-@pytest.mark.timeout(900)
-def test_every_note_on_a_figure_of_the_odd_studies_has_words_with_all_its_figures_in():
-    for name, odd in odd_studies().items():
-        for one in set(all_notes(odd)):
+# These show 118 of the 139 kinds of notes that all show, in a fifth of the time.
+QUICK = (
+    "a flat juror",
+    "a flat clinician alone",
+    "a clinician and nobody else",
+    "repeats of one mean",
+    "flat clinicians",
+    "two clinicians rate everything",
+    "clinicians who turn the order round",
+    "a juror that was silent",
+    "few instances",
+    "resamples without a difference",
+    "simulated raters",
+    "a criterion that one lacks",
+    "an incomplete juror",
+    "a juror that mirrors the only clinician",
+    "few replicates",
+)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [QUICK, pytest.param((), marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
+    ids=["some", "all"],
+)
+def test_every_note_on_a_figure_of_the_odd_studies_has_words_with_all_its_figures_in(names):
+    studies = odd_studies()
+    for name in names or studies:
+        for one in set(all_notes(studies[name])):
             for said in (str(one), one.text, one.general or one.text):
                 assert said.strip(), (name, one)
                 assert not {"{", "}"} & {*said}, (name, said)
