@@ -2,10 +2,7 @@
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +12,7 @@ from kit.decisions import at, facts, judged, rows
 from kit.scores import study
 from kit.studies import table_rows
 
+from calibration import columns, data_quality, headlines, notes, subgroups
 from calibration.clinicians import Without
 from calibration.decision import CLAIMS, Decision, DecisionKind
 from calibration.detection import LimitOutcome, Misses
@@ -369,25 +367,18 @@ def test_a_decision_is_the_same_without_any_note_but_who_is_simulated(jury, held
     assert (whole.kind, whole.headline) == (bare.kind, bare.headline)
 
 
-CODED = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-from calibration import headlines, notes
-notes.filled = lambda message, figures: "other words" if message else ""
-for subject, kinds in headlines.HEADLINES.items():
-    kinds.update({kind: kind for kind in kinds})
-from kit.decisions import facts, judged
-assert judged().headline == "non_inferior"
-assert judged().sentences == ("Other words.",) * 3
-print(json.dumps(facts()))
-"""
-
-
-def test_every_decision_is_the_same_where_every_sentence_is_another():
-    call = [sys.executable, "-c", CODED, str(Path(__file__).parents[1])]
-    coded = json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
+def test_every_decision_is_the_same_where_every_sentence_is_another(monkeypatch):
     worded = json.loads(json.dumps(facts()))
-    assert coded == worded
+    for module in (notes, headlines, columns, data_quality, subgroups):
+        monkeypatch.setattr(
+            module, "filled", lambda message, figures: "other words" if message else ""
+        )
+    for kinds in headlines.HEADLINES.values():
+        for kind in kinds:
+            monkeypatch.setitem(kinds, kind, kind)
+    assert judged().headline == "non_inferior"
+    assert judged().sentences == ("Other words.",) * 3
+    assert json.loads(json.dumps(facts())) == worded
     kinds = {name: [own[0] for own in found[0]] for name, found in worded.items()}
     assert kinds == {
         "a jury as good as any": ["non_inferior"],

@@ -11,7 +11,6 @@ from calibration.tables.agreement import AGREEMENT
 from calibration.tables.spec import ICC_WORDS, laid_out, parted, table_notes
 from calibration.writers import html_table
 
-
 # These show 118 of the 139 kinds of notes that all show, in a fifth of the time.
 QUICK = (
     "a flat juror",
