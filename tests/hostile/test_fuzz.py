@@ -85,9 +85,13 @@ def test_what_once_crashed_a_reader_is_read_or_refused(path: Path) -> None:
     hold(path.parent.name, path.read_bytes())
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(sorted(READERS)), st.data())
-def test_a_damaged_file_is_read_or_refused_in_one_message(reader: str, data: st.DataObject) -> None:
+@pytest.mark.parametrize("examples", [50, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_damaged_file_is_read_or_refused_in_one_message(examples: int) -> None:
+    every = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    every(given(st.sampled_from(sorted(READERS)), st.data())(read_damaged))()
+
+
+def read_damaged(reader: str, data: st.DataObject) -> None:
     body = data.draw(st.sampled_from(GIVEN[reader]))
     for at, junk in data.draw(st.lists(st.tuples(st.integers(0, 9_999), JUNK), max_size=4)):
         at = at % (len(body) + 1)

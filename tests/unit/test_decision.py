@@ -369,7 +369,7 @@ def test_a_decision_is_the_same_without_any_note_but_who_is_simulated(jury, held
 
 def test_every_decision_is_the_same_where_every_sentence_is_another(monkeypatch):
     worded = json.loads(json.dumps(facts()))
-    for module in (notes, headlines, columns, data_quality, subgroups):
+    for module in (notes, columns, data_quality, subgroups):
         monkeypatch.setattr(
             module, "filled", lambda message, figures: "other words" if message else ""
         )
