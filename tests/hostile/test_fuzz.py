@@ -1,6 +1,7 @@
 """Any bytes as any file: a clean result or one message; what once crashed a reader never does again.
 
-The coverage-guided run in CI is short, from seeds made anew; `make fuzz` runs each reader longer.
+The coverage-guided run of all readers, from seeds made anew, is in the slow tier; `python -m
+kit.fuzz.each` runs each reader longer.
 """
 
 import io
@@ -23,7 +24,7 @@ from data.errors import BadInput
 from medjury.cli.assignments import names
 
 TARGET = Path(__file__).parents[1] / "kit" / "fuzz" / "target.py"
-SECONDS = 5
+SECONDS = 20
 GIVEN = made()
 JUNK = st.one_of(
     st.binary(max_size=6),
@@ -85,7 +86,7 @@ def test_what_once_crashed_a_reader_is_read_or_refused(path: Path) -> None:
     hold(path.parent.name, path.read_bytes())
 
 
-@pytest.mark.parametrize("examples", [50, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [15, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_damaged_file_is_read_or_refused_in_one_message(examples: int) -> None:
     every = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     every(given(st.sampled_from(sorted(READERS)), st.data())(read_damaged))()
@@ -117,6 +118,7 @@ def test_a_panels_address_that_is_none_is_refused_when_it_is_read() -> None:
         assert "is not an address" in said or "may hold a key" in said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not find_spec("atheris"), reason="atheris has no wheel for this platform")
 def test_inputs_that_coverage_guides_keep_the_contract(tmp_path: Path) -> None:
     order, corpus = sorted(READERS), tmp_path / "corpus"

@@ -175,20 +175,27 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-@MORE
-@given(TEXT, TEXT, NAME, TEXT)
+@FEW  # a log is read in a process of its own
+@given(st.lists(st.tuples(NAME, TEXT, TEXT, TEXT), min_size=9, unique_by=lambda one: one[0]))
 def test_a_log_of_inspect_brings_its_texts_to_the_last_sign(
-    tmp_path_factory: pytest.TempPathFactory, context: str, said: str, name: str, reference: str
+    tmp_path_factory: pytest.TempPathFactory, told: list[tuple[str, str, str, str]]
 ) -> None:
-    assume(not any(text.startswith("attachment://") for text in (said, reference)))
+    assume(not any(text.startswith("attachment://") for _, *texts in told for text in texts))
     path = tmp_path_factory.mktemp("trip") / "log.json"
-    own = {"medjury": {"context": context, "prompt": "Write.", "reference": reference}}
-    sample = {"id": name, "input": "?", "output": {"completion": said}, "metadata": own}
+    samples = [
+        {
+            "id": name,
+            "input": "?",
+            "output": {"completion": said},
+            "metadata": {"medjury": {"context": text, "prompt": "Write.", "reference": reference}},
+        }
+        for name, text, said, reference in told
+    ]
     body = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
-    path.write_text(json.dumps(body | {"samples": [sample]}), encoding="utf-8")
-    row = read_inspect(path).scored[0].row
-    assert (row.context, row.response, row.reference) == (context, said, reference)
-    assert row.instance_id == name
+    path.write_text(json.dumps(body | {"samples": samples}), encoding="utf-8")
+    rows = [one.row for one in read_inspect(path).scored]
+    found = [(row.instance_id, row.context, row.response, row.reference) for row in rows]
+    assert found == told
 
 
 def test_a_text_that_no_file_can_hold_is_refused_by_name(tmp_path: Path) -> None:

@@ -153,8 +153,8 @@ def test_a_locked_study_is_named_after_the_wait(
 
 def test_processes_may_open_a_new_study_at_once(place: str) -> None:
     script = f"{OPENED}open_study({place!r}, create=True)"
-    started = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(4)]
-    assert [one.wait() for one in started] == [0, 0, 0, 0]
+    started = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
+    assert [one.wait() for one in started] == [0, 0]
 
 
 @pytest.mark.usefixtures("study_file")

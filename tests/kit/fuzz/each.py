@@ -1,4 +1,4 @@
-"""Fuzz every reader in turn, for as many seconds each: `make fuzz SECONDS=180 READERS="..."`.
+"""Fuzz every reader in turn, for as many seconds each: `python -m kit.fuzz.each 180 READER...`.
 
 What breaks the contract is left in the folder that is told, to be made smaller and put into
 `tests/fixtures/crashes/READER/` under a name that says what it is.
