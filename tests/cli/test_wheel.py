@@ -122,8 +122,6 @@ def test_commands_work_in_a_folder_with_packages_of_our_names(site: Path, hostil
     for words in (
         ("study", "import", "r.csv"),
         ("analyse", "measure", "rouge-l"),
-        ("study", "rubric", "show"),
-        ("study", "verify"),
     ):
         ran = python(site, hostile, "-m", "medjury", *words)
         assert (ran.returncode, "of here" in ran.stderr) == (0, False), ran.stderr

@@ -99,7 +99,8 @@ def own(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("study", ["demo", "own"])  # one is unblinded, one blind
+# One is unblinded, one blind.
+@pytest.mark.parametrize("study", ["demo", pytest.param("own", marks=pytest.mark.slow)])
 def test_no_page_tab_or_segment_shows_or_logs_an_error(
     study: str, browser: Browser, python: str, request: pytest.FixtureRequest
 ) -> None:

@@ -1,4 +1,7 @@
-"""Home and Set up in Chromium: a journey each, and nothing of it breaks WCAG 2.2, light or dark."""
+"""Home and Set up in Chromium: a journey each, and nothing of it breaks WCAG 2.2.
+
+The dark of all screens is looked at in test_screens_e2e.py.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,7 +62,7 @@ def test_a_coordinator_sets_a_study_up_from_its_first_file_to_its_design(
     for step in (_notes, _rubric, _goal, _description, _clinicians, _settings):
         step(boss, engine)
         screens.settle(boss)
-        broken[step.__name__] = screens.in_both_schemes(boss, axe)
+        broken[step.__name__] = screens.violations(boss, axe)
     assert {step: found for step, found in broken.items() if found} == {}
     told = b"".join(one for one in frames if isinstance(one, bytes))
     assert [one for one in HIDDEN if one.encode() in told] == []
@@ -206,7 +209,7 @@ def test_home_has_what_waits_and_who_takes_part(
     boss.get_by_text("1 flag, 1 not answered").wait_for(timeout=WAIT_MS)
     expect(boss.get_by_text("is it <b>cut</b> off?")).to_be_visible()
     screens.settle(boss)
-    broken = screens.in_both_schemes(boss, axe)
+    broken = screens.violations(boss, axe)
     boss.get_by_role("button", name="Assign 1 third reading").click()
     boss.get_by_text("1 reading assigned, after each clinician's other work.").wait_for()
     [found] = differences(OPERATOR, differing, 2)
@@ -223,9 +226,9 @@ def test_home_has_what_waits_and_who_takes_part(
     open_part(boss, "Progress")
     boss.get_by_text("readings are open").wait_for()
     screens.settle(boss)
-    broken += screens.in_both_schemes(boss, axe)
+    broken += screens.violations(boss, axe)
     _add_and_manage(boss, differing)
-    broken += screens.in_both_schemes(boss, axe)
+    broken += screens.violations(boss, axe)
     assert broken == []
     [rita] = add_people(OPERATOR, differing, ["Rita Okafor"], Role.RESEARCHER)
     page = screens.signed_in(browser, server, rita.code, "tablet")

@@ -101,9 +101,9 @@ def test_a_study_is_taken_from_nothing_to_its_report_and_lock_in_the_app_alone(
         broken = hold_jury(boss, begun.server, stub, axe)
     jury = agree(boss, begun)
     hand_over(boss, begun.server, jury)
-    broken += screens.in_both_schemes(boss, axe)
+    broken += screens.violations(boss, axe)
     seal(boss, begun)
-    broken += screens.in_both_schemes(boss, axe)
+    broken += screens.violations(boss, axe)
     assert broken == []
     assert begun.command("study", "verify")["findings"] == []
 
@@ -212,7 +212,7 @@ def hold_jury(page: Page, server: Server, stub: Stub, axe: str) -> list[str]:
     expect(card).to_contain_text("Run of the panel ours: complete", timeout=screens.WAIT_MS)
     expect(card).to_contain_text("12 of 12")
     screens.settle(page)
-    return screens.in_both_schemes(page, axe)
+    return screens.violations(page, axe)
 
 
 def agree(page: Page, begun: Begun) -> dict[str, Any]:

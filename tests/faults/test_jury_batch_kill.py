@@ -83,7 +83,7 @@ def test_a_run_killed_while_it_uploads_leaves_no_text_behind_and_hands_in_once(
     assert (stub.creations(), stub.files) == (1, {})
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("vendor", ["anthropic", pytest.param("openai", marks=pytest.mark.slow)])
 def test_a_run_killed_while_it_waits_is_collected_by_the_next(
     url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path], vendor: str
 ) -> None:
@@ -94,7 +94,7 @@ def test_a_run_killed_while_it_waits_is_collected_by_the_next(
     assert (result.rated, result.calls, stub.creations()) == (4, 0, 1)
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("vendor", ["openai", pytest.param("anthropic", marks=pytest.mark.slow)])
 def test_an_interrupt_leaves_the_batch_with_the_provider_and_says_how_to_collect(
     url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path], vendor: str
 ) -> None:
@@ -107,10 +107,7 @@ def test_an_interrupt_leaves_the_batch_with_the_provider_and_says_how_to_collect
     assert "Traceback" not in errors
     assert "fever" not in out + errors
     stub.hold = False
-    again = started(url, panel_file(vendor))
-    out, errors = again.communicate()
-    assert (again.returncode, stub.creations()) == (0, 1)
-    assert "p: scored 4 of 4" in out
+    assert (run(small_study, panel_at(stub, vendor=vendor)).rated, stub.creations()) == (4, 1)
 
 
 def test_within_its_grace_a_batch_that_is_not_found_is_not_handed_in_again(
