@@ -4,7 +4,7 @@ import io
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -181,18 +181,21 @@ def detailed(engine: Engine, made: Engine) -> None:
 @pytest.fixture(scope="module")
 def shown(
     made: Engine, tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn
-) -> Iterator[dict[str, Any]]:
+) -> dict[str, Any]:
     """Calibrate in detail once, on a copy, for all tests that only read what is written."""
-    looked = open_study(study_in(tmp_path_factory.mktemp("shown")), create=True)
+    folder = tmp_path_factory.mktemp("shown")
+    looked = open_study(study_in(folder), create=True)
     fill(looked, made)
-    yield calibrated(command(looked), "--details")
+    asked = ("--details", "--reps", "50", "--json", str(folder / "c.json"))
+    code, out, err = command(looked)("analyse", "calibrate", *asked)
     looked.dispose()
+    assert code == 0, err
+    body: dict[str, Any] = json.loads((folder / "c.json").read_text("utf-8"))
+    return body | {"printed": out}
 
 
-@pytest.mark.usefixtures("detailed")
-def test_every_section_is_printed_and_written(run: Run, shown: dict[str, Any]) -> None:
-    out = run("analyse", "calibrate", "--details", "--reps", "50")[1]
-    found = shown["details"]
+def test_every_section_is_printed_and_written(shown: dict[str, Any]) -> None:
+    found, out = shown["details"], shown["printed"]
     assert set(found) == set(SECTIONS)
     for name, section in SECTIONS.items():
         assert found[name] or name in ("applicability", "abstention"), name  # nothing was left open

@@ -15,7 +15,6 @@ from kit.authored_study import (
     JURORS,
     MODELS,
     Permute,
-    call,
     done,
     make,
     permuted,
@@ -26,6 +25,7 @@ from kit.authored_study import (
     unheard,
     write_csv,
 )
+from kit.commands import call
 from kit.packaged_study import database_of, parts_of
 from sqlmodel import Session, select
 

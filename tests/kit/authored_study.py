@@ -3,12 +3,9 @@
 import csv
 import re
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 from random import Random
 
-import pytest
 from sqlalchemy import Connection, Engine, text
 from sqlmodel import Session, select
 
@@ -21,8 +18,8 @@ from data.study.people import add_people, invite
 from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.standing import design_items
+from kit.commands import call
 from kit.study_place import copy_study
-from medjury import main
 
 Permute = Callable[[list[str]], list[str]]
 HEADER = ("instance_id", "benchmark", "context", "prompt", "reference", "response_id", "model")
@@ -72,18 +69,6 @@ def unheard(models: list[str]) -> list[str]:
     """Give every response an author at random, of names that nobody has heard of."""
     mixed = Random(8).sample(models, len(models))  # noqa: S311 - made up
     return [UNHEARD[one] for one in mixed]
-
-
-def call(url: str, *arguments: str) -> tuple[int, str, str]:
-    """Run one command on a study and return its exit code, output and messages."""
-    out, err = StringIO(), StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setenv("MEDJURY_DB", url)
-        patch.setenv("COLUMNS", "100")
-        patch.setenv("TERM", "xterm")
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-    return int(str(ended.value.code or 0)), out.getvalue(), err.getvalue()
 
 
 def done(url: str, *arguments: str) -> str:

@@ -1,11 +1,9 @@
-"""Commands run in this process or in another, what they must say, and files for them."""
+"""Commands run in this process, what they must say, and files for them."""
 
 import contextlib
 import io
 import json
-import os
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -15,18 +13,26 @@ from sqlalchemy import Engine
 
 from kit.studies import Run
 from medjury import main
+from medjury.cli import files
+
+
+def call(url: str, *arguments: str) -> tuple[int, str, str]:
+    """Run one command in this process; return its exit code, output and messages."""
+    out, err = io.StringIO(), io.StringIO()
+    aside = (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err))
+    with pytest.MonkeyPatch.context() as patch, aside[0], aside[1]:
+        patch.setenv("MEDJURY_DB", url)
+        patch.setenv("COLUMNS", "100")
+        patch.setenv("TERM", "xterm")
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+    files.forget_streaming()  # a process would end here
+    return int(str(ended.value.code or 0)), out.getvalue(), err.getvalue()
 
 
 def command(engine: Engine) -> Run:
     """Return what runs a command on a study."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        call = [sys.executable, "-m", "medjury", *arguments]
-        env = os.environ | {"MEDJURY_DB": str(engine.url)}
-        ran = subprocess.run(call, env=env, capture_output=True, text=True, check=False)
-        return ran.returncode, ran.stdout, ran.stderr
-
-    return run
+    return partial(call, engine.url.render_as_string(hide_password=False))
 
 
 def told_by(url: str, *arguments: str) -> tuple[int, str]:

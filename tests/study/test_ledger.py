@@ -139,9 +139,9 @@ def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) 
         f"engine = open_study({url!r}); one = Evaluation(('j0',), 'b', 'paper', 'f', 5);"
         "[record_evaluations(engine, [one]) for _ in range(5)]"
     )
-    running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
-    assert [one.wait() for one in running] == [0, 0, 0]
-    assert [one.times for one in compositions_tried(ledger)] == [15]
+    running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
+    assert [one.wait() for one in running] == [0, 0]
+    assert [one.times for one in compositions_tried(ledger)] == [10]
     assert verify(ledger).findings == ()
 
 

@@ -1,8 +1,5 @@
 """What a study shows of a rubric: the evidence of its exact words, and versions that are kept once."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +16,7 @@ from data.study.steering import keep_version
 
 
 @pytest.fixture
-def rated(run: Run, url: str, write: Callable[[str, str], Path]) -> None:
+def rated(run: Run, write: Callable[[str, str], Path]) -> None:
     """Have 24 responses rated by two clinicians and a simulated jury, and freeze a report."""
     rows = [f"i{k},visits,note,task,r{k},model-one,text {k}" for k in range(24)]
     text = "\n".join(["instance_id,benchmark,context,prompt,response_id,model,response", *rows])
@@ -31,8 +28,7 @@ def rated(run: Run, url: str, write: Callable[[str, str], Path]) -> None:
     head = "response_id,rater,kind,accuracy,completeness,clarity"
     assert run("study", "import", str(write("responses.csv", text)))[0] == 0
     assert run("rate", "ratings", str(write("ratings.csv", "\n".join([head, *scores]))))[0] == 0
-    call = [sys.executable, "-m", "medjury", "jury", "run", "simulated"]
-    subprocess.run(call, env=os.environ | {"MEDJURY_DB": url}, check=True, capture_output=True)
+    assert run("jury", "run", "simulated")[0] == 0
     assert run("analyse", "calibrate", "--reps", "50", "--freeze")[0] == 0
 
 
