@@ -68,13 +68,6 @@ def test_each_submission_names_the_description_that_it_was_made_under(ward: Engi
     assert verify(ward).findings == ()
 
 
-def test_the_same_description_again_changes_nothing(ward: Engine) -> None:
-    describe(ward, TOLD, "coordinator")
-    before = all_rows(ward)
-    assert not describe(ward, replace(TOLD), "somebody else")
-    assert all_rows(ward) == before
-
-
 def test_going_back_to_an_earlier_description_is_a_version_of_its_own(ward: Engine) -> None:
     for one in (TOLD, GUIDED, TOLD):
         assert describe(ward, one, "coordinator")

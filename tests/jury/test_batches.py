@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from kit.batches import HASTY, BatchStub, batches, requests, run
 from kit.batches import stub as stub
-from kit.behind import behind_the_record
 from kit.jurors import Do, Stub, juror, verdict
 from kit.jury_runs import attempts, fill, many, panel_at, ratings
 from kit.studies import Write
@@ -112,16 +111,9 @@ def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(
     assert sorted(json.dumps(one, sort_keys=True) for one in inside) == bodies
     hashes = {one.request_sha256 for one in attempts(small_study)}
     assert {one.request_sha256 for one in requests(small_study)} == hashes
-
-
-def test_ids_at_the_provider_are_short_and_hold_no_text(
-    small_study: Engine, stub: BatchStub
-) -> None:
-    run(small_study, panel_at(stub))
-    assert len({one.custom_id for one in requests(small_study)}) == 4
-    for one in requests(small_study):
-        assert len(one.custom_id) <= 64
-        assert all(part.isalnum() for part in one.custom_id.split("-"))
+    ids = {one.custom_id for one in requests(small_study)}  # short, and without any text
+    assert len(ids) == 4
+    assert all(len(one) <= 64 and one.replace("-", "").isalnum() for one in ids)
 
 
 @pytest.mark.parametrize(
@@ -204,17 +196,6 @@ def test_a_juror_whose_provider_has_no_batches_is_refused(
 ) -> None:
     with pytest.raises(BadPanel, match=said):
         run(small_study, panel_at(stub, model="simulated-steady", **settings))
-
-
-def test_an_empty_response_is_not_sent_and_is_missing(
-    engine: Engine, write: Write, stub: BatchStub
-) -> None:
-    many(engine, write, 2)
-    with behind_the_record(engine) as session:
-        session.exec(select(Response)).all()[0].text = " \n"
-    result = run(engine, panel_at(stub))
-    assert result.by_status == {"empty_response": 1, "ok": 1}
-    assert len(stub.asked()) == 1
 
 
 def test_progress_tells_what_is_rated_in_flight_and_failed(

@@ -23,7 +23,6 @@ from data.errors import BadInput, BadPanel, Conflict, Unknown
 from data.schema import Attempt, Rater, Response, Status
 from jury.estimate import estimate
 from jury.panel import Panel, read_panel
-from jury.probe import probe
 from jury.references import check_references
 from jury.run import RunResult, run_lock
 from jury.task import Patience
@@ -405,14 +404,6 @@ def test_an_unreachable_juror_is_left_after_few_requests_at_any_concurrency(
     assert len(tried) <= HASTY.in_a_row + 7
 
 
-def test_an_unreachable_juror_without_a_known_price_costs_nothing_either(
-    engine: Engine, write: Write, gone: Stub
-) -> None:
-    many(engine, write, 3)
-    result = run(engine, panel_at(gone))
-    assert (result.usd, result.usd_unknown) == (0.0, 0)
-
-
 def test_a_failure_before_the_cap_was_reached_stays_the_reason(
     small_study: Engine, stub: Stub
 ) -> None:
@@ -438,8 +429,3 @@ def test_a_check_of_references_pays_nothing_for_a_refused_connection(
     assert (result.usd_unknown, result.by_status) == (0, {"request_failed": 1})
     with reading(small_study) as session:
         assert {one.usd for one in session.exec(select(Attempt))} == {0.0}
-
-
-def test_a_probe_of_nobody_costs_nothing(gone: Stub) -> None:
-    (row,) = probe(panel_at(gone, **PRICED))
-    assert (row.status, row.usd) == (Status.REQUEST_FAILED, 0.0)

@@ -103,10 +103,12 @@ def table(rows):
 TWO_JURORS = PanelColumns(("j0", "j1"), 2)
 
 
-def grid_of(table, clusters=None):
-    n, raters = table.shape
-    names = (*(f"dr{i}" for i in range(raters - 2)), "j0", "j1")
-    kinds = ("clinician",) * (raters - 2) + ("juror",) * 2
+def grid_of(table, clusters=None, jurors=2):
+    """Return composites (n, raters) as a grid: clinicians, then jurors; alone, unless clustered."""
+    table = np.asarray(table, float)
+    n, clinicians = len(table), table.shape[1] - jurors
+    names = (*(f"dr{i}" for i in range(clinicians)), *(f"j{i}" for i in range(jurors)))
+    kinds = ("clinician",) * clinicians + ("juror",) * jurors
     where = np.arange(n) if clusters is None else clusters
     return RatingMatrix(table, tuple(map(str, range(n))), where, names, kinds)
 

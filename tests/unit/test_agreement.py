@@ -104,30 +104,6 @@ def test_drawing_everything_once_gives_the_number_itself(method, missing):
         )
 
 
-def test_with_one_response_an_instance_it_is_the_plain_item_bootstrap():
-    # The same draws, made by picking rows of the two raw columns: no clusters, no counts.
-    grid = make_grid(n=30, seed=3)
-    pair = columns(grid, JURY, "published")
-    statistic = partial(scorer_iccs, grid, [JURY], "published")
-
-    ours = replicates(statistic, BootstrapPlan(30, 30, reps=200, seed=9))[:, 0]
-
-    rows = np.random.default_rng(9).integers(0, 30, size=(200, 30))
-    r = [np.corrcoef(pair.clinicians[pick], pair.scorer[pick])[0, 1] for pick in rows]
-    assert ours == pytest.approx([2 * each / (1 + each) for each in r], abs=1e-10)
-
-
-def test_responses_drawn_twice_are_not_averaged_away():
-    # Collapsing the repeats of a resample narrows the interval by about a fifth.
-    grid = make_grid(n=60, seed=5)
-    statistic = partial(scorer_iccs, grid, [JURY], "published")
-    counts = np.concatenate(list(draw_counts(60, reps=1500, seed=0)))
-
-    honest, collapsed = statistic(counts), statistic(np.minimum(counts, 1))
-
-    assert honest.std() > 1.15 * collapsed.std()
-
-
 def test_instances_with_several_responses_widen_the_interval():
     random = np.random.default_rng(0)
     quality = np.repeat(random.normal(size=20), 6)
@@ -172,12 +148,6 @@ def test_a_rater_without_variance_is_named_and_has_no_z():
     assert unscaled(grid, grid.raters) == ("dr0",)
     both = columns(grid, JURY, "paper").clinicians
     assert both == pytest.approx(columns(without, JURY, "paper").clinicians, nan_ok=True)
-
-
-def test_a_clinician_with_one_rating_is_without_variance():
-    grid = grid_of([[1, 5, 1], [2, np.nan, 3], [4, np.nan, 4]], ["dr0", "dr1", "j0"], [0, 1, 2])
-
-    assert unscaled(grid, grid.raters) == ("dr1",)
 
 
 def test_a_resample_that_leaves_a_rater_no_variance_leaves_the_rater_out():

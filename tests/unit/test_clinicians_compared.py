@@ -117,11 +117,7 @@ def test_an_exchangeable_pair_finds_the_true_reliability():
 
 def readers(table, clusters=None):
     """Return a table of clinicians alone."""
-    table = np.asarray(table, float)
-    n, raters = table.shape
-    names, where = tuple(f"dr{i}" for i in range(raters)), np.arange(n)
-    ids, kinds = tuple(map(str, range(n))), ("clinician",) * raters
-    return RatingMatrix(table, ids, where if clusters is None else clusters, names, kinds)
+    return grid_of(table, clusters, jurors=0)
 
 
 def make_table(n, doctors=5, each=3, juror_noise=1.0, seed=0):
@@ -258,7 +254,7 @@ def test_single_ratings_leave_nothing_to_compare():
     assert len(found.rows) == 0
 
 
-JURY = PanelColumns(("jury",), 1)
+JURY = PanelColumns(("j0",), 1)
 
 
 def compared(grid):
@@ -306,10 +302,7 @@ def study(n=80, errors=(1.0, 1.0, 1.0, 1.0)):
     random = np.random.default_rng(0)
     true = random.normal(size=(n, 1))
     table = true + random.normal(size=(n, len(errors))) * np.sqrt(errors)
-    names = (*(f"dr{place}" for place in range(len(errors))), "jury")
-    kinds = ("clinician",) * len(errors) + ("juror",)
-    table = np.hstack([table, true + random.normal(size=(n, 1))])
-    return RatingMatrix(table, tuple(map(str, range(n))), np.arange(n), names, kinds)
+    return grid_of(np.hstack([table, true + random.normal(size=(n, 1))]), jurors=1)
 
 
 @pytest.mark.parametrize("clinicians", [1, 2])

@@ -80,10 +80,6 @@ def test_the_limit_of_three_periods_a_year_is_that_of_an_integral():
     assert found == pytest.approx(0.95, abs=0.004)
 
 
-def test_fewer_false_alarms_ask_for_more():
-    assert limits(3.0, 12, 0.01, 1)[0] > limits(3.0, 12, 0.05, 1)[0] > limits(3.0, 12, 0.1, 1)[0]
-
-
 def test_the_baseline_is_the_mean_weighted_by_responses_and_is_not_watched():
     rows = [row(0, 0.6, 20), row(1, 0.4, 80), row(2, 0.5, 20), row(3, 0.2, 20)]
     found = watch(rows, watching(baseline=2))

@@ -272,11 +272,6 @@ def test_instances_that_are_all_alike_count_no_more_than_their_responses():
     assert (found.low, found.high) == (single.low, single.high)
 
 
-def test_an_area_counts_ties_as_half():
-    assert auc_with_interval(readings_of([1, 2, 1, 2], [True, True, False, False]))[0] == 0.5
-    assert auc_with_interval(readings_of([1, 1, 2, 2], [True, True, False, False]))[0] == 1.0
-
-
 def test_the_error_of_an_area_is_delongs_and_of_thrice_the_same_responses_no_smaller():
     random = np.random.default_rng(4)
     unsafe = random.random(80) < 0.4

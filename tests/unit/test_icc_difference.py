@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.composites import grid_of
 from scipy import stats
 
 from calibration.columns import PanelColumns, column_icc, columns, single_rater
-from calibration.intervals import Difference, fisher_z, icc_difference, left_out
-from calibration.rating_matrix import RatingMatrix
+from calibration.intervals import Difference, icc_difference, left_out
 from calibration.weighted import scorer_iccs
 
 NAN = math.nan
@@ -19,11 +19,8 @@ NAN = math.nan
 
 def grid(composites, per=1, clinicians=2):
     """Return clinicians, then jurors, as a grid of `per` responses an instance."""
-    n, raters = composites.shape
-    names = [f"d{i}" for i in range(clinicians)] + [f"j{i}" for i in range(raters - clinicians)]
-    kinds = ["clinician"] * clinicians + ["juror"] * (raters - clinicians)
-    clusters = (np.arange(n) // per).astype(np.int64)
-    return RatingMatrix(composites, tuple(map(str, range(n))), clusters, tuple(names), tuple(kinds))
+    clusters = np.arange(len(composites)) // per
+    return grid_of(composites, clusters, composites.shape[1] - clinicians)
 
 
 def compared(composites, juries, *, per=1, method="paper") -> Difference:
@@ -197,9 +194,3 @@ def test_intervals_hold_the_difference_in_95_percent_of_studies(n, per, jurors, 
     held = np.mean([difference.low <= true <= difference.high for difference in found])
     chance = 2.5 * math.sqrt(0.95 * 0.05 / len(found))
     assert 0.93 - chance <= held <= 0.97 + chance
-
-
-@pytest.mark.parametrize("z", [-1.5, 0.0, 0.4, 2.0])
-def test_fishers_z_is_that_of_the_correlation_behind_an_icc(z):
-    r = math.tanh(z)
-    assert float(fisher_z(np.array(2 * r / (1 + r)))) == pytest.approx(z)

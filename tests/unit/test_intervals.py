@@ -20,7 +20,6 @@ from calibration.bootstrap import (
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.icc import f_interval
 from calibration.intervals import (
-    icc_difference,
     jackknife_error,
     jackknife_interval,
     left_out,
@@ -64,14 +63,6 @@ def test_it_is_the_icc_of_the_study_without_each_instance_taken_back_from_fisher
     assert jackknife_error(values) == pytest.approx(
         np.sqrt(29 / 30 * ((values[1:] - values[1:].mean()) ** 2).sum())
     )
-
-
-def test_the_interval_of_a_difference_narrows_where_the_same_instances_move_both():
-    first, moves = np.array([0.5, 0.4, 0.55, 0.52, 0.49]), np.array([0, 0.02, -0.01, 0.03, -0.04])
-    alike = icc_difference(first, first + moves / 10)
-    unlike = icc_difference(first, 0.5 + moves)
-    assert alike.low < 0 < alike.high
-    assert alike.high - alike.low < 0.6 * (unlike.high - unlike.low)
 
 
 @pytest.mark.parametrize("values", [[0.5, 0.4], [0.5, np.nan, 0.4, 0.3], [np.nan, 0.1, 0.2, 0.3]])

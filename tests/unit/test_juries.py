@@ -1,11 +1,8 @@
 """Every jury: the ICCs that calibrate gives, resample by resample, and what has no ICC."""
 
 import math
-import warnings
 
 import numpy as np
-import pandas as pd
-import pingouin
 import pytest
 from kit.composites import METHODS, NAN, simulate
 from kit.scores import note_of, scope_of
@@ -13,7 +10,6 @@ from kit.scores import note_of, scope_of
 from calibration.bootstrap import draw_counts
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.juries import cost, jury_pool, jury_ranking, on_front
-from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
 
 HAND = [[1, 1, 2], [2, 2, 1], [3, 3, 4], [4, 4, 3]]  # a clinician and two jurors
@@ -86,28 +82,6 @@ def test_a_resample_is_the_study_written_out_anew(method, lost):
         again = scope_of(scope.grid.composites[rows], 3, method=method)
         names = [[f"j{j}" for j in np.flatnonzero(one)] for one in pool.juries]
         assert found == pytest.approx(np.array([icc_of(again, one) for one in names]))
-
-
-@pytest.mark.parametrize("lost", [0.0, 0.2])
-def test_pingouin_finds_the_same_on_cells_drawn_at_random(lost):
-    scope = scope_of(simulate(n=40, lost=lost), 3)
-    pool = pool_of(scope, range(1, 5))
-    counts = next(draw_counts(40, reps=3, seed=1))
-    drawn, random = pool.icc(counts), np.random.default_rng(0)
-    for _ in range(8):
-        b, jury = int(random.integers(3)), int(random.integers(len(pool.juries)))
-        rows = np.repeat(np.arange(40), counts[b].astype(int))
-        z = z_within_raters(scope.grid.composites[rows])
-        clinicians = np.nanmean(z[:, :3], axis=1)
-        members = np.flatnonzero(pool.juries[jury]) + 3
-        pair = np.column_stack([clinicians, z[:, members].mean(axis=1)])
-        pair = pair[~np.isnan(np.column_stack([pair, z[:, 3:]])).any(axis=1)]
-        long = pd.DataFrame(pair).reset_index(names="target")
-        long = long.melt("target", var_name="judge", value_name="value")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            told = pingouin.intraclass_corr(long, "target", "judge", "value").set_index("Type")
-        assert drawn[b, jury] == pytest.approx(told.loc["ICC(C,k)", "ICC"], abs=1e-12)
 
 
 @pytest.mark.parametrize("change", ["shift", "scale", "permute"])

@@ -4,25 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from kit.composites import METHODS, NAN, simulate
 from kit.scores import note_of, scope_of
 
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.differences import difference_rows
 from calibration.raters import value_rows
-
-NAN = math.nan
-METHODS = ["paper", "published"]
-
-
-def simulate(n=60, jurors=3, clinicians=3, seed=0, lost=0.0):
-    random = np.random.default_rng(seed)
-    quality = 3 + random.normal(size=(n, 1))
-    noise = np.linspace(0.4, 1.5, jurors)
-    doctors = quality + 0.6 * random.normal(size=(n, clinicians))
-    table = np.hstack([doctors, quality + noise * random.normal(size=(n, jurors))])
-    table[random.random(table.shape) < lost] = NAN
-    table[np.isnan(table[:, :clinicians]).all(axis=1), 0] = 3.0
-    return table
 
 
 def icc_of(scope, members):
@@ -46,7 +33,7 @@ def test_every_icc_is_the_one_that_calibrate_gives(method, lost):
 
 @pytest.mark.parametrize("lost", [0.0, 0.1])
 def test_what_a_juror_adds_is_the_paired_difference_to_the_jury_without_it(lost):
-    scope = scope_of(simulate(lost=lost), 3)
+    scope = scope_of(simulate(jurors=3, lost=lost), 3)
     without = {row: [name for name in scope.jurors if name != row] for row in scope.jurors}
     panels = {name: PanelColumns(tuple(others), len(others)) for name, others in without.items()}
     pairs = {row.b: row for row in difference_rows(scope, panels)}
@@ -62,20 +49,11 @@ def test_what_a_juror_adds_is_the_paired_difference_to_the_jury_without_it(lost)
 
 
 def test_a_noisier_juror_is_worth_less_and_is_missed_less():
-    rows = value_rows(scope_of(simulate(n=400), 3))
+    rows = value_rows(scope_of(simulate(n=400, jurors=3), 3))
 
     assert rows[0].adds > rows[1].adds > rows[2].adds
     assert rows[0].icc_without < rows[1].icc_without < rows[2].icc_without
     assert all(row.low < row.adds < row.high for row in rows)
-
-
-def test_equal_jurors_add_the_same():
-    table = simulate()
-    table[:, 4] = table[:, 3]
-
-    rows = value_rows(scope_of(table, 3))
-
-    assert rows[0].adds == pytest.approx(rows[1].adds)
 
 
 def test_a_jury_of_one_has_nobody_to_be_compared_with():
@@ -87,7 +65,7 @@ def test_a_jury_of_one_has_nobody_to_be_compared_with():
 
 
 def test_a_juror_without_variance_takes_no_part():
-    table = simulate()
+    table = simulate(jurors=3)
     table[:, 4] = 4.0
 
     rows = value_rows(scope_of(table, 3))
@@ -100,7 +78,7 @@ def test_a_juror_without_variance_takes_no_part():
 
 
 def test_jurors_who_never_rated_the_same_response_are_no_jury():
-    table = simulate()
+    table = simulate(jurors=3)
     table[:30, 3], table[30:, 4] = NAN, NAN
 
     rows = value_rows(scope_of(table, 3))
@@ -129,8 +107,8 @@ def test_shift_scale_order_and_empty_rows_change_nothing(change, method):
     before, after = (
         [(row.icc_alone, row.icc_without, row.adds) for row in value_rows(scope)]
         for scope in (
-            scope_of(simulate(), 3, method=method, reps=0),
-            scope_of(change(simulate()), 3, method=method, reps=0),
+            scope_of(simulate(jurors=3), 3, method=method, reps=0),
+            scope_of(change(simulate(jurors=3)), 3, method=method, reps=0),
         )
     )
 

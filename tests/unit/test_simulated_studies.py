@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kit.composites import JURY, difference_under, scope_of
+from kit.composites import JURY, difference_under, grid_of, scope_of
 from kit.verdict_studies import MARGIN, Design, dice, drawn, loading, may_pass, verdicts
 
 from calibration.bootstrap import BootstrapPlan, replicates
@@ -12,13 +12,12 @@ from calibration.clinicians import like_for_like, population_interval, without_e
 from calibration.columns import PanelColumns
 from calibration.crossed import crossed_model, reliability_intervals
 from calibration.protocol import Protocol
-from calibration.rating_matrix import RatingMatrix
 from calibration.table import scope_rows
 from calibration.verdict import JuryClaim, decide
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
-ONE_JUROR = PanelColumns(("jury",), 1)
+ONE_JUROR = PanelColumns(("j0",), 1)
 EQUAL = 1.5  # error variance: ICC 0.4 with a clinician
 
 
@@ -29,9 +28,7 @@ def simulated(random, n, errors, jury, per=4):
     left = np.argsort(random.random(table.shape), axis=1)[:, per:]
     np.put_along_axis(table, left, np.nan, axis=1)
     table = np.hstack([table, true + random.normal(size=(n, 1)) * np.sqrt(jury)])
-    names = (*(f"dr{place}" for place in range(len(errors))), "jury")
-    kinds = ("clinician",) * len(errors) + ("juror",)
-    return RatingMatrix(table, tuple(map(str, range(n))), np.arange(n), names, kinds)
+    return grid_of(table, jurors=1)
 
 
 def loading_of(errors):

@@ -5,32 +5,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kit.composites import TWO_JURORS, grid_of
 from kit.scores import rated, study
 from scipy import stats
 
-from calibration.columns import PanelColumns, column_icc, columns
+from calibration.columns import column_icc, columns
 from calibration.differences import holm
 from calibration.intervals import icc_difference, left_out
 from calibration.notes import told
 from calibration.protocol import Critical
-from calibration.rating_matrix import RatingMatrix
 from calibration.subgroups import Finding, group_names, subgroup_rows
 from calibration.values import AnalysisOptions
 from calibration.weighted import scorer_iccs
 from data.errors import Unknown
 
-NAMES = ("dr0", "dr1", "j0", "j1")
-JURY = PanelColumns(NAMES[2:], 2)
-
 
 def rows_of(scores, names=(), critical=()):
     found = subgroup_rows(scores, AnalysisOptions(), names, critical)
     return {(row.group, row.value): row for row in found}
-
-
-def grid_of(table, per=1):
-    ids, kinds = tuple(map(str, range(len(table)))), ("clinician",) * 2 + ("juror",) * 2
-    return RatingMatrix(table, ids, np.arange(len(table)) // per, NAMES, kinds)
 
 
 def drawn(random, n, noise, per=1):
@@ -45,7 +37,9 @@ def drawn(random, n, noise, per=1):
 def apart(grid, first):
     """Return the difference of the jury's ICC on some responses to that on the rest."""
     weights = left_out(grid.n_clusters)
-    sides = (scorer_iccs(grid.only(one), [JURY], "paper", weights)[:, 0] for one in (first, ~first))
+    sides = (
+        scorer_iccs(grid.only(one), [TWO_JURORS], "paper", weights)[:, 0] for one in (first, ~first)
+    )
     return icc_difference(*sides)
 
 
@@ -217,13 +211,16 @@ def test_a_difference_of_2_tenths_is_found_among_300_responses():
 
 
 def _truth(random, noise, per):
-    pair = columns(grid_of(drawn(random, 40_000, noise, per), per), JURY, "paper")
+    pair = columns(
+        grid_of(drawn(random, 40_000, noise, per), np.arange(40_000) // per), TWO_JURORS, "paper"
+    )
     return column_icc(pair.clinicians, pair.scorer, "paper")
 
 
 def _apart(random, sizes, noises, per, gap):
     """Tell whether an interval holds the true gap, and whether p is at most 5 in 100."""
     parts = [drawn(random, n, noise, per) for n, noise in zip(sizes, noises, strict=True)]
-    grid, first = grid_of(np.vstack(parts), per), np.arange(sum(sizes)) < sizes[0]
+    places = np.arange(sum(sizes))
+    grid, first = grid_of(np.vstack(parts), places // per), places < sizes[0]
     found = apart(grid, first)
     return found.low <= gap <= found.high, found.p <= 0.05
