@@ -20,11 +20,15 @@ from kit.studies import Write, import_file
 from sqlalchemy import Engine
 from sqlmodel import select
 
-from data.card import Card
+from data.card import NOT_APPLICABLE, Card
 from data.database import reading
 from data.errors import BadRubric
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
 from data.rubric import Example, Rubric, read_rubric, shipped, write_rubrics
 from data.schema import Rater, Response
+from data.study.responses import import_responses
+from data.study.verify import verify
 from jury.api_protocols import (
     FILTER_CODES,
     OVERFLOWS,
@@ -346,3 +350,39 @@ def test_an_example_that_rates_otherwise_is_refused(tmp_path, scores, why) -> No
     toml.write_text(toml.read_text("utf-8") + text, "utf-8")
     with pytest.raises(BadRubric, match=why):
         read_rubric(folder)
+
+
+def pdsqi_verdict(seen: Seen) -> str:
+    """Return a verdict on PDSQI-9: what need not apply does not apply where nothing is to be joined."""
+    scores: dict[str, Any] = dict.fromkeys(read_rubric("pdsqi_9").criteria, 4)
+    joined = "amber" in seen.prompt
+    scores |= {"respectful": 1, "synthesized": 3 if joined else NOT_APPLICABLE}
+    said = {name: {"explanation": "because", "score": one} for name, one in scores.items()}
+    return json.dumps(said)
+
+
+def test_an_instrument_of_mixed_scales_is_asked_stored_and_exported_alike(
+    engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    rows = [
+        {"instance_id": f"i{at}", "benchmark": "visits", "model": "m", **one}
+        for at, one in enumerate(CARDS)
+    ]
+    file = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in rows))
+    pdsqi = read_rubric("pdsqi_9")
+    import_responses(engine, ResponseFile(TableFile(file)), lambda _: pdsqi)
+    with Stub(lambda seen: Do(text=pdsqi_verdict(seen))) as stub:
+        result = run(engine, panel(stub))
+        write_folder(tmp_path / "out", engine_of(export(panel(stub), "pdsqi_9")))
+        code = "[[one.composite, one.scores.get('synthesized')] for one in map(jury.rate, told)]"
+        theirs = outside(code, tmp_path / "out", CARDS)
+    assert result.to_json()["rated"] == 8
+    open_answers = [one for one in ratings(engine) if one.answer]
+    assert {one.criterion for one in open_answers} == {"synthesized"}
+    assert [(one.score, one.answer) for one in open_answers] == [(None, NOT_APPLICABLE)] * 6
+    # 4 of 1-5 is 0.75; 1 of 0-1 is 1; 3 of 1-5 is 0.5: of nine criteria that apply, or of eight.
+    assert theirs == [
+        [pytest.approx((7 * 0.75 + 0.5 + 1) / 9), 3.0],
+        *[[pytest.approx((7 * 0.75 + 1) / 8), None]] * 3,
+    ]
+    assert verify(engine).findings == ()
