@@ -17,6 +17,7 @@ SHOWN_FIRST = "Share of judgements for the response that was shown first; 0.5 ha
 DIFFERENCE = (
     "Each clinician held out in turn: the jury's agreement with the others minus the clinician's."
 )
+EXPECTED = "Agreement on new pairs, less what choosing the best of many adds."
 WIN_RATE = "Share of its pairs that the model wins, a tie half; it depends on whom it met."
 STRENGTH = "Log odds of being preferred to an average model (Bradley-Terry); 0 is average."
 
@@ -71,6 +72,20 @@ PAIRS = TableSpec(
     tells=("agreement",),
     named=_named,
     reading=_how_to_read,
+)
+JURIES = TableSpec(
+    "Juries of these judges, the best first",
+    "jurors",
+    "Jury",
+    (
+        number("Agreement", "agreement", help=AGREEMENT),
+        between("95 %", "low", "high"),
+        number("To expect", "agreement_honest", help=EXPECTED),
+        between("95 %, to expect", "honest_low", "honest_high", wide=True),
+        count("Pairs", "n", wide=True),
+    ),
+    tells=("agreement",),
+    named=", ".join,
 )
 WINS = TableSpec(
     "Models in pairs",

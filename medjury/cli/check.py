@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from medjury.services.check_pairs import PairCheck
 
 
+MOST_JURIES = 5  # of all that the judges can form
+
+
 def check(
     file: Annotated[Path, typer.Argument(help="Scores: CSV, TSV, JSON lines, XLSX or Parquet.")],
     human: Annotated[
@@ -95,12 +98,19 @@ def check(
 
 def _say_pairs(found: "PairCheck", json_to: Path | None) -> None:
     """Print the verdict on pairs, the table, and the models where they are known."""
-    from calibration.tables.pairs import PAIRS, WINS
+    from calibration.tables.pairs import JURIES, PAIRS, WINS
 
     if decision := found.decision:
         show_decision(decision)
     last = found.rows[-1].benchmark
     emit("", fitted(PAIRS, [row for row in found.rows if row.benchmark == last], PAIRS.caption))
+    if found.juries:
+        emit("", fitted(JURIES, found.juries[:MOST_JURIES], JURIES.caption))
+    if found.plan is not None and found.plan.n_for_power is not None:
+        say(
+            f"A jury as good as a human is shown to be no worse at this margin by about {found.plan.n_for_power} "
+            f"pairs, each judged by {found.plan.per_pair} humans who agree as these do."
+        )
     if found.models:
         emit("", fitted(WINS, found.models, WINS.caption))
     write_json(found.to_json(), json_to)

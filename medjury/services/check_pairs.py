@@ -1,6 +1,6 @@
 """A verdict from one table of preferences: which of two responses is better, without a study."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,13 @@ import pandas as pd
 
 from calibration.decision import Decision
 from calibration.json_values import decision_json, json_value
+from calibration.pair_juries import PairJuryRow, pair_ranking
 from calibration.pair_models import WinRow, win_rates
+from calibration.pair_planning import HIGHEST, PairPlanRow, pairs_needed
 from calibration.pair_verdict import pair_decisions
-from calibration.pairs import PairRow, PairScores, pair_rows
+from calibration.pairs import PairRow, PairScores, PairsLikeForLike, pair_rows
 from calibration.protocol import Protocol
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, PlanOptions
 from calibration.verdict import JuryClaim
 from data.errors import BadInput
 from data.safe_text import short
@@ -33,12 +35,17 @@ class PairCheck:
     Attributes
     ----------
     rows, models : of `pairs.pair_rows` and `pair_models.win_rates`
+    juries : of `pair_juries.pair_ranking`, where there are several judges
+    plan : how many pairs show at the margin a jury as good as a human; None without a margin, or where
+        humans agree too little to plan for it
     decisions : benchmark -> whether the judges may stand in for a human
     """
 
     rows: list[PairRow]
     models: list[WinRow]
     decisions: Mapping[str, Decision]
+    juries: tuple[PairJuryRow, ...] = ()
+    plan: PairPlanRow | None = None
 
     @property
     def decision(self) -> Decision | None:
@@ -52,6 +59,8 @@ class PairCheck:
             "decision": decision_json(decision) if decision else None,
             "pairs": json_value(self.rows),
             "models": json_value(self.models),
+            "juries": json_value(self.juries),
+            "plan": json_value(self.plan),
         }
 
 
@@ -102,11 +111,11 @@ def checked_pairs(frame: pd.DataFrame, question: CheckQuestion, name: str) -> Pa
             "pass_": 0,
         }
     )
-    models = {
+    sides = {
         side: next((_column(rows, one, "") for one in names if one in rows), "")
         for side, names in MODELS.items()
     }
-    table = table.assign(kind=table["rater"].map(kinds), **models)
+    table = table.assign(kind=table["rater"].map(kinds), **sides)
     table = table[table["kind"].isin(["clinician", "juror"])]
     pairs = table[["pair_id", "instance_id", "benchmark", *MODELS]].drop_duplicates("pair_id")
     scores = PairScores(table.drop(columns=[*MODELS]), pairs.reset_index(drop=True))
@@ -118,7 +127,18 @@ def checked_pairs(frame: pd.DataFrame, question: CheckQuestion, name: str) -> Pa
         else None
     )
     decisions = pair_decisions(found, JuryClaim(protocol))
-    return PairCheck(found, win_rates(scores, options), decisions)
+    juries = pair_ranking(scores, options) if len(scores.raters("juror")) > 1 else []
+    models, plan = win_rates(scores, options), _plan(found, question.margin)
+    return PairCheck(found, models, decisions, tuple(juries), plan)
+
+
+def _plan(rows: Sequence[PairRow], margin: float | None) -> PairPlanRow | None:
+    """Return how many pairs a study takes whose humans agree as these do."""
+    held = [row for row in rows if isinstance(row, PairsLikeForLike)]
+    if margin is None or not held or not 0.5 < held[-1].clinician <= HIGHEST:
+        return None
+    per_pair = max(2, min(held[-1].n_clinicians, round(held[-1].n / max(held[-1].n_pairs, 1))))
+    return pairs_needed(held[-1].clinician, PlanOptions(per_response=per_pair, margin=margin))
 
 
 def _points(cell: str) -> float | None:

@@ -149,6 +149,20 @@ def test_what_is_no_preference_is_refused_by_pair_and_rater(
     assert says in said
 
 
+def test_several_judges_are_ranked_and_what_the_margin_takes_is_said(file: Path, run: Run) -> None:
+    worse = "".join(f"p{n},claude,juror,{(1, 1, -1, -1)[n % 4]},first,,\n" for n in range(40))
+    (file.parent / "pairs.csv").write_text(PAIRED + worse)
+    code, out, _ = run("check", "pairs.csv", "--margin", "0.2", "--json", "pairs.json")
+    assert code == 0
+    found = json.loads((file.parent / "pairs.json").read_text())
+    assert [row["jurors"] for row in found["juries"]][0] == ["gpt"]
+    assert len(found["juries"]) == 3
+    plan = found["plan"]
+    assert plan["n_for_power"] is None or f"about {plan['n_for_power']} pairs" in " ".join(
+        out.split()
+    )
+
+
 def test_words_of_arenas_are_preferences_too(file: Path, run: Run) -> None:
     winner = {2: "model_a", 1: "model_a", 0: "tie", -1: "model_b", -2: "model_b"}
     head, *lines = PAIRED.splitlines()
