@@ -115,7 +115,7 @@ def run_of(
         for juror, verdict in verdicts.items():
             about = row.origin, row.response_id, juror, Kind.JUROR
             ratings += [
-                RatingRow(*about, name, repr(score), verdict.comments.get(name, ""))
+                RatingRow(*about, name, str(score), verdict.comments.get(name, ""))
                 for name, score in verdict.scores.items()
             ]
             if verdict.status != Status.OK:

@@ -155,7 +155,7 @@ def test_several_judges_are_ranked_and_what_the_margin_takes_is_said(file: Path,
     code, out, _ = run("check", "pairs.csv", "--margin", "0.2", "--json", "pairs.json")
     assert code == 0
     found = json.loads((file.parent / "pairs.json").read_text())
-    assert [row["jurors"] for row in found["juries"]][0] == ["gpt"]
+    assert found["juries"][0]["jurors"] == ["gpt"]
     assert len(found["juries"]) == 3
     plan = found["plan"]
     assert plan["n_for_power"] is None or f"about {plan['n_for_power']} pairs" in " ".join(

@@ -19,6 +19,8 @@ from kit.jury_runs import panel_at, written
 from kit.studies import Run, Write
 from sqlalchemy import Engine, text
 
+from data.card import NOT_APPLICABLE
+from data.rubric import read_rubric
 from jury.panel import Panel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # the installation counts
@@ -217,3 +219,75 @@ def test_helms_run_asks_the_runs_own_requests_and_rejoins_its_study(
     assert {one: n for one, n in more.items() if n} == dict.fromkeys(missing, 1)
     assert sum('"assistant"' in one for one in asked) == 3
     assert told(engine, SCORES.format("medjury-under-test/model")) == theirs
+
+
+WHOLE_SCORES = SCORES.replace(
+    "score\nfrom", "coalesce(nullif(answer, ''), cast(score as text))\nfrom"
+)
+
+
+def on_pdsqi(seen: Seen) -> Do:
+    """Write a note, or rate it on PDSQI-9: nothing is to be joined where there is a cough."""
+    if seen.model == "model":
+        return Do(text=TAGGED + seen.prompt[-30:])
+    joins: Any = NOT_APPLICABLE if "Cough" in seen.prompt else 2
+    points: dict[str, Any] = dict.fromkeys(
+        read_rubric("pdsqi_9").criteria, 1 + len(seen.prompt) % 5
+    )
+    points |= {"synthesized": joins, "respectful": len(seen.prompt) % 2}
+    return Do(
+        text=json.dumps({name: {"explanation": "so", "score": one} for name, one in points.items()})
+    )
+
+
+def instrument(run: Run, write: Write, stub: Stub) -> str:
+    """Make a study of notes on PDSQI-9, rated by two jurors; return the panel's path."""
+    known = {"benchmark": "visits", "prompt": "Write.", "model": "m-old"}
+    lines = [known | one | {"response": TAGGED + one["context"]} for one in ROWS]
+    notes = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in lines))
+    assert run("study", "import", str(notes), "--rubric", "pdsqi_9")[0] == 0
+    jurors = [panel_at(stub, name, family="gpt", schema="auto").juror[0] for name in ("one", "two")]
+    panel = written(write, Panel(name="ward", juror=tuple(jurors)))
+    assert run("jury", "run", panel)[0] == 0
+    return panel
+
+
+def exported_instrument(run: Run, tool: str, panel: str, out: Path) -> None:
+    assert (
+        run("share", "rubric", "pdsqi_9", "--to", tool, "--panel", panel, "--out", str(out))[0] == 0
+    )
+
+
+def test_pdsqi_9_goes_to_inspect_and_comes_back_with_what_does_not_apply(
+    inspect: str, run: Run, engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    with Stub(on_pdsqi) as stub:
+        exported_instrument(run, "inspect", instrument(run, write, stub), tmp_path / "out")
+        new = evaluated(inspect, tmp_path, stub, "--model", "openai-api/ward/model")
+    code, out, err = run("study", "import", str(new), "--json", "-")
+    assert code == 0, err
+    assert json.loads(out)["missing"] == {}
+    rows = told(engine, WHOLE_SCORES.format("openai-api/ward/model"))
+    assert len(rows) == 3 * 2 * 9
+    assert [
+        (name, juror) for _, name, juror, criterion, said in rows if said == NOT_APPLICABLE
+    ] == [
+        ("i2", "one"),
+        ("i2", "two"),
+    ]
+
+
+def test_pdsqi_9_goes_to_helm_and_comes_back_with_what_does_not_apply(
+    helm_run: str, run: Run, engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    with Stub(on_pdsqi) as stub:
+        exported_instrument(run, "helm", instrument(run, write, stub), tmp_path / "out")
+        folder = in_helm(helm_run, tmp_path / "out", stub.openai_url)
+    code, out, err = run("study", "import", str(folder), "--json", "-")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["missing"] == {}
+    new = {model for (model,) in told(engine, "select distinct model from authorship")} - {"m-old"}
+    rows = [row for model in new for row in told(engine, WHOLE_SCORES.format(model))]
+    assert len(rows) == 3 * 2 * 9
+    assert Counter(said for *_, said in rows)[NOT_APPLICABLE] == 2
