@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from data import question
-from data.card import ANSWERS, CANNOT_TELL, NOT_APPLICABLE, WRITTEN, Card, Score
+from data.card import ANSWERS, CANNOT_TELL, NOT_APPLICABLE, WRITTEN, Card, Score, points_of
 from data.errors import BadRubric, OffScale, Unknown
 from data.files import NotToml, new_folder, read_toml
 from data.question import NO_CHECKLIST as NO_CHECKLIST
@@ -208,6 +208,23 @@ class Rubric(RubricPart):
         """The ends of the scale of the mean over criteria: 0 and 1 where their scales differ."""
         scale = self.scale_of(self.criteria[0])
         return (0, 1) if self.is_mixed else (scale.min, scale.max)
+
+    def composite(self, said: Mapping[str, Score]) -> float | None:
+        """Return the mean over the criteria that apply, on `composite_ends`; None where one has no answer.
+
+        Where scales differ it is of (score - min) / (max - min). Nothing is known where a criterion is
+        missing or cannot be told, or none applies.
+        """
+        points = points_of(said)
+        if any(name not in points and said.get(name) != NOT_APPLICABLE for name in self.criteria):
+            return None
+        if self.is_mixed:
+            scales = {name: self.scale_of(name) for name in points}
+            points = {
+                name: (score - scales[name].min) / (scales[name].max - scales[name].min)
+                for name, score in points.items()
+            }
+        return sum(points.values()) / len(points) if points else None
 
     @property
     def scales(self) -> str:

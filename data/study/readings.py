@@ -134,11 +134,11 @@ class Reading:
     rubric: str | None
     scores: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
-    instead: dict[str, str] = field(default_factory=dict)
     answers: dict[str, float] = field(default_factory=dict)
     comment: str = ""
     flags: list[tuple[str, str]] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
+    instead: dict[str, str] = field(default_factory=dict)
 
     @property
     def reading(self) -> card.Reading:
@@ -146,8 +146,8 @@ class Reading:
         return card.reading_of_pass(self.pass_)
 
     def is_whole(self, criteria: Collection[str]) -> bool:
-        """Return whether exactly these criteria are scored, or answered otherwise."""
-        return self.said.keys() == {*criteria}
+        """Return whether exactly these criteria are scored."""
+        return self.scores.keys() == {*criteria}
 
     @property
     def said(self) -> dict[str, card.Score]:

@@ -160,7 +160,9 @@ def quote(said: Sequence[Reading], error: str) -> Quote | None:
         kind = first.criterion, first.error, first.severity, first.side
         return Quote(True, first.text, first.note, *kind)
     written = [
-        (one.scores[name], name, text) for one in said for name, text in one.comments.items()
+        (one.scores.get(name, math.inf), name, text)
+        for one in said
+        for name, text in one.comments.items()
     ]
     written += [(math.inf, "", one.comment) for one in said]
     written = [comment for comment in written if comment[2].strip()]

@@ -98,6 +98,19 @@ def test_an_anchor_off_a_criterions_own_scale_is_refused(tmp_path) -> None:
         read_rubric(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("said", "mean"),
+    [
+        ({}, (8 * 0.75 + 1) / 9),
+        ({"synthesized": NOT_APPLICABLE}, (7 * 0.75 + 1) / 8),
+        ({"synthesized": CANNOT_TELL}, None),
+    ],
+)
+def test_a_readings_mean_is_the_composite_of_the_figures(said, mean) -> None:
+    assert PDSQI.composite(GOOD | said) == (mean if mean is None else pytest.approx(mean))
+    assert PDSQI.composite({"accurate": 4.0}) is None
+
+
 def scores_of(rows, instead=(), scales=((1, 5), (0, 1))):
     columns = ["response_id", "rater", "criterion", "score"]
     long = pd.DataFrame(rows, columns=columns)

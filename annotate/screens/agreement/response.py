@@ -359,20 +359,21 @@ def both_sides(row: Compared) -> str:
 
 
 def score_rows(opened: Opened) -> list[dict[str, Any]]:
-    """Return a row for each reading and each juror; a mean stands where all criteria are scored."""
+    """Return a row for each reading and each juror; a mean stands where all criteria are answered."""
     criteria = opened.rubric.criteria
     rows: list[dict[str, Any]] = []
     for kind, side in SIDES:
         for opinion in (one for one in opened.opinions if one.kind == kind):
-            stated = [opinion.scores[name] for name in criteria if name in opinion.scores]
-            whole = bool(stated) and len(stated) == len(criteria)
+            mean = opened.rubric.composite(opinion.said)
+            said = [WORDS.get(kind, kind) for kind, _ in opinion.flags]
+            said += [f"{name} {one.replace('_', ' ')}" for name, one in opinion.instead.items()]
             rows.append(
                 {"Rater": rater_name(opinion), "Side": side}
-                | {"Mean": round(sum(stated) / len(stated), 2) if whole else None}
+                | {"Mean": None if mean is None else round(mean, 2)}
                 | {name: opinion.scores.get(name) for name in criteria}
-                | {"Said": ", ".join(WORDS.get(kind, kind) for kind, _ in opinion.flags)}
+                | {"Said": ", ".join(said)}
             )
-    scored = {one.handle for one in opened.opinions if one.scores or one.answers}
+    scored = {one.handle for one in opened.opinions if one.said or one.answers}
     ends = {call.juror: call.attempt.status for call in opened.calls if call.juror not in scored}
     return rows + [
         {"Rater": juror, "Side": "Jury", "Said": str(status)}
