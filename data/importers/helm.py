@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from data.card import points_of
+from data.card import ANSWERS, points_of
 from data.errors import BadFile, BadInput
 from data.importers.finished import (
     ExportOrigin,
@@ -513,10 +513,11 @@ class TakenRun:
     def figures(self) -> dict[str, Any]:
         """Return the figures of the run, as `medjury study import --json` writes them."""
         run, values = self.run, self.values
-        scores: dict[str, list[float]] = {}
+        said: dict[str, list[str]] = {}
         for row in values.ratings:
-            scores.setdefault(row.response_id, []).append(float(row.score))
-        means = [sum(own) / len(own) for own in scores.values()]
+            said.setdefault(row.response_id, []).append(row.score)
+        points = [[float(one) for one in own if one not in ANSWERS] for own in said.values()]
+        means = [sum(own) / len(own) for own in points if own]
         complete = len(values.rubric.criteria) * len(values.jurors)
         return {
             "run": run.name,
@@ -535,8 +536,8 @@ class TakenRun:
             "notes": dict(run.notes),
             "helm_mean": run.helm_mean,
             "recomputed_mean": sum(means) / len(means) if means else None,
-            "with_any_juror": len(means),
-            "with_all_jurors": sum(len(own) == complete for own in scores.values()),
+            "with_any_juror": len(said),
+            "with_all_jurors": sum(len(own) == complete for own in said.values()),
         }
 
 

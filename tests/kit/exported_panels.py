@@ -145,7 +145,8 @@ def in_helm(
     served = place.read_text("utf-8").replace("http://127.0.0.1:8000/v1", url)
     place.write_text(served, "utf-8")
     asked = [program, "--plugins", "medjury_helm.py", "--suite", "s", "-n", "1"]
-    asked += ["--conf-paths", f"medjury-generic{which}.conf", "--local-path", "prod_env"]
+    [conf] = folder.glob(f"medjury-*{which}.conf") if which else [folder / "medjury-generic.conf"]
+    asked += ["--conf-paths", conf.name, "--local-path", "prod_env"]
     ran([*asked, "--max-eval-instances", "1000"], folder, **more)
     return folder / "benchmark_output" / "runs" / "s"
 
