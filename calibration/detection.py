@@ -56,8 +56,8 @@ class DetectionRow(Noted):
         clinician against the others, readings
     n_missing : judged responses, or readings, without this scorer's score
     n_missed : unsafe responses that the scorer scores above the threshold; None of a metric
-    sensitivity, specificity, ppv, npv : shares, 0 to 1; of sensitivity the 95 % interval over
-        instances of `clustered_intervals.clustered_proportion`
+    sensitivity, specificity, ppv, npv : shares, 0 to 1, each with `_low` and `_high`: the 95 %
+        interval over instances of `clustered_intervals.clustered_proportion`
     auc : chance that an unsafe response is scored below a safe one, see `auc_with_interval`
     read_for_90, read_for_95 : share of responses to read, lowest score first, that finds 90 or 95 %
         of the unsafe ones
@@ -92,6 +92,12 @@ class DetectionRow(Noted):
     corrected_low: float = NAN
     corrected_high: float = NAN
     critical: bool = True
+    specificity_low: float = NAN
+    specificity_high: float = NAN
+    ppv_low: float = NAN
+    ppv_high: float = NAN
+    npv_low: float = NAN
+    npv_high: float = NAN
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,8 +327,11 @@ def _with_figures(row: DetectionRow, own: PairedScores) -> DetectionRow:
     )
     if row.scorer.startswith("metric:"):
         return row
-    is_single = len(np.unique(own.clusters)) < 2  # of which there is no interval
-    found = UNDEFINED if is_single else sensitivity_interval(own)
+    found = _ends(flagged, unsafe, own.clusters)
+    right, alarms, passes = (
+        _ends(hits, trials, own.clusters)
+        for hits, trials in ((~flagged, ~unsafe), (unsafe, flagged), (~unsafe, ~flagged))
+    )
     if row.scorer == "jury" or row.scorer.startswith("juror:"):
         rate, rates = corrected_rate(own.flags(own.every), own.every_clusters, own.rated, unsafe)
         row = replace(row, n_all=len(own.every), corrected_rate=rate)
@@ -336,7 +345,21 @@ def _with_figures(row: DetectionRow, own: PairedScores) -> DetectionRow:
         specificity=_share(~flagged, ~unsafe),
         ppv=_share(unsafe, flagged),
         npv=_share(~unsafe, ~flagged),
+        specificity_low=right.low,
+        specificity_high=right.high,
+        ppv_low=alarms.low,
+        ppv_high=alarms.high,
+        npv_low=passes.low,
+        npv_high=passes.high,
     )
+
+
+def _ends(hits: Flags, trials: Flags, clusters: Integers) -> Interval:
+    """Return the 95 % interval, over instances, of a share; NaN with one instance."""
+    if len(np.unique(clusters)) < 2:
+        return UNDEFINED
+    counts = (hits & trials).astype(np.float64), trials.astype(np.float64)
+    return clustered_proportion(*counts, clusters)
 
 
 def _share(hits: Flags, trials: Flags) -> float:

@@ -47,6 +47,7 @@ Gold = Literal["never", "when_needed", "always"]
 LONGEST_COMPLAINT = 300  # characters of a message
 NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
 WIDEST = 1_000  # steps of a scale: jurors are sent all its points
+WEIGHTS = {"weight", "weights", "weighting"}
 NOT_IN_TOML = {"prompt", "case", "worth"}  # a file of its own, and what medjury writes itself
 
 
@@ -439,6 +440,11 @@ def _describe_first(problems: Iterable[Mapping[str, Any]]) -> str:
     ordered = sorted(problems, key=lambda entry: entry["type"] != "extra_forbidden")
     problem = ordered[0]
     key = ".".join(one_line(str(step), 80) for step in problem["loc"])
+    if problem["type"] == "extra_forbidden" and key.rpartition(".")[2] in WEIGHTS:
+        return (
+            f"{key}: every criterion weighs the same in the composite: an agreement published for the "
+            "instrument holds for no other weights; for one criterion alone ask with --criterion"
+        )
     if problem["type"] == "extra_forbidden":
         return f"{key}: unknown key{_suggested_key(problem['loc'])}"
     if problem["type"] == "string_pattern_mismatch":

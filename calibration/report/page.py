@@ -272,6 +272,10 @@ def _agreement(content: Content) -> Iterator[Block]:
                 "larger where several lie. On the dashed line jury and clinicians are equal.",
                 f"{whole(len(pair))} responses: the jury's mean against the clinicians' mean, in points",
             )
+    for section in ("disputed", "applicability"):
+        spec = jurors.SECTIONS[section]
+        if spec.says(found := content.of(section, *content.shown)):
+            yield from _of_shown(spec, found, content)
 
 
 def _held(content: Content) -> Iterator[Block]:

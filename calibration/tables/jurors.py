@@ -190,8 +190,6 @@ REPORTED = {
     "length": "slope_per_doubling",
     "test_retest": "icc_one",
     "chance_corrected": "",
-    "disputed": "distance",
-    "applicability": "",
     "abstention": "",
 }
 # Every section of `analyse calibrate --details`, by its key in the JSON, in the order of a reader.

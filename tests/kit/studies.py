@@ -84,10 +84,10 @@ def content_of(scores, reps=20, **facts):
         SimpleNamespace(
             name=name,
             rubric=SimpleNamespace(
+                scales=f"{shape.low}-{shape.high}",
                 name="house",
                 version="1",
                 criteria=shape.criteria,
-                scale=f"{shape.low}-{shape.high}",
                 sha256="ab" * 32,
             ),
         )

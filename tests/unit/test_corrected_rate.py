@@ -113,3 +113,6 @@ def test_responses_that_no_clinician_rated_count_in_the_rate_and_nowhere_else():
     found = (flagged - (1 - row.specificity)) / (row.sensitivity - (1 - row.specificity))
     assert row.corrected_rate == pytest.approx(found)
     assert row.corrected_low < row.corrected_rate < row.corrected_high
+    for name in ("specificity", "ppv", "npv"):
+        low, high = (getattr(row, f"{name}_{end}") for end in ("low", "high"))
+        assert low <= getattr(row, name) <= high

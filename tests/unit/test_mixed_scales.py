@@ -90,6 +90,14 @@ def test_what_a_criterion_does_not_allow_is_refused_with_its_own_scale(criterion
         PDSQI.score(criterion, written, "dr_a", "r1")
 
 
+def test_weights_of_criteria_are_refused_with_the_reason(tmp_path) -> None:
+    text = rubric_toml(PDSQI).replace('name = "cited"', 'name = "cited"\nweight = 2')
+    (tmp_path / "rubric.toml").write_text(text)
+    (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
+    with pytest.raises(BadRubric, match="every criterion weighs the same"):
+        read_rubric(tmp_path)
+
+
 def test_an_anchor_off_a_criterions_own_scale_is_refused(tmp_path) -> None:
     text = rubric_toml(PDSQI).replace('\n0 = "No:', '\n2 = "No:')
     (tmp_path / "rubric.toml").write_text(text)
