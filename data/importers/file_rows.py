@@ -280,7 +280,7 @@ def file_rows(source: Source, form: Form, sheet: str | None = None) -> Rows:
     Raises
     ------
     BadFile
-        If it is damaged, or needs more than the limits of `child.py`.
+        If it is damaged, or needs more than the limits of `safe.py`.
     """
     if form in ("csv", "jsonl") and not source.packed:
         return text_rows(source, form)

@@ -553,6 +553,8 @@ class _Check:
                 raise BadInput("the whole of a masked text, in a package without authors")
         elif table == "rating":
             rater, rubric = self.raters.get(row["rater"], {}), self.texts.get(row["rubric_sha256"])
+            if (row["score"] is None) is (row["answer"] == ""):
+                raise BadInput("a rating has a score, or an answer in its place")
             if isinstance(rubric, Rubric):
                 about = rater.get("handle", ""), f"response {row['response']}"
                 rubric.score(row["criterion"], row["answer"] or row["score"], *about)

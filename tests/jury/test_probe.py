@@ -138,9 +138,9 @@ def tried(script: Script, pairs: RubricPairs = GENERIC, **settings: Any) -> Fitn
 def scores_of(seen: Seen, **points: int) -> Do:
     """Return a verdict of the criteria that the prompt asks for, 5 where nothing else is said."""
     whole = json.loads(verdict(seen, 5))
-    return Do(
-        json.dumps({name: one | {"score": points.get(name, 5)} for name, one in whole.items()})
-    )
+    given = {name: points.get(name, 5) for name in whole}
+    given |= {name: min(given[name], 1) for name in whole if name == "respectful"}  # of 0 and 1
+    return Do(json.dumps({name: one | {"score": given[name]} for name, one in whole.items()}))
 
 
 def good(seen: Seen, missed: Sequence[AnswerPair] = ()) -> Do:
