@@ -69,7 +69,7 @@ REFUSED = {
     "a broken manifest": (put("manifest.json", b"{"), False, "not that of a medjury package"),
     "another manifest": (put("manifest.json", b"[]"), False, "not that of a medjury package"),
     "a deep manifest": (put("manifest.json", b"[" * 99_999), False, "not that of a medjury package"),
-    "another version": (says(version=3, medjury="9.9"), False, "medjury 9.9 in form 3/study_5, here 2/study_4; import"),
+    "another version": (says(version=3, medjury="9.9"), False, "medjury 9.9 in form 3/study_5, here 2/study_5; import"),
     "other tables": (says(tables="0001"), False, "in form 2/0001, here 2/study_5"),
     "an unknown kind": (says(authors="all"), False, "not that of a medjury package (authors)"),
     "odd files": (says(files=[]), False, "not that of a medjury package (files)"),

@@ -535,4 +535,4 @@ def test_tables_show_a_row_a_scorer_and_name_the_bias():
     ]
     assert any("shown first" in note.text for note in table.notes)
     wins = laid_out(WINS, win_rates(of_three([("AB", 1.0), ("BA", 1.0)])))
-    assert wins.columns[:2] == ("Model", "Win rate")
+    assert wins.columns[:3] == ("Model", "By", "Win rate")

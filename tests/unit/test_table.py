@@ -40,7 +40,8 @@ def test_the_table_has_the_contracts_columns_and_rows_in_order():
     assert tuple(table.columns) == COLUMNS
     assert ",".join(COLUMNS) == (
         "benchmark,scorer,icc,low,high,f_low,f_high,"
-        "n_responses,n_instances,n_clinicians,n_pairs,n_missing,spearman,note"
+        "n_responses,n_instances,n_clinicians,n_pairs,n_missing,spearman,"
+        "n_not_applicable,n_cannot_tell,note"
     )
     people = ["metric:rouge-l", "clinicians", "like_for_like"]
     assert table["scorer"].tolist() == ["jury", *(f"juror:{name}" for name in JURORS), *people] * 3
