@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,11 @@ NAMES = ("lm_eval", "label_studio", "results", "meta", "set")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_value_of_a_tools_file_may_be_another(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_any_value_of_a_tools_file_may_be_another(name: str, every: int, tmp_path: Path) -> None:
     body = whole(name, tmp_path)
-    tried = [read(one) for one in changed(body)]
-    assert len(tried) > 50
+    tried = [read(one) for one in islice(changed(body), 0, None, every)]
+    assert len(tried) > 50 / every
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_no_kill_and_no_other_command_at_once_makes_a_cap_passed(
             spent = study_spending(engine)
             assert sum(vendor.bills.values()) <= spent.usd <= allowed
     assert all(usd <= caps[name] for name, usd in vendor.bills.items())
-    assert len(vendor.bills) > commands / 2
+    assert len(vendor.bills) >= commands / 2
 
 
 def test_jury_improve_keeps_its_cap_over_all_its_phases_though_calls_time_out(
