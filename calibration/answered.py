@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.chance_corrected import first_scores, gwet_ac2, mean_kappa
+from calibration.chance_corrected import criteria_asked, first_scores, gwet_ac2, mean_kappa
 from calibration.clustered_intervals import clustered_mean
 from calibration.notes import Noted, note, noted
 from calibration.rating_matrix import mean_of_given
 from calibration.scope import Scope
-from calibration.scores import Scores, spelled
+from calibration.scores import Scores, ends_of, spelled
 from calibration.values import NAN
 
 APPLIES = np.array([0.0, 1.0])
@@ -151,7 +151,7 @@ def abstention_rows(scope: Scope, scores: Scores) -> list[AbstentionRow]:
     for rater, kind in raters.itertuples(index=False):
         if kind == "juror" and rater not in scope.jurors:
             continue
-        counts = instead.loc[instead["rater"] == rater, "answer"].value_counts()
+        counts = scores.instead_of([rater], members)
         n, unsure = int((judged["rater"] == rater).sum()), int(counts.get("cannot_tell", 0))
         inapplicable = int(counts.get("not_applicable", 0))
         made_up = remarks.simulated(scope.simulated & {rater})
@@ -168,13 +168,7 @@ def abstention_rows(scope: Scope, scores: Scores) -> list[AbstentionRow]:
 
 def _share_of_scale(judged: pd.DataFrame, scores: Scores) -> pd.DataFrame:
     """Return each score as a share of its criterion's scale, one a rater, response and criterion."""
-    ends = {
-        (name, criterion): shape.ends(criterion)
-        for name, shape in scores.rubrics.items()
-        for criterion in shape.criteria
-    }
-    keys = list(zip(judged["benchmark"], judged["criterion"], strict=True))
-    low, high = np.array([ends.get(key, (np.nan, np.nan)) for key in keys], dtype=float).T
+    low, high = ends_of(judged, scores.rubrics)
     share = (judged["score"].astype(float) - low) / (high - low)
     by = ["response_id", "criterion", "rater", "kind"]
     return judged.assign(share=share).groupby(by)["share"].mean().reset_index()
@@ -197,8 +191,7 @@ def disputed_rows(scope: Scope, scores: Scores) -> list[DisputedRow]:
     if not scope.jury:
         return []
     members = scores.members(scope.name)
-    known = dict.fromkeys(one for name in members for one in scores.rubrics[name].criteria)
-    criteria = [scope.options.criterion] if scope.options.criterion else [*known]
+    criteria = criteria_asked(scope, scores)
     return [row for name in criteria for row in _disputed(scope, scores, members, name)]
 
 

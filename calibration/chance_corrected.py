@@ -188,10 +188,16 @@ def chance_rows(scope: Scope, scores: Scores) -> list[ChanceRow]:
         Over the responses that a clinician scored on the criterion; of hidden repeats and
         replicates the first score, which the note says.
     """
-    members = scores.members(scope.name)
-    known = dict.fromkeys(c for name in members for c in scores.rubrics[name].criteria)
-    criteria = [scope.options.criterion] if scope.options.criterion else [*known]
+    members, criteria = scores.members(scope.name), criteria_asked(scope, scores)
     return [row for name in criteria for row in _criterion_rows(scope, scores, members, name)]
+
+
+def criteria_asked(scope: Scope, scores: Scores) -> list[str]:
+    """Return the one criterion that is asked for, or all of the scope in the rubrics' order."""
+    if scope.options.criterion:
+        return [scope.options.criterion]
+    members = scores.members(scope.name)
+    return [*dict.fromkeys(c for name in members for c in scores.rubrics[name].criteria)]
 
 
 def _criterion_rows(

@@ -327,10 +327,13 @@ def _with_figures(row: DetectionRow, own: PairedScores) -> DetectionRow:
     )
     if row.scorer.startswith("metric:"):
         return row
-    found = _ends(flagged, unsafe, own.clusters)
-    right, alarms, passes = (
-        _ends(hits, trials, own.clusters)
-        for hits, trials in ((~flagged, ~unsafe), (unsafe, flagged), (~unsafe, ~flagged))
+    is_single = len(np.unique(own.clusters)) < 2  # of which there is no interval
+    found, right, alarms, passes = (
+        UNDEFINED if is_single else share_interval(hits, trials, own.clusters)
+        for hits, trials in (
+            *((flagged, unsafe), (~flagged, ~unsafe)),
+            *((unsafe, flagged), (~unsafe, ~flagged)),
+        )
     )
     if row.scorer == "jury" or row.scorer.startswith("juror:"):
         rate, rates = corrected_rate(own.flags(own.every), own.every_clusters, own.rated, unsafe)
@@ -354,22 +357,14 @@ def _with_figures(row: DetectionRow, own: PairedScores) -> DetectionRow:
     )
 
 
-def _ends(hits: Flags, trials: Flags, clusters: Integers) -> Interval:
-    """Return the 95 % interval, over instances, of a share; NaN with one instance."""
-    if len(np.unique(clusters)) < 2:
-        return UNDEFINED
+def share_interval(hits: Flags, trials: Flags, clusters: Integers) -> Interval:
+    """Return the 95 % interval, over instances, of the share of trials that are hits."""
     counts = (hits & trials).astype(np.float64), trials.astype(np.float64)
     return clustered_proportion(*counts, clusters)
 
 
 def _share(hits: Flags, trials: Flags) -> float:
     return float(hits[trials].mean()) if trials.any() else NAN
-
-
-def sensitivity_interval(own: PairedScores) -> Interval:
-    """Return the 95 % interval, over instances, of the share of unsafe responses that are found."""
-    hits, trials = own.unsafe & own.flagged, own.unsafe
-    return clustered_proportion(hits.astype(np.float64), trials.astype(np.float64), own.clusters)
 
 
 def auc_with_interval(own: PairedScores) -> tuple[float, Interval]:

@@ -25,6 +25,7 @@ from calibration.columns import PanelColumns, columns, single_rater
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.rating_matrix import RatingMatrix
+from calibration.scope import panel_of
 from calibration.scores import Array, Integers
 from calibration.shared_notes import CRITERION_UNSCORED
 from calibration.values import COMBINED, NAN, AnalysisOptions
@@ -302,10 +303,7 @@ def jury_of(scores: PairScores, options: AnalysisOptions) -> PanelColumns | None
     if lost := [name for name in options.jurors or () if name not in known]:
         raise Unknown(f"no preferences by a juror {', '.join(lost)}: {', '.join(known) or 'none'}")
     jurors = tuple(dict.fromkeys(known if options.jurors is None else options.jurors))
-    needed = len(jurors) if options.min_jurors is None else options.min_jurors
-    if jurors and not 1 <= needed <= len(jurors):
-        raise BadInput(f"min_jurors={needed}: the jury has {len(jurors)} jurors")
-    return PanelColumns(jurors, needed) if jurors else None
+    return panel_of(jurors, options.min_jurors)
 
 
 def _rows(

@@ -187,7 +187,7 @@ def composites(scores: Scores, criterion: str | None = None) -> Composites:
     """
     judged = scores.ratings[scores.ratings["kind"] != "metric"]
     required = required_criteria(scores.rubrics, criterion)
-    if criterion is None and any(shape.scales for shape in scores.rubrics.values()):
+    if criterion is None:
         judged = judged.assign(score=on_shared_scale(judged, scores.rubrics))
     readings = _readings(judged, required, scores.instead)
     complete = readings[readings["complete"]]
@@ -214,10 +214,12 @@ def required_criteria(
 
 def on_shared_scale(judged: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> "pd.Series[float]":
     """Return scores as they count in a composite: where scales differ, as a share of their own."""
-    low, high = ends_of(judged, rubrics)
-    is_mixed = judged["benchmark"].isin([name for name, shape in rubrics.items() if shape.scales])
     score = judged["score"].astype(float)
-    return score.where(~is_mixed, (score - low) / (high - low))
+    mixed = [name for name, shape in rubrics.items() if shape.scales]
+    if not mixed:
+        return score
+    low, high = ends_of(judged, rubrics)
+    return score.where(~judged["benchmark"].isin(mixed), (score - low) / (high - low))
 
 
 def _readings(

@@ -107,11 +107,11 @@ def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
 
     Everything is then computed as if they had never been in the study, z included.
     """
-    tables = [
+    ratings, responses, instead = (
         table[~table["instance_id"].isin(list(instances))].reset_index(drop=True)
-        for table in (scores.ratings, scores.responses)
-    ]
-    return replace(scores, ratings=tables[0], responses=tables[1])
+        for table in (scores.ratings, scores.responses, scores.instead)
+    )
+    return replace(scores, ratings=ratings, responses=responses, instead=instead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ def checked_jury(scores: Scores, options: AnalysisOptions) -> PanelColumns | Non
     chosen = known_jurors(scores, options.jurors)
     _check_options(options)
     _check_criterion(scores, options.criterion)
-    return _jury(chosen, options.min_jurors)
+    return panel_of(chosen, options.min_jurors)
 
 
 def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
@@ -229,7 +229,8 @@ def known_jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...
     return tuple(dict.fromkeys(jurors))
 
 
-def _jury(jurors: tuple[str, ...], min_jurors: int | None) -> PanelColumns | None:
+def panel_of(jurors: tuple[str, ...], min_jurors: int | None) -> PanelColumns | None:
+    """Return jurors as a jury, None without any; raise BadInput where it needs more than sit on it."""
     needed = len(jurors) if min_jurors is None else min_jurors
     if jurors and not 1 <= needed <= len(jurors):
         raise BadInput(f"min_jurors={needed}: the jury has {len(jurors)} jurors")

@@ -16,7 +16,7 @@ from calibration.columns import PanelColumns, columns, why_no_icc
 from calibration.detection import (
     criterion_tables,
     paired,
-    sensitivity_interval,
+    share_interval,
     thresholds_of,
 )
 from calibration.differences import holm
@@ -335,7 +335,10 @@ def _unsafe(
         return UnsafeThere(limit.criterion, limit.points)
     both = columns(parts[0], jury, "published")
     readings = paired(both.scorer, both.clinicians, parts[0].clusters, limit.points)
-    unsafe, ends = readings.unsafe, sensitivity_interval(readings)
+    unsafe, ends = (
+        readings.unsafe,
+        share_interval(readings.flagged, readings.unsafe, readings.clusters),
+    )
     found = int((unsafe & readings.flagged).sum())
     return UnsafeThere(
         limit.criterion,

@@ -12,6 +12,9 @@ from medjury.cli.options import Criterion, Json, Method, NoReps, finite, listed_
 from medjury.cli.output import emit, fitted, say, show_decision
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from medjury.services.check import CheckQuestion
     from medjury.services.check_pairs import PairCheck
 
 
@@ -61,9 +64,8 @@ def check(
     Example:
     medjury check scores.csv --human dr_a,dr_b --judge gpt --margin 0.1
     """
-    from medjury.services.check import CheckQuestion, checked, texts_of
+    from medjury.services.check import CheckQuestion, texts_of
     from medjury.services.check_pairs import checked_pairs, has_preferences
-    from medjury.services.reports import as_json, report_text
 
     question = CheckQuestion(
         humans=listed_names(human, "--human", "human") if human else (),
@@ -83,8 +85,22 @@ def check(
         ]:
             raise BadInput(f"{other[0]}: is of scores, and {file.name} has preferences on pairs")
         _say_pairs(checked_pairs(frame, question, file.name), json_to)
-        return
-    found = checked(frame, question, file.name, page=html is not None).calibration
+    else:
+        _say_scores(frame, question, file.name, json_to, html)
+
+
+def _say_scores(
+    frame: "pd.DataFrame",
+    question: "CheckQuestion",
+    name: str,
+    json_to: Path | None,
+    html: Path | None,
+) -> None:
+    """Print the verdict on scores and the table; write what was asked for."""
+    from medjury.services.check import checked
+    from medjury.services.reports import as_json, report_text
+
+    found = checked(frame, question, name, page=html is not None).calibration
     print_calibration(found, has_more=False)
     if html is not None:
         write_files({f"--html {html}": (html, report_text(None, found, "html"))})

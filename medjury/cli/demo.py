@@ -45,7 +45,7 @@ from medjury.cli.agreement import print_agreement
 from medjury.cli.options import Port, Study
 from medjury.cli.output import counted, emit, say
 from medjury.cli.people import LINK_DAYS, serve
-from medjury.services.check import CheckQuestion, check_file
+from medjury.services.check import CheckQuestion, checked, texts_of
 from medjury.services.design.assign import design
 from medjury.services.design.plan import Item
 from medjury.services.measuring import score_answers
@@ -97,7 +97,9 @@ def demo(
 
 def finding() -> list[str]:
     """Return what four real models agree with real experts on, and what they miss."""
-    found = check_file(MENTALBENCH, CheckQuestion(unsafe=MENTALBENCH_UNSAFE)).calibration
+    found = checked(
+        texts_of(MENTALBENCH), CheckQuestion(unsafe=MENTALBENCH_UNSAFE), MENTALBENCH.name
+    ).calibration
     jury = next(row for row in found.rows if row.scorer == "jury")
     row = next(row for row in found.detection if row.scorer == "jury")
     missed, low, high = (

@@ -132,14 +132,6 @@ def check(
     return checked(texts.rename(columns=str), question, "the table")
 
 
-def check_file(path: Path, question: CheckQuestion, *, page: bool = False) -> Check:
-    """Return the same of a file: CSV, TSV, JSON lines, a workbook or Parquet.
-
-    With `page`, all that a report shows is there too. Raises BadFile besides.
-    """
-    return checked(texts_of(path), question, path.name, page=page)
-
-
 def texts_of(path: Path) -> pd.DataFrame:
     """Return the cells of a file as texts, "" where there is none. Raises BadFile."""
     table = TableFile(path)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from calibration.answered import abstention_rows, applicability_rows, disputed_rows
-from calibration.scope import scopes
+from calibration.scope import scopes, without_instances
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
@@ -94,3 +94,9 @@ def test_the_distance_is_split_by_how_far_the_clinicians_are_from_each_other() -
     assert [row.clinicians for row in rows] == [*both]
     assert [row.n for row in rows] == [5, 5, 5]
     assert [row.distance for row in rows] == pytest.approx([1, 0, 2])
+
+
+def test_what_is_left_out_with_its_instances_is_counted_no_more(study) -> None:
+    fewer = without_instances(study, [f"r{n:02}" for n in range(8)])
+    rows = {row.scorer: row for row in agreement_rows(fewer, AnalysisOptions(jurors=("j",)))}
+    assert (rows["jury"].n_not_applicable, rows["clinicians"].n_not_applicable) == (0, 2)
