@@ -219,6 +219,7 @@ def test_home_has_what_waits_and_who_takes_part(
     field.fill("Ask model-one.")
     boss.get_by_role("button", name="Answer", exact=True).click()
     boss.get_by_text("names what may be a model").wait_for()
+    screens.settle(boss)
     field.fill("It is whole.")
     boss.get_by_role("button", name="Answer", exact=True).click()
     boss.get_by_text("Answered; the clinician sees it").wait_for()
