@@ -6,10 +6,10 @@ come after. They are kept beside the independent ones, and figures leave them ou
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-Side = Literal["response", "source"]
+Side = Literal["response", "source", "second"]
 Severity = Literal["", "minor", "major", "critical"]
 SIDES: tuple[Side, ...] = get_args(Side)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # first not said, then the mildest
@@ -30,6 +30,9 @@ WRITTEN |= {
 }  # as files have them
 IN_FILES = {NOT_APPLICABLE: "NA", CANNOT_TELL: CANNOT_TELL}
 Score = float | str  # points, or one of `ANSWERS`
+Order = Literal[
+    "", "first", "second"
+]  # which response of a pair was shown first; "" where not known
 Settling = Literal["third", "consensus"]
 SETTLING: tuple[Settling, ...] = get_args(Settling)
 PASS_OF: dict[Settling, int] = {"third": THIRD, "consensus": CONSENSUS}
@@ -48,6 +51,8 @@ class Card:
         prompt may be empty.
     reference, checklist
         Verbatim, or None where the instance has none.
+    second
+        Of a pair the response that is shown second, `response` being the first; else None.
     """
 
     code: str
@@ -56,6 +61,16 @@ class Card:
     response: str
     reference: str | None = None
     checklist: str | None = None
+    second: str | None = None
+
+    @property
+    def rated(self) -> tuple[str, ...]:
+        """The texts that are rated: one, or the two of a pair."""
+        return (self.response,) if self.second is None else (self.response, self.second)
+
+    def turned(self) -> "Card":
+        """Return a pair with its two responses in the other order."""
+        return replace(self, response=self.second or "", second=self.response)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,8 @@ class Marked:
     error
         One of the study's error types, by default `ERRORS`.
     side
-        The text it is of. On the source it says what the response leaves out.
+        The text it is of, of a pair the first or the second response. On the source it says what is
+        left out.
     severity
         How bad it is for the patient; "" where that was not said.
     linked
@@ -148,6 +164,20 @@ class Reply:
     spans: tuple[Marked, ...] = ()
     flags: tuple[Flag, ...] = ()
     odd: str = ""
+
+    def turned(self) -> "Reply":
+        """Return what is said of a pair as of its two responses in the other order."""
+        sides: dict[Side, Side] = {"response": "second", "second": "response"}
+        return replace(
+            self,
+            scores=turned(self.scores),
+            spans=tuple(replace(one, side=sides.get(one.side, one.side)) for one in self.spans),
+        )
+
+
+def turned(scores: Mapping[str, Score]) -> dict[str, Score]:
+    """Return preferences as they are where the two responses change places."""
+    return {name: 0.0 - float(score) for name, score in scores.items()}
 
 
 def points_of(scores: Mapping[str, Score]) -> dict[str, float]:

@@ -77,7 +77,7 @@ HINTS = (  # part of what a database complains of, names in it blanked -> what t
     ("connection", SERVER),
 )
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "study_5"  # the revision in migrations/versions/0001_study.py
+HEAD = "study_6"  # the revision in migrations/versions/0001_study.py
 
 _opened: WeakSet[Engine] = WeakSet()
 _moment: ContextVar[tuple[Engine | None, Session | None]] = ContextVar(

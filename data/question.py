@@ -17,7 +17,6 @@ from data.rubrics.injection import disarm, holds_tag
 if TYPE_CHECKING:
     from data.rubric import Example, Rubric
 
-RESPONSE = "{{response}}"
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 NO_REFERENCE = "(no reference is given for this instance)"
 NO_CHECKLIST = "(no checklist is given for this instance)"
@@ -90,7 +89,7 @@ def parts(rubric: "Rubric", card: Card, explanation: Explanation | None = None) 
         "schema": schema_text(rubric, explanation),
     } | inserted
     prompt = prompt_in_order(rubric.prompt, explanation)
-    begins = prompt.index(RESPONSE)
+    begins = min(prompt.index(f"{{{{{name}}}}}") for name in rubric.rated)
     shared, own = (
         PLACEHOLDER.sub(lambda match: filled[match[1]], piece)
         for piece in (prompt[:begins], prompt[begins:])
@@ -202,8 +201,12 @@ def json_schema(rubric: "Rubric", explanation: Explanation | None = None) -> dic
 
 def _card_texts(card: Card) -> dict[str, str]:
     """Return the texts of a card by placeholder, without those that are None."""
-    names = ("context", "prompt", "response", "reference", "checklist")
-    return {name: text for name in names if (text := getattr(card, name)) is not None}
+    names = ("context", "prompt", "reference", "checklist")
+    rated = ("first", "second") if card.second is not None else ("response",)
+    texts = {name: getattr(card, name) for name in names} | dict(
+        zip(rated, card.rated, strict=True)
+    )
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def prompt_in_order(prompt: str, explanation: Explanation | None) -> str:

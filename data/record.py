@@ -97,6 +97,7 @@ ACTS: Mapping[str, frozenset[str]] = {
     action: frozenset(tables.split())
     for action, tables in {
         "responses imported": "instance response authorship subgroup",
+        "pairs added": "instance response authorship pair",
         "benchmark added": "benchmark",
         "rubric added": "rubric",
         "rubric set": "benchmark",

@@ -7,7 +7,7 @@ ratings made on the old one stay with the old one.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -37,6 +37,7 @@ from data.rubrics import shipped as shipped
 from data.safe_text import one_line, short
 
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
+PLACEHOLDERS |= {"first", "second"}
 FULLY_ANCHORED = 7
 LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
@@ -92,6 +93,16 @@ class Scale(RubricPart):
         return f"{self.min}-{self.max}" if self.min >= 0 else f"{self.min} to {self.max}"
 
 
+PREFERENCE = Scale(min=-2, max=2)
+PREFERENCES = {
+    2: "the first response is much better",
+    1: "the first response is better",
+    0: "neither is better",
+    -1: "the second response is better",
+    -2: "the second response is much better",
+}
+
+
 class Criterion(RubricPart):
     """One thing to rate: its name, the question asked, and what each point means.
 
@@ -137,7 +148,8 @@ class Rubric(RubricPart):
     `example` are rated responses that jurors are shown. `parent` is the SHA-256 of the rubric that this
     one was made from by `medjury jury improve`: same criteria and scale, other words for jurors.
     `points` says that raters check points of each case, and whether a score below 0 is 0; `case` makes
-    this the rubric of one case. See `data.points`.
+    this the rubric of one case. See `data.points`. With `mode` "compare" pairs are rated on it: which of
+    two responses is better, from -2 to 2, above 0 where the one shown first is.
     """
 
     name: Name
@@ -151,11 +163,23 @@ class Rubric(RubricPart):
     parent: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     points: Literal["clipped", "unclipped"] | None = None
     case: Case | None = None
+    mode: Literal["rate", "compare"] = "rate"
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         absent: dict[str, object] = {"example": [], "parent": "", "points": None, "case": None}
-        return _without(plain(self), absent, {"example": ()})
+        return _without(plain(self), absent, {"example": (), "mode": "rate"})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_pairs(cls, body: Any) -> Any:
+        """Give a rubric of pairs its scale, and its criteria the anchors that they do without."""
+        if not isinstance(body, Mapping) or body.get("mode") != "compare":
+            return body
+        criteria = body.get("criterion")
+        if isinstance(criteria, list | tuple) and all(isinstance(one, Mapping) for one in criteria):
+            criteria = [{"anchors": PREFERENCES, **one} for one in criteria]
+        return {"scale": PREFERENCE, **body, "criterion": criteria}
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -169,7 +193,9 @@ class Rubric(RubricPart):
             _check_critical(criterion, self.scale_of(criterion.name))
         for example in self.example:
             _check_example(example, self)
-        _check_prompt(self.prompt, self.gold)
+        _check_prompt(self.prompt, self.gold, self.rated)
+        if self.compares:
+            _check_pairs(self)
         if self.points is not None:
             _check_points(self)
         return self
@@ -178,6 +204,21 @@ class Rubric(RubricPart):
     def criteria(self) -> tuple[str, ...]:
         """Names of the criteria, in the order they are rated."""
         return tuple(c.name for c in self.criterion)
+
+    @property
+    def compares(self) -> bool:
+        """Whether pairs are rated on it."""
+        return self.mode == "compare"
+
+    @property
+    def rated(self) -> tuple[str, ...]:
+        """Placeholders of what is rated."""
+        return ("first", "second") if self.compares else ("response",)
+
+    @property
+    def orders(self) -> int:
+        """How often a juror is asked for one verdict: about a pair in both orders."""
+        return len(self.rated)
 
     def of(self, criterion: str) -> Criterion:
         """Return the criterion of a name, of which there is one."""
@@ -365,16 +406,27 @@ def _check_critical(criterion: Criterion, scale: Scale) -> None:
         )
 
 
-def _check_prompt(prompt: str, gold: Gold) -> None:
-    """Refuse unknown placeholders, a prompt without the response, and gold it must not show."""
+def _check_prompt(prompt: str, gold: Gold, rated: Sequence[str]) -> None:
+    """Refuse unknown placeholders, a prompt without what is rated, and gold it must not show."""
     used = set(PLACEHOLDER.findall(prompt))
-    unknown = sorted(used - PLACEHOLDERS)
+    others = {"response", "first", "second"} - {*rated}
+    unknown = sorted(used - (PLACEHOLDERS - others))
     if unknown:
         raise ValueError(f"prompt: unknown placeholder {{{{{unknown[0]}}}}}")
-    if "response" not in used:
-        raise ValueError("prompt: {{response}} is missing")
+    if missing := [name for name in rated if name not in used]:
+        raise ValueError(f"prompt: {{{{{missing[0]}}}}} is missing")
     if gold == "never" and "reference" in used:
         raise ValueError('prompt: {{reference}} is used although gold = "never"')
+
+
+def _check_pairs(rubric: Rubric) -> None:
+    """Refuse a rubric of pairs with what only single responses have."""
+    if rubric.points is not None or rubric.example or rubric.critical:
+        raise ValueError('mode: a rubric with "compare" has no points, examples or critical scores')
+    if rubric.scale != PREFERENCE or any(one.scale for one in rubric.criterion):
+        raise ValueError(f'mode: the scale of "compare" is {PREFERENCE}, 0 where neither is better')
+    if any(rubric.answers_of(name) for name in rubric.criteria):
+        raise ValueError("mode: on a pair nothing stands in the place of a preference; a tie is 0")
 
 
 def _check_points(rubric: Rubric) -> None:
@@ -423,7 +475,7 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
 def low_points(rubric: Rubric) -> tuple[int, ...]:
     """Return the lowest 40 % of the first criterion's points, rounded down, but at least the lowest."""
     points = rubric.scale_of(rubric.criteria[0]).points
-    if rubric.case:  # the answers to a point are no degrees
+    if rubric.case or rubric.compares:  # the answers to a point are no degrees, and no side is low
         return ()
     return tuple(points[: max(1, int(LOW_SHARE * len(points) + 1e-9))])
 
@@ -522,6 +574,7 @@ def rubric_toml(rubric: Rubric) -> str:
     """Return a rubric as TOML, without its prompt."""
     names = [*("name", "version", "audience", "gold")]
     names += [name for name in ("parent", "points") if getattr(rubric, name)]
+    names += ["mode"] if rubric.compares else []
     head = {name: getattr(rubric, name) for name in names}
     lines = [f"{key} = {_toml_string(value)}" for key, value in head.items()]
     lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]

@@ -100,6 +100,19 @@ class Response(Table, table=True):
     commitment: str = ""
 
 
+class Pair(Table, table=True):
+    """Two responses to one instance that are compared: a response of its own, whose text is both.
+
+    A preference is a rating of it, from -2 to 2, above 0 where `first` is better. `apart` says that the
+    two are there for pairs alone, and are not rated by themselves.
+    """
+
+    response: int = Field(foreign_key="response.id", primary_key=True)
+    first: int = Field(foreign_key="response.id", index=True)
+    second: int = Field(foreign_key="response.id", index=True)
+    apart: bool = False
+
+
 class Subgroup(Table, table=True):
     """What a response belongs to beside its benchmark, such as `language` with the value `de`.
 
@@ -223,6 +236,8 @@ class Rating(Table, table=True):
     Append-only: a changed mind is a new row, and of rows that agree in response,
     rater, criterion, rubric, pass and replicate the one with the highest id counts.
     `score` is NULL where `answer`, of `data.card.ANSWERS`, stands in its place.
+    `shown_first` is of a pair: "first" or "second", "" where not known; of a juror's replicates those with
+    an even number have the first one first.
     `pass_` says which reading it is of, as `data.card` has it. The view `superseded` names the
     rows (`rating`) that no longer count, the withdrawn ones among them, for who reads the database with SQL of their own.
     """
@@ -239,6 +254,7 @@ class Rating(Table, table=True):
     rubric_sha256: str | None = Field(default=None, foreign_key="rubric.sha256")
     pass_: int = Field(default=0)
     replicate: int = Field(default=0)
+    shown_first: str = Field(default="", sa_column_kwargs={"server_default": ""})
     comment: str = ""
     at: datetime = Field(default_factory=now)
 
@@ -276,7 +292,8 @@ class Assignment(Table, table=True):
     """A response a clinician is to rate, its place in their order, and the draft so far.
 
     `code` is random: it is the only name of the response that reaches a browser. `pass_` is as in
-    a rating: a first reading, a hidden repeat, or one that settles a difference.
+    a rating: a first reading, a hidden repeat, or one that settles a difference. `shown_first` says which
+    response of a pair is shown first: "first" or "second"; "" of any other response.
     `revision` counts submissions, `submitted_seq` is the draft's number at the last; `previous` is the composite that the clinician gave to
     the response before this one, when this one was first submitted.
     """
@@ -291,6 +308,7 @@ class Assignment(Table, table=True):
     response: int = Field(foreign_key="response.id", index=True)
     position: int
     pass_: int = Field(default=0)
+    shown_first: str = Field(default="", sa_column_kwargs={"server_default": ""})
     state: State = Field(default=State.OPEN, sa_type=AutoString)
     draft: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
     draft_seq: int = 0

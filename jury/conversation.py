@@ -21,6 +21,7 @@ from sqlalchemy import Engine
 
 from data.card import Reply
 from data.question import SLOT, every_score
+from data.rubric import Rubric
 from data.schema import Purpose, Status, now
 from data.study.calls import (
     Entry,
@@ -434,12 +435,17 @@ def verdict_task(juror: Juror, job: Job) -> Task:
         job.question(juror.explanation),
         job.rubric.json_schema(juror.explanation),
         lambda answer: read_for(juror, answer, job.rubric),
-        AGAIN.replace("{scores}", every_score(job.rubric)),
+        _again(job.rubric),
         job.rubric,
         job.replicate,
         None if is_shortest else shorter,
         {"tags_broken_in": list(forged)} if forged else {},
     )
+
+
+def _again(rubric: Rubric) -> str:
+    what = AGAIN.replace("the same response", "the same pair") if rubric.compares else AGAIN
+    return what.replace("{scores}", every_score(rubric))
 
 
 async def ask(

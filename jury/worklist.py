@@ -32,7 +32,7 @@ class Job:
     response
         Its primary key.
     replicate
-        0, or the number of the repetition.
+        0, or the number of the repetition; on a pair every other one has the responses in the other order.
     shares_prefix
         Whether the juror is asked about other responses to the same instance in this run.
     read
@@ -49,7 +49,7 @@ class Job:
     @property
     def has_text(self) -> bool:
         """Whether there is anything to rate."""
-        return bool(self.card.response.strip())
+        return all(text.strip() for text in self.card.rated)
 
     def question(self, explanation: Explanation | None = None) -> Turn:
         """Return the question to a juror, with its explanation asked for at the given place."""
@@ -59,6 +59,14 @@ class Job:
     def prompt(self, explanation: Explanation | None = None) -> RenderedPrompt:
         """Return the prompt, in the words of the rubric that the juror reads."""
         return (self.read or self.rubric).parts(self.card, explanation)
+
+
+def job_of(
+    response: int, card: Card, rubric: Rubric, replicate: int, read: Rubric | None = None
+) -> Job:
+    """Return the job of a response, a pair's in the order of its replicate."""
+    is_turned = calls.order_of(replicate, rubric) == "second"
+    return Job(response, card.turned() if is_turned else card, rubric, replicate, read=read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +87,17 @@ class Worklist:
             return len(self.only)
         return sum(task.responses for task in self.tasks)
 
+    @property
+    def questions(self) -> int:
+        """How many verdicts a juror gives who leaves nothing out: on a pair two, one in each order."""
+        if self.only is not None:
+            return len(self.only) * self.replicates
+        return sum(task.responses * task.rubric.orders for task in self.tasks) * self.replicates
+
     def verdicts(self, engine: Engine, learned: Sequence[Learned]) -> int:
         """Return how many verdicts jurors give on it who have learned so, each one's left out."""
         left_out = sum(self.left_out(engine, one) for one in learned)
-        return (self.responses * len(learned) - left_out) * self.replicates
+        return self.questions * len(learned) - left_out * self.replicates
 
     def left_out(self, engine: Engine, learned: Learned) -> int:
         """Return how many of its responses a juror's rubric was learned from."""
@@ -114,7 +129,8 @@ def pending_jobs(
         )
         for key, instance in groupby(cards, key=lambda shown: shown.instance):
             rubric = cases.get(key, task.rubric)
-            pending = _pending(instance, rubric, range(worklist.replicates), done, rated)
+            replicates = range(worklist.replicates * rubric.orders)
+            pending = _pending(instance, rubric, replicates, done, rated)
             while group := list(islice(pending, LARGEST_GROUP)):
                 yield _group(group, learned.rubric)
 
@@ -162,7 +178,7 @@ def _pending(
             if (card.response, replicate) in done:
                 rated(Status.OK)
             else:
-                yield Job(card.response, card.card, rubric, replicate)
+                yield job_of(card.response, card.card, rubric, replicate)
 
 
 def benchmarks_to_rate(

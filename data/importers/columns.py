@@ -23,6 +23,8 @@ from data.errors import BadFile
 from data.files import read_user_toml
 from data.importers.grades import grades_of, usable_name
 from data.importers.grades import plain as plain_grade
+from data.importers.pairs import COLUMNS as OF_FILES_OF_PAIRS
+from data.importers.pairs import SIDES
 from data.importers.ratings import KNOWN as OF_RATINGS
 from data.importers.ratings import LONG
 from data.importers.responses import COLUMNS as OF_RESPONSES
@@ -30,10 +32,11 @@ from data.importers.responses import is_group
 from data.importers.rows import Origin, is_name, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
 
-What = Literal["responses", "ratings"]
+What = Literal["responses", "ratings", "pairs"]
 OURS: dict[What, tuple[str, ...]] = {
     "responses": OF_RESPONSES,
     "ratings": (*sorted(OF_RATINGS), *LONG),
+    "pairs": OF_FILES_OF_PAIRS,
 }
 CRITERION, RATER, RESPONSE = "criterion:", " rater:", "response:"
 OF_TOOLS = ("benchmark", "model")  # of a tool's file they tell which response is rated, too
@@ -64,6 +67,17 @@ SYNONYMS: dict[What, dict[str, str]] = {
         "comment": "comments, explanation, rationale, reason, remark, free text",
         "rated_at": "timestamp, date, created at, time, submitted at",
     },
+}
+SYNONYMS["pairs"] = {
+    name: words
+    for name, words in SYNONYMS["responses"].items()
+    if name in ("instance_id", "benchmark", "context", "prompt", "reference")
+} | {
+    "pair_id": "pair",
+    "first": "response a, output a, answer a, first response, conversation a",
+    "second": "response b, output b, answer b, second response, conversation b",
+    "first_model": "model a, first system",
+    "second_model": "model b, second system",
 }
 NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 LONGEST_GRADE, MOST_GRADES = 30, 10
@@ -109,7 +123,9 @@ class ColumnMap:
         row = dict(self.constant)
         for theirs, ours in self.columns.items():
             value = values.get(theirs, "")
-            if (ours == "score" or ours.startswith(CRITERION)) and value.strip() in self.missing:
+            if (
+                ours in ("score", "preference") or ours.startswith(CRITERION)
+            ) and value.strip() in self.missing:
                 value = ""
             if value.strip() or ours not in row:
                 row[ours] = value
@@ -157,8 +173,9 @@ def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
     for ours in (*taken, *(name for name in given.constant if name not in OF_TOOLS)):
         if not _is_ours(ours, what):
             listed = ", ".join(OURS[what])
-            wide = f"{CRITERION}NAME" if what == "ratings" else f"{RESPONSE}MODEL, group:NAME"
-            raise BadFile(f"{where}: {ours!r} is no column of {what}: {listed}, {wide}")
+            wide = f", {CRITERION}NAME" if what == "ratings" else f", {RESPONSE}MODEL, group:NAME"
+            wide = "" if what == "pairs" else wide
+            raise BadFile(f"{where}: {ours!r} is no column of {what}: {listed}{wide}")
         if taken.count(ours) > 1:
             raise BadFile(f"{where}: two columns are mapped to {ours}")
     return given
@@ -169,6 +186,8 @@ def _is_ours(name: str, what: What) -> bool:
         return name in OURS["ratings"] or (
             name.startswith(CRITERION) and len(name) > len(CRITERION)
         )
+    if what == "pairs":
+        return name in OURS["pairs"]
     wide = name.startswith(RESPONSE) and len(name) > len(RESPONSE)
     return name in OURS["responses"] or wide or is_group(name)
 
@@ -197,13 +216,13 @@ def guessed(columns: Sequence[str], what: What) -> ColumnMap:
         close = get_close_matches(plain_words(name).replace(" ", "_"), free, n=1, cutoff=0.85)
         if name not in mapping and close:
             mapping[name] = close[0]
-    return ColumnMap(mapping if what == "responses" else _with_criteria(columns, mapping))
+    return ColumnMap(mapping if what != "ratings" else _with_criteria(columns, mapping))
 
 
 def as_named(columns: Sequence[str], given: ColumnMap, what: What) -> ColumnMap:
     """Return a user's map that names no columns, with the columns that have our names."""
     mapping = {name: name for name in columns if name in OURS[what] or is_group(name)}
-    mapping = mapping if what == "responses" else _with_criteria(columns, mapping)
+    mapping = mapping if what != "ratings" else _with_criteria(columns, mapping)
     return replace(given, columns=mapping)
 
 
@@ -215,10 +234,10 @@ def guess(rows: Sequence[Mapping[str, Any]], what: What, benchmark: str) -> Colu
     """
     first = [flat(row) for row in rows]
     chosen = guessed(tuple(first[0]) if first else (), what)
-    constant = {"benchmark": benchmark} if what == "responses" else {"kind": "clinician"}
+    constant = {"benchmark": benchmark} if what != "ratings" else {"kind": "clinician"}
     ours = set(chosen.columns.values())
     chosen = replace(chosen, constant={k: v for k, v in constant.items() if k not in ours})
-    if what == "responses":
+    if what != "ratings":
         return chosen
     values = {
         name: [text.strip() for row in first if (text := row.get(name, "")).strip()]
@@ -249,7 +268,7 @@ def plain_words(name: str) -> str:
 
 def _with_criteria(columns: Sequence[str], mapping: dict[str, str]) -> dict[str, str]:
     """Return a map in which every remaining column is a criterion, unless the file is long."""
-    if {"criterion", "score"} <= set(mapping.values()):
+    if {"criterion", "score"} <= set(mapping.values()) or "preference" in mapping.values():
         return mapping
     wide = {theirs: ours for theirs, ours in mapping.items() if ours not in LONG}
     for name in columns:
@@ -340,7 +359,8 @@ def _long_rows(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
     wide = [name for name in row if name.startswith((CRITERION, RESPONSE))]
     shared = {key: value for key, value in row.items() if key not in wide}
     if not wide:
-        yield shared | ({"score": chosen.score(shared["score"])} if "score" in shared else {})
+        given = [name for name in ("score", "preference") if name in shared]
+        yield shared | {name: chosen.score(shared[name]) for name in given}
         return
     yield from _response_rows(row, shared, [name for name in wide if name.startswith(RESPONSE)])
     for number, column in enumerate(wide):
@@ -371,6 +391,10 @@ def _response_rows(
 def taken(columns: Iterable[str], what: What) -> bool:
     """Tell whether a file has our columns, so that it needs no map."""
     names = set(columns)
+    if what == "pairs":
+        return {"instance_id", *SIDES} <= names
     if what == "responses":
         return {"instance_id", "model", "response"} <= names
+    if "pair_id" in names:
+        return {"rater", "kind"} <= names
     return {"response_id", "rater", "kind"} <= names

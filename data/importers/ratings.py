@@ -29,8 +29,12 @@ from data.schema import Kind
 
 REQUIRED = ("response_id", "rater", "kind")
 LONG = ("criterion", "score")
-OPTIONAL = ("comment", "rated_at", "pass", "replicate", "reading")
-KNOWN = {*REQUIRED, *OPTIONAL}
+OPTIONAL = ("comment", "rated_at", "pass", "replicate", "reading", "shown_first")
+OF_PAIRS = ("pair_id", "preference")  # in the place of response_id and score
+KNOWN = {*REQUIRED, *OPTIONAL, *OF_PAIRS}
+OVERALL = "overall"  # the criterion of preferences in a file that names none
+# Words of a preference -> points: above 0 the first is better.
+PREFERENCES = {"first": 1.0, "second": -1.0, "tie": 0.0}
 PASSES = ("0", "1", str(THIRD), str(CONSENSUS))
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)")
 
@@ -40,7 +44,8 @@ class RatingFile:
 
     An empty score stays missing: no row is made of it, and `missing` counts it and `empty` names it. In a wide
     file every column that is none of response_id, rater, kind, comment, rated_at, pass,
-    replicate, reading is a criterion; of JSON Lines the first row has them all. A criterion's
+    replicate, reading, shown_first is a criterion; a file of pairs has pair_id, and preference in points or
+    words, with criterion or, where the rubric has but "overall", without. Of JSON Lines the first row has them all. A criterion's
     name that cannot be one gets a usable one; `renamed` has theirs -> ours. `scale` gives the
     points of grades in words.
 
@@ -57,10 +62,13 @@ class RatingFile:
         self.missing, self.empty = 0, list[EmptyCell]()
         self.renamed: dict[str, str] = {}
         self._names: dict[str, str] = {}
-        self.long = set(LONG) <= set(table.columns)
+        has = set(table.columns)
+        self.of_pairs = "pair_id" in has
+        self.long = set(LONG) <= has or "preference" in has
         self.criteria = tuple(name for name in table.columns if name not in KNOWN)
-        absent = [name for name in REQUIRED if name not in table.columns]
-        if absent or not self.criteria:
+        absent = [name for name in REQUIRED if name not in has]
+        absent = [name for name in absent if not (self.of_pairs and name == "response_id")]
+        if absent or not (self.criteria or self.long):
             raise table.wrong(
                 f"column {absent[0] if absent else 'criterion'!r} is missing (ratings have "
                 "response_id, rater, kind and then criterion, score or a column a criterion; "
@@ -74,6 +82,8 @@ class RatingFile:
             shared = _shared(origin, cells)
             for criterion, score in self._scores(origin, cells):
                 if text := score.strip():
+                    if self.of_pairs:
+                        text = f"{PREFERENCES.get(text.lower(), text)}"
                     if self.table.decimal_comma:
                         text = _with_point(text, shared["kind"])
                     points = str(self.scale.point(text)) if self.scale else text
@@ -97,8 +107,10 @@ class RatingFile:
         if not self.long:
             self.table.refuse_new_keys(origin, cells, KNOWN)
             return [(name, cells.get(name, "")) for name in self.criteria]
-        criterion = unguarded(filled(origin, cells, "criterion"))
-        return [(criterion, cells.get("score", ""))]
+        score = cells.get("preference") or cells.get("score", "")
+        if self.of_pairs and "criterion" not in self.table.columns:
+            return [(OVERALL, score)]
+        return [(unguarded(filled(origin, cells, "criterion")), score)]
 
 
 def _number(replicate: str | int) -> int:
@@ -117,12 +129,16 @@ def _with_point(score: str, kind: str) -> str:
 def _shared(origin: Origin, cells: Cells) -> dict[str, Any]:
     """Return what the scores of one row have in common."""
     names = {name: unguarded(cells.get(name, "").strip()) for name in REQUIRED}
+    names["response_id"] = names["response_id"] or unguarded(cells.get("pair_id", "").strip())
+    first = cells.get("shown_first", "").strip().lower()
+    own = "1" if first == "second" and names["kind"] == Kind.JUROR else 0
     return {
         **names,
+        "shown_first": first,
         "comment": unguarded(cells.get("comment", "")),
         "rated_at": cells.get("rated_at", "").strip(),
         "pass_": _pass(origin, cells) if cells.get("pass") or cells.get("reading") else FIRST,
-        "replicate": cells.get("replicate", "").strip() or 0,
+        "replicate": cells.get("replicate", "").strip() or own,
     }
 
 

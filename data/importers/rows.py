@@ -19,7 +19,7 @@ from pydantic import (
     ValidationError,
 )
 
-from data.card import THIRD
+from data.card import THIRD, Order
 from data.errors import BadRow
 from data.schema import Kind
 
@@ -27,7 +27,7 @@ Tick = Callable[[int], None]
 UNNAMED = "(not quoted: it is no name)"
 QUOTED = {
     *("instance_id", "benchmark", "response_id", "model", "rater", "kind", "criterion", "score"),
-    *("rated_at", "pass", "replicate"),
+    *("rated_at", "pass", "replicate", "pair_id", "preference", "shown_first"),
 }
 LONGEST_QUOTED = 40  # a UUID in quotation marks has 38
 NAME = re.compile(r"(?=.{1,40}$)[^\W\d][\w./()-]*(?: [\w./()-]+){0,3}")
@@ -38,6 +38,7 @@ MOST_REPLICATES = 10_000
 ALLOWED = {
     "benchmark": "must not be empty; or give --benchmark NAME",
     "response": "an empty response cannot be rated; leave the row out",
+    "shown_first": "must be first or second, or empty where it is not known",
     "replicate": f"must be a whole number from 0 to {MOST_REPLICATES}",
     "critical": "must be yes or no",
     "point": "has over 1,000 characters",
@@ -149,6 +150,7 @@ class RatingRow(NamedTuple):
     rated_at: Annotated[datetime | None, BeforeValidator(_utc)] = None
     pass_: int = 0
     replicate: Annotated[int, Field(ge=0, le=MOST_REPLICATES)] = 0
+    shown_first: Order = ""
 
 
 class EmptyCell(NamedTuple):

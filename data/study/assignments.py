@@ -40,6 +40,7 @@ from data.schema import (
     now,
 )
 from data.study.access import PSEUDONYM_KEY
+from data.study.authors import balanced_sides
 from data.study.base import (
     BY_CLINICIAN,
     FOR_STUDY,
@@ -119,6 +120,7 @@ def assign(
             if (rater, at["response"], at["pass_"]) not in existing
             and (rater, at["response"]) not in settling
         ]
+        balanced_sides(session, new, seed)
         session.add_all(new)
         stored, wanted = session.get(Setting, PER_RESPONSE), str(per_response)
         is_changed = per_response is not None and (stored is None or stored.value != wanted)
@@ -247,6 +249,7 @@ def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Ass
         position=0 if position is None else position + 1,
         pass_=pass_,
     )
+    balanced_sides(session, [new])
     session.add(new)
     session.flush()
     return new

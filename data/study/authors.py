@@ -8,25 +8,27 @@ how many there are. Here as well: lengths of responses, and which were written b
 own family; neither raters nor jurors are shown any of it.
 """
 
+import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Engine, delete, func
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.errors import NotAllowed
+from data.errors import NotAllowed, Unknown
 from data.importers.rows import ResponseRow, made_id
 from data.person import is_blind_in
 from data.record import PAST_RECORD, new_salt
-from data.schema import Authorship, Instance, Kind, Rater, Response, Subgroup
+from data.schema import Assignment, Authorship, Instance, Kind, Pair, Rater, Response, Subgroup
 from data.settings import read_settings
 from data.study.base import FOR_STUDY, columns_of, setting_values
 from data.study.copies import WITHHELD
 
-Pair = tuple[str, str]
+ValueAndAuthor = tuple[str, str]
 
 
 def add_authors(session: Session, responses: Iterable[tuple[Response, str]]) -> None:
@@ -49,8 +51,8 @@ def contradicted(session: Session, claimed: Sequence[tuple[Response, str]]) -> s
 
 
 def pairs_of_group(
-    session: Session, name: str, claimed: set[Pair], last: int
-) -> tuple[set[Pair], set[str]]:
+    session: Session, name: str, claimed: set[ValueAndAuthor], last: int
+) -> tuple[set[ValueAndAuthor], set[str]]:
     """Return the values of a group with their authors, and the values whose authors are not told.
 
     `claimed` are those of the import whose own come after `last`: all that a blind study may look at.
@@ -90,7 +92,10 @@ def forget_withheld(session: Session) -> None:
 
 def responses_without(session: Session) -> int:
     """Return how many responses have no author."""
-    lost = select(func.count()).where(col(Response.id).not_in(select(Authorship.response)))
+    lost = select(func.count()).where(
+        col(Response.id).not_in(select(Authorship.response)),
+        col(Response.id).not_in(select(Pair.response)),  # whose two responses have one each
+    )
     return session.exec(lost.select_from(Response)).one()
 
 
@@ -165,6 +170,97 @@ def responses_by_author(engine: Engine, benchmarks: Sequence[str] | None) -> Cou
         query = query.where(col(Instance.benchmark).in_(benchmarks))
     with reading(engine) as session:
         return None if is_blind_in(session) else Counter(dict(session.exec(query).all()))
+
+
+def models_of_pairs(session: Session) -> dict[int, tuple[str, str]] | None:
+    """Return the key of each pair -> the models of its first and second; None while the study is blind."""
+    return None if is_blind_in(session) else _models_of_pairs(session)
+
+
+def _models_of_pairs(session: Session) -> dict[int, tuple[str, str]]:
+    first, second = aliased(Authorship), aliased(Authorship)
+    query = (
+        columns_of(Pair.response, first.model, second.model)
+        .select_from(Pair)
+        .join(first, col(first.response) == col(Pair.first))
+        .join(second, col(second.response) == col(Pair.second))
+    )
+    return {pair: (one, other) for pair, one, other in session.exec(query)}
+
+
+def balanced_sides(
+    session: Session, showings: Iterable[Assignment], seed: int | None = None
+) -> None:
+    """Say of each new showing of a pair which response is first, half of them either way.
+
+    They are balanced for each clinician and each pair of models, in an order that the seed gives: who is
+    shown them can tell nothing from it, and nothing else here is told of who wrote what.
+    """
+    new = [one for one in showings if one.id is None]
+    compared = set(session.exec(select(Pair.response)))
+    if not compared & {one.response for one in new}:
+        return
+    models = _models_of_pairs(session)
+    with session.no_autoflush:
+        known = session.exec(select(Assignment).where(Assignment.shown_first != "")).all()
+    lean: Counter[tuple[int, str, str]] = Counter()
+
+    def side(one: Assignment) -> tuple[tuple[int, str, str], int]:
+        first, second = models.get(one.response, ("", ""))
+        if first <= second:
+            return (one.rater, first, second), 1
+        return (one.rater, second, first), -1
+
+    for one in known:
+        key, sign = side(one)
+        lean[key] += sign if one.shown_first == "first" else -sign
+    chance = random.Random(seed)  # noqa: S311 - a design, no secret
+    for one in chance.sample(new, len(new)):
+        if one.response in compared:
+            key, sign = side(one)
+            wanted = -1 if lean[key] > 0 else 1 if lean[key] < 0 else chance.choice((-1, 1))
+            lean[key] += wanted
+            one.shown_first = "first" if wanted == sign else "second"
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A response (primary key) that can be paired, with its instance's key and its model."""
+
+    response: int
+    instance: int
+    model: str
+
+
+def rivals(session: Session, benchmark: str, models: Sequence[str]) -> list[Rival]:
+    """Return the responses of a benchmark, one of each model to an instance; of `models`, if any are named.
+
+    Raises
+    ------
+    NotAllowed
+        If models are named while the study is blind: their pairs would tell who wrote what.
+    Unknown
+        If one of them wrote none of these.
+    """
+    if models and is_blind_in(session):
+        raise NotAllowed(f"pairs of chosen models would tell who wrote what; {BLIND}")
+    query = (
+        columns_of(Response.id, Response.instance, Authorship.model)
+        .select_from(Response)
+        .join(Instance)
+        .join(Authorship, col(Authorship.response) == col(Response.id))
+        .where(Instance.benchmark == benchmark, FOR_STUDY)
+        .order_by(col(Response.id))
+    )
+    found: dict[tuple[int, str], Rival] = {}
+    for response, instance, model in session.exec(query):
+        found.setdefault((instance, model), Rival(response, instance, model))
+    written = {one.model for one in found.values()}
+    if lost := [name for name in models if name not in written]:
+        raise Unknown(
+            f"no response to {benchmark} by {', '.join(lost)}: {', '.join(sorted(written))}"
+        )
+    return [one for one in found.values() if not models or one.model in models]
 
 
 def author_names(engine: Engine) -> list[str]:

@@ -18,6 +18,7 @@ from data.schema import (
     Assignment,
     Expert,
     Instance,
+    Pair,
     Rating,
     Remark,
     Response,
@@ -53,11 +54,18 @@ def newest(rating: Any) -> ColumnElement[bool]:
     return ~exists().where(*same, on, newer.id > rating.id)
 
 
-# What holds for a response that is neither for training nor withdrawn; a query that asks it selects
-# from Response.
+# What holds for a response that is rated: neither for training nor withdrawn, nor there for pairs alone.
+# A query that asks it selects from Response.
 FOR_STUDY = and_(
-    col(Response.id).not_in(select(Expert.response)), col(Response.id).not_in(WITHDRAWN_RESPONSES)
+    col(Response.id).not_in(select(Expert.response)),
+    col(Response.id).not_in(WITHDRAWN_RESPONSES),
+    *(
+        col(Response.id).not_in(select(side).where(Pair.apart))
+        for side in (Pair.first, Pair.second)
+    ),
 )
+# What holds for a response that is no pair.
+BY_ITSELF = col(Response.id).not_in(select(Pair.response))
 # What clinicians say of a response: no answer to it.
 BY_CLINICIAN = col(Remark.about).is_(None)
 _SCORE: Any = aliased(Rating)
@@ -105,16 +113,27 @@ def setting_values(session: Session) -> dict[str, str]:
     return dict(session.exec(select(Setting.key, Setting.value)).all())
 
 
+def _in_pair(side: Any) -> Any:
+    """Select what is shown of one response of a pair; NULL of what is no pair."""
+    own: Any = aliased(Response)
+    text = select(func.coalesce(own.shown, own.text)).join(Pair, col(side) == own.id)
+    return text.where(Pair.response == Response.id).correlate(Response).scalar_subquery()
+
+
+FIRST_TEXT, SECOND_TEXT = _in_pair(Pair.first), _in_pair(Pair.second)
+
+
 def shown(*columns: Any) -> Columns:
     """Select what a card shows of a response, and what else is asked for; never its author."""
-    text = func.coalesce(Response.shown, Response.text)
+    text = func.coalesce(FIRST_TEXT, Response.shown, Response.text)
     texts = (Instance.context, Instance.prompt, text, Instance.reference, Instance.checklist)
-    return columns_of(*texts, *columns).select_from(Response).join(Instance)
+    return columns_of(*texts, SECOND_TEXT, *columns).select_from(Response).join(Instance)
 
 
-def card(code: str, texts: list[Any], rubric: Rubric) -> Card:
+def card(code: str, texts: list[Any], rubric: Rubric, shown_first: str = "") -> Card:
     """Return a card, with the reference only where the rubric's gold policy shows one."""
-    context, prompt, response, reference, checklist = texts
+    context, prompt, response, reference, checklist, second = texts
     if rubric.gold == "never":
         reference = None
-    return Card(code, context, prompt, response, reference, checklist)
+    made = Card(code, context, prompt, response, reference, checklist, second)
+    return made.turned() if shown_first == "second" else made

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, and_, case, func
 from sqlmodel import Session, col, select
 
 from data.calls import ANSWERED, is_other_model
-from data.card import Card, Reply, Score, points_of
+from data.card import Card, Order, Reply, Score, points_of, turned
 from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
@@ -136,7 +136,16 @@ def _ratings(
         for name in rubric.criteria
     }
     verdict = {name: attempt[name] for name in ("response", "rater", "replicate")}
-    return rating_rows(verdict | {"pass_": 0}, rubric, scores, reply)
+    first = order_of(attempt["replicate"], rubric)
+    own = turned(scores) if first == "second" else scores
+    return rating_rows(verdict | {"pass_": 0, "shown_first": first}, rubric, own, reply)
+
+
+def order_of(replicate: int, rubric: Rubric) -> Order:
+    """Return which response of a pair a juror is shown first in a replicate; "" of no pair."""
+    if not rubric.compares:
+        return ""
+    return "second" if replicate % rubric.orders else "first"
 
 
 def scored(said: Score) -> dict[str, Any]:
@@ -149,7 +158,7 @@ def scored(said: Score) -> dict[str, Any]:
 def rating_rows(
     verdict: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, Score], reply: Reply
 ) -> list[dict[str, Any]]:
-    """Return the columns of a reply's ratings; `verdict` has response, rater, pass_ and replicate.
+    """Return the columns of a reply's ratings; `verdict` has response, rater, pass_, replicate, shown_first.
 
     Answers on points of a case are followed by the score that they come to, on the benchmark's
     rubric, where they come to one.
@@ -491,7 +500,8 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
         for rater, juror in _jurors_asked(engine, benchmark.name):
             complete = complete_ratings(engine, rater, benchmark.rubric)
             last = _last_calls(engine, benchmark, rater)
-            replicates = sorted({0} | {replicate for _, replicate in last})
+            orders = range(benchmark.rubric.orders)
+            replicates = sorted({*orders, *(replicate for _, replicate in last)})
             missing += [
                 MissingVerdict(juror, benchmark.name, name, replicate, *last.get(key, NO_CALL))
                 for response, name in responses.items()
@@ -700,7 +710,8 @@ def _stored_reply(
     for one in readings(session, responses=[response], kinds=[Kind.JUROR], rubric=rubric.sha256):
         is_asked_for = (one.rater, one.replicate) == (rater, replicate)
         if is_asked_for and {*rubric.criteria} <= one.scores.keys():
-            return Reply(one.scores, one.comments)
+            shown_second = order_of(replicate, rubric) == "second"
+            return Reply(turned(one.scores) if shown_second else one.scores, one.comments)
     return None
 
 

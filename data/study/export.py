@@ -187,11 +187,11 @@ def rating_rows(engine: Engine) -> Iterator[Cells]:
     rating = (Rating.criterion, Rating.score, Rating.answer, Rating.comment, Rating.at)
     query = every_reading(
         *(Response.response_id, Rater.handle, Rater.kind),
-        *(*rating, Rating.replicate, Rating.pass_),
+        *(*rating, Rating.replicate, Rating.shown_first, Rating.pass_),
     )
-    for *row, score, answer, comment, at, replicate, pass_ in _stream(engine, query):
+    for *row, score, answer, comment, at, replicate, first, pass_ in _stream(engine, query):
         said = IN_FILES.get(answer, score)
-        yield (*row, said, comment, at, pass_, replicate, reading_of_pass(pass_))
+        yield (*row, said, comment, at, pass_, replicate, reading_of_pass(pass_), first)
 
 
 def reading_rows(engine: Engine) -> Iterator[Cells]:

@@ -20,7 +20,7 @@ from data.schema import (
     State,
     Subgroup,
 )
-from data.study.base import FOR_STUDY, NEWEST_SUBMISSION, Columns, columns_of
+from data.study.base import BY_ITSELF, FOR_STUDY, NEWEST_SUBMISSION, Columns, columns_of
 from data.study.readings import INDEPENDENT, IS_WITHDRAWN, counting_ratings, every_reading, rated
 
 if TYPE_CHECKING:
@@ -52,9 +52,15 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
     rater, kind, criterion, each categorical with its names in alphabetical order; score, NaN where
     answer, of `data.card.ANSWERS`, stands in its place; pass_ (1 for a hidden repeat), replicate. Only the newest of several scores by one rater for one thing;
     clinicians' and jurors' only where they were made on the benchmark's present rubric. No author,
-    and nothing of training responses.
+    and nothing of training responses or pairs.
     """
-    return _rating_table(engine, counting_ratings(*READING))
+    return _rating_table(engine, counting_ratings(*READING).where(BY_ITSELF))
+
+
+def preferences_frame(engine: Engine) -> "pd.DataFrame":
+    """Return the ratings of pairs that count, as `ratings_frame` has its own, and `shown_first`."""
+    query = counting_ratings(*READING, Rating.shown_first).where(~BY_ITSELF)
+    return _scores_of(_rating_table(engine, query))
 
 
 def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
@@ -62,7 +68,7 @@ def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
 
     `pass_` is `data.card.THIRD` or `CONSENSUS`.
     """
-    settling = every_reading(*READING).where(~INDEPENDENT, Rater.kind == Kind.CLINICIAN)
+    settling = every_reading(*READING).where(~INDEPENDENT, Rater.kind == Kind.CLINICIAN, BY_ITSELF)
     return _scores_of(_rating_table(engine, settling))
 
 
@@ -79,9 +85,9 @@ def _rating_table(engine: Engine, query: Columns) -> "pd.DataFrame":
 
 
 def responses_frame(engine: Engine) -> "pd.DataFrame":
-    """Return all but training responses: response_id, instance_id, benchmark. No author."""
+    """Return all but training responses and pairs: response_id, instance_id, benchmark. No author."""
     query = columns_of(*RESPONSE).select_from(Response).join(Instance).join(Benchmark)
-    return _frame(engine, query.where(FOR_STUDY).order_by(col(Response.id)))
+    return _frame(engine, query.where(FOR_STUDY, BY_ITSELF).order_by(col(Response.id)))
 
 
 def assigned_benchmarks(engine: Engine) -> frozenset[str]:
@@ -151,7 +157,7 @@ def juror_ratings(engine: Engine) -> "pd.DataFrame":
     """Return the jurors' ratings that count, as `ratings_frame` has them, and `at` (UTC)."""
     import pandas as pd
 
-    query = counting_ratings(*READING, Rating.at).where(Rater.kind == Kind.JUROR)
+    query = counting_ratings(*READING, Rating.at).where(Rater.kind == Kind.JUROR, BY_ITSELF)
     table = _scores_of(_rating_table(engine, query))
     at = pd.Series(pd.to_datetime(table["at"].tolist(), utc=True), index=table.index)
     return table.drop(columns="kind").assign(at=at)

@@ -21,6 +21,7 @@ from data.schema import (
     Instance,
     Kind,
     Mask,
+    Pair,
     Rater,
     Rating,
     Response,
@@ -161,7 +162,7 @@ def record_names_shown(engine: Engine, who: str, places: int, responses: int) ->
 
 
 def _is_rated_or_opened(session: Session, response: int) -> bool:
-    """Tell whether any rater has rated or opened a response as this study shows it.
+    """Tell whether any rater has rated or opened a response, or a pair with it, as this study shows it.
 
     A juror that rated it elsewhere, in a finished run that was imported, never saw it here: a
     mask changes nothing for it, and without one clinicians would read who wrote the response.
@@ -175,9 +176,11 @@ def _is_rated_or_opened(session: Session, response: int) -> bool:
         )
         .exists()
     )
-    rated = select(Rating.id).join(Rater).where(Rating.response == response)
+    shown_in = select(Pair.response).where((Pair.first == response) | (Pair.second == response))
+    shown_with = [response, *session.exec(shown_in)]
+    rated = select(Rating.id).join(Rater).where(col(Rating.response).in_(shown_with))
     rated = rated.where((col(Rater.kind) != Kind.JUROR) | asked_here)
-    begun = select(Assignment.id).where(Assignment.response == response)
+    begun = select(Assignment.id).where(col(Assignment.response).in_(shown_with))
     begun = begun.where(
         (col(Assignment.state) != State.OPEN) | col(Assignment.opened_at).is_not(None)
     )
@@ -219,7 +222,8 @@ def planted_texts(engine: Engine) -> list[Planted]:
         query = query.where(Instance.benchmark == benchmark.name, FOR_STUDY)
         for *texts, name, _ in in_pages(engine, query, col(Response.id), size=PLANTED_PAGE):
             as_sent = card(name, texts, rubric)
-            verdict, tags = holds_verdict(as_sent.response, rubric.criteria), rubric.forged(as_sent)
+            verdict = any(holds_verdict(text, rubric.criteria) for text in as_sent.rated)
+            tags = rubric.forged(as_sent)
             if verdict or tags:
                 found.append(Planted(benchmark.name, name, verdict, tags))
     return found

@@ -39,7 +39,7 @@ from data.importers.safe import BROKEN, in_child
 from data.record import AUTHORS_ADDED, PAST_RECORD, RESTORED, log
 from data.rubric import Rubric
 from data.safe_text import one_line, refuse_nul
-from data.schema import Event, Kind, Rater, Response, Setting
+from data.schema import Event, Kind, Pair, Rater, Response, Setting
 from data.study.access import KEY_MADE
 from data.study.authors import forget_withheld, has_named_authors, responses_without
 from data.study.base import columns_of
@@ -449,7 +449,8 @@ def _store(session: Session, package: Package) -> dict[str, int]:
         session.execute(insert(TABLES[name]), page, execution_options=PAST)
         stored[name] += len(page)
     if package.manifest.authors == "without":
-        keys = session.exec(select(Response.id)).all()
+        of_pairs = select(Pair.response)
+        keys = session.exec(select(Response.id).where(col(Response.id).not_in(of_pairs))).all()
         if keys:
             withheld = [{"response": key, "model": WITHHELD, "salt": ""} for key in keys]
             session.execute(insert(TABLES["authorship"]), withheld, execution_options=PAST)

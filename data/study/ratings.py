@@ -207,6 +207,7 @@ class _Import:
             "rubric_sha256": None if is_metric else target.rubric_sha256,
             "pass_": row.pass_,
             "replicate": row.replicate,
+            "shown_first": row.shown_first,
             **scored(_number(row) if is_metric else self.score(row, target)),
             "comment": row.comment,
             "at": row.rated_at or now(),
@@ -624,7 +625,7 @@ def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int
     """
     with shared_transaction(engine) as session:
         showing = _showing(session, rater, code)
-        assignment, reply = showing.assignment, entered.reply()
+        assignment, reply = showing.assignment, showing.as_stored(entered.reply())
         refuse_locked_since(showing.locked_since)
         showing.form(session, reply).refuse_impossible(reply)
         if assignment.state == State.RECUSED:
@@ -673,6 +674,7 @@ def submit(
     """
     with shared_transaction(engine) as session:
         showing = _showing(session, rater, code)
+        reply = showing.as_stored(reply)
         assignment, form = showing.assignment, showing.form(session, reply)
         scores = form.scores(reply)
         content = reply_content(reply, scores)
@@ -706,6 +708,10 @@ class _Showing:
     rubric: Rubric
     locked_since: str | None
     study_text: str | None
+
+    def as_stored(self, reply: Reply) -> Reply:
+        """Return what is said as of the responses of a pair in their stored order."""
+        return reply.turned() if self.assignment.shown_first == "second" else reply
 
     def form(self, session: Session, reply: Reply) -> RatingForm:
         return form_on(session, self.rubric, self.assignment.response, reply)
@@ -801,6 +807,7 @@ def _write(
         "rater": assignment.rater,
         "pass_": assignment.pass_,
         "replicate": 0,
+        "shown_first": assignment.shown_first,
     }
     add_rows(session, Rating, rating_rows(rated, form.rubric, scores, reply))
     session.add_all(Remark(kind=kind, text=text, **about) for kind, text in flag_texts(reply))

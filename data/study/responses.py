@@ -8,15 +8,21 @@ from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.database import transaction
-from data.errors import BadRow, Conflict
+from data.errors import BadInput, BadRow, Conflict
 from data.importers.responses import GROUP, tells_authors
 from data.importers.rows import Origin, ResponseRow, Tick, batches
 from data.record import commitment, log, new_salt, refuse_locked
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import Benchmark, Instance, Response, Subgroup
-from data.study.authors import Ids, Pair, add_authors, contradicted, pairs_of_group
-from data.study.rubrics import keep_rubric, move_to_rubric
+from data.study.authors import (
+    Ids,
+    ValueAndAuthor,
+    add_authors,
+    contradicted,
+    pairs_of_group,
+)
+from data.study.rubrics import ONLY_PAIRS, keep_rubric, move_to_rubric
 
 Key = tuple[str, str]
 INSTANCE = ("benchmark", "instance_id", "context", "prompt", "reference", "checklist")
@@ -90,6 +96,8 @@ def import_responses(
     """
     added = ResponsesAdded()
     claimed: Claimed = {}
+    if chosen is not None and chosen.compares:
+        raise BadInput(f"rubric {chosen.name}: {ONLY_PAIRS}; nothing was imported")
     with transaction(engine) as session:
         refuse_locked(session)
         last = last_group(session)
@@ -320,7 +328,7 @@ def last_group(session: Session) -> int:
     return session.exec(select(func.max(Subgroup.id))).one() or 0
 
 
-def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], last: int) -> None:
+def refuse_authors(session: Session, claimed: Mapping[str, set[ValueAndAuthor]], last: int) -> None:
     """Refuse groups of an import whose values tell who wrote a response.
 
     They are looked at in the whole study; of a blind one in the import, beside the values that the

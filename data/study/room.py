@@ -39,7 +39,7 @@ from data.study.training import expert_scores
 from data.training import SECRET, RoundOutcome, TrainingStanding, standing_key
 
 ENDED = (State.DONE, State.UNRATED)
-TEXTS = 5
+TEXTS = 6
 # Made once: each message of a clinician asks them, and making one costs more than asking it.
 RATER: BindParameter[int] = bindparam("rater")
 _OF_RATER = (
@@ -75,6 +75,7 @@ _TASKS = (  # from the draft on in the order of a `Task`
     shown(
         Assignment.code,
         RubricText.body,
+        Assignment.shown_first,
         Assignment.draft,
         Assignment.draft_seq,
         Assignment.seconds_active,
@@ -222,10 +223,11 @@ def rated_codes(engine: Engine, rater: int) -> list[str]:
 
 def _task(row: Sequence[Any]) -> Task:
     """Return the task of a row of `_TASKS`."""
-    texts, (code, body, draft, seq, seconds, state, *rest) = list(row[:TEXTS]), row[TEXTS:]
+    texts, (code, body, first, draft, seq, seconds, state, *rest) = list(row[:TEXTS]), row[TEXTS:]
     rubric = Rubric.from_json(body)
     rest[-2] = reading_of_pass(rest[-2])
-    return Task(card(code, texts, rubric), rubric, draft, seq, seconds, State(state), *rest)
+    own = card(code, texts, rubric, first)
+    return Task(own, rubric, draft, seq, seconds, State(state), *rest)
 
 
 @dataclass(frozen=True, slots=True)

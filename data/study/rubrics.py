@@ -26,7 +26,7 @@ from data.errors import BadInput
 from data.person import Person, asking, only
 from data.record import REOPENED, UNBLINDED, log, refuse_locked
 from data.rubric import Rubric
-from data.safe_text import refuse_nul
+from data.safe_text import refuse_nul, short
 from data.samples import CALCULATIONS
 from data.samples import RESPONSES as DEMO
 from data.schema import (
@@ -44,7 +44,7 @@ from data.schema import (
     Setting,
 )
 from data.settings import ERROR_TYPES, read_error_types
-from data.study.base import FOR_STUDY, Columns, columns_of
+from data.study.base import FOR_STUDY, Columns, card, columns_of, shown
 from data.study.ledger import COMBINED, compositions_tried, reports
 from data.study.readings import INDEPENDENT
 from data.study.verify import acts
@@ -59,11 +59,10 @@ _RUBRIC = (
     .where(Response.id == bindparam("response"))
 )
 _ERROR_TYPES = select(Setting.value).where(Setting.key == ERROR_TYPES)
-_TEXTS = (  # as raters see them
-    select(func.coalesce(Response.shown, Response.text), Instance.context, Instance.prompt)
-    .join(Instance)
-    .where(col(Response.id) == bindparam("response"))
-)
+_TEXTS = shown().where(col(Response.id) == bindparam("response"))
+
+
+ONLY_PAIRS = 'a rubric with mode = "compare" is for pairs, and pairs have no other'
 
 
 def rubric_of(session: Session, response: int) -> Rubric:
@@ -109,6 +108,10 @@ def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
     benchmark = session.get_one(Benchmark, name)
     if benchmark.rubric_sha256 == rubric.sha256:
         return True
+    present = Rubric.from_json(session.get_one(RubricText, benchmark.rubric_sha256).body)
+    if present.compares is not rubric.compares:
+        what = "pairs, which" if present.compares else "responses by themselves, which"
+        raise BadInput(f"{short(name)} has {what} are not rated on {rubric.name}: {ONLY_PAIRS}")
     rated = (
         select(Rating.id)
         .join(Response)
@@ -137,7 +140,7 @@ class RatingForm:
 
     def stretch(self, mark: Marked) -> str:
         """Return the words that are marked, or refuse a mark that is not in its text."""
-        text = self.texts[mark.side]
+        text = self.texts.get(mark.side, "")
         if not 0 <= mark.start < mark.end <= len(text):
             raise BadInput("a marked stretch is not part of its text; mark it again")
         return text[mark.start : mark.end]
@@ -195,8 +198,11 @@ def form_on(session: Session, rubric: Rubric, response: int, reply: Reply) -> Ra
         return RatingForm(rubric)
     stored = session.exec(_ERROR_TYPES).first()
     errors = ERRORS if stored is None else read_error_types(stored)
-    text, context, prompt = session.execute(_TEXTS, {"response": response}).one()
-    return RatingForm(rubric, {"response": text, "source": context or prompt}, errors)
+    own = card("", list(session.execute(_TEXTS, {"response": response}).one()), rubric)
+    texts: dict[Side, str] = {"response": own.response, "source": own.context or own.prompt}
+    if own.second is not None:
+        texts["second"] = own.second
+    return RatingForm(rubric, texts, errors)
 
 
 Seat = Mapping[str, Any]

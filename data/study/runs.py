@@ -316,7 +316,7 @@ def jury_progress(
     """Return how far a run is, juror by juror, in the order given."""
     names = run.order.benchmarks
     chosen = [benchmark for benchmark in benchmarks(engine) if not names or benchmark.name in names]
-    total = sum(benchmark.responses for benchmark in chosen) * run.order.replicates
+    total = sum(one.responses * one.rubric.orders for one in chosen) * run.order.replicates
     with reading(engine) as session:
         query = select(Rater.handle, Rater.id).where(col(Rater.handle).in_(jurors))
         keys = {name: key or 0 for name, key in session.exec(query)}
@@ -350,7 +350,8 @@ def _count_complete(
             .join(Response)
             .join(Instance)
             .where(Instance.benchmark == benchmark.name, Rating.rubric_sha256 == rubric.sha256)
-            .where(col(Rating.rater).in_(keys), Rating.pass_ == 0, Rating.replicate < replicates)
+            .where(col(Rating.rater).in_(keys), Rating.pass_ == 0)
+            .where(Rating.replicate < replicates * rubric.orders)
             .where(FOR_STUDY)
             .group_by(col(Rating.rater), col(Rating.response), col(Rating.replicate))
             .having(scored == len(rubric.criteria))

@@ -37,6 +37,7 @@ from data.settings import Settings, read_settings
 from data.study.access import SIGNED_OUT
 from data.study.authors import authors_unless_blind, number_of_authors
 from data.study.base import (
+    BY_ITSELF,
     FOR_STUDY,
     WITHDRAWN_RATERS,
     WITHDRAWN_RESPONSES,
@@ -130,14 +131,14 @@ def simulated_raters(engine: Engine) -> frozenset[str]:
 
 
 def pairs(engine: Engine) -> Iterator[ReferencePair]:
-    """Yield every response with its reference, grouped by instance; training responses left out."""
+    """Yield every response with its reference, grouped by instance; neither training nor pairs."""
     query = (
         select_columns(
             *(col(Response.id), col(Response.response_id), col(Response.text)),
             *(col(Instance.reference), col(Instance.benchmark), col(Instance.instance_id)),
         )
         .join(Instance)
-        .where(FOR_STUDY)
+        .where(FOR_STUDY, BY_ITSELF)
         .order_by(col(Response.instance), col(Response.id))
     )
     with reading(engine) as session:

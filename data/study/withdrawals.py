@@ -22,6 +22,7 @@ from data.schema import (
     Account,
     Assignment,
     Kind,
+    Pair,
     Rater,
     Rating,
     Response,
@@ -69,7 +70,7 @@ def withdraw(
     rater: str | None = None,
     reason: str,
 ) -> int:
-    """Withdraw a response, all that a rater rated, or a rater's rating of a response.
+    """Withdraw a response with the pairs it is in, all that a rater rated, or one rating of a response.
 
     Returns how many scores that counted count no longer; 0 where it was withdrawn before.
 
@@ -104,6 +105,10 @@ def withdraw(
                 return 0
             whose = None if who is None else who.id
             session.add(Withdrawal(response=about, rater=whose, reason=why, actor=by.actor))
+            compared = select(Pair.response).where((Pair.first == about) | (Pair.second == about))
+            gone = select(Withdrawal.response)
+            for pair in session.exec(compared.where(col(Pair.response).not_in(gone))):
+                session.add(Withdrawal(response=pair, reason=why, actor=by.actor))
         detail = {"response": response, "rater": rater, "scores": len(counting), "reason": why}
         log(session, by.actor, WITHDRAWN, detail)
         return len(counting)

@@ -71,6 +71,7 @@ from jury.worklist import (
     Job,
     Worklist,
     benchmarks_to_rate,
+    job_of,
     juror_record,
     learned_by,
     pending_jobs,
@@ -217,7 +218,7 @@ class BatchContext:
         open_ = len(self._in_flight())
         answered = sum(sum(session.answered.values()) for session in self.sessions)
         failed = sum(status != Status.OK for status in self.ended.values())
-        total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
+        total = self.worklist.questions * len(self.sessions)
         self.watch(BatchProgress(total, rated, open_, min(answered, open_), failed, self.tally.usd))
 
     def _in_flight(self) -> list[float | None]:
@@ -260,9 +261,7 @@ class BatchContext:
         rubrics = {request.response: request.rubric for request in requests}
         cards = response_cards(self.engine, rubrics)
         return [
-            session.call(
-                Job(one.response, cards[one.response], one.rubric, one.replicate, read=read)
-            )
+            session.call(job_of(one.response, cards[one.response], one.rubric, one.replicate, read))
             for one in requests
         ]
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "serve": "people:serve",
     "status": "status:status",
     "study import": "imports:import_",
+    "study pairs": "imports:pairs",
     "study describe": "study:describe",
     "study plan": "study:plan",
     "study protocol set": "study:set_protocol",

@@ -14,6 +14,7 @@ from data.errors import BadFile, BadInput, Conflict
 from data.importers.columns import ColumnMap, What, as_named, guess, mapped, read_map, toml_of
 from data.importers.grades import Grades, grades_named, rubric_of_grades
 from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
+from data.importers.pairs import PairFile
 from data.importers.ratings import RatingFile
 from data.importers.readers import (
     MEDHELM,
@@ -30,17 +31,18 @@ from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
 from data.importers.source import PIPE, Source
 from data.importers.table import Format, TableFile
-from data.rubric import Rubric, missing_from_prompt
+from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
 from data.study.access import pseudonym_key
 from data.study.frames import responses_frame
 from data.study.package import import_package, opened_package
+from data.study.pairs import import_pairs, make_pairs
 from data.study.ratings import RatingsAdded, import_ratings
 from data.study.responses import ResponsesAdded, import_responses
 from data.study.standing import benchmarks
 from medjury.cli.blinding import mask_new
-from medjury.cli.options import RubricOption, Study, rubric_named
+from medjury.cli.options import RubricOption, Seed, Study, listed_names, rubric_named
 from medjury.cli.output import counted, emit, hint, progress, say, show
 from medjury.services.finished_runs import Brought, bring_helm, bring_inspect
 from medjury.services.importing import OTHER_RUBRIC, rubrics_of_reader
@@ -49,6 +51,7 @@ from medjury.services.redcap import left_lines, redcap_file
 
 BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
 IMPORTER = "researcher"
+PAIRS_RUBRIC = "preference"
 SHOWN, LOOKED_AT, LONGEST_SHOWN = 3, 500, 200
 PLAIN = ("csv", "jsonl")
 Rows = RatingFile | RedcapFile | MedhelmFile
@@ -96,6 +99,9 @@ def import_(
     guess: GuessOption = False,
     scale: ScaleOption = None,
     encoding: EncodingOption = "",
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="A row is a pair: two responses to be compared.")
+    ] = False,
     accept_findings: Annotated[
         bool,
         typer.Option(
@@ -113,6 +119,10 @@ def import_(
     medjury study import responses.csv --benchmark visits
     """
     _check_format(form)
+    if pairs and not guess:
+        table, _ = _opened(paths, "pairs", form, map_to, benchmark, encoding)
+        study.write(_bring_pairs(study, table, benchmark, rubric))
+        return
     run = None if guess else _run_format(paths, form, encoding)
     if scale is not None and run != "inspect":
         raise typer.BadParameter("belongs to logs of Inspect, and to ratings", param_hint="--scale")
@@ -127,7 +137,8 @@ def import_(
         own, grades = partial(_own_study, study), _grades(scale)
         _tell(study, bring_inspect(paths, benchmark, rubric, own, rubric_named, grades))
     elif guess:
-        _show_guess(study, paths, "responses", form, map_to, benchmark, encoding)
+        kind: What = "pairs" if pairs else "responses"
+        _show_guess(study, paths, kind, form, map_to, benchmark, encoding)
     else:
         table, reader = _opened(paths, "responses", form, map_to, benchmark, encoding)
         study.write(_bring_rows(study, table, reader, benchmark, rubric))
@@ -246,7 +257,11 @@ def _show_first(table: TableFile, kind: What, benchmark: str | None) -> None:
     if kind == "responses":
         names = ["instance_id", "benchmark", "response_id", "model", "context", "prompt"]
         names += ["reference", "checklist", "response"]
-    rows = ResponseFile(table, benchmark) if kind == "responses" else RatingFile(table)
+    rows: Iterable[Any]
+    if kind == "pairs":
+        rows, names = PairFile(table, benchmark), ["pair_id", "first", "second"]
+    else:
+        rows = ResponseFile(table, benchmark) if kind == "responses" else RatingFile(table)
     try:
         for number, row in enumerate(islice(iter(rows), SHOWN), start=1):
             values = [(name, getattr(row, name)) for name in names]
@@ -275,6 +290,62 @@ def _own_study(study: Study) -> Engine:
             "place, such as --db sqlite:///study.db"
         )
     return engine
+
+
+def _bring_pairs(
+    study: Study, table: TableFile, benchmark: str | None, rubric: str | None
+) -> dict[str, Any]:
+    """Store a file's pairs with their responses, tell what came of it, and look for authors' names."""
+    rows, engine = PairFile(table, benchmark), _own_study(study)
+    chosen = rubric_named(engine, rubric or PAIRS_RUBRIC) or read_rubric(PAIRS_RUBRIC)
+    with progress(f"reading {table.path.name}", table.size_bytes) as at:
+        added = import_pairs(engine, rows, chosen, lambda _: at(table.read_bytes))
+    say(
+        f"{table.path.name}: {counted(added.pairs, 'pair')} of "
+        f"{counted(added.responses.responses, 'response')} imported, "
+        f"{added.unchanged} were there already ({table.encoding})"
+    )
+    for name, used in added.responses.benchmarks.items():
+        say(f"new benchmark {name}, its pairs rated on the rubric {used}")
+    emit(*([f"columns not taken: {', '.join(rows.ignored)}"] if rows.ignored else []))
+    return {
+        "file": table.path.name,
+        **asdict(added),
+        "columns_not_taken": list(rows.ignored),
+        "masked": asdict(mask_new(engine)),
+    }
+
+
+def pairs(
+    study: Study,
+    benchmark: Annotated[str, typer.Argument(help="Whose responses are paired.")],
+    into: Annotated[
+        str | None, typer.Option(help="The pairs' own benchmark; by default BENCHMARK-pairs.")
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Of these models alone; once unblinded.")
+    ] = None,
+    number: Annotated[
+        int | None, typer.Option(min=1, help="So many, balanced over models; by default all.")
+    ] = None,
+    rubric: RubricOption = None,
+    seed: Seed = 0,
+) -> None:
+    """Make pairs of responses that are there, to be compared by clinicians and jurors.
+
+    Example:
+    medjury study pairs visits --number 60
+    """
+    engine = study.open()
+    chosen = rubric_named(engine, rubric or PAIRS_RUBRIC) or read_rubric(PAIRS_RUBRIC)
+    named = listed_names(models, "--models", "model") if models else ()
+    own = into or f"{benchmark}-pairs"
+    added = make_pairs(engine, benchmark, own, chosen, models=named, number=number, seed=seed)
+    say(
+        f"{own}: {counted(added.pairs, 'pair')} on "
+        f"{counted(added.responses.instances, 'instance')}, rated on the rubric {chosen.name}"
+    )
+    study.write({"benchmark": own, "pairs": added.pairs, "instances": added.responses.instances})
 
 
 def _bring_rows(

@@ -17,12 +17,13 @@ from calibration.protocol import Protocol
 from calibration.values import AnalysisOptions, PlanOptions
 from calibration.verdict import JuryClaim
 from data.errors import BadInput
+from data.importers.ratings import PREFERENCES
 from data.safe_text import short
 from medjury.services.check import CheckQuestion, kinds_of
 
 PREFERENCE = ("preference", "winner")  # columns, of which a table of pairs has one
 # Words of a preference -> points: above 0 the first is better.
-WORDS = {"first": 1.0, "second": -1.0, "tie": 0.0, "model_a": 1.0, "model_b": -1.0}
+WORDS = {**PREFERENCES, "model_a": 1.0, "model_b": -1.0}
 WORDS |= {"a": 1.0, "b": -1.0, "model a": 1.0, "model b": -1.0, "tie (bothbad)": 0.0, "equal": 0.0}
 SIDES = {"first": "first", "second": "second", "1": "first", "2": "second", "": ""}
 MODELS = {"first_model": ("first_model", "model_a"), "second_model": ("second_model", "model_b")}

@@ -8,7 +8,7 @@ from alembic import op
 
 from data.schema import Table
 
-revision = "study_5"
+revision = "study_6"
 down_revision = None
 branch_labels = None
 depends_on = None
