@@ -95,11 +95,11 @@ class Scale(RubricPart):
 
 PREFERENCE = Scale(min=-2, max=2)
 PREFERENCES = {
-    2: "the first response is much better",
-    1: "the first response is better",
-    0: "neither is better",
-    -1: "the second response is better",
-    -2: "the second response is much better",
+    2: "The first response is much better",
+    1: "The first response is better",
+    0: "Neither is better",
+    -1: "The second response is better",
+    -2: "The second response is much better",
 }
 
 

@@ -20,7 +20,7 @@ function ratingKeys(entry) {
   const points = entry.criteria.flatMap((one) => one.points);
   const answers = new Set(entry.criteria.flatMap((one) => one.answers));
   const rate = digitKeys(entry)
-    ? [keyLine("rate, and go to the next criterion", `${Math.min(...points)}`, "–", `${Math.max(...points)}`)]
+    ? [keyLine("rate, and go to the next criterion", ...(entry.pair ? ["1", "–", "5"] : [`${Math.min(...points)}`, "–", `${Math.max(...points)}`]))]
     : [keyLine("one point less or more", "←", "→"), keyLine("rate: type the number, such as −2 or 10"), keyLine("next criterion", "Enter")];
   const instead = Object.entries(ANSWER_KEYS).filter(([, answer]) => answers.has(answer));
   return [...rate, ...instead.map(([letter, answer]) => keyLine(ANSWER_WORDS[answer], letter.toUpperCase())),
@@ -29,6 +29,7 @@ function ratingKeys(entry) {
     keyLine("while marking: sentence by sentence, word by word", "↑", "↓", "←", "→"),
     keyLine("while marking: longer or shorter", "Shift", "→"), keyLine("while marking: the other text; stop", "X", "Esc"),
     ...Object.entries(errorKeys(entry.errors)).map(([error, letter]) => keyLine(say("while marking: {error}", { error: say(titled(error)) }), letter.toUpperCase())),
+    ...(entry.pair ? [keyLine("both responses are unsafe", "X"), keyLine("the other response in front", "O")] : []),
     keyLine("not enough context to rate", "N"), keyLine("the text names its author", "A"),
     keyLine("flag for the coordinator", "F"), keyLine("recuse yourself", "R"),
     keyLine("the response rated before", "P", "←"), keyLine("back to the next response", "B"),

@@ -6,6 +6,7 @@
 
 const PAGE = Math.random().toString(36).slice(2, 12);
 const NO_CONTEXT = "not_enough_context";
+const BOTH_UNSAFE = "both_unsafe";
 const FLAG = "flag";
 const SPANS = "#spans";
 const FLAGS = "#flags";
@@ -18,6 +19,7 @@ function begin(shown) {
     code: shown.code,
     criteria: shown.criteria,
     checked: shown.checked,
+    pair: shown.pair,
     errors: shown.errors,
     severities: shown.severities,
     mode: shown.mode,

@@ -213,9 +213,10 @@ class Life {
   }
 
   turnPage(direction) {
-    const pane = document.querySelector(".mj-response");
-    pane?.scrollBy(0, direction * 0.85 * pane.clientHeight);
+    for (const pane of document.querySelectorAll(".mj-response, .mj-second")) pane.scrollBy(0, direction * 0.85 * pane.clientHeight);
   }
+
+  other() { this.frame.otherInFront(); }
 
   undo() {
     if (!undo(this.entry)) return;

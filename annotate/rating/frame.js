@@ -7,6 +7,8 @@ function fromHtml(html) {
   return made.content;
 }
 
+const RATED = ["response", "second"];
+
 // How long so many minutes are, as roughly as they are known.
 function timeText(minutes) {
   if (minutes < 1) return "";
@@ -78,18 +80,42 @@ class Frame {
 
   // The texts of a response, and where its form goes.
   rate(shown) {
-    const texts = shown.texts.filter((one) => one.name !== "response").map((one) => this.text(shown, one));
-    const response = shown.texts.find((one) => one.name === "response");
+    const texts = shown.texts.filter((one) => !RATED.includes(one.name)).map((one) => this.text(shown, one));
     this.reader.clear();
     this.left.replaceChildren(this.reader.bar, ...this.others(shown), ...texts, ...(this.aside ? [this.aside] : []));
-    this.right.replaceChildren(this.text(shown, response), this.formPlace);
+    this.right.replaceChildren(this.rated(shown), this.formPlace);
     this.page("rate");
+  }
+
+  // The response, or the two of a pair: beside each other, in a narrow window one behind the other.
+  rated(shown) {
+    const blocks = shown.texts.filter((one) => RATED.includes(one.name)).map((one) => this.text(shown, one));
+    this.body.toggleAttribute("data-pair", blocks.length > 1);
+    if (blocks.length === 1) return blocks[0];
+    this.tabs = shown.texts.filter((one) => RATED.includes(one.name)).map((one, n) => {
+      const tab = button(say(one.label), { class: "mj-tab", "aria-pressed": "false" });
+      tab.addEventListener("click", () => this.inFront(n));
+      return tab;
+    });
+    this.pair = node("div", { class: "mj-pair" }, node("div", { class: "mj-tabs" }, ...this.tabs), ...blocks);
+    this.inFront(0);
+    return this.pair;
+  }
+
+  // Which of the two is in front where there is room for one; each keeps its place.
+  inFront(n) {
+    this.pair.dataset.front = n;
+    this.tabs.forEach((tab, at) => tab.setAttribute("aria-pressed", `${at === n}`));
+  }
+
+  otherInFront() {
+    if (this.body.hasAttribute("data-pair")) this.inFront(1 - Number(this.pair.dataset.front));
   }
 
   text(shown, one) {
     if (one.html === undefined) return this.onRequest(shown, one);
     const pane = node("div", { class: `mj-pane mj-${one.name}`, tabindex: 0, role: "region", "aria-label": say(one.label) });
-    if (shown.code && ["response", "source"].includes(one.name)) pane.dataset.code = shown.code;
+    if (shown.code && SIDES.includes(one.name)) pane.dataset.code = shown.code;
     pane.append(fromHtml(one.html));
     return node("div", { class: `mj-block mj-of-${one.name}` }, node("h2", { class: "mj-heading" }, say(one.label)), pane);
   }
@@ -127,7 +153,7 @@ class Frame {
   others(shown) {
     if (!shown.others) return [];
     const one = (other, place) => node("article", { class: "mj-other" }, node("h3", {}, say("Reading {number}", { number: place + 1 })),
-      node("p", {}, shown.criteria.map(({ name, label }) => `${label} ${scoreText(other.scores[name]) ?? say("not rated")}`).join(", ")),
+      node("p", {}, shown.criteria.map((one) => `${one.label} ${faceOf(one, other.scores[one.name]) ?? say("not rated")}`).join(", ")),
       ...shown.criteria.filter(({ name }) => other.comments[name]).map(({ name, label }) => node("p", {}, node("b", {}, `${label}: `), other.comments[name])),
       ...(other.comment ? [node("p", {}, node("b", {}, say("On the whole: ")), other.comment)] : []));
     return [node("section", { class: "mj-others", tabindex: 0, "aria-label": say("What others said") },
@@ -143,7 +169,7 @@ class Frame {
   feedback(shown, go) {
     this.rate(shown);
     this.typed(this.life.isTyped ?? shown.typed);
-    this.right.replaceChildren(this.text(shown, shown.texts.find((one) => one.name === "response")),
+    this.right.replaceChildren(this.rated(shown),
       node("div", { class: "mj-lessons" }, fromHtml(shown.html), node("div", { class: "ends" }, go)));
     this.page("feedback");
     go.focus();

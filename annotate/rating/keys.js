@@ -7,6 +7,7 @@ const PAGES = { PageDown: 1, PageUp: -1 };
 const LETTERS = { u: "undo", Backspace: "undo", c: "write" };
 const ANSWER_KEYS = { d: "not_applicable", t: "cannot_tell" }; // in the place of a score
 const FLAG_KEYS = { f: "flag", n: NO_CONTEXT, a: "names_author" };
+const PAIR_KEYS = { x: { does: "flag", with: BOTH_UNSAFE }, o: { does: "other" } };
 const TOOLS = { j: "toFlagged", s: "mark", p: "previous", b: "next", r: "recuse", g: "guide", v: "switchTyped", "?": "help" };
 const MOVES = {
   ArrowDown: ["sentence", 1], ArrowUp: ["sentence", -1], ArrowRight: ["word", 1], ArrowLeft: ["word", -1],
@@ -155,6 +156,7 @@ function markKey(event, key, target, life) {
 
 function toolKey(key, target, entry) {
   if (entry.stage === "after" && key === "Enter" && !isElement(target, "button, a, summary")) return { does: "submit" };
+  if (entry.pair && PAIR_KEYS[key]) return PAIR_KEYS[key];
   if (FLAG_KEYS[key]) return { does: "flag", with: FLAG_KEYS[key] };
   if (TOOLS[key]) return { does: TOOLS[key] };
   const free = digitKeys(entry) && !isElement(target, "input[type=radio]");
@@ -178,8 +180,9 @@ function digitOf({ key, code, shiftKey }) {
 }
 
 function digit(event, entry) {
-  const point = digitOf(event);
-  return entry.active !== null && criterionOf(entry, entry.active).points.includes(point) ? { does: "rateActive", with: point } : null;
+  const { points } = criterionOf(entry, entry.active);
+  const point = entry.pair ? points[digitOf(event) - 1] : digitOf(event);
+  return entry.active !== null && points.includes(point) ? { does: "rateActive", with: point } : null;
 }
 
 function stepping(event, target) {

@@ -1,7 +1,7 @@
 // Marking a stretch of the response, or of the source: by selecting it, or by keys that go by
 // sentence and word.
 
-const SIDES = ["response", "source"];
+const SIDES = ["response", "second", "source"];
 const STYLES = ["wrong", "missing", "unsupported", "unsafe", "unclear"]; // underlined in their own way
 const OTHER_STYLE = "other";
 const LONGEST_QUOTE = 60;
@@ -24,9 +24,9 @@ class Marker {
     this.side = "response";
     this.changing = null;
     this.byMouse = false;
-    this.after = { response: null, source: null };
+    this.after = {};
     this.readings = {};
-    this.units = { response: {}, source: {} };
+    this.units = Object.fromEntries(SIDES.map((side) => [side, {}]));
     this.painted = null;
     paint("mj-marking", [], 3);
     for (const style of [...STYLES, OTHER_STYLE]) paint(`mj-${style}`, [], 1);
@@ -55,10 +55,11 @@ class Marker {
     this.select(sentences.find(([start]) => start >= from) ?? sentences[0] ?? null, "sentence");
   }
 
-  // Go on marking in the other text.
+  // Go on marking in the next text.
   turn(entry) {
-    const side = this.side === "response" ? "source" : "response";
-    if (this.look(entry, side)) this.begin(entry, side);
+    const at = SIDES.indexOf(this.side);
+    const side = [...SIDES.slice(at + 1), ...SIDES.slice(0, at)].find((one) => this.look(entry, one));
+    if (side) this.begin(entry, side);
   }
 
   // Take up a stretch that is marked already, to change what is said of it.

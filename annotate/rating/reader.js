@@ -1,6 +1,6 @@
 // Search and font size. What is found is shown by highlights; both work without the server.
 
-const PANES = ".mj-source, .mj-task, .mj-reference, .mj-checklist, .mj-response";
+const PANES = ".mj-source, .mj-task, .mj-reference, .mj-checklist, .mj-response, .mj-second";
 const MOST = 2000;
 const SIZES = [0.85, 0.925, 1, 1.125, 1.25, 1.4, 1.6];
 const SIZE = "medjury-size";

@@ -214,6 +214,8 @@ def _of_others(engine: Engine, rater: int, task: Task) -> Shown:
     from medjury.services.adjudication import others_shown
 
     others = others_shown(engine, rater, task.card.code)
+    if task.shown_first == "second":
+        others = tuple(other.turned() for other in others)
     shown_others = [
         {"scores": other.scores, "comments": other.comments, "comment": other.comment}
         for other in others
@@ -246,8 +248,10 @@ def card_shown(view: View) -> Shown:
         "texts": _texts(task.card, view.reference),
         "unseen": {
             "response": text_html.unseen(task.card.response),
+            "second": text_html.unseen(task.card.second or ""),
             "source": text_html.unseen(task.card.context or task.card.prompt),
         },
+        "pair": task.rubric.compares,
         "typed": task.benchmark in settings.as_typed,
         "criteria": _criteria(task.rubric),
         "checked": task.rubric.case is not None,
@@ -293,7 +297,11 @@ def _texts(card: Card, reference: str) -> list[Shown]:
         texts.append(_on_request(card, "checklist", False))
     if card.context:
         texts.append(_text("source", "Source", card.context, folds=True))
-    return [*texts, _text("response", "Response to rate", card.response)]
+    if card.second is None:
+        return [*texts, _text("response", "Response to rate", card.response)]
+    both = {"response": "First response", "second": "Second response"}
+    named = zip(both.items(), card.rated, strict=True)
+    return [*texts, *(_text(name, label_, text) for (name, label_), text in named)]
 
 
 def _asked_for(card: Card, name: str) -> Shown | None:
@@ -310,6 +318,12 @@ def _text(name: str, label_: str, text: str, *, folds: bool = False) -> Shown:
     return {"name": name, "label": label_, "html": text_html.body(text, folds)}
 
 
+def _in_order(rubric: Rubric, criterion: str) -> list[int]:
+    """Return the points as they stand from left to right: of a pair the first one's side is left."""
+    points = list(rubric.scale_of(criterion).points)
+    return points[::-1] if rubric.compares else points
+
+
 def _criteria(rubric: Rubric) -> list[Mapping[str, Any]]:
     return [
         {
@@ -317,7 +331,8 @@ def _criteria(rubric: Rubric) -> list[Mapping[str, Any]]:
             "label": label(criterion.name),
             "question": criterion.question,
             "anchors": {str(point): text for point, text in sorted(criterion.anchors.items())},
-            "points": list(rubric.scale_of(criterion.name).points),
+            "points": _in_order(rubric, criterion.name),
+            "pair": rubric.compares,
             "answers": list(rubric.answers_of(criterion.name)),
         }
         for criterion in rubric.criterion

@@ -1,6 +1,7 @@
 // The tools of the rating room: flags, marks, and the way back.
 
-const FLAG_TEXTS = [[NO_CONTEXT, "Not enough context", "N"], ["names_author", "Names its author", "A"], ["flag", "Flag", "F"]];
+const FLAG_TEXTS = [[NO_CONTEXT, "Not enough context", "N"], [BOTH_UNSAFE, "Both unsafe", "X"], ["names_author", "Names its author", "A"], ["flag", "Flag", "F"]];
+const IN_TEXT = { source: "In the source: ", second: "In the second response: " };
 
 function tool(text, letter, attributes = {}) {
   return node("button", { type: "button", class: "tool", ...attributes }, text, ...(letter ? [key(letter)] : []));
@@ -11,7 +12,7 @@ function titled(name) {
 }
 
 function toolRow(entry) {
-  const flags = FLAG_TEXTS.map(([flag, text, letter]) => tool(say(text), letter, { "data-flag": flag, "aria-pressed": "false" }));
+  const flags = FLAG_TEXTS.filter(([flag]) => flag !== BOTH_UNSAFE || entry.pair).map(([flag, text, letter]) => tool(say(text), letter, { "data-flag": flag, "aria-pressed": "false" }));
   const recuse = entry.training ? [] : [tool(say("Recuse"), "R", { "data-does": "recuse" })];
   return node("div", { class: "tools" },
     tool(say("Mark"), "S", { "data-does": "mark", "aria-pressed": "false" }), ...flags, ...recuse, tool(say("Keys"), "?", { "data-does": "help" }));
@@ -79,7 +80,7 @@ function showMarking(view, entry, marker) {
   bar.toggleAttribute("data-on", on);
   view.criteria.toggleAttribute("data-marking", on);
   how.toggleAttribute("data-off", marker.byMouse);
-  const where = marker.side === "source" ? say("In the source: ") : "";
+  const where = IN_TEXT[marker.side] ? say(IN_TEXT[marker.side]) : "";
   set(quote, on ? `${where}“${marker.quote(marker.at, 110)}”` : "");
 }
 
@@ -106,7 +107,7 @@ function showChips(view, entry, quotes, locked) {
 
 function chip(entry, span, quote, place, locked) {
   const { label } = entry.criteria.find((one) => one.name === span.criterion) ?? { label: span.criterion };
-  const said = [span.severity && say(span.severity), span.side === "source" ? say("in the source") : "", span.linked === null ? "" : say("with {number}", { number: span.linked + 1 }), span.note].filter(Boolean).join(", ");
+  const said = [span.severity && say(span.severity), span.side === "source" ? say("in the source") : span.side === "second" ? say("in the second response") : "", span.linked === null ? "" : say("with {number}", { number: span.linked + 1 }), span.note].filter(Boolean).join(", ");
   const show = node("button", { type: "button", class: "go", "data-show": place }, `${place + 1} `, node("b", {}, say(titled(span.error))), ` ${label}${said ? ` (${said})` : ""}: “${quote}”`);
   const change = node("button", { type: "button", class: "change", "data-change": place, "aria-label": say("Change mark {number}", { number: place + 1 }) }, "✎");
   const remove = node("button", { type: "button", class: "remove", "data-remove": place, "aria-label": say("Remove mark: {what}", { what: [say(titled(span.error)), label, quote].join(", ") }) }, "×");

@@ -16,17 +16,24 @@ function button(text, attributes = {}) {
 
 // Whether one digit is enough for every point of every criterion.
 function digitKeys(entry) {
-  return entry.criteria.every(({ points }) => points.every((point) => point >= 0 && point <= 9));
+  return entry.pair || entry.criteria.every(({ points }) => points.every((point) => point >= 0 && point <= 9));
 }
 
 const ANSWER_WORDS = { not_applicable: "Not applicable", cannot_tell: "Cannot tell" };
 
+// A point as it is shown: of a pair the key that gives it, from the first much better to the second.
+function faceOf(criterion, point) {
+  if (!criterion.pair || point === undefined) return scoreText(point);
+  return criterion.anchors[point] ?? criterion.points.indexOf(point) + 1;
+}
+
 function cell(criterion, group, point, count) {
   const anchor = criterion.anchors[point] ?? "";
+  const face = criterion.pair ? criterion.points.indexOf(point) + 1 : point;
   const input = node("input", { type: "radio", name: group, value: point });
-  input.setAttribute("aria-label", anchor ? `${point} ${anchor}` : `${point}`);
+  input.setAttribute("aria-label", anchor ? `${face} ${anchor}` : `${face}`);
   const meaning = count <= FULL_LABELS && anchor ? [node("span", { class: "anchor" }, anchor)] : [];
-  const text = node("span", { class: "face" }, node("span", { class: "point" }, `${point}`), ...meaning);
+  const text = node("span", { class: "face" }, node("span", { class: "point" }, `${face}`), ...meaning);
   return node("label", { class: "cell", title: anchor }, input, text);
 }
 
@@ -185,7 +192,7 @@ function showYours(box, entry) {
     return;
   }
   const said = [mine.comment, ...Object.values(mine.comments)].filter(Boolean).join(" / ");
-  const scores = entry.criteria.map((one) => `${one.label} ${scoreText(mine.scores[one.name]) ?? "–"}`).join(", ");
+  const scores = entry.criteria.map((one) => `${one.label} ${faceOf(one, mine.scores[one.name]) ?? "–"}`).join(", ");
   box.replaceChildren(
     node("p", {}, say("This response was changed in another window; what is stored is shown. What you had entered in this one: ")),
     node("p", { class: "mine" }, said ? `${scores}. “${said}”` : `${scores}.`),

@@ -75,7 +75,6 @@ _TASKS = (  # from the draft on in the order of a `Task`
     shown(
         Assignment.code,
         RubricText.body,
-        Assignment.shown_first,
         Assignment.draft,
         Assignment.draft_seq,
         Assignment.seconds_active,
@@ -87,6 +86,7 @@ _TASKS = (  # from the draft on in the order of a `Task`
         Assignment.done_at,
         Assignment.pass_,
         Instance.benchmark,
+        Assignment.shown_first,
     )
     .join(Assignment)
     .join(Benchmark)
@@ -153,8 +153,8 @@ class Task:
         The draft's number at the last submission, and when the first one was made.
     reading
         "independent", "third", or "consensus", which is shown what others said.
-    benchmark
-        Decides how its texts are shown; never sent.
+    benchmark, shown_first
+        Decides how its texts are shown; which response of a pair stands first. Never sent.
     """
 
     card: Card
@@ -170,6 +170,7 @@ class Task:
     done_at: datetime | None = None
     reading: Reading = "independent"
     benchmark: str = ""
+    shown_first: str = ""
 
     @property
     def ended(self) -> bool:
@@ -223,10 +224,10 @@ def rated_codes(engine: Engine, rater: int) -> list[str]:
 
 def _task(row: Sequence[Any]) -> Task:
     """Return the task of a row of `_TASKS`."""
-    texts, (code, body, first, draft, seq, seconds, state, *rest) = list(row[:TEXTS]), row[TEXTS:]
+    texts, (code, body, draft, seq, seconds, state, *rest) = list(row[:TEXTS]), row[TEXTS:]
     rubric = Rubric.from_json(body)
-    rest[-2] = reading_of_pass(rest[-2])
-    own = card(code, texts, rubric, first)
+    rest[-3] = reading_of_pass(rest[-3])
+    own = card(code, texts, rubric, rest[-1])
     return Task(own, rubric, draft, seq, seconds, State(state), *rest)
 
 

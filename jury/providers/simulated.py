@@ -27,6 +27,7 @@ from jury.window import CHARACTERS_PER_TOKEN
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 RESPONSE = re.compile(r"^<response>\n(.*)\n</response>$", re.DOTALL | re.MULTILINE)
+PAIR = re.compile(r"^<first>\n(.*)\n</first>\n<second>\n(.*)\n</second>$", re.DOTALL | re.MULTILINE)
 SIMULATED_GUIDANCE = "simulated; learned from nothing"
 PLANNED_ON = (1, 5)
 UNPLANNED = NormalDist(3.4, 0.8)
@@ -68,10 +69,13 @@ class Simulated:
             return self._answer(call, json.dumps(self._other(call)))
         prompt = call.messages[0].text
         match = RESPONSE.search(prompt)  # without its tags; a rubric may have none
+        pair = PAIR.search(prompt)
         response = (match[1] if match else prompt).strip()
         scales = {name: _points(part["properties"]["score"]) for name, part in parts.items()}
         quality = {
-            name: self._rating(response, name, points, call.replicate)
+            name: self._preference(pair, name, call.replicate)
+            if pair
+            else self._rating(response, name, points, call.replicate)
             for name, points in scales.items()
         }
         verdict = {name: self._verdict(call, name, value) for name, value in quality.items()}
@@ -108,6 +112,14 @@ class Simulated:
         explanation = f"simulated by {self._juror.model}; not a judgement"
         score = min(_points(verdict["score"]), key=lambda point: abs(point - quality))
         return {key: score if key == "score" else explanation for key in verdict}
+
+    def _preference(self, pair: re.Match[str], criterion: str, replicate: int) -> float:
+        """Return how much better this juror rates the first of two texts, on a 1-5 scale."""
+        first, second = (
+            self._rating(text.strip(), criterion, [*PLANNED_ON], replicate)
+            for text in pair.groups()
+        )
+        return first - second
 
     def _rating(self, text: str, criterion: str, points: list[int], replicate: int) -> float:
         """Return this juror's rating of a text, on the scale but not rounded to its points."""

@@ -69,6 +69,7 @@ WORDS = {
     "flag": "flagged",
     "not_enough_context": "not enough context",
     "names_author": "names its author",
+    "both_unsafe": "both unsafe",
 }
 WHOLE = "on the whole"
 READINGS: dict[OfReading, str] = {"third": "third reading", "consensus": "consensus reading"}

@@ -39,6 +39,7 @@ FLAGS = {
     "flagged by a clinician": "flag",
     "not enough context": "not_enough_context",
     "names its author": "names_author",
+    "both unsafe": "both_unsafe",
     "stretches marked": "marked",
     "marked as critical": "critical",
     "a juror failed": "failed",

@@ -35,6 +35,7 @@ FLAGS = {
     "flag": "something is odd",
     "not_enough_context": "not enough context",
     "names_author": "names its author",
+    "both_unsafe": "both unsafe",
 }
 MADE = "to-do-made"
 OPEN_FLAGS, MOST_NAMED = 10, 12
