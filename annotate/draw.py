@@ -199,7 +199,7 @@ def picture(held: Mapping[str, Any]) -> None:
         with left:
             said = "; ".join(f"{name.lower()} {_icc(*ends)}" for name, *ends in sides)
             chart(
-                _side_by_side(sides, "ICC(C,2) with the same other clinicians"),
+                _side_by_side(sides, f"{held['unit']} with the same other clinicians"),
                 f"Agreement with the same other clinicians: {said}",
                 key="held",
             )
@@ -283,10 +283,10 @@ def _rule(x: Mapping[str, Any], at: float, word: str, *, is_first: bool) -> list
     ]
 
 
-def protocol(fixed_one: Protocol | None) -> None:
+def protocol(fixed_one: Protocol | None, unit: str = "ICC") -> None:
     """Show what a protocol fixes, or that there is none."""
     if fixed_one is None:
         frame.show_text(NONE_SET)
     else:
-        rows = [{"Fixed": name, "As": words} for name, words in protocol_facts(fixed_one)]
+        rows = [{"Fixed": name, "As": words} for name, words in protocol_facts(fixed_one, unit)]
         frame.show_rows("Protocol", rows)

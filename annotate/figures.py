@@ -83,8 +83,8 @@ def agreement(engine: Engine, question: AgreementQuestion, tick: Tick | None = N
         What may be said; who sits; who is simulated; lines that every report owes its reader.
     held
         Jury and a clinician against the same other clinicians: `jury`, `clinician`, `difference`,
-        each as (figure, low, high), and the `margin` of the protocol, NaN without one. None where
-        nothing could be held out.
+        each as (figure, low, high), the `unit` of these, and the `margin` of the protocol, NaN without
+        one. None where nothing could be held out.
     """
     from calibration.notes import simulated_in
     from calibration.scope import LikeForLikeRow
@@ -94,19 +94,29 @@ def agreement(engine: Engine, question: AgreementQuestion, tick: Tick | None = N
     except Unrated as error:
         raise BadInput(UNRATED) from error
     held = next((row for row in reversed(found.rows) if isinstance(row, LikeForLikeRow)), None)
-    return {
-        "decision": found.decision,
-        "jury": tuple(found.jury),
-        "simulated": simulated_in(found.rows),
-        "told": found.told,
-        "held": {
+    of_pairs = found.pairs.held if found.pairs and not found.rows else None
+    margin = {"margin": found.protocol.margin if found.protocol else NAN}
+    drawn = None
+    if of_pairs and math.isfinite(of_pairs.difference):
+        drawn = {
+            "jury": (of_pairs.jury, of_pairs.jury_low, of_pairs.jury_high),
+            "clinician": (of_pairs.clinician, of_pairs.clinician_low, of_pairs.clinician_high),
+            "difference": (of_pairs.difference, of_pairs.low, of_pairs.high),
+            "unit": "Share of pairs",
+        }
+    if held and math.isfinite(held.icc):
+        drawn = {
             "jury": (held.jury_icc, held.jury_low, held.jury_high),
             "clinician": (held.clinician_icc, held.clinician_low, held.clinician_high),
             "difference": (held.icc, held.low, held.high),
-            "margin": found.protocol.margin if found.protocol else NAN,
+            "unit": "ICC(C,2)",
         }
-        if held and math.isfinite(held.icc)
-        else None,
+    return {
+        "decision": found.decision,
+        "jury": tuple(found.jury),
+        "simulated": simulated_in([*found.rows, *(found.pairs.rows if found.pairs else ())]),
+        "told": found.told,
+        "held": drawn | margin if drawn else None,
     }
 
 
@@ -121,12 +131,13 @@ def agreement_details(
         Of all scorers.
     checked, tried
         How far pingouin's ICCs are from these, in a line; how many juries were ever tried.
-    2, 3, 4, 6, 11, 12
+    2, 3, 4, 6, 11, 12, 13
         Sections of the report that the study has: (how to read it, its tables, its facts).
     """
     from calibration.report.page import sections
     from calibration.tables.agreement import AGREEMENT
     from calibration.tables.juries import juries_tried
+    from calibration.tables.pairs import PAIRS
     from medjury.services.reports import content_of
 
     content = content_of(engine, detailed(engine, question, tick))
@@ -140,7 +151,9 @@ def agreement_details(
     }
     grouped = len(content.benchmarks) > 1
     return parts | {
-        "table": laid_out(AGREEMENT, content.rows, grouped=grouped),
+        "table": laid_out(PAIRS, content.pairs.last)
+        if content.pairs and not content.rows
+        else laid_out(AGREEMENT, content.rows, grouped=grouped),
         "checked": content.check_line,
         "tried": juries_tried(content.study.tried),
     }
@@ -202,8 +215,10 @@ def jury_comparison(engine: Engine, question: "ComparisonQuestion") -> Found:
 def check_models(engine: Engine, request: "ModelsRequest") -> bool:
     """Return that models could be compared, which tells nothing of authors; else raise why not."""
     from medjury.services.models import prepared
+    from medjury.services.pairs import pairs_alone
 
-    prepared(engine, request)
+    if pairs_alone(engine, request.options) is None:
+        prepared(engine, request)
     return True
 
 
@@ -214,8 +229,14 @@ def compared_models(engine: Engine, request: "ModelsRequest", tick: Tick | None 
     """
     from calibration.models import deciding_way
     from calibration.tables.models import category_table, difference_table, model_table
-    from medjury.services.models import compared, prepared
+    from calibration.tables.pairs import WINS
+    from medjury.services.models import compared, prepared, wins
+    from medjury.services.pairs import pairs_alone
 
+    won = wins(engine, request.options)
+    of_pairs = {"pairs": laid_out(WINS, won) if won else None}
+    if pairs_alone(engine, request.options):
+        return {**dict.fromkeys(("decision", "models", "differences", "categories")), **of_pairs}
     found, _ = compared(engine, prepared(engine, request), tick or (lambda _: None))
     first = deciding_way(found.rows)
     pairs = [row for row in found.differences if row.by == first]
@@ -226,6 +247,7 @@ def compared_models(engine: Engine, request: "ModelsRequest", tick: Tick | None 
         "differences": difference_table(pairs) if pairs else None,
         "categories": category_table(found.rows),
         "rows": tuple(found.rows),
+        **of_pairs,
     }
 
 

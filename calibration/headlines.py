@@ -267,11 +267,11 @@ def may_not(
     yield ALWAYS
 
 
-def protocol_facts(protocol: "Protocol") -> Iterator[tuple[str, str]]:
-    """Yield what a protocol fixes: the name of each thing, and the thing in words."""
+def protocol_facts(protocol: "Protocol", unit: str = "ICC") -> Iterator[tuple[str, str]]:
+    """Yield what a protocol fixes: the name of each thing, and the thing in words; `unit` is the margin's."""
     whose = f"on {protocol.criterion}" if protocol.criterion else "on the composite"
     because = f": {protocol.because}" if protocol.because else ""
-    yield "Margin", f"{protocol.margin:g} in ICC of like for like, {whose}{because}"
+    yield "Margin", f"{protocol.margin:g} in {unit} of like for like, {whose}{because}"
     yield "Jury", listed(protocol.jurors) if protocol.jurors else "none named: exploratory"
     yield "Responses", f"{protocol.responses}" if protocol.responses else "no number fixed"
     for critical in protocol.critical:

@@ -60,6 +60,11 @@ class PairJuryRow(Noted):
     n: int
     n_instances: int
 
+    @property
+    def jury(self) -> str:
+        """Return its jurors in one line."""
+        return ", ".join(self.jurors)
+
 
 def pair_ranking(
     scores: PairScores,

@@ -7,10 +7,11 @@ from typing import Any
 import pandas as pd
 
 from calibration.columns import columns
-from calibration.decision import Decision
+from calibration.decision import NOTHING_RATED, Decision
 from calibration.detection import DetectionRow
 from calibration.notes import undefined
 from calibration.other_measures import secondary_rows
+from calibration.pair_results import PairResult
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, scopes, why_undefined_scope
 from calibration.scores import Scores
@@ -92,6 +93,7 @@ class Content:
     criteria : rows of `criterion_rows`
     paired : means of clinicians and jury, by benchmark, as `paired_means` returns them
     check_line : how far pingouin's ICCs are from these, in words
+    pairs : what preferences on pairs say, None where nobody judged any
     study : facts that only a report shows
     """
 
@@ -104,12 +106,19 @@ class Content:
     criteria: Sequence[CriterionRow] = ()
     paired: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     check_line: str = ""
+    pairs: PairResult | None = None
     study: Study = Study()
 
     @property
     def benchmarks(self) -> list[str]:
         """Return the benchmarks in the table's order, `combined` last."""
-        return list(dict.fromkeys(row.benchmark for row in self.rows))
+        rows = self.pairs.rows if self.pairs and not self.rows else self.rows
+        return list(dict.fromkeys(row.benchmark for row in rows))
+
+    @property
+    def unit(self) -> str:
+        """Return what agreement is in: ICC, or of pairs where these are all a share of them."""
+        return "share of pairs" if self.pairs and not self.rows else "ICC"
 
     @property
     def shown(self) -> list[str]:
@@ -121,7 +130,9 @@ class Content:
 
     @property
     def decision(self) -> Decision:
-        """Return the verdict on all benchmarks combined, or on the only one."""
+        """Return the verdict on all benchmarks combined, or on the only one; of pairs where they are all."""
+        if not self.rows and self.pairs:
+            return self.pairs.decision or NOTHING_RATED
         return [*self.decisions.values()][-1]
 
     def of(self, section: str, *benchmarks: str) -> list[Any]:

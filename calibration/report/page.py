@@ -19,7 +19,7 @@ from calibration.notes import Noted, counted, listed, noted, simulated_in
 from calibration.report.charts import KINDS, LOWEST, chart_intervals, chart_scatter, svg
 from calibration.report.content import Content, Study, of_criterion
 from calibration.scope import CliniciansRow
-from calibration.tables import agreement, jurors
+from calibration.tables import agreement, jurors, pairs
 from calibration.tables.agreement import TRIED_SHORT
 from calibration.tables.juries import juries_tried, ledger_words, tried_table
 from calibration.tables.numbers import fixed, interval, known, marked, money, place, scorer, whole
@@ -75,8 +75,22 @@ SECTIONS = {
         "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
         "subgroup of few instances supports neither conclusion.",
     ),
+    "13": (
+        "Pairs: which of two responses is better",
+        "Agreement is the share of the pairs, on which the clinicians prefer one, where the scorer prefers "
+        "the same; 0.5 is chance. Like for like holds out each clinician in turn. Jurors were asked in "
+        "both orders.",
+    ),
     "A": ("Every scorer on every benchmark", ""),
 }
+SOMETIMES = ("11", "12", "13")  # sections that a study of scores may be without
+OF_SCORES = (*SOMETIMES, "2", "3", "4", "5", "6", "A")  # and one of pairs alone
+MOST_JURIES = 5  # of pairs, of all that the jurors can form
+PREFERENCE = (
+    "From -2 to 2, above 0 where the first response of a pair is better; a rater's is the mean over "
+    "criteria, then over both orders, and is compared by its sign. Shares have 95 % intervals over "
+    "instances."
+)
 ICC = (
     "ICC(C,2) = ICC(3,2), consistency of two columns, the clinicians' and the scorer's (Shrout & "
     "Fleiss 1979; McGraw & Wong 1996). A constant added to one rater changes nothing: points of the "
@@ -152,10 +166,10 @@ def page(content: Content) -> str:
     template = (files("calibration.report") / "template.html").read_text("utf-8")
     body = environment.from_string(template).render(
         study=content.study,
-        decisions=content.decisions,
+        decisions=content.decisions or (content.pairs.decisions if content.pairs else {}),
         first=content.decision,
         facts=[*first_page(content)],
-        simulated=simulated_in(content.rows),
+        simulated=simulated_in([*content.rows, *(content.pairs.rows if content.pairs else ())]),
         tried=juries_tried(content.study.tried),
         sections=sections(content),
     )
@@ -177,7 +191,7 @@ def first_page(content: Content) -> Iterator[Fact]:
     yield "Jury", "; ".join(seated) or "none"
     used = listed(sorted({one.name for one in rubrics})) or "named above"
     yield "Intended use", INTENDED.format(benchmarks=listed(names), rubrics=used)
-    fixed_facts = protocol_facts(content.protocol) if content.protocol else ()
+    fixed_facts = protocol_facts(content.protocol, content.unit) if content.protocol else ()
     told = "; ".join(f"{name}: {value}" for name, value in fixed_facts)
     yield "Protocol", f"{told}." if told else NONE_FIXED
     missed = [one for one in decision.reasons if one.code in MISSED]
@@ -212,6 +226,7 @@ def sections(content: Content) -> list[Section]:
         "8": [],
         "11": [*_unsafe(content)],
         "12": [*_subgroups(content)],
+        "13": [*_pairs(content)],
         "A": [agreed, *([[("ICC", content.check_line)]] if content.check_line else [])],
     }
     headings: dict[str, dict[str, None]] = {}
@@ -229,8 +244,19 @@ def sections(content: Content) -> list[Section]:
     return [
         Section(number, SECTIONS[number][0], leads[number], own)
         for number in SECTIONS
-        if (own := blocks[number]) or number not in ("11", "12")
+        if (own := blocks[number]) or number not in (SOMETIMES if content.rows else OF_SCORES)
     ]
+
+
+def _pairs(content: Content) -> Iterator[Block]:
+    if found := content.pairs:
+        yield laid_out(
+            pairs.PAIRS, found.rows, grouped=len({row.benchmark for row in found.rows}) > 1
+        )
+        if found.juries:
+            yield laid_out(pairs.JURIES, found.juries[:MOST_JURIES])
+        if found.models:
+            yield laid_out(pairs.WINS, found.models)
 
 
 def _of_shown(spec: TableSpec, rows: Sequence[Any], content: Content) -> Iterator[Table]:
@@ -365,29 +391,34 @@ def definitions(content: Content) -> Iterator[Fact]:
     study, options = content.study, content.study.options
     alone = options.criterion
     criteria = f"the criterion {alone} alone" if alone else "the rubric's criteria"
-    yield "Composite", f"The mean of a rater's scores of one response over {criteria}."
-    yield "z", f"Method {options.method}: {Z[options.method]}."
-    yield "ICC", ICC
-    yield "Intervals", INTERVALS
+    if content.rows:
+        yield "Composite", f"The mean of a rater's scores of one response over {criteria}."
+        yield "z", f"Method {options.method}: {Z[options.method]}."
+        yield "ICC", ICC
+        yield "Intervals", INTERVALS
+    if content.pairs:
+        yield "Preference", PREFERENCE
     margin = "None was fixed, so no verdict says that the jury agrees no worse than a clinician."
     if protocol := content.protocol:
         margin = (
-            f"{protocol.margin:g} in ICC, fixed in the protocol: for non-inferiority the whole interval "
+            f"{protocol.margin:g} in {content.unit}, fixed in the protocol: for non-inferiority the whole interval "
             f"of like for like must lie above -{protocol.margin:g}."
         )
     yield "Margin", margin
-    yield (
-        "Clinicians, by pairs",
-        f"The mean ICC of pairs that share at least {options.min_shared} responses. It compares one "
-        "clinician with one; the jury's row compares it with a mean, which is easier to agree with.",
-    )
+    if content.rows:
+        yield (
+            "Clinicians, by pairs",
+            f"The mean ICC of pairs that share at least {options.min_shared} responses. It compares one "
+            "clinician with one; the jury's row compares it with a mean, which is easier to agree with.",
+        )
     every = "The jury needs all its jurors."
     if study.needed != len(study.jurors):
         every = (
             f"At least {study.needed} of {len(study.jurors)} jurors must have scored a response."
         )
     yield "Missing", MISSING + every
-    yield "Analysed set", ANALYSED
+    if content.rows:
+        yield "Analysed set", ANALYSED
     yield from _origin(study)
 
 

@@ -74,8 +74,8 @@ PAIRS = TableSpec(
     reading=_how_to_read,
 )
 JURIES = TableSpec(
-    "Juries of these judges, the best first",
-    "jurors",
+    "Juries of these jurors, the best first",
+    "jury",
     "Jury",
     (
         number("Agreement", "agreement", help=AGREEMENT),
@@ -85,7 +85,7 @@ JURIES = TableSpec(
         count("Pairs", "n", wide=True),
     ),
     tells=("agreement",),
-    named=", ".join,
+    named=str,
 )
 WINS = TableSpec(
     "Models in pairs",

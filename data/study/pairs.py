@@ -9,23 +9,28 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from data.database import transaction
+from data.database import reading, transaction
 from data.errors import BadInput, Conflict
 from data.importers.pairs import PairRow
 from data.importers.rows import batches, made_id
 from data.record import commitment, log, new_salt, refuse_locked
 from data.rubric import Rubric
 from data.schema import Benchmark, Instance, Pair, Response, RubricText
-from data.study.authors import Rival, rivals
+from data.study.authors import Rival, models_of_pairs, rivals
+from data.study.base import FOR_STUDY, columns_of
 from data.study.responses import ResponsesAdded, TaxonomyPlace, keep_benchmark, keep_rows
 from data.study.rubrics import ONLY_PAIRS
 
-FIRST_PAIR = 40  # pairs of models that are told by name in an error
+if TYPE_CHECKING:
+    import pandas as pd
+
 Chosen = tuple[Rival, Rival]
+PAIR_COLUMNS = ("pair_id", "instance_id", "benchmark", "first_model", "second_model")
 
 
 @dataclass
@@ -137,6 +142,30 @@ def make_pairs(
         added.pairs, added.responses.instances = len(chosen), len(used)
         _log(session, added)
     return added
+
+
+def pairs_frame(engine: Engine) -> "pd.DataFrame":
+    """Return all pairs but those for training or withdrawn, a row each.
+
+    Returns
+    -------
+    Columns pair_id, instance_id (benchmark/instance), benchmark, first_model, second_model; no model while
+    the study is blind.
+    """
+    import pandas as pd
+
+    place = Instance.benchmark, Instance.instance_id
+    query = columns_of(Response.id, Response.response_id, *place).select_from(Pair)
+    query = query.join(Response, col(Response.id) == col(Pair.response)).join(Instance)
+    with reading(engine) as session:
+        models = models_of_pairs(session) or {}
+        rows = [
+            (name, f"{benchmark}/{instance}", benchmark, *models.get(key, ("", "")))
+            for key, name, benchmark, instance in session.exec(
+                query.where(FOR_STUDY).order_by(col(Response.id))
+            )
+        ]
+    return pd.DataFrame(rows, columns=[*PAIR_COLUMNS])
 
 
 def _refuse_other(rubric: Rubric) -> None:

@@ -14,6 +14,7 @@ from medjury.cli.output import emit, fitted, progress, say, seat_words, show_dec
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from calibration.pair_results import PairResult
     from calibration.tables.spec import TableSpec
     from medjury.services.calibrate import Calibration
 
@@ -32,6 +33,7 @@ AGAIN = (
     "Same clinician again is ICC(A,1), absolute agreement of a reading with its hidden repeat: one "
     "reading, not a mean."
 )
+MOST_JURIES = 5  # of all that the jurors can form
 BRIEF = ("jury", "jury_held_out", "clinicians")
 
 
@@ -108,7 +110,7 @@ def calibrate(
     _write_reports(engine, calibration, places)
     if not (to_json or freeze):
         return
-    body = as_json(calibration, pairs=details)
+    body = as_json(calibration, details=details)
     study.write(body)
     if freeze:
         number = keep_report(engine, calibration, "", body)
@@ -131,11 +133,29 @@ def print_calibration(calibration: "Calibration", *, has_more: bool = True) -> N
     """Print the table and what was asked for with it; `has_more` where --details is there to be asked."""
     warn(*calibration.warnings)
     show_calibration(calibration, has_more=has_more)
+    if calibration.pairs:
+        show_pairs(calibration.pairs)
     _show_unsafe(calibration)
     _show_subgroups(calibration)
     emit(*calibration.told)
     if calibration.question.details:
         _show_details(calibration)
+
+
+def show_pairs(found: "PairResult") -> None:
+    """Print the table of pairs, the best juries, and the models where they are known."""
+    from calibration.tables.pairs import JURIES, PAIRS, WINS
+
+    emit("", fitted(PAIRS, found.last, PAIRS.caption))
+    if found.juries:
+        emit("", fitted(JURIES, found.juries[:MOST_JURIES], JURIES.caption))
+    if found.plan is not None and found.plan.n_for_power is not None:
+        say(
+            f"A jury as good as a human is shown to be no worse at this margin by about {found.plan.n_for_power} "
+            f"pairs, each judged by {found.plan.per_pair} humans who agree as these do."
+        )
+    if found.models:
+        emit("", fitted(WINS, found.models, WINS.caption))
 
 
 def _write_reports(engine: "Engine", calibration: "Calibration", places: dict[Path, str]) -> None:
@@ -167,6 +187,8 @@ def show_calibration(calibration: "Calibration", *, has_more: bool = True) -> No
         say(calibration.check_line)
     if calibration.raters:
         emit(fitted(EACH, calibration.raters, f"{EACH.caption}{left_out}"))
+    if not names:
+        return
     if not details:
         several = len(names) - 1
         each = f"each of {several} benchmarks, " if several else ""

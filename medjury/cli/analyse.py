@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -44,8 +44,10 @@ from medjury.cli.output import (
 
 if TYPE_CHECKING:
     from calibration.models import ModelComparison
+    from calibration.pairs import PairScores
     from calibration.routing import Harm
     from calibration.tables.errors import BenchmarkErrors, PickedResponse
+    from calibration.values import AnalysisOptions
     from medjury.services.juries import RankedJuries
     from medjury.services.models import ModelsTask
     from medjury.services.monitoring import Monitored
@@ -85,6 +87,7 @@ def juries(
     medjury analyse juries --reps 200
     """
     from medjury.services.juries import RankingQuestion, rank_juries, ranking_json
+    from medjury.services.pairs import pairs_alone
 
     numbers, options = _sizes(sizes), analysis.options()
     if compare:
@@ -93,6 +96,9 @@ def juries(
         _compare(study, analysis, compare)
         return
     engine = study.open()
+    if of_pairs := pairs_alone(engine, options):
+        _juries_of_pairs(study, of_pairs, options, numbers, top)
+        return
     with computing(on, "scores, no texts, are") as executor, progress("resampling") as at:
         question = RankingQuestion(options, numbers, top)
         ranked = rank_juries(engine, question, tick=at, executor=executor)
@@ -102,6 +108,24 @@ def juries(
     _show_ranking(ranked)
     emit(*ranked.told)
     study.write(ranking_json(ranked))
+
+
+def _juries_of_pairs(
+    study: Study,
+    scores: "PairScores",
+    options: "AnalysisOptions",
+    sizes: Sequence[int] | None,
+    top: int,
+) -> None:
+    """Rank the juries of a study of pairs by their agreement with the clinicians on these."""
+    from calibration.json_values import json_value
+    from calibration.pair_juries import pair_ranking
+    from calibration.tables.pairs import JURIES
+    from medjury.services.pairs import seated
+
+    rows = pair_ranking(scores, seated(scores, options), sizes)
+    emit(fitted(JURIES, rows[:top], JURIES.caption))
+    study.write({"rows": json_value(rows)})
 
 
 def _compare(study: Study, analysis: Analysis, texts: Sequence[str]) -> None:
@@ -181,9 +205,12 @@ def models(
     Example:
     medjury analyse models --reps 200 --unblind --reason "rating has ended"
     """
+    from calibration.json_values import json_value
     from calibration.tables.models import WAYS
+    from calibration.tables.pairs import WINS
     from data.study.authors import author_names
     from medjury.services import models as service
+    from medjury.services.pairs import pairs_alone
     from medjury.services.record import steered
 
     if unblind != bool(reason.strip()):
@@ -191,16 +218,25 @@ def models(
     options = analysis.options()
     prices = service.read_costs(costs) if costs else {}
     engine = study.open()
-    task = service.prepared(engine, service.ModelsRequest(options, WAYS if by == "all" else (by,)))
+    task = None
+    if pairs_alone(engine, options) is None:
+        ways = WAYS if by == "all" else (by,)
+        task = service.prepared(engine, service.ModelsRequest(options, ways))
     service.refuse_blind(engine, reason)  # before it is told whether a model is in the study
     service.refuse_unknown(prices, author_names(engine))
     service.lift(engine, reason, who)
-    with progress("resampling") as at:
-        found, not_noted = service.compared(engine, task, at, prices)
-    _show_models(task, found, named=bool(options.jurors))
-    warn(not_noted)
+    body: dict[str, Any] = {}
+    if task is not None:
+        with progress("resampling") as at:
+            found, not_noted = service.compared(engine, task, at, prices)
+        _show_models(task, found, named=bool(options.jurors))
+        warn(not_noted)
+        body = service.to_json(task, found)
+    if won := service.wins(engine, options):
+        emit("", fitted(WINS, won, WINS.caption))
+        body["pairs"] = json_value(won)
     emit(*steered(engine))
-    study.write(service.to_json(task, found))
+    study.write({"rows": body.get("pairs", []), **body})
 
 
 def _show_models(task: "ModelsTask", found: "ModelComparison", *, named: bool) -> None:

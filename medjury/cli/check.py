@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data.errors import BadInput
-from medjury.cli.agreement import print_calibration
+from medjury.cli.agreement import print_calibration, show_pairs
 from medjury.cli.files import write_files, write_json, writes_to
 from medjury.cli.options import Criterion, Json, Method, NoReps, finite, listed_names
-from medjury.cli.output import emit, fitted, say, show_decision
+from medjury.cli.output import say, show_decision
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calibration.pair_results import PairResult
     from medjury.services.check import CheckQuestion
-    from medjury.services.check_pairs import PairCheck
-
-
-MOST_JURIES = 5  # of all that the judges can form
 
 
 def check(
@@ -112,23 +109,11 @@ def _say_scores(
     )
 
 
-def _say_pairs(found: "PairCheck", json_to: Path | None) -> None:
+def _say_pairs(found: "PairResult", json_to: Path | None) -> None:
     """Print the verdict on pairs, the table, and the models where they are known."""
-    from calibration.tables.pairs import JURIES, PAIRS, WINS
-
     if decision := found.decision:
         show_decision(decision)
-    last = found.rows[-1].benchmark
-    emit("", fitted(PAIRS, [row for row in found.rows if row.benchmark == last], PAIRS.caption))
-    if found.juries:
-        emit("", fitted(JURIES, found.juries[:MOST_JURIES], JURIES.caption))
-    if found.plan is not None and found.plan.n_for_power is not None:
-        say(
-            f"A jury as good as a human is shown to be no worse at this margin by about {found.plan.n_for_power} "
-            f"pairs, each judged by {found.plan.per_pair} humans who agree as these do."
-        )
-    if found.models:
-        emit("", fitted(WINS, found.models, WINS.caption))
+    show_pairs(found)
     write_json(found.to_json(), json_to)
 
 

@@ -218,8 +218,9 @@ def set_protocol(
         floor=floor,
         because=because.strip(),
     )
-    fixed = fix_protocol(OPERATOR, study.open(), protocol)
-    _show_protocol(fixed)
+    engine = study.open()
+    fixed = fix_protocol(OPERATOR, engine, protocol)
+    _show_protocol(engine, fixed)
     study.write({"protocol": protocol_json(fixed)})
 
 
@@ -238,7 +239,7 @@ def check_protocol(study: Study, reps: NoReps = 2000) -> None:
     if fixed is None:
         say(NONE_SET)
     else:
-        _show_protocol(fixed)
+        _show_protocol(engine, fixed)
     with progress("resampling") as at:
         result = checked(engine, at, AnalysisOptions(reps=reps))
     show_decision(result.decision)
@@ -247,10 +248,12 @@ def check_protocol(study: Study, reps: NoReps = 2000) -> None:
         raise typer.Exit(NOT_MET)
 
 
-def _show_protocol(fixed: "Protocol") -> None:
+def _show_protocol(engine: Engine, fixed: "Protocol") -> None:
     from calibration.headlines import protocol_facts
+    from medjury.services.pairs import margin_unit
 
-    emit(*(f"{name}: {words}" for name, words in protocol_facts(fixed)))
+    unit = margin_unit(engine)
+    emit(*(f"{name}: {words}" for name, words in protocol_facts(fixed, unit)))
 
 
 def settings(

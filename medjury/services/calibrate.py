@@ -14,6 +14,8 @@ from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.detection import DetectionRow, all_misses, detection, untested
 from calibration.json_values import decision_json
 from calibration.notes import note
+from calibration.pair_results import pairs_result
+from calibration.pairs import PairScores
 from calibration.protocol import Protocol
 from calibration.reliability import ReliabilityRow, clinician_reliability
 from calibration.report.content import Content, criterion_rows, paired_means
@@ -31,12 +33,13 @@ from calibration.table import agreement_rows
 from calibration.tables.numbers import DASH, fixed
 from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
-from data.errors import Unrated
+from data.errors import BadInput, Unrated
 from data.study.assignments import RatingHabits, rating_habits
 from data.study.authors import evidence
-from data.study.frames import adjudicated_frame
+from data.study.frames import adjudicated_frame, preferences_frame
 from data.study.rubrics import ADJUDICATED
 from medjury.services.ledger import Looked
+from medjury.services.pairs import is_of_pairs, pair_scores, seated
 from medjury.services.record import protocol_json, protocol_of, steered
 from medjury.services.scores import Kept, Readings, all_jurors, scores_of, silent_jurors, sound_only
 
@@ -143,9 +146,54 @@ def calibrate(
     BadInput, Unknown, TooFew
         As `calibration.table.agreement_table`.
     """
-    prepared = _prepared(engine, question)
+    of_pairs = pair_scores(engine)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        return _with_more(engine, _noted(engine, _with_table(prepared, tick)))
+        if of_pairs and is_of_pairs(engine, of_pairs, question.options):
+            return _of_pairs(engine, question, of_pairs)
+        prepared = _prepared(engine, question)
+        found = _with_more(engine, _noted(engine, _with_table(prepared, tick)))
+        if of_pairs and not (question.options.benchmark or question.options.criterion):
+            options = replace(question.options, jurors=None, min_jurors=None)
+            found = replace(found, pairs=pairs_result(of_pairs, seated(of_pairs, options)))
+    return found
+
+
+def _of_pairs(engine: Engine, question: CalibrationQuestion, scores: PairScores) -> Calibration:
+    """Return what preferences on pairs say where nothing else is asked about."""
+    options = seated(scores, question.options)
+    if options.references != "all" or options.reading != "independent":
+        raise BadInput("--use: pairs have no checked references, and no adjudicated readings")
+    jury, empty = options.jurors or (), preferences_frame(engine)
+    protocol = protocol_of(engine)
+    found = pairs_result(scores, options, claim_of(protocol, jury, question.options, ()))
+    nothing = Scores(
+        empty[:0].drop(columns=["answer", "shown_first"], errors="ignore"),
+        empty[:0][["response_id", "instance_id", "benchmark"]],
+        {},
+    )
+    looked = Looked(jury, len(jury), options.criterion or "", "pairs", "")
+    rows = [
+        AgreementRow(row.benchmark, "jury", n_responses=row.n)
+        for row in found.rows
+        if row.scorer == "jury"
+    ]
+    warning = looked.remember(engine, rows, (), empty) if jury else ""
+    return Calibration(
+        question=question,
+        options=options,
+        ratings=empty,
+        scores=nothing,
+        independent=nothing,
+        kept=Kept(nothing),
+        looked=looked,
+        silent=tuple(sorted(scores.silent)),
+        readings=Readings(),
+        told=tuple(steered(engine)),
+        habits=rating_habits(engine),
+        protocol=protocol,
+        pairs=found,
+        warnings=(warning,) if warning else (),
+    )
 
 
 def of_scores(
@@ -187,6 +235,8 @@ def more(
 
     `tick` is called with the share of the details that is done.
     """
+    if calibration.pairs and not calibration.rows:
+        return replace(calibration, question=question)
     options = replace(calibration.options, further=question.further)
     extended = replace(calibration, question=question, options=options)
     with threadpool_limits(1):

@@ -1,20 +1,13 @@
 """A verdict from one table of preferences: which of two responses is better, without a study."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from calibration.decision import Decision
-from calibration.json_values import decision_json, json_value
-from calibration.pair_juries import PairJuryRow, pair_ranking
-from calibration.pair_models import WinRow, win_rates
-from calibration.pair_planning import HIGHEST, PairPlanRow, pairs_needed
-from calibration.pair_verdict import pair_decisions
-from calibration.pairs import PairRow, PairScores, PairsLikeForLike, pair_rows
+from calibration.pair_results import PairResult, pairs_result
+from calibration.pairs import PairScores
 from calibration.protocol import Protocol
-from calibration.values import AnalysisOptions, PlanOptions
+from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim
 from data.errors import BadInput
 from data.importers.ratings import PREFERENCES
@@ -29,48 +22,12 @@ SIDES = {"first": "first", "second": "second", "1": "first", "2": "second", "": 
 MODELS = {"first_model": ("first_model", "model_a"), "second_model": ("second_model", "model_b")}
 
 
-@dataclass(frozen=True, eq=False)
-class PairCheck:
-    """What a table of preferences says of its judges.
-
-    Attributes
-    ----------
-    rows, models : of `pairs.pair_rows` and `pair_models.win_rates`
-    juries : of `pair_juries.pair_ranking`, where there are several judges
-    plan : how many pairs show at the margin a jury as good as a human; None without a margin, or where
-        humans agree too little to plan for it
-    decisions : benchmark -> whether the judges may stand in for a human
-    """
-
-    rows: list[PairRow]
-    models: list[WinRow]
-    decisions: Mapping[str, Decision]
-    juries: tuple[PairJuryRow, ...] = ()
-    plan: PairPlanRow | None = None
-
-    @property
-    def decision(self) -> Decision | None:
-        """Return the decision on all benchmarks together; None without a judge."""
-        return next(iter([*self.decisions.values()][::-1]), None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as `check --json` has it."""
-        decision = self.decision
-        return {
-            "decision": decision_json(decision) if decision else None,
-            "pairs": json_value(self.rows),
-            "models": json_value(self.models),
-            "juries": json_value(self.juries),
-            "plan": json_value(self.plan),
-        }
-
-
 def has_preferences(frame: pd.DataFrame) -> bool:
     """Tell whether a table is one of preferences on pairs."""
     return any(name in frame.columns for name in PREFERENCE)
 
 
-def checked_pairs(frame: pd.DataFrame, question: CheckQuestion, name: str) -> PairCheck:
+def checked_pairs(frame: pd.DataFrame, question: CheckQuestion, name: str) -> PairResult:
     """Return what a table of texts says: a row a preference of a rater on a pair.
 
     Parameters
@@ -120,26 +77,13 @@ def checked_pairs(frame: pd.DataFrame, question: CheckQuestion, name: str) -> Pa
     table = table[table["kind"].isin(["clinician", "juror"])]
     pairs = table[["pair_id", "instance_id", "benchmark", *MODELS]].drop_duplicates("pair_id")
     scores = PairScores(table.drop(columns=[*MODELS]), pairs.reset_index(drop=True))
-    options = AnalysisOptions(criterion=question.criterion or None)
-    found = pair_rows(scores, options)
     protocol = (
         Protocol(question.margin, question.criterion, jurors=scores.raters("juror"))
         if question.margin is not None
         else None
     )
-    decisions = pair_decisions(found, JuryClaim(protocol))
-    juries = pair_ranking(scores, options) if len(scores.raters("juror")) > 1 else []
-    models, plan = win_rates(scores, options), _plan(found, question.margin)
-    return PairCheck(found, models, decisions, tuple(juries), plan)
-
-
-def _plan(rows: Sequence[PairRow], margin: float | None) -> PairPlanRow | None:
-    """Return how many pairs a study takes whose humans agree as these do."""
-    held = [row for row in rows if isinstance(row, PairsLikeForLike)]
-    if margin is None or not held or not 0.5 < held[-1].clinician <= HIGHEST:
-        return None
-    per_pair = max(2, min(held[-1].n_clinicians, round(held[-1].n / max(held[-1].n_pairs, 1))))
-    return pairs_needed(held[-1].clinician, PlanOptions(per_response=per_pair, margin=margin))
+    options = AnalysisOptions(criterion=question.criterion or None)
+    return pairs_result(scores, options, JuryClaim(protocol))
 
 
 def _points(cell: str) -> float | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from medjury.services.calibrate import Calibration
 
 JURY = "jury"
-FIGURES = ("method", "k", "reps", "seed", "rows", "references")
+FIGURES = ("method", "k", "reps", "seed", "rows", "references", "pairs")
 OPTIONS = ("benchmark", "criterion", "min_shared", "min_jurors", "references")
 SHOWN = ("benchmark", "icc", "low", "high", "n_responses", "n_instances")
 NO_ROW: Mapping[str, Any] = {

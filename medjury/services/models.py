@@ -21,10 +21,12 @@ from data.study.settings import unblind as lift_blind
 from data.study.standing import categories
 from data.study.verify import locked_since
 from medjury.services.ledger import Looked, remembered
+from medjury.services.pairs import pair_scores, seated
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     from calibration.models import ModelComparison
+    from calibration.pair_models import WinRow
     from calibration.scores import Scores
 
 METHOD = "models"  # what the ledger of juries calls a comparison of models
@@ -179,6 +181,21 @@ def refuse_unknown(costs: Collection[str], models: Collection[str]) -> None:
             f"the costs name {', '.join(lost)}, and no response of this study is by that model: "
             "write models as in the file that was imported"
         )
+
+
+def wins(engine: Engine, options: AnalysisOptions) -> "list[WinRow]":
+    """Return the models' win rates in pairs, by clinicians and by the jury; none while it is blind."""
+    from calibration.pair_models import win_rates
+
+    scores = pair_scores(engine)
+    if scores is None:
+        return []
+    known = {name for own in scores.criteria.values() for name in own}
+    criterion = options.criterion if options.criterion in known else None
+    named = [name for name in options.jurors or () if name in scores.raters("juror")]
+    return win_rates(
+        scores, seated(scores, AnalysisOptions(jurors=tuple(named) or None, criterion=criterion))
+    )
 
 
 def to_json(task: ModelsTask, found: "ModelComparison") -> dict[str, Any]:

@@ -54,17 +54,17 @@ def report_text(engine: Engine | None, calibration: Calibration, form: str) -> s
 
 def content_of(engine: Engine, calibration: Calibration) -> Calibration:
     """Return a calibration with the facts that every report owes its reader."""
-    looked, scores = calibration.looked, calibration.scores
+    looked = calibration.looked
     ledger, spent = compositions_tried(engine), spending(engine)
     profiles = juror_profiles(engine, looked.jurors)
-    keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
+    keys = {looked.entry(name).key for name in (*calibration.benchmarks, COMBINED)}
     study = replace(
         _of_file(calibration).study,
         fingerprint=next((entry.fingerprint for entry in ledger if entry.key in keys), ""),
         jurors={name: with_hash(profiles.get(name, {})) for name in looked.jurors},
         silent=calibration.silent,
         other_models=other_models(engine),
-        rubrics=[one for one in benchmarks(engine) if one.name in scores.benchmarks],
+        rubrics=[one for one in benchmarks(engine) if one.name in calibration.benchmarks],
         tried=ledger,
         usd=spent.usd,
         calls=spent.calls,
@@ -88,8 +88,8 @@ def _of_file(calibration: Calibration) -> Calibration:
     return replace(calibration, study=study)
 
 
-def as_json(calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
-    """Return a calibration as `analyse calibrate --json` has it; `pairs` adds what only a page shows."""
+def as_json(calibration: Calibration, *, details: bool = False) -> dict[str, Any]:
+    """Return a calibration as `analyse calibrate --json` has it; `details` adds what only a page shows."""
     options = calibration.question.options
     body: dict[str, Any] = {
         "method": options.method,
@@ -103,6 +103,10 @@ def as_json(calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
         "raters": json_value(calibration.raters),
         "reliability": json_value(calibration.reference),
     }
+    if calibration.pairs:
+        found = calibration.pairs.to_json()
+        body |= {"pairs": found["pairs"], "models": found["models"], "juries": found["juries"]}
+        body |= {"pair_decision": found["decision"], "pair_plan": found["plan"]}
     if calibration.question.details:
         body["details"] = json_value(calibration.details)
     body |= {
@@ -111,10 +115,10 @@ def as_json(calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
         **calibration.kept.to_json(),
         "checked_with": calibration.checked.to_json() if calibration.checked else None,
     }
-    if pairs:
+    if details:
         body |= {
             "criteria": json_value(calibration.criteria),
-            "pairs": [
+            "paired": [
                 {"benchmark": name, "responses": [*means.index]} | means.round(6).to_dict("list")
                 for name, means in calibration.paired.items()
             ],

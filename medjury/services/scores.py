@@ -53,6 +53,11 @@ def _scores(engine: Engine) -> "Scores":
     ratings = every[is_score].drop(columns="answer").reset_index(drop=True)
     instead = every[~is_score].drop(columns="score").reset_index(drop=True)
     if not (ratings["kind"] == "clinician").any():
+        if pair_benchmarks := [name for name, one in used.items() if one.compares]:
+            raise Unrated(
+                f"no clinician has rated a response by itself in this study: of its pairs "
+                f"({', '.join(pair_benchmarks)}) `medjury analyse calibrate`, `juries` and `models` tell"
+            )
         raise Unrated(
             "no clinician has rated anything in this study yet: let them rate (`medjury rate assign`; in the "
             "app: Set up, Clinicians) or import ratings made elsewhere (`medjury rate ratings FILE`; Set up, Notes)"

@@ -38,7 +38,7 @@ def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
     rated(run, tmp_path)
     code, told, _ = run("analyse", "calibrate", "--details", "--reps", "20", "--json", "-")
     found = json.loads(told)
-    [pair] = found["pairs"]
+    [pair] = found["paired"]
     far = next(row for row in found["details"]["other_measures"] if row["scorer"] == "jury")
     gap = np.subtract(pair["jury"], pair["clinicians"])
     assert code == 0

@@ -61,8 +61,12 @@ def show(engine: Engine, person: Person) -> None:
     found = frame.computed(coming, "The models are compared, resample by resample")
     if found is None:
         return
-    draw.decision(found["decision"])
     frame.say_simulated(standing)
+    if found["pairs"] is not None:
+        draw.table(found["pairs"])
+    if found["decision"] is None:
+        return
+    draw.decision(found["decision"])
     draw.table(found["models"])
     corrected = any(row.by == "corrected" for row in found["rows"])
     st.caption(f"{MEANING} {CORRECTED}" if corrected else MEANING)

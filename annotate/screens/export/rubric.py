@@ -18,6 +18,7 @@ from data.rubric import Rubric
 from data.study import rubrics
 from data.study.rubrics import JuryValidation
 from jury.panel import read_panel
+from medjury.services.pairs import margin_unit
 from medjury.services.record import protocol_of
 from medjury.services.rubric_export import (
     EXPORT_FORMATS,
@@ -80,7 +81,7 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
         frame.empty(NONE_YET, TODO)
     with st.expander("When this study calls a jury valid"):
         show_text(STATED)
-        draw.protocol(protocol_of(engine))
+        draw.protocol(protocol_of(engine), margin_unit(engine))
 
 
 def _evidence(found: JuryValidation) -> dict[str, object]:

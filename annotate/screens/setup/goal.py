@@ -19,6 +19,7 @@ from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from jury.panel import shipped
+from medjury.services.pairs import margin_unit
 from medjury.services.record import fix_protocol, panel_jurors, protocol_of
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def show(engine: Engine, person: Person) -> None:
     protocol = protocol_of(engine)
     show_heading("Protocol", ABOUT_PROTOCOL)
     frame.show_message(MADE)
-    draw.protocol(protocol)
+    draw.protocol(protocol, margin_unit(engine))
     if person.role == Role.COORDINATOR:
         _protocol_form(engine, person, protocol)
     with st.expander("How many responses and clinicians it takes", key="plan"):
@@ -77,7 +78,9 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
         if seen:
             st.warning(on_page(SEEN_BEFORE))
         first = st.columns(4, vertical_alignment="bottom")
-        margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05, help=LOWER)
+        margin = first[0].number_input(
+            f"Margin in {margin_unit(engine)}", 0.01, 0.99, 0.1, 0.05, help=LOWER
+        )
         criterion = first[1].selectbox("Criterion", [COMPOSITE, *criteria])
         panel = first[2].selectbox("Jury", [BY_NAME, *sorted(shipped())])
         responses = first[3].number_input("Responses planned (0: not fixed)", 0, None, 0)
