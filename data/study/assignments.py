@@ -1,7 +1,9 @@
 """Who rates what: design, free places, recusals, flags with answers, work that is left, and habits."""
 
+import random
 import secrets
-from collections.abc import Iterable, Mapping, Set
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import groupby
@@ -29,6 +31,7 @@ from data.schema import (
     Instance,
     Kind,
     Mask,
+    Pair,
     Rater,
     Rating,
     Remark,
@@ -40,7 +43,6 @@ from data.schema import (
     now,
 )
 from data.study.access import PSEUDONYM_KEY
-from data.study.authors import balanced_sides
 from data.study.base import (
     BY_CLINICIAN,
     FOR_STUDY,
@@ -52,6 +54,7 @@ from data.study.readings import readings
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
+SIGN, OTHER = {"first": 1, "second": -1}, {"first": "second", "second": "first"}
 NOT_YOURS = "this response is not assigned to you"
 ADJUDICATION_ASSIGNED = "adjudication assigned"
 _OF_CODE = select(Assignment).where(Assignment.code == bindparam("code")).with_for_update()
@@ -120,7 +123,7 @@ def assign(
             if (rater, at["response"], at["pass_"]) not in existing
             and (rater, at["response"]) not in settling
         ]
-        balanced_sides(session, new, seed)
+        balance_sides(session, new, seed)
         session.add_all(new)
         stored, wanted = session.get(Setting, PER_RESPONSE), str(per_response)
         is_changed = per_response is not None and (stored is None or stored.value != wanted)
@@ -249,10 +252,52 @@ def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Ass
         position=0 if position is None else position + 1,
         pass_=pass_,
     )
-    balanced_sides(session, [new])
+    balance_sides(session, [new])
     session.add(new)
     session.flush()
     return new
+
+
+def balance_sides(session: Session, new: Sequence[Assignment], seed: int | None = None) -> None:
+    """Say of each new showing of a pair which response is first, without looking at who wrote what.
+
+    Each pair is shown either way equally often, and to each clinician half of theirs either way, as far
+    as numbers and what is stored allow; the rest is chance, from the seed.
+    """
+    compared = set(session.exec(select(Pair.response)))
+    own = [one for one in new if one.response in compared]
+    if not own:
+        return
+    with session.no_autoflush:
+        known = session.exec(select(Assignment).where(Assignment.shown_first != "")).all()
+    of_pair, of_rater = Counter[int](), Counter[int]()
+
+    def note(one: Assignment, times: int = 1) -> None:
+        sign = SIGN[one.shown_first] * times
+        of_pair[one.response] += sign
+        of_rater[one.rater] += sign
+
+    for one in known:
+        note(one)
+    chance = random.Random(seed)  # noqa: S311 - a design, no secret
+    by_pair: dict[int, list[Assignment]] = {}
+    for one in chance.sample(own, len(own)):
+        lean = of_pair[one.response] or of_rater[one.rater] or chance.choice((-1, 1))
+        one.shown_first = "second" if lean > 0 else "first"
+        note(one)
+        by_pair.setdefault(one.response, []).append(one)
+    moved = True
+    while moved:  # all showings of a pair the other way, as long as clinicians' halves come nearer
+        moved = False
+        for showings in by_pair.values():
+            signs = {one.rater: SIGN[one.shown_first] for one in showings}
+            gain = sum(of_rater[rater] * sign - 1 for rater, sign in signs.items())
+            if gain > 0 and sum(SIGN[one.shown_first] for one in showings) == 0:
+                for one in showings:
+                    note(one, -1)
+                    one.shown_first = OTHER[one.shown_first]
+                    note(one)
+                moved = True
 
 
 def _free(session: Session, rater: int, per_response: int) -> int | None:

@@ -8,7 +8,6 @@ how many there are. Here as well: lengths of responses, and which were written b
 own family; neither raters nor jurors are shown any of it.
 """
 
-import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from data.errors import NotAllowed, Unknown
 from data.importers.rows import ResponseRow, made_id
 from data.person import is_blind_in
 from data.record import PAST_RECORD, new_salt
-from data.schema import Assignment, Authorship, Instance, Kind, Pair, Rater, Response, Subgroup
+from data.schema import Authorship, Instance, Kind, Pair, Rater, Response, Subgroup
 from data.settings import read_settings
 from data.study.base import FOR_STUDY, columns_of, setting_values
 from data.study.copies import WITHHELD
@@ -174,10 +173,8 @@ def responses_by_author(engine: Engine, benchmarks: Sequence[str] | None) -> Cou
 
 def models_of_pairs(session: Session) -> dict[int, tuple[str, str]] | None:
     """Return the key of each pair -> the models of its first and second; None while the study is blind."""
-    return None if is_blind_in(session) else _models_of_pairs(session)
-
-
-def _models_of_pairs(session: Session) -> dict[int, tuple[str, str]]:
+    if is_blind_in(session):
+        return None
     first, second = aliased(Authorship), aliased(Authorship)
     query = (
         columns_of(Pair.response, first.model, second.model)
@@ -188,44 +185,12 @@ def _models_of_pairs(session: Session) -> dict[int, tuple[str, str]]:
     return {pair: (one, other) for pair, one, other in session.exec(query)}
 
 
-def balanced_sides(
-    session: Session, showings: Iterable[Assignment], seed: int | None = None
-) -> None:
-    """Say of each new showing of a pair which response is first, half of them either way.
-
-    They are balanced for each clinician and each pair of models, in an order that the seed gives: who is
-    shown them can tell nothing from it, and nothing else here is told of who wrote what.
-    """
-    new = [one for one in showings if one.id is None]
-    compared = set(session.exec(select(Pair.response)))
-    if not compared & {one.response for one in new}:
-        return
-    models = _models_of_pairs(session)
-    with session.no_autoflush:
-        known = session.exec(select(Assignment).where(Assignment.shown_first != "")).all()
-    lean: Counter[tuple[int, str, str]] = Counter()
-
-    def side(one: Assignment) -> tuple[tuple[int, str, str], int]:
-        first, second = models.get(one.response, ("", ""))
-        if first <= second:
-            return (one.rater, first, second), 1
-        return (one.rater, second, first), -1
-
-    for one in known:
-        key, sign = side(one)
-        lean[key] += sign if one.shown_first == "first" else -sign
-    chance = random.Random(seed)  # noqa: S311 - a design, no secret
-    for one in chance.sample(new, len(new)):
-        if one.response in compared:
-            key, sign = side(one)
-            wanted = -1 if lean[key] > 0 else 1 if lean[key] < 0 else chance.choice((-1, 1))
-            lean[key] += wanted
-            one.shown_first = "first" if wanted == sign else "second"
-
-
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A response (primary key) that can be paired, with its instance's key and its model."""
+    """A response (primary key) that can be paired, with its instance's key and its model.
+
+    The model is "" while the study is blind.
+    """
 
     response: int
     instance: int
@@ -235,6 +200,8 @@ class Rival:
 def rivals(session: Session, benchmark: str, models: Sequence[str]) -> list[Rival]:
     """Return the responses of a benchmark, one of each model to an instance; of `models`, if any are named.
 
+    While the study is blind all of them are returned, without a word of who wrote which.
+
     Raises
     ------
     NotAllowed
@@ -242,7 +209,8 @@ def rivals(session: Session, benchmark: str, models: Sequence[str]) -> list[Riva
     Unknown
         If one of them wrote none of these.
     """
-    if models and is_blind_in(session):
+    is_blind = is_blind_in(session)
+    if models and is_blind:
         raise NotAllowed(f"pairs of chosen models would tell who wrote what; {BLIND}")
     query = (
         columns_of(Response.id, Response.instance, Authorship.model)
@@ -253,7 +221,10 @@ def rivals(session: Session, benchmark: str, models: Sequence[str]) -> list[Riva
         .order_by(col(Response.id))
     )
     found: dict[tuple[int, str], Rival] = {}
-    for response, instance, model in session.exec(query):
+    rows = session.exec(query).all()
+    if is_blind:
+        return [Rival(response, instance, "") for response, instance, _ in rows]
+    for response, instance, model in rows:
         found.setdefault((instance, model), Rival(response, instance, model))
     written = {one.model for one in found.values()}
     if lost := [name for name in models if name not in written]:

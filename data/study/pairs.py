@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Chosen = tuple[Rival, Rival]
+NOTHING = "no instance has two responses of different models: there is nothing to pair"
 PAIR_COLUMNS = ("pair_id", "instance_id", "benchmark", "first_model", "second_model")
 
 
@@ -103,8 +104,9 @@ def make_pairs(
     models
         Whose responses are paired; none: everybody's.
     number
-        How many pairs, balanced over pairs of models so that all are connected; None: every pair of
-        models on every instance.
+        How many pairs, balanced over pairs of models so that all are connected; while the study is blind
+        they are spread over the instances, without looking at who wrote what. None: every pair of
+        models, or of responses, on every instance.
     seed
         Which pairs, and which response of each is stored first.
 
@@ -254,6 +256,8 @@ def _log(session: Session, added: PairsAdded) -> None:
 
 def _chosen(found: Sequence[Rival], number: int | None, chance: random.Random) -> list[Chosen]:
     """Return pairs of responses to one instance, each pair of models half either way."""
+    if any(not one.model for one in found):
+        return _chosen_blind(found, number, chance)
     by_instance: dict[int, dict[str, Rival]] = {}
     for one in found:
         by_instance.setdefault(one.instance, {})[one.model] = one
@@ -263,7 +267,7 @@ def _chosen(found: Sequence[Rival], number: int | None, chance: random.Random) -
         kind: [own for own in by_instance.values() if {*kind} <= own.keys()] for kind in kinds
     }
     if not any(places.values()):
-        raise BadInput("no instance has responses of two models: there is nothing to pair")
+        raise BadInput(NOTHING)
     taken = _all(places) if number is None else _some(places, models, number, chance)
     turned: Counter[tuple[str, str]] = Counter()
     chosen: list[Chosen] = []
@@ -273,6 +277,27 @@ def _chosen(found: Sequence[Rival], number: int | None, chance: random.Random) -
         turned[kind] += 1 if lean < 0 else -1
         chosen.append((first, second) if lean < 0 else (second, first))
     return chosen
+
+
+def _chosen_blind(
+    found: Sequence[Rival], number: int | None, chance: random.Random
+) -> list[Chosen]:
+    """Return pairs of whichever responses to one instance, the instances in turn."""
+    by_instance: dict[int, list[Rival]] = {}
+    for one in found:
+        by_instance.setdefault(one.instance, []).append(one)
+    left = [
+        chance.sample(two, len(two))
+        for own in by_instance.values()
+        for two in [[*combinations(own, 2)]]
+    ]
+    chance.shuffle(left)
+    chosen = [two for turn in zip_longest(*left) for two in turn if two is not None]
+    if not chosen:
+        raise BadInput(NOTHING)
+    if number is not None and number > len(chosen):
+        raise BadInput(f"--number {number}: there are {len(chosen)} pairs")
+    return [chance.choice((two, two[::-1])) for two in chosen[:number]]
 
 
 Places = Mapping[tuple[str, str], list[dict[str, Rival]]]
