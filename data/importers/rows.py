@@ -79,10 +79,12 @@ class Origin(NamedTuple):
         value = "" if first["type"] == "missing" else first["input"]
         if first["type"] == "value_error":
             allowed = first["msg"].removeprefix("Value error, ")
+        elif column in ALLOWED:
+            allowed = ALLOWED[column]
         elif expected := first.get("ctx", {}).get("expected"):
             allowed = f"must be {expected}".replace("'", "")
         else:
-            allowed = ALLOWED.get(column, "must not be empty")
+            allowed = "must not be empty"
         return self.wrong(column, value, allowed)
 
 

@@ -1,0 +1,356 @@
+"""Pairs in a study: imported or made, shown on either side, rated, withdrawn, packed and read back."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from kit.commands import call
+from kit.pair_study import MODELS, bring, prefer_good, rate_all, rows, write
+from kit.studies import import_small
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from data.card import Marked, Reply
+from data.errors import BadInput, BadRow, Conflict, NotAllowed
+from data.person import OPERATOR
+from data.rubric import Rubric, read_rubric
+from data.schema import Assignment, Authorship, Pair, Rating, Response, Span
+from data.study.assignments import Slot, assign, claim
+from data.study.frames import preferences_frame, ratings_frame, responses_frame
+from data.study.masks import MaskedText, mask_responses
+from data.study.pairs import make_pairs, pairs_frame
+from data.study.people import invite
+from data.study.ratings import FormState, save_draft, submit
+from data.study.room import next_task, task
+from data.study.settings import unblind
+from data.study.standing import benchmarks, design_items
+from data.study.verify import verify
+from data.study.withdrawals import withdraw
+
+PREFERENCE = read_rubric("preference")
+
+
+@pytest.fixture
+def study(engine: Engine, tmp_path: Path) -> Engine:
+    """Return a study of six pairs that three clinicians are to judge, each pair by two of them."""
+    bring(engine, tmp_path)
+    invite(engine, ["dr_a", "dr_b", "dr_c"])
+    names = ("dr_a", "dr_b", "dr_c")
+    keys = [item.response for item in design_items(engine)]
+    slots = [Slot(names[(n + k) % 3], key, n) for n, key in enumerate(keys) for k in range(2)]
+    assign(engine, slots, seed=1)
+    return engine
+
+
+def test_pairs_are_subjects_and_their_responses_are_not_rated_by_themselves(study: Engine) -> None:
+    [view] = benchmarks(study)
+    assert (view.instances, view.responses, view.rubric.compares) == (6, 6, True)
+    assert len(design_items(study)) == 6
+    assert responses_frame(study).empty
+    with Session(study) as session:
+        assert len(session.exec(select(Response)).all()) == 18
+        assert {one.model for one in session.exec(select(Authorship))} == {*MODELS}
+    assert [*pairs_frame(study)["first_model"]] == [""] * 6  # blind
+    unblind(study, "researcher", "the test asks")
+    assert {*pairs_frame(study)["first_model"]} == {*MODELS}
+    assert verify(study).findings == ()
+
+
+def test_the_same_file_again_changes_nothing_and_another_is_refused(
+    study: Engine, tmp_path: Path
+) -> None:
+    again = bring(study, tmp_path)
+    assert (again.pairs, again.unchanged, again.responses.responses) == (0, 6, 0)
+    changed = rows()
+    changed[2]["second"] = "Another text."
+    with pytest.raises(BadRow, match="row 4, column response_id: 'p2b'"):
+        bring(study, tmp_path, changed)
+    turned = rows()
+    for side in ("_id", "_model", ""):
+        one, other = f"first{side}", f"second{side}"
+        turned[1][one], turned[1][other] = turned[1][other], turned[1][one]
+    with pytest.raises(BadRow, match=r"'p1'.*pairs never change"):
+        bring(study, tmp_path, turned)
+    with pytest.raises(BadRow, match="already used"):
+        bring(study, tmp_path, [rows()[0], rows()[0]])
+    assert len(pairs_frame(study)) == 6
+    assert verify(study).findings == ()
+
+
+def test_ids_that_a_file_lacks_are_the_same_each_time(engine: Engine, tmp_path: Path) -> None:
+    bare = [
+        {name: cell for name, cell in row.items() if not name.endswith("_id") or name[0] == "i"}
+        for row in rows(3)
+    ]
+    assert bring(engine, tmp_path, bare).pairs == 3
+    assert bring(engine, tmp_path, bare).unchanged == 3
+    with Session(engine) as session:
+        names = [one.response_id for one in session.exec(select(Response))]
+    assert not any(model in name for name in names for model in MODELS)
+
+
+def test_only_a_rubric_that_compares_is_for_pairs_and_it_for_nothing_else(
+    engine: Engine, tmp_path: Path
+) -> None:
+    import_small(engine, tmp_path)
+    with pytest.raises(Conflict, match="rated by themselves"):
+        bring(engine, tmp_path, [row | {"benchmark": "visits"} for row in rows()])
+    with pytest.raises(BadInput, match="compare"):
+        make_pairs(engine, "visits", "new", read_rubric("generic"))
+    code, _, said = call(
+        str(engine.url),
+        "study",
+        "import",
+        str(tmp_path / "responses.csv"),
+        "--rubric",
+        "preference",
+    )
+    assert (code, 'mode = "compare"' in said) == (2, True)
+
+
+def test_each_pair_is_shown_either_way_and_each_clinician_has_half_either_way(
+    study: Engine,
+) -> None:
+    with Session(study) as session:
+        given = session.exec(select(Assignment)).all()
+    by_pair, by_rater = Counter[int](), Counter[int]()
+    for one in given:
+        sign = {"first": 1, "second": -1}[one.shown_first]
+        by_pair[one.response] += sign
+        by_rater[one.rater] += sign
+    assert set(by_pair.values()) == {0}
+    assert max(map(abs, by_rater.values())) <= 1
+
+
+def test_a_preference_is_stored_as_of_the_stored_order_whichever_side_was_shown(
+    study: Engine,
+) -> None:
+    for rater in (1, 2, 3):
+        rate_all(study, rater)
+    with Session(study) as session:
+        found = {one.response: one for one in session.exec(select(Rating))}
+        pairs = session.exec(select(Pair)).all()
+        texts = {one.id: one.text for one in session.exec(select(Response))}
+        sides = {one.shown_first for one in session.exec(select(Rating))}
+    assert sides == {"first", "second"}
+    for pair in pairs:
+        good_first = texts[pair.first].startswith("Sound")
+        assert found[pair.response].score == (2 if good_first else -2)
+    frame = preferences_frame(study)
+    assert len(frame) == 12
+    assert ratings_frame(study).empty
+    assert verify(study).findings == ()
+
+
+def _of_side(engine: Engine, side: str) -> tuple[int, str]:
+    """Return the first clinician with a pair whose other response is shown first, and its code."""
+    with Session(engine) as session:
+        query = select(Assignment.rater, Assignment.code).where(Assignment.shown_first == side)
+        return session.exec(query).first() or (0, "")
+
+
+@pytest.mark.parametrize("side", ["first", "second"])
+def test_marks_are_of_the_stored_response_and_a_draft_stays_as_it_was_entered(
+    study: Engine, side: str
+) -> None:
+    rater, code = _of_side(study, side)
+    shown = task(study, rater, code)
+    assert shown is not None
+    assert shown.card.second is not None
+    span = {"criterion": "overall", "start": 0, "end": 5, "error": "wrong", "side": "second"}
+    draft = {"scores": {"overall": 1}, "by": "page", "seq": 1, "spans": [span]}
+    assert save_draft(study, rater, code, FormState(draft, 3)) == 1
+    again = task(study, rater, code)
+    assert again is not None
+    assert again.draft["scores"] == {"overall": 1}
+    reply = Reply({"overall": 1}, spans=(Marked("overall", 0, 5, "wrong", side="second"),))
+    assert submit(study, rater, code, reply, 5)
+    assert not submit(study, rater, code, reply, 5)  # the same again is no revision
+    with Session(study) as session:
+        [stored], [mark] = session.exec(select(Rating)).all(), session.exec(select(Span)).all()
+    assert stored.score == (1 if side == "first" else -1)
+    assert mark.side == ("second" if side == "first" else "response")
+    assert mark.text == shown.card.second[:5]
+
+
+def test_a_place_that_becomes_free_has_a_side_too(study: Engine) -> None:
+    with Session(study) as session:
+        given = {(one.rater, one.response) for one in session.exec(select(Assignment))}
+    taken = assign(study, [], seed=0, per_response=3)
+    assert (taken, claim(study, 1)) == (0, True)
+    with Session(study) as session:
+        new = [
+            one
+            for one in session.exec(select(Assignment))
+            if (one.rater, one.response) not in given
+        ]
+    assert [one.shown_first in ("first", "second") for one in new] == [True]
+
+
+def test_preferences_made_elsewhere_are_ratings_of_the_pair(study: Engine, tmp_path: Path) -> None:
+    head = "pair_id,rater,kind,preference,shown_first,comment"
+    lines = [
+        "p0,dr_x,clinician,first,first,sound",
+        "p1,dr_x,clinician,-2,,",
+        "p2,dr_x,clinician,tie,,",
+    ]
+    lines += ["p0,judge,juror,1,first,", "p0,judge,juror,-1,second,"]
+    path = tmp_path / "preferences.csv"
+    path.write_text("\n".join([head, *lines]) + "\n", "utf-8")
+    url = str(study.url)
+    code, _, said = call(url, "rate", "ratings", str(path))
+    assert code == 0, said
+    with Session(study) as session:
+        found = {
+            (one.response, one.rater, one.replicate): (one.score, one.shown_first)
+            for one in session.exec(select(Rating))
+        }
+    assert sorted(found.values()) == [(-2, ""), (-1, "second"), (0, ""), (1, "first"), (1, "first")]
+    assert {replicate for _, _, replicate in found} == {0, 1}
+    path.write_text(f"{head}\np0,dr_y,clinician,3,first,\n", "utf-8")
+    code, _, said = call(url, "rate", "ratings", str(path))
+    assert (code, "the scale of preference is -2 to 2" in said) == (2, True)
+    path.write_text(f"{head}\np0,dr_y,clinician,1,left,\n", "utf-8")
+    code, _, said = call(url, "rate", "ratings", str(path))
+    assert (code, "column shown_first: 'left': must be first" in said) == (2, True)
+
+
+def test_exported_preferences_come_back_the_same(study: Engine, tmp_path: Path) -> None:
+    rate_all(study, 1)
+    url = str(study.url)
+    assert call(url, "share", "export", str(tmp_path / "out"))[0] == 0
+    code, said, _ = call(url, "rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
+    assert (code, "0 ratings imported" in said) == (0, True)
+
+
+@pytest.mark.parametrize("authors", [True, False])
+def test_a_package_brings_the_pairs_whole(study: Engine, tmp_path: Path, authors: bool) -> None:
+    rate_all(study, 2)
+    with_them = ("--unblind", "--reason", "the test asks") if authors else ()
+    packed = ("share", "export", "--package", str(tmp_path / "study.zip"), *with_them)
+    code, _, said = call(str(study.url), *packed)
+    assert code == 0, said
+    url = f"sqlite:///{tmp_path}/other.db"
+    code, told, said = call(url, "study", "import", str(tmp_path / "study.zip"))
+    assert (code, "the record is whole" in told) == (0, True), said
+    assert call(url, "study", "verify")[0] == 0
+    code, told, _ = call(url, "status", "--json", "-")
+    assert json.loads(told)
+
+
+def test_a_withdrawn_response_takes_its_pairs_with_it(engine: Engine, tmp_path: Path) -> None:
+    import_small(engine, tmp_path)
+    made = make_pairs(engine, "visits", "visits-pairs", PREFERENCE)
+    assert (made.pairs, made.responses.instances) == (2, 2)
+    withdraw(OPERATOR, engine, response="r11", reason="names the patient")
+    assert len(pairs_frame(engine)) == 1
+    assert len([one for one in design_items(engine) if one.benchmark == "visits"]) == 3
+    assert verify(engine).findings == ()
+
+
+def test_what_is_masked_in_a_response_is_masked_in_its_pair_until_somebody_saw_it(
+    study: Engine,
+) -> None:
+    with Session(study) as session:
+        pair = session.exec(select(Pair)).first()
+        assert pair is not None
+        text = session.get_one(Response, pair.first).text
+    masked = MaskedText(pair.first, text.replace("note", "[x]"), [(6, 10, "note")])
+    assert mask_responses(study, [masked]) == (1, 0)
+    with Session(study) as session:
+        own = select(Assignment).where(Assignment.response == pair.response)
+        one = session.exec(own).first()
+        assert one is not None
+        rater, code = one.rater, one.code
+    shown = task(study, rater, code)
+    assert shown is not None
+    assert any("[x]" in text for text in shown.card.rated)
+    assert submit(study, rater, code, prefer_good(shown), 5)
+    later = MaskedText(pair.second, "[x]", [(0, 4, "Poor")])
+    assert mask_responses(study, [later]) == (0, 1)
+
+
+def test_pairs_are_made_without_looking_at_authors_while_the_study_is_blind(
+    engine: Engine, tmp_path: Path
+) -> None:
+    import_small(engine, tmp_path)
+    with pytest.raises(NotAllowed, match="blind"):
+        make_pairs(engine, "visits", "chosen", PREFERENCE, models=["model-one", "model-two"])
+    with pytest.raises(BadInput, match="there are 2 pairs"):
+        make_pairs(engine, "visits", "many", PREFERENCE, number=3)
+    assert make_pairs(engine, "visits", "one", PREFERENCE, number=1).pairs == 1
+    with pytest.raises(Conflict, match="'one' already"):
+        make_pairs(engine, "visits", "one", PREFERENCE)
+    unblind(engine, "researcher", "the test asks")
+    made = make_pairs(engine, "visits", "two", PREFERENCE, models=["model-one", "model-two"])
+    assert made.pairs == 2
+    assert len(design_items(engine)) == 4 + 1 + 2
+    code, said, _ = call(str(engine.url), "study", "pairs", "visits", "--into", "three")
+    assert (code, "three: 2 pairs on 2 instances" in said) == (0, True)
+
+
+@pytest.mark.parametrize("number", [4, 7, 12])
+def test_a_design_of_so_many_pairs_is_balanced_and_connects_all_models(
+    engine: Engine, tmp_path: Path, number: int
+) -> None:
+    texts = ["instance_id,benchmark,context,prompt,response_id,model,response"]
+    texts += [
+        f"i{i},b,case {i},write,r{i}{m},model-{m},text {i} {m}" for i in range(6) for m in "abcde"
+    ]
+    path = tmp_path / "five.csv"
+    path.write_text("\n".join(texts) + "\n", "utf-8")
+    assert call(str(engine.url), "study", "import", str(path))[0] == 0
+    unblind(engine, "researcher", "the test asks")
+    assert make_pairs(engine, "b", "pairs", PREFERENCE, number=number, seed=3).pairs == number
+    frame = pairs_frame(engine)
+    met = Counter(
+        tuple(sorted(two)) for two in zip(frame["first_model"], frame["second_model"], strict=True)
+    )
+    assert max(met.values()) - min(met.values()) <= 1
+    joined = {frame["first_model"][0]}
+    for _ in range(5):
+        joined |= {name for two in met if joined & {*two} for name in two}
+    assert len(joined) == 5
+    with pytest.raises(BadInput, match="connected by 4"):
+        make_pairs(engine, "b", "few", PREFERENCE, number=3)
+
+
+def test_a_compare_rubric_says_what_it_cannot_have(tmp_path: Path) -> None:
+    body = PREFERENCE.model_dump()
+    assert Rubric.from_json(PREFERENCE.to_json()) == PREFERENCE
+    for change, word in (
+        ({"scale": {"min": 1, "max": 5}}, "scale"),
+        ({"prompt": "Rate {{response}}"}, "response"),
+        ({"prompt": "{{first}} {{criteria}} {{schema}}"}, "second"),
+        ({"points": "clipped"}, "points"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            Rubric(**{**body, **change})
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "rubric.toml").write_text(
+        'name = "own"\nversion = "1"\naudience = "a nurse"\ngold = "never"\nmode = "compare"\n'
+        '[[criterion]]\nname = "safer"\nquestion = "Which is safer?"\n'
+    )
+    (folder / "prompt.txt").write_text("{{first}}\n{{second}}\n{{criteria}}\n{{schema}}")
+    own = read_rubric(folder)
+    assert own.criterion[0].anchors[2] == "The first response is much better"
+    assert (own.scale.min, own.scale.max, own.orders) == (-2, 2, 2)
+
+
+def test_the_next_pair_is_shown_to_its_clinician_alone(study: Engine) -> None:
+    rater, code = _of_side(study, "second")
+    assert task(study, rater % 3 + 1, code) is None
+    assert next_task(study, rater).task is not None
+
+
+def test_a_file_with_a_wrong_column_says_what_a_file_of_pairs_has(
+    engine: Engine, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "bad.csv", [{"instance_id": "i", "first": "a", "second": "b"}])
+    code, _, said = call(str(engine.url), "study", "import", str(path), "--pairs")
+    assert (code, "column 'first_model' is missing (a file of pairs has pair_id" in said) == (
+        2,
+        True,
+    )
