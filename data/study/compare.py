@@ -51,6 +51,7 @@ from data.study.base import (
     response_names,
     shown,
 )
+from data.study.calls import order_of
 from data.study.export import rubrics_known
 from data.study.readings import INDEPENDENT, NEWEST, On, Reading, readings
 from data.study.standing import benchmarks, version
@@ -880,5 +881,5 @@ def _calls(session: Session, response: int, texts: list[Any]) -> Iterator[CallVi
     for attempt, body, rater in session.execute(query):
         read = session.get(RubricText, rater.profile.get("reads") or "")
         rubric = Rubric.from_json(read.body if read else body)  # the words that it was asked in
-        own = card(str(response), texts, rubric)
+        own = card(str(response), texts, rubric, order_of(attempt.replicate, rubric))
         yield CallView(attempt, rater.handle, rater.profile, rubric, own)

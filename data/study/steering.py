@@ -28,6 +28,7 @@ from data.schema import (
 )
 from data.study.assignments import Key, Slot, assign
 from data.study.base import FOR_STUDY, columns_of
+from data.study.pairs import import_pairs, make_pairs
 from data.study.people import Invitation, invite
 from data.study.ratings import import_ratings
 from data.study.responses import TaxonomyPlace, import_responses
@@ -65,6 +66,10 @@ class PlannedWork:
 
 # Store responses.
 bring_responses = asking(import_responses, Role.COORDINATOR)
+# Store pairs with their responses.
+bring_pairs = asking(import_pairs, Role.COORDINATOR)
+# Pair responses that are there.
+pair_up = asking(make_pairs, Role.COORDINATOR)
 
 
 # Store ratings made elsewhere.

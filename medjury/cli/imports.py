@@ -45,13 +45,12 @@ from medjury.cli.blinding import mask_new
 from medjury.cli.options import RubricOption, Seed, Study, listed_names, rubric_named
 from medjury.cli.output import counted, emit, hint, progress, say, show
 from medjury.services.finished_runs import Brought, bring_helm, bring_inspect
-from medjury.services.importing import OTHER_RUBRIC, rubrics_of_reader
+from medjury.services.importing import OTHER_RUBRIC, PAIRS_RUBRIC, rubrics_of_reader
 from medjury.services.record import authors_for
 from medjury.services.redcap import left_lines, redcap_file
 
 BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
 IMPORTER = "researcher"
-PAIRS_RUBRIC = "preference"
 SHOWN, LOOKED_AT, LONGEST_SHOWN = 3, 500, 200
 PLAIN = ("csv", "jsonl")
 Rows = RatingFile | RedcapFile | MedhelmFile

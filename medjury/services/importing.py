@@ -6,7 +6,7 @@ Shared by all ways in: the rubric of a benchmark that is new, and masking what n
 import hashlib
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from sqlalchemy import Engine
 from calibration.notes import counted
 from data.errors import BadFile, Conflict
 from data.importers.columns import ColumnMap, What, flat, guess, map_of, taken, toml_of
+from data.importers.pairs import PairFile
 from data.importers.ratings import RatingFile
 from data.importers.readers import Reader, opening_of, reader_of, rows_of
 from data.importers.responses import ResponseFile
@@ -31,6 +32,7 @@ from data.study.masks import names_to_mask
 from data.study.ratings import RatingsAdded
 from data.study.responses import ResponsesAdded
 from data.study.steering import (
+    bring_pairs,
     bring_ratings,
     bring_responses,
     dry_run,
@@ -38,7 +40,7 @@ from data.study.steering import (
 from medjury.services.blinding.places import mask_found
 from medjury.services.blinding.search import find_self_naming
 
-GENERIC = "generic"
+GENERIC, PAIRS_RUBRIC = "generic", "preference"
 OTHER_RUBRIC = (
     "{} already has ratings on another rubric: these are kept apart and do not count "
     "in calibrate, which reads the benchmark's own rubric"
@@ -101,7 +103,7 @@ def map_needed(upload: Upload, content: What) -> str:
     if reader_of(opening_of(source)) is not None:
         return ""
     table = TableFile(source)
-    if taken(table.columns, content):
+    if taken(table.columns, content) or taken(table.columns, "pairs"):
         return ""
     rows = [record for _, record in table.first(LOOKED_AT)]
     chosen = guess(rows, content, upload.benchmark or source.path.stem)
@@ -145,20 +147,41 @@ def try_response_file(
 ) -> tuple[Seen, ResponsesAdded]:
     """Return what a file of responses holds and would change, or raise; nothing is stored."""
     _refuse_demo(engine, person)
-    file, reader = rows_in(upload, "responses")
-    rows = ResponseFile(file, upload.benchmark or None)
-    chosen = _rubric(engine, person, upload.rubric)
-    added = bring_responses(person, dry_run(engine), rows, rubrics_of_reader(reader), chosen)
+    rows, added = _brought(engine, dry_run(engine), person, upload)
     return _see(rows, names_to_mask(person, engine)), added
 
 
 def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple[int, int]:
     """Store a file of responses, mask what names an author; return responses added and masked."""
-    file, reader = rows_in(upload, "responses")
-    rows = ResponseFile(file, upload.benchmark or None)
-    chosen = _rubric(engine, person, upload.rubric)
-    added = bring_responses(person, engine, rows, rubrics_of_reader(reader), chosen)
+    _, added = _brought(engine, engine, person, upload)
     return added.responses, mask_found(person, engine)
+
+
+class PairedResponses:
+    """The responses of a file of pairs, with what a file of responses tells of itself."""
+
+    contexts = 1
+
+    def __init__(self, pairs: PairFile) -> None:
+        self.pairs, self.table, self.ignored = pairs, pairs.table, pairs.ignored
+        self.not_taken = Counter[str]()
+
+    def __iter__(self) -> Iterator[ResponseRow]:
+        return (one for row in self.pairs for one in (row.first, row.second))
+
+
+def _brought(
+    engine: Engine, to: Engine, person: Person, upload: Upload
+) -> tuple[ResponseFile | PairedResponses, ResponsesAdded]:
+    """Store a file of responses, or of pairs, in a study or beside it; return what it holds too."""
+    file, reader = rows_in(upload, "responses")
+    chosen = _rubric(engine, person, upload.rubric)
+    if reader is None and taken(file.columns, "pairs"):
+        pairs = PairFile(file, upload.benchmark or None)
+        added = bring_pairs(person, to, pairs, chosen or read_rubric(PAIRS_RUBRIC), lambda _: None)
+        return PairedResponses(pairs), added.responses
+    rows = ResponseFile(file, upload.benchmark or None)
+    return rows, bring_responses(person, to, rows, rubrics_of_reader(reader), chosen)
 
 
 def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[RatingsAdded, int]:
@@ -202,7 +225,7 @@ def _refuse_demo(engine: Engine, person: Person) -> None:
         )
 
 
-def _see(rows: ResponseFile, stored_names: Sequence[str]) -> Seen:
+def _see(rows: ResponseFile | PairedResponses, stored_names: Sequence[str]) -> Seen:
     """Return what a file holds; it is read twice, since a later row may name a new model."""
     models = {row.model for row in rows}
     names = sorted({*models, *stored_names})

@@ -58,6 +58,7 @@ manage_person(study(), OPERATOR, member, 1)
 # Command -> the address of a screen that computes no figures, and a control that is drawn there.
 DRAWN = {
     "study import": ("setup?part=Notes", "File"),
+    "study pairs": ("setup?part=Notes", "Make the pairs"),
     "study describe": ("setup?part=Description", "Title"),
     "study plan": ("setup?part=Goal", "Make the plan"),
     "study protocol set": ("setup?part=Goal", "Commit to this protocol"),

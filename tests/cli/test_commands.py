@@ -35,9 +35,9 @@ STUDY = (
     *("analyse models", "analyse errors"),
     *("study verify", "check"),
 )
-# The one makes a study of its own, the other does not end; of points in `test_points.py`.
+# The one makes a study of its own, the other does not end; of points in `test_points.py`, of pairs in `test_pairs_study.py`.
 ALONE = {
-    *("demo", "serve", "study points", "rate withdraw", "rate people join"),
+    *("demo", "serve", "study points", "study pairs", "rate withdraw", "rate people join"),
 }
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 

@@ -121,6 +121,11 @@ CALLS: Mapping[str, Calls] = {
         ("study", "import", "{bare.csv}"),
         ("study", "import", "{same.csv}", "--guess"),
     ),
+    "study pairs": (
+        ("study", "pairs", "visits", "--models", ",".join(MODELS[:2])),
+        ("study", "pairs", "visits", "--into", "compared", "--number", "6", *JSON),
+        ("study", "pairs", "letters"),
+    ),
     "rate ratings": (("rate", "ratings", "{more.csv}"), ("rate", "ratings", "{unknown.csv}")),
     "share dossier": (
         ("share", "dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier.md}", *JSON),

@@ -14,6 +14,7 @@ from data.database import open_study
 from data.person import OPERATOR
 from data.schema import Rater, Role
 from data.study.assignments import Slot, assign
+from data.study.pairs import pairs_frame
 from data.study.people import add_people, invite
 from data.study.ratings import submit
 from data.study.room import next_task
@@ -134,6 +135,8 @@ def make(folder: Path) -> str:
     done(url, "analyse", "measure", "rouge-l")
     done(url, "study", "settings", "adjudicate_from", "2")
     done(url, "jury", "run", "simulated", "--benchmark", "letters")
+    done(url, "study", "pairs", "letters", "--into", "pairs", "--number", "8")
+    _compare(url, folder)
     engine = open_study(url)
     _people(engine)
     engine.dispose()
@@ -148,6 +151,20 @@ def make(folder: Path) -> str:
         "--freeze",
     )
     return url
+
+
+def _compare(url: str, folder: Path) -> None:
+    """Let two doctors and the simulated jury judge the pairs."""
+    engine = open_study(url)
+    names = [str(name) for name in pairs_frame(engine)["pair_id"]]
+    engine.dispose()
+    given = [
+        {"pair_id": name, "rater": who, "kind": "clinician", "preference": str((n * k) % 5 - 2)}
+        for n, name in enumerate(names)
+        for k, who in enumerate(DOCTORS[:2], 1)
+    ]
+    done(url, "rate", "ratings", str(write_csv(folder / "preferences.csv", given)))
+    done(url, "jury", "run", "simulated", "--benchmark", "pairs")
 
 
 def _people(engine: Engine) -> None:

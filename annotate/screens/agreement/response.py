@@ -15,7 +15,7 @@ from annotate.rating import text_html
 from annotate.rating.text_html import PICTURES
 from calibration.notes import counted
 from calibration.tables.numbers import MINUS
-from data.card import ERRORS, Card, Side
+from data.card import ERRORS, Card
 from data.card import Reading as OfReading
 from data.errors import MedjuryError
 from data.person import Person
@@ -56,6 +56,7 @@ TAGS = (
     "a text may be harmless, or may be meant to instruct the juror: compare the "
     "scores of the jury with those of clinicians."
 )
+IN_TEXT = {"source": "in the source", "second": "in the second response"}
 PARTS = {"context": "source", "prompt": "task"}  # others are called what they are
 SOURCE = "context"  # the name of the pane that can be marked beside the response
 MAX_TOKENS = 1500
@@ -96,11 +97,14 @@ def show_texts(opened: Opened, at: int, of: int) -> None:
     card, marks = opened.card, numbered(opened.opinions)
     for warning in planted(opened):
         st.warning(warning)
-    st.html(
-        text_html.heading("Response, as raters see it")
-        + marked_pane(card.response, marks, "response", "Response")
-        + marks_legend(marks)
-    )
+    panes = {"response": "Response, as raters see it"}
+    if card.second is not None:
+        panes = {"response": "First response", "second": "Second response"}
+    boxes = [
+        text_html.heading(label) + marked_pane(text, marks, side, label)
+        for (side, label), text in zip(panes.items(), card.rated, strict=True)
+    ]
+    st.html("".join([*boxes, marks_legend(marks)]))
     for label, name, text in source_panes(card):
         st.html(text_html.heading(label) + _given(text, label, name, marks))
     if card.reference:
@@ -113,7 +117,7 @@ def show_texts(opened: Opened, at: int, of: int) -> None:
 def planted(opened: Opened) -> list[str]:
     """Return warnings of a response that holds a verdict or tags of the prompt."""
     rubric, forged = opened.rubric, opened.rubric.forged(opened.card)
-    verdict = holds_verdict(opened.card.response, rubric.criteria)
+    verdict = any(holds_verdict(text, rubric.criteria) for text in opened.card.rated)
     return [PLANTED] * verdict + [TAGS.format(parts=_parts(forged))] * bool(forged)
 
 
@@ -229,14 +233,14 @@ def numbered(opinions: Sequence[Reading]) -> list[Mark]:
     return marks
 
 
-def marked_pane(text: str, marks: Sequence[Mark], side: Side, label: str) -> str:
+def marked_pane(text: str, marks: Sequence[Mark], side: str, label: str) -> str:
     """Return a text's box; a stretch is underlined by its kind and carries its numbers."""
     own = [mark for mark in marks if mark.stretch.side == side]
     edges = {0, len(text)}
     for mark in own:
         edges |= {min(max(0, edge), len(text)) for edge in (mark.stretch.start, mark.stretch.end)}
     parts = [_part(text, start, end, own) for start, end in pairwise(sorted(edges))]
-    name = "answer" if side == "response" else SOURCE
+    name = SOURCE if side == "source" else "answer"
     return (
         f'<div class="mj-pane mj-{name}" tabindex="0" role="region" aria-label="{label}">'
         f'<div class="mj-text">{"".join(parts)}</div></div>'
@@ -251,7 +255,7 @@ def marks_legend(marks: Sequence[Mark]) -> str:
     for mark in marks:
         stretch = mark.stretch
         parts = [stretch.severity, stretch.criterion]
-        parts += ["in the source"] if stretch.side == "source" else []
+        parts += [IN_TEXT[stretch.side]] if stretch.side in IN_TEXT else []
         parts += [f"goes with {mark.linked}"] if mark.linked else []
         words = html.escape(", ".join(filter(None, parts)))
         note = f": {html.escape(stretch.note)}" if stretch.note else ""

@@ -23,16 +23,18 @@ from calibration.tables.taxonomy import coverage_table
 from data.importers.columns import What
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, only
+from data.rubric import read_rubric
 from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from data.study.ratings import RatingsAdded
 from data.study.responses import ResponsesAdded, TaxonomyPlace
 from data.study.standing import placed_for
-from data.study.steering import Material, set_place
+from data.study.steering import Material, pair_up, set_place
 from data.taxonomy import medhelm_taxonomy
 from medjury.services.importing import (
     FIRST_ROWS,
+    PAIRS_RUBRIC,
     Seen,
     Upload,
     bring_rating_file,
@@ -52,7 +54,8 @@ CHECKED, STORED, ROUND = "import-checked", "import-stored", "import-round"
 GUESSED = "import-guessed"
 COLUMNS = {
     RESPONSES: "instance_id, benchmark, context, prompt, reference, response_id, model, response; "
-    "reference, prompt and response_id may be empty, checklist may be added.",
+    "reference, prompt and response_id may be empty, checklist may be added. A row a pair to compare: "
+    "instance_id, benchmark, context, prompt, first_model, first, second_model, second.",
     RATINGS: "response_id, rater, kind (clinician, juror or metric), then criterion and score, or a "
     "column a criterion; comment, rated_at, pass and replicate may be added.",
 }
@@ -73,6 +76,10 @@ ABOUT_COLUMNS = {
     "Masked": "Responses in which the name of the author is hidden from raters",
 }
 NO_PLACE = "not placed"
+ABOUT_PAIRS = (
+    "Clinicians and jurors then say which of two responses to the same instance is better. While the "
+    "study is blind, pairs are made without looking at who wrote what."
+)
 MEASURED = "medjury.services.measuring:measure_study"
 MEASURING = "Each response is compared with its reference; nothing is stored before all are"
 ABOUT_METRICS = (
@@ -358,6 +365,8 @@ def _material(engine: Engine, person: Person, materials: list[Material]) -> None
     if person.role == Role.COORDINATOR:
         with st.expander("Place a benchmark in the taxonomy", key="place"):
             _place(engine, person, materials)
+        with st.expander("Compare responses in pairs", key="pair"):
+            _pair(engine, person, materials)
         with st.expander("Compare with references: ROUGE-L and BERTScore", key="measure"):
             _measure(engine, person)
     with st.expander("References checked by jurors", key="references"):
@@ -406,6 +415,22 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
         with frame.refusals():
             set_place(person, engine, name, TaxonomyPlace(category, subcategory))
             st.session_state[STORED] = f"The category of {name} is saved, and in the record."
+            st.rerun()
+
+
+def _pair(engine: Engine, person: Person, materials: list[Material]) -> None:
+    """Make pairs of the responses of a benchmark, in a benchmark of their own."""
+    show_text(ABOUT_PAIRS)
+    names = [one.view.name for one in materials if not one.view.rubric.compares]
+    columns = st.columns((3, 3, 2, 2), vertical_alignment="bottom")
+    benchmark = columns[0].selectbox("Responses of", names, key="pairs-of")
+    into = columns[1].text_input("Benchmark of the pairs", f"{benchmark}-pairs", key="pairs-into")
+    number = columns[2].number_input("How many (0: all)", 0, None, 0, key="pairs-number")
+    if columns[3].button("Make the pairs", key="pairs-now", disabled=not names, width="stretch"):
+        with frame.refusals():
+            rubric = read_rubric(PAIRS_RUBRIC)
+            added = pair_up(person, engine, benchmark, into.strip(), rubric, number=number or None)
+            st.session_state[STORED] = f"{into}: {counted(added.pairs, 'pair')} made."
             st.rerun()
 
 
