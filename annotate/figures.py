@@ -150,6 +150,8 @@ def agreement_details(
         for one in sections(content)
     }
     grouped = len(content.benchmarks) > 1
+    if content.pairs and not content.rows:
+        parts["2"] = parts["13"]
     return parts | {
         "table": laid_out(PAIRS, content.pairs.last)
         if content.pairs and not content.rows

@@ -201,12 +201,11 @@ def json_schema(rubric: "Rubric", explanation: Explanation | None = None) -> dic
 
 def _card_texts(card: Card) -> dict[str, str]:
     """Return the texts of a card by placeholder, without those that are None."""
-    names = ("context", "prompt", "reference", "checklist")
     rated = ("first", "second") if card.second is not None else ("response",)
-    texts = {name: getattr(card, name) for name in names} | dict(
-        zip(rated, card.rated, strict=True)
-    )
-    return {name: text for name, text in texts.items() if text is not None}
+    texts = {"context": card.context, "prompt": card.prompt}
+    texts |= dict(zip(rated, card.rated, strict=True))
+    others = {"reference": card.reference, "checklist": card.checklist}
+    return texts | {name: text for name, text in others.items() if text is not None}
 
 
 def prompt_in_order(prompt: str, explanation: Explanation | None) -> str:

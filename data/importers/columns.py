@@ -26,7 +26,7 @@ from data.importers.grades import plain as plain_grade
 from data.importers.pairs import COLUMNS as OF_FILES_OF_PAIRS
 from data.importers.pairs import SIDES
 from data.importers.ratings import KNOWN as OF_RATINGS
-from data.importers.ratings import LONG
+from data.importers.ratings import LONG, PAIR_PARTS
 from data.importers.responses import COLUMNS as OF_RESPONSES
 from data.importers.responses import is_group
 from data.importers.rows import Origin, is_name, made_id
@@ -74,8 +74,8 @@ SYNONYMS["pairs"] = {
     if name in ("instance_id", "benchmark", "context", "prompt", "reference")
 } | {
     "pair_id": "pair",
-    "first": "response a, output a, answer a, first response, conversation a",
-    "second": "response b, output b, answer b, second response, conversation b",
+    "first": "conv a, response a, output a, answer a, first response, conversation a",
+    "second": "conv b, response b, output b, answer b, second response, conversation b",
     "first_model": "model a, first system",
     "second_model": "model b, second system",
 }
@@ -183,7 +183,7 @@ def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
 
 def _is_ours(name: str, what: What) -> bool:
     if what == "ratings":
-        return name in OURS["ratings"] or (
+        return name in (*OURS["ratings"], *PAIR_PARTS) or (
             name.startswith(CRITERION) and len(name) > len(CRITERION)
         )
     if what == "pairs":

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from data.importers.ratings import pair_id_of
 from data.importers.responses import ID_MADE
-from data.importers.rows import Origin, ResponseRow, made_id, response_row
+from data.importers.rows import Origin, ResponseRow, response_row
 from data.importers.table import Cells, TableFile
 from data.safe_text import unguarded
 
@@ -20,13 +21,28 @@ class PairRow:
 
     origin: Origin
     pair_id: str
-    first: ResponseRow
-    second: ResponseRow
+    rows: tuple[ResponseRow, ResponseRow]
 
     @property
     def names(self) -> tuple[str, str, str]:
         """The ids of the pair and of its responses."""
-        return self.pair_id, self.first.response_id, self.second.response_id
+        first, second = self.rows
+        return self.pair_id, first.response_id, second.response_id
+
+    @property
+    def instance_id(self) -> str:
+        """The id of what both answer."""
+        return self.rows[0].instance_id
+
+    @property
+    def first(self) -> str:
+        """The text of its first response."""
+        return self.rows[0].response
+
+    @property
+    def second(self) -> str:
+        """The text of its second response."""
+        return self.rows[1].response
 
 
 class PairFile:
@@ -75,7 +91,7 @@ class PairFile:
             )
         benchmark = self.benchmark or name("benchmark")
         both = [cells.get(side, "") for side in SIDES]
-        pair_id = name("pair_id") or made_id(benchmark, name("instance_id"), *both)
+        pair_id = name("pair_id") or pair_id_of(benchmark, name("instance_id"), *both)
         shared = {column: cells.get(column, "") for column in SHARED}
         shared |= {"benchmark": benchmark, "instance_id": name("instance_id")}
         first, second = (
@@ -94,4 +110,4 @@ class PairFile:
             raise origin.wrong(
                 "second_id", second.response_id, "is the first one's; ids must differ"
             )
-        return PairRow(origin, pair_id, first, second)
+        return PairRow(origin, pair_id, (first, second))

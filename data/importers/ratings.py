@@ -19,6 +19,7 @@ from data.importers.rows import (
     RatingRow,
     filled,
     is_name,
+    made_id,
     rating_row,
     validated,
 )
@@ -32,6 +33,12 @@ LONG = ("criterion", "score")
 OPTIONAL = ("comment", "rated_at", "pass", "replicate", "reading", "shown_first")
 OF_PAIRS = ("pair_id", "preference")  # in the place of response_id and score
 KNOWN = {*REQUIRED, *OPTIONAL, *OF_PAIRS}
+PAIR_PARTS = (
+    "benchmark",
+    "instance_id",
+    "first",
+    "second",
+)  # which its id is made of where none is given
 OVERALL = "overall"  # the criterion of preferences in a file that names none
 # Words of a preference -> points: above 0 the first is better.
 PREFERENCES = {"first": 1.0, "second": -1.0, "tie": 0.0}
@@ -63,9 +70,11 @@ class RatingFile:
         self.renamed: dict[str, str] = {}
         self._names: dict[str, str] = {}
         has = set(table.columns)
-        self.of_pairs = "pair_id" in has
+        is_made = {"preference", *PAIR_PARTS} <= has
+        self.of_pairs = "pair_id" in has or is_made
         self.long = set(LONG) <= has or "preference" in has
-        self.criteria = tuple(name for name in table.columns if name not in KNOWN)
+        known = KNOWN | {*PAIR_PARTS} if is_made else KNOWN
+        self.criteria = tuple(name for name in table.columns if name not in known)
         absent = [name for name in REQUIRED if name not in has]
         absent = [name for name in absent if not (self.of_pairs and name == "response_id")]
         if absent or not (self.criteria or self.long):
@@ -80,6 +89,8 @@ class RatingFile:
         self.empty.clear()
         for origin, cells in self.table:
             shared = _shared(origin, cells)
+            if self.of_pairs and not shared["response_id"]:
+                shared["response_id"] = pair_id_of(*(cells.get(name, "") for name in PAIR_PARTS))
             for criterion, score in self._scores(origin, cells):
                 if text := score.strip():
                     if self.of_pairs:
@@ -111,6 +122,11 @@ class RatingFile:
         if self.of_pairs and "criterion" not in self.table.columns:
             return [(OVERALL, score)]
         return [(unguarded(filled(origin, cells, "criterion")), score)]
+
+
+def pair_id_of(benchmark: str, instance_id: str, first: str, second: str) -> str:
+    """Return the id of a pair whose file gives none."""
+    return made_id(benchmark.strip(), instance_id.strip(), first, second)
 
 
 def _number(replicate: str | int) -> int:

@@ -76,7 +76,7 @@ def import_pairs(
                 if row.pair_id in seen:
                     raise row.origin.wrong("pair_id", row.pair_id, "already used; ids must differ")
                 seen.add(row.pair_id)
-            both = (one for row in batch for one in (row.first, row.second))
+            both = (one for row in batch for one in row.rows)
             distinct = {(one.response_id, one.response, one.model): one for one in both}
             keep_rows(session, distinct.values(), keep, added.responses, {})
             _keep_pairs(session, batch, added)
@@ -233,7 +233,7 @@ def _keep_pairs(session: Session, batch: Sequence[PairRow], added: PairsAdded) -
         )
     }
     for row in batch:
-        first, second = (stored[one.response_id] for one in (row.first, row.second))
+        first, second = (stored[one.response_id] for one in row.rows)
         there = stored.get(row.pair_id)
         if there is None:
             _add(session, row.pair_id, first.instance, (first, second), apart=True)

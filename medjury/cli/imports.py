@@ -14,7 +14,7 @@ from data.errors import BadFile, BadInput, Conflict
 from data.importers.columns import ColumnMap, What, as_named, guess, mapped, read_map, toml_of
 from data.importers.grades import Grades, grades_named, rubric_of_grades
 from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
-from data.importers.pairs import PairFile
+from data.importers.pairs import SIDES, PairFile
 from data.importers.ratings import RatingFile
 from data.importers.readers import (
     MEDHELM,
@@ -258,7 +258,7 @@ def _show_first(table: TableFile, kind: What, benchmark: str | None) -> None:
         names += ["reference", "checklist", "response"]
     rows: Iterable[Any]
     if kind == "pairs":
-        rows, names = PairFile(table, benchmark), ["pair_id", "first", "second"]
+        rows, names = PairFile(table, benchmark), ["pair_id", "instance_id", *SIDES]
     else:
         rows = ResponseFile(table, benchmark) if kind == "responses" else RatingFile(table)
     try:

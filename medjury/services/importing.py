@@ -167,7 +167,7 @@ class PairedResponses:
         self.not_taken = Counter[str]()
 
     def __iter__(self) -> Iterator[ResponseRow]:
-        return (one for row in self.pairs for one in (row.first, row.second))
+        return (one for row in self.pairs for one in row.rows)
 
 
 def _brought(

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 from data.card import Marked, Reply
 from data.database import open_study
 from data.description import Description
+from data.importers.pairs import PairRow
 from data.importers.ratings import ExpertRow, PointRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
 from data.person import OPERATOR
@@ -53,6 +54,7 @@ from data.study.calls import (
 from data.study.improving import begin_improvement, end_improvement, keep_learned, open_test
 from data.study.ledger import Evaluation, freeze, record_evaluations
 from data.study.masks import MaskedText, mask_responses
+from data.study.pairs import import_pairs
 from data.study.people import (
     add_people,
     check_code,
@@ -121,6 +123,9 @@ def _material(engine: Engine) -> None:
     mask_responses(engine, [MaskedText(4, "As [author masked] I say 3", [(3, 9, "GPT-4o")])], N + 1)
     experts = [ExpertRow(FROM, "practice-r0", name, "3", "so") for name in RUBRIC.criteria]
     import_experts(engine, experts)
+    notes = [replace(row, instance_id="one") for row in _rows("pairs", range(4))]
+    pairs = [PairRow(FROM, f"pair-{n}", (notes[n], notes[n + 2])) for n in range(2)]
+    import_pairs(engine, pairs, read_rubric("preference"), lambda _: None)
     add_rubric(engine, read_rubric("medi_qa"))
     import_responses(engine, _rows("cases", range(1)), lambda _: RUBRIC)
     for weight in (2, 3):
