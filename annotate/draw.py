@@ -18,7 +18,7 @@ from calibration.protocol import Protocol
 from calibration.tables.numbers import DASH, MINUS, PAGE, THIN, fixed, icc_interval, place
 from calibration.tables.spec import Table, TableNote, parted
 from calibration.values import COMBINED
-from data.safe_text import guarded_name, on_page, visible
+from data.safe_text import on_page
 
 Say = Callable[[str], object]
 NUMBER = re.compile(r"[+-]?\d+(\.(\d+))?")
@@ -46,11 +46,14 @@ ON_DARK = {"#0072b2": BLUE, "#b35900": ORANGE, "#1f2328": "#c9d0d6", "#5c636b": 
 
 
 def decision(found: Decision) -> None:
-    """Show what may be said, in a sentence, and what to do next."""
+    """Show what may be said, in a sentence, and what to do next; of simulated raters the figures too."""
     verdict(found)
+    shown = found.sentences[1:3] if found.kind is DecisionKind.SIMULATED else ()
+    if shown:
+        st.markdown(on_page(" ".join(shown)))
     if found.next:
         st.markdown(f"**Next:** {on_page(found.action)}")
-    reasons(found)
+    reasons(found, shown)
 
 
 def verdict(found: Decision) -> None:
@@ -68,43 +71,44 @@ def verdict(found: Decision) -> None:
     say(f"**{on_page(found.headline)}**")
 
 
-def reasons(found: Decision) -> None:
-    """Offer why a decision is as it is, and on how much data it rests."""
-    lines = [*found.sentences, *([f"Rests on: {found.on}"] if found.basis else [])]
+def reasons(found: Decision, shown: Sequence[str] = ()) -> None:
+    """Offer why a decision is as it is but for what is shown, and on how much data it rests."""
+    lines = [line for line in found.sentences if line not in shown]
+    lines += [f"Rests on: {found.on}"] if found.basis else []
     if lines:
         with st.expander("Why, and on how much data"):
             for line in lines:
                 st.markdown(on_page(line))
 
 
-def table(shown: Table, key: str | None = None, **own: Any) -> Any:
+def table(shown: Table, *, titled: bool = True) -> None:
     """Show a table that is laid out, with its notes below it; numbers sort as numbers.
 
-    `own` is for `st.dataframe`; what was selected is returned.
+    Parameters
+    ----------
+    titled : whether its caption stands above it: not where what it is folded in has the same words
     """
-    st.markdown(f"**{on_page(shown.caption)}**")
-    frame, config = framed(shown)
+    if titled:
+        st.markdown(f"**{on_page(shown.caption)}**")
+    columns, config = framed(shown)
     number = sum(len(group.rows) for group in shown.groups)
-    selected = st.dataframe(
-        frame,
+    st.dataframe(
+        columns,
         hide_index=True,
         column_config=config,
         height=min(TALLEST, ROW * (number + 1) + LINES),
         placeholder="",
-        key=key,
         alt=shown.caption,
-        **own,
     )
     notes(shown.notes)
-    return selected
 
 
-def rows(caption: str, found: Sequence[Mapping[str, Any]], key: str | None = None) -> None:
-    """Show rows as a table: their names are the headings, None is an empty cell."""
-    heads = [*dict.fromkeys(name for row in found for name in row)]
-    columns = {name: [_plain(row.get(name)) for row in found] for name in heads}
+def rows(
+    caption: str, found: Sequence[Mapping[str, Any]], about: Mapping[str, str] | None = None
+) -> None:
+    """Show rows as a table under its caption; `about` says what the figures of a column are."""
     st.markdown(f"**{on_page(caption)}**")
-    st.dataframe(columns, hide_index=True, placeholder="", key=key, alt=caption)
+    frame.show_rows(caption, found, about)
 
 
 def notes(found: Iterable[TableNote | str]) -> None:
@@ -142,7 +146,7 @@ def framed(shown: Table) -> tuple[dict[str, list[Any]], dict[str, Any]]:
         is_word = at <= grouped or head in shown.words
         numbers, digits = (None, 0) if is_word else _numbers(cells)
         if numbers is None:
-            columns[name] = [_plain(cell) for cell in cells]
+            columns[name] = [frame.plain(cell) for cell in cells]
             config[name] = st.column_config.TextColumn(head, help=about, pinned=at <= grouped)
         else:
             columns[name] = numbers
@@ -182,10 +186,6 @@ def _numbers(cells: Sequence[str]) -> tuple[list[float | None] | None, int]:
         digits = max(digits, len(match[2] or "")) if match else digits
         found.append(float(text) if match else None)
     return (found, digits) if any(one is not None for one in found) else (None, 0)
-
-
-def _plain(value: Any) -> Any:
-    return guarded_name(visible(value)) if isinstance(value, str) else value
 
 
 def picture(held: Mapping[str, Any]) -> None:
@@ -264,7 +264,7 @@ def _side_by_side(
     ]
     for number, (at, word) in enumerate(rules or []):
         layers += _rule(x | {"field": "at"}, at, word, is_first=number == 0)
-    return {"data": {"values": values}, "height": 150, "layer": layers}
+    return {"data": {"values": values}, "height": 130, "padding": {"bottom": 0}, "layer": layers}
 
 
 def _rule(x: Mapping[str, Any], at: float, word: str, *, is_first: bool) -> list[dict[str, Any]]:

@@ -187,19 +187,20 @@ def home(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) 
 def jury_ranking(engine: Engine, question: "RankingQuestion", tick: Tick | None = None) -> Found:
     """Return the decision, who sits on the jury that it names, and the tables of all juries."""
     from calibration.jury_decisions import recommended_jurors
-    from calibration.tables.juries import RANKING, legend
+    from calibration.tables.juries import RANKING
     from medjury.services.juries import rank_juries
 
     ranked = rank_juries(engine, question, tick=tick)
     found = ranked.ranking
     front = "No cheaper jury agrees as well, the cheapest first"
+    told = [str(one) for one in ranked.notes if one.code != "tried_before"]  # the ledger follows
     return {
         "decision": ranked.decision,
         "jurors": recommended_jurors(found) if ranked.decision.names else (),
         "by_size": laid_out(RANKING, found.by_size, caption="The best jury of each size"),
         "ranking": laid_out(RANKING, found.rows),
         "front": laid_out(RANKING, found.front, caption=front) if found.front else None,
-        "notes": (*legend(found.front), *map(str, ranked.notes), *ranked.told),
+        "notes": (*told, *ranked.told),
         "without_cost": found.n_unknown_cost,
     }
 

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from annotate.compute import waited
 from data.errors import MedjuryError
 from data.person import Person
-from data.safe_text import on_page
+from data.safe_text import guarded_name, on_page, visible
 from data.study.steering import StudyStanding
 from data.study.withdrawals import withdraw
 
@@ -94,7 +94,10 @@ def show_text(text: str) -> None:
 
 def show_link(text: str, to: str, look: Literal["mj-act", "mj-plain"] = "mj-act") -> None:
     """Show a link to another screen, as the act to do or as plain text; Streamlit's own opens a window."""
-    st.html(f'<a class="{look}" href="{html.escape(to)}" target="_self">{html.escape(text)}</a>')
+    st.html(
+        f'<a class="{look}" href="{html.escape(to)}" target="_self">{html.escape(text)}</a>',
+        width="content",
+    )
 
 
 def show_message(key: str) -> None:
@@ -107,9 +110,10 @@ def show_rows(
     title: str,
     rows: Sequence[Mapping[str, Any]],
     about: Mapping[str, str | None] | None = None,
+    key: str | None = None,
     **config: Any,
 ) -> None:
-    """Show rows as a table that can be sorted, searched and saved.
+    """Show rows as a table that can be sorted, searched and saved; None is an empty cell.
 
     Parameters
     ----------
@@ -120,6 +124,8 @@ def show_rows(
     config
         Column -> another form than text or number.
     """
+    heads = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [plain(row.get(name)) for row in rows] for name in heads}
     helped: dict[str, Any] = {
         name: st.column_config.Column(help=words) for name, words in (about or {}).items()
     }
@@ -129,7 +135,19 @@ def show_rows(
         helped[name] = st.column_config.DatetimeColumn(
             format="YYYY-MM-DD HH:mm", timezone="UTC", help=(about or {}).get(name)
         )
-    st.dataframe(rows, hide_index=True, alt=title, placeholder="", column_config=helped | config)
+    st.dataframe(
+        columns,
+        hide_index=True,
+        alt=title,
+        placeholder="",
+        key=key,
+        column_config=helped | config,
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a cell; a text as one line, which no program that opens the saved table computes."""
+    return guarded_name(visible(value)) if isinstance(value, str) else value
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:

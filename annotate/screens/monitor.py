@@ -36,6 +36,7 @@ OF_ICC = (
     "Points are ICC(C,2) of the jury with the clinicians, lines the 95 % interval over "
     "instances. Baseline periods make the target."
 )
+CAUSES = "Where agreement changed: were other responses rated, or do clinicians or jurors score otherwise?"
 REPORTED = "What did earlier reports say, and what has changed between two of them?"
 WATCHED = "annotate.figures:monitoring"
 COMPUTING = "Agreement is being computed for each period, and causes are looked for"
@@ -88,13 +89,14 @@ def _causes(found: Found) -> None:
     """Show the periods, what a change may come from, and when the jurors' models end."""
     draw.table(found["periods"])
     st.subheader("Possible causes")
+    st.caption(CAUSES)
     st.markdown(on_page(f"{found['why'][0].upper()}{found['why'][1:]}."))
     if not found["anchored"]:
         st.caption(NO_ANCHOR)
     for shown in found["tables"]:
         draw.table(shown)
     with st.expander(found["ends"].caption):
-        draw.table(found["ends"])
+        draw.table(found["ends"], titled=False)
         st.caption(UNKNOWN_ENDS)
 
 
@@ -108,7 +110,7 @@ def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> No
         st.subheader("Frozen reports")
         st.caption(REPORTED)
         if rows:
-            draw.table(laid_out(REPORTS, rows, mark_each=True))
+            draw.table(laid_out(REPORTS, rows, mark_each=True), titled=False)
         else:
             st.info(NONE_YET)
     if len(reports) > 1:

@@ -29,10 +29,10 @@ LEGEND = (
 COMPARISON = TableSpec(
     "ICC(C,2) of two juries with the clinicians on the same responses",
     "b",
-    "First jury minus",
+    "Compared with",
     (
-        number("First", "icc_a", 3),
-        number("Second", "icc_b", 3),
+        number("First", "icc_a", 3, help="ICC(C,2) of the first jury with the clinicians."),
+        number("Second", "icc_b", 3, help="That of the second, which the first is compared with."),
         number("Difference", "difference", 3, help=DIFFERENCE),
         icc_between("95 %", "low", "high", 3),
         probability("p", "p"),

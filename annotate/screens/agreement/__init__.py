@@ -182,15 +182,11 @@ def _section(found: Found, number: str, otherwise: str, opened: int = 1) -> None
         if otherwise:
             st.info(otherwise)
         return
-    if opened:
-        st.caption(on_page(lead))
-    for place, table in enumerate(tables):
-        if place >= opened:
-            with st.expander(on_page(table.caption)):
-                if not opened:
-                    st.caption(on_page(lead))
-                draw.table(table)
-        else:
-            draw.table(table)
+    st.caption(on_page(lead))
+    for table in tables[:opened]:
+        draw.table(table)
+    for table in tables[opened:]:
+        with st.expander(on_page(table.caption)):
+            draw.table(table, titled=False)
     for term, meaning in facts:
         st.markdown(f"**{on_page(term)}**: {on_page(meaning)}")

@@ -40,7 +40,7 @@ WAIT = {
 FIRST_STEP = {
     True: "The first comparison unblinds the study. That stays in the record and in every later report.",
     False: (
-        "Lock it under Set up when all have rated. Or unblind it now, while some "
+        "Lock it under Export, Record, when all have rated. Or unblind it now, while some "
         "may still rate: who, when and why stay in the record and in every later report."
     ),
 }
@@ -61,10 +61,10 @@ def show(engine: Engine, person: Person) -> None:
     found = frame.computed(coming, "The models are compared, resample by resample")
     if found is None:
         return
-    frame.say_simulated(standing)
     if found["pairs"] is not None:
         draw.table(found["pairs"])
     if found["decision"] is None:
+        frame.say_simulated(standing)
         return
     draw.decision(found["decision"])
     draw.table(found["models"])
@@ -73,7 +73,7 @@ def show(engine: Engine, person: Person) -> None:
     for name in ("differences", "categories"):
         if found[name] is not None:
             with st.expander(found[name].caption):
-                draw.table(found[name])
+                draw.table(found[name], titled=False)
     show_costs(engine, person, found["rows"])
 
 

@@ -75,7 +75,10 @@ WORDS = {
 WHOLE = "on the whole"
 READINGS: dict[OfReading, str] = {"third": "third reading", "consensus": "consensus reading"}
 SIGNS: Mapping[float | None, str] = {MET: "yes", NOT_MET: "no", CANNOT_TELL: "cannot tell"}
-SIDES = ((Kind.CLINICIAN, "Clinicians"), (Kind.JUROR, "Jury"))
+ABOUT_SCORES = {
+    "Mean": "Over the criteria, where all are answered; a scale of its own counts from 0 to 1",
+    "Said": "What the rater said of the response besides scores",
+}
 REFUSED = "review-refused"  # in the session
 TAG_HELP = "Short words of your own, or ones in use. Every reviewer sees them, and no rater does."
 
@@ -97,7 +100,7 @@ def show_texts(opened: Opened, at: int, of: int) -> None:
     card, marks = opened.card, numbered(opened.opinions)
     for warning in planted(opened):
         st.warning(warning)
-    panes = {"response": "Response, as raters see it"}
+    panes = {"response": "Response"}
     if card.second is not None:
         panes = {"response": "First response", "second": "Second response"}
     boxes = [
@@ -174,13 +177,12 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
         turn.text if len(prompt.turns) == 1 else f"[{turn.role}]\n{turn.text}"
         for turn in prompt.turns
     )
-    sent.html(
-        text_html.heading("Prompt sent") + text_html.pane(turns, f"Prompt of {label}", "sent")
-    )
-    came.html(
-        text_html.heading("Raw answer")
-        + text_html.pane(call.attempt.raw, f"Answer of {label}", "raw")
-    )
+    for place, head, text, name in (
+        (sent, "Prompt sent", turns, "sent"),
+        (came, "Raw answer", call.attempt.raw, "raw"),
+    ):
+        shown = html.escape(text.translate(PICTURES))
+        place.html(text_html.heading(head) + _pane(shown, name, f"{head}: {label}"))
     sent.caption(EXACT if prompt.exact else REBUILT)
 
 
@@ -241,9 +243,14 @@ def marked_pane(text: str, marks: Sequence[Mark], side: str, label: str) -> str:
         edges |= {min(max(0, edge), len(text)) for edge in (mark.stretch.start, mark.stretch.end)}
     parts = [_part(text, start, end, own) for start, end in pairwise(sorted(edges))]
     name = SOURCE if side == "source" else "answer"
+    return _pane("".join(parts), name, label)
+
+
+def _pane(shown: str, name: str, label: str) -> str:
+    """Return the box of a text as it was typed, which is HTML already."""
     return (
-        f'<div class="mj-pane mj-{name}" tabindex="0" role="region" aria-label="{label}">'
-        f'<div class="mj-text">{"".join(parts)}</div></div>'
+        f'<div class="mj-pane mj-{name}" tabindex="0" role="region" aria-label="{html.escape(label)}">'
+        f'<div class="mj-text">{shown}</div></div>'
     )
 
 
@@ -263,7 +270,7 @@ def marks_legend(marks: Sequence[Mark]) -> str:
             f"<li><b>{html.escape(stretch.error)}</b>, {words} <small>{html.escape(mark.who)}</small>"
             f"{note}</li>"
         )
-    return f'<ol class="mj-marks" aria-label="Marked stretches">{"".join(items)}</ol>'
+    return f'<ol class="mj-marks" aria-label="Marked passages">{"".join(items)}</ol>'
 
 
 def _part(text: str, start: int, end: int, marks: Sequence[Mark]) -> str:
@@ -342,7 +349,9 @@ def _juror(call: CallView) -> Juror:
 def show_scores(row: Compared, opened: Opened) -> None:
     """Show both sides' means, and every reading and verdict as a row, criteria as columns."""
     st.markdown(f"**{on_page(both_sides(row))}**")
-    draw.rows("Scores of this response", score_rows(opened))
+    draw.rows(
+        "Scores of this response: clinicians', then jurors'", score_rows(opened), ABOUT_SCORES
+    )
     if opened.case is not None:
         draw.rows(
             "Points of the case: does the response do it?",
@@ -367,23 +376,25 @@ def score_rows(opened: Opened) -> list[dict[str, Any]]:
     """Return a row for each reading and each juror; a mean stands where all criteria are answered."""
     criteria = opened.rubric.criteria
     rows: list[dict[str, Any]] = []
-    for kind, side in SIDES:
+    for kind in (Kind.CLINICIAN, Kind.JUROR):
         for opinion in (one for one in opened.opinions if one.kind == kind):
             mean = opened.rubric.composite(opinion.said)
             said = [WORDS.get(kind, kind) for kind, _ in opinion.flags]
             said += [f"{name} {one.replace('_', ' ')}" for name, one in opinion.instead.items()]
             rows.append(
-                {"Rater": rater_name(opinion), "Side": side}
+                {"Rater": _name(opinion)}
                 | {"Mean": None if mean is None else round(mean, 2)}
                 | {name: opinion.scores.get(name) for name in criteria}
                 | {"Said": ", ".join(said)}
             )
     scored = {one.handle for one in opened.opinions if one.said or one.answers}
     ends = {call.juror: call.attempt.status for call in opened.calls if call.juror not in scored}
-    return rows + [
-        {"Rater": juror, "Side": "Jury", "Said": str(status)}
+    rows += [
+        {"Rater": juror, "Said": str(status)}
         for juror, status in sorted(ends.items(), key=itemgetter(0))
     ]
+    is_said = any(row["Said"] for row in rows)
+    return [row if is_said else {name: row[name] for name in row if name != "Said"} for row in rows]
 
 
 def point_rows(opened: Opened, criteria: Sequence[Criterion]) -> list[dict[str, Any]]:
@@ -414,12 +425,16 @@ def _differs(name: str, opinions: Sequence[Reading]) -> bool:
 
 
 def rater_name(opinion: Reading) -> str:
-    """Return a rater with what kind of reading it was."""
+    """Return a rater with what kind of reading it was, and whether it is simulated."""
+    return _name(opinion) + (", simulated" if opinion.simulated else "")
+
+
+def _name(opinion: Reading) -> str:
     parts = [opinion.handle]
     parts += [READINGS[opinion.reading]] if opinion.reading in READINGS else []
     parts += ["hidden repeat"] if opinion.pass_ and opinion.reading == "independent" else []
     parts += [f"verdict {opinion.replicate + 1}"] if opinion.replicate else []
-    return ", ".join(parts + (["simulated"] if opinion.simulated else []))
+    return ", ".join(parts)
 
 
 def comments(opinions: Sequence[Reading]) -> str:

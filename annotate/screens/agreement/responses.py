@@ -40,11 +40,18 @@ FLAGS = {
     "not enough context": "not_enough_context",
     "names its author": "names_author",
     "both unsafe": "both_unsafe",
-    "stretches marked": "marked",
+    "passages marked": "marked",
     "marked as critical": "critical",
     "a juror failed": "failed",
 }
-WORDS = {flag: words for words, flag in FLAGS.items() if flag}
+SAID = {  # in a word, for the list
+    "flag": "flagged",
+    "not_enough_context": "no context",
+    "names_author": "author named",
+    "marked": "marked",
+    "critical": "critical",
+    "failed": "failed",
+}
 NOTHING = (
     "No response fits. Either none has been rated yet, or the filters leave none: change the filters, or "
     "run a jury under Jury."
@@ -61,11 +68,22 @@ ABOUT_MATRIX = (
     "A click on a number lists its responses. {same:,} of {both:,} are on the same point. Not here: "
     "{jury:,} without clinicians' scores, {clinicians:,} without a whole jury's, {neither:,} without both."
 )
-HELP = {
-    "Apart": "The jury's mean minus the clinicians'; with a second jury, its mean minus the first's",
-    "Clinicians": "Mean of the clinicians who rated the response",
-    "Jury": "Mean of the jurors, where every one of them scored the response",
-    "Said": "What clinicians said of it besides scores, and what changed from one jury to the other",
+# Column -> its width, so that all stand beside each other on a laptop; form of a number; what it is.
+LISTED = {
+    "Response": (68, "", None),
+    "Apart": (
+        56,
+        "%+.2f",
+        "The jury's mean minus the clinicians'; with a second jury, its mean minus the first's",
+    ),
+    "Clinicians": (76, "%.2f", "Mean of the clinicians who rated the response"),
+    "Jury": (48, "%.2f", "Mean of the jurors, where every one of them scored the response"),
+    "Said": (
+        66,
+        "",
+        "What clinicians said of it besides scores, and what changed from one jury to the other",
+    ),
+    "Benchmark": (138, "", None),
 }
 MOST_LISTED = 20_000  # responses; of more, those that only jurors scored are listed where asked for
 MOST_BEGUN = 200  # responses whose first words the list shows
@@ -118,7 +136,7 @@ def show(engine: Engine, person: Person) -> None:
         st.info(NOTHING)
         return
     with st.container(key="responses-panes"):
-        left, middle, right = st.columns((30, 40, 30))
+        left, middle, right = st.columns((38, 31, 31))
     with left:
         rows = _of_pair(views, chosen, fitting)
         at = _place(rows)
@@ -158,7 +176,7 @@ def _filters(engine: Engine, person: Person, views: Sequence[BenchmarkView]) -> 
         "Search",
         key="find",
         bind="query-params",
-        placeholder="in responses, ids, comments and explanations",
+        placeholder="in all texts and ids",
     )
     flag = where.selectbox("Only where", list(FLAGS), key="where", bind="query-params")
     with more.popover("More filters", key="more-filters", width="stretch"):
@@ -348,12 +366,10 @@ def _list(
         on_select=partial(_open, rows),
         selection_mode="single-row-required",
         column_config={
-            name: st.column_config.NumberColumn(
-                help=about, format="%+.2f" if name == "Apart" else "%.2f"
-            )
-            if name != "Said"
-            else st.column_config.TextColumn(help=about)
-            for name, about in HELP.items()
+            name: st.column_config.NumberColumn(help=about, format=form, width=width)
+            if form
+            else st.column_config.TextColumn(help=about, width=width)
+            for name, (width, form, about) in LISTED.items()
         },
         alt="Responses by disagreement",
     )
@@ -405,7 +421,7 @@ def columns_of(
 
 
 def _said(row: Compared, change: JuryChange | None) -> list[str]:
-    words = [words for flag, words in WORDS.items() if flag in row.flags]
+    words = [words for flag, words in SAID.items() if flag in row.flags]
     if change is None:
         return words
     first, second = (

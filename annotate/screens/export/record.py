@@ -20,15 +20,15 @@ from data.study.verify import Verified
 UNBLIND, CSV = "unblind", "text/csv"
 WHO_WROTE = ("response_id", "model")
 ABOUT_UNBLINDING = (
-    "This cannot be taken back: every later report says that the blind was lifted, when, by whom and "
-    "why. Clinicians who rate afterwards are still shown no author."
+    "Shows who wrote which response. This cannot be taken back: every later report says when the blind "
+    "was lifted, by whom and why. Clinicians who rate afterwards are still shown no author."
 )
 CHECKING = "Every event is hashed again, and every row that an event vouches for is compared"
 CHECKED, LOCKED_AT = "record-checked", "record-head"
 WORD = "lock"
 ABOUT_RECORD = (
-    "{:,} events: who did what, and when. Each carries the fingerprint (hash) of the one before, so that an "
-    "event that is changed or taken out later is noticed."
+    "Was anything changed or taken out behind the record? {:,} events say who did what, and when. Each "
+    "carries the fingerprint (hash) of the one before, so that a check finds what was changed later."
 )
 KEEP = (
     "Give this hash to somebody who cannot write to the database, such as an ethics board: "
@@ -45,6 +45,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show what was done to the study as a whole; check the record; lock or reopen."""
     standing = steering.standing(person, engine)
     show_heading("Record", ABOUT_RECORD.format(standing.events))
+    _check(engine, person)
     names = people.names_of_actors(person, engine)
     rows = [
         {"When (UTC)": at, "Act": act, "By": actor_label(by, names), "Reason": reason}
@@ -54,10 +55,12 @@ def show(engine: Engine, person: Person) -> None:
         frame.show_rows("Locks and unblindings", rows)
     else:
         show_text("It was never locked, reopened or unblinded.")
-    _check(engine, person)
     if person.role == Role.COORDINATOR:
-        _reopen(engine, person) if standing.locked else _lock(engine, person, standing)
-        _unblind(engine, person)
+        left, right = st.columns(2)
+        with left:
+            _reopen(engine, person) if standing.locked else _lock(engine, person, standing)
+        with right:
+            _unblind(engine, person)
 
 
 def actor_label(actor: str, names: Mapping[str, str]) -> str:
@@ -67,7 +70,6 @@ def actor_label(actor: str, names: Mapping[str, str]) -> str:
 
 def _check(engine: Engine, person: Person) -> None:
     """Check every event and every row that an event vouches for."""
-    show_heading("Check the record", "Was anything changed or taken out behind the record?")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         head = st.text_input("Hash kept outside the study (optional)", key="head", max_chars=64)
         pressed = st.button("Check now", key="verify-now")
@@ -82,8 +84,8 @@ def _check(engine: Engine, person: Person) -> None:
 
 def _show_verified(verified: Verified, at: datetime) -> None:
     """Show what a check found, and when: the study may have changed since."""
-    rows = ", ".join(f"{number:,} {name}s" for name, number in verified.rows.items())
-    summary = f"{verified.events:,} events checked against {rows}. Checked at {at:%H:%M} UTC."
+    rows = sum(verified.rows.values())
+    summary = f"{verified.events:,} events checked against {rows:,} rows, at {at:%H:%M} UTC."
     for finding in verified.findings:
         st.error(on_page(finding))
     if verified.findings:
@@ -130,13 +132,13 @@ def _reopen(engine: Engine, person: Person) -> None:
 
 def _unblind(engine: Engine, person: Person) -> None:
     """Ask for a reason and the word before the blind is lifted, then hand the authors over."""
-    show_heading("Lift the blind", "Who wrote which response?")
+    show_heading("Lift the blind")
     st.warning(on_page(ABOUT_UNBLINDING))
     with (
         st.form("unblind", border=False),
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
-        reason = st.text_input("Reason for lifting the blind; it stays in the record")
+        reason = st.text_input("Reason for lifting the blind")
         typed = st.text_input(f"Type {UNBLIND} to confirm")
         pressed = st.form_submit_button("Lift the blind")
     if pressed and typed.strip().lower() != UNBLIND:

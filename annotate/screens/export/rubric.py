@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -15,6 +15,7 @@ from annotate.screens.frame import show_heading, show_text
 from calibration.tables.numbers import fixed, icc_interval
 from data.person import Person
 from data.rubric import Rubric
+from data.safe_text import on_page
 from data.study import rubrics
 from data.study.rubrics import JuryValidation
 from jury.panel import read_panel
@@ -32,7 +33,7 @@ NONE_YET = "No jury was compared with clinicians on exactly this rubric."
 TODO = (
     "Rate a benchmark on this rubric by clinicians and a jury, and freeze the report under Monitor."
 )
-COMPARED = "Juries compared with clinicians on exactly this rubric"
+COMPARED = "Which juries were compared with clinicians on exactly this rubric, and how did they do?"
 FROM = (
     "Frozen reports name the rubric by its hash. The ledger counts every analysis of a jury; it keeps "
     "no intervals."
@@ -54,7 +55,7 @@ FILES = "rubric-files"
 MAKING = "The agreement of this panel is being computed, then the files are written"
 ABOUT_EXPORT = (
     "The figures are computed anew from this jury's ratings on exactly this rubric. The "
-    "files say validated only if the study's protocol is met (see above); otherwise they "
+    "files say validated only if the study's protocol is met (see below); otherwise they "
     "say not validated, with every reason."
 )
 NO_PANEL = (
@@ -64,15 +65,18 @@ PANELS_TODO = "Run a panel under Jury. Imported scores have no settings to expor
 
 
 def show(engine: Engine, person: Person) -> None:
-    """Ask which rubric; show its evidence, and make its files."""
+    """Ask which rubric, for whom and with which panel; make its files, and show its evidence."""
     show_heading("Rubric prompt", ABOUT)
-    rubric = chosen_rubric(engine, person)
+    which, *others = st.columns((3, 3, 2, 2), vertical_alignment="bottom")
+    with which:
+        rubric = chosen_rubric(engine, person)
+    show_export(engine, person, rubric, others)
     show_evidence(engine, person, rubric)
-    show_export(engine, person, rubric)
 
 
 def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Show the evidence, and what the study asks of it."""
+    show_heading("Evidence", COMPARED)
     validations = rubrics.validations(person, engine, rubric.sha256)
     if validations:
         frame.show_rows(COMPARED, list(map(_evidence, validations)), ABOUT_EVIDENCE)
@@ -89,14 +93,14 @@ def _evidence(found: JuryValidation) -> dict[str, object]:
     times = "once" if found.times == 1 else f"{found.times} times"
     source = f"ledger, {times}" if found.report is None else f"report {found.report} {found.name}"
     return {
-        "Source": source.strip(),
-        "Last (UTC)": found.at,
         "Jury": ", ".join(found.jurors),
         "On": f"{found.benchmark}, {found.criterion or 'composite'}, method {found.method}",
         "ICC(C,2)": _with_ends(found.icc, found.low, found.high),
         "Like for like": _with_ends(*found.like_for_like),
         "Responses": found.n_responses,
         "Raters": "simulated" if found.simulated else "real",
+        "Source": source.strip(),
+        "Last (UTC)": found.at,
     }
 
 
@@ -114,14 +118,19 @@ class Archive:
     exported: RubricFiles
 
 
-def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
+def show_export(
+    engine: Engine,
+    person: Person,
+    rubric: Rubric,
+    places: Sequence["st.delta_generator.DeltaGenerator"],
+) -> None:
     """Ask for whom and with which panel; make the files and say what they say."""
-    show_heading("Files", ABOUT_EXPORT)
     panels = panels_heard(engine, person)
     if not panels:
         frame.empty(NO_PANEL, PANELS_TODO)
         return
-    tool, panel, press = st.columns((2, 2, 1), vertical_alignment="bottom")
+    st.caption(ABOUT_EXPORT)
+    tool, panel, press = places
     to = tool.selectbox(
         "For", tools(), format_func=lambda name: EXPORT_FORMATS[name].label, key="to"
     )
@@ -148,8 +157,8 @@ def _handed(archive_made: Archive) -> None:
         st.success("**Validated**")
     else:
         st.warning("**Not validated**")
-    for reason in (*exported.reasons, *exported.caveats):
-        show_text(reason)
+    why = (*exported.reasons, *exported.caveats)
+    st.markdown("\n".join(f"- {on_page(reason)}" for reason in why))
     archive = _zipped(exported.files)
     st.download_button(
         "Save the files", archive, archive_made.name, "application/zip", on_click="ignore"

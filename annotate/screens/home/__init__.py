@@ -55,7 +55,6 @@ def show(engine: Engine, person: Person) -> None:
     """Show what may be said and what comes next; then, in parts, what waits for whom."""
     study = status(engine)
     frame.begin(person, "Home", ABOUT, "study.css")
-    frame.say_simulated(steering.standing(person, engine))
     if study.record.locked:
         st.warning(
             on_page(
@@ -63,8 +62,12 @@ def show(engine: Engine, person: Person) -> None:
                 "reopened under Export, Record. Results can be read."
             )
         )
+    rated = study.clinicians.responses_rated > 0
     top = st.container()
-    show_next(next_of(study), person.role)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        show_next(next_of(study), person.role)
+        if rated:
+            frame.show_link("Agreement, with its figures", "/agreement", "mj-plain")
     parts: dict[str, Callable[[], None]] = {
         "To do": partial(to_do.show, engine, person),
         "Progress": partial(progress.show, engine, person, study),
@@ -73,7 +76,9 @@ def show(engine: Engine, person: Person) -> None:
         parts["People"] = partial(people.show, engine, person)
     frame.show_tabs(parts)
     with top:
-        show_verdict(engine, person, rated=study.clinicians.responses_rated > 0)
+        if not rated:  # what rests on simulated raters says so itself
+            frame.say_simulated(steering.standing(person, engine))
+        show_verdict(engine, person, rated=rated)
 
 
 def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
@@ -89,8 +94,6 @@ def show_verdict(engine: Engine, person: Person, *, rated: bool) -> None:
     if found["held"]:
         draw.picture(found["held"])
     draw.reasons(found["decision"])
-    if rated:
-        frame.show_link("Agreement, with its figures", "/agreement", "mj-plain")
     compute.prepare(engine)
     compute.load_agreement()
 

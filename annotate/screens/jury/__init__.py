@@ -7,7 +7,7 @@ from annotate import compute
 from annotate.screens import frame
 from annotate.screens.jury import panels, ranking
 from data.person import Person
-from data.study import rubrics, steering
+from data.study import rubrics
 
 ABOUT = (
     "Which language models rate the same responses as the clinicians, how well, and for how much?"
@@ -22,7 +22,6 @@ VIEWS = ("Run", "Ranking", "Cost", "Two juries")
 def show(engine: Engine, person: Person) -> None:
     """Show a view at a time: the run that is on, or what the jurors heard so far are worth."""
     frame.begin(person, "Jury", ABOUT, "agreement.css")
-    frame.say_simulated(steering.standing(person, engine))
     tabs = st.tabs(VIEWS, key="view", on_change="rerun", bind="query-params")
     view = next(name for name, tab in zip(VIEWS, tabs, strict=True) if tab.open)
     with tabs[VIEWS.index(view)]:

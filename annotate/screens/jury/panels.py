@@ -36,11 +36,7 @@ ABOUT_ESTIMATE = (
     "What will a run cost? An estimate counts calls, tokens and dollars for the missing verdicts. "
     "Nothing is sent."
 )
-ESTIMATED = (
-    "As of {at:%H:%M} UTC. Likely: answers of 100 tokens per criterion. At most: every answer as long as "
-    "allowed. Upper bound as in the MedHELM paper: {bound}. Own family: responses written by a model of "
-    "the juror's family."
-)
+ESTIMATED = "As of {at:%H:%M} UTC. Upper bound as in the MedHELM paper: {bound}."
 NO_RESPONSES = "There is nothing to rate yet: import responses under Set up."
 MOST_REPLICATES, MOST_AT_ONCE, KEPT, POLL_SECONDS = 10, 64, 32, 1
 COUNTING = "Counting what each juror has still to rate, and the tokens of it"
@@ -173,7 +169,7 @@ def _run(engine: Engine, person: Person, panel: Panel, text: str, benchmarks: li
 
 def _order(panel: Panel, text: str, known: list[str]) -> RunOrder:
     """Return what is to be rated; a browser's word is checked against what there is."""
-    first, second, third, fourth = st.columns((4, 2, 2, 3), vertical_alignment="bottom")
+    first, second, third, fourth = st.columns((3, 3, 2, 2), vertical_alignment="bottom")
     selected = first.multiselect(
         "Benchmarks", known, key="benchmark", bind="query-params", placeholder="all"
     )

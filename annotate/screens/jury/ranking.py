@@ -11,8 +11,9 @@ from annotate.figures import Found
 from annotate.screens import frame
 from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
 from calibration.notes import listed
-from calibration.tables.agreement import TRIED_SHORT, TRIED_WORDS
-from calibration.tables.juries import ever_tried
+from calibration.shared_notes import juries_words
+from calibration.tables.agreement import TRIED_WORDS
+from calibration.tables.juries import different
 from calibration.values import AnalysisOptions
 from data.person import Person
 from data.safe_text import on_page
@@ -37,7 +38,10 @@ UNKNOWN = (
     "where their host's price is known."
 )
 ONLY_ONE = "Only one juror has rated. Run another to compare two juries."
-ASK = f"Choose two juries to compare. Each comparison is kept in the ledger. {TRIED_SHORT}"
+ASK = (
+    "Choose two juries to compare. Every comparison is kept in the study and counted beside its p: of "
+    "many without a difference some have a small p by chance."
+)
 SAME = "Choose two juries that differ in a juror."
 RANKING_THEM = "Every combination of jurors is compared with the clinicians, resample by resample"
 COMPARING = "The two juries are compared with the clinicians, without each instance in turn"
@@ -49,6 +53,13 @@ SIZES = {
 }
 MOST_JURIES = 100  # whose intervals are computed
 ABOUT_JURORS = "Who can sit in a jury; all are judged on the responses that all of them rated"
+ABOUT_COLUMNS = {
+    "Times": "How often this jury was looked at on these responses",
+    "Instances": "Where not all of them: what chose them",
+    "Needed": "How many of its jurors must have scored a response",
+    "Compared": "Other scorers that stood beside it",
+    "SHA-256 of the ratings": "The same where the same ratings were analysed",
+}
 ABOUT_LEDGER = (
     "Every jury that was ever compared with the clinicians, in this app or outside it. The "
     "best of many is partly best by luck. " + TRIED_WORDS
@@ -156,9 +167,10 @@ def show_ledger(engine: Engine, person: Person) -> None:
     entries = ledger.juries_tried(person, engine)
     if not entries:
         return
-    with st.expander(f"Ever tried: {ever_tried(entries)}", key="ledger"):
+    number = different(entries)
+    with st.expander(f"Ever tried on this study: {number:,} {juries_words(number)}", key="ledger"):
         st.caption(ABOUT_LEDGER)
-        draw.rows("The ledger of juries tried", [*map(_ledger_row, entries)])
+        frame.show_rows("Juries ever tried", [*map(_ledger_row, entries)], ABOUT_COLUMNS)
 
 
 def _ledger_row(entry: Composition) -> dict[str, object]:

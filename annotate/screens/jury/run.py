@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import draw, jury_panels, jury_runs
 from annotate.screens import frame
-from data.calls import first_asking_words, other_model_words
+from data.calls import other_model_words
 from data.errors import MedjuryError
 from data.person import Person
 from data.safe_text import on_page
@@ -33,6 +33,33 @@ TOO_LONG = (
     "panel, or tick Leave out long texts."
 )
 ARE_LEFT_OUT = "They are left out, each a failure of that juror."
+ABOUT_JURORS = {
+    "Family": "Of its model; a juror that rates its own family's responses may favour them",
+    "Key is in": "The server's environment variable with the key; a key is never shown",
+    "Model ends": "Day from which its host no longer answers; empty where none is announced",
+    "USD per million tokens": "Sent and answered, as the panel says; else of the host's price list",
+}
+ABOUT_RUN = {
+    "Usable at first asking": "Answers in the asked form at once, of all this juror ever gave here",
+    "Missing": "Verdicts that are still wanted",
+    "Failed": "Verdicts that no call of this run brought",
+    "From a cache": "Of the tokens in, those that the host charges less for",
+}
+ABOUT_PROBE = {
+    "Answered as": "The model that the host says answered",
+    "Form": "How the host is told the form of an answer",
+    "Injections": "Answers with hidden instructions: scores that held, and that moved",
+    "Fit": "Whether it scores good answers above dangerous ones",
+    "Ends": "Day from which the host no longer answers",
+}
+ABOUT_ESTIMATE = {
+    "Own family": "Responses written by a model of the juror's family",
+    "Calls": "Questions to be sent for the missing verdicts",
+    "Longest prompt": "In tokens",
+    "Context window": "Tokens that the model can hold, prompt and answer together",
+    "USD, likely": "With answers of 100 tokens per criterion",
+    "USD, at most": "With every answer as long as allowed",
+}
 LOST = "lost: its process has ended. What was stored stays; press Resume"
 Row = dict[str, Any]
 
@@ -58,7 +85,7 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
     with st.container(border=True, key="run-card"):
         _head(found)
         _figures(found, progress)
-        draw.rows("Jurors in this run", juror_rows(engine, progress))
+        draw.rows("Jurors in this run", juror_rows(engine, progress), ABOUT_RUN)
         others = other_models(engine)
         for juror in progress:
             if juror.juror in others:
@@ -142,7 +169,7 @@ def juror_rows(engine: Engine, progress: Sequence[JurorProgress]) -> list[Row]:
         {
             "Juror": juror.juror,
             "Rated": f"{juror.rated:,} of {juror.total:,}",
-            "Usable at first asking": first_asking_words(*first[juror.juror])
+            "Usable at first asking": "{:,} of {:,}".format(*first[juror.juror])
             if juror.juror in first
             else None,
             "Missing": juror.total - juror.rated,
@@ -175,7 +202,9 @@ def _when(at: datetime) -> str:
 def jurors(panel: Panel, environment: Mapping[str, str]) -> None:
     """Show who sits on a panel; of a key only the variable's name, and whether it is set."""
     draw.rows(
-        f"Jurors of the panel {panel.name}", [_juror(one, environment) for one in panel.juror]
+        f"Jurors of the panel {panel.name}",
+        [_juror(one, environment) for one in panel.juror],
+        ABOUT_JURORS,
     )
     hosts = panel.hosts()
     where = f"A run sends texts to {', '.join(hosts)}." if hosts else "No text leaves this machine."
@@ -188,7 +217,7 @@ def jurors(panel: Panel, environment: Mapping[str, str]) -> None:
         if (end := juror.end()) is not None and end <= today
     ]
     simulated = [juror.name for juror in panel.juror if juror.simulated]
-    made_up = [f"simulated, no judgement: {', '.join(simulated)}"] if simulated else []
+    made_up = [f"Simulated, no judgement: {', '.join(simulated)}."] if simulated else []
     for line in (*over, *panel.notices(today), *made_up):
         st.warning(on_page(line))
 
@@ -209,13 +238,13 @@ def _juror(juror: Juror, environment: Mapping[str, str]) -> Row:
         "Texts go to": "nowhere: simulated" if juror.simulated else juror.place,
         "Key is in": "this server's account" if juror.signs_in else key,
         "Model ends": str(end) if end else None,
-        "US dollars per million tokens, in / out": price,
+        "USD per million tokens": price,
     }
 
 
 def probed(rows: Sequence[ProbeRow]) -> None:
     """Show what each juror answered to a probe, and why one did not answer as it should."""
-    draw.rows(
+    frame.show_rows(
         "Probe",
         [
             {
@@ -231,6 +260,7 @@ def probed(rows: Sequence[ProbeRow]) -> None:
             }
             for row in rows
         ],
+        ABOUT_PROBE,
     )
     for row in rows:
         if row.reason:
@@ -288,7 +318,7 @@ def _injections(test: SelfTest | None) -> str | None:
 
 def estimated(expected: RunEstimate, order: RunOrder) -> None:
     """Show what a run would take, and what does not fit a juror's context window."""
-    draw.rows("Estimate", estimate_rows(expected))
+    draw.rows("Estimate", estimate_rows(expected), ABOUT_ESTIMATE)
     too_long = too_long_for(expected)
     for one in too_long:
         st.warning(on_page(f"{too_long_words(one)}."))

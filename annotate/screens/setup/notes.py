@@ -361,7 +361,7 @@ def _material(engine: Engine, person: Person, materials: list[Material]) -> None
     show_heading("Benchmarks", "What is in this study, and on which rubric is it rated?")
     frame.show_rows("Benchmarks of this study", [_row(one) for one in materials], ABOUT_COLUMNS)
     with st.expander("Benchmarks by subcategory of the taxonomy", key="coverage"):
-        draw.table(coverage_table(coverage(placed_for(person, engine)), True, PAGE))
+        draw.table(coverage_table(coverage(placed_for(person, engine)), True, PAGE), titled=False)
     if person.role == Role.COORDINATOR:
         with st.expander("Place a benchmark in the taxonomy", key="place"):
             _place(engine, person, materials)
