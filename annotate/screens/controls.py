@@ -213,14 +213,12 @@ def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
 
 def chosen_rubric(engine: Engine, person: Person) -> Rubric:
     """Ask which rubric, of the study or of those that ship; the choice stands in the address."""
-    labels = {_label(one): one for one in _known(rubrics.study_rubrics(person, engine))}
+    labels = {
+        f"{one.name} {one.version[:LONGEST_VERSION]} ({one.sha256[:SHORT]})": one
+        for one in _known(rubrics.study_rubrics(person, engine))
+    }
     name = st.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
     return labels.get(name, next(iter(labels.values())))
-
-
-def _label(rubric: Rubric) -> str:
-    """Return how a rubric is chosen, and how the address names it."""
-    return f"{rubric.name} {rubric.version[:LONGEST_VERSION]} ({rubric.sha256[:SHORT]})"
 
 
 def _known(own: Sequence[StudyRubric]) -> list[Rubric]:

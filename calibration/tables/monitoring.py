@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calibration.notes import Note, Noted, note
-from calibration.tables.numbers import PAGE, Typeface
+from calibration.tables.numbers import PAGE, Typeface, place
 from calibration.tables.spec import (
     Column,
     Table,
@@ -116,7 +116,7 @@ MIX = TableSpec(
 def periods_table(found: Any, face: Typeface = PAGE, *, narrow: bool = False) -> Table:
     """Return the periods of a `medjury.services.monitoring.Monitored`, with what holds of all."""
     of = f"agreement by {found.options.every}, method {found.options.analysis.method}"
-    caption = f"{found.benchmark}: {of}"
+    caption = f"{place(found.benchmark)}: {of}"
     return _also(
         laid_out(PERIODS, found.periods, face, caption=caption, narrow=narrow), found.remarks
     )
@@ -155,4 +155,4 @@ def _state(row: Any) -> str:
         return "too few"
     if row.alarm:
         return "ALARM"
-    return str(row.role).replace("watched", "") if row.over else "not over"
+    return str(row.role).replace("watched", "") if row.over else "not over yet"

@@ -1,8 +1,6 @@
 """The agreement screen: the verdict, what it rests on, and the single responses behind it."""
 
-from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -51,6 +49,12 @@ ANSWERS = {
     "Subgroups": "Does the jury agree as well on each group of responses?",
     "Jurors": "How does each juror, clinician and metric agree, and what do its scores hang on?",
 }
+# The report's section that a view shows, and what is said where it is empty.
+SECTIONS = {
+    "Criteria": ("2", NO_JURY),
+    "Unsafe": ("11", NO_CRITICAL),
+    "Subgroups": ("12", NO_GROUP),
+}
 WANTED = "report-wanted"  # in the session: for which question the report was asked
 
 
@@ -67,17 +71,29 @@ def show(engine: Engine, person: Person) -> None:
         return
     with choices.expander(CHOICES):
         question = controls.of_agreement(engine, person)
-    later = partial(_details, engine, person, question)
-    views: dict[str, Callable[[], None]] = {
-        "Result": partial(_result, engine, person, question),
-        "Criteria": partial(_criteria, engine, person, question, later),
-        "Unsafe": partial(_unsafe, engine, person, question, later),
-        "Subgroups": partial(_subgroups, later),
-        "Errors": partial(errors.show, engine, person, question),
-        "Jurors": partial(_jurors, later),
-    }
     with tab:
-        views[view]()
+        if view == "Result":
+            _result(engine, person, question)
+        elif view == "Errors":
+            errors.show(engine, person, question)
+        else:
+            st.markdown(ANSWERS[view])
+            coming: Future[Found] = compute.ask(person, engine, THEN, question, "long")
+            _behind(engine, person, question, view, frame.computed(coming, MORE))
+
+
+def _behind(
+    engine: Engine, person: Person, question: AgreementQuestion, view: str, found: Found | None
+) -> None:
+    """Show what stands behind the answer, as far as it could be computed."""
+    if view == "Jurors" and found:
+        _jurors(found)
+    elif found:
+        _section(found, *SECTIONS[view])
+    if view == "Unsafe" and found:
+        routing.show(engine, person, question)
+    elif view == "Criteria":
+        _points(engine, person, question)
 
 
 def _result(engine: Engine, person: Person, question: AgreementQuestion) -> None:
@@ -117,22 +133,8 @@ def _report(engine: Engine, person: Person, question: AgreementQuestion) -> None
     report.offer(engine, person, question)
 
 
-def _details(engine: Engine, person: Person, question: AgreementQuestion) -> Found | None:
-    """Return what stands behind the answer, waiting for it; why it is refused is shown."""
-    coming: Future[Found] = compute.ask(person, engine, THEN, question, "long")
-    return frame.computed(coming, MORE)
-
-
-def _criteria(
-    engine: Engine,
-    person: Person,
-    question: AgreementQuestion,
-    later: Callable[[], Found | None],
-) -> None:
-    """Show each criterion, and below it the points of the case where a benchmark has some."""
-    st.markdown(ANSWERS["Criteria"])
-    if (found := later()) is not None:
-        _section(found, "2", NO_JURY)
+def _points(engine: Engine, person: Person, question: AgreementQuestion) -> None:
+    """Show agreement on the points of the case where a benchmark has some."""
     options = question.options
     views = benchmarks(engine)
     if any(one.rubric.points and options.benchmark in (None, one.name) for one in views):
@@ -143,30 +145,8 @@ def _criteria(
                 draw.table(table)
 
 
-def _unsafe(
-    engine: Engine,
-    person: Person,
-    question: AgreementQuestion,
-    later: Callable[[], Found | None],
-) -> None:
-    """Show what is found of unsafe responses, and below it which ones the jury may pass."""
-    st.markdown(ANSWERS["Unsafe"])
-    if (found := later()) is not None:
-        _section(found, "11", NO_CRITICAL)
-        routing.show(engine, person, question)
-
-
-def _subgroups(later: Callable[[], Found | None]) -> None:
-    st.markdown(ANSWERS["Subgroups"])
-    if (found := later()) is not None:
-        _section(found, "12", NO_GROUP)
-
-
-def _jurors(later: Callable[[], Found | None]) -> None:
+def _jurors(found: Found) -> None:
     """Show all scorers, each clinician, what the jury's ICC gains on others, and each juror."""
-    st.markdown(ANSWERS["Jurors"])
-    if (found := later()) is None:
-        return
     draw.table(found["table"])
     st.caption(on_page(found["checked"][:1].upper() + found["checked"][1:]))
     for number in ("3", "4", "6"):

@@ -74,15 +74,11 @@ LISTED = {
     "Apart": (
         56,
         "%+.2f",
-        "The jury's mean minus the clinicians'; with a second jury, its mean minus the first's",
+        "The jury's mean minus the clinicians'; of two juries, second minus first",
     ),
     "Clinicians": (76, "%.2f", "Mean of the clinicians who rated the response"),
     "Jury": (48, "%.2f", "Mean of the jurors, where every one of them scored the response"),
-    "Said": (
-        66,
-        "",
-        "What clinicians said of it besides scores, and what changed from one jury to the other",
-    ),
+    "Said": (66, "", "What clinicians said besides scores, and what changed from jury to jury"),
     "Benchmark": (138, "", None),
 }
 MOST_LISTED = 20_000  # responses; of more, those that only jurors scored are listed where asked for
@@ -130,6 +126,9 @@ def show(engine: Engine, person: Person) -> None:
                 person, engine, asked.juries, [changes[one.response] for one in passing]
             )
         made_up = compare.simulated_among(person, engine, chosen)
+        if asked and asked.juries.second.jurors:
+            second = replace(chosen, jurors=asked.juries.second.jurors)
+            made_up = [*dict.fromkeys(made_up + compare.simulated_among(person, engine, second))]
         if made_up:
             st.warning(on_page(f"Simulated, no evidence: {', '.join(made_up)}."))
     if not fitting:

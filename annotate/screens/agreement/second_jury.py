@@ -10,7 +10,6 @@ from sqlalchemy import Engine
 from annotate import draw
 from annotate.screens import controls
 from data.person import Person
-from data.rubric import Rubric
 from data.safe_text import on_page
 from data.study import compare, standing
 from data.study.compare import Chosen, Compared, JurySide, Side, SidesOn, TwoJuries
@@ -120,12 +119,11 @@ def _jurors(engine: Engine, person: Person) -> tuple[str, ...]:
 def _versions(engine: Engine, person: Person) -> dict[str, str]:
     """Return what a rubric's version can be: its label -> its SHA-256, "" for the present one."""
     present = {view.name: view.rubric.sha256 for view in standing.study_benchmarks(person, engine)}
-
-    def is_other(rubric: Rubric, where: Iterable[str]) -> bool:
-        return any(present[name] != rubric.sha256 for name in where)
-
-    rated = compare.rated_versions(person, engine)
-    others = [rubric for rubric, where in rated if is_other(rubric, where)]
+    others = [
+        rubric
+        for rubric, where in compare.rated_versions(person, engine)
+        if any(present[name] != rubric.sha256 for name in where)
+    ]
     return {PRESENT: ""} | {
         f"{rubric.name} {rubric.version} ({rubric.sha256[:8]})": rubric.sha256 for rubric in others
     }
@@ -199,9 +197,6 @@ def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[J
     )
     st.markdown(on_page(told(found)))
     st.caption(on_page(f"{who}."))
-    made_up = compare.simulated_among(person, engine, Chosen(jurors=juries.second.jurors))
-    if jurors := [name for name in made_up if name != "clinicians"]:
-        st.warning(on_page(f"Simulated, no evidence: {', '.join(jurors)}."))
 
 
 def told(found: Iterable[JuryChange]) -> str:
@@ -264,9 +259,8 @@ def pairs(sides: SidesOn) -> list[dict[str, Any]]:
 
 def _row(name: str, both: Seats, criterion: str, sides: SidesOn) -> dict[str, Any]:
     """Return a row of one criterion; of "", of the means."""
-    only = "" if all(both) else f"only in the {NAMES[both[0] is None].lower()}"
-    simulated = "simulated" if any(said and said.simulated for said in both) else ""
-    row: dict[str, Any] = {"Juror": ", ".join(filter(None, (name, only, simulated)))}
+    only = "" if all(both) else f", only in the {NAMES[both[0] is None].lower()}"
+    row: dict[str, Any] = {"Juror": name + only}
     row["Criterion"] = criterion or "mean"
     points = []
     for head, said in zip(NAMES, both, strict=True):

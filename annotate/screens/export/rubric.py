@@ -3,7 +3,6 @@
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -109,15 +108,6 @@ def _with_ends(value: float | None, low: float | None, high: float | None) -> st
     return fixed(value, 2) + (f" ({ends})" if ends else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """The files of a rubric as an archive, and what they say of its jury."""
-
-    sha256: str
-    name: str
-    exported: RubricFiles
-
-
 def show_export(
     engine: Engine,
     person: Person,
@@ -144,15 +134,14 @@ def show_export(
         name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
         made = frame.computed(coming, MAKING)
         if made is not None:
-            st.session_state[FILES] = Archive(rubric.sha256, name, made)
-    archive = st.session_state.get(FILES)
-    if archive is not None and archive.sha256 == rubric.sha256:
-        _handed(archive)
+            st.session_state[FILES] = rubric.sha256, name, made
+    sha256, *archive = st.session_state.get(FILES, ("",))
+    if sha256 == rubric.sha256:
+        _handed(*archive)
 
 
-def _handed(archive_made: Archive) -> None:
+def _handed(name: str, exported: RubricFiles) -> None:
     """Show what the files say of their evidence, and hand them over."""
-    exported = archive_made.exported
     if exported.validated:
         st.success("**Validated**")
     else:
@@ -160,9 +149,7 @@ def _handed(archive_made: Archive) -> None:
     why = (*exported.reasons, *exported.caveats)
     st.markdown("\n".join(f"- {on_page(reason)}" for reason in why))
     archive = _zipped(exported.files)
-    st.download_button(
-        "Save the files", archive, archive_made.name, "application/zip", on_click="ignore"
-    )
+    st.download_button("Save the files", archive, name, "application/zip", on_click="ignore")
 
 
 def _zipped(texts: Mapping[str, str]) -> bytes:

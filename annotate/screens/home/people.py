@@ -1,6 +1,5 @@
 """Who is in the study, how far they are, and their ways in: for coordinators."""
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -74,17 +73,17 @@ def show(engine: Engine, person: Person) -> None:
 
 def show_handed() -> None:
     """Show codes and links just made, until they are put away: they cannot be shown again."""
-    handed: Handed | None = st.session_state.get(HANDED)
-    if handed is None:
+    if HANDED not in st.session_state:
         return
+    invitations, once = st.session_state[HANDED]
     base = urlsplit(st.context.url or "")
     with st.container(key="handed", border=True):
-        frame.show_heading("Hand these over now", f"{HASHED} {handed.about}")
-        for invitation in handed.invitations:
+        frame.show_heading("Hand these over now", f"{HASHED} {ABOUT[once]}")
+        for invitation in invitations:
             name, code = st.columns((3, 9))
             name.text(invitation.handle)
             link = f"{base.scheme}://{base.netloc}/join#{invitation.code}"
-            code.code(link if handed.once else invitation.code, language=None, wrap_lines=True)
+            code.code(link if once else invitation.code, language=None, wrap_lines=True)
         if st.button("Put away", key="put-away"):
             del st.session_state[HANDED]
             st.rerun()
@@ -111,19 +110,6 @@ def _consent(member: PersonView) -> str:
         return ""
     on = f" on {member.consent.at:%Y-%m-%d}" if member.consent.at else ""
     return f"consent {member.consent.state}{on}"
-
-
-@dataclass(frozen=True, slots=True)
-class Handed:
-    """Codes or links just made, in clear, to be shown until they are put away."""
-
-    invitations: list[Invitation]
-    once: bool
-
-    @property
-    def about(self) -> str:
-        """How long they are good for."""
-        return ABOUT[self.once]
 
 
 @st.dialog("Add people")
@@ -238,7 +224,7 @@ def _way_in(once: bool) -> Way:
 
 def _hand_over(invitations: list[Invitation], *, once: bool) -> None:
     """Close the form and show the codes."""
-    st.session_state[HANDED] = Handed(invitations, once)
+    st.session_state[HANDED] = invitations, once
     st.rerun()
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from annotate import compute
 from annotate.screens import frame
 from annotate.screens.frame import show_heading, show_text
-from annotate.screens.home.people import HANDED, Handed, show_handed
+from annotate.screens.home.people import HANDED, show_handed
 from data.errors import Conflict
 from data.person import Person, only
 from data.safe_text import on_page
@@ -64,14 +64,14 @@ def _ask(clinicians: list[str]) -> DesignRequest:
         if clinicians
         else []
     )
-    first, *columns = st.columns((5, 3, 3, 2))
+    first, *columns = st.columns((4, 3, 3, 2, 3))
     new = first.text_area("New clinicians, one per line", key=f"design-new-{turn}", height=70)
     per_response = columns[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
     percent = columns[1].number_input(
         "Hidden repeats (%)", 0, 50, 10, key="design-repeats", help=REPEATS
     )
     seed = columns[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed", help=SEED)
-    minutes = st.number_input(
+    minutes = columns[3].number_input(
         "Minutes per reading",
         *(0.1, 600.0, None, 0.5),
         key="design-minutes",
@@ -155,7 +155,7 @@ def _store(engine: Engine, person: Person, request: DesignRequest, planned: Plan
             f"{len(design.slots):,} assignments stored, {len(dropped):,} taken back."
         )
         if invitations:
-            st.session_state[HANDED] = Handed(invitations, once=False)
+            st.session_state[HANDED] = invitations, False
         st.rerun()
 
 

@@ -105,16 +105,12 @@ def show(engine: Engine, person: Person) -> None:
     if not materials:
         frame.empty(NONE_YET, FIRST[person.role])
     if person.role == Role.COORDINATOR:
-        with st.expander("Import a file", expanded=not materials or _uploaded(), key="import"):
+        turn = st.session_state.get(ROUND, 0)  # what a file would change is not folded away
+        is_read = any(st.session_state.get(f"import-file-{what}-{turn}") for what in BY_NAME)
+        with st.expander("Import a file", expanded=not materials or is_read, key="import"):
             _import(engine, person)
     if materials:
         _material(engine, person, materials)
-
-
-def _uploaded() -> bool:
-    """Return whether a file is being looked at: what it would change is not folded away."""
-    turn = st.session_state.get(ROUND, 0)
-    return any(st.session_state.get(f"import-file-{content}-{turn}") for content in BY_NAME)
 
 
 def _import(engine: Engine, person: Person) -> None:
@@ -443,18 +439,16 @@ def _measure(engine: Engine, person: Person) -> None:
     if pressed:
         scored = frame.computed(measured(person, engine, tuple(metrics)), MEASURING)
         if scored is not None:
-            st.success(on_page(" ".join(map(_scored, scored))))
+            for one in scored:
+                cut = f"; {len(one.cut)} were read only in part" if one.cut else ""
+                told = f"{one.name}: scored {len(one.rows):,} of {one.total:,} responses{cut}."
+                st.success(on_page(told))
 
 
 @only(Role.COORDINATOR)
 def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> "Future[list[Scored]]":
     """Score and store by some metrics beside the server; what they scored is to come."""
     return compute.of_study(engine, MEASURED, metrics)
-
-
-def _scored(one: Scored) -> str:
-    cut = f"; {len(one.cut)} were read only in part" if one.cut else ""
-    return f"{one.name}: scored {len(one.rows):,} of {one.total:,} responses{cut}."
 
 
 def _at(options: list[str], value: str) -> int:
