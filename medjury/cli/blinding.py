@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -16,8 +15,7 @@ from data.study.masks import (
     known_response_ids,
     record_names_shown,
 )
-from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, study_of
+from medjury.cli.options import Study
 from medjury.cli.output import counted, progress, say
 from medjury.services.blinding.places import (
     Place,
@@ -40,7 +38,7 @@ HOW = (
 
 
 def blind(
-    context: typer.Context,
+    study: Study,
     listed: Annotated[
         bool, typer.Option("--list", help="List possible names of authors; the default.")
     ] = False,
@@ -70,8 +68,6 @@ def blind(
     show_names: Annotated[
         bool, typer.Option("--show-names", help="Show the names in the list; this is recorded.")
     ] = False,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
     """List text that may name a response's author; mask it or leave it.
 
@@ -81,14 +77,16 @@ def blind(
     Example:
     medjury study blind --list
     """
-    engine = study_of(context, db)
-    mask_new(engine, json_to)
+    engine = study.open()
+    mask_new(engine)
     if masked:
-        _mask_by_hand(engine, _chosen(engine, masked), json_to)
+        changed, begun = mask_by_hand(engine, _chosen(engine, masked))
+        say(f"{changed} responses masked, {begun} left as they are: somebody has begun them")
     if left or words:
-        _leave(engine, left or [], words or [], json_to)
+        _leave(engine, left or [], words or [])
     if listed or show_masked or show_names or not (masked or left or words):
-        _list(engine, masked_places if show_masked else doubtful, show_names, json_to)
+        places = _list(engine, masked_places if show_masked else doubtful, show_names)
+        study.write({"places": places})
 
 
 @dataclass(slots=True)
@@ -105,7 +103,7 @@ class Searched:
     begun: int = 0
 
 
-def mask_new(engine: Engine, json_to: Path | None = None) -> Searched:
+def mask_new(engine: Engine) -> Searched:
     """Search the responses not yet searched, mask what surely names an author, and say so."""
     names, searched = author_names(engine), Searched()
     with progress("looking for authors' names", None) as at:
@@ -119,28 +117,23 @@ def mask_new(engine: Engine, json_to: Path | None = None) -> Searched:
             searched.places += len(changes)
             searched.reasoning += sum(change.why is Why.REASONING for change in changes)
             at(page[-1].response)
-    _say_searched(searched, json_to)
+    _say_searched(searched)
     return searched
 
 
-def _say_searched(searched: Searched, json_to: Path | None) -> None:
+def _say_searched(searched: Searched) -> None:
     if searched.masked:
         blocks = (
             f", {counted(searched.reasoning, 'block')} of reasoning" if searched.reasoning else ""
         )
         say(
-            f"{searched.masked} responses named their author: masked ({searched.places} places{blocks})",
-            json_to,
+            f"{searched.masked} responses named their author: masked ({searched.places} places{blocks})"
         )
     if searched.begun:
-        say(
-            f"{searched.begun} responses name their author and were left: somebody has begun them",
-            json_to,
-        )
+        say(f"{searched.begun} responses name their author and were left: somebody has begun them")
     if searched.possible:
         say(
-            f"{searched.possible} possible places left as they are: `medjury study blind` lists them",
-            json_to,
+            f"{searched.possible} possible places left as they are: `medjury study blind` lists them"
         )
 
 
@@ -156,7 +149,7 @@ def _chosen(engine: Engine, keys: Sequence[str]) -> LeftNames:
     return LeftNames(response_ids, frozenset(place for place in places.values() if place))
 
 
-def _leave(engine: Engine, keys: Sequence[str], words: Sequence[str], json_to: Path | None) -> None:
+def _leave(engine: Engine, keys: Sequence[str], words: Sequence[str]) -> None:
     """Record what betrays nobody, by its places in the stored texts."""
     folded = frozenset(word.casefold() for word in words)
     chosen = leave(engine, replace(_chosen(engine, keys), words=folded))
@@ -166,21 +159,14 @@ def _leave(engine: Engine, keys: Sequence[str], words: Sequence[str], json_to: P
         (len(chosen.words), "words"),
     ]
     parts = [f"{number} {noun}" for number, noun in counts if number]
-    say(f"{', '.join(parts)} left as they are; recorded", json_to)
-
-
-def _mask_by_hand(engine: Engine, chosen: LeftNames, json_to: Path | None) -> None:
-    """Mask what is listed of some responses, or single places, unless somebody has begun them."""
-    changed, begun = mask_by_hand(engine, chosen)
-    say(f"{changed} responses masked, {begun} left as they are: somebody has begun them", json_to)
+    say(f"{', '.join(parts)} left as they are; recorded")
 
 
 def _list(
     engine: Engine,
     find: Callable[[Engine, Sequence[str]], list[Place]],
     show_names: bool,
-    json_to: Path | None,
-) -> None:
+) -> list[dict[str, Any]]:
     """List places, and say how to mask or leave them; the record says it before names are shown."""
     names = author_names(engine)
     places = find(engine, names)
@@ -189,12 +175,10 @@ def _list(
         record_names_shown(engine, OPERATOR.actor, len(places), len(responses))
     listed = [listed_place(response, span, names, show_names) for response, span in places]
     for place in listed:
-        say(
-            f"{place['response']}@{place['start']}  {place['text']}  ({WHY[place['why']]})", json_to
-        )
-        say(f"    {place['around']}", json_to)
+        say(f"{place['response']}@{place['start']}  {place['text']}  ({WHY[place['why']]})")
+        say(f"    {place['around']}")
     if places:
-        say(f"{counted(len(places), 'place')}. {HOW}", json_to)
+        say(f"{counted(len(places), 'place')}. {HOW}")
     else:
-        say("nothing that may name an author is left unmasked", json_to)
-    write_json({"places": listed}, json_to)
+        say("nothing that may name an author is left unmasked")
+    return listed

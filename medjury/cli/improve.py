@@ -11,11 +11,10 @@ from data.rubric import write_rubrics
 from data.study.improving import stored_rubric
 from jury.admission import price_notices
 from jury.panel import read_panel
-from medjury.cli.files import write_json
 from medjury.cli.jury import Benchmarks, Concurrency, MaxUsd
 from medjury.cli.jury_words import announcement
-from medjury.cli.options import Db, Json, Named, study_of
-from medjury.cli.output import counted, say, show
+from medjury.cli.options import Named, Study
+from medjury.cli.output import counted, emit, say, show
 from medjury.services.improving import ImproveQuestion, Outcome, estimate_improvement
 from medjury.services.improving import improve as improve_jury
 
@@ -25,7 +24,7 @@ COLUMNS = ["part", "responses", "before", "after", "closer by", "95 % interval",
 
 
 def improve(
-    context: typer.Context,
+    study: Study,
     panel: Named,
     rounds: Annotated[int, typer.Option(help="Proposals to ask for, at most.", min=0)] = 3,
     examples: Annotated[
@@ -41,8 +40,6 @@ def improve(
     out: Annotated[
         Path | None, typer.Option(help="Write the rubric and the panel that were learned here.")
     ] = None,
-    json_to: Json = None,
-    db: Db = None,
 ) -> None:
     """Let a jury learn from what clinicians said; exit 1 if it stopped before its end.
 
@@ -52,26 +49,24 @@ def improve(
     question = ImproveQuestion(
         read_panel(panel), tuple(benchmark or ()), rounds, examples, seed, max_usd, concurrency
     )
-    engine = study_of(context, db)
+    engine = study.open()
     if estimate_only:
         expected = estimate_improvement(engine, question)
-        say(_expected(expected), json_to)
-        write_json(expected, json_to)
+        say(_expected(expected))
+        study.write(expected)
         return
-    for line in (*announcement(question.panel), *price_notices(question.panel)):
-        say(line, json_to)
-    say(f"{question.proposer.name} reads clinicians' scores and comments to propose", json_to)
-    improved = improve_jury(engine, question, tell=lambda line: say(line, json_to))
-    for line in _lines(improved):
-        say(line, json_to)
+    emit(*announcement(question.panel), *price_notices(question.panel))
+    say(f"{question.proposer.name} reads clinicians' scores and comments to propose")
+    improved = improve_jury(engine, question, tell=say)
+    emit(*_lines(improved))
     if improved["parts"]:
         rows = [_row(part, improved["parts"][part]) for part in PARTS if part in improved["parts"]]
-        show("Distance from the clinicians' mean, in points", COLUMNS, rows, json_to)
-    write_json(improved, json_to)
+        show("Distance from the clinicians' mean, in points", COLUMNS, rows)
+    study.write(improved)
     if improved["panel_file"]:
-        say(f"panel {improved['panel']} is kept in the study: it reads what was learned", json_to)
+        say(f"panel {improved['panel']} is kept in the study: it reads what was learned")
         if out is not None:
-            _write(engine, improved, out, json_to)
+            _write(engine, improved, out)
     if improved["outcome"] == Outcome.STOPPED:
         raise typer.Exit(STOPPED)
 
@@ -131,7 +126,7 @@ def _figure(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _write(engine: Engine, improved: Mapping[str, Any], out: Path, json_to: Path | None) -> None:
+def _write(engine: Engine, improved: Mapping[str, Any], out: Path) -> None:
     """Write the rubric and the panel that were learned into a new folder."""
     rubric = stored_rubric(engine, improved["rubric"]["sha256"])
     if rubric is None:
@@ -139,4 +134,4 @@ def _write(engine: Engine, improved: Mapping[str, Any], out: Path, json_to: Path
     write_rubrics(out, {"rubric": rubric})
     (out / "panel.toml").write_text(improved["panel_file"], "utf-8")
     (out / "diff.txt").write_text("\n".join(improved["diff"]) + "\n", "utf-8")
-    say(f"written: {out}/rubric, {out}/panel.toml and {out}/diff.txt", json_to)
+    say(f"written: {out}/rubric, {out}/panel.toml and {out}/diff.txt")

@@ -120,12 +120,27 @@ class Study:
 
     @property
     def url(self) -> str:
-        """The address that the user means."""
-        return url_of(self.context)
+        """The address that the user means: `--db`, else MEDJURY_DB, else the default.
+
+        A plain path is taken as a SQLite file.
+        """
+        chosen = self.context.obj
+        if chosen is None:
+            chosen = os.environ.get(STUDY_VARIABLE)
+        if chosen is not None and not chosen.strip():
+            raise BadInput(
+                f"--db (or {STUDY_VARIABLE}) is empty: give a URL such as {DEFAULT_STUDY_URL}"
+            )
+        url = chosen or DEFAULT_STUDY_URL
+        return url if "://" in url else f"sqlite:///{url}"
 
     def open(self, *, create: bool = False) -> "Engine":
         """Return the study; the command's last line names it."""
-        return study_of(self.context, create=create)
+        from data.database import open_study, shown
+
+        engine = open_study(self.url, create=create)
+        worked_on[:] = [shown(engine.url)]
+        return engine
 
     def write(self, body: Mapping[str, Any]) -> None:
         """Write figures as JSON where the user wants them."""
@@ -228,32 +243,6 @@ def begin() -> None:
     worked_on.clear()
     _quiet.clear()
     forget_streaming()
-
-
-def study_of(context: typer.Context, db: str | None = None, *, create: bool = False) -> "Engine":
-    """Return the study the user means; the command's last line names it, so that nobody errs."""
-    from data.database import open_study, shown
-
-    engine = open_study(url_of(context, db), create=create)
-    worked_on[:] = [shown(engine.url)]
-    return engine
-
-
-def url_of(context: typer.Context, db: str | None = None) -> str:
-    """Return the URL the user means: `--db`, else MEDJURY_DB, else the default.
-
-    A plain path is taken as a SQLite file.
-    """
-    chosen = next(
-        (address for address in (db, context.obj) if address is not None),
-        os.environ.get(STUDY_VARIABLE),
-    )
-    if chosen is not None and not chosen.strip():
-        raise BadInput(
-            f"--db (or {STUDY_VARIABLE}) is empty: give a URL such as {DEFAULT_STUDY_URL}"
-        )
-    url = chosen or DEFAULT_STUDY_URL
-    return url if "://" in url else f"sqlite:///{url}"
 
 
 def rubric_named(engine: "Engine", name: str | None) -> "Rubric | None":

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich import box
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from medjury.cli.files import STANDARD_OUTPUT, is_streaming
+from medjury.cli.files import is_streaming
 from medjury.cli.options import is_quiet
 
 if TYPE_CHECKING:
@@ -43,9 +42,9 @@ def emit(*parts: "str | Laid", notes: bool = True) -> None:
             say(f"  {note.text}")
 
 
-def say(text: str, json_to: Path | None = None) -> None:
+def say(text: str) -> None:
     """Print a line; to stderr where standard output is taken by JSON."""
-    if json_to == STANDARD_OUTPUT or is_streaming():
+    if is_streaming():
         print(text, file=sys.stderr)
     else:
         console.print(text)
@@ -67,7 +66,6 @@ def show(
     title: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
-    json_to: Path | None = None,
     *,
     words: Collection[str] = (),
     or_lines: bool = False,
@@ -96,8 +94,7 @@ def show(
         )
     for row in cells:
         table.add_row(*row)
-    taken = json_to == STANDARD_OUTPUT or is_streaming()
-    (progress_console if taken else console).print(table)
+    (progress_console if is_streaming() else console).print(table)
 
 
 def fitted(spec: "TableSpec", rows: Sequence[Any], caption: str) -> "Laid":

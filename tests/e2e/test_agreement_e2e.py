@@ -93,7 +93,7 @@ def test_a_researcher_finds_a_disagreement_reads_it_and_tags_it(
     expect(listed).to_contain_text("resp-hidden-1-2")
     shown = page.get_by_role("region", name="Response", exact=True)
     expect(shown.locator("mark.mj-wrong")).to_have_text("No fever1")
-    expect(page.get_by_label("Marked stretches")).to_contain_text("wrong, critical, accuracy")
+    expect(page.get_by_label("Marked passages")).to_contain_text("wrong, critical, accuracy")
     words = page.locator(".mj-words").first
     expect(words.locator("dd")).to_have_text([f"Doubtful {HOSTILE}", "Hard <i>words</i>"])
     expect(page.get_by_text("The jury is 2.00 lower")).to_be_visible()
