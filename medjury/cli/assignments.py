@@ -1,6 +1,6 @@
 """`medjury rate assign`, `adjudicate`, `flags`, `training`: who rates what, and how clinicians stand."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from itertools import count, islice
 from pathlib import Path
@@ -30,7 +30,7 @@ from medjury.cli.people import print_codes
 from medjury.services.adjudication import Settlement, found_differences, planned_settlement, settle
 from medjury.services.adjudication import answer as answer_it
 from medjury.services.design.assign import DesignRequest, designed
-from medjury.services.design.plan import Design, Plan, pace_in_words, plan_of, spread_in_words
+from medjury.services.design.plan import Design, plan_lines, plan_of
 
 MOST_DIGITS = 4  # of a number of clinicians
 WORDS = {"third": "third reading", "consensus": "consensus"}
@@ -119,32 +119,7 @@ def _show_design(design: Design, pace: Pace) -> None:
     ]
     title = f"{counted(design.per_response, 'clinician')} a response"
     show(title, ["clinician", "responses", "hidden repeats", "minutes"], rows)
-    emit(*_plan_lines(plan))
-
-
-def _plan_lines(plan: Plan) -> Iterator[str]:
-    """Yield a plan in sentences, without what the table of clinicians has."""
-    yield f"{counted(plan.responses, 'response')} to {counted(plan.instances, 'instance')}."
-    yield (
-        f"Minutes: {plan.minutes_total:,.0f} in all, {plan.minutes_per_response:.1f} a showing "
-        f"{pace_in_words(plan.pace)}."
-    )
-    if plan.raters > 1:
-        least, most = plan.overlap_min, plan.overlap_max
-        shared = counted(most, "response") if least == most else f"{least} to {most} responses"
-        linked = "; all are linked by what they share" if plan.connected else ""
-        yield f"Any two clinicians share {shared}{linked}."
-        yield spread_in_words(plan)
-    if plan.icc_width is None:
-        yield "Too few responses for an interval."
-    else:
-        alone = plan.icc_width_by_instances
-        dependent = "" if alone is None else f" ({alone:.2f} if the instances alone counted)"
-        yield (
-            f"Expected 95 % interval of the agreement: {plan.icc_low:z.2f} to "
-            f"{plan.icc_high:z.2f}, width {plan.icc_width:.2f}{dependent}."
-        )
-    yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
+    emit(*plan_lines(plan))
 
 
 def adjudicate(

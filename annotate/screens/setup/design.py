@@ -1,7 +1,5 @@
 """Who rates what: a design asked for, looked at as a plan, then stored."""
 
-from collections.abc import Iterator
-
 import streamlit as st
 from sqlalchemy import Engine
 
@@ -16,7 +14,7 @@ from data.schema import Role
 from data.study import steering
 from data.study.steering import PlannedWork, store_design
 from medjury.services.design.assign import DesignRequest, PlannedDesign, designed, planned_design
-from medjury.services.design.plan import Design, pace_in_words, spread_in_words
+from medjury.services.design.plan import Design, plan_lines
 
 PLANNED, STORED, TURN = "design-planned", "design-stored", "design-turn"
 SEED = "A number that the dealing starts from: the same number deals the same way again."
@@ -105,31 +103,8 @@ def _show_plan(planned: PlannedDesign) -> None:
     ]
     show_heading("Plan")
     frame.show_rows("Work of each clinician as planned", rows, {"Hidden repeats": REPEATS})
-    for sentence in _told(planned):
-        show_text(sentence)
-
-
-def _told(planned: PlannedDesign) -> Iterator[str]:
-    """Yield what a plan comes to, in sentences."""
-    plan = planned.plan
-    yield (
-        f"{plan.responses:,} responses to {plan.instances:,} instances, "
-        f"{planned.per_response} clinicians each, {planned.repeats:,} hidden repeats; "
-        f"{plan.minutes_total:,.0f} minutes in all, {plan.minutes_per_response:.1f} per reading "
-        f"{pace_in_words(plan.pace)}."
-    )
-    if plan.raters > 1:
-        least, most = plan.overlap_min, plan.overlap_max
-        shared = f"{least}" if least == most else f"{least} to {most}"
-        yield (f"Any two clinicians share {shared} responses. {spread_in_words(plan)}")
-    if plan.icc_width is None:
-        yield "Too few responses for an interval of the agreement."
-    else:
-        yield (
-            f"Expected 95 % interval of the agreement if it is {plan.icc_assumed:g}: "
-            f"{plan.icc_low:z.2f} to {plan.icc_high:z.2f}."
-        )
-    yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
+    for line in plan_lines(planned.plan):
+        show_text(line)
 
 
 def _store(engine: Engine, person: Person, request: DesignRequest, planned: PlannedDesign) -> None:

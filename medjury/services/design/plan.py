@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from calibration.notes import counted
 from data.pace import Pace, PaceSource, Work
 from data.study.assignments import Slot
 from medjury.services.design.deal import GAP, Showing, adjacent, groups
@@ -307,14 +308,39 @@ def _notes(design: Design) -> list[str]:
     return [note for note, holds in sentences.items() if holds]
 
 
-def spread_in_words(plan: Plan) -> str:
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield a plan in sentences, without what the table of clinicians has."""
+    yield f"{counted(plan.responses, 'response')} to {counted(plan.instances, 'instance')}."
+    yield (
+        f"Minutes: {plan.minutes_total:,.0f} in all, {plan.minutes_per_response:.1f} a reading "
+        f"{_pace_in_words(plan.pace)}."
+    )
+    if plan.raters > 1:
+        least, most = plan.overlap_min, plan.overlap_max
+        shared = counted(most, "response") if least == most else f"{least} to {most} responses"
+        linked = "; all are linked by what they share" if plan.connected else ""
+        yield f"Any two clinicians share {shared}{linked}."
+        yield _spread_in_words(plan)
+    if plan.icc_width is None:
+        yield "Too few responses for an interval."
+    else:
+        alone = plan.icc_width_by_instances
+        dependent = "" if alone is None else f" ({alone:.2f} if the instances alone counted)"
+        yield (
+            f"Expected 95 % interval of the agreement: {plan.icc_low:z.2f} to "
+            f"{plan.icc_high:z.2f}, width {plan.icc_width:.2f}{dependent}."
+        )
+    yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
+
+
+def _spread_in_words(plan: Plan) -> str:
     """Return how evenly clinicians see the models, or why that is not told."""
     if plan.model_spread is None:
         return "Dealt without looking at who wrote what, as the study is blind."
     return f"Clinicians' counts of one model's responses differ by {plan.model_spread} at most."
 
 
-def pace_in_words(pace: Pace) -> str:
+def _pace_in_words(pace: Pace) -> str:
     """Return what an estimate of minutes is based on, to be shown after it."""
     if pace.source == PaceSource.SAID:
         return "as you say"
