@@ -169,7 +169,7 @@ def _run(engine: Engine, person: Person, panel: Panel, text: str, benchmarks: li
 
 def _order(panel: Panel, text: str, known: list[str]) -> RunOrder:
     """Return what is to be rated; a browser's word is checked against what there is."""
-    first, second, third, fourth = st.columns((3, 3, 2, 2), vertical_alignment="bottom")
+    first, second, third, fourth = st.columns((3, 3, 2, 3), vertical_alignment="bottom")
     selected = first.multiselect(
         "Benchmarks", known, key="benchmark", bind="query-params", placeholder="all"
     )

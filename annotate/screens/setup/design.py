@@ -62,7 +62,7 @@ def _ask(clinicians: list[str]) -> DesignRequest:
         if clinicians
         else []
     )
-    first, *columns = st.columns((4, 3, 3, 2, 3))
+    first, *columns = st.columns((3, 3, 3, 2, 4))
     new = first.text_area("New clinicians, one per line", key=f"design-new-{turn}", height=70)
     per_response = columns[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
     percent = columns[1].number_input(
