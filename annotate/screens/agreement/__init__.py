@@ -78,8 +78,13 @@ def show(engine: Engine, person: Person) -> None:
             errors.show(engine, person, question)
         else:
             st.markdown(ANSWERS[view])
-            coming: Future[Found] = compute.ask(person, engine, THEN, question, "long")
-            _behind(engine, person, question, view, frame.computed(coming, MORE))
+            _behind(engine, person, question, view, _details(engine, person, question))
+
+
+def _details(engine: Engine, person: Person, question: AgreementQuestion) -> Found | None:
+    """Return what stands behind the answer, waiting for it; why it is refused is shown."""
+    coming: Future[Found] = compute.ask(person, engine, THEN, question, "long")
+    return frame.computed(coming, MORE)
 
 
 def _behind(

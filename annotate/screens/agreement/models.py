@@ -61,10 +61,11 @@ def show(engine: Engine, person: Person) -> None:
     found = frame.computed(coming, "The models are compared, resample by resample")
     if found is None:
         return
+    if found["decision"] is None:
+        frame.say_simulated(standing)
     if found["pairs"] is not None:
         draw.table(found["pairs"])
     if found["decision"] is None:
-        frame.say_simulated(standing)
         return
     draw.decision(found["decision"])
     draw.table(found["models"])
