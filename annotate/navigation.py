@@ -83,10 +83,12 @@ def _again(drawn: list[bool]) -> None:
 def pages(engine: Engine, person: Person | None) -> list[st.Page]:
     """Return the pages of a person; all that is in this list travels to the browser."""
     if person is None:
-        return [st.Page(_outside, title="Sign in", url_path="in", default=True)]
+        words = "Signed out", ENDED, "Sign in", "/login"
+        return [st.Page(partial(_message, *words), title="Sign in", url_path="in", default=True)]
     mine = [screen for screen in SCREENS if person.role in screen.roles]
     if not mine:
-        return [st.Page(partial(_nothing, person), title="medjury", url_path="in", default=True)]
+        words = f"Hello, {person.name}", NOTHING, "Sign out", "/logout"
+        return [st.Page(partial(_message, *words), title="medjury", url_path="in", default=True)]
     return [
         st.Page(
             partial(screen.draw, engine, person),
@@ -98,18 +100,11 @@ def pages(engine: Engine, person: Person | None) -> list[st.Page]:
     ]
 
 
-def _outside() -> None:
-    """Show the way back in to somebody whose session has ended."""
+def _message(title: str, text: str, link: str, to: str) -> None:
+    """Show a message where there is no screen, and the way in or out."""
     st.html(text_html.style())
-    st.html(text_html.note("Signed out", ENDED))
-    st.html('<p style="text-align:center"><a href="/login" target="_self">Sign in</a></p>')
-
-
-def _nothing(person: Person) -> None:
-    """Tell people of a role without screens so."""
-    st.html(text_html.style())
-    st.html(text_html.note(f"Hello, {person.name}", NOTHING))
-    st.html('<p style="text-align:center"><a href="/logout" target="_self">Sign out</a></p>')
+    st.html(text_html.note(title, text))
+    st.html(f'<p style="text-align:center"><a href="{to}" target="_self">{link}</a></p>')
 
 
 def serve_study(url: str) -> Engine:

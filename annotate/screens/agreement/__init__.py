@@ -124,18 +124,10 @@ def _result(engine: Engine, person: Person, question: AgreementQuestion) -> None
             _section(behind, "13", "", opened=3)
     for line in found["told"]:
         st.caption(on_page(line))
-    _report(engine, person, question)
-
-
-def _report(engine: Engine, person: Person, question: AgreementQuestion) -> None:
-    """Offer the report for the current choices; it is made when the button is pressed."""
-    if st.button(
-        "Make the report", key="make-report", help="Every figure of this screen, as files"
-    ):
+    if st.button("Make the report", key="make-report", help="All figures of this screen, as files"):
         st.session_state[WANTED] = question
-    if st.session_state.get(WANTED) != question:
-        return
-    report.offer(engine, person, question)
+    if st.session_state.get(WANTED) == question:
+        report.offer(engine, person, question)
 
 
 def _points(engine: Engine, person: Person, question: AgreementQuestion) -> None:

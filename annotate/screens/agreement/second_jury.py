@@ -192,7 +192,7 @@ def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[J
         for rubric, _ in compare.rated_versions(person, engine)
     }
     who = ". ".join(
-        f"{name}: {side_name(side, versions)}"
+        f"{name}: {_side_name(side, versions)}"
         for name, side in zip(NAMES, juries.sides, strict=True)
     )
     st.markdown(on_page(told(found)))
@@ -214,8 +214,7 @@ def told(found: Iterable[JuryChange]) -> str:
     return f"From the first jury to the second: {', '.join(moved)}. {how}"
 
 
-def side_name(side: JurySide, versions: Mapping[str, str]) -> str:
-    """Return who sits on a side, on which rubric version and with which verdict."""
+def _side_name(side: JurySide, versions: Mapping[str, str]) -> str:
     parts = [", ".join(side.jurors) or "all jurors"]
     parts += [f"rubric {versions.get(side.rubric, side.rubric[:8])}"] if side.rubric else []
     parts += [f"verdict {side.verdict + 1}"] if side.verdict is not None else []

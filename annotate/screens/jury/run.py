@@ -20,7 +20,7 @@ from data.study.runs import JurorProgress, RunOrder, RunRow, stop_run
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
-from jury.window import WindowSource, WindowUse
+from jury.window import WindowSource
 from medjury.services.panels import RunEstimate, too_long_for, too_long_words
 
 POLL_SECONDS, SHOWN_REASONS = 2, 3
@@ -337,7 +337,9 @@ def estimate_rows(expected: RunEstimate) -> list[Row]:
             "Calls": juror.calls,
             "Tokens in": juror.tokens_in,
             "Longest prompt": juror.window.longest_tokens or None,
-            "Context window": _window(juror.window),
+            "Context window": f"{juror.window.tokens:,}"
+            if juror.window.tokens
+            else (None if juror.window.source == WindowSource.SIMULATED else "not known"),
             "USD, likely": usd(juror.usd_likely),
             "USD, at most": usd(juror.usd_most),
         }
@@ -354,13 +356,6 @@ def estimate_rows(expected: RunEstimate) -> list[Row]:
             }
         )
     return rows
-
-
-def _window(use: WindowUse) -> str | None:
-    """Return a juror's context window in tokens; a simulated juror reads no text."""
-    if use.tokens:
-        return f"{use.tokens:,}"
-    return None if use.source == WindowSource.SIMULATED else "not known"
 
 
 def usd(amount: float | None) -> str:
