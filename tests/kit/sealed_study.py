@@ -123,7 +123,8 @@ def _material(engine: Engine) -> None:
     mask_responses(engine, [MaskedText(4, "As [author masked] I say 3", [(3, 9, "GPT-4o")])], N + 1)
     experts = [ExpertRow(FROM, "practice-r0", name, "3", "so") for name in RUBRIC.criteria]
     import_experts(engine, experts)
-    notes = [replace(row, instance_id="one") for row in _rows("pairs", range(4))]
+    same = {"instance_id": "one", "context": "context", "reference": "one"}
+    notes = [replace(row, **same, groups=()) for row in _rows("pairs", range(4))]
     pairs = [PairRow(FROM, f"pair-{n}", (notes[n], notes[n + 2])) for n in range(2)]
     import_pairs(engine, pairs, read_rubric("preference"), lambda _: None)
     add_rubric(engine, read_rubric("medi_qa"))
