@@ -19,7 +19,7 @@ from data.errors import BadInput, TooFew, Unrated
 from data.study.standing import version
 
 if TYPE_CHECKING:
-    from medjury.services.calibrate import Calibration
+    from medjury.services.calibration import Calibration
     from medjury.services.juries import ComparisonQuestion, RankingQuestion
     from medjury.services.models import ModelsRequest
 
@@ -47,7 +47,8 @@ def calibration_of(
     engine: Engine, question: AgreementQuestion, tick: Tick | None = None
 ) -> "Calibration":
     """Return a calibration without its details, computed once for an unchanged study."""
-    from medjury.services.calibrate import CalibrationQuestion, calibrate
+    from medjury.services.calibrate import calibrate
+    from medjury.services.calibration import CalibrationQuestion
 
     key = (engine.url, version(engine), question)
     if key not in _calibrations:
@@ -62,7 +63,8 @@ def detailed(
     engine: Engine, question: AgreementQuestion, tick: Tick | None = None
 ) -> "Calibration":
     """Return a calibration with its details, computed once for an unchanged study."""
-    from medjury.services.calibrate import CalibrationQuestion, more
+    from medjury.services.calibrate import more
+    from medjury.services.calibration import CalibrationQuestion
 
     calibration = calibration_of(engine, question)
     if not calibration.question.details:

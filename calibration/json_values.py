@@ -7,6 +7,7 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.notes import Note, Noted, told
+from calibration.protocol import Protocol
 
 
 def json_value(value: Any) -> Any:
@@ -58,6 +59,11 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         "basis": [_note_with_words(basis) for basis in decision.basis],
         "next": _note_with_words(decision.next) if decision.next else None,
     }
+
+
+def protocol_json(protocol: Protocol | None) -> dict[str, Any] | None:
+    """Return a protocol as JSON values; None where there is none."""
+    return None if protocol is None else json_value(dataclasses.asdict(protocol))
 
 
 def _note_with_words(note: Note) -> dict[str, Any]:

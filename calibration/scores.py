@@ -114,6 +114,15 @@ class Scores:
         rated = set(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique())
         return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
 
+    def all_jurors(self) -> list[str]:
+        """Return the jurors who sit where none are named.
+
+        Real ones never sit with simulated ones.
+        """
+        everybody = list(self.raters("juror"))
+        real = [name for name in everybody if name not in self.simulated]
+        return real or everybody
+
     def rated_by(self, kind: str) -> int:
         """Return how many responses some rater of a kind has rated."""
         return int(self.ratings.loc[self.ratings["kind"] == kind, "response_id"].nunique())

@@ -1,4 +1,4 @@
-"""What a rater is shown, what a rater answers, and in which reading.
+"""What a rater is, what a rater is shown, what a rater answers, and in which reading.
 
 A pass number marks a reading of a response. Passes below `THIRD` are independent: 0 is a clinician's
 first reading, 1 and on are its hidden repeats. Readings that settle a difference between clinicians
@@ -7,6 +7,7 @@ come after. They are kept beside the independent ones, and figures leave them ou
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Literal, get_args
 
 Side = Literal["response", "source", "second"]
@@ -36,6 +37,14 @@ Order = Literal[
 Settling = Literal["third", "consensus"]
 SETTLING: tuple[Settling, ...] = get_args(Settling)
 PASS_OF: dict[Settling, int] = {"third": THIRD, "consensus": CONSENSUS}
+
+
+class Kind(StrEnum):
+    """What a rater is."""
+
+    CLINICIAN = "clinician"
+    JUROR = "juror"
+    METRIC = "metric"
 
 
 @dataclass(frozen=True, slots=True)

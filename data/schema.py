@@ -21,6 +21,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import AutoString, Field, SQLModel, col, select
 
 from data.calls import Status as Status
+from data.card import Kind as Kind
 
 NAMING = {
     "ix": "ix_%(column_0_label)s",
@@ -150,14 +151,6 @@ class Mask(Table, table=True):
     text: str
     at: datetime = Field(default_factory=now)
     salt: str = ""
-
-
-class Kind(StrEnum):
-    """What a rater is."""
-
-    CLINICIAN = "clinician"
-    JUROR = "juror"
-    METRIC = "metric"
 
 
 class Role(StrEnum):

@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from data.card import Kind
 from data.importers.rows import Origin, RatingRow, filled
 from data.importers.table import Cells, TableFile
-from data.schema import Kind
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import TypeAdapter
 
-from data.card import CONSENSUS, FIRST, THIRD, Reading, reading_of_pass
+from data.card import CONSENSUS, FIRST, THIRD, Kind, Reading, reading_of_pass
 from data.importers.grades import Grades, usable_name
 from data.importers.rows import (
     EmptyCell,
@@ -26,7 +26,6 @@ from data.importers.rows import (
 from data.importers.table import Cells, TableFile
 from data.points import Point
 from data.safe_text import unguarded
-from data.schema import Kind
 
 REQUIRED = ("response_id", "rater", "kind")
 LONG = ("criterion", "score")

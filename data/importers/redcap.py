@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from data.card import Kind
 from data.importers.rows import EmptyCell, Origin, RatingRow, rating_row
 from data.importers.table import Cells, TableFile
 from data.rubric import Rubric
-from data.schema import Kind
 
 RECORD, CODE, RATER, RUBRIC = "record_id", "mj_code", "mj_rater", "mj_rubric"
 LONGEST = 26  # what REDCap advises for a variable

@@ -19,9 +19,8 @@ from pydantic import (
     ValidationError,
 )
 
-from data.card import THIRD, Order
+from data.card import THIRD, Kind, Order
 from data.errors import BadRow
-from data.schema import Kind
 
 Tick = Callable[[int], None]
 UNNAMED = "(not quoted: it is no name)"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from calibration.pair_results import PairResult
     from calibration.tables.spec import TableSpec
-    from medjury.services.calibrate import Calibration
+    from medjury.services.calibration import Calibration
 
 FORMS: Mapping[str, str] = {".md": "markdown", ".csv": "csv", ".tex": "latex"}  # else "html"
 FEW_NOTES = 3  # that change how the table is read; --details has all
@@ -81,9 +81,8 @@ def calibrate(
     Example:
     medjury analyse calibrate --reps 200
     """
-    from medjury.services.calibrate import CalibrationQuestion
+    from medjury.services.calibration import CalibrationQuestion, as_json
     from medjury.services.frozen_reports import keep_report
-    from medjury.services.reports import as_json
     from medjury.services.scores import panel_families
 
     if freeze and use == "adjudicated":
@@ -121,7 +120,8 @@ def calibrate(
 
 def print_agreement(engine: "Engine", question: Any = None) -> "Calibration":
     """Compute the agreement table, print it and what was asked for with it, and return it."""
-    from medjury.services.calibrate import THE_TABLE, calibrate
+    from medjury.services.calibrate import calibrate
+    from medjury.services.calibration import THE_TABLE
 
     with progress("resampling") as at:
         calibration = calibrate(engine, question or THE_TABLE, tick=at)
@@ -185,7 +185,7 @@ def show_calibration(calibration: "Calibration", *, has_more: bool = True) -> No
         _show_benchmark(calibration, name)
     if calibration.check_line:
         say(calibration.check_line)
-    if calibration.raters:
+    if len(calibration.raters) > 1:  # one alone has no others to be compared with
         emit(fitted(EACH, calibration.raters, f"{EACH.caption}{left_out}"))
     if not names:
         return

@@ -94,12 +94,14 @@ def _say_scores(
     html: Path | None,
 ) -> None:
     """Print the verdict on scores and the table; write what was asked for."""
+    from medjury.services.calibration import as_json
     from medjury.services.check import checked
-    from medjury.services.reports import as_json, report_text
 
     found = checked(frame, question, name, page=html is not None).calibration
     print_calibration(found, has_more=False)
     if html is not None:
+        from medjury.services.reports import report_text
+
         write_files({f"--html {html}": (html, report_text(None, found, "html"))})
         say(f"html report: {html}")
     write_json(as_json(found), json_to)

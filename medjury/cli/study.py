@@ -200,9 +200,10 @@ def set_protocol(
     Example:
     medjury study protocol set --margin 0.3 --jurors gpt,oss
     """
+    from calibration.json_values import protocol_json
     from calibration.protocol import MISS_AT_MOST, Protocol
     from calibration.protocol import critical as critical_of
-    from medjury.services.record import fix_protocol, protocol_json
+    from medjury.services.record import fix_protocol
 
     if miss_at_most is not None and not critical:
         raise typer.BadParameter("needs --critical, such as safety<=2", param_hint="--miss-at-most")

@@ -1,128 +1,49 @@
 """Compare jury, jurors and metrics with the clinicians: the agreement table and all behind it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
-from calibration.adjudicated import SECTIONS_BETWEEN_CLINICIANS, adjudicated, with_independent
-from calibration.clinicians import ClinicianRow
+from calibration.adjudicated import adjudicated
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
-from calibration.detection import DetectionRow, all_misses, detection, untested
-from calibration.json_values import decision_json
-from calibration.notes import note
+from calibration.detection import detection
+from calibration.json_values import decision_json, protocol_json
 from calibration.pair_results import pairs_result
 from calibration.pairs import PairScores
 from calibration.protocol import Protocol
-from calibration.reliability import ReliabilityRow, clinician_reliability
-from calibration.report.content import Content, criterion_rows, paired_means
 from calibration.scope import (
     AgreementRow,
-    CliniciansRow,
-    LikeForLikeRow,
     checked_jury,
     compared_names,
     without_clinicians,
 )
 from calibration.scores import Scores
-from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
-from calibration.tables.numbers import DASH, fixed
 from calibration.values import AnalysisOptions
-from calibration.verdict import JuryClaim, Verdicts, decisions
+from calibration.verdict import Verdicts, decisions
 from data.errors import BadInput, Unrated
-from data.study.assignments import RatingHabits, rating_habits
+from data.study.assignments import rating_habits
 from data.study.authors import evidence
 from data.study.frames import adjudicated_frame, preferences_frame
 from data.study.rubrics import ADJUDICATED
+from medjury.services.calibration import (
+    THE_TABLE,
+    Calibration,
+    CalibrationQuestion,
+    Kept,
+    Readings,
+    Tick,
+    claim_of,
+    with_checks,
+    with_details,
+    with_table,
+)
 from medjury.services.ledger import Looked
 from medjury.services.pairs import is_of_pairs, pair_scores, seated
-from medjury.services.record import protocol_json, protocol_of, steered
-from medjury.services.scores import Kept, Readings, all_jurors, scores_of, silent_jurors, sound_only
-
-if TYPE_CHECKING:
-    from calibration.pingouin_check import PingouinCheck
-
-Tick = Callable[[float], None]
-
-
-DEFAULT = AnalysisOptions()
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationQuestion:
-    """What is asked: how to analyse, and how much beyond the table.
-
-    Attributes
-    ----------
-    details : every section of statistics behind the table
-    page : each criterion and each response's means too, as a page shows them
-    further : the mixed model that stands in a note alone
-    reference : how reliable the clinicians are, as JSON has it; details and a page always have it
-    check : whether pingouin finds the same ICCs; a page always says so
-    families : juror -> model family, of a panel; they count for jurors of whom the study has none
-    """
-
-    options: AnalysisOptions = DEFAULT
-    details: bool = False
-    page: bool = False
-    further: bool = True
-    reference: bool = True
-    families: tuple[tuple[str, str], ...] = ()
-    check: bool = False
-
-
-THE_TABLE = CalibrationQuestion()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Calibration(Content):
-    """The answer: the table, what may be said, and as much behind it as was asked for.
-
-    Attributes
-    ----------
-    options : of the question, with who sits on the jury
-    ratings : every rating of the study that counts
-    scores : what is analysed
-    independent : the same without settled differences: `scores` itself where none are asked for
-    looked : the jury, as the ledger has it
-    silent : jurors who were asked and gave no rating
-    reference : how reliable the clinicians are, and the jury's agreement freed of their error
-    checked : how far pingouin's ICCs are from these; None where it was not asked or is not installed
-    readings : which readings the figures are of, and how many differences are settled
-    told : lines that every report owes its reader
-    habits : how each clinician rated, by name
-    warnings : what went wrong without touching a figure
-    """
-
-    question: CalibrationQuestion
-    options: AnalysisOptions
-    ratings: pd.DataFrame
-    scores: Scores
-    independent: Scores
-    kept: Kept
-    looked: Looked
-    silent: tuple[str, ...]
-    readings: Readings
-    told: tuple[str, ...]
-    habits: Mapping[str, RatingHabits]
-    reference: Sequence[ReliabilityRow] = ()
-    checked: "PingouinCheck | None" = None
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def jury(self) -> Sequence[str]:
-        """Return who sits on the jury."""
-        return self.looked.jurors
-
-    @property
-    def raters(self) -> Sequence[ClinicianRow]:
-        """Return each clinician against the others, on all benchmarks combined or on the only one."""
-        between = [row for row in self.rows if isinstance(row, CliniciansRow)]
-        return between[-1].each if between else ()
+from medjury.services.record import protocol_of, steered
+from medjury.services.scores import scores_of, silent_jurors, sound_only
 
 
 def calibrate(
@@ -151,7 +72,7 @@ def calibrate(
         if of_pairs and is_of_pairs(engine, of_pairs, question.options):
             return _of_pairs(engine, question, of_pairs)
         prepared = _prepared(engine, question)
-        found = _with_more(engine, _noted(engine, _with_table(prepared, tick)))
+        found = _with_more(engine, _noted(engine, with_table(prepared, tick)))
         if of_pairs and not (question.options.benchmark or question.options.criterion):
             options = replace(question.options, jurors=None, min_jurors=None)
             found = replace(found, pairs=pairs_result(of_pairs, seated(of_pairs, options)))
@@ -196,35 +117,6 @@ def _of_pairs(engine: Engine, question: CalibrationQuestion, scores: PairScores)
     )
 
 
-def of_scores(
-    scores: Scores, question: CalibrationQuestion, protocol: Protocol | None
-) -> Calibration:
-    """Return the same of scores alone, without a study: nothing is noted anywhere.
-
-    Raises as `calibrate`.
-    """
-    jury = list(question.options.jurors or all_jurors(scores))
-    options = replace(question.options, jurors=tuple(jury) or None, further=question.further)
-    checked_jury(scores, options)
-    needed, criterion = options.min_jurors or len(jury), options.criterion or ""
-    prepared = Calibration(
-        question=question,
-        options=options,
-        ratings=scores.ratings,
-        scores=scores,
-        independent=scores,
-        kept=Kept(scores),
-        looked=Looked(jury, needed, criterion, options.method, ""),
-        silent=(),
-        readings=Readings(),
-        told=(),
-        habits={},
-        protocol=protocol,
-    )
-    with threadpool_limits(1):
-        return _with_more(None, _with_table(prepared))
-
-
 def more(
     engine: Engine,
     calibration: Calibration,
@@ -251,7 +143,7 @@ def _prepared(engine: Engine, question: CalibrationQuestion) -> Calibration:
         everything = without_clinicians(everything, options.without)
     chosen = everything.of(options.benchmark) if options.benchmark else everything
     kept = sound_only(engine, chosen) if options.references == "sound" else Kept(chosen)
-    scores, jury = kept.scores, list(options.jurors or all_jurors(kept.scores))
+    scores, jury = kept.scores, list(options.jurors or kept.scores.all_jurors())
     silent = silent_jurors(engine, scores)
     if options.jurors:
         scores = replace(scores, silent=frozenset(silent))
@@ -282,33 +174,6 @@ def _prepared(engine: Engine, question: CalibrationQuestion) -> Calibration:
     )
 
 
-def _with_table(calibration: Calibration, tick: Tick | None = None) -> Calibration:
-    """Return a calibration with its table."""
-    scores, options, protocol = calibration.scores, calibration.options, calibration.protocol
-    critical = protocol.critical if protocol else ()
-    rows = [
-        _with_pace(_left_out(row, options), calibration.habits)
-        for row in agreement_rows(scores, options, tick)
-    ]
-    detected = detection(scores, options, critical)
-    if calibration.independent is not scores:
-        rows = with_independent(rows, agreement_rows(calibration.independent, options))
-        unsafe = detection(calibration.independent, options, critical)
-        detected = with_independent(detected, unsafe)
-    claim = claim_of(protocol, calibration.jury, calibration.question.options, detected)
-    return replace(
-        calibration,
-        rows=rows,
-        decisions={
-            name: replace(decision, reading=calibration.readings.named)
-            for name, decision in decisions(rows, claim).items()
-        },
-        detection=detected,
-        told=(*calibration.told, *_odd_habits(calibration, rows)),
-        subgroups=subgroup_rows(scores, options, options.groups, critical),
-    )
-
-
 def _noted(engine: Engine, found: Calibration) -> Calibration:
     """Return a calibration whose jury is noted in the ledger.
 
@@ -322,58 +187,6 @@ def _noted(engine: Engine, found: Calibration) -> Calibration:
     return replace(found, warnings=(warning,) if warning else ())
 
 
-def _left_out(row: AgreementRow, options: AnalysisOptions) -> AgreementRow:
-    """Return a row with a note on the clinicians that were left out on purpose."""
-    if not options.without:
-        return row
-    return replace(
-        row,
-        notes=(
-            note("left_out", "left out on purpose: {clinicians}", clinicians=options.without),
-            *row.notes,
-        ),
-    )
-
-
-def _with_pace(row: AgreementRow, habits: Mapping[str, RatingHabits]) -> AgreementRow:
-    """Return a row in which each clinician is said to have been fast, or not."""
-    if not isinstance(row, CliniciansRow):
-        return row
-    unknown = RatingHabits("")
-    each = (replace(one, fast=habits.get(one.rater, unknown).is_fast) for one in row.each)
-    return replace(row, each=tuple(each))
-
-
-def _odd_habits(calibration: Calibration, rows: Sequence[AgreementRow]) -> Iterator[str]:
-    """Yield who rated faster than one can read or the same over and over, and what hangs on them."""
-    odd = [
-        calibration.habits[name]
-        for name in calibration.scores.raters("clinician")
-        if name in calibration.habits
-        and (calibration.habits[name].is_fast or calibration.habits[name].is_straight)
-    ]
-    for one in odd:
-        if one.is_fast:
-            yield (
-                f"{one.rater}: {one.n_hasty} of {one.n_timed} ratings came faster than the response "
-                "alone can be scanned for a word (600 words a minute, Carver 1992)"
-            )
-        if one.is_straight:
-            yield f"{one.rater}: {one.longest_run} responses in a row got the same scores"
-    held = [row for row in rows if isinstance(row, LikeForLikeRow)]
-    if not odd or not held or not calibration.jury:
-        return
-    names = [one.rater for one in odd]
-    rest = without_clinicians(calibration.scores, names)
-    options = replace(calibration.options, further=False)
-    others = [row for row in agreement_rows(rest, options) if isinstance(row, LikeForLikeRow)]
-    without = fixed(others[-1].icc) if others else DASH
-    yield (
-        f"like for like is {fixed(held[-1].icc)} with them, {without} without "
-        f"{', '.join(names)} (`--without` has all figures so)"
-    )
-
-
 def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Verdicts:
     """Return the study's verdict on the jury of the options, as `calibrate` has it."""
     protocol = protocol_of(engine)
@@ -383,64 +196,26 @@ def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Ver
     return Verdicts(rows, decisions(rows, claim))
 
 
-def claim_of(
-    protocol: Protocol | None,
-    jurors: Sequence[str],
-    options: AnalysisOptions,
-    detected: Sequence[DetectionRow],
-) -> JuryClaim:
-    """Return what is claimed of a jury, with the unsafe responses that it misses.
+def _with_more(engine: Engine, calibration: Calibration, tick: Tick | None = None) -> Calibration:
+    """Return a calibration with what its question asks for beyond the table.
 
-    Parameters
-    ----------
-    protocol : of the study, None where it was not fixed
-    jurors, options : who sits on the jury, and the analysis
-    detected : of `calibration.detection.detection`, asked with `critical` of the protocol
+    Criteria are noted in the ledger before the details, whose p values count every comparison.
     """
-    limits = protocol.critical if protocol else ()
-    every = all_misses(detected, limits)
-    if protocol is None or not protocol.is_about(jurors, options):
-        return JuryClaim(protocol, is_of_protocol=False, misses=every, without=options.without)
-    return JuryClaim(protocol, misses=every, untested=untested(detected, limits))
+    found, question = with_checks(calibration), calibration.question
+    if (
+        found.jury
+        and question.page
+        and (warning := found.looked.remember(engine, found.criteria, (), found.ratings))
+    ):
+        found = replace(found, warnings=(*found.warnings, warning))
+    if not (question.details or question.page):
+        return found
+    from calibration.details import StudyContext
 
-
-def _with_more(
-    engine: Engine | None, calibration: Calibration, tick: Tick | None = None
-) -> Calibration:
-    """Return a calibration with what its question asks for beyond the table; None is of no study."""
-    question, scores, options = calibration.question, calibration.scores, calibration.options
-    independent, changed = calibration.independent, dict[str, Any]()
-    warnings, reference = list(calibration.warnings), calibration.reference
-    if (question.reference or question.details or question.page) and not reference:
-        reference = clinician_reliability(independent, options)
-    if question.check or question.page:
-        from calibration.pingouin_check import NOT_CHECKED, pingouin_check
-
-        own = [row for row in calibration.rows if not row.told("independent_readings")]
-        check = pingouin_check(scores, options, own)
-        warnings += [check.warning] if check and check.differs else []
-        changed |= {"checked": check, "check_line": check.line if check else NOT_CHECKED}
-    if calibration.jury and question.page:
-        criteria = criterion_rows(scores, options)
-        changed |= {"criteria": criteria, "paired": paired_means(scores, options)}
-        if engine and (
-            warning := calibration.looked.remember(engine, criteria, (), calibration.ratings)
-        ):
-            warnings.append(warning)
-    if question.details or question.page:
-        from calibration.details import StudyContext, details
-
-        context = StudyContext(reference=reference)
-        if engine:
-            known = evidence(engine, dict(question.families))
-            tried = calibration.looked.tried_besides(engine)
-            context = StudyContext(known.words, known.authors, known.families, tried, reference)
-        sections = details(scores, options, context, tick)
-        if independent is not scores:
-            others = details(independent, options, context)
-            sections |= {name: others.get(name, []) for name in SECTIONS_BETWEEN_CLINICIANS}
-        changed["details"] = sections
-    return replace(calibration, reference=reference, warnings=tuple(warnings), **changed)
+    known = evidence(engine, dict(question.families))
+    tried = found.looked.tried_besides(engine)
+    context = StudyContext(known.words, known.authors, known.families, tried)
+    return with_details(found, context, tick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,7 +241,7 @@ class Checked:
 
 def check_protocol(
     engine: Engine,
-    tick: Callable[[float], None] | None = None,
+    tick: Tick | None = None,
     options: AnalysisOptions | None = None,
 ) -> Checked:
     """Analyse a study as its protocol says, and return the verdict.

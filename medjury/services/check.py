@@ -15,12 +15,12 @@ from calibration.protocol import Protocol
 from calibration.scores import Scores, scores_of_table
 from calibration.table import frame_of_rows
 from calibration.values import AnalysisOptions, Method
+from data.card import Kind
 from data.errors import BadInput
 from data.importers.columns import guessed, plain_words
 from data.importers.table import TableFile
 from data.safe_text import short
-from data.schema import Kind
-from medjury.services.calibrate import Calibration, CalibrationQuestion, of_scores
+from medjury.services.calibration import Calibration, CalibrationQuestion, of_scores
 
 # Words of a column's name -> who scores in it.
 WORDS: Mapping[str, str] = {

@@ -38,7 +38,7 @@ from medjury.services.reports import SOFTWARE, with_hash
 if TYPE_CHECKING:
     from calibration.detection import DetectionRow
     from calibration.scope import AgreementRow
-    from medjury.services.calibrate import Calibration
+    from medjury.services.calibration import Calibration
 
 REPS = 2000
 SHARED_BY = 2  # clinicians whose readings of one response tell how far they agree
@@ -112,7 +112,8 @@ def dossier_files(engine: Engine, name: str, tick: Tick | None = None) -> dict[s
 
 def calibrated(engine: Engine, reps: int, tick: Tick | None = None) -> "Calibration | None":
     """Return the figures; None where clinicians have not rated, or too little, for any."""
-    from medjury.services.calibrate import CalibrationQuestion, calibrate
+    from medjury.services.calibrate import calibrate
+    from medjury.services.calibration import CalibrationQuestion
 
     protocol = protocol_of(engine)
     options = protocol.analysis(reps, 0) if protocol else AnalysisOptions(reps=reps)

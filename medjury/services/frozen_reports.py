@@ -19,7 +19,7 @@ from data.study.ledger import fingerprint, freeze
 from data.study.standing import benchmarks
 
 if TYPE_CHECKING:
-    from medjury.services.calibrate import Calibration
+    from medjury.services.calibration import Calibration
 
 JURY = "jury"
 FIGURES = ("method", "k", "reps", "seed", "rows", "references", "pairs")
@@ -101,8 +101,8 @@ def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
     BadInput, Unknown, TooFew
         As `medjury.services.calibrate`.
     """
-    from medjury.services.calibrate import CalibrationQuestion, calibrate
-    from medjury.services.reports import as_json
+    from medjury.services.calibrate import calibrate
+    from medjury.services.calibration import CalibrationQuestion, as_json
 
     calibration = calibrate(engine, CalibrationQuestion(question.options))
     return keep_report(engine, calibration, question.name, as_json(calibration))

@@ -23,7 +23,7 @@ from jury.cost import panel_usd
 from jury.panel import read_panel
 from medjury.services.ledger import remembered
 from medjury.services.record import steered
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import scores_of, silent_jurors
 
 if TYPE_CHECKING:
     from calibration.differences import DifferenceRow
@@ -131,7 +131,7 @@ def rank_juries(
     from medjury.services.calibrate import verdicts_of
 
     options, scores = question.options, scores_of(engine)
-    names = options.jurors or tuple(all_jurors(scores))
+    names = options.jurors or tuple(scores.all_jurors())
     if not names:
         raise BadInput(
             "no juror has rated anything in this study: run a jury (`medjury jury run PANEL`; in the app: "

@@ -1,24 +1,20 @@
-"""The ledger of juries tried: what was looked at is noted in the study, by whatever command."""
+"""The ledger of juries tried: what was looked at is noted in the study, by whatever command.
+
+The study's database is imported where it is written: a file of scores has a jury too, and no study.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Engine
-
 from data.errors import NoStudy
-from data.study.ledger import (
-    Evaluation,
-    comparisons_besides,
-    compositions_tried,
-    fingerprint,
-    record_evaluations,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sqlalchemy import Engine
 
     from calibration.scope import AgreementRow, Scope
+    from data.study.ledger import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +27,10 @@ class Looked:
     method: str
     instances: str
 
-    def entry(self, benchmark: str) -> Evaluation:
+    def entry(self, benchmark: str) -> "Evaluation":
         """Return the ledger's entry for one benchmark, or all combined, without figures."""
+        from data.study.ledger import Evaluation
+
         return Evaluation(
             jurors=self.jurors,
             benchmark=benchmark,
@@ -44,9 +42,10 @@ class Looked:
             n_responses=0,
         )
 
-    def tried_besides(self, engine: Engine) -> "Callable[[Scope], int]":
+    def tried_besides(self, engine: "Engine") -> "Callable[[Scope], int]":
         """Return what counts the comparisons ever looked at beside a scope's own."""
         from calibration.differences import compared
+        from data.study.ledger import comparisons_besides, compositions_tried
 
         entries = compositions_tried(engine)
         return lambda scope: comparisons_besides(
@@ -57,7 +56,7 @@ class Looked:
 
     def remember(
         self,
-        engine: Engine,
+        engine: "Engine",
         rows: Sequence["AgreementRow"],
         compared: Sequence[str],
         ratings: "pd.DataFrame",
@@ -66,6 +65,8 @@ class Looked:
 
         Rows of one criterion are noted as such. Returns why it could not be noted, or "".
         """
+        from data.study.ledger import fingerprint
+
         data = fingerprint(ratings)
         entries = [
             replace(
@@ -82,8 +83,10 @@ class Looked:
         return remembered(engine, entries)
 
 
-def remembered(engine: Engine, entries: Sequence[Evaluation]) -> str:
+def remembered(engine: "Engine", entries: Sequence["Evaluation"]) -> str:
     """Note in the study which juries were looked at; return why that was not possible, or ""."""
+    from data.study.ledger import record_evaluations
+
     try:
         record_evaluations(engine, entries)
     except NoStudy as error:

@@ -16,7 +16,7 @@ from medjury.services.record import steered
 
 if TYPE_CHECKING:
     from calibration.scores import Scores
-    from medjury.services.calibrate import Calibration
+    from medjury.services.calibration import Calibration
 
 REFERENCES = (
     "References: Shrout PE, Fleiss JL (1979). Psychological Bulletin 86:420-428. McGraw KO, Wong SP "

@@ -22,7 +22,7 @@ from data.study.standing import categories
 from data.study.verify import locked_since
 from medjury.services.ledger import Looked, remembered
 from medjury.services.pairs import pair_scores, seated
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import scores_of, silent_jurors
 
 if TYPE_CHECKING:
     from calibration.models import ModelComparison
@@ -79,7 +79,7 @@ def prepared(engine: Engine, request: ModelsRequest) -> ModelsTask:
     silent = silent_jurors(engine, scores)
     if request.options.jurors:
         scores = replace(scores, silent=frozenset(silent))
-    jury = tuple(dict.fromkeys(request.options.jurors or all_jurors(scores)))
+    jury = tuple(dict.fromkeys(request.options.jurors or scores.all_jurors()))
     by = request.by if jury or request.by != WAYS else (CLINICIANS,)
     options = replace(request.options, jurors=() if by == (CLINICIANS,) else jury)
     check_comparison(scores, options, by)

@@ -28,7 +28,7 @@ from data.study.ledger import report, reports
 from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
 from medjury.services.ledger import Looked
 from medjury.services.panels import JurorEnd, juror_ends
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import scores_of, silent_jurors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,7 +95,7 @@ def monitor(engine: Engine, options: MonitoringOptions) -> Monitored:
     with one_moment(engine):
         everything, again = scores_of(engine), juror_ratings(engine)
     scores = everything.of(analysis.benchmark) if analysis.benchmark else everything
-    jurors = tuple(analysis.jurors or all_jurors(scores))
+    jurors = tuple(analysis.jurors or scores.all_jurors())
     if options.baseline_report is not None:
         options = _with_report(engine, options, scores)
     scope = _scope(engine, monitoring.without_later(scores, again), jurors, options)

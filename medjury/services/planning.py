@@ -33,7 +33,7 @@ from data.schema import State
 from data.study.export import columns, reading_rows
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import scores_of, silent_jurors
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     scores = scores_of(engine)
     if analysis.jurors:
         scores = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
-    jurors = tuple(analysis.jurors or all_jurors(scores))
+    jurors = tuple(analysis.jurors or scores.all_jurors())
     scope = _scope(scores, jurors, analysis)
     minutes, timed = _minutes(engine)
     options = replace(options, minutes=options.minutes or minutes)

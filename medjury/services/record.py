@@ -69,11 +69,6 @@ def _fixed(detail: Mapping[str, Any]) -> Protocol:
     return Protocol(**fixed | {"jurors": tuple(detail["jurors"]), "critical": critical})
 
 
-def protocol_json(protocol: Protocol | None) -> dict[str, Any] | None:
-    """Return a protocol as JSON values; None where there is none."""
-    return None if protocol is None else json_value(asdict(protocol))
-
-
 @only(Role.COORDINATOR)
 def fix_protocol(by: Person, engine: Engine, protocol: Protocol) -> Protocol:
     """Fix what a study is to show; return it as the record has it.

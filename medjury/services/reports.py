@@ -13,7 +13,6 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from calibration.json_values import decision_json, json_value
 from calibration.report.content import Study
 from calibration.values import COMBINED
 from data.schema import now
@@ -21,8 +20,7 @@ from data.study.calls import juror_profiles, other_models
 from data.study.costs import spending
 from data.study.ledger import compositions_tried
 from data.study.standing import benchmarks
-from medjury.services.calibrate import Calibration
-from medjury.services.record import protocol_json
+from medjury.services.calibration import Calibration
 
 FORMATS = ("html", "markdown", "csv", "latex")
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
@@ -86,44 +84,6 @@ def _of_file(calibration: Calibration) -> Calibration:
         versions={"Python": platform.python_version()} | software,
     )
     return replace(calibration, study=study)
-
-
-def as_json(calibration: Calibration, *, details: bool = False) -> dict[str, Any]:
-    """Return a calibration as `analyse calibrate --json` has it; `details` adds what only a page shows."""
-    options = calibration.question.options
-    body: dict[str, Any] = {
-        "method": options.method,
-        "k": 2,
-        "reps": options.reps,
-        "seed": options.seed,
-        "decision": decision_json(calibration.decision),
-        "protocol": protocol_json(calibration.protocol),
-        **calibration.readings.to_json(),
-        "rows": json_value(calibration.rows),
-        "raters": json_value(calibration.raters),
-        "reliability": json_value(calibration.reference),
-    }
-    if calibration.pairs:
-        found = calibration.pairs.to_json()
-        body |= {"pairs": found["pairs"], "models": found["models"], "juries": found["juries"]}
-        body |= {"pair_decision": found["decision"], "pair_plan": found["plan"]}
-    if calibration.question.details:
-        body["details"] = json_value(calibration.details)
-    body |= {
-        "detection": json_value(calibration.detection),
-        "subgroups": json_value(calibration.subgroups),
-        **calibration.kept.to_json(),
-        "checked_with": calibration.checked.to_json() if calibration.checked else None,
-    }
-    if details:
-        body |= {
-            "criteria": json_value(calibration.criteria),
-            "paired": [
-                {"benchmark": name, "responses": [*means.index]} | means.round(6).to_dict("list")
-                for name, means in calibration.paired.items()
-            ],
-        }
-    return body
 
 
 def with_hash(profile: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.decision import DecisionKind
-from calibration.json_values import json_value
+from calibration.json_values import json_value, protocol_json
 from calibration.values import AnalysisOptions, Method
 from data.errors import BadInput, TooFew
 from data.rubric import Rubric
@@ -27,7 +27,7 @@ from jury.exports.bundle import Export, digest, reasons, refuse_untold
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
 from medjury.services.panels import unprobed
-from medjury.services.record import protocol_json, protocol_of
+from medjury.services.record import protocol_of
 from medjury.services.scores import scores_of
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _verdict(
     """Return the study's protocol, and its verdict on this jury and these benchmarks."""
     from calibration.detection import detection
     from calibration.verdict import decide
-    from medjury.services.calibrate import claim_of
+    from medjury.services.calibration import claim_of
 
     protocol = protocol_of(engine)
     criterion = (protocol.criterion or None) if protocol else None

@@ -1,7 +1,6 @@
 """The study's ratings as the statistics take them, who sits on a jury, and which instances count."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.scores import Scores
+    from medjury.services.calibration import Kept
 
 
 REFERENCES = ("all", "sound")
@@ -86,58 +86,6 @@ def _keyed(engine: Engine, ratings: "pd.DataFrame") -> list[str]:
     return sorted(apart - assigned_benchmarks(engine)) if apart else []
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
-    """Which readings figures are of, and how many responses of the study are settled.
-
-    Attributes
-    ----------
-    reading : "independent" or "adjudicated"
-    third, consensus : responses whose difference such a reading settled
-    """
-
-    reading: str = "independent"
-    third: int = 0
-    consensus: int = 0
-
-    @property
-    def responses(self) -> int:
-        """Return how many responses are settled."""
-        return self.third + self.consensus
-
-    @property
-    def named(self) -> str:
-        """Return which readings they are, "" where the study has but one kind."""
-        return self.reading if self.responses or self.reading == "adjudicated" else ""
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """Return what a reader has to know of settled differences."""
-        settled = f"{counted(self.responses, 'response')} (third reading {self.third}, consensus {self.consensus})"
-        if self.reading == "adjudicated":
-            return (
-                f"adjudicated readings: on {settled} the settling reading stands in the place of the "
-                "clinicians' mean; what compares clinicians with one another is of independent ones",
-            )
-        left = f"independent readings: those that settled differences on {settled} are left out"
-        return (left,) if self.responses else ()
-
-    def to_json(self) -> dict[str, object]:
-        """Return the keys that `analyse calibrate --json` has."""
-        counts = {"responses": self.responses, "third": self.third, "consensus": self.consensus}
-        return {"reading": self.reading, "adjudicated": counts}
-
-
-def all_jurors(scores: "Scores") -> list[str]:
-    """Return the jurors who sit where none are named.
-
-    Real ones never sit with simulated ones.
-    """
-    everybody = list(scores.raters("juror"))
-    real = [name for name in everybody if name not in scores.simulated]
-    return real or everybody
-
-
 def silent_jurors(engine: Engine, scores: "Scores") -> list[str]:
     """Return the jurors who were asked and have no rating at all, simulated ones left out."""
     jurors_asked = {verdict.juror for verdict in missing_verdicts(engine)}
@@ -146,7 +94,7 @@ def silent_jurors(engine: Engine, scores: "Scores") -> list[str]:
 
 def jury_named(scores: "Scores", jurors: Sequence[str] | None, silent: Sequence[str]) -> list[str]:
     """Return the jury, by default all who have rated; refuse a juror whom the study does not know."""
-    jury = jurors or all_jurors(scores)
+    jury = jurors or scores.all_jurors()
     if not jury:
         raise BadInput(
             "no juror has rated anything in this study yet: run a jury (`medjury jury run PANEL`; in the app: "
@@ -169,20 +117,7 @@ def panel_families(panel: str | None) -> dict[str, str]:
     return {juror.name: juror.family for juror in asked.juror}
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The scores that count, what is told of those that do not, and the counts for JSON."""
-
-    scores: "Scores"
-    told: tuple[str, ...] = ()
-    counts: Mapping[str, object] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the key that `analyse calibrate --json` has only where instances were left out."""
-        return {"references": dict(self.counts)} if self.counts else {}
-
-
-def sound_only(engine: Engine, scores: "Scores") -> Kept:
+def sound_only(engine: Engine, scores: "Scores") -> "Kept":
     """Leave out the instances whose references jurors have marked.
 
     Raises
@@ -191,6 +126,7 @@ def sound_only(engine: Engine, scores: "Scores") -> Kept:
         If no juror has answered about any reference, or nothing would be left.
     """
     from calibration.scope import without_instances
+    from medjury.services.calibration import Kept
 
     checked = references(engine)
     if not checked.jurors:

@@ -22,7 +22,8 @@ from data.study.compare import opened_response
 from jury.exports import bundle, helm, scorers
 from jury.exports.bundle import Export
 from jury.panel import Panel
-from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate
+from medjury.services.calibrate import calibrate
+from medjury.services.calibration import Calibration, CalibrationQuestion
 
 Write = Callable[[str, str], Path]
 N = 24

@@ -30,7 +30,8 @@ from data.schema import Attempt, Purpose, Rater, Status
 from data.study.ledger import compositions_tried
 from medjury.cli import output
 from medjury.cli.output import emit, fitted
-from medjury.services.calibrate import CalibrationQuestion, calibrate, more
+from medjury.services.calibrate import calibrate, more
+from medjury.services.calibration import CalibrationQuestion
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 DOCTORS, JURORS = ("dr-a", "dr-b", "dr-c"), ("gpt", "llama", "claude")
