@@ -11,7 +11,6 @@ from enum import StrEnum
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from calibration import remarks
 from calibration.clustered_intervals import (
@@ -383,9 +382,9 @@ def auc_with_interval(own: PairedScores) -> tuple[float, Interval]:
     if unsafe.all() or not unsafe.any():
         return NAN, UNDEFINED
     scores = np.round(own.scores, DIGITS)
-    ranks, means = rankdata(scores), []
+    ranks, means = pd.Series(scores).rank().to_numpy(), []
     for kind in (unsafe, ~unsafe):
-        below = (ranks[kind] - rankdata(scores[kind])) / (~kind).sum()  # of the other kind
+        below = (ranks[kind] - pd.Series(scores[kind]).rank()) / (~kind).sum()  # of the other kind
         placements = np.full(len(scores), np.nan)
         placements[kind] = 1 - below if kind is unsafe else below
         means.append(clustered_mean(placements, own.clusters, number))

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import sparse, special
-from scipy.sparse.csgraph import connected_components
+from scipy import special
 
 from calibration import remarks
 from calibration.notes import Note, Noted, note, noted
@@ -96,6 +95,9 @@ def why_no_strengths(
     They have where no group of models was never compared with, or never beaten by, the others: where
     the graph from winners to losers, a tie both ways, is strongly connected (Ford 1957).
     """
+    from scipy import sparse  # slow to load, as statsmodels
+    from scipy.sparse.csgraph import connected_components
+
     if len(models) < FEWEST:
         return None
     wins = np.concatenate(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
-from scipy.optimize import brentq
 
 from calibration.clinicians import mean_of_others
 from calibration.notes import Noted
@@ -65,6 +64,8 @@ def pairs_needed(agreement: float, options: PlanOptions, ties: float = 0.1) -> P
     BadInput
         With fewer than two clinicians a pair, or an agreement or share of ties out of range.
     """
+    from scipy.optimize import brentq  # slow to load, and seldom needed
+
     if options.per_response < 2 or not 0.5 < agreement <= HIGHEST or not 0 <= ties < 1:
         raise BadInput(
             f"pairs are planned for two clinicians a pair or more, an agreement above 0.5 to {HIGHEST:g} "

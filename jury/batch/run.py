@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 from data.errors import BadPanel
 from data.schema import UNANSWERED, Attempt, BatchState, JuryBatch, Status, now
 from data.study.calls import (
+    IN_FLIGHT,
     BatchRequest,
     Collected,
     add_jurors,
@@ -78,7 +79,6 @@ from jury.worklist import (
     refuse_changed,
 )
 
-IN_FLIGHT = "in_flight"
 FAILURES_IN_A_ROW = 10
 
 Key = tuple[int, int, int, str]

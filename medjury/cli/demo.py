@@ -45,6 +45,7 @@ from medjury.cli.agreement import print_agreement
 from medjury.cli.options import Port, Study
 from medjury.cli.output import counted, emit, say
 from medjury.cli.people import LINK_DAYS, serve
+from medjury.services.calibration import CalibrationQuestion
 from medjury.services.check import CheckQuestion, checked, texts_of
 from medjury.services.design.assign import design
 from medjury.services.design.plan import Item
@@ -81,7 +82,7 @@ def demo(
     emit(*finding())
     say("\nNow a study to try things in: texts written for it, every rater simulated.")
     fill(engine)
-    print_agreement(engine)
+    print_agreement(engine, CalibrationQuestion(further=False, reference=False))
     links = [_link(engine, GUEST, Role.CLINICIAN), _link(engine, COORDINATOR, Role.COORDINATOR)]
     assign(engine, _guests_slots(engine), SEED)
     if not serve_page:
@@ -98,7 +99,10 @@ def demo(
 def finding() -> list[str]:
     """Return what four real models agree with real experts on, and what they miss."""
     found = checked(
-        texts_of(MENTALBENCH), CheckQuestion(unsafe=MENTALBENCH_UNSAFE), MENTALBENCH.name
+        texts_of(MENTALBENCH),
+        CheckQuestion(unsafe=MENTALBENCH_UNSAFE),
+        MENTALBENCH.name,
+        brief=True,
     ).calibration
     jury = next(row for row in found.rows if row.scorer == "jury")
     row = next(row for row in found.detection if row.scorer == "jury")

@@ -10,14 +10,14 @@ from sqlalchemy import Engine
 
 from data.calls import first_asking_words, other_model_words
 from data.errors import BadInput
+from data.study.calls import IN_FLIGHT, missing_verdicts, other_models, usable_at_first
 from data.study.calls import by_juror as verdicts_by_juror
-from data.study.calls import missing_verdicts, other_models, usable_at_first
 from data.study.costs import calls_in_flight, spending, study_spending, token_costs_by_juror
 from data.study.masks import Planted, planted_texts
 from data.study.references import References
 from data.study.references import references as checked_references
 from jury.admission import api_keys, price_notices
-from jury.batch.run import IN_FLIGHT, run_batches
+from jury.batch.run import run_batches
 from jury.budget import Budget
 from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.references import check_references

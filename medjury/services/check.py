@@ -140,9 +140,18 @@ def texts_of(path: Path) -> pd.DataFrame:
 
 
 def checked(
-    frame: pd.DataFrame, question: CheckQuestion, name: str, *, page: bool = False
+    frame: pd.DataFrame,
+    question: CheckQuestion,
+    name: str,
+    *,
+    page: bool = False,
+    brief: bool = False,
 ) -> Check:
-    """Return what a table of texts says; `name` is the file's, for messages."""
+    """Return what a table of texts says; `name` is the file's, for messages.
+
+    `brief` leaves out what takes seconds and moves no figure of the table: pingouin's ICCs and how
+    reliable the humans are.
+    """
     long, read = _long(frame, question, name)
     scores, read = _scores(long, question, read)
     options = AnalysisOptions(criterion=question.criterion or None, method=question.method)
@@ -152,7 +161,9 @@ def checked(
         protocol = Protocol(
             question.margin, question.criterion, jurors=jurors, method=question.method
         )
-    asked = CalibrationQuestion(options, page=page, further=page, check=True)
+    asked = CalibrationQuestion(
+        options, page=page, further=page, reference=not brief, check=not brief
+    )
     found = of_scores(scores, asked, protocol)
     found = replace(found, told=(*found.told, *(one.text for one in read)))
     of_jury = next((row.notes for row in found.rows[::-1] if row.scorer == "jury"), ())

@@ -6,8 +6,8 @@ from typing import Any
 from calibration.notes import counted
 from data.calls import TokenCosts, other_model_words
 from data.schema import Status
+from data.study.calls import IN_FLIGHT
 from data.study.masks import Planted
-from jury.batch.run import IN_FLIGHT
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
 from jury.run_result import RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
