@@ -62,7 +62,7 @@ def test_agreement_shows_what_clinicians_agree_on_and_asks_for_a_jury(
     assert NO_JURY in drawn("agreement", "Result")
     text = drawn("agreement", "Jurors")
     assert "Clinicians, by pairs" in text
-    assert "The clinicians' own reliability" in text
+    assert "What to quote it for" in text
     assert "ICC(A,1)" in text
 
 
