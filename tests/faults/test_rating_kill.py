@@ -6,10 +6,11 @@ import random
 
 import pytest
 from kit.page_client import CRITERIA, GONE, Clinician, assert_whole, sign_in
-from kit.rating_study import build, row, rubric
+from kit.rating_study import build, comparing, row, rubric
 from kit.servers import Server, serving
 
 from data.database import open_study
+from data.rubric import Rubric
 
 CLINICIANS = 8
 RESPONSES = 400
@@ -38,14 +39,16 @@ async def admitted(server: Server, codes: dict[str, str]) -> list[Clinician]:
     return [Clinician(name, await sign_in(server.address, code)) for name, code in codes.items()]
 
 
-def kill_and_check(url: str, kills: int, seed: int) -> None:
+def kill_and_check(url: str, kills: int, seed: int, scale: Rubric) -> None:
     """Kill the server so many times and look at everything after each."""
     draw = random.Random(seed)  # noqa: S311 seeded on purpose
     engine = open_study(url, create=True)
     rows = [row(n, f"Note {n}.") for n in range(1, RESPONSES + 1)]
-    codes = build(engine, rows, [f"dr-{n}" for n in range(CLINICIANS)], rubric(*CRITERIA))
+    codes = build(engine, rows, [f"dr-{n}" for n in range(CLINICIANS)], scale)
     with serving(url) as server:
         clinicians = asyncio.run(admitted(server, codes))
+        for who in clinicians:
+            who.low = scale.scale.min
         for number in range(kills):
             if number:
                 server.start()
@@ -55,11 +58,13 @@ def kill_and_check(url: str, kills: int, seed: int) -> None:
     engine.dispose()
 
 
-def test_three_kills_under_load_lose_nothing_and_double_nothing(url: str) -> None:
-    kill_and_check(url, kills=3, seed=0)
+@pytest.mark.parametrize("scale", [rubric(*CRITERIA), comparing(*CRITERIA)], ids=["one", "pairs"])
+def test_three_kills_under_load_lose_nothing_and_double_nothing(url: str, scale: Rubric) -> None:
+    kill_and_check(url, 3, 0, scale)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_fifty_kills_under_load_lose_nothing_and_double_nothing(url: str) -> None:
-    kill_and_check(url, kills=50, seed=1)
+@pytest.mark.parametrize("scale", [rubric(*CRITERIA), comparing(*CRITERIA)], ids=["one", "pairs"])
+def test_fifty_kills_under_load_lose_nothing_and_double_nothing(url: str, scale: Rubric) -> None:
+    kill_and_check(url, 50, 1, scale)

@@ -243,6 +243,8 @@ class Clinician:
         Code -> scores, of what the page said is submitted or kept as draft.
     pending
         What was sent last, if it was not answered: the page sends it again.
+    low
+        The lowest point: -2 of pairs.
     """
 
     name: str
@@ -250,6 +252,7 @@ class Clinician:
     rated: dict[str, dict[str, int]] = field(default_factory=dict)
     drafted: dict[str, dict[str, int]] = field(default_factory=dict)
     pending: dict[str, Any] | None = None
+    low: int = 1
 
     async def rate(self, address: str) -> None:
         """Open the page, send what is pending again, and rate until the server is gone."""
@@ -265,7 +268,8 @@ class Clinician:
 
     async def rate_one(self, page: Page, shown: Shown) -> Shown:
         """Score every criterion on top of what is shown, each kept as a draft, and submit."""
-        wanted = scores_for(self.name, shown.code)
+        own = scores_for(self.name, shown.code)
+        wanted = {name: point + self.low - 1 for name, point in own.items()}
         for count in range(1, len(CRITERIA) + 1):
             some = shown.form["scores"] | dict(list(wanted.items())[:count])
             shown = await self.tell(page, shown, entered(shown, "page", shown.seq + 1, some))
@@ -301,8 +305,10 @@ def assert_whole(engine: Engine, clinicians: list[Clinician]) -> None:
         given = {one.code: one for one in session.exec(select(Assignment))}
         rows = session.exec(select(Rating)).all()
     found: dict[tuple[int, int], dict[str, float]] = {}
+    turned = {(one.rater, one.response) for one in given.values() if one.shown_first == "second"}
     for one in rows:
-        found.setdefault((one.rater, one.response), {})[one.criterion] = one.score
+        key = one.rater, one.response
+        found.setdefault(key, {})[one.criterion] = -one.score if key in turned else one.score
     many = Counter((one.rater, one.response, one.criterion) for one in rows)
     assert set(many.values()) <= {1}, "a rating is there twice"
     assert {tuple(one) for one in found.values()} <= {CRITERIA}, "half a rating is there"

@@ -1,6 +1,7 @@
 """A study to rate: its rubric, rows, raters and sessions, and what is stored of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,16 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from annotate.sessions import SESSION_COOKIE, cookie_name, issue
+from data.importers.pairs import PairRow
 from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, ResponseRow
 from data.importers.table import TableFile
 from data.person import Person
-from data.rubric import Criterion, Rubric, Scale
+from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Assignment, Rater, Rating, Response
 from data.study import room
 from data.study.assignments import Slot, assign
+from data.study.pairs import import_pairs
 from data.study.people import check_code, invite
 from data.study.responses import import_responses
 from data.study.training import import_experts
@@ -68,7 +71,10 @@ def build(
     engine: Engine, rows: Sequence[ResponseRow], raters: Sequence[str], scale: Rubric
 ) -> dict[str, str]:
     """Add rows to a study, each rated by each of these raters in order; return their codes."""
-    import_responses(engine, rows, lambda _: scale)
+    if scale.compares:
+        rows = as_pairs(engine, rows, scale)
+    else:
+        import_responses(engine, rows, lambda _: scale)
     with Session(engine) as session:
         stored = session.exec(select(Response.response_id, Response.id))
         keys = {name: key or 0 for name, key in stored}
@@ -80,6 +86,28 @@ def build(
     ]
     assign(engine, slots, seed=0)
     return codes
+
+
+def as_pairs(engine: Engine, rows: Sequence[ResponseRow], scale: Rubric) -> Sequence[ResponseRow]:
+    """Import each row as the first of a pair with another text; return the rows that name the pairs."""
+    others = [
+        replace(one, response_id=f"{one.response_id}-b", model="other", response="Another.")
+        for one in rows
+    ]
+    names = [replace(one, response_id=f"{one.response_id}-pair") for one in rows]
+    pairs = [
+        PairRow(one.origin, name.response_id, (one, other))
+        for one, other, name in zip(rows, others, names, strict=True)
+    ]
+    import_pairs(engine, pairs, scale, lambda _: None)
+    return names
+
+
+def comparing(*criteria: str) -> Rubric:
+    """Return a rubric of pairs with these criteria."""
+    shipped = read_rubric("preference")
+    named = [shipped.criterion[0].model_copy(update={"name": name}) for name in criteria]
+    return shipped.model_copy(update={"criterion": tuple(named)})
 
 
 def train(
