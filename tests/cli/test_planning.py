@@ -82,10 +82,10 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Ru
         body["sentences"]
     )
     assert planned(run, "--single-icc", "0.3")["rows"][0]["power"] is None
-    first, again, other = (
-        planned(run, "--single-icc", "0.3", *options, "--seed", seed)["rows"] for seed in "001"
+    again, other = (
+        planned(run, "--single-icc", "0.3", *options, "--seed", seed)["rows"] for seed in "01"
     )
-    assert first == again != other
+    assert body["rows"] == again != other
 
 
 def test_beside_a_hopeful_assumption_stands_what_the_paper_obtained(run: Run) -> None:

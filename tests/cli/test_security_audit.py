@@ -58,6 +58,7 @@ def audited(port: int) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow  # CI audits the pins themselves
 def test_a_known_vulnerability_fails_the_audit_and_none_passes(
     advisories: Advisories,
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_known_vulnerability_fails_the_audit_and_none_passes(
     assert (code, "No known vulnerabilities" in said) == (0, True), said
 
 
+@pytest.mark.slow
 def test_an_audit_that_could_not_ask_fails_with_a_code_of_its_own() -> None:
     code, said = audited(1)
     assert (code, "NOT AUDITED" in said) == (2, True), said

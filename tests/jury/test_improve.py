@@ -265,7 +265,7 @@ def test_a_proposer_at_another_host_and_too_few_instances_are_refused_before_any
 def test_the_learned_rubric_is_what_an_export_writes(
     engine: Engine, tmp_path: Path, stub: Stub, run: Run
 ) -> None:
-    fill(engine, tmp_path, seed=1, count=100)
+    fill(engine, tmp_path, seed=1)
     found = improved(engine, asked(stub, examples=2))
     kept_panel(tmp_path, found)
     out = tmp_path / "export"

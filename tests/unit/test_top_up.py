@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from medjury.services.design.assign import design, top_up
 from medjury.services.design.plan import Assigned, Design
 
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = settings(max_examples=20, deadline=None)
 
 
 def as_stored(plan: Design, done: set[tuple[str, int, int]]) -> list[Assigned]:
