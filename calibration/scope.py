@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -22,6 +23,8 @@ from calibration.scores import Scores
 from calibration.shared_notes import DIFFERENT_SCALES, NO_CRITERION
 from calibration.values import COMBINED, NAN, AnalysisOptions
 from data.errors import BadInput, TooFew, Unknown
+
+_READ: WeakKeyDictionary[Scores, dict[str | None, tuple[Composites, Repeats]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -181,17 +184,25 @@ def scopes(
         As `table.agreement_table`, before the first is yielded.
     """
     jury = checked_jury(scores, options)
-    all_composites = composites(scores, options.criterion)
+    all_composites, all_repeats = _read(scores, options.criterion)
     if not (all_composites.values["kind"] == "clinician").any():
         raise TooFew(
             "no clinician has rated a response on all criteria: nothing to agree with; "
             "choose one criterion (--criterion NAME)"
         )
-    names, all_repeats = _scope_names(scores), repeats(scores, options.criterion)
+    names = _scope_names(scores)
     for place, name in enumerate(names):
         yield _scope(scores, (all_composites, all_repeats), name, jury, options)
         if report:
             report((place + 1) / len(names))
+
+
+def _read(scores: Scores, criterion: str | None) -> tuple[Composites, Repeats]:
+    """Return composites and repeats of scores, read once as long as they live: table, check and details ask."""
+    known = _READ.setdefault(scores, {})
+    if criterion not in known:
+        known[criterion] = composites(scores, criterion), repeats(scores, criterion)
+    return known[criterion]
 
 
 def checked_jury(scores: Scores, options: AnalysisOptions) -> PanelColumns | None:
