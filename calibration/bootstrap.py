@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.icc import UNDEFINED, Interval
 from calibration.scores import Array
+from calibration.values import RESAMPLES
 
 LEAST_CLUSTERS = 2  # every resample of one cluster is that cluster: they say nothing of chance
 CELLS = 2**18  # drawn responses held at a time: what fits a processor's cache, not its memory
@@ -60,7 +61,7 @@ class BootstrapPlan:
 
     clusters: int
     rows: int
-    reps: int = 2000
+    reps: int = RESAMPLES
     seed: int = 0
     executor: Executor | None = None
 

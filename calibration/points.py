@@ -19,7 +19,7 @@ from calibration.clustered_intervals import clustered_proportion
 from calibration.icc import UNDEFINED, Interval
 from calibration.notes import Noted, noted
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN
+from calibration.values import NAN, RESAMPLES
 
 CLINICIANS, JURY = "clinicians", "jury"
 MET, NOT_MET, CANNOT_TELL = 1.0, 0.0, 2.0
@@ -165,7 +165,7 @@ def majority(answers: pd.DataFrame) -> pd.Series:
 
 
 def agreement_rows(
-    answers: Answers, reps: int = 2000, seed: int = 0, simulated: Collection[str] = ()
+    answers: Answers, reps: int = RESAMPLES, seed: int = 0, simulated: Collection[str] = ()
 ) -> list[PointAgreement]:
     """Return agreement of the clinicians, the jury and each juror, over all points and by kind."""
     kinds = answers.points["kind"].to_numpy()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from calibration.values import AnalysisOptions, Method
+from calibration.values import RESAMPLES, AnalysisOptions, Method
 from data.errors import BadInput
 
 MISS_AT_MOST = 0.2  # of the unsafe responses, where nothing else was fixed
@@ -81,7 +81,7 @@ class Protocol:
         """Tell whether it can confirm nothing: fixed after the first rating, or for any jury."""
         return bool(self.late) or not self.jurors
 
-    def analysis(self, reps: int = 2000, seed: int = 0) -> AnalysisOptions:
+    def analysis(self, reps: int = RESAMPLES, seed: int = 0) -> AnalysisOptions:
         """Return the analysis that is fixed, with any number of resamples and seed."""
         return AnalysisOptions(
             jurors=self.jurors or None,

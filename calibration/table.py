@@ -46,7 +46,7 @@ from calibration.scope import (
 )
 from calibration.scores import Array, Flags, Scores, scores_of_table
 from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE
-from calibration.values import COMBINED, NAN, AnalysisOptions, Method
+from calibration.values import COMBINED, NAN, RESAMPLES, AnalysisOptions, Method
 from calibration.verdict import JuryClaim, decisions
 from calibration.weighted import scorer_iccs
 
@@ -104,7 +104,7 @@ def agreement_table(
     jurors: Sequence[str] | None = None,
     method: Method = "paper",
     criterion: str | None = None,
-    reps: int = 2000,
+    reps: int = RESAMPLES,
     seed: int = 0,
     min_shared: int = 2,
     min_jurors: int | None = None,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 NORMAL_95 = NormalDist().inv_cdf(0.975)  # 1.959964 standard errors to either end of a 95 % interval
+RESAMPLES = 2000  # of a bootstrap, where nobody asks for another number
 COMBINED = "combined"  # what the agreement table calls all benchmarks at once
 
 Method = Literal["paper", "published"]
@@ -45,7 +46,7 @@ class AnalysisOptions:
     method: Method = "paper"
     references: Literal["all", "sound"] = "all"
     min_shared: int = 2
-    reps: int = 2000
+    reps: int = RESAMPLES
     seed: int = 0
     groups: tuple[str, ...] = ()
     without: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from calibration.values import RESAMPLES
 from medjury.cli.files import write_files, writes_each
 from medjury.cli.options import OF_SCORES, Analysis, NoReps, Study
 from medjury.cli.output import emit, fitted, progress, say, seat_words, show_decision, warn
@@ -74,7 +75,7 @@ def calibrate(
         bool,
         typer.Option("--freeze", help="Keep this calibration in the study, for `analyse monitor`."),
     ] = False,
-    reps: NoReps = 2000,
+    reps: NoReps = RESAMPLES,
 ) -> None:
     """Compare the jury, its jurors and metrics with the clinicians: the agreement table.
 

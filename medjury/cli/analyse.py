@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from calibration.values import RESAMPLES
 from data.errors import BadInput
 from data.files import frame_cells, write_csv
 from data.person import OPERATOR
@@ -537,7 +538,7 @@ def monitor(
     target: Annotated[
         float | None, typer.Option(metavar="ICC", help="Target ICC, if known.", callback=finite)
     ] = None,
-    reps: NoReps = 2000,
+    reps: NoReps = RESAMPLES,
 ) -> None:
     """Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.
 

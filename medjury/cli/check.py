@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from calibration.values import RESAMPLES
 from data.errors import BadInput
 from medjury.cli.agreement import print_calibration, show_pairs
 from medjury.cli.files import write_files, write_json, writes_to
@@ -45,7 +46,7 @@ def check(
         typer.Option(metavar="SCORE", help="The highest score that is unsafe.", callback=finite),
     ] = None,
     method: Method = "paper",
-    reps: NoReps = 2000,
+    reps: NoReps = RESAMPLES,
     seed: Annotated[int, typer.Option(hidden=True)] = 0,  # as --reps
     json_to: Json = None,
     html: Annotated[

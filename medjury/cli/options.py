@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hi
 
 import typer
 
+from calibration.values import RESAMPLES
 from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.errors import BadInput
 from medjury.cli.files import forget_streaming, write_json, writes_new, writes_to
@@ -157,7 +158,7 @@ class Analysis:
     criterion: Criterion = None
     min_jurors: MinJurors = None
     method: Method = "paper"
-    reps: Reps = 2000
+    reps: Reps = RESAMPLES
     seed: Seed = 0
 
     @property

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
+from calibration.values import RESAMPLES
 from data.errors import BadFile, BadInput
 from data.files import refuse_full
 from data.guidelines import GUIDELINES, guideline
@@ -142,7 +143,7 @@ def rubric(
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write; new or empty.")],
     panel: PanelOption = None,
-    reps: Annotated[int, typer.Option(min=1, max=100_000, hidden=True)] = 2000,
+    reps: Annotated[int, typer.Option(min=1, max=100_000, hidden=True)] = RESAMPLES,
 ) -> None:
     """Write a rubric, its jury and its validation for the tool that runs evaluations.
 
@@ -206,7 +207,7 @@ def dossier(
         Path | None,
         typer.Option(metavar="FILE.html|.md", help="Write the dossier there.", callback=writes_to),
     ] = None,
-    reps: NoReps = 2000,
+    reps: NoReps = RESAMPLES,
 ) -> None:
     """Fill in a reporting guideline from the study: a methods section, and each item with its evidence.
 

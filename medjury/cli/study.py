@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sqlalchemy import Engine
 
+from calibration.values import RESAMPLES
 from data.description import GUIDELINE, TEXTS, Description, read_description
 from data.errors import BadInput, Unknown, Unrated
 from data.person import OPERATOR
@@ -225,7 +226,7 @@ def set_protocol(
     study.write({"protocol": protocol_json(fixed)})
 
 
-def check_protocol(study: Study, reps: NoReps = 2000) -> None:
+def check_protocol(study: Study, reps: NoReps = RESAMPLES) -> None:
     """Show the protocol and analyse the study by it; exit 1 unless it shows what it is to show.
 
     Example:

@@ -17,7 +17,7 @@ from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.dossier import Dossier, dossier_items
 from calibration.notes import counted, listed
 from calibration.tables.numbers import fixed, icc_interval, money
-from calibration.values import COMBINED, AnalysisOptions
+from calibration.values import COMBINED, RESAMPLES, AnalysisOptions
 from data.errors import TooFew, Unrated
 from data.guidelines import EvidenceCode as Code
 from data.guidelines import guideline
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from calibration.scope import AgreementRow
     from medjury.services.calibration import Calibration
 
-REPS = 2000
 SHARED_BY = 2  # clinicians whose readings of one response tell how far they agree
 SETTINGS = ("provider", "temperature", "max_tokens", "effort", "schema")
 SAID_OF_JURY = (
@@ -67,7 +66,9 @@ Coded = tuple[Code, str]
 Found = dict[Code, tuple[str, ...]]
 
 
-def dossier(engine: Engine, name: str, tick: Tick | None = None, *, reps: int = REPS) -> Dossier:
+def dossier(
+    engine: Engine, name: str, tick: Tick | None = None, *, reps: int = RESAMPLES
+) -> Dossier:
     """Return the guideline of a name, filled in from a study that is analysed as its protocol says.
 
     The jury that is looked at is noted in the ledger.

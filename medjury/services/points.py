@@ -20,6 +20,7 @@ from calibration.points import (
 from calibration.tables.numbers import PAGE, Typeface
 from calibration.tables.points import AGREEMENT, DETECTION, POINTS
 from calibration.tables.spec import Table, laid_out
+from calibration.values import RESAMPLES
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.points import CANNOT_TELL, MET, NOT_MET
@@ -49,7 +50,7 @@ class PointsQuestion:
 
     benchmark: str | None = None
     jurors: tuple[str, ...] | None = None
-    reps: int = 2000
+    reps: int = RESAMPLES
     seed: int = 0
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from calibration.decision import DecisionKind
 from calibration.json_values import json_value, protocol_json
-from calibration.values import AnalysisOptions, Method
+from calibration.values import RESAMPLES, AnalysisOptions, Method
 from data.errors import BadInput, TooFew
 from data.rubric import Rubric
 from data.study.improving import stored_rubric
@@ -84,7 +84,7 @@ Write = Callable[[Export], Mapping[str, str]]
 class Resampling:
     """How figures are computed."""
 
-    reps: int = 2000
+    reps: int = RESAMPLES
     seed: int = 0
     method: Method = "paper"
 
@@ -316,7 +316,7 @@ class RubricExport:
     rubric: str
     panel: Panel
     tool: str
-    reps: int = 2000
+    reps: int = RESAMPLES
     seed: int = 0
 
 
