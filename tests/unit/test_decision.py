@@ -273,27 +273,6 @@ def test_an_interval_without_resamples_and_one_of_equal_scores_are_told_apart():
     assert judged(undefined_resamples=300).next == note("do_varied", "do_varied")
 
 
-@pytest.mark.parametrize(
-    "notes",
-    [
-        (),
-        (note("undefined_resamples", "undefined_resamples", lost=3, resamples=2000),),
-        (
-            note(
-                "no_variance", "no_variance", raters=("0 of 2000 resamples undefined and left out",)
-            ),
-        ),
-    ],
-)
-def test_undefined_resamples_are_counted_by_their_field_whatever_the_notes_say(notes):
-    found = judged(undefined_resamples=300, notes=notes)
-    assert found.kind is DecisionKind.TOO_FEW
-    assert found.sentences[-1].startswith(
-        "Without 300 of 2000 instances, or groups of them, there is no difference"
-    )
-    assert judged(notes=notes).kind is DecisionKind.NON_INFERIOR
-
-
 ICCS = st.floats(-3, 3) | st.sampled_from([NAN, -0.0, 0.0004, -0.0004, math.inf, -math.inf])
 NOTES = st.lists(
     st.sampled_from(
