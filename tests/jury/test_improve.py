@@ -58,7 +58,7 @@ def proposals(stub: Stub) -> list[Seen]:
 def test_a_planted_misreading_is_found_and_repaired(
     engine: Engine, tmp_path: Path, stub: Stub
 ) -> None:
-    fill(engine, tmp_path, seed=1, count=100)
+    fill(engine, tmp_path, seed=1)
     found = improved(engine, asked(stub))
     assert found["outcome"] == Outcome.BETTER
     gain = found["parts"]["test"]
