@@ -287,7 +287,6 @@ def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
     assert SECRET not in place.logs
 
 
-@pytest.mark.slow  # the place waits for a worker to come back
 def test_workers_that_die_are_one_message(
     study: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
