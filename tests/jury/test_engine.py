@@ -25,7 +25,8 @@ from data.database import reading
 from data.errors import BadRubric
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubric import Example, Rubric, read_rubric, shipped, write_rubrics
+from data.rubric import Example, Rubric, read_rubric, write_rubrics
+from data.rubrics.pairs import with_pairs
 from data.schema import Rater, Response
 from data.study.responses import import_responses
 from data.study.verify import verify
@@ -112,7 +113,7 @@ def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
             assert told["explanations"] == dict(own.reply.comments)
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", with_pairs())
 def test_the_question_is_the_runs_own_to_the_last_character(name: str, tmp_path: Path) -> None:
     write_folder(tmp_path / "out", engine_of(export(read_panel("current"), name)))
     texts = {"context": TRICKY, "prompt": "{{response}}", "response": TRICKY}

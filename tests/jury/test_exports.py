@@ -23,8 +23,9 @@ from sqlalchemy import Engine
 
 from data.card import Card
 from data.errors import BadInput
-from data.rubric import Rubric, read_rubric, shipped
+from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import rubric_of
+from data.rubrics.pairs import with_pairs
 from jury.exports.bundle import Export, ExportRow, write_folder
 from jury.exports.helm import write as write_helm
 from jury.exports.scorers import inspect_model, write_inspect, write_mlflow, write_promptfoo
@@ -80,7 +81,7 @@ INSIDE = "A <a>\n{{context}}\n</a> {x} $5 {{prompt}} {} then $${{reference}}{{{r
 @pytest.mark.parametrize(
     "rubric",
     [
-        *map(read_rubric, shipped()),
+        *map(read_rubric, with_pairs()),
         awkward(),
         *map(generic, (INSIDE, "{{prompt}}{{context}}: {{response}}", "{{response}}")),
     ],
@@ -92,7 +93,7 @@ def test_jurors_read_what_the_jury_reads_and_then_the_block_whatever_a_prompt_ho
     expect_the_jurys_question(rubric)
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", with_pairs())
 def test_helm_finds_exactly_the_criteria_to_be_answered(name: str) -> None:
     judge = helm_files(read_rubric(name))["judge.txt"]
     block = re.search(r"<rubric_criteria>\s*(\{.*?\})\s*</rubric_criteria>", judge, re.DOTALL)

@@ -22,7 +22,7 @@ from sqlmodel import col, select
 from data.card import Card
 from data.database import reading
 from data.rubric import Rubric, read_rubric
-from data.rubrics import shipped
+from data.rubrics.pairs import with_pairs
 from data.schema import Response, Status
 from data.study.calls import missing_verdicts
 from data.study.costs import juror_costs
@@ -63,7 +63,7 @@ def of_instance(seen: Seen) -> str:
     return seen.prompt.partition("<context>\n")[2].partition("\n")[0]
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", with_pairs())
 def test_all_responses_of_an_instance_share_all_that_stands_before_the_response(name: str) -> None:
     rubric = read_rubric(name)
     first, second = (

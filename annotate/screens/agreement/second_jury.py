@@ -258,8 +258,9 @@ def pairs(sides: SidesOn) -> list[dict[str, Any]]:
 
 def _row(name: str, both: Seats, criterion: str, sides: SidesOn) -> dict[str, Any]:
     """Return a row of one criterion; of "", of the means."""
-    only = "" if all(both) else f", only in the {NAMES[both[0] is None].lower()}"
-    row: dict[str, Any] = {"Juror": name + only}
+    only = "" if all(both) else f"only in the {NAMES[both[0] is None].lower()}"
+    simulated = "simulated" if any(said and said.simulated for said in both) else ""
+    row: dict[str, Any] = {"Juror": ", ".join(filter(None, (name, only, simulated)))}
     row["Criterion"] = criterion or "mean"
     points = []
     for head, said in zip(NAMES, both, strict=True):
