@@ -11,20 +11,26 @@ from kit.studies import import_small
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
+from annotate.rating.room import shown as shown_now
 from data.card import Marked, Reply
 from data.errors import BadInput, BadRow, Conflict, NotAllowed
-from data.person import OPERATOR
+from data.importers.pairs import PairRow
+from data.importers.ratings import ExpertRow
+from data.importers.rows import Origin, ResponseRow
+from data.person import OPERATOR, Person
 from data.rubric import Rubric, read_rubric
-from data.schema import Assignment, Authorship, Pair, Rating, Response, Span
-from data.study.assignments import Slot, assign, claim
+from data.schema import Assignment, Authorship, Pair, Rating, Response, Role, Span
+from data.study.adjudication import differences
+from data.study.assignments import Slot, assign, assign_adjudication, claim
 from data.study.frames import preferences_frame, ratings_frame, responses_frame
 from data.study.masks import MaskedText, mask_responses
-from data.study.pairs import make_pairs, pairs_frame
+from data.study.pairs import import_pairs, make_pairs, pairs_frame
 from data.study.people import invite
 from data.study.ratings import FormState, save_draft, submit
-from data.study.room import next_task, task
+from data.study.room import Exercise, next_task, situation, task
 from data.study.settings import unblind
 from data.study.standing import benchmarks, design_items
+from data.study.training import import_experts
 from data.study.verify import verify
 from data.study.withdrawals import withdraw
 
@@ -354,3 +360,51 @@ def test_a_file_with_a_wrong_column_says_what_a_file_of_pairs_has(
         2,
         True,
     )
+
+
+def test_who_settles_a_difference_reads_the_others_as_of_the_sides_that_are_shown(
+    study: Engine,
+) -> None:
+    with Session(study) as session:
+        [pair, *_] = session.exec(select(Pair)).all()
+        own = select(Assignment).where(Assignment.response == pair.response)
+        given = [(one.rater, one.code) for one in session.exec(own)]
+    for (rater, code), points in zip(given, (2, -1), strict=True):
+        shown = task(study, rater, code)
+        assert shown is not None
+        submit(study, rater, code, prefer_good(shown, points), 5)
+    for rater in (1, 2, 3):
+        rate_all(study, rater)
+    [found] = differences(OPERATOR, study, 2)
+    assert (found.response, found.points) == (pair.response, 3)
+    handle = {1: "dr_a", 2: "dr_b", 3: "dr_c"}[given[0][0]]
+    assign_adjudication(study, "coordinator", "consensus", {pair.response: handle})
+    person = Person(1, handle, Role.CLINICIAN, given[0][0])
+    now = shown_now(study, person)
+    good_first = "Sound" in next(one["html"] for one in now["texts"] if one["name"] == "response")
+    assert now["pair"]
+    assert [other["scores"]["overall"] for other in now["others"]] == [-1 if good_first else 1]
+    settling = next_task(study, given[0][0]).task
+    assert settling is not None
+    submit(study, given[0][0], settling.card.code, prefer_good(settling, 1), 5)
+    assert verify(study).findings == ()
+    assert len(preferences_frame(study)) == 12  # what settles is no reading of its own
+
+
+def test_training_on_a_pair_is_of_its_stored_order(study: Engine) -> None:
+    [first, *_] = rows()
+    origin = Origin("made up", 1)
+    practice = {name: cell.replace("notes", "practice") for name, cell in first.items()}
+    made = [
+        ResponseRow(
+            origin, "t", "practice", practice["context"], "Write.", None, f"t{side}", model, text
+        )
+        for side, model, text in zip("ab", MODELS, (first["first"], first["second"]), strict=True)
+    ]
+    pair = PairRow(origin, "t", (made[0], made[1]))
+    import_pairs(study, [pair], PREFERENCE, lambda _: None)
+    import_experts(study, [ExpertRow(origin, "t", "overall", "2", "sound")])
+    now = situation(study, 1).stage
+    assert isinstance(now, Exercise)
+    assert now.task.card.rated == (first["first"], first["second"])
+    assert len(design_items(study)) == 6
