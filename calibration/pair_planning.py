@@ -9,7 +9,7 @@ from scipy import special
 
 from calibration.clinicians import mean_of_others
 from calibration.notes import Noted
-from calibration.pairs import agreed
+from calibration.pairs import PairScores, agreed, pair_rows
 from calibration.remarks import FEW_INSTANCES
 from calibration.scores import Array
 from calibration.values import NAN, PlanOptions
@@ -80,6 +80,18 @@ def pairs_needed(agreement: float, options: PlanOptions, ties: float = 0.1) -> P
     hits = _hits(draws, float(brentq(excess, 0.0, CLEAREST, xtol=1e-3)), ties)
     difference, clinician = _moves(hits[0] - hits[1], 0.0), _moves(hits[1], agreement)
     return _planned(row, options, (difference, clinician))
+
+
+def pairs_like(scores: PairScores, options: PlanOptions) -> PairPlanRow:
+    """Return how many pairs a study takes whose clinicians agree, and tie, as these do.
+
+    Raises as `pairs_needed`; BadInput too where no two clinicians judged a pair.
+    """
+    own = scores.preferences[scores.preferences["kind"] == "clinician"]
+    between = [row for row in pair_rows(scores) if row.scorer == "clinicians"]
+    if not between or math.isnan(between[-1].agreement):
+        raise BadInput("no pilot: two clinicians have to have judged the same pairs")
+    return pairs_needed(between[-1].agreement, options, float((own["preference"] == 0).mean()))
 
 
 def _hits(draws: Array, worth: float, ties: float) -> Array:

@@ -36,7 +36,9 @@ from medjury.cli.options import (
 from medjury.cli.output import counted, emit, hint, progress, say, show, show_decision, warn
 
 if TYPE_CHECKING:
+    from calibration.pair_planning import PairPlanRow
     from calibration.protocol import Protocol
+    from calibration.values import PlanOptions
 
 NONE_YET = (
     "clinicians are told nothing of this study: `medjury study describe FILE` says title, purpose, "
@@ -338,8 +340,11 @@ def plan(
     Example:
     medjury study plan --icc 0.7 --width 0.2
     """
+    from calibration.json_values import json_value
+    from calibration.pair_planning import pairs_like
     from calibration.tables.planning import panel_size_table, plan_tables
-    from calibration.values import PlanOptions, PlanQuestion
+    from calibration.values import AnalysisOptions, PlanOptions, PlanQuestion
+    from medjury.services.pairs import pairs_alone
     from medjury.services.planning import planned, to_json
 
     if sum([icc is not None, single_icc is not None, pilot]) != 1:
@@ -353,14 +358,34 @@ def plan(
         width, per_response, assurance, clinicians, minutes_per_response, responses, seed, margin
     )
     _check_readers(options)
+    engine = study.open() if pilot else None
+    if engine and (of_pairs := pairs_alone(engine, AnalysisOptions(benchmark=benchmark))):
+        row = pairs_like(of_pairs, options)
+        say(_pairs_words(row, options))
+        study.write({"pairs": json_value(row)})
+        return
     with progress("planning", None):
         question = PlanQuestion(options, icc, benchmark, single_icc)
-        found = planned(study.open() if pilot else None, question)
+        found = planned(engine, question)
     warn(found.unnoted)
     for table in plan_tables(found.rows, found.options):
         emit(table, "", notes=False)
     emit(panel_size_table(found.reliability), "", *found.told)
     study.write(to_json(found))
+
+
+def _pairs_words(row: "PairPlanRow", options: "PlanOptions") -> str:
+    """Return in a sentence how many pairs a study takes."""
+    told = (
+        f"clinicians of this study agree with the others on {row.agreement:.0%} of the pairs: with "
+        f"{row.per_pair} a pair, an interval of {options.width:g} of like for like takes {row.n_for_width} pairs"
+    )
+    if options.margin is None:
+        return told
+    power = row.n_for_power or "more than a million"
+    return (
+        f"{told}, and a jury as good as a clinician is shown within {options.margin:g} by {power}"
+    )
 
 
 def _check_readers(options: Any) -> None:

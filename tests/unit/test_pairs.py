@@ -16,7 +16,7 @@ from calibration.decision import DecisionKind
 from calibration.json_values import json_row
 from calibration.pair_juries import pair_ranking
 from calibration.pair_models import bradley_terry, win_rates
-from calibration.pair_planning import pairs_needed
+from calibration.pair_planning import pairs_like, pairs_needed
 from calibration.pair_verdict import pair_decisions
 from calibration.pairs import PairScores, judged_pairs, pair_rows
 from calibration.protocol import Protocol
@@ -536,3 +536,15 @@ def test_tables_show_a_row_a_scorer_and_name_the_bias():
     assert any("shown first" in note.text for note in table.notes)
     wins = laid_out(WINS, win_rates(of_three([("AB", 1.0), ("BA", 1.0)])))
     assert wins.columns[:3] == ("Model", "By", "Win rate")
+
+
+def test_a_pilot_is_planned_from_by_how_its_clinicians_agree_and_tie() -> None:
+    scores, options = simulated(3, pairs=200), PlanOptions(per_response=2, width=0.3)
+    own = scores.preferences[scores.preferences["kind"] == "clinician"]
+    row = pairs_like(scores, options)
+    assert row.agreement == by_scorer(scores)["clinicians"].agreement
+    assert row.ties == (own["preference"] == 0).mean()
+    assert row.n_for_width == pairs_needed(row.agreement, options, row.ties).n_for_width
+    alone = replace(scores, preferences=own[own["rater"] == own["rater"].iloc[0]])
+    with pytest.raises(BadInput, match="no pilot"):
+        pairs_like(alone, options)
