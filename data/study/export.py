@@ -17,7 +17,7 @@ from sqlmodel import col, select
 
 from data.card import CONSENSUS, IN_FILES, Card, reading_of_pass
 from data.database import one_moment, reading
-from data.errors import BadFile
+from data.errors import BadFile, BadInput
 from data.files import FOR_SPREADSHEETS, cells, private, whole_file, write_csv
 from data.importers.finished import InstanceTexts
 from data.importers.redcap import FormReading
@@ -237,6 +237,11 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
     """Yield every open assignment, each clinician's in their order; hidden repeats too.
 
     Consensus readings are left out: they need the others' scores and comments beside them.
+
+    Raises
+    ------
+    BadInput
+        If one is of a pair.
     """
     rubrics = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
     query = (
@@ -249,6 +254,11 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
     with reading(engine) as session:
         for *texts, code, rater, benchmark in session.exec(query):
             rubric = rubrics[benchmark]
+            if rubric.compares:
+                raise BadInput(
+                    f"{benchmark}: pairs are judged in the rating room, which balances their sides; a form of "
+                    "REDCap has one response"
+                )
             yield ToRate(rater, rubric, card(code, texts, rubric))
 
 

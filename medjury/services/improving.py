@@ -488,6 +488,11 @@ def _views_on_one_rubric(
             "one rubric with --benchmark: "
             + ", ".join(f"{view.name} ({view.rubric.name})" for view in chosen)
         )
+    if compared := [view.name for view in chosen if view.rubric.compares]:
+        raise BadInput(
+            f"{', '.join(compared)}: what is improved is how a jury rates responses, not pairs; name the "
+            "others with --benchmark"
+        )
     if by_points := [view.name for view in chosen if view.rubric.points]:
         raise Unknown(
             f"benchmark {by_points[0]}: is rated by points of the case, each case with its own; there is "

@@ -408,3 +408,21 @@ def test_training_on_a_pair_is_of_its_stored_order(study: Engine) -> None:
     assert isinstance(now, Exercise)
     assert now.task.card.rated == (first["first"], first["second"])
     assert len(design_items(study)) == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("share", "export", "--redcap"), "judged in the rating room"),
+        (("jury", "improve", "simulated", "--estimate"), "not pairs"),
+        (("analyse", "monitor"), "`medjury analyse calibrate`"),
+        (("analyse", "predict"), "`medjury analyse calibrate`"),
+    ],
+)
+def test_what_pairs_have_not_is_said_in_one_message(
+    study: Engine, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    rate_all(study, 1)
+    more = (str(tmp_path / "redcap"),) if words[-1] == "--redcap" else ()
+    code, _, told = call(str(study.url), *words, *more)
+    assert (code, said in told, "Traceback" in told) == (2, True, False)
