@@ -11,7 +11,16 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
-from data.importers.columns import ColumnMap, What, as_named, guess, mapped, read_map, toml_of
+from data.importers.columns import (
+    ColumnMap,
+    What,
+    as_named,
+    guess,
+    mapped,
+    read_map,
+    taken,
+    toml_of,
+)
 from data.importers.grades import Grades, grades_named, rubric_of_grades
 from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
 from data.importers.pairs import SIDES, PairFile
@@ -140,6 +149,10 @@ def import_(
         _show_guess(study, paths, kind, form, map_to, benchmark, encoding)
     else:
         table, reader = _opened(paths, "responses", form, map_to, benchmark, encoding)
+        if reader is None and taken(table.columns, "pairs"):
+            raise BadInput(
+                f"{table.path.name}: a row has two responses, first and second: give --pairs"
+            )
         study.write(_bring_rows(study, table, reader, benchmark, rubric))
         if reader and reader.ratings:
             hint(f"next: its scores, with `medjury rate ratings {paths[0].name}`")

@@ -41,7 +41,7 @@ from medjury.services.calibration import (
     with_table,
 )
 from medjury.services.ledger import Looked
-from medjury.services.pairs import is_of_pairs, pair_scores, seated
+from medjury.services.pairs import beside, is_of_pairs, pair_scores, seated
 from medjury.services.record import protocol_of, steered
 from medjury.services.scores import scores_of, silent_jurors, sound_only
 
@@ -73,9 +73,8 @@ def calibrate(
             return _of_pairs(engine, question, of_pairs)
         prepared = _prepared(engine, question)
         found = _with_more(engine, _noted(engine, with_table(prepared, tick)))
-        if of_pairs and not (question.options.benchmark or question.options.criterion):
-            options = replace(question.options, jurors=None, min_jurors=None)
-            found = replace(found, pairs=pairs_result(of_pairs, seated(of_pairs, options)))
+        if of_pairs and (options := beside(of_pairs, question.options)):
+            found = replace(found, pairs=pairs_result(of_pairs, options))
     return found
 
 

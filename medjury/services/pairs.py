@@ -52,6 +52,16 @@ def seated(scores: "PairScores", options: AnalysisOptions) -> AnalysisOptions:
     return replace(options, jurors=tuple(real or everybody) or None)
 
 
+def beside(scores: "PairScores", options: AnalysisOptions) -> AnalysisOptions | None:
+    """Return how pairs are analysed beside scores; None where one benchmark, criterion or other jury is asked for."""
+    known = scores.raters("juror")
+    if options.benchmark or options.criterion or {*(options.jurors or ())} - {*known}:
+        return None
+    without = tuple(name for name in options.without if name in scores.raters("clinician"))
+    needed = options.min_jurors if options.jurors else None
+    return seated(scores, replace(options, without=without, min_jurors=needed))
+
+
 def margin_unit(engine: Engine) -> str:
     """Return what a study's margin is in: ICC, or the share of pairs where it has nothing but pairs."""
     rated = [one.rubric.compares for one in benchmarks(engine) if one.responses]

@@ -355,6 +355,9 @@ def test_a_file_with_a_wrong_column_says_what_a_file_of_pairs_has(
     engine: Engine, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "bad.csv", [{"instance_id": "i", "first": "a", "second": "b"}])
+    whole = write(tmp_path / "pairs.csv", rows(1))
+    code, _, said = call(str(engine.url), "study", "import", str(whole))
+    assert (code, "give --pairs" in said) == (2, True)
     code, _, said = call(str(engine.url), "study", "import", str(path), "--pairs")
     assert (code, "column 'first_model' is missing (a file of pairs has pair_id" in said) == (
         2,
@@ -426,3 +429,40 @@ def test_what_pairs_have_not_is_said_in_one_message(
     more = (str(tmp_path / "redcap"),) if words[-1] == "--redcap" else ()
     code, _, told = call(str(study.url), *words, *more)
     assert (code, said in told, "Traceback" in told) == (2, True, False)
+
+
+def test_pairs_stand_beside_scores_where_all_is_asked_about(engine: Engine, tmp_path: Path) -> None:
+    import_small(engine, tmp_path)
+    bring(engine, tmp_path)
+    url, lines = str(engine.url), ["response_id,rater,kind,criterion,score"]
+    lines += [
+        f"{name},{rater},{kind},{criterion},{1 + (n + len(rater)) % 5}"
+        for n, name in enumerate(("r11", "r12", "r21", "r22"))
+        for rater, kind in (("dr_a", "clinician"), ("dr_bb", "clinician"), ("gpt", "juror"))
+        for criterion in ("accuracy", "completeness", "clarity")
+    ]
+    (tmp_path / "r.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    given = ["pair_id,rater,kind,preference"]
+    given += [
+        f"p{n},{who}"
+        for n in range(6)
+        for who in ("dr_a,clinician,1", "dr_c,clinician,2", "judge,juror,1")
+    ]
+    (tmp_path / "p.csv").write_text("\n".join(given) + "\n", "utf-8")
+    for file in ("r.csv", "p.csv"):
+        assert call(url, "rate", "ratings", str(tmp_path / file))[0] == 0
+
+    def found(*words: str) -> tuple[set[str], set[str]]:
+        code, out, said = call(url, "analyse", "calibrate", "--reps", "20", "--json", "-", *words)
+        assert code == 0, said
+        body = json.loads(out)
+        of_pairs = {row["scorer"] for row in body.get("pairs", ())}
+        return {row["benchmark"] for row in body["rows"]}, of_pairs
+
+    every = {"jury", "juror:judge", "clinicians", "like_for_like"}
+    assert found() == ({"visits"}, every)
+    assert found("--without", "dr_bb") == ({"visits"}, every)
+    assert found("--benchmark", "visits") == ({"visits"}, set())
+    assert found("--benchmark", "notes") == (set(), every)
+    assert found("--criterion", "overall") == (set(), every)
+    assert found("--jurors", "gpt") == ({"visits"}, set())
