@@ -124,7 +124,8 @@ def _material(engine: Engine) -> None:
     experts = [ExpertRow(FROM, "practice-r0", name, "3", "so") for name in RUBRIC.criteria]
     import_experts(engine, experts)
     same = {"instance_id": "one", "context": "context", "reference": "one"}
-    notes = [replace(row, **same, groups=()) for row in _rows("pairs", range(4))]
+    rows = enumerate(_rows("pairs", range(4)))
+    notes = [replace(row, **same, response=f"Note {n}.", groups=()) for n, row in rows]
     pairs = [PairRow(FROM, f"pair-{n}", (notes[n], notes[n + 2])) for n in range(2)]
     import_pairs(engine, pairs, read_rubric("preference"), lambda _: None)
     add_rubric(engine, read_rubric("medi_qa"))
