@@ -262,23 +262,28 @@ def _side_by_side(
             "encoding": {"x": x | {"field": "figure"}, "y": y, "tooltip": tips},
         },
     ]
+    ends = [one for side in sides for one in side[1:] if math.isfinite(one)]
+    ends += [at for at, _ in rules or []]
     for number, (at, word) in enumerate(rules or []):
-        layers += _rule(x | {"field": "at"}, at, word, is_first=number == 0)
+        is_left = at <= (min(ends) + max(ends)) / 2
+        layers += _rule(x | {"field": "at"}, at, word, number, is_left=is_left)
     return {"data": {"values": values}, "height": 130, "padding": {"bottom": 0}, "layer": layers}
 
 
-def _rule(x: Mapping[str, Any], at: float, word: str, *, is_first: bool) -> list[dict[str, Any]]:
-    """Return an upright rule with its word, the first one's right of it and the others' left."""
+def _rule(
+    x: Mapping[str, Any], at: float, word: str, number: int, *, is_left: bool
+) -> list[dict[str, Any]]:
+    """Return an upright rule with its word, right of one in the left half and left of others."""
     mark = {"data": {"values": [{"at": at, "word": word}]}}
-    colour = GREY if is_first else ORANGE
+    colour = ORANGE if number else GREY
     line = {"type": "rule", "strokeDash": [5, 4], "color": colour, "strokeWidth": 1.5}
-    beside = {"align": "left", "dx": 5} if is_first else {"align": "right", "dx": -5}
+    beside = {"align": "left", "dx": 5} if is_left else {"align": "right", "dx": -5}
     return [
         mark | {"mark": line, "encoding": {"x": x}},
         mark
         | {
             "mark": {"type": "text", "color": colour, "fontSize": 12, **beside},
-            "encoding": {"x": x, "y": {"value": 6}, "text": {"field": "word"}},
+            "encoding": {"x": x, "y": {"value": 6 + 14 * number}, "text": {"field": "word"}},
         },
     ]
 

@@ -187,11 +187,20 @@ def home(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) 
 
 
 def jury_ranking(engine: Engine, question: "RankingQuestion", tick: Tick | None = None) -> Found:
-    """Return the decision, who sits on the jury that it names, and the tables of all juries."""
-    from calibration.jury_decisions import recommended_jurors
-    from calibration.tables.juries import RANKING
-    from medjury.services.juries import rank_juries
+    """Return the decision, who sits on the jury that it names, and the tables of all juries.
 
+    Of pairs alone there is no decision, and one table.
+    """
+    from calibration.jury_decisions import recommended_jurors
+    from calibration.pair_juries import pair_ranking
+    from calibration.tables.juries import RANKING
+    from calibration.tables.pairs import JURIES
+    from medjury.services.juries import rank_juries
+    from medjury.services.pairs import pairs_alone, seated
+
+    if of_pairs := pairs_alone(engine, question.options):
+        rows = pair_ranking(of_pairs, seated(of_pairs, question.options), question.sizes)
+        return {"decision": None, "ranking": laid_out(JURIES, rows)}
     ranked = rank_juries(engine, question, tick=tick)
     found = ranked.ranking
     front = "No cheaper jury agrees as well, the cheapest first"

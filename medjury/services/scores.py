@@ -55,8 +55,8 @@ def _scores(engine: Engine) -> "Scores":
     if not (ratings["kind"] == "clinician").any():
         if pair_benchmarks := [name for name, one in used.items() if one.compares]:
             raise Unrated(
-                f"no clinician has rated a response by itself in this study: of its pairs "
-                f"({', '.join(pair_benchmarks)}) `medjury analyse calibrate`, `juries` and `models` tell"
+                "no clinician has rated a response by itself in this study: what its pairs "
+                f"({', '.join(pair_benchmarks)}) say stands in agreement, ranking of juries, and models"
             )
         raise Unrated(
             "no clinician has rated anything in this study yet: let them rate (`medjury rate assign`; in the "

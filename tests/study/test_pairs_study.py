@@ -418,8 +418,8 @@ def test_training_on_a_pair_is_of_its_stored_order(study: Engine) -> None:
     [
         (("share", "export", "--redcap"), "judged in the rating room"),
         (("jury", "improve", "simulated", "--estimate"), "not pairs"),
-        (("analyse", "monitor"), "`medjury analyse calibrate`"),
-        (("analyse", "predict"), "`medjury analyse calibrate`"),
+        (("analyse", "monitor"), "what its pairs (notes) say"),
+        (("analyse", "predict"), "what its pairs (notes) say"),
     ],
 )
 def test_what_pairs_have_not_is_said_in_one_message(

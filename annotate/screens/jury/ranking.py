@@ -77,6 +77,9 @@ def show(engine: Engine, person: Person, view: str, jurors: Sequence[str]) -> No
     found = frame.computed(coming, RANKING_THEM)
     if found is None:
         return
+    if found["decision"] is None:
+        draw.table(found["ranking"])
+        return
     draw.decision(found["decision"])
     if view == "Cost":
         _cost(found)

@@ -4,6 +4,7 @@ A file is read as `medjury study import` and `medjury rate ratings` read it.
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -18,7 +19,7 @@ from annotate.screens.export import files
 from annotate.screens.frame import show_heading, show_text
 from annotate.screens.setup import references
 from calibration.notes import counted
-from calibration.tables.numbers import PAGE
+from calibration.tables.numbers import MINUS, PAGE
 from calibration.tables.taxonomy import coverage_table
 from data.importers.columns import What
 from data.importers.rows import RatingRow, ResponseRow
@@ -378,7 +379,7 @@ def _row(material: Material) -> dict[str, object]:
         "Subcategory": subcategory or None,
         "Rubric": f"{view.rubric.name} {view.rubric.version}",
         "Criteria": len(view.rubric.criteria),
-        "Scale": view.rubric.scales,
+        "Scale": re.sub(r"^-", MINUS, view.rubric.scales),  # no formula
         "Instances": view.instances,
         "References": material.references,
         "Responses": view.responses,
