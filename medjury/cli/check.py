@@ -98,7 +98,8 @@ def _say_scores(
     from medjury.services.calibration import as_json
     from medjury.services.check import checked
 
-    found = checked(frame, question, name, page=html is not None).calibration
+    brief = json_to is None and html is None  # what is printed needs neither pingouin nor a model
+    found = checked(frame, question, name, page=html is not None, brief=brief).calibration
     print_calibration(found, has_more=False)
     if html is not None:
         from medjury.services.reports import report_text
