@@ -87,38 +87,38 @@ def agreement(engine: Engine, question: AgreementQuestion, tick: Tick | None = N
         Jury and a clinician against the same other clinicians: `jury`, `clinician`, `difference`,
         each as (figure, low, high), the `unit` of these, and the `margin` of the protocol, NaN without
         one. None where nothing could be held out.
+    pairs
+        What preferences say, as a section below, where somebody judged pairs.
     """
-    from calibration.notes import simulated_in
     from calibration.scope import LikeForLikeRow
+    from calibration.tables.pairs import HOW_TO_READ, tables_of
 
     try:
         found = calibration_of(engine, question, tick)
     except Unrated as error:
         raise BadInput(UNRATED) from error
     held = next((row for row in reversed(found.rows) if isinstance(row, LikeForLikeRow)), None)
-    of_pairs = found.pairs.held if found.pairs and not found.rows else None
-    margin = {"margin": found.protocol.margin if found.protocol else NAN}
-    drawn = None
-    if of_pairs and math.isfinite(of_pairs.difference):
+    of_pairs = found.of_pairs.held if found.of_pairs else None
+    drawn: Found | None = None
+    if (one := held or of_pairs) is not None:
+        names = (
+            ("jury_icc", "clinician_icc", "icc") if held else ("jury", "clinician", "difference")
+        )
+        jury, clinician, difference = (getattr(one, name) for name in names)
         drawn = {
-            "jury": (of_pairs.jury, of_pairs.jury_low, of_pairs.jury_high),
-            "clinician": (of_pairs.clinician, of_pairs.clinician_low, of_pairs.clinician_high),
-            "difference": (of_pairs.difference, of_pairs.low, of_pairs.high),
-            "unit": "Share of pairs",
-        }
-    if held and math.isfinite(held.icc):
-        drawn = {
-            "jury": (held.jury_icc, held.jury_low, held.jury_high),
-            "clinician": (held.clinician_icc, held.clinician_low, held.clinician_high),
-            "difference": (held.icc, held.low, held.high),
-            "unit": "ICC(C,2)",
+            "jury": (jury, one.jury_low, one.jury_high),
+            "clinician": (clinician, one.clinician_low, one.clinician_high),
+            "difference": (difference, one.low, one.high),
+            "unit": "ICC(C,2)" if held else "Share of pairs",
+            "margin": found.protocol.margin if found.protocol else NAN,
         }
     return {
         "decision": found.decision,
         "jury": tuple(found.jury),
-        "simulated": simulated_in([*found.rows, *(found.pairs.rows if found.pairs else ())]),
+        "simulated": found.simulated,
         "told": found.told,
-        "held": drawn | margin if drawn else None,
+        "held": drawn if drawn and math.isfinite(drawn["difference"][0]) else None,
+        "pairs": (HOW_TO_READ, tables_of(found.pairs) if found.pairs else [], []),
     }
 
 
@@ -152,11 +152,11 @@ def agreement_details(
         for one in sections(content)
     }
     grouped = len(content.benchmarks) > 1
-    if content.pairs and not content.rows:
+    if content.of_pairs:
         parts["2"] = parts["13"]
     return parts | {
-        "table": laid_out(PAIRS, content.pairs.last)
-        if content.pairs and not content.rows
+        "table": laid_out(PAIRS, content.of_pairs.last)
+        if content.of_pairs
         else laid_out(AGREEMENT, content.rows, grouped=grouped),
         "checked": content.check_line,
         "tried": juries_tried(content.study.tried),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from calibration.values import COMBINED
+from calibration.values import COMBINED, real_first
 from data.errors import BadInput, OffScale, Unknown
 
 Array = NDArray[np.float64]
@@ -119,9 +119,7 @@ class Scores:
 
         Real ones never sit with simulated ones.
         """
-        everybody = list(self.raters("juror"))
-        real = [name for name in everybody if name not in self.simulated]
-        return real or everybody
+        return real_first(self.raters("juror"), self.simulated)
 
     def rated_by(self, kind: str) -> int:
         """Return how many responses some rater of a kind has rated."""

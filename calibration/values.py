@@ -1,5 +1,6 @@
 """The values that all statistics share: the options of an analysis, and its constants."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from statistics import NormalDist
@@ -15,6 +16,12 @@ COMBINED = "combined"  # what the agreement table calls all benchmarks at once
 
 Method = Literal["paper", "published"]
 PeriodLength = Literal["week", "month", "quarter"]
+
+
+def real_first(jurors: Iterable[str], simulated: Collection[str]) -> list[str]:
+    """Return the real jurors, or all where none is real: real ones never sit with simulated ones."""
+    everybody = list(jurors)
+    return [name for name in everybody if name not in simulated] or everybody
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,8 @@ WRITTEN |= {
 }  # as files have them
 IN_FILES = {NOT_APPLICABLE: "NA", CANNOT_TELL: CANNOT_TELL}
 Score = float | str  # points, or one of `ANSWERS`
-Order = Literal[
-    "", "first", "second"
-]  # which response of a pair was shown first; "" where not known
+# Which response of a pair was shown first; "" where that is not known.
+Order = Literal["", "first", "second"]
 Settling = Literal["third", "consensus"]
 SETTLING: tuple[Settling, ...] = get_args(Settling)
 PASS_OF: dict[Settling, int] = {"third": THIRD, "consensus": CONSENSUS}

@@ -9,7 +9,7 @@ import pandas as pd
 from calibration.columns import columns
 from calibration.decision import NOTHING_RATED, Decision
 from calibration.detection import DetectionRow
-from calibration.notes import undefined
+from calibration.notes import simulated_in, undefined
 from calibration.other_measures import secondary_rows
 from calibration.pair_results import PairResult
 from calibration.protocol import Protocol
@@ -112,13 +112,23 @@ class Content:
     @property
     def benchmarks(self) -> list[str]:
         """Return the benchmarks in the table's order, `combined` last."""
-        rows = self.pairs.rows if self.pairs and not self.rows else self.rows
+        rows = self.of_pairs.rows if self.of_pairs else self.rows
         return list(dict.fromkeys(row.benchmark for row in rows))
+
+    @property
+    def of_pairs(self) -> PairResult | None:
+        """Return what preferences say where nothing else was asked about."""
+        return None if self.rows else self.pairs
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """Return the raters, of scores or pairs, that are not real."""
+        return simulated_in([*self.rows, *(self.pairs.rows if self.pairs else ())])
 
     @property
     def unit(self) -> str:
         """Return what agreement is in: ICC, or of pairs where these are all a share of them."""
-        return "share of pairs" if self.pairs and not self.rows else "ICC"
+        return "share of pairs" if self.of_pairs else "ICC"
 
     @property
     def shown(self) -> list[str]:
@@ -131,8 +141,8 @@ class Content:
     @property
     def decision(self) -> Decision:
         """Return the verdict on all benchmarks combined, or on the only one; of pairs where they are all."""
-        if not self.rows and self.pairs:
-            return self.pairs.decision or NOTHING_RATED
+        if self.of_pairs:
+            return self.of_pairs.decision or NOTHING_RATED
         return [*self.decisions.values()][-1]
 
     def of(self, section: str, *benchmarks: str) -> list[Any]:

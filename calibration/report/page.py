@@ -77,15 +77,12 @@ SECTIONS = {
     ),
     "13": (
         "Pairs: which of two responses is better",
-        "Agreement is the share of the pairs, on which the clinicians prefer one, where the scorer prefers "
-        "the same; 0.5 is chance. Like for like holds out each clinician in turn. Jurors were asked in "
-        "both orders.",
+        pairs.HOW_TO_READ,
     ),
     "A": ("Every scorer on every benchmark", ""),
 }
 SOMETIMES = ("11", "12", "13")  # sections that a study of scores may be without
 OF_SCORES = (*SOMETIMES, "2", "3", "4", "5", "6", "A")  # and one of pairs alone
-MOST_JURIES = 5  # of pairs, of all that the jurors can form
 PREFERENCE = (
     "From -2 to 2, above 0 where the first response of a pair is better; a rater's is the mean over "
     "criteria, then over both orders, and is compared by its sign. Shares have 95 % intervals over "
@@ -169,7 +166,7 @@ def page(content: Content) -> str:
         decisions=content.decisions or (content.pairs.decisions if content.pairs else {}),
         first=content.decision,
         facts=[*first_page(content)],
-        simulated=simulated_in([*content.rows, *(content.pairs.rows if content.pairs else ())]),
+        simulated=content.simulated,
         tried=juries_tried(content.study.tried),
         sections=sections(content),
     )
@@ -226,7 +223,7 @@ def sections(content: Content) -> list[Section]:
         "8": [],
         "11": [*_unsafe(content)],
         "12": [*_subgroups(content)],
-        "13": [*_pairs(content)],
+        "13": [*(pairs.tables_of(content.pairs) if content.pairs else ())],
         "A": [agreed, *([[("ICC", content.check_line)]] if content.check_line else [])],
     }
     headings: dict[str, dict[str, None]] = {}
@@ -246,17 +243,6 @@ def sections(content: Content) -> list[Section]:
         for number in SECTIONS
         if (own := blocks[number]) or number not in (SOMETIMES if content.rows else OF_SCORES)
     ]
-
-
-def _pairs(content: Content) -> Iterator[Block]:
-    if found := content.pairs:
-        yield laid_out(
-            pairs.PAIRS, found.rows, grouped=len({row.benchmark for row in found.rows}) > 1
-        )
-        if found.juries:
-            yield laid_out(pairs.JURIES, found.juries[:MOST_JURIES])
-        if found.models:
-            yield laid_out(pairs.WINS, found.models)
 
 
 def _of_shown(spec: TableSpec, rows: Sequence[Any], content: Content) -> Iterator[Table]:

@@ -3,8 +3,23 @@
 from typing import Any
 
 from calibration.tables.numbers import PAGE, Typeface, fixed, interval, known, scorer
-from calibration.tables.spec import Column, TableSpec, between, count, number, text
+from calibration.tables.spec import (
+    Column,
+    Table,
+    TableSpec,
+    between,
+    count,
+    laid_out,
+    number,
+    text,
+)
 
+HOW_TO_READ = (
+    "Agreement is the share of the pairs, on which the clinicians prefer one, where the scorer prefers "
+    "the same; 0.5 is chance. Like for like holds out each clinician in turn. Jurors were asked in "
+    "both orders."
+)
+MOST_JURIES = 5  # of all that the jurors can form
 OWN_NAMES = {"clinicians": "One clinician, against the others", "like_for_like": "Like for like"}
 AGREEMENT = (
     "Share of the pairs on which the clinicians prefer one response where the scorer prefers the "
@@ -103,3 +118,12 @@ WINS = TableSpec(
     named=str,
     within="by",
 )
+
+
+def tables_of(found: Any) -> list[Table]:
+    """Return of a `pair_results.PairResult` the table of scorers, of the best juries, and of the models where they are known."""
+    grouped = len({row.benchmark for row in found.rows}) > 1
+    made = [laid_out(PAIRS, found.rows, grouped=grouped)]
+    if found.juries:
+        made.append(laid_out(JURIES, found.juries[:MOST_JURIES]))
+    return [*made, *([laid_out(WINS, found.models)] if found.models else [])]

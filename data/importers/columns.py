@@ -39,6 +39,11 @@ OURS: dict[What, tuple[str, ...]] = {
     "pairs": OF_FILES_OF_PAIRS,
 }
 CRITERION, RATER, RESPONSE = "criterion:", " rater:", "response:"
+WIDE = {
+    "responses": f", {RESPONSE}MODEL, group:NAME",
+    "ratings": f", {CRITERION}NAME",
+    "pairs": "",
+}
 OF_TOOLS = ("benchmark", "model")  # of a tool's file they tell which response is rated, too
 KEYS = {"columns", "constant", "scale", "sheet", "missing"}
 # Ours -> what others call it, without case and signs.
@@ -173,9 +178,7 @@ def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
     for ours in (*taken, *(name for name in given.constant if name not in OF_TOOLS)):
         if not _is_ours(ours, what):
             listed = ", ".join(OURS[what])
-            wide = f", {CRITERION}NAME" if what == "ratings" else f", {RESPONSE}MODEL, group:NAME"
-            wide = "" if what == "pairs" else wide
-            raise BadFile(f"{where}: {ours!r} is no column of {what}: {listed}{wide}")
+            raise BadFile(f"{where}: {ours!r} is no column of {what}: {listed}{WIDE[what]}")
         if taken.count(ours) > 1:
             raise BadFile(f"{where}: two columns are mapped to {ours}")
     return given

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from data.importers.ratings import pair_id_of
 from data.importers.responses import ID_MADE
-from data.importers.rows import Origin, ResponseRow, response_row
+from data.importers.rows import Origin, ResponseRow, benchmark_of, response_row
 from data.importers.table import Cells, TableFile
 from data.safe_text import unguarded
 
@@ -85,11 +85,7 @@ class PairFile:
         def name(column: str) -> str:
             return unguarded(cells.get(column, "").strip())
 
-        if self.benchmark and name("benchmark") not in ("", self.benchmark):
-            raise origin.wrong(
-                "benchmark", name("benchmark"), f"--benchmark says {self.benchmark!r}"
-            )
-        benchmark = self.benchmark or name("benchmark")
+        benchmark = benchmark_of(origin, name("benchmark"), self.benchmark)
         both = [cells.get(side, "") for side in SIDES]
         pair_id = name("pair_id") or pair_id_of(benchmark, name("instance_id"), *both)
         shared = {column: cells.get(column, "") for column in SHARED}

@@ -9,6 +9,7 @@ from data.importers.rows import (
     UNNAMED,
     Origin,
     ResponseRow,
+    benchmark_of,
     is_name,
     made_id,
     meant,
@@ -103,10 +104,7 @@ class ResponseFile:
     def _row(self, origin: Origin, cells: Cells) -> ResponseRow:
         values: dict[str, Any] = {name: cells.get(name, "") for name in (*TEXTS, "response")}
         values |= {name: unguarded(cells.get(name, "").strip()) for name in NAMES}
-        own = values["benchmark"]
-        if self.benchmark and own not in ("", self.benchmark):
-            raise origin.wrong("benchmark", own, f"--benchmark says {self.benchmark!r}")
-        values["benchmark"] = own or self.benchmark or ""
+        values["benchmark"] = benchmark_of(origin, values["benchmark"], self.benchmark)
         values["id_made"] = not values["response_id"] or cells.get(ID_MADE) == "yes"
         values["response_id"] = values["response_id"] or made_id(
             values["benchmark"], cells.get("instance_id", ""), values["response"]

@@ -211,6 +211,13 @@ def made_id(*parts: str) -> str:
     return "r" + hashlib.sha256(body).hexdigest()[:15]
 
 
+def benchmark_of(origin: Origin, own: str, given: str | None) -> str:
+    """Return a row's benchmark: its own, or the one that is given; refuse one that is another."""
+    if given and own not in ("", given):
+        raise origin.wrong("benchmark", own, f"--benchmark says {given!r}")
+    return own or given or ""
+
+
 def filled(origin: Origin, cells: Mapping[str, str], column: str) -> str:
     """Return a cell without the blanks around it; refuse an empty one."""
     value = cells.get(column, "").strip()

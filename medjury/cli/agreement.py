@@ -34,7 +34,6 @@ AGAIN = (
     "Same clinician again is ICC(A,1), absolute agreement of a reading with its hidden repeat: one "
     "reading, not a mean."
 )
-MOST_JURIES = 5  # of all that the jurors can form
 BRIEF = ("jury", "jury_held_out", "clinicians")
 
 
@@ -145,7 +144,7 @@ def print_calibration(calibration: "Calibration", *, has_more: bool = True) -> N
 
 def show_pairs(found: "PairResult") -> None:
     """Print the table of pairs, the best juries, and the models where they are known."""
-    from calibration.tables.pairs import JURIES, PAIRS, WINS
+    from calibration.tables.pairs import JURIES, MOST_JURIES, PAIRS, WINS
 
     emit("", fitted(PAIRS, found.last, PAIRS.caption))
     if found.juries:

@@ -309,7 +309,7 @@ def _bring_pairs(
 ) -> dict[str, Any]:
     """Store a file's pairs with their responses, tell what came of it, and look for authors' names."""
     rows, engine = PairFile(table, benchmark), _own_study(study)
-    chosen = rubric_named(engine, rubric or PAIRS_RUBRIC) or read_rubric(PAIRS_RUBRIC)
+    chosen = rubric_named(engine, rubric) or read_rubric(PAIRS_RUBRIC)
     with progress(f"reading {table.path.name}", table.size_bytes) as at:
         added = import_pairs(engine, rows, chosen, lambda _: at(table.read_bytes))
     say(
@@ -349,7 +349,7 @@ def pairs(
     medjury study pairs visits --number 60
     """
     engine = study.open()
-    chosen = rubric_named(engine, rubric or PAIRS_RUBRIC) or read_rubric(PAIRS_RUBRIC)
+    chosen = rubric_named(engine, rubric) or read_rubric(PAIRS_RUBRIC)
     named = listed_names(models, "--models", "model") if models else ()
     own = into or f"{benchmark}-pairs"
     added = make_pairs(engine, benchmark, own, chosen, models=named, number=number, seed=seed)

@@ -83,12 +83,12 @@ def _of_pairs(engine: Engine, question: CalibrationQuestion, scores: PairScores)
     options = seated(scores, question.options)
     if options.references != "all" or options.reading != "independent":
         raise BadInput("--use: pairs have no checked references, and no adjudicated readings")
-    jury, empty = options.jurors or (), preferences_frame(engine)
+    jury, given = options.jurors or (), preferences_frame(engine)
     protocol = protocol_of(engine)
     found = pairs_result(scores, options, claim_of(protocol, jury, question.options, ()))
     nothing = Scores(
-        empty[:0].drop(columns=["answer", "shown_first"], errors="ignore"),
-        empty[:0][["response_id", "instance_id", "benchmark"]],
+        given[:0].drop(columns="shown_first"),
+        given[:0][["response_id", "instance_id", "benchmark"]],
         {},
     )
     looked = Looked(jury, len(jury), options.criterion or "", "pairs", "")
@@ -97,11 +97,11 @@ def _of_pairs(engine: Engine, question: CalibrationQuestion, scores: PairScores)
         for row in found.rows
         if row.scorer == "jury"
     ]
-    warning = looked.remember(engine, rows, (), empty) if jury else ""
+    warning = looked.remember(engine, rows, (), given) if jury else ""
     return Calibration(
         question=question,
         options=options,
-        ratings=empty,
+        ratings=given,
         scores=nothing,
         independent=nothing,
         kept=Kept(nothing),
@@ -126,7 +126,7 @@ def more(
 
     `tick` is called with the share of the details that is done.
     """
-    if calibration.pairs and not calibration.rows:
+    if calibration.of_pairs:
         return replace(calibration, question=question)
     options = replace(calibration.options, further=question.further)
     extended = replace(calibration, question=question, options=options)

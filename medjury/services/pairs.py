@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, real_first
 from data.database import one_moment
 from data.study.calls import missing_verdicts
 from data.study.frames import preferences_frame
@@ -13,6 +13,8 @@ from data.study.pairs import pairs_frame
 from data.study.standing import benchmarks, simulated_raters
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from calibration.pairs import PairScores
 
 
@@ -20,15 +22,13 @@ def pair_scores(engine: Engine) -> "PairScores | None":
     """Return the study's preferences, all of one moment; None where no clinician has judged a pair."""
     with one_moment(engine):
         pairs = pairs_frame(engine)
-        if pairs.empty:
-            return None
-        return _scores(engine)
+        return None if pairs.empty else _scores(engine, pairs)
 
 
-def _scores(engine: Engine) -> "PairScores | None":
+def _scores(engine: Engine, pairs: "pd.DataFrame") -> "PairScores | None":
     from calibration.pairs import PairScores
 
-    own, pairs = preferences_frame(engine), pairs_frame(engine)
+    own = preferences_frame(engine)
     if not (own["kind"] == "clinician").any():
         return None
     names = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion"]
@@ -48,8 +48,7 @@ def seated(scores: "PairScores", options: AnalysisOptions) -> AnalysisOptions:
     if options.jurors:
         return options
     everybody = [name for name in scores.raters("juror") if name not in scores.silent]
-    real = [name for name in everybody if name not in scores.simulated]
-    return replace(options, jurors=tuple(real or everybody) or None)
+    return replace(options, jurors=tuple(real_first(everybody, scores.simulated)) or None)
 
 
 def beside(scores: "PairScores", options: AnalysisOptions) -> AnalysisOptions | None:

@@ -118,10 +118,7 @@ def _result(engine: Engine, person: Person, question: AgreementQuestion) -> None
     if decision.next:
         st.markdown(f"**Next:** {on_page(decision.action)}")
     draw.reasons(decision)
-    if any(view.rubric.compares and view.responses for view in benchmarks(engine)):
-        behind = _details(engine, person, question)
-        if behind is not None:
-            _section(behind, "13", "", opened=3)
+    _section(found, "pairs", "", opened=3)
     for line in found["told"]:
         st.caption(on_page(line))
     if st.button("Make the report", key="make-report", help="All figures of this screen, as files"):
