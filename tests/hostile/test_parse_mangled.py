@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit.hostile_answers import KINDS
-from kit.hostile_variants import VARIANTS, Kind
+from kit.hostile_answers import KINDS, VARIANTS, Kind
 
 from data.rubric import read_rubric
 from data.schema import Status

@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.batches import BatchStub
 from kit.batches import run as run_in_batches
-from kit.hostile_answers import KINDS
-from kit.hostile_variants import VARIANTS, Kind
+from kit.hostile_answers import KINDS, VARIANTS, Kind
 from kit.jurors import Do, Seen, Stub, entry, juror, served, verdict_of
 from kit.jury_runs import attempts, panel_at, ratings
 from kit.jury_runs import run as run_panel
+from kit.rating_study import rubric
 from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.card import Card
 from data.errors import BadPanel
 from data.question import ORDER_SENTENCES
-from data.rubric import Criterion, Rubric, Scale, read_rubric
+from data.rubric import Rubric, read_rubric
 from data.schema import Status
 from jury.call import Answer, Token
 from jury.expected_score import LEAST_MASS, Distribution, read_for
@@ -36,21 +36,6 @@ GENERIC = read_rubric("generic")
 
 
 EXPECTING = juror("openai", "http://127.0.0.1:1/v1", scores="expected")
-
-
-def rubric(low: int, high: int, *criteria: str) -> Rubric:
-    """Return a rubric with such a scale."""
-    named = criteria or ("a",)
-    anchors = dict.fromkeys(range(low, high + 1), "words")
-    return Rubric(
-        name="r",
-        version="1",
-        audience="x",
-        gold="never",
-        scale=Scale(min=low, max=high),
-        criterion=tuple(Criterion(name=one, question="?", anchors=anchors) for one in named),
-        prompt="{{response}} {{schema}}",
-    )
 
 
 def token(text: str | bytes, shares: dict[str, float] | None = None) -> Token:
@@ -77,7 +62,7 @@ def score(parsed: ParsedAnswer, name: str = "a") -> float:
     return parsed.reply.scores[name]
 
 
-FIVE = rubric(1, 5)
+FIVE = rubric("a")
 USUAL = {"4": 0.7, "5": 0.2, "3": 0.1}
 START, END = token('{"a": {"explanation": "fine", "score": '), token("}}")
 
@@ -143,7 +128,7 @@ def test_a_score_that_is_not_written_as_a_bare_point_has_no_distribution(written
 
 
 def test_each_criterion_has_its_own_place_also_where_the_points_are_the_same() -> None:
-    two = rubric(1, 5, "a", "b")
+    two = rubric("a", "b")
     parsed = read(
         two,
         token('{"a": {"score": '),
@@ -227,7 +212,7 @@ def cut(text: str, seed: int) -> tuple[Token, ...]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.name)
 def test_no_hostile_answer_has_another_score_than_its_verdict_by_its_tokens(kind: Kind) -> None:
-    for seed, variant in enumerate(VARIANTS[::12]):
+    for seed, variant in enumerate(VARIANTS[::3]):
         text, on = kind.make(variant), variant.rubric
         plain = read_answer(Answer(Status.OK, text=text), on)
         parsed = read_for(EXPECTING, Answer(Status.OK, text=text, tokens=cut(text, seed)), on)
@@ -240,7 +225,9 @@ def test_no_hostile_answer_has_another_score_than_its_verdict_by_its_tokens(kind
             assert mean == pytest.approx(plain.reply.scores[name], abs=0.1), text
 
 
-TEN, HUNDRED, AROUND = rubric(1, 10), rubric(0, 100), rubric(-2, 2)
+TEN, HUNDRED, AROUND = (
+    rubric("a", low=low, high=high) for low, high in ((1, 10), (0, 100), (-2, 2))
+)
 ODD = {"4.5": 0.01, "N": 0.005, "\uff14": 0.005, "45": 0.005, '"': 0.005, "4/": 0.005}
 HEAD = '{"a": {"explanation": "fine", "score": '
 USUALLY = (HEAD, ("4", USUAL), "}}")

@@ -32,35 +32,6 @@ def with_score(value: object) -> str:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps(GOOD),
-        f"\n {json.dumps(GOOD, indent=2)}\n",
-        f"```\n{json.dumps(GOOD)}\n```",
-        f"<think>is {{this}} fine?</think> {json.dumps(GOOD)}",
-        f"[{json.dumps(GOOD)}]",
-        json.dumps(GOOD).replace("why", "tab\there and\nnewline \x01"),
-        f"<think>draft {with_score(1)}</think>{json.dumps(GOOD)}",
-        f"It lacks the rash.\n</think>\n\n{json.dumps(GOOD)}",
-        f"[THINK]draft {with_score(1)}[/THINK]{json.dumps(GOOD)}",
-        f"<|START_THINKING|>{with_score(1)}<|END_THINKING|>"
-        f"<|START_RESPONSE|>{json.dumps(GOOD)}<|END_RESPONSE|>",
-        f"<|channel>thought\n{with_score(1)}<channel|>{json.dumps(GOOD)}",
-        f"Here is my thought process:\nIt is fine.\n\nHere is my response:\n{json.dumps(GOOD)}",
-        f"thought\n{json.dumps(GOOD)}",
-        f"<think>a</think><answer>\n{json.dumps(GOOD)}\n</answer>",
-        with_score(4.0),
-        with_score("4"),
-    ],
-)
-def test_a_whole_verdict_is_read_alone_fenced_or_balanced(text: str) -> None:
-    parsed = parse(text, RUBRIC)
-    assert parsed.status == Status.OK
-    assert parsed.reply is not None
-    assert parsed.reply.scores == dict.fromkeys(RUBRIC.criteria, 4.0)
-
-
-@pytest.mark.parametrize(
     "value",
     [
         *(0, 6, 7, -1, 4.5, 4.999, 1e400, 10**400, True, False),

@@ -66,8 +66,9 @@ def _nothing(seen: Seen) -> Do:
     return Do(body=json.dumps({"choices": [choice], "usage": usage(4096, 0)}))
 
 
-def _too_long(answer: Callable[[Seen], Do]) -> Host:
-    return Host(answer, Status.TOO_LONG, "longer than the model takes")
+def _too_long(status: int, body: str) -> Host:
+    answer = Do(status=status, body=body)
+    return Host(lambda _: answer, Status.TOO_LONG, "longer than the model takes")
 
 
 HOSTS = {
@@ -100,84 +101,47 @@ HOSTS = {
     "granite": Host(said(f"Here is my thought process:\n{THOUGHT}\nHere is my response:\nVERDICT")),
     "vllm-cut-reasoning": Host(said(None, "length", reasoning_content=THOUGHT), Status.TRUNCATED),
     "text-completion": Host(_completion, Status.REQUEST_FAILED, "not an answer", 6),
-    "lmstudio": _too_long(error(200, {"error": "Context size has been exceeded."})),
+    "lmstudio": _too_long(200, '{"error": "Context size has been exceeded."}'),
     "lmstudio-400": _too_long(
-        error(
-            400,
-            {
-                "error": "The number of tokens to keep from the initial prompt is greater than the "
-                "context length."
-            },
-        )
+        400,
+        '{"error": "The number of tokens to keep from the initial prompt is greater than the '
+        'context length."}',
     ),
     "lmstudio-keep": _too_long(
-        error(
-            400,
-            {"error": "Trying to keep the first 5000 tokens when context the overflows. However"},
-        )
+        400,
+        '{"error": "Trying to keep the first 5000 tokens when context the overflows. However"}',
     ),
     "lmstudio-empty": Host(_nothing, Status.TRUNCATED, "context window"),
     "ollama": _too_long(
-        error(500, {"error": {"message": "input exceeds context length", "type": "api_error"}})
+        500, '{"error": {"message": "input exceeds context length", "type": "api_error"}}'
     ),
     "ollama-400": _too_long(
-        error(400, {"error": {"message": "input length exceeds the context length"}})
+        400, '{"error": {"message": "input length exceeds the context length"}}'
     ),
     "tgi": _too_long(
-        error(
-            422,
-            {
-                "error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. "
-                "Given: 5100 `inputs` tokens and 1500 `max_new_tokens`",
-                "error_type": "validation",
-            },
-        )
+        422,
+        '{"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. '
+        'Given: 5100 `inputs` tokens and 1500 `max_new_tokens`", "error_type": "validation"}',
     ),
     "sglang": _too_long(
-        error(
-            400,
-            {
-                "object": "error",
-                "message": "The input (5200 tokens) is longer than the model's context length (4096 "
-                "tokens).",
-                "type": "BadRequestError",
-                "code": 400,
-            },
-        )
+        400,
+        '{"object": "error", "message": "The input (5200 tokens) is longer than the model\'s context '
+        'length (4096 tokens).", "type": "BadRequestError", "code": 400}',
     ),
     "llamacpp": _too_long(
-        error(
-            400,
-            {
-                "error": {
-                    "code": 400,
-                    "message": "the request exceeds the available context size (4096 tokens)",
-                    "type": "exceed_context_size_error",
-                }
-            },
-        )
+        400,
+        '{"error": {"code": 400, "message": "the request exceeds the available context size '
+        '(4096 tokens)", "type": "exceed_context_size_error"}}',
     ),
     "llamacpp-old": _too_long(
-        error(
-            500,
-            {
-                "error": {
-                    "code": 500,
-                    "message": "the request exceeds the available context size. try increasing it",
-                    "type": "server_error",
-                }
-            },
-        )
+        500,
+        '{"error": {"code": 500, "message": "the request exceeds the available context size. try '
+        'increasing it", "type": "server_error"}}',
     ),
     "vllm": _too_long(
-        error(
-            400,
-            {
-                "object": "error",
-                "message": "This model's maximum context length is 4096 tokens. However, you requested",
-                "type": "BadRequestError",
-            },
-        )
+        400,
+        '{"object": "error", "message": "This model\'s maximum context length is 4096 tokens. '
+        'However, you requested", "type": "BadRequestError"}',
     ),
     "ollama-cut": Host(lambda _: Do(tokens=(2048, 60)), Status.CUT, "has read a part of the text"),
     "openrouter-middle-out": Host(
@@ -196,6 +160,11 @@ HOSTS = {
         Status.REQUEST_FAILED,
         "HTTP 529 overloaded_error",
         6,
+    ),
+    "litellm-wrong-key": Host(
+        error(400, {"error": {"message": "No connected db.", "type": "no_db_connection"}}),
+        Status.REQUEST_FAILED,
+        "HTTP 400 no_db_connection",
     ),
     "gone": Host(
         error(404, {"error": {"message": "model not found", "code": "model_not_found"}}),
