@@ -1,7 +1,7 @@
 """Any bytes as any file: a clean result or one message; what once crashed a reader never does again.
 
-The coverage-guided run of all readers, from seeds made anew, is in the slow tier; `python -m
-kit.fuzz.each` runs each reader longer.
+The coverage-guided run of all readers, from seeds made anew, is in the slow tier; `kit/fuzz/target.py`
+runs one reader longer.
 """
 
 import io

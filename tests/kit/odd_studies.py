@@ -113,23 +113,6 @@ def lenient(own: Any) -> Any:
     return (own + 1).clip(1, 5)
 
 
-def turned(scores: Scores, who: str) -> Scores:
-    """Return a study in which somebody ranks in the opposite order."""
-    return rescored(scores, who, lambda own: 6 - own)
-
-
-def copies(scores: Scores) -> Scores:
-    """Return a study whose jurors all give the scores of one of them."""
-    others = scores.ratings["rater"].isin(JURORS[1:])
-    own = scores.ratings[scores.ratings["rater"] == JURORS[0]]
-    more = [own.assign(rater=name) for name in JURORS[1:]]
-    return replace(scores, ratings=pd.concat([scores.ratings[~others], *more], ignore_index=True))
-
-
-def without_raters(scores: Scores, *names: str) -> Scores:
-    return without(scores, scores.ratings["rater"].isin(names))
-
-
 def again(
     scores: Scores, rater: str, responses: int, score: Any = lambda own: own, **place: int
 ) -> Scores:
@@ -186,52 +169,50 @@ def drawn(seed: int, n: int = 24) -> list[float]:
     return np.random.default_rng(seed).integers(1, 6, n).astype(float).tolist()
 
 
-def halved(scores: Sequence[float], seed: int) -> list[float | None]:
-    """Return scores of which every other one, at random, is missing."""
-    kept = np.random.default_rng(seed).random(len(scores)) < 0.5
-    return [score if own else None for score, own in zip(scores, kept, strict=True)]
-
-
-def near(scores: Sequence[float], seed: int, change: int = 1) -> list[float]:
-    """Return scores that are a point off here and there."""
-    off = np.random.default_rng(seed).integers(-change, change + 1, len(scores))
-    return np.clip(np.array(scores) + off, 1, 5).tolist()
-
-
 PLAIN = study(n=22)
-
-ALONE = {name: PLAIN.ratings["rater"] == name for name in (*DOCTORS, *JURORS)}
 
 CLINICAL = PLAIN.ratings["kind"] == "clinician"
 
 
 def odd_studies() -> dict[str, Odd]:
-    """Return the studies by what is odd in them."""
+    """Return the studies by what is odd in them: each makes a kind of note that no other makes."""
+    lacks = again(PLAIN, "dr0", 6, pass_=1)
     return {
         **_clinicians(),
         **_benchmarks(),
-        **_missing(),
-        **_flat(),
-        **_orders(),
         **_jurors(),
-        **_words_and_families(),
-        **_repeats(),
-        **_few(),
-        **_resamples(),
+        "an incomplete repeat": Odd(replace(lacks, ratings=lacks.ratings.iloc[:-1])),
+        "repeats of many scores": Odd(
+            again(again(paired(seen=2), "dr0", 9, lenient, pass_=1), "dr1", 9, pass_=1)
+        ),
+        "few replicates": Odd(again(PLAIN, "gpt", 2, lenient, replicate=1)),
+        "replicates between the points": Odd(
+            again(
+                rescored(PLAIN, "gpt", lambda own: (own + 0.3).clip(1, 5)), "gpt", 12, replicate=1
+            )
+        ),
+        "replicates all alike": Odd(again(rescored(PLAIN, "gpt", 4.0), "gpt", 12, replicate=1)),
+        "one instance": Odd(study(n=8, per=8)),
+        "two responses": Odd(study(n=2)),
+        "few instances": Odd(study(n=9), known(study(n=9))),
+        "simulated raters": Odd(study(n=22, simulated=("gpt", "dr0"))),
+        "responses of one length": Odd(
+            PLAIN, StudyContext(dict.fromkeys(PLAIN.responses["response_id"], 100))
+        ),
     }
 
 
 def _clinicians() -> dict[str, Odd]:
-    """Return studies with too few clinicians, or clinicians who share too little, or all."""
-    rare = paired(seen=3)
-    seldom = (rare.ratings["rater"] == "dr2") & (rare.ratings["response_id"].str[-1] != "7")
-    second = PLAIN.ratings.duplicated(["response_id", "kind", "criterion"]) & CLINICAL
+    """Return studies whose clinicians do not vary, turn the order round, or are few."""
+    same = PLAIN.ratings.assign(score=PLAIN.ratings["score"].mask(CLINICAL, 3.0))
     return {
-        "one clinician": Odd(without_raters(PLAIN, *DOCTORS[1:]), known(PLAIN)),
-        "nobody shares a response": Odd(without(PLAIN, second)),
-        "two clinicians rate everything": Odd(paired(seen=2, per=3)),
-        "three clinicians, one rarely": Odd(without(rare, seldom)),
-        "clinicians who turn the order round": Odd(turned(paired(seen=2), "dr1")),
+        "flat clinicians": Odd(replace(PLAIN, ratings=same)),
+        "a flat clinician alone": Odd(
+            tabled(dr0=[4.0] * 6 + [None] * 18, dr1=[None] * 6 + drawn(0, 18), gpt=drawn(2))
+        ),
+        "clinicians who turn the order round": Odd(
+            rescored(paired(seen=2), "dr1", lambda own: 6 - own)
+        ),
         "a clinician and nobody else": Odd(tabled(dr0=drawn(0), m0=drawn(1))),
         "few who rank against one another": Odd(
             tabled(dr0=[1, 2, 4, 5], dr1=[4, 5, 1, 3], gpt=[1, 3, 4, 5], llama=[2, 2, 4, 5])
@@ -240,71 +221,33 @@ def _clinicians() -> dict[str, Odd]:
 
 
 def _benchmarks() -> dict[str, Odd]:
-    """Return studies whose benchmarks differ in what was rated and how."""
-    two = study(("aci", "mts"), n=12, per=2)
-    scaled = study(("aci", "mts"), n=12, scales={"mts": (0, 9)})
+    """Return studies whose benchmarks differ in what was rated and how, or of which chance is odd."""
     safety = study(("aci", "mts"), n=12, criteria={"mts": ("accuracy", "safety")})
     unrated = (safety.ratings["criterion"] == "safety") & (safety.ratings["kind"] == "clinician")
-    silent = (two.ratings["kind"] == "clinician") & (two.ratings["benchmark"] == "mts")
-    unmeasured = (two.ratings["kind"] == "metric") & (two.ratings["benchmark"] == "mts")
+    rare: list[float | None] = [1, 5, *[3] * 20]
     return {
-        "two benchmarks": Odd(two, known(two)),
-        "scales that differ": Odd(scaled),
+        "scales that differ": Odd(study(("aci", "mts"), n=12, scales={"mts": (0, 9)})),
         "a criterion that one lacks": Odd(safety, options={"criterion": "safety"}),
         "a criterion that nobody rated": Odd(without(safety, unrated)),
-        "a benchmark without clinicians": Odd(without(two, silent)),
-        "a metric that is not measured": Odd(without(two, unmeasured)),
+        "resamples without a difference": Odd(
+            tabled(dr0=rare, dr1=rare, gpt=rare, llama=drawn(2, 22))
+        ),
+        "a jury that guesses": Odd(study(("aci", "mts"), n=30, juror_noise=9, seed=3)),
     }
 
 
-def _missing() -> dict[str, Odd]:
-    """Return studies in which something was not rated."""
+def _jurors() -> dict[str, Odd]:
+    """Return studies of jurors who say nothing, nothing new, or the opposite."""
+    silent = without(PLAIN, PLAIN.ratings["rater"] == "gpt")
     some = PLAIN.ratings["response_id"].isin(["aci-r1", "aci-r2"])
-    gone, even = ALONE["gpt"] & some, PLAIN.ratings["response_id"].str[-1].isin(list("02468"))
-    apart = (ALONE["gpt"] & even) | (ALONE["llama"] & ~even)
-    silent = replace(without_raters(PLAIN, "gpt"), silent=frozenset(["gpt"]))
-    lacks = gone & (PLAIN.ratings["criterion"] == "clarity")
+    lacks = some & (PLAIN.ratings["rater"] == "gpt") & (PLAIN.ratings["criterion"] == "clarity")
     return {
-        "nothing is odd": Odd(PLAIN, known(PLAIN)),
-        "unrated responses": Odd(without(PLAIN, CLINICAL & some)),
-        "a missing juror": Odd(without(PLAIN, gone), known(PLAIN)),
+        "flat jurors": Odd(
+            rescored(rescored(rescored(PLAIN, "gpt", 4.0), "claude", 4.0), "llama", 5.0)
+        ),
+        "a juror that was silent": Odd(replace(silent, silent=frozenset(["gpt"])), jurors=JURORS),
         "an incomplete juror": Odd(without(PLAIN, lacks), needed=1),
-        "jurors that never rate together": Odd(without(PLAIN, apart)),
-        "a juror that was silent": Odd(silent, jurors=JURORS),
-        "one juror": Odd(without_raters(PLAIN, "gpt", "llama"), known(PLAIN)),
-        "no juror": Odd(without_raters(PLAIN, *JURORS)),
-    }
-
-
-def _flat() -> dict[str, Odd]:
-    """Return studies of raters who do not vary, or sit at an end of the scale."""
-    same = PLAIN.ratings.assign(score=PLAIN.ratings["score"].mask(CLINICAL, 3.0))
-    jurors = rescored(rescored(rescored(PLAIN, "gpt", 4.0), "claude", 4.0), "llama", 5.0)
-    seldom = rescored(PLAIN, "gpt", lambda own: np.where(np.arange(len(own)) < 3, 1.0, 4.0))
-    return {
-        "a flat juror": Odd(rescored(PLAIN, "gpt", 4.0), known(PLAIN)),
-        "flat jurors": Odd(jurors),
-        "a juror that hardly varies": Odd(seldom),
-        "a flat clinician": Odd(rescored(PLAIN, "dr0", 4.0)),
-        "flat clinicians": Odd(replace(PLAIN, ratings=same)),
-        "a flat clinician alone": Odd(
-            tabled(dr0=[4.0] * 6 + [None] * 18, dr1=[None] * 6 + drawn(0, 18), gpt=drawn(2))
-        ),
-        "scores at both ends": Odd(
-            rescored(rescored(PLAIN, "gpt", 1.0, "clarity"), "llama", 5.0, "clarity")
-        ),
-        "scores between the points": Odd(
-            rescored(PLAIN, "gpt", lambda own: (own + 0.5).clip(1, 5))
-        ),
-    }
-
-
-def _orders() -> dict[str, Odd]:
-    """Return studies of jurors in the opposite order, in the same, or in none."""
-    return {
-        "a jury that turns the order round": Odd(
-            turned(turned(turned(PLAIN, "gpt"), "claude"), "llama")
-        ),
+        "one family": Odd(PLAIN, known(PLAIN, ("a", "a", "a"))),
         "a juror that mirrors the only clinician": Odd(
             tabled(dr0=[1, 2, 4, 5, 3, 2], gpt=[5, 4, 2, 1, 3, 4])
         ),
@@ -314,100 +257,7 @@ def _orders() -> dict[str, Odd]:
         "a juror that copies the only clinician": Odd(
             tabled(dr0=drawn(0), gpt=drawn(0)), StudyContext({f"r{i}": 20 + i for i in range(24)})
         ),
-        "scorers that never disagree": Odd(
-            tabled(dr0=[1, 2, 3, 4], dr1=[2, 3, 4, 5], gpt=[1, 2, 3, 4])
-        ),
-        "a response that decides": Odd(
-            tabled(dr0=[1, 5, 3, 3, 2, 4], dr1=[1, 5, 3, 4, 2, 3], gpt=[1, 5, 4, 2, 4, 2])
-        ),
-        "a jury that guesses": Odd(study(("aci", "mts"), n=30, juror_noise=9, seed=3)),
-        "a jury as good as any": Odd(study(n=60, seed=2, juror_noise=0.1)),
-    }
-
-
-def _jurors() -> dict[str, Odd]:
-    """Return studies of juries whose errors are odd, or of many jurors."""
-    many = {f"j{n}": near(drawn(0), n) for n in range(11)}
-    apart = {f"j{n}": halved(drawn(0, 400), n) for n in range(10)}
-    errors = {"gpt": [4, 1, 5, 2, 3, 3] * 4, "llama": [2, 3, 3, 4, 1, 5] * 4}
-    return {
-        "a jury of copies": Odd(copies(PLAIN), known(PLAIN)),
         "jurors that each copy a clinician": Odd(
             tabled(dr0=drawn(0), dr1=drawn(1), gpt=drawn(0), llama=drawn(1))
         ),
-        "jurors whose errors offset one another": Odd(tabled(dr0=[3, 2, 4, 3, 2, 4] * 4, **errors)),
-        "a juror as far off everywhere": Odd(
-            tabled(dr0=[1, 2, 3, 4] * 6, gpt=[2, 3, 4, 5] * 6, llama=drawn(3))
-        ),
-        "eleven jurors": Odd(
-            tabled(dr0=drawn(0), dr1=near(drawn(0), 9), **many), options={"reps": 9}
-        ),
-        "jurors that rate apart": Odd(
-            tabled(dr0=drawn(0, 400), dr1=near(drawn(0, 400), 9), **apart), options={"reps": 9}
-        ),
-        "simulated raters": Odd(study(n=22, simulated=("gpt", "dr0"))),
-    }
-
-
-def _words_and_families() -> dict[str, Odd]:
-    """Return studies of which much or little is known of responses and jurors."""
-    some = {f"aci-r{i}": "ab"[i < 3] for i in range(22)}
-    lengths = dict.fromkeys(PLAIN.responses["response_id"], 100)
-    return {
-        "responses of one length": Odd(PLAIN, StudyContext(lengths)),
-        "few lengths": Odd(PLAIN, StudyContext({"aci-r1": 10, "aci-r2": 30, "aci-r3": 20})),
-        "one family": Odd(PLAIN, known(PLAIN, ("a", "a", "a"))),
-        "families without responses": Odd(PLAIN, known(PLAIN, ("x", "y", "z"))),
-        "few responses of a family": Odd(
-            PLAIN, StudyContext({}, some, dict(zip(JURORS, "bbb", strict=True)))
-        ),
-    }
-
-
-def _repeats() -> dict[str, Odd]:
-    """Return studies in which a clinician read again, or a juror was asked again."""
-    lacks = again(PLAIN, "dr0", 6, pass_=1)
-    means = tabled(dr0=[1, 2, 1, 4, 5, 3], dr1=[1, 2, 2, 4, 5, 3], gpt=drawn(1, 6))
-    many = again(paired(n=22, seen=2), "dr0", 9, lenient, pass_=1)
-    replicated = again(PLAIN, "gpt", 12, lenient, replicate=1)
-    return {
-        "repeats of many scores": Odd(again(many, "dr1", 9, pass_=1)),
-        "few repeats": Odd(again(PLAIN, "dr0", 2, pass_=1)),
-        "an incomplete repeat": Odd(replace(lacks, ratings=lacks.ratings.iloc[:-1])),
-        "repeats all alike": Odd(again(rescored(PLAIN, "dr0", 4.0), "dr0", 6, pass_=1)),
-        "repeats of one mean": Odd(again(means, "dr0", 3, lambda own: 3 - own, pass_=1)),
-        "replicates of different numbers": Odd(again(replicated, "gpt", 6, replicate=2)),
-        "few replicates": Odd(again(PLAIN, "gpt", 2, lenient, replicate=1)),
-        "identical replicates": Odd(again(PLAIN, "gpt", 12, replicate=1)),
-        "replicates between the points": Odd(
-            again(
-                rescored(PLAIN, "gpt", lambda own: (own + 0.3).clip(1, 5)), "gpt", 12, replicate=1
-            )
-        ),
-        "replicates all alike": Odd(again(rescored(PLAIN, "gpt", 4.0), "gpt", 12, replicate=1)),
-    }
-
-
-def _few() -> dict[str, Odd]:
-    """Return studies of few responses or instances, and of many."""
-    return {
-        "one instance": Odd(study(n=8, per=8)),
-        "two responses": Odd(study(n=2)),
-        "few instances": Odd(study(n=9), known(study(n=9))),
-    }
-
-
-def _resamples() -> dict[str, Odd]:
-    """Return studies whose intervals do not hold, or are not there."""
-    names = ("aci", "mts", "med")
-    one = dict.fromkeys(names, ("accuracy",))
-    rare: list[float | None] = [1, 5, *[3] * 20]
-    return {
-        "an interval that does not hold when corrected": Odd(
-            study(names, n=60, seed=28, juror_noise=0.1, criteria=one), options={"reps": 60}
-        ),
-        "resamples without a difference": Odd(
-            tabled(dr0=rare, dr1=rare, gpt=rare, llama=drawn(2, 22))
-        ),
-        "no resamples": Odd(PLAIN, options={"reps": 0}),
     }

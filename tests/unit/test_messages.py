@@ -15,34 +15,21 @@ from calibration.tables.spec import ICC_WORDS, laid_out, parted, table_notes
 from calibration.values import NAN
 from calibration.writers import html_table
 
-# These show 118 of the 139 kinds of notes that all show, in a fifth of the time.
-QUICK = (
-    "a flat juror",
-    "a flat clinician alone",
-    "a clinician and nobody else",
-    "repeats of one mean",
-    "flat clinicians",
-    "two clinicians rate everything",
-    "clinicians who turn the order round",
-    "a juror that was silent",
-    "few instances",
-    "resamples without a difference",
-    "simulated raters",
-    "a criterion that one lacks",
-    "an incomplete juror",
-    "a juror that mirrors the only clinician",
-    "few replicates",
+# Without these, half the time shows 120 of the 140 kinds of notes.
+LONG = (
+    *("a criterion that nobody rated", "a jury that guesses", "scales that differ"),
+    *("a criterion that one lacks", "resamples without a difference", "few instances"),
 )
 
 
 @pytest.mark.parametrize(
-    "names",
-    [QUICK, pytest.param((), marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
+    "left_out",
+    [LONG, pytest.param((), marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
     ids=["some", "all"],
 )
-def test_every_note_on_a_figure_of_the_odd_studies_has_words_with_all_its_figures_in(names):
+def test_every_note_on_a_figure_of_the_odd_studies_has_words_with_all_its_figures_in(left_out):
     studies = odd_studies()
-    for name in names or studies:
+    for name in studies.keys() - left_out:
         for one in set(all_notes(studies[name])):
             for said in (str(one), one.text, one.general or one.text):
                 assert said.strip(), (name, one)

@@ -1,7 +1,8 @@
 """Coverage-guided fuzzing of one reader, or of all: `target.py READER|all [libFuzzer's options] CORPUS...`.
 
 For all, the first byte of an input says which reader it is for. An input that breaks the contract
-is left in the folder that -artifact_prefix names, and the run ends with another code than 0.
+is left in the folder that -artifact_prefix names, to be made smaller and put into
+tests/fixtures/crashes/READER/, and the run ends with another code than 0.
 """
 
 import logging
