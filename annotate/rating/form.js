@@ -5,6 +5,7 @@
 const PAUSE_MS = 300;
 const LATE_MS = 1000;
 const LEAVING_MS = 3000;
+const HELD_MS = 1000;
 const KEYS_OFF = "medjury-keys-off";
 
 class Life {
@@ -13,6 +14,7 @@ class Life {
     this.root = node("div", { class: "mj-room" });
     this.waiting = null;
     this.pointed = false;
+    this.held = false;
     this.keysOff = sessionStorage.getItem(KEYS_OFF) === "1";
     this.quiet = new Quiet();
     this.line = new Line(this);
@@ -22,6 +24,9 @@ class Life {
     this.heardFrom = [
       [window, "keydown", (event) => this.key(event)],
       [window, "keyup", (event) => this.quiet.released(event)],
+      [window, "pointerdown", () => { this.held = true; }],
+      [window, "pointerup", () => { this.held = false; }],
+      [window, "pointercancel", () => { this.held = false; }],
       [window, "blur", () => this.quiet.forget()],
       [window, "online", () => this.line.retry()],
       [window, "pagehide", () => this.flush()],
@@ -98,6 +103,15 @@ class Life {
     if (answer?.body) this.show(answer.body.shown);
     else if (answer === null) made.textContent = say("{what} (cannot be reached just now)", { what: made.textContent.replace(/ \(.*\)$/, "") });
     else window.location.reload();
+  }
+
+  // What is drawn anew between the press and the end of a click would take the click away.
+  async released() {
+    if (!this.held) return;
+    await new Promise((done) => {
+      setTimeout(done, HELD_MS);
+      window.addEventListener("pointerup", () => setTimeout(done), { once: true });
+    });
   }
 
   heard(told, answer) {

@@ -57,6 +57,7 @@ class Line {
   async fly(told) {
     this.flying = true;
     const answer = await request(ROOM, told);
+    await this.life.released();
     this.flying = false;
     if (!this.life.gone) this.heard(told, answer);
   }

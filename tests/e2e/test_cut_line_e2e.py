@@ -47,7 +47,7 @@ class KilledServer(CutLine):
 def codes(study: Engine) -> dict[str, str]:
     rows = [row(n, RESPONSE, context=SOURCE, prompt="Write the note.") for n in range(AT_ONCE + 1)]
     raters = [f"dr-{n}" for n in range(CUTS // AT_ONCE)]
-    return build(study, rows, ["dr-often", "dr-kills", *raters], rubric())
+    return build(study, rows, ["dr-often", "dr-click", "dr-kills", *raters], rubric())
 
 
 @pytest.fixture
@@ -80,6 +80,23 @@ def test_what_is_typed_while_the_line_is_cut_is_stored_once_and_nothing_else(
     sign_in(page, line, codes["dr-often"])
     rate(page, line, study, "dr-often", OFTEN)
     assert errors == []
+
+
+def test_a_click_is_taken_though_the_line_breaks_while_it_is_made(
+    page: Page, line: CutLine, codes: dict[str, str]
+) -> None:
+    sign_in(page, line, codes["dr-click"])
+    line.hang()
+    page.keyboard.press("4")
+    page.wait_for_timeout(400)  # its message is under way
+    page.keyboard.press("s")
+    page.get_by_role("button", name="Wrong").hover()
+    page.mouse.down()
+    line.kill()
+    page.wait_for_timeout(700)
+    page.mouse.up()
+    page.locator(".chips li.wrong").wait_for()
+    page.locator(".alert", has_text="cannot be reached").wait_for()
 
 
 @pytest.mark.slow
