@@ -13,8 +13,9 @@ from annotate.figures import AgreementQuestion
 from calibration.values import AnalysisOptions, Method, MonitoringOptions, PeriodLength
 from data.person import Person
 from data.rubric import Rubric, read_rubric, shipped
-from data.study import adjudication, rubrics, runs, steering
+from data.study import adjudication, rubrics, runs
 from data.study.rubrics import StudyRubric
+from data.study.standing import study_benchmarks
 from jury.panel import read_panel
 from medjury.services.models import ModelsRequest
 
@@ -122,7 +123,7 @@ def benchmark_and_criterion(
     engine: Engine, person: Person, places: Sequence["st.delta_generator.DeltaGenerator"]
 ) -> tuple[str | None, str | None]:
     """Ask for a benchmark and a criterion; None is all of them, and the composite."""
-    names = [material.view.name for material in steering.materials(person, engine)]
+    names = [one.name for one in study_benchmarks(person, engine)]
     benchmark = chosen(places[0], "Benchmark", [ALL, *names], "benchmark")
     return None if benchmark == ALL else benchmark, criterion_of(engine, person, places[2])
 
@@ -131,10 +132,8 @@ def criterion_of(
     engine: Engine, person: Person, column: "st.delta_generator.DeltaGenerator"
 ) -> str | None:
     """Ask for a criterion; None is the composite."""
-    materials = steering.materials(person, engine)
-    criteria = dict.fromkeys(
-        name for material in materials for name in material.view.rubric.criteria
-    )
+    views = study_benchmarks(person, engine)
+    criteria = dict.fromkeys(name for view in views for name in view.rubric.criteria)
     criterion = chosen(column, "Criterion", [WHOLE, *criteria], "criterion")
     return None if criterion == WHOLE else criterion
 

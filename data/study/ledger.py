@@ -6,9 +6,7 @@ withdrawn is listed with the reason. A locked study takes them too: to look agai
 what must be counted.
 """
 
-import csv
 import hashlib
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +25,6 @@ from data.schema import Composition, Event, Kind, Rater, Report, Role, now
 from data.study.verify import acts_in
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 
@@ -211,7 +208,6 @@ def report_sha256(at: datetime, fingerprint: str, body: Mapping[str, Any]) -> st
     return hashlib.sha256(canonical_values([at, fingerprint, content])).hexdigest()
 
 
-RATINGS_AT_ONCE = 65_536  # ratings that are written as text together
 READING = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate", "score"]
 
 
@@ -322,50 +318,18 @@ def _scorers(scorer: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def fingerprint(ratings: "pd.DataFrame") -> str:
-    """Return the SHA-256 of the ratings a figure rests on; their order makes no difference.
+    """Return the SHA-256 of the ratings a figure rests on, by row; their order makes no difference.
 
     Parameters
     ----------
     ratings
         As `frames.ratings_frame` returns them, or some of those rows.
     """
-    import numpy as np
+    from pandas.util import hash_pandas_object
 
-    columns = [_ranked(ratings[name]) for name in READING]
-    order = np.lexsort([ranks for ranks, _ in reversed(columns[:-1])])
-    digest = hashlib.sha256((",".join(READING) + "\n").encode())
-    for start in range(0, len(order), RATINGS_AT_ONCE):
-        rows = order[start : start + RATINGS_AT_ONCE]
-        cells = ([texts[rank] for rank in ranks[rows].tolist()] for ranks, texts in columns)
-        lines = "".join(",".join(line) + "\n" for line in zip(*cells, strict=True))
-        digest.update(lines.encode())
-    return digest.hexdigest()
-
-
-def _ranked(column: "pd.Series") -> "tuple[np.ndarray[Any, Any], list[str]]":
-    """Return each row's rank among the column's different values, and these in order as CSV has them.
-
-    A value is written as text once, however many rows have it: a column has few different ones.
-    """
-    import numpy as np
-    import pandas as pd
-
-    plain = column + 0.0 if column.dtype.kind == "f" else column  # -0.0 is 0.0
-    codes, values = pd.factorize(plain, use_na_sentinel=False)
-    different = pd.DataFrame({"value": values}).sort_values("value", kind="stable")
-    ranks = np.empty(len(different), dtype=np.int64)
-    ranks[different.index.to_numpy()] = np.arange(len(different))
-    texts = io.StringIO(newline="")
-    writer = csv.writer(texts, lineterminator="\0\n")
-    writer.writerows([_plain(value), ""] for value in different["value"])
-    return ranks[codes], [cell[:-1] for cell in texts.getvalue().split("\0\n")[:-1]]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as its CSV cell has it: a number to all its digits, nothing for a missing one."""
-    if value != value:  # NaN alone
-        return ""
-    return f"{value:.17g}" if isinstance(value, float) else value
+    table = ratings[READING].assign(score=ratings["score"] + 0.0)  # -0.0 is 0.0
+    rows = hash_pandas_object(table, index=False).sort_values()
+    return hashlib.sha256(rows.to_numpy("<u8").tobytes()).hexdigest()
 
 
 RULE_KEPT = "routing rule kept"

@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from sqlalchemy import Engine, and_, func
+from sqlalchemy import Engine, and_, case, func
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, desc, select
 
@@ -64,7 +64,10 @@ LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT, REVIEWED)
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkView:
-    """A benchmark with its rubric and how much stands in it."""
+    """A benchmark with its rubric and how much stands in it; `category` is "" where none was said.
+
+    `references` are instances that have one, `masked` responses in which an author's name is masked.
+    """
 
     name: str
     category: str
@@ -72,6 +75,16 @@ class BenchmarkView:
     rubric: Rubric
     instances: int
     responses: int
+    references: int
+    masked: int
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Category and subcategory: its own, else those of the taxonomy's of this name, or ""."""
+        if self.category:
+            return self.category, self.subcategory
+        known = medhelm_taxonomy().place_of().get(self.name)
+        return (known.category, known.subcategory) if known else ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +112,13 @@ class DesignItem:
 
 def benchmarks(engine: Engine) -> list[BenchmarkView]:
     """Return every benchmark with its rubric and counts, by name; training responses left out."""
-    numbers = (func.count(func.distinct(Instance.id)), func.count(col(Response.id)))
+    referred = case((col(Instance.reference).is_not(None), Instance.id))
+    numbers = (
+        *(func.count(func.distinct(Instance.id)), func.count(col(Response.id))),
+        *(func.count(func.distinct(referred)), func.count(col(Response.shown))),
+    )
     query = (
-        select(Benchmark, RubricText.body, *numbers)
+        columns_of(Benchmark, RubricText.body, *numbers)
         .select_from(Benchmark)
         .join(RubricText)
         .outerjoin(Instance)
@@ -355,40 +372,5 @@ def _raters(session: Session, kind: Kind) -> Raters:
     return Raters(tuple(name for name, _, _ in raters), simulated, specialties)
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedBenchmark:
-    """A benchmark of a study and where it stands: its own place, else that of its name, else ""."""
-
-    name: str
-    category: str
-    subcategory: str
-    responses: int
-
-
-def known_places() -> Mapping[str, tuple[str, str]]:
-    """Return category and subcategory of the benchmarks that the taxonomy names."""
-    places = medhelm_taxonomy().place_of()
-    return {name: (at.category, at.subcategory) for name, at in places.items()}
-
-
-def categories(engine: Engine) -> dict[str, str]:
-    """Return benchmark -> category: its own, else that of the taxonomy's of this name, or ""."""
-    return {one.name: one.category for one in placed_benchmarks(engine)}
-
-
-def placed_benchmarks(engine: Engine) -> list[PlacedBenchmark]:
-    """Return every benchmark of a study with its place, by name; training responses do not count."""
-    of_response = columns_of(Instance.benchmark).select_from(Response).join(Instance)
-    with reading(engine) as session:
-        numbers = Counter(name for (name,) in session.exec(of_response.where(FOR_STUDY)))
-        rows = session.exec(select(Benchmark).order_by(col(Benchmark.name))).all()
-        places = {row.name: (row.category, row.subcategory) for row in rows if row.category}
-        known = {**known_places(), **places}
-        names = [row.name for row in rows]
-        return [PlacedBenchmark(name, *known.get(name, ("", "")), numbers[name]) for name in names]
-
-
-# Return the benchmarks of a study with their places.
-placed_for = asking(placed_benchmarks, Role.RESEARCHER, Role.COORDINATOR)
 # Return every benchmark with its rubric and counts, by name.
 study_benchmarks = asking(benchmarks, Role.RESEARCHER, Role.COORDINATOR)

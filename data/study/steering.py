@@ -34,7 +34,7 @@ from data.study.ratings import import_ratings
 from data.study.responses import TaxonomyPlace, import_responses
 from data.study.rubrics import add_rubric, study_rubrics
 from data.study.settings import consents, describe, description_versions, lock, reopen
-from data.study.standing import BenchmarkView, benchmarks, known_places, settings, stored_rubric
+from data.study.standing import settings, stored_rubric
 from data.study.verify import acts, locked_since, verify
 from data.taxonomy import medhelm_taxonomy
 
@@ -148,24 +148,6 @@ def keep_version(by: Person, engine: Engine, rubric: Rubric) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
-    """A benchmark, where the taxonomy has one of its name, and what stands in it.
-
-    Attributes
-    ----------
-    known
-        Category and subcategory in the taxonomy; ("", "") if it has no such benchmark.
-    references, masked
-        Instances with a reference; responses in which an author's name is masked.
-    """
-
-    view: BenchmarkView
-    known: tuple[str, str]
-    references: int
-    masked: int
-
-
-@dataclass(frozen=True, slots=True)
 class StudyStanding:
     """Whether a study is locked, what was lifted or reopened when and why, and its chain.
 
@@ -179,31 +161,6 @@ class StudyStanding:
     steered: tuple[tuple[str, datetime, str, str], ...]
     events: int
     simulated: bool
-
-
-@only(Role.RESEARCHER, Role.COORDINATOR)
-def materials(_: Person, engine: Engine) -> list[Material]:
-    """Return every benchmark with its counts, by name; training responses left out."""
-    with_reference = (
-        select(Instance.benchmark, func.count())
-        .where(col(Instance.reference).is_not(None))
-        .group_by(col(Instance.benchmark))
-    )
-    masked = (
-        select(Instance.benchmark, func.count())
-        .join(Response)
-        .where(col(Response.shown).is_not(None))
-        .group_by(col(Instance.benchmark))
-    )
-    with reading(engine) as session:
-        references = dict(session.exec(with_reference).all())
-        masks = dict(session.exec(masked).all())
-    taxonomy = known_places()
-    return [
-        Material(one, taxonomy.get(name, ("", "")), references.get(name, 0), masks.get(name, 0))
-        for one in benchmarks(engine)
-        for name in [one.name]
-    ]
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)

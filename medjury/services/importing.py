@@ -31,6 +31,7 @@ from data.study import steering
 from data.study.masks import names_to_mask
 from data.study.ratings import RatingsAdded
 from data.study.responses import ResponsesAdded
+from data.study.standing import study_benchmarks
 from data.study.steering import (
     bring_pairs,
     bring_ratings,
@@ -218,7 +219,7 @@ def _rubric(engine: Engine, person: Person, name: str) -> Rubric | None:
 def _refuse_demo(engine: Engine, person: Person) -> None:
     """Refuse to mix somebody's own responses into the demo study."""
     demo = {benchmark["name"] for benchmark in sample_benchmarks()}
-    if demo & {material.view.name for material in steering.materials(person, engine)}:
+    if demo & {one.name for one in study_benchmarks(person, engine)}:
         raise Conflict(
             "this is the demo study, and its raters are simulated: import your own responses "
             "into a study of your own"

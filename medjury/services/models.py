@@ -18,7 +18,7 @@ from data.safe_text import short
 from data.study.authors import authors
 from data.study.ledger import fingerprint
 from data.study.settings import unblind as lift_blind
-from data.study.standing import categories
+from data.study.standing import benchmarks
 from data.study.verify import locked_since
 from medjury.services.ledger import Looked, remembered
 from medjury.services.pairs import pair_scores, seated
@@ -121,7 +121,7 @@ def compared(
 
     if is_blind(engine):
         raise NotAllowed(BLIND)
-    of = authors(engine), categories(engine)
+    of = authors(engine), {one.name: one.place[0] for one in benchmarks(engine)}
     with threadpool_limits(1):
         found = compare_models(task.scores, *of, task.options, task.by, tick)
     if costs:

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from data.study.standing import PlacedBenchmark
+from data.study.standing import BenchmarkView
 from data.taxonomy import LISTS, medhelm_taxonomy
 
 
@@ -39,7 +38,7 @@ class Coverage:
     not_placed: tuple[str, ...] = ()
 
 
-def coverage(benchmarks: Sequence[PlacedBenchmark] = ()) -> Coverage:
+def coverage(benchmarks: Sequence[BenchmarkView] = ()) -> Coverage:
     """Return how many benchmarks stand in each part of the taxonomy, of each list and of a study.
 
     A category has a row only where benchmarks were placed in it and no deeper.
@@ -48,7 +47,7 @@ def coverage(benchmarks: Sequence[PlacedBenchmark] = ()) -> Coverage:
     lists = {one.name: one.lists for one in taxonomy.benchmarks}
     of_study: dict[tuple[str, str], list[str]] = {}
     for one in benchmarks:
-        of_study.setdefault((one.category, one.subcategory), []).append(one.name)
+        of_study.setdefault(one.place, []).append(one.name)
     places = list(taxonomy.places())
     rows = [
         CoverageRow(
@@ -69,37 +68,5 @@ def coverage(benchmarks: Sequence[PlacedBenchmark] = ()) -> Coverage:
         len(leaves),
         {name: sum(row.listed.get(name, 0) == 1 for row in leaves) for name in LISTS},
         {name: sum(not row.listed.get(name, 0) for row in leaves) for name in LISTS},
-        tuple(one.name for one in benchmarks if (one.category, one.subcategory) not in known),
+        tuple(one.name for one in benchmarks if one.place not in known),
     )
-
-
-def counts() -> dict[str, int]:
-    """Return how many categories, leaves, lines of tasks, single tasks and benchmarks there are."""
-    taxonomy = medhelm_taxonomy()
-    lines = [task for place in taxonomy.places() for task in place.part.tasks]
-    return {
-        "categories": len(taxonomy.categories),
-        "leaves": len(taxonomy.leaves()),
-        "task_lines": len(lines),
-        "single_tasks": sum(len(task.single) for task in lines),
-        "benchmarks": len(taxonomy.benchmarks),
-    }
-
-
-def to_json(benchmarks: Sequence[PlacedBenchmark]) -> dict[str, Any]:
-    """Return the taxonomy with its coverage as `--json` writes it."""
-    taxonomy = medhelm_taxonomy()
-    body, places = asdict(taxonomy), taxonomy.place_of()
-    catalogue = [
-        asdict(one)
-        | {"category": places[one.name].category, "subcategory": places[one.name].subcategory}
-        for one in taxonomy.benchmarks
-    ]
-    del body["benchmarks"]
-    return {
-        "taxonomy": body,
-        "counts": counts(),
-        "coverage": asdict(coverage(benchmarks)),
-        "benchmarks": catalogue,
-        "study": [asdict(one) for one in benchmarks],
-    }

@@ -22,6 +22,7 @@ from data.study import compare, people, references, reviews, runs, steering
 from data.study.assignments import odd_habits
 from data.study.responses import TaxonomyPlace
 from data.study.runs import RunOrder, keep_panel, stop_run
+from data.study.standing import study_benchmarks
 from data.study.steering import PlannedWork, lock_study, set_place, store_design
 from data.study.training import bring_experts, let_through_as
 from medjury.services import importing
@@ -60,7 +61,7 @@ STEERS: dict[str, Act] = {
 }
 # What researchers see and do too, and clinicians do not.
 READS: dict[str, Act] = {
-    "materials": steering.materials,
+    "benchmarks": study_benchmarks,
     "standing": steering.standing,
     "workloads": people.workloads,
     "readings": steering.readings_by_response,

@@ -31,7 +31,7 @@ from data.study.people import add_people, end_access, invite
 from data.study.ratings import submit
 from data.study.responses import TaxonomyPlace
 from data.study.settings import set_setting
-from data.study.standing import settings
+from data.study.standing import settings, study_benchmarks
 from data.study.steering import PlannedWork, lock_study, set_place, store_design
 from data.study.verify import acts, verify
 from medjury.services import importing
@@ -90,7 +90,7 @@ def test_a_wrong_row_is_named_without_the_servers_folders(engine: Engine) -> Non
     assert "/" not in str(told.value)
     with pytest.raises(BadInput, match=r"^answers\.csv: column 'instance_id' is missing"):
         importing.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n"))
-    assert study_steering.materials(OPERATOR, engine) == []
+    assert study_benchmarks(OPERATOR, engine) == []
 
 
 def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
@@ -103,9 +103,9 @@ def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
 
 def test_a_rubric_is_chosen_by_name_and_never_by_path(engine: Engine, tmp_path: Path) -> None:
     importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
-    assert study_steering.materials(OPERATOR, engine)[0].view.rubric.name == "generic"
+    assert study_benchmarks(OPERATOR, engine)[0].rubric.name == "generic"
     importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
-    assert study_steering.materials(OPERATOR, engine)[0].view.rubric.name == "med_dialog"
+    assert study_benchmarks(OPERATOR, engine)[0].rubric.name == "med_dialog"
 
 
 def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
@@ -119,7 +119,7 @@ def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Eng
     place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
     assert set_place(OPERATOR, small_study, "visits", place)
     assert not set_place(OPERATOR, small_study, "visits", place)
-    view = study_steering.materials(RITA, small_study)[0].view
+    view = study_benchmarks(RITA, small_study)[0]
     assert (view.category, view.subcategory) == (place.category, place.subcategory)
     for error, name, wrong in (
         (BadInput, "visits", TaxonomyPlace("Invented")),

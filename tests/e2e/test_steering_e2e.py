@@ -26,8 +26,7 @@ from data.study.ratings import submit
 from data.study.room import next_task
 from data.study.rubrics import study_rubrics
 from data.study.settings import description, set_setting
-from data.study.standing import settings
-from data.study.steering import materials
+from data.study.standing import settings, study_benchmarks
 from data.study.verify import verify
 from medjury.services.record import protocol_of
 
@@ -82,10 +81,10 @@ def _notes(page: Page, study: Engine) -> None:
     page.get_by_text("4 new responses to 2 new instances").wait_for()
     unfold(page, "Row 2")
     expect(page.get_by_label("Response", exact=True).get_by_text(HOSTILE)).to_be_visible()
-    assert materials(OPERATOR, study) == []
+    assert study_benchmarks(OPERATOR, study) == []
     page.get_by_role("button", name="Import this file").click()
     page.get_by_text("answers.csv: 4 responses imported").wait_for()
-    assert [one.view.responses for one in materials(OPERATOR, study)] == [4]
+    assert [one.responses for one in study_benchmarks(OPERATOR, study)] == [4]
 
 
 def _rubric(page: Page, study: Engine) -> None:

@@ -8,17 +8,18 @@ from sqlalchemy import Engine
 from calibration.tables.taxonomy import coverage_table
 from data.person import OPERATOR
 from data.study.responses import TaxonomyPlace
-from data.study.standing import categories, placed_benchmarks
+from data.study.standing import benchmarks
 from data.study.steering import set_place
 from data.taxonomy import medhelm_taxonomy
-from medjury.services.taxonomy import counts, coverage, to_json
+from medjury.services.taxonomy import coverage
 
 MEDHELM = medhelm_taxonomy()
 
 
 def test_medhelms_taxonomy_has_the_numbers_of_its_sources() -> None:
-    numbers = {"categories": 5, "leaves": 22, "task_lines": 56, "single_tasks": 118}
-    assert counts() == numbers | {"benchmarks": 46}
+    lines = [task for place in MEDHELM.places() for task in place.part.tasks]
+    assert (len(MEDHELM.categories), len(MEDHELM.leaves()), len(lines)) == (5, 22, 56)
+    assert (sum(len(task.single) for task in lines), len(MEDHELM.benchmarks)) == (118, 46)
     assert MEDHELM.published["tasks"] == 121
     assert sum(MEDHELM.published["affiliations"].values()) == MEDHELM.published["clinicians"] == 29
     assert all(one.definition and one.counts_when and one.performer for one in MEDHELM.categories)
@@ -38,15 +39,13 @@ def test_the_lists_have_35_37_and_46_benchmarks_and_15_of_22_leaves_have_one() -
 
 def test_where_the_studys_benchmarks_stand(engine: Engine, tmp_path: Path) -> None:
     import_small(engine, tmp_path)
-    body = to_json(placed_benchmarks(engine))
-    assert (body["counts"]["leaves"], len(body["benchmarks"])) == (22, 46)
-    assert body["coverage"]["not_placed"] == ("visits",)
-    unplaced = coverage_table(coverage(placed_benchmarks(engine)), True)
+    assert coverage(benchmarks(engine)).not_placed == ("visits",)
+    unplaced = coverage_table(coverage(benchmarks(engine)), True)
     assert unplaced.notes[-1].text == "Not placed: visits"
     place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
     assert set_place(OPERATOR, engine, "visits", place)
-    assert categories(engine) == {"visits": "Clinical Note Generation"}
-    found = coverage(placed_benchmarks(engine))
+    assert [one.place[0] for one in benchmarks(engine)] == ["Clinical Note Generation"]
+    found = coverage(benchmarks(engine))
     assert found.not_placed == ()
     rows = coverage_table(found, True).groups[1].rows
     assert ("Documenting Patient Visits", "9", "3", "3", "3", "visits") in rows

@@ -11,6 +11,7 @@ from calibration.notes import counted
 from data.person import Person
 from data.study import steering
 from data.study.masks import LeftNames
+from data.study.standing import study_benchmarks
 from medjury.services.blinding.places import doubtful_places, leave_places, mask_found, mask_places
 from medjury.services.blinding.search import WHY
 
@@ -29,7 +30,7 @@ def show(engine: Engine, person: Person) -> None:
     """List the doubtful places; mask those that are chosen, or leave them."""
     show_heading("Blinding", ABOUT)
     frame.show_message(MADE)
-    if not steering.materials(person, engine):
+    if not study_benchmarks(person, engine):
         frame.empty(NO_RESPONSES, "Import responses under Notes.")
         return
     if steering.standing(person, engine).locked:

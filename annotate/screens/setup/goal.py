@@ -18,6 +18,7 @@ from data.person import Person
 from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
+from data.study.standing import study_benchmarks
 from jury.panel import shipped
 from medjury.services.pairs import margin_unit
 from medjury.services.record import fix_protocol, panel_jurors, protocol_of
@@ -70,7 +71,7 @@ def show(engine: Engine, person: Person) -> None:
 
 def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
     """Ask for what is to be fixed."""
-    views = [material.view for material in steering.materials(person, engine)]
+    views = study_benchmarks(person, engine)
     criteria = sorted({name for view in views for name in view.rubric.criteria})
     label = COMMIT if protocol is None else "Replace the protocol"
     with st.expander(label, expanded=protocol is None):
@@ -159,7 +160,7 @@ def show_plan(engine: Engine, person: Person) -> None:
 
 def _ask(engine: Engine, person: Person) -> PlanQuestion | None:
     """Ask for an ICC or a pilot, and for what is wanted; None until the button is pressed."""
-    names = [material.view.name for material in steering.materials(person, engine)]
+    names = [one.name for one in study_benchmarks(person, engine)]
     sources = [ASSUMED, PILOT] if names else [ASSUMED]
     source = st.radio("Plan from", sources, horizontal=True, key="plan-from")
     with st.form("plan", border=False):

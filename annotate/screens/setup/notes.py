@@ -30,8 +30,8 @@ from data.schema import Role
 from data.study import steering
 from data.study.ratings import RatingsAdded
 from data.study.responses import ResponsesAdded, TaxonomyPlace
-from data.study.standing import placed_for
-from data.study.steering import Material, pair_up, set_place
+from data.study.standing import BenchmarkView, study_benchmarks
+from data.study.steering import pair_up, set_place
 from data.taxonomy import medhelm_taxonomy
 from medjury.services.importing import (
     FIRST_ROWS,
@@ -101,17 +101,17 @@ Checked = tuple[Seen | int, ResponsesAdded | RatingsAdded]
 
 def show(engine: Engine, person: Person) -> None:
     """Show what is in the study; let a coordinator bring files in, place benchmarks and measure."""
-    materials = steering.materials(person, engine)
+    views = study_benchmarks(person, engine)
     frame.show_message(STORED)
-    if not materials:
+    if not views:
         frame.empty(NONE_YET, FIRST[person.role])
     if person.role == Role.COORDINATOR:
         turn = st.session_state.get(ROUND, 0)  # what a file would change is not folded away
         is_read = any(st.session_state.get(f"import-file-{what}-{turn}") for what in BY_NAME)
-        with st.expander("Import a file", expanded=not materials or is_read, key="import"):
+        with st.expander("Import a file", expanded=not views or is_read, key="import"):
             _import(engine, person)
-    if materials:
-        _material(engine, person, materials)
+    if views:
+        _material(engine, person, views)
 
 
 def _import(engine: Engine, person: Person) -> None:
@@ -207,10 +207,7 @@ def _show_responses(engine: Engine, person: Person, preview: Seen, added: Respon
     )
     for name, number in sorted(added.groups.items()):
         show_text(f"Group {name}: {counted(number, 'response')} put into it.")
-    own = {
-        material.view.name: material.view.rubric.name
-        for material in steering.materials(person, engine)
-    }
+    own = {one.name: one.rubric.name for one in study_benchmarks(person, engine)}
     rows = [
         {
             "Benchmark": name,
@@ -353,26 +350,25 @@ def _new(added: RatingsAdded | ResponsesAdded) -> int:
     return added.added + added.revised + added.cleared
 
 
-def _material(engine: Engine, person: Person, materials: list[Material]) -> None:
+def _material(engine: Engine, person: Person, views: list[BenchmarkView]) -> None:
     """Show every benchmark, and let a coordinator place one in the taxonomy and measure."""
     show_heading("Benchmarks", "What is in this study, and on which rubric is it rated?")
-    frame.show_rows("Benchmarks of this study", [_row(one) for one in materials], ABOUT_COLUMNS)
+    frame.show_rows("Benchmarks of this study", [_row(one) for one in views], ABOUT_COLUMNS)
     with st.expander("Benchmarks by subcategory of the taxonomy", key="coverage"):
-        draw.table(coverage_table(coverage(placed_for(person, engine)), True, PAGE), titled=False)
+        draw.table(coverage_table(coverage(views), True, PAGE), titled=False)
     if person.role == Role.COORDINATOR:
         with st.expander("Place a benchmark in the taxonomy", key="place"):
-            _place(engine, person, materials)
+            _place(engine, person, views)
         with st.expander("Compare responses in pairs", key="pair"):
-            _pair(engine, person, materials)
+            _pair(engine, person, views)
         with st.expander("Compare with references: ROUGE-L and BERTScore", key="measure"):
             _measure(engine, person)
     with st.expander("References checked by jurors", key="references"):
         references.show(engine, person)
 
 
-def _row(material: Material) -> dict[str, object]:
-    view = material.view
-    category, subcategory = _shown(material)
+def _row(view: BenchmarkView) -> dict[str, object]:
+    category, subcategory = _shown(view)
     return {
         "Benchmark": view.name,
         "Category": category or None,
@@ -381,25 +377,26 @@ def _row(material: Material) -> dict[str, object]:
         "Criteria": len(view.rubric.criteria),
         "Scale": re.sub(r"^-", MINUS, view.rubric.scales),  # no formula
         "Instances": view.instances,
-        "References": material.references,
+        "References": view.references,
         "Responses": view.responses,
-        "Masked": material.masked,
+        "Masked": view.masked,
     }
 
 
-def _shown(material: Material) -> tuple[str, str]:
+def _shown(view: BenchmarkView) -> tuple[str, str]:
     """Return a benchmark's own place, else the taxonomy's in brackets."""
-    if material.view.category or not material.known[0]:
-        return material.view.category, material.view.subcategory
-    return f"({material.known[0]})", f"({material.known[1]})"
+    category, subcategory = view.place
+    if view.category or not category:
+        return category, subcategory
+    return f"({category})", f"({subcategory})"
 
 
-def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
+def _place(engine: Engine, person: Person, views: list[BenchmarkView]) -> None:
     """Ask where a benchmark belongs."""
     columns = st.columns((3, 4, 5, 2), vertical_alignment="bottom")
-    views = {material.view.name: material for material in materials}
-    name = columns[0].selectbox("Benchmark", list(views), key="place-of")
-    own = views[name].view
+    by_name = {view.name: view for view in views}
+    name = columns[0].selectbox("Benchmark", list(by_name), key="place-of")
+    own = by_name[name]
     places = medhelm_taxonomy().subcategories()
     category = columns[1].selectbox(
         "Category", ["", *places], _at(["", *places], own.category), _named, key=f"category-{name}"
@@ -415,10 +412,10 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
             st.rerun()
 
 
-def _pair(engine: Engine, person: Person, materials: list[Material]) -> None:
+def _pair(engine: Engine, person: Person, views: list[BenchmarkView]) -> None:
     """Make pairs of the responses of a benchmark, in a benchmark of their own."""
     show_text(ABOUT_PAIRS)
-    names = [one.view.name for one in materials if not one.view.rubric.compares]
+    names = [one.name for one in views if not one.rubric.compares]
     columns = st.columns((3, 3, 2, 2), vertical_alignment="bottom")
     benchmark = columns[0].selectbox("Responses of", names, key="pairs-of")
     into = columns[1].text_input("Benchmark of the pairs", f"{benchmark}-pairs", key="pairs-into")

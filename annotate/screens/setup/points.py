@@ -21,6 +21,7 @@ from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from data.study.points import CaseRubric, PointsAdded, bare_of, bring_points, cases_of
+from data.study.standing import study_benchmarks
 from medjury.services.importing import Upload
 
 ABOUT = (
@@ -49,7 +50,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show the points of a benchmark; let a coordinator bring them in and correct them."""
     show_text(ABOUT)
     frame.show_message(STORED)
-    names = [material.view.name for material in steering.materials(person, engine)]
+    names = [one.name for one in study_benchmarks(person, engine)]
     if not names:
         show_text("Import responses first: points are of the instances of a benchmark.")
         return
@@ -154,7 +155,7 @@ def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric) -
 
 def _rubric(engine: Engine, person: Person, benchmark: str) -> Rubric:
     """Return the rubric of points that a benchmark is on, or is to be put on."""
-    views = (material.view for material in steering.materials(person, engine))
+    views = study_benchmarks(person, engine)
     own = next(view.rubric for view in views if view.name == benchmark)
     return own if own.points else points_rubric()
 
