@@ -86,6 +86,11 @@ class TokenCosts:
     usd_cache_write: float = 0.0
     usd_output: float = 0.0
 
+    @property
+    def all_input(self) -> int:
+        """Input read anew, from a cache, and written to one."""
+        return self.input + self.cached + self.cache_write
+
     def plus(self, other: "TokenCosts") -> "TokenCosts":
         """Return the sum with other costs."""
         return TokenCosts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))

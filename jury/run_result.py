@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from data.calls import TokenCosts, is_other_model
 from data.question import is_placeholder
 from data.schema import Status
-from data.study.costs import StudySpending, study_spending
+from data.study.costs import study_spending
 from jury.budget import Budget
 from jury.call import Answer, Usage
 from jury.cost import Price
@@ -184,11 +184,11 @@ class RunTally:
 
 def with_study_spending(result: RunResult, engine: Engine, budget: Budget) -> RunResult:
     """Return a result with what the study has spent over all runs, and its calls of unknown cost."""
-    spent: StudySpending = study_spending(engine)
+    spent = study_spending(engine)
     return replace(
         result,
-        usd_in_flight=round(spent.in_flight.usd, 9),
-        calls_in_flight=spent.in_flight.calls + spent.in_flight.batched,
+        usd_in_flight=round(spent.usd_in_flight, 9),
+        calls_in_flight=spent.in_flight,
         usd_study=round(spent.usd, 9),
         budget=spent.budget,
         calls_carried=budget.carried.calls,

@@ -1,9 +1,8 @@
 """What calls to jurors have cost, by juror and over the study, and what may still be billed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Engine, case, func
 from sqlmodel import col, select
@@ -16,13 +15,12 @@ from data.schema import (
     Instance,
     Intent,
     JuryRequest,
-    Kind,
     Purpose,
     Rater,
     Response,
     Status,
 )
-from data.study.base import Columns, columns_of
+from data.study.base import columns_of
 from data.study.standing import settings
 
 TOKENS = (
@@ -33,50 +31,35 @@ AMOUNTS = (Attempt.usd, Attempt.usd_cached, Attempt.usd_cache_write, Attempt.usd
 
 
 @dataclass(frozen=True, slots=True)
-class InFlight:
-    """Calls of which nobody knows what they cost.
-
-    Attributes
-    ----------
-    calls
-        Sent, or about to be, and never settled by an answer: in flight now or when a run was
-        killed, broken off without an answer, or answered without a count of tokens.
-    batched
-        Requests in batches whose end is not known yet, or whose answers are gone.
-    usd
-        What both can cost at most, as far as a price is known.
-    unknown
-        How many of both have no known price.
-    """
-
-    calls: int = 0
-    batched: int = 0
-    usd: float = 0.0
-    unknown: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class StudySpending:
-    """What all runs of a study have cost.
+    """What all runs of a study have cost; probes are not stored.
 
     Attributes
     ----------
     known
         US dollars of all stored calls of known cost.
+    calls, unknown
+        Stored calls that were sent, and those of them that have no known cost.
     in_flight
-        Calls of unknown cost, at their worst case.
+        Calls of which nobody knows what they cost: sent, or about to be, and never settled by an answer;
+        requests in batches whose end is not known yet, or whose answers are gone.
+    usd_in_flight
+        What these can cost at most, as far as a price is known.
     budget
         What the study may spend, None where it sets no bound.
     """
 
     known: float
-    in_flight: InFlight
-    budget: float | None = None
+    calls: int
+    unknown: int
+    in_flight: int
+    usd_in_flight: float
+    budget: float | None
 
     @property
     def usd(self) -> float:
         """Return what may have been spent: a vendor's bill for the study is not higher."""
-        return self.known + self.in_flight.usd
+        return self.known + self.usd_in_flight
 
     @property
     def left(self) -> float | None:
@@ -85,52 +68,24 @@ class StudySpending:
 
 
 def study_spending(engine: Engine) -> StudySpending:
-    """Return what a study has spent over all runs; probes are not stored.
+    """Return what a study has spent over all runs, whatever was asked.
 
     A call that ends meanwhile is in flight or of known cost, never neither.
     """
-    with one_moment(engine):
-        return StudySpending(spending(engine).usd, calls_in_flight(engine), settings(engine).budget)
-
-
-def calls_in_flight(engine: Engine) -> InFlight:
-    """Return the calls that a vendor may have billed and the study does not know the cost of."""
-    calls, batched = (
-        columns_of(func.count(), func.count(col(table.usd_most)), func.sum(table.usd_most))
-        for table in (Intent, JuryRequest)
+    cost = func.sum(case((col(Attempt.usd) > 0, Attempt.usd), else_=0.0))  # no call has earned any
+    stored = columns_of(func.count(), func.count(col(Attempt.usd)), cost)
+    live, batched = (
+        columns_of(func.count(), func.sum(table.usd_most)) for table in (Intent, JuryRequest)
     )
-    with reading(engine) as session:
-        live, priced, usd = session.exec(calls).one()
-        open_requests = batched.where(col(JuryRequest.outcome).in_(("", UNANSWERED)))
-        waiting, known, most = session.exec(open_requests).one()
-    unknown = live - priced + waiting - known
-    return InFlight(live, waiting, float(usd or 0.0) + float(most or 0.0), unknown)
-
-
-def token_costs_by_juror(engine: Engine, since: int = 0) -> dict[str, TokenCosts]:
-    """Return what each juror's calls took and cost, by its name.
-
-    Parameters
-    ----------
-    since
-        Only calls after this one, a primary key.
-    """
-    totals = (func.sum(column) for column in (*TOKENS, *AMOUNTS))
-    query = _calls_by_juror(*totals).where(col(Attempt.id) > since)
-    with reading(engine) as session:
-        return {
-            name: token_costs(figures[: len(TOKENS)], figures[len(TOKENS) :])
-            for name, *figures in session.exec(query)
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What all stored calls cost: `unknown` of the `calls` have no known cost."""
-
-    usd: float
-    unknown: int
-    calls: int
+    open_requests = batched.where(col(JuryRequest.outcome).in_(("", UNANSWERED)))
+    with one_moment(engine), reading(engine) as session:
+        calls, priced, usd = session.exec(stored.where(Attempt.number > 0)).one()
+        numbers, most = zip(
+            *(session.exec(query).one() for query in (live, open_requests)), strict=True
+        )
+        highest = sum(float(amount or 0.0) for amount in most)
+        budget = settings(engine).budget
+    return StudySpending(usd or 0.0, calls, calls - priced, sum(numbers), highest, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,31 +105,22 @@ class JurorCost:
         Calls that gave a whole valid answer.
     simulated
         Whether no model was asked, so that nothing was spent.
-    tokens_in, tokens_out
-        Of all calls that say how many; a simulated juror's are estimated from the texts.
+    tokens
+        Of all calls that say how many, by kind, with their cost; a simulated juror's are estimated from
+        the texts.
     """
 
-    usd: float
-    calls: int
-    unknown: int
-    verdicts: int
+    usd: float = 0.0
+    calls: int = 0
+    unknown: int = 0
+    verdicts: int = 0
     simulated: bool = False
-    tokens_in: int = 0
-    tokens_out: int = 0
+    tokens: TokenCosts = field(default_factory=TokenCosts)
 
     @property
     def usd_per_verdict(self) -> float | None:
         """Return US dollars a verdict; None where a price is unknown or no verdict came."""
         return None if self.unknown or not self.verdicts else self.usd / self.verdicts
-
-
-def spending(engine: Engine) -> Spending:
-    """Return what all calls have cost, whatever was asked; probes store none."""
-    spent = func.sum(case((col(Attempt.usd) > 0, Attempt.usd), else_=0.0))  # no call has earned any
-    query = columns_of(func.count(), func.count(col(Attempt.usd)), spent)
-    with reading(engine) as session:
-        calls, priced, usd = session.exec(query.where(Attempt.number > 0)).one()
-    return Spending(usd or 0.0, calls - priced, calls)
 
 
 def call_dates(engine: Engine) -> tuple[datetime, datetime] | None:
@@ -194,24 +140,26 @@ def juror_costs(
 
     Of calls after `since`, a primary key. Jurors whose ratings were made elsewhere have no entry: what they cost is not known.
     """
-    tokens = (
-        func.coalesce(func.sum(column), 0) for column in (Attempt.tokens_in, Attempt.tokens_out)
-    )
     ok = func.sum(case((col(Attempt.status) == Status.OK, 1), else_=0))
-    counted = (func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)), ok, *tokens)
-    query = _calls_by_juror(Rater.simulated, *counted).group_by(col(Rater.simulated))
-    query = query.where(Rater.kind == Kind.JUROR, col(Attempt.id) > since)
+    totals = (func.sum(column) for column in (*TOKENS, *AMOUNTS))
+    query = (
+        columns_of(Rater.handle, Rater.simulated, func.count(), func.count(col(Attempt.usd)), ok)
+        .add_columns(*totals)
+        .select_from(Attempt)
+        .join(Rater)
+        .where(col(Attempt.number) > 0, col(Attempt.purpose) == Purpose.VERDICT)
+        .where(col(Attempt.id) > since)
+        .group_by(col(Rater.handle), col(Rater.simulated))
+        .order_by(col(Rater.handle))
+    )
     if benchmark is not None:
-        query = query.join(Response).join(Instance).where(Instance.benchmark == benchmark)
+        query = query.join(Response).join(Instance).where(col(Instance.benchmark) == benchmark)
+    costs = {}
     with reading(engine) as session:
-        return {
-            name: JurorCost(float(usd or 0), calls, calls - priced, ok, is_simulated, read, written)
-            for name, is_simulated, calls, usd, priced, ok, read, written in session.exec(query)
-        }
-
-
-def _calls_by_juror(*totals: Any) -> Columns:
-    """Select totals of the calls for verdicts that were sent to each juror, by its name."""
-    query = columns_of(Rater.handle, *totals).select_from(Attempt).join(Rater)
-    sent = Attempt.number > 0, Attempt.purpose == Purpose.VERDICT
-    return query.where(*sent).group_by(col(Rater.handle)).order_by(col(Rater.handle))
+        for name, simulated, calls, priced, verdicts, *sums in session.execute(query):
+            tokens, amounts = sums[: len(TOKENS)], sums[len(TOKENS) :]
+            usd = float(amounts[0] or 0.0)
+            costs[name] = JurorCost(
+                *(usd, calls, calls - priced, verdicts, simulated, token_costs(tokens, amounts))
+            )
+    return costs

@@ -15,7 +15,6 @@ from pydantic import TypeAdapter
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from data.calls import TokenCosts
 from data.database import reading, transaction
 from data.errors import Conflict, NotAllowed, Unknown
 from data.importers.finished import FinishedRun
@@ -39,7 +38,7 @@ from data.schema import (
 from data.study.authors import Ids
 from data.study.base import FOR_STUDY
 from data.study.calls import keep_juror, without_texts, write_attempts
-from data.study.costs import JurorCost, juror_costs, token_costs_by_juror
+from data.study.costs import JurorCost, juror_costs
 from data.study.people import person_by_access
 from data.study.ratings import RatingsAdded, keep_ratings
 from data.study.responses import ResponsesAdded, TaxonomyPlace, keep_benchmark, keep_rows, log_added
@@ -48,7 +47,6 @@ from data.study.standing import BenchmarkView, benchmarks
 from data.study.verify import acts
 
 PANEL = "panel:"
-NO_COST = JurorCost(0.0, 0, 0, 0)
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
 
 
@@ -263,24 +261,17 @@ class JurorProgress:
     rated, total
         Verdicts that stand, from this run or before, of those that the run wants.
     failed
-        Status -> how many of the run's verdicts ended so and do not stand.
-    reasons
-        Status -> the commonest reason, without a word of any text.
-    calls, usd, unknown
-        Requests of this run, their known cost, and how many have no known cost.
-    tokens
-        What they took, by kind of token.
+        Status -> reasons, without a word of any text, why so many of the run's verdicts ended so and do
+        not stand.
+    cost
+        Of the requests of this run.
     """
 
     juror: str
     rated: int
     total: int
-    failed: Mapping[str, int] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    calls: int = 0
-    usd: float = 0.0
-    unknown: int = 0
-    tokens: TokenCosts = field(default_factory=TokenCosts)
+    failed: Mapping[str, Counter[str]] = field(default_factory=dict)
+    cost: JurorCost = field(default_factory=JurorCost)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -322,20 +313,12 @@ def jury_progress(
         keys = {name: key or 0 for name, key in session.exec(query)}
         rated = _count_complete(session, chosen, list(keys.values()), run.order.replicates)
         failed = _failures_of_run(session, list(keys.values()), run.since)
-    spent, tokens = juror_costs(engine, since=run.since), token_costs_by_juror(engine, run.since)
-    progress = []
-    for name in jurors:
-        ends = failed.get(keys.get(name, 0), {})
-        numbers = Counter({status: reasons.total() for status, reasons in ends.items()})
-        commonest = {status: reasons.most_common(1)[0][0] for status, reasons in ends.items()}
-        own = spent.get(name, NO_COST)
-        progress.append(
-            JurorProgress(
-                *(name, rated[keys.get(name, 0)], total, dict(numbers.most_common()), commonest),
-                *(own.calls, own.usd, own.unknown, tokens.get(name, TokenCosts())),
-            )
-        )
-    return progress
+    spent, none = juror_costs(engine, since=run.since), JurorCost()
+    return [
+        JurorProgress(name, rated[key], total, failed.get(key, {}), spent.get(name, none))
+        for name in jurors
+        for key in [keys.get(name, 0)]
+    ]
 
 
 def _count_complete(

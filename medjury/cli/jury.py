@@ -12,7 +12,7 @@ from data.calls import first_asking_words, other_model_words
 from data.errors import BadInput
 from data.study.calls import IN_FLIGHT, missing_verdicts, other_models, usable_at_first
 from data.study.calls import by_juror as verdicts_by_juror
-from data.study.costs import calls_in_flight, spending, study_spending, token_costs_by_juror
+from data.study.costs import juror_costs, study_spending
 from data.study.masks import Planted, planted_texts
 from data.study.references import References
 from data.study.references import references as checked_references
@@ -221,7 +221,7 @@ def missing(study: Study) -> None:
     if not rows:
         say("no verdict is missing of what jurors were asked for")
     others, first = other_models(engine), usable_at_first(engine)
-    costs = token_costs_by_juror(engine)
+    costs = {juror: cost.tokens for juror, cost in juror_costs(engine).items()}
     emit(*planted_words(planted))
     emit(*(f"{juror}: {other_model_words(models)}" for juror, models in others.items()))
     emit(*(f"{juror}: {first_asking_words(*numbers)}" for juror, numbers in first.items()))
@@ -269,19 +269,19 @@ def _planted_json(planted: Sequence[Planted]) -> dict[str, Any]:
 
 def _spent(engine: Engine) -> dict[str, float]:
     """Say what all calls of the study have cost and can have cost besides; return the figures."""
-    spent, flying = spending(engine), calls_in_flight(engine)
+    spent = study_spending(engine)
     unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
-    total = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
+    total = f"spent over all runs: ${spent.known:.4f}{unknown} ({counted(spent.calls, 'call')})"
     say(f"{total}; what probes cost is not stored")
-    if number := flying.calls + flying.batched:
-        say(in_flight_words(number, flying.usd))
+    if spent.in_flight:
+        say(in_flight_words(spent.in_flight, spent.usd_in_flight))
     return {
         "calls": spent.calls,
-        "usd": round(spent.usd, 9),
+        "usd": round(spent.known, 9),
         "usd_unknown": spent.unknown,
-        "calls_in_flight": number,
-        "usd_in_flight": round(flying.usd, 9),
-        "usd_study": round(spent.usd + flying.usd, 9),
+        "calls_in_flight": spent.in_flight,
+        "usd_in_flight": round(spent.usd_in_flight, 9),
+        "usd_study": round(spent.usd, 9),
     }
 
 

@@ -25,7 +25,7 @@ from data.person import OPERATOR, is_blind
 from data.record import UNBLINDED
 from data.schema import now
 from data.study.calls import by_juror, juror_profiles, missing_verdicts
-from data.study.costs import call_dates, spending
+from data.study.costs import call_dates, study_spending
 from data.study.improving import improvements
 from data.study.settings import description_versions
 from data.study.standing import Facts, benchmarks, facts
@@ -176,10 +176,10 @@ def _record(engine: Engine) -> Iterator[Coded]:
         yield Code.PROTOCOL, f"{fixed_on}; margin {protocol.margin:g}; SHA-256 {protocol.sha256}"
         if not protocol.late:
             yield Code.PRESPECIFIED, f"Fixed before any clinician rated, on {protocol.set_at}"
-    spent, head = spending(engine), present_head(engine)
+    spent, head = study_spending(engine), present_head(engine)
     if spent.calls:
         calls = f"{counted(spent.calls, 'call')} to jurors, {spent.unknown} of unknown price"
-        yield Code.COSTS, f"{money(spent.usd)} spent on {calls}"
+        yield Code.COSTS, f"{money(spent.known)} spent on {calls}"
     if (days := call_dates(engine)) is not None:
         yield Code.INFERENCE, f"Jurors answered from {days[0]:%Y-%m-%d} to {days[1]:%Y-%m-%d}"
     if head.events:

@@ -230,7 +230,7 @@ def made_up_costs(costs: Mapping[str, JurorCost]) -> dict[str, float]:
     for juror in read_panel("simulated").juror:
         cost = costs.get(juror.name)
         if cost and cost.simulated and cost.verdicts:
-            usd = panel_usd(juror, cost.tokens_in, cost.tokens_out)
+            usd = panel_usd(juror, cost.tokens.all_input, cost.tokens.output)
             made_up |= {} if usd is None else {juror.name: usd / cost.verdicts}
     return made_up
 

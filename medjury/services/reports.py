@@ -17,7 +17,7 @@ from calibration.report.content import Study
 from calibration.values import COMBINED
 from data.schema import now
 from data.study.calls import juror_profiles, other_models
-from data.study.costs import spending
+from data.study.costs import study_spending
 from data.study.ledger import compositions_tried
 from data.study.standing import benchmarks
 from medjury.services.calibration import Calibration
@@ -53,7 +53,7 @@ def report_text(engine: Engine | None, calibration: Calibration, form: str) -> s
 def content_of(engine: Engine, calibration: Calibration) -> Calibration:
     """Return a calibration with the facts that every report owes its reader."""
     looked = calibration.looked
-    ledger, spent = compositions_tried(engine), spending(engine)
+    ledger, spent = compositions_tried(engine), study_spending(engine)
     profiles = juror_profiles(engine, looked.jurors)
     keys = {looked.entry(name).key for name in (*calibration.benchmarks, COMBINED)}
     study = replace(
@@ -64,7 +64,7 @@ def content_of(engine: Engine, calibration: Calibration) -> Calibration:
         other_models=other_models(engine),
         rubrics=[one for one in benchmarks(engine) if one.name in calibration.benchmarks],
         tried=ledger,
-        usd=spent.usd,
+        usd=spent.known,
         calls=spent.calls,
         calls_unknown=spent.unknown,
     )

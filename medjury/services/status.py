@@ -13,7 +13,7 @@ from data.person import OPERATOR
 from data.record import UNBLINDED
 from data.schema import Report
 from data.study.calls import missing_verdicts
-from data.study.costs import calls_in_flight, spending
+from data.study.costs import study_spending
 from data.study.people import workloads
 from data.study.rubrics import frozen_reports, jurors_with_ratings
 from data.study.standing import benchmarks
@@ -120,7 +120,7 @@ def status(engine: Engine) -> StudyStatus:
     rated = {name: sum(times.values()) - times[0] for name, times in counts.items()}
     often = (pair for times in counts.values() for pair in times.items())
     work = workloads(OPERATOR, engine)
-    spent, in_flight = spending(engine), calls_in_flight(engine)
+    spent = study_spending(engine)
     head, now = present_head(engine), standing(OPERATOR, engine)
     return StudyStatus(
         protocol.set_at if protocol else None,
@@ -146,9 +146,9 @@ def status(engine: Engine) -> StudyStatus:
             tuple(jurors_with_ratings(OPERATOR, engine)),
             len(missing_verdicts(engine)),
             spent.calls,
-            round(spent.usd, 9),
+            round(spent.known, 9),
             spent.unknown,
-            round(in_flight.usd, 9),
+            round(spent.usd_in_flight, 9),
         ),
         _report(frozen[-1]) if frozen else None,
         RecordStatus(

@@ -21,7 +21,7 @@ from data.importers.rows import JurorRecord
 from data.person import is_blind
 from data.schema import Attempt, Response, Status
 from data.study.calls import add_jurors, record_attempts
-from data.study.costs import JurorCost, juror_costs
+from data.study.costs import juror_costs
 from data.study.ledger import EVALUATED, compositions_tried
 from data.study.standing import benchmarks
 from data.study.verify import acts, verify
@@ -119,9 +119,10 @@ def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engin
     call("b", 1, Status.TIMEOUT, None)
     call("c", 0, Status.REFUSED, 0.1)
     costs = juror_costs(small_study)
-    assert costs["a"] == JurorCost(pytest.approx(0.06), 3, 0, 2)
+    a, b = costs["a"], costs["b"]
+    assert (a.usd, a.calls, a.unknown, a.verdicts) == (pytest.approx(0.06), 3, 0, 2)
     assert costs["a"].usd_per_verdict == pytest.approx(0.03)
-    assert costs["b"] == JurorCost(0.5, 2, 1, 1)
+    assert (b.usd, b.calls, b.unknown, b.verdicts) == (0.5, 2, 1, 1)
     assert costs["b"].usd_per_verdict is None
     assert costs["c"].usd_per_verdict is None
     assert juror_costs(small_study, "visits") == costs

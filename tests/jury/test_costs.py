@@ -19,7 +19,7 @@ from sqlalchemy import Engine
 from data.calls import TokenCosts, added, token_costs
 from data.errors import BadPanel
 from data.rubric import read_rubric
-from data.study.costs import token_costs_by_juror
+from data.study.costs import juror_costs
 from jury.budget import Budget
 from jury.call import Usage
 from jury.cost import (
@@ -197,9 +197,9 @@ def test_a_run_tells_its_tokens_by_kind_with_their_cost(
     assert (tokens["output"], tokens["reasoning"]) == (200, 14)
     kinds = ("usd_input", "usd_cached", "usd_cache_write", "usd_output")
     assert sum(tokens[name] for name in kinds) == pytest.approx(body["usd"])
-    stored = token_costs_by_juror(engine)["a"].to_json()
+    stored = juror_costs(engine)["a"].tokens.to_json()
     assert stored == pytest.approx(tokens)
-    assert token_costs_by_juror(engine, since=2) == {}
+    assert juror_costs(engine, since=2) == {}
 
 
 def test_the_command_line_tells_what_was_shared_and_what_each_kind_cost(

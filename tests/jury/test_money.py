@@ -21,7 +21,7 @@ from sqlalchemy import Engine, text
 
 from data.schema import Status
 from data.study.calls import CarriedOver, Intended, Step, carry_over, record_steps
-from data.study.costs import calls_in_flight, study_spending
+from data.study.costs import study_spending
 from data.study.settings import set_setting
 from jury.api_protocols import http_failure
 from jury.estimate import estimate
@@ -73,7 +73,7 @@ def test_over_kills_nothing_is_lost_and_the_bill_is_within_what_the_study_says(
             assert len(stub.seen) - stored <= AT_ONCE * number, "more is lost than was in flight"
             spent = study_spending(engine)
             assert spent.known <= billed(stub) <= spent.usd
-            assert spent.in_flight.calls <= (AT_ONCE + AT_ONCE // 8) * number
+            assert spent.in_flight <= (AT_ONCE + AT_ONCE // 8) * number
         out, errors = started(*words).communicate()
         assert out, errors
         all_billed = billed(stub)
@@ -105,13 +105,13 @@ def test_what_a_run_stored_before_it_sent_is_gone_with_the_answers(small_study: 
     open_then: list[int] = []
 
     def script(_: Seen) -> Do:
-        open_then.append(calls_in_flight(small_study).calls)
+        open_then.append(study_spending(small_study).in_flight)
         return Do()
 
     with Stub(script) as stub:
         result = rated(small_study, panel_at(stub, "a", "b", **LOW), concurrency=2)
     assert min(open_then) >= 1
-    assert (result.usd_in_flight, calls_in_flight(small_study).calls) == (0.0, 0)
+    assert (result.usd_in_flight, study_spending(small_study).in_flight) == (0.0, 0)
     assert result.usd_study == pytest.approx(result.usd)
 
 

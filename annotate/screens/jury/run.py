@@ -141,11 +141,9 @@ def _state(found: RunRow) -> tuple[str, Any]:
 def _figures(found: RunRow, rows: Sequence[JurorProgress]) -> None:
     """Show the sums: rated, missing, failed, calls, spent."""
     rated, total = sum(juror.rated for juror in rows), sum(juror.total for juror in rows)
-    spent, unknown = sum(juror.usd for juror in rows), sum(juror.unknown for juror in rows)
-    failed, calls = (
-        sum(sum(juror.failed.values()) for juror in rows),
-        sum(juror.calls for juror in rows),
-    )
+    costs = [juror.cost for juror in rows]
+    spent, unknown = sum(one.usd for one in costs), sum(one.unknown for one in costs)
+    failed, calls = sum(map(_failed, rows)), sum(one.calls for one in costs)
     cap = "no cap" if found.order.cap is None else f"of a cap of ${found.order.cap:,.2f}"
     also = f", {unknown} of unknown price" if unknown else ""
     shown = (
@@ -173,14 +171,15 @@ def juror_rows(engine: Engine, progress: Sequence[JurorProgress]) -> list[Row]:
             if juror.juror in first
             else None,
             "Missing": juror.total - juror.rated,
-            "Failed": sum(juror.failed.values()),
+            "Failed": _failed(juror),
             "Failed, and why": _reasons(juror) or None,
-            "Calls": juror.calls,
-            "Tokens in": juror.tokens.input,
-            "From a cache": juror.tokens.cached,
-            "Written to a cache": juror.tokens.cache_write,
-            "Tokens out": juror.tokens.output,
-            "USD": usd(juror.usd) + (f" + {juror.unknown} unknown" if juror.unknown else ""),
+            "Calls": juror.cost.calls,
+            "Tokens in": juror.cost.tokens.input,
+            "From a cache": juror.cost.tokens.cached,
+            "Written to a cache": juror.cost.tokens.cache_write,
+            "Tokens out": juror.cost.tokens.output,
+            "USD": usd(juror.cost.usd)
+            + (f" + {juror.cost.unknown} unknown" if juror.cost.unknown else ""),
         }
         for juror in progress
     ]
@@ -188,10 +187,16 @@ def juror_rows(engine: Engine, progress: Sequence[JurorProgress]) -> list[Row]:
 
 def _reasons(juror: JurorProgress) -> str:
     """Return how a juror's verdicts failed, commonest first."""
+    ends = sorted(juror.failed.items(), key=lambda end: -end[1].total())
     return "; ".join(
-        f"{number} {status}" + (f" ({juror.reasons[status]})" if juror.reasons.get(status) else "")
-        for status, number in [*juror.failed.items()][:SHOWN_REASONS]
+        f"{reasons.total()} {status}" + (f" ({commonest})" if commonest else "")
+        for status, reasons in ends[:SHOWN_REASONS]
+        for commonest, _ in reasons.most_common(1)
     )
+
+
+def _failed(juror: JurorProgress) -> int:
+    return sum(reasons.total() for reasons in juror.failed.values())
 
 
 def _when(at: datetime) -> str:
