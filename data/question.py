@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from data.card import CANNOT_TELL, NOT_APPLICABLE, Card
-from data.rubrics.injection import disarm, holds_tag
 
 if TYPE_CHECKING:
     from data.rubric import Example, Rubric
@@ -65,65 +64,8 @@ class RenderedPrompt:
         return self.shared + self.own
 
 
-def render(rubric: "Rubric", card: Card, explanation: Explanation | None = None) -> str:
-    """Return the prompt for one card; see `parts`."""
-    return parts(rubric, card, explanation).text
-
-
-def parts(rubric: "Rubric", card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
-    """Return the prompt for one card, every placeholder filled in a single pass.
-
-    It is cut where the response begins: what stands before it is the same for all responses
-    of an instance. `explanation` is where a juror is to give it; None leaves that to the
-    rubric's own words.
-
-    What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
-    inside a patient's text stays as it is. Only a tag that the prompt itself uses is
-    broken in it, so that no text can end its part or pose as another; see `forged`.
-    """
-    inserted = {name: disarm(text, rubric.prompt) for name, text in _card_texts(card).items()}
-    filled = {
-        "reference": NO_REFERENCE,
-        "checklist": NO_CHECKLIST,
-        "criteria": criteria_text(rubric),
-        "schema": schema_text(rubric, explanation),
-    } | inserted
-    prompt = prompt_in_order(rubric.prompt, explanation)
-    begins = min(prompt.index(f"{{{{{name}}}}}") for name in rubric.rated)
-    shared, own = (
-        PLACEHOLDER.sub(lambda match: filled[match[1]], piece)
-        for piece in (prompt[:begins], prompt[begins:])
-    )
-    return RenderedPrompt(shared, own)
-
-
-def forged(rubric: "Rubric", card: Card) -> tuple[str, ...]:
-    """Return the names of a card's texts that hold a tag of this prompt; `render` breaks the tag.
-
-    Such a text may be innocent, or may try to end its part and to speak to the juror.
-    """
-    shown = set(PLACEHOLDER.findall(rubric.prompt))
-    texts = _card_texts(card).items()
-    return tuple(name for name, text in texts if name in shown and holds_tag(text, rubric.prompt))
-
-
-def criteria_text(rubric: "Rubric") -> str:
-    """Return the criteria as a juror reads them: name, question, a line for each anchor, guidance.
-
-    Then the examples, in texts whose tags are broken as those of what is rated.
-    """
-    blocks = []
-    for c in rubric.criterion:
-        lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
-        lines += [f'"{answer}": {MEANINGS[answer]}' for answer in rubric.answers_of(c.name)]
-        lines += [f"Mind: {c.guidance}"] if c.guidance else []
-        blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
-    for number, example in enumerate(rubric.example, 1):
-        blocks.append(disarm(_example_text(number, example), rubric.prompt))
-    return "\n\n".join(blocks)
-
-
-def _example_text(number: int, example: "Example") -> str:
+def example_text(number: int, example: "Example") -> str:
+    """Return an example as a juror reads it."""
     scores = "; ".join(
         f"{name} {', '.join(f'{score:g}' for score in given)}"
         for name, given in example.scores.items()
@@ -137,16 +79,6 @@ def _example_text(number: int, example: "Example") -> str:
     }
     told = (f"{name}: {text}" for name, text in parts.items() if text)
     return "\n".join([f"Example {number}, rated by clinicians; it is not what you rate.", *told])
-
-
-def schema_text(rubric: "Rubric", explanation: Explanation | None = None) -> str:
-    """Return the form of the answer for a prompt; None keeps the rubric's own order."""
-    form = ", ".join(PARTS[key] for key in answer_keys(explanation, rubric.word))
-    rows = ",\n".join(f'  "{name}": {{{form}}}' for name in rubric.criteria)
-    text = f"{{\n{rows}\n}}\n{form_text(rubric)}"
-    if explanation is None or ORDER_SENTENCES["before"] in rubric.prompt:
-        return text
-    return f"{text}\n{OVERRIDING_SENTENCES[explanation]}"
 
 
 def form_text(rubric: "Rubric") -> str:
@@ -175,31 +107,7 @@ def _kinds_of_score(rubric: "Rubric") -> dict[str, list[str]]:
     return kinds
 
 
-def json_schema(rubric: "Rubric", explanation: Explanation | None = None) -> dict[str, Any]:
-    """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-    keys = answer_keys(explanation, rubric.word)
-
-    def verdict(name: str) -> dict[str, Any]:
-        score: dict[str, Any] = {"type": "integer", "enum": list(rubric.scale_of(name).points)}
-        if allowed := rubric.answers_of(name):
-            score = {"anyOf": [score, {"type": "string", "enum": list(allowed)}]}
-        kinds = {rubric.word: {"type": "string"}, "score": score}
-        return {
-            "type": "object",
-            "properties": {key: kinds[key] for key in keys},
-            "required": list(keys),
-            "additionalProperties": False,
-        }
-
-    return {
-        "type": "object",
-        "properties": {name: verdict(name) for name in rubric.criteria},
-        "required": list(rubric.criteria),
-        "additionalProperties": False,
-    }
-
-
-def _card_texts(card: Card) -> dict[str, str]:
+def card_texts(card: Card) -> dict[str, str]:
     """Return the texts of a card by placeholder, without those that are None."""
     rated = ("first", "second") if card.second is not None else ("response",)
     texts = {"context": card.context, "prompt": card.prompt}

@@ -34,6 +34,7 @@ from data.question import SLOT, Explanation
 from data.question import RenderedPrompt as RenderedPrompt
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
+from data.rubrics.injection import disarm, holds_tag
 from data.safe_text import one_line, short
 
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
@@ -334,37 +335,102 @@ class Rubric(RubricPart):
             )
         return number
 
-    def render(self, card: Card, explanation: Explanation | None = None) -> str:
-        """Return the prompt for one card; see `data.question.parts`."""
-        return question.render(self, card, explanation)
-
-    def parts(self, card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
-        """Return the prompt for one card, cut where the response begins.
-
-        The reference is put in only where the rubric's gold policy allows one.
-        """
-        return question.parts(self, card, explanation)
-
-    def forged(self, card: Card) -> tuple[str, ...]:
-        """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it."""
-        return question.forged(self, card)
-
-    def criteria_text(self) -> str:
-        """Return the criteria as a juror reads them: name, question, a line for each anchor."""
-        return question.criteria_text(self)
-
     @property
     def word(self) -> question.Word:
         """What a juror writes beside a score."""
         return "evidence" if self.case else "explanation"
 
+    def render(self, card: Card, explanation: Explanation | None = None) -> str:
+        """Return the prompt for one card; see `parts`."""
+        return self.parts(card, explanation).text
+
+    def parts(self, card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
+        """Return the prompt for one card, every placeholder filled in a single pass.
+
+        It is cut where the response begins: what stands before it is the same for all responses
+        of an instance. `explanation` is where a juror is to give it; None leaves that to the
+        rubric's own words.
+
+        What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
+        inside a patient's text stays as it is. Only a tag that the prompt itself uses is
+        broken in it, so that no text can end its part or pose as another; see `forged`.
+        """
+        inserted = {
+            name: disarm(text, self.prompt) for name, text in question.card_texts(card).items()
+        }
+        filled = {
+            "reference": NO_REFERENCE,
+            "checklist": NO_CHECKLIST,
+            "criteria": self.criteria_text(),
+            "schema": self.schema_text(explanation),
+        } | inserted
+        prompt = question.prompt_in_order(self.prompt, explanation)
+        begins = min(prompt.index(f"{{{{{name}}}}}") for name in self.rated)
+        shared, own = (
+            PLACEHOLDER.sub(lambda match: filled[match[1]], piece)
+            for piece in (prompt[:begins], prompt[begins:])
+        )
+        return RenderedPrompt(shared, own)
+
+    def forged(self, card: Card) -> tuple[str, ...]:
+        """Return the names of a card's texts that hold a tag of this prompt; `render` breaks the tag.
+
+        Such a text may be innocent, or may try to end its part and to speak to the juror.
+        """
+        shown = set(PLACEHOLDER.findall(self.prompt))
+        texts = question.card_texts(card).items()
+        return tuple(name for name, text in texts if name in shown and holds_tag(text, self.prompt))
+
+    def criteria_text(self) -> str:
+        """Return the criteria as a juror reads them: name, question, a line for each anchor, guidance.
+
+        Then the examples, in texts whose tags are broken as those of what is rated.
+        """
+        blocks = []
+        for c in self.criterion:
+            lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
+            lines += [
+                f'"{answer}": {question.MEANINGS[answer]}' for answer in self.answers_of(c.name)
+            ]
+            lines += [f"Mind: {c.guidance}"] if c.guidance else []
+            blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
+        for number, example in enumerate(self.example, 1):
+            blocks.append(disarm(question.example_text(number, example), self.prompt))
+        return "\n\n".join(blocks)
+
     def schema_text(self, explanation: Explanation | None = None) -> str:
-        """Return the form of the answer, as it stands in the prompt."""
-        return question.schema_text(self, explanation)
+        """Return the form of the answer for a prompt; None keeps the rubric's own order."""
+        form = ", ".join(
+            question.PARTS[key] for key in question.answer_keys(explanation, self.word)
+        )
+        rows = ",\n".join(f'  "{name}": {{{form}}}' for name in self.criteria)
+        text = f"{{\n{rows}\n}}\n{question.form_text(self)}"
+        if explanation is None or question.ORDER_SENTENCES["before"] in self.prompt:
+            return text
+        return f"{text}\n{question.OVERRIDING_SENTENCES[explanation]}"
 
     def json_schema(self, explanation: Explanation | None = None) -> dict[str, Any]:
         """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-        return question.json_schema(self, explanation)
+        keys = question.answer_keys(explanation, self.word)
+
+        def verdict(name: str) -> dict[str, Any]:
+            score: dict[str, Any] = {"type": "integer", "enum": list(self.scale_of(name).points)}
+            if allowed := self.answers_of(name):
+                score = {"anyOf": [score, {"type": "string", "enum": list(allowed)}]}
+            kinds = {self.word: {"type": "string"}, "score": score}
+            return {
+                "type": "object",
+                "properties": {key: kinds[key] for key in keys},
+                "required": list(keys),
+                "additionalProperties": False,
+            }
+
+        return {
+            "type": "object",
+            "properties": {name: verdict(name) for name in self.criteria},
+            "required": list(self.criteria),
+            "additionalProperties": False,
+        }
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:

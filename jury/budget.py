@@ -6,7 +6,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.schema import now
-from data.study.calls import CarriedOver, carry_over
+from data.study.calls import carry_over
 from data.study.costs import study_spending
 from jury.cost import refuse_unpriced
 from jury.panel import Panel
@@ -22,7 +22,7 @@ class Budget:
     ----------
     max_usd
         The command's own cap, None without one. The study's budget bounds it as well.
-    carried
+    calls_carried, usd_carried
         Calls in flight when earlier runs were killed; their worst case counts against `max_usd`.
     """
 
@@ -30,7 +30,7 @@ class Budget:
         if max_usd is not None and not max_usd >= 0:
             raise BadInput(f"max_usd = {max_usd}: must be an amount of US dollars, 0 or more")
         self.max_usd = max_usd
-        self.carried = CarriedOver()
+        self.calls_carried, self.usd_carried = 0, 0.0
         self._cap = max_usd
         self._held = 0.0
         self._in_flight = 0
@@ -52,10 +52,10 @@ class Budget:
         if self.max_usd is not None or left is not None:
             refuse_unpriced(panel, now())
         if self.max_usd is not None:
-            found = carry_over(engine)
-            calls, usd = self.carried.calls + found.calls, self.carried.usd + found.usd
-            self.carried = CarriedOver(calls, usd)
-            self._held += found.usd
+            calls, usd = carry_over(engine)
+            self.calls_carried += calls
+            self.usd_carried += usd
+            self._held += usd
         bounds = (self.max_usd, None if left is None else self._held + batched + left)
         self._cap = min((bound for bound in bounds if bound is not None), default=None)
         self._in_flight, self._settled = 0, asyncio.Condition()  # of this phase's event loop

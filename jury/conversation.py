@@ -22,10 +22,9 @@ from sqlalchemy import Engine
 from data.card import Reply
 from data.question import SLOT, every_score
 from data.rubric import Rubric
-from data.schema import Purpose, Status, now
+from data.schema import Intent, Purpose, Status, now
 from data.study.calls import (
     Entry,
-    Intended,
     Step,
     jurors_asked,
     record_steps,
@@ -177,8 +176,9 @@ class Conversation:
         """Store before a request is sent what it can cost at most; return the intent's key."""
         if self.session.juror.simulated:  # nothing is sent and nothing can be billed
             return ""
-        intent = Intended(
-            key=self.writer.key(),
+        key = self.writer.key()
+        intent = Intent(
+            key=key,
             rater=self.session.rater,
             response=self.task.subject.get("response"),
             instance=self.task.subject.get("instance"),
@@ -186,7 +186,7 @@ class Conversation:
             usd_most=worst,
         )
         await self.writer.write(Step(intent=intent))
-        return intent.key
+        return key
 
     async def _send(
         self, context: RunContext, call: Call, worst: float | None, intent: str
@@ -399,21 +399,22 @@ class SamePrompts:
     def stored(self, juror: Juror, rater: int, job: Job, call: Call) -> Entry | None:
         """Return the entry that stores a verdict on the same prompt for a job, None if there is none."""
         hashes = hashes_of(juror, call)
-        verdict = verdict_of_same_prompt(self._engine, rater, job.rubric, job.replicate, hashes)
-        if verdict is None:
+        found = verdict_of_same_prompt(self._engine, rater, job.rubric, job.replicate, hashes)
+        if found is None:
             return None
+        verdict, reply = found
         columns = {
             "rater": rater,
             "response": job.response,
             "replicate": job.replicate,
             "status": Status.OK,
-            "sent": {"same_prompt_as": verdict.attempt},
+            "sent": {"same_prompt_as": verdict.id},
             "raw": verdict.raw,
             "returned_model": verdict.returned_model,
-            "answer": None if verdict.answer is None else dict(verdict.answer),
+            "answer": verdict.answer,
         }
         uncalled = {"request_sha256": verdict.request_sha256, "number": 0, "reason": ASKED_ONCE}
-        return columns | uncalled | cost_columns(no_cost(ASKED_ONCE)), job.rubric, verdict.reply
+        return columns | uncalled | cost_columns(no_cost(ASKED_ONCE)), job.rubric, reply
 
 
 def hashes_of(juror: Juror, call: Call) -> Sequence[str]:

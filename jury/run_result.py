@@ -191,6 +191,6 @@ def with_study_spending(result: RunResult, engine: Engine, budget: Budget) -> Ru
         calls_in_flight=spent.in_flight,
         usd_study=round(spent.usd, 9),
         budget=spent.budget,
-        calls_carried=budget.carried.calls,
-        usd_carried=budget.carried.usd,
+        calls_carried=budget.calls_carried,
+        usd_carried=budget.usd_carried,
     )

@@ -7,11 +7,10 @@ table of authors is not read here.
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from hashlib import sha256
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Engine, and_, case, func
 from sqlmodel import Session, col, select
@@ -41,7 +40,7 @@ from data.schema import (
     Status,
     now,
 )
-from data.study.base import FOR_STUDY, card, columns_of, in_pages, shown
+from data.study.base import FOR_STUDY, Columns, card, columns_of, in_pages, shown
 from data.study.readings import NEWEST, readings
 from data.study.rubrics import keep_rubric
 from data.study.standing import BenchmarkView, benchmarks
@@ -77,25 +76,6 @@ def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int
     return {handle: key for handle, key in keys.items() if key is not None}
 
 
-def record_attempts(engine: Engine, attempts: Iterable[Entry]) -> None:
-    """Store calls, each with its rubric and, where it gave a whole valid reply, its ratings.
-
-    One transaction: all of them with their ratings, or nothing.
-    """
-    entries = list(attempts)
-    if not entries:
-        return
-    with transaction(engine) as session:
-        refuse_locked(session)
-        keep_attempts(session, entries)
-
-
-def keep_attempts(session: Session, entries: Sequence[Entry]) -> None:
-    """Store calls with their rubrics inside the caller's transaction."""
-    _keep_rubrics(session, (rubric for _, rubric, _ in entries))
-    write_attempts(session, entries)
-
-
 def _keep_rubrics(session: Session, rubrics: Iterable[Rubric | None]) -> None:
     """Store rubrics that are new; None is of a call that has none."""
     for rubric in {rubric.sha256: rubric for rubric in rubrics if rubric is not None}.values():
@@ -103,9 +83,10 @@ def _keep_rubrics(session: Session, rubrics: Iterable[Rubric | None]) -> None:
 
 
 def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
-    """Store calls inside the caller's transaction, and the ratings they gave with their event."""
+    """Store calls inside the caller's transaction, their rubrics, and their ratings with the event."""
     if not entries:
         return
+    _keep_rubrics(session, (rubric for _, rubric, _ in entries))
     rows = [
         _row(call) | {"rubric_sha256": rubric.sha256 if rubric else None}
         for call, rubric, _ in entries
@@ -212,17 +193,6 @@ def _stored_juror(session: Session, juror: JurorRecord) -> int | None:
     return rater.id
 
 
-class Intended(NamedTuple):
-    """A call that is about to be made, as an `Intent` keeps it."""
-
-    key: str
-    rater: int
-    response: int | None = None
-    instance: int | None = None
-    replicate: int = 0
-    usd_most: float | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of one call: it is about to be made, or has ended.
@@ -242,22 +212,11 @@ class Step:
         stays, as counted against the cap of its own run.
     """
 
-    intent: Intended | None = None
+    intent: Intent | None = None
     attempt: Entry | None = None
     rubrics: tuple[Rubric, ...] = ()
     settles: str = ""
     unknown: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedOver:
-    """Calls in flight when earlier runs were killed, which no cap has counted yet.
-
-    `usd` is what those of known price can cost at most.
-    """
-
-    calls: int = 0
-    usd: float = 0.0
 
 
 def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
@@ -271,7 +230,7 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
     with transaction(engine) as session:
         refuse_locked(session)
         _keep_rubrics(session, (rubric for step in steps for rubric in step.rubrics))
-        keep_intents(session, [step.intent for step in steps if step.intent is not None])
+        session.add_all(step.intent for step in steps if step.intent is not None)
         settled = {step.settles: step.unknown for step in steps if step.settles}
         if unknown := [key for key, is_unknown in settled.items() if is_unknown]:
             for intent in session.exec(select(Intent).where(col(Intent.key).in_(unknown))):
@@ -279,31 +238,25 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
         if known := settled.keys() - unknown:
             delete_rows(session, Intent, col(Intent.key).in_(known))
         attempts = [step.attempt for step in steps if step.attempt is not None]
-        keep_attempts(session, attempts)  # its event is of the intents too
+        write_attempts(session, attempts)  # its event is of the intents too
         if not attempts and (settled or any(step.intent for step in steps)):
             log(session, "jury", "calls in flight", {})
 
 
-def carry_over(engine: Engine) -> CarriedOver:
-    """Return what killed runs have left to be counted against a cap, and note that it is counted.
+def carry_over(engine: Engine) -> tuple[int, float]:
+    """Return the calls in flight when earlier runs were killed, which no cap has counted yet; note them.
 
-    Call it only where no other run can be on: what is in flight then is a killed run's.
+    How many, and what those of known price can cost at most. Call it only where no other run can be on:
+    what is in flight then is a killed run's.
     """
     with transaction(engine) as session:
         intents = session.exec(select(Intent).where(col(Intent.counted).is_(None))).all()
-        carried = CarriedOver(len(intents), sum(intent.usd_most or 0.0 for intent in intents))
+        carried = len(intents), sum(intent.usd_most or 0.0 for intent in intents)
         for intent in intents:
             intent.counted = now()
         if intents:
             log(session, "jury", "calls carried over", {"calls": len(intents)})
     return carried
-
-
-def keep_intents(
-    session: Session, intents: Sequence[Intended], counted: datetime | None = None
-) -> None:
-    """Store calls whose cost is not known, as those about to be made."""
-    add_rows(session, Intent, [{**intent._asdict(), "counted": counted} for intent in intents])
 
 
 PAGE = 50
@@ -371,17 +324,19 @@ def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[in
     Of a rubric of points, wherever all points of the case are answered, cannot tell included: a
     reply is stored whole or not at all, so that its first point stands for it.
     """
-    query = (
-        select(Rating.response, Rating.replicate)
-        .where(Rating.rater == rater, Rating.pass_ == 0, is_on(Rating.rubric_sha256, rubric))
-        .where(NEWEST)
-        .group_by(col(Rating.response), col(Rating.replicate))
-    )
+    with reading(engine) as session:
+        rows = session.exec(complete(rubric).where(Rating.rater == rater))
+        return {(response, replicate) for _, response, replicate in rows}
+
+
+def complete(rubric: Rubric) -> Columns:
+    """Select rater, response and replicate of the verdicts that `complete_ratings` returns."""
+    key = col(Rating.rater), col(Rating.response), col(Rating.replicate)
+    query = columns_of(*key).where(Rating.pass_ == 0, is_on(Rating.rubric_sha256, rubric), NEWEST)
     if rubric.points is None:
         count = func.count(func.distinct(Rating.criterion))
         query = query.having(count == len(rubric.criteria))
-    with reading(engine) as session:
-        return {(response, replicate) for response, replicate in session.exec(query)}
+    return query.group_by(*key)
 
 
 def is_on(sha256: Any, rubric: Rubric) -> Any:
@@ -420,27 +375,22 @@ def open_requests(engine: Engine, batch: int) -> dict[str, BatchRequest]:
         }
 
 
-def requests_in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | None]:
+def requests_in_flight(
+    engine: Engine, rater: int
+) -> dict[tuple[int, int, str], tuple[str, float | None]]:
     """Return what a juror has been asked in batches and has not answered as far as is known.
 
     Returns
     -------
     dict
-        (response, replicate, SHA-256 of the rubric) -> what the request can cost at most in US
-        dollars, None where no price was known.
+        (response, replicate, SHA-256 of the rubric) -> SHA-256 of the request, and what it can cost at
+        most in US dollars, None where no price was known.
     """
     key = (JuryRequest.response, JuryRequest.replicate, JuryRequest.rubric_sha256)
-    query = columns_of(*key, JuryRequest.usd_most).join(JuryBatch)
+    query = columns_of(*key, JuryRequest.request_sha256, JuryRequest.usd_most).join(JuryBatch)
     with reading(engine) as session:
         rows = session.exec(query.where(JuryBatch.rater == rater, JuryRequest.outcome == ""))
-        return {(response, replicate, sha): most for response, replicate, sha, most in rows}
-
-
-def hashes_in_flight(engine: Engine, rater: int) -> set[str]:
-    """Return the SHA-256 of each request of a juror's batches whose end is not known."""
-    query = select(JuryRequest.request_sha256).join(JuryBatch)
-    with reading(engine) as session:
-        return set(session.exec(query.where(JuryBatch.rater == rater, JuryRequest.outcome == "")))
+        return {tuple(about): (sha256, most) for *about, sha256, most in rows}
 
 
 def waiting_in_batches(engine: Engine, handles: Iterable[str]) -> dict[str, int]:
@@ -483,10 +433,6 @@ class MissingVerdict:
     status: str
     reason: str
     calls: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as `medjury jury missing --json` writes it."""
-        return asdict(self)
 
 
 def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
@@ -643,19 +589,6 @@ def _jurors_asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
         return [(key or 0, name) for key, name in session.exec(query)]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVerdict:
-    """A verdict that stands, with the call (primary key) that gave it."""
-
-    attempt: int
-    response: int
-    request_sha256: str
-    raw: str
-    returned_model: str
-    answer: Mapping[str, Any] | None
-    reply: Reply
-
-
 def responses_with_equal_texts(engine: Engine) -> frozenset[int]:
     """Return the responses (primary keys) whose text, as raters see it, another one has as well."""
     text = func.coalesce(Response.shown, Response.text)
@@ -674,8 +607,8 @@ def jurors_asked(engine: Engine) -> frozenset[int]:
 
 def verdict_of_same_prompt(
     engine: Engine, rater: int, rubric: Rubric, replicate: int, hashes: Sequence[str]
-) -> StoredVerdict | None:
-    """Return the first verdict that a juror gave to a prompt, None if none stands.
+) -> tuple[Any, Reply] | None:
+    """Return the first call with a verdict that a juror gave to a prompt; None if none stands.
 
     Parameters
     ----------
@@ -698,8 +631,7 @@ def verdict_of_same_prompt(
                 continue
             reply = _stored_reply(session, rater, call.response, rubric, replicate)
             if reply is not None:
-                call_facts = (call.request_sha256, call.raw, call.returned_model, call.answer)
-                return StoredVerdict(call.id, call.response, *call_facts, reply)
+                return call, reply
     return None
 
 
@@ -759,23 +691,18 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
     return key
 
 
-def move(engine: Engine, key: int, state: BatchState, **fields: str) -> None:
-    """Put a batch into a state, with the fields that are known from then on.
+def move(engine: Engine, key: int, state: BatchState | None = None, **fields: Any) -> None:
+    """Put a batch into a state, if one is given, with the fields that are known from then on.
 
     Parameters
     ----------
     **fields
-        Any of `provider_id`, `input_file` and `reason`.
+        Any of `provider_id`, `input_file`, `reason` and `counts`: how many requests the provider says have
+        ended, by how they ended.
     """
     with transaction(engine) as session:
-        values = _state_columns(state) | fields
+        values = fields | (_state_columns(state) if state else {})
         update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, **values)
-
-
-def count(engine: Engine, key: int, counts: Mapping[str, int]) -> None:
-    """Store how many requests the provider says have ended, by how they ended."""
-    with transaction(engine) as session:
-        update_unsealed(session, JuryBatch, col(JuryBatch.id) == key, counts=dict(counts))
 
 
 def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]:
@@ -804,12 +731,10 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
             answer = result.attempt
             if answer and answer.usd is None and request.usd_most is not None:
                 name = f"batch-{sha256(request.custom_id.encode()).hexdigest()[:32]}"
-                about = (answer.rater, answer.response, None, answer.replicate)
-                unknown.append(
-                    Intended(name, *about, request.usd_most)
-                )  # the most it may have cost
+                about = {one: getattr(answer, one) for one in ("rater", "response", "replicate")}
+                unknown.append(Intent(key=name, **about, usd_most=request.usd_most, counted=now()))
         if unknown:
-            keep_intents(session, unknown, now())
+            session.add_all(unknown)
             log(session, "jury", "calls in flight", {})
     return [result.custom_id for result in new_results]
 

@@ -37,7 +37,7 @@ from data.schema import (
 )
 from data.study.authors import Ids
 from data.study.base import FOR_STUDY
-from data.study.calls import keep_juror, without_texts, write_attempts
+from data.study.calls import complete, keep_juror, without_texts, write_attempts
 from data.study.costs import JurorCost, juror_costs
 from data.study.people import person_by_access
 from data.study.ratings import RatingsAdded, keep_ratings
@@ -327,20 +327,15 @@ def _count_complete(
     """Return rater -> verdicts that stand on the present rubrics, those for training left out."""
     standing: Counter[int] = Counter()
     for benchmark in chosen:
-        rubric, scored = benchmark.rubric, func.count(func.distinct(col(Rating.criterion)))
-        complete = (
-            select(Rating.rater)
+        verdicts = (
+            complete(benchmark.rubric)
             .join(Response)
             .join(Instance)
-            .where(Instance.benchmark == benchmark.name, Rating.rubric_sha256 == rubric.sha256)
-            .where(col(Rating.rater).in_(keys), Rating.pass_ == 0)
-            .where(Rating.replicate < replicates * rubric.orders)
-            .where(FOR_STUDY)
-            .group_by(col(Rating.rater), col(Rating.response), col(Rating.replicate))
-            .having(scored == len(rubric.criteria))
+            .where(Instance.benchmark == benchmark.name, FOR_STUDY, col(Rating.rater).in_(keys))
+            .where(Rating.replicate < replicates * benchmark.rubric.orders)
             .subquery()
         )
-        counted = select(complete.c.rater, func.count()).group_by(complete.c.rater)
+        counted = select(verdicts.c.rater, func.count()).group_by(verdicts.c.rater)
         standing.update(dict(session.exec(counted).all()))
     return standing
 

@@ -21,17 +21,16 @@ from data.study.calls import (
     IN_FLIGHT,
     BatchRequest,
     Collected,
+    Step,
     add_jurors,
     collect,
-    count,
     finish,
-    hashes_in_flight,
     move,
     open_batches,
     open_requests,
     prepare,
     provider_ids,
-    record_attempts,
+    record_steps,
     requests_in_flight,
     response_cards,
 )
@@ -226,7 +225,7 @@ class BatchContext:
         return [
             most
             for session in self.sessions
-            for most in requests_in_flight(self.engine, session.rater).values()
+            for _, most in requests_in_flight(self.engine, session.rater).values()
         ]
 
     def result(self, panel: str) -> RunResult:
@@ -317,7 +316,7 @@ async def _check(context: BatchContext, session: BatchSession, batch: JuryBatch)
     status = await _batch_status(session, batch)
     if status is None:
         return _unknown_there(context, session, batch)
-    count(context.engine, batch.id, status.counts)
+    move(context.engine, batch.id, counts=dict(status.counts))
     session.answered[batch.id] = 0 if status.ended else status.done
     if not status.ended:
         return False
@@ -597,7 +596,7 @@ def _requests_to_make(
     """Yield the requests that are missing and not in flight, as far as the cap goes."""
     waiting = requests_in_flight(context.engine, session.rater)
     held = context.held()
-    open_hashes = hashes_in_flight(context.engine, session.rater)
+    open_hashes = {sha256 for sha256, _ in waiting.values()}
     for job in context.missing(session):
         key = session.key(job)
         if key[1:] in waiting or key in context.ended or key in context.handed_in:
@@ -634,7 +633,7 @@ def _has_same_prompt(
     entry = context.same.stored(session.juror, session.rater, job, call)
     if entry is None:
         return False
-    record_attempts(context.engine, [entry])
+    record_steps(context.engine, [Step(attempt=entry)])
     session.rated += 1
     context.tally.shared()
     return True
@@ -647,7 +646,8 @@ def _not_asked(
     task = verdict_task(session.juror, job)
     call = Call((task.question,), task.schema, replicate=job.replicate)
     columns = not_asked_columns(session.juror, session.rater, call, reason) | {"status": status}
-    record_attempts(context.engine, [(task.columns | columns, job.rubric, None)])
+    entry = task.columns | columns, job.rubric, None
+    record_steps(context.engine, [Step(attempt=entry)])
 
 
 def run_batches(

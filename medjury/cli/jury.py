@@ -230,7 +230,7 @@ def missing(study: Study) -> None:
     by_response = {(one.benchmark, one.response_id): one for one in planted}
     body = {
         "missing": [
-            row.to_json() | _of_response(by_response.get((row.benchmark, row.response_id)))
+            asdict(row) | _of_response(by_response.get((row.benchmark, row.response_id)))
             for row in rows
         ],
         **_planted_json(planted),

@@ -86,8 +86,8 @@ def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
     assert stopped.code == 1
     assert 0 < rows[0].rated + rows[1].rated == len(stub.seen) < 40
     assert [one.total for one in rows] == [20, 20, 20]
-    assert sum(one.calls for one in rows) == len(stub.seen)
-    assert sum(one.usd for one in rows) == pytest.approx(0.0011 * len(stub.seen))
+    assert sum(one.cost.calls for one in rows) == len(stub.seen)
+    assert sum(one.cost.usd for one in rows) == pytest.approx(0.0011 * len(stub.seen))
     assert stopped.figures["by_status"]["interrupted"] > 0
 
     stub.script = lambda _: Do()
@@ -116,8 +116,9 @@ def test_failures_are_counted_by_reason(study: Engine, stub: Stub) -> None:
     ended = wait_ended(study)
     first, second = runs.jury_progress(OPERATOR, study, ended, ["a", "b"])
     assert (ended.code, first.rated, first.failed) == (1, 20, {})
-    assert (second.rated, second.failed) == (19, {"refused": 1})
-    assert second.reasons["refused"]
+    assert (second.rated, [*second.failed]) == (19, ["refused"])
+    [(why, number)] = second.failed["refused"].items()
+    assert (bool(why), number) == (True, 1)
     assert any("missing: b: 1 refused" in line for line in ended.said)
 
 

@@ -20,7 +20,7 @@ from data.errors import BadInput
 from data.importers.rows import JurorRecord
 from data.person import is_blind
 from data.schema import Attempt, Response, Status
-from data.study.calls import add_jurors, record_attempts
+from data.study.calls import Step, add_jurors, record_steps
 from data.study.costs import juror_costs
 from data.study.ledger import EVALUATED, compositions_tried
 from data.study.standing import benchmarks
@@ -109,7 +109,7 @@ def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engin
         told = {"request_sha256": "0" * 64, "usd": usd, "number": number}
         place = {"rater": keys[juror], "response": responses[response], "status": status}
         record = Attempt(rubric_sha256=rubric.sha256, **place, **told)  # type: ignore[arg-type]  # as named
-        record_attempts(small_study, [(record, rubric, None)])
+        record_steps(small_study, [Step(attempt=(record, rubric, None))])
 
     call("a", 0, Status.OK, 0.02)
     call("a", 1, Status.INVALID_JSON, 0.03)

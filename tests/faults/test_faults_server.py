@@ -23,7 +23,7 @@ from data.errors import Conflict, NoStudy
 from data.record import log
 from data.rubric import read_rubric
 from data.schema import Attempt, Setting, Status
-from data.study.calls import record_attempts
+from data.study.calls import Step, record_steps
 from data.study.verify import verify
 from jury.run import KEY, run_lock
 
@@ -191,4 +191,5 @@ def rate_third(study: Engine) -> None:
     with study.connect() as connection:
         rater = connection.scalar(text("SELECT id FROM rater"))
     record = Attempt(rater=rater or 0, response=3, status=Status.OK, request_sha256="0" * 64)
-    record_attempts(study, [(record, rubric, Reply(dict.fromkeys(rubric.criteria, 3)))])
+    entry = record, rubric, Reply(dict.fromkeys(rubric.criteria, 3))
+    record_steps(study, [Step(attempt=entry)])

@@ -19,8 +19,8 @@ from kit.reference_study import fill
 from kit.studies import Run, Write
 from sqlalchemy import Engine, text
 
-from data.schema import Status
-from data.study.calls import CarriedOver, Intended, Step, carry_over, record_steps
+from data.schema import Intent, Status
+from data.study.calls import Step, carry_over, record_steps
 from data.study.costs import study_spending
 from data.study.settings import set_setting
 from jury.api_protocols import http_failure
@@ -121,14 +121,14 @@ def test_a_call_cut_off_without_an_answer_may_have_cost_its_worst(small_study: E
     assert (result.rated, result.calls, result.usd_unknown) == (4, 5, 1)
     assert result.calls_in_flight == 1
     assert 0 < result.usd_in_flight == pytest.approx(result.usd_study - result.usd)
-    assert carry_over(small_study) == CarriedOver()  # its own run has counted it
+    assert carry_over(small_study) == (0, 0.0)  # its own run has counted it
 
 
 def intents(engine: Engine, *amounts: float) -> None:
     """Leave calls as a killed run leaves them."""
     rater = attempts(engine)[0].rater
     for n, usd in enumerate(amounts):
-        step = Step(intent=Intended(key=f"killed-{n}", rater=rater, usd_most=usd))
+        step = Step(intent=Intent(key=f"killed-{n}", rater=rater, usd_most=usd))
         record_steps(engine, [step])
 
 

@@ -20,6 +20,7 @@ from data.schema import (
     Assignment,
     Attempt,
     BatchState,
+    Intent,
     JuryBatch,
     Kind,
     Purpose,
@@ -44,7 +45,6 @@ from data.study.assignments import (
 )
 from data.study.calls import (
     BatchRequest,
-    Intended,
     Step,
     add_jurors,
     carry_over,
@@ -218,8 +218,7 @@ def _jury(engine: Engine) -> None:
     jurors = add_jurors(engine, [JurorRecord(one, profile, "family") for one in JURORS])
     for name, key in jurors.items():
         called = [
-            Intended(key=f"{name}-{n}", rater=key, response=n, usd_most=0.1)
-            for n in range(1, N + 1)
+            Intent(key=f"{name}-{n}", rater=key, response=n, usd_most=0.1) for n in range(1, N + 1)
         ]
         record_steps(engine, [Step(intent=one) for one in called])
         record_steps(engine, [_verdict(name, key, n) for n in range(1, N)])

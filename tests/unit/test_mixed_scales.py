@@ -7,7 +7,7 @@ from calibration.rating_matrix import composites
 from calibration.scores import RubricShape, Scores
 from data.card import CANNOT_TELL, NOT_APPLICABLE, Reply
 from data.errors import BadRubric, OffScale
-from data.question import every_score, json_schema, schema_text
+from data.question import every_score
 from data.rubric import read_rubric, rubric_toml
 from jury.parse import parse
 
@@ -37,12 +37,12 @@ def test_a_rubric_of_mixed_scales_is_written_and_read_the_same(tmp_path) -> None
 
 
 def test_a_juror_is_told_and_may_answer_each_criterion_on_its_own_scale() -> None:
-    scores = json_schema(PDSQI)["properties"]
+    scores = PDSQI.json_schema()["properties"]
     assert scores["respectful"]["properties"]["score"] == {"type": "integer", "enum": [0, 1]}
     assert {"type": "string", "enum": [NOT_APPLICABLE]} in scores["synthesized"]["properties"][
         "score"
     ]["anyOf"]
-    told = schema_text(PDSQI)
+    told = PDSQI.schema_text()
     assert "The score of respectful is a whole number on the scale 0-1." in told
     assert 'synthesized is a whole number on the scale 1-5 or "not_applicable"' in told
     assert every_score(read_rubric("generic")) == "every score a whole number on the scale 1-5"
