@@ -201,8 +201,8 @@ def test_strangers_from_ever_new_addresses_lock_nobody_out(engine: Engine, code:
         return post(server, f"WRONG-{n:04}", X_Forwarded_For=address).status
 
     with serving(str(engine.url)) as server, ThreadPoolExecutor(24) as pool:
-        wrong = [pool.submit(guess, n) for n in range(4_000)]
-        wait(wrong[:250])
+        wrong = [pool.submit(guess, n) for n in range(2_000)]
+        wait(wrong[:150])
         right = [
             post(server, code, X_Forwarded_For=f"203.0.113.{n}").status
             for n in range(FAILURES.burst + 10)

@@ -29,7 +29,8 @@ HOSTILE = "![x](http://evil.example/a.png) costs $5 <b>bold</b>"
 axe = screens.axe
 
 
-@pytest.mark.parametrize("size", ["laptop", pytest.param("tablet", marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_installed_e2e.py looks at each view of the demo
+@pytest.mark.parametrize("size", ["laptop", "tablet"])
 def test_no_view_of_agreement_breaks_wcag_22_aa_or_names_an_author(
     size: str, browser: Browser, served: tuple[Server, str], axe: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""What the README installs works: every page, tab and segment, and the commands of figures.
+"""What the README installs works: every page, tab and segment; test_docs.py runs its commands.
 
 `.ci/run` makes the environment of the README's first command, `uv run --no-dev`, and names its Python in
 MEDJURY_PYTHON; elsewhere the Python of the tests stands in for it.
@@ -6,8 +6,6 @@ MEDJURY_PYTHON; elsewhere the Python of the tests stands in for it.
 
 import os
 import re
-import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from kit import screens
 from kit.browsers import LAPTOP, new_context, wait_open
 from kit.servers import CODE, Server, free_port
 from kit.surfaces import surfaces, wrong
@@ -40,23 +39,7 @@ INVITING = (
     "rate assign --raters raters.csv --per-response 1",
     "rate people add coordinator --role coordinator",
 )
-EXAMPLES = """
-import contextlib, io, re
-from medjury import main
-
-def examples(*words):
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-        main([*words, "-h"])
-    *_, commands = out.getvalue().partition("\\nCommands:\\n")
-    *_, example = out.getvalue().partition("\\n  Example:\\n")
-    if example:
-        yield example.strip()
-    for name in re.findall(r"(?m)^  (\\S+)", commands):
-        yield from examples(*words, name)
-
-print(*examples(), sep="\\n")
-"""
+axe = screens.axe
 
 
 @dataclass(frozen=True)
@@ -102,7 +85,7 @@ def own(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
 # One is unblinded, one blind.
 @pytest.mark.parametrize("study", ["demo", pytest.param("own", marks=pytest.mark.slow)])
 def test_no_page_tab_or_segment_shows_or_logs_an_error(
-    study: str, browser: Browser, python: str, request: pytest.FixtureRequest
+    study: str, browser: Browser, python: str, axe: str, request: pytest.FixtureRequest
 ) -> None:
     begun: Begun = request.getfixturevalue(study)
     seen: dict[str, list[str]] = {"guest": [], "coordinator": []}
@@ -117,6 +100,8 @@ def test_no_page_tab_or_segment_shows_or_logs_an_error(
             for surface in surfaces(page):
                 opened.append(surface)
                 errors.extend(f"{surface}: {text}" for text in wrong(page))
+                if re.match(r"/setup|/agreement \w+$", surface):
+                    errors.extend(f"{surface}: {one}" for one in screens.in_both_schemes(page, axe))
             page.context.close()
     logged = (begun.folder / "log").read_text("utf-8")
     assert "\n".join([*errors, logged]) == ""
@@ -135,23 +120,6 @@ def sign_in(page: Page, server: Server, begun: Begun, who: str) -> None:
     page.get_by_label("Your sign-in code").fill(code)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{server.address}/")
-
-
-@pytest.mark.timeout(600)
-def test_every_command_has_its_help_and_those_of_figures_run(
-    python: str, demo: Begun, tmp_path: Path
-) -> None:
-    shutil.copy(demo.folder / "medjury.db", tmp_path)
-    ran = subprocess.run([python, "-c", EXAMPLES], capture_output=True, text=True, check=True)
-    examples = ran.stdout.splitlines()
-    assert len(examples) > 40
-    asked = [shlex.split(one)[1:] for one in examples if one.startswith("medjury analyse ")]
-    assert len(asked) > 6
-    for words in asked:
-        code, said = ended(python, tmp_path, *words)
-        assert code in (0, 1, 2), said
-        assert "Traceback" not in said
-        assert "not installed" not in said
 
 
 def rate(page: Page, number: int) -> None:

@@ -49,6 +49,7 @@ def boss(browser: Browser, server: Server, engine: Engine) -> Iterator[Page]:
     context.close()
 
 
+@pytest.mark.slow  # as test_whole_study_e2e.py does, with all that can go wrong
 def test_a_coordinator_sets_a_study_up_from_its_first_file_to_its_design(
     boss: Page, engine: Engine, axe: str
 ) -> None:

@@ -58,7 +58,13 @@ def kill_and_check(url: str, kills: int, seed: int, scale: Rubric) -> None:
     engine.dispose()
 
 
-@pytest.mark.parametrize("scale", [rubric(*CRITERIA), comparing(*CRITERIA)], ids=["one", "pairs"])
+@pytest.mark.parametrize(
+    "scale",
+    [
+        pytest.param(rubric(*CRITERIA), id="one"),
+        pytest.param(comparing(*CRITERIA), id="pairs", marks=pytest.mark.slow),
+    ],
+)
 def test_three_kills_under_load_lose_nothing_and_double_nothing(url: str, scale: Rubric) -> None:
     kill_and_check(url, 3, 0, scale)
 

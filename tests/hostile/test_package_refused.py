@@ -162,6 +162,7 @@ def test_a_package_that_is_damaged_or_is_none_is_refused(
     assert nothing_stored(restored(tmp_path)[1])
 
 
+@pytest.mark.slow
 def test_long_cells_are_read_one_after_the_other(run: Run, whole: Engine, tmp_path: Path) -> None:
     block = "".join(f"{secrets.token_hex(16)}{'a' * 300}" for _ in range(100))
     long = block * ((20 << 20) // len(block))  # of each of 12 responses; it packs 15 to 1
@@ -173,6 +174,7 @@ def test_long_cells_are_read_one_after_the_other(run: Run, whole: Engine, tmp_pa
     assert peak < 250  # MB; all cells have 240
 
 
+@pytest.mark.slow
 def test_json_that_would_take_gigabytes_costs_the_process_that_reads_it_alone(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:

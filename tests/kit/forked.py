@@ -32,16 +32,19 @@ sys.exit(int(line.recv(8) or b"1"))
 
 @contextmanager
 def forked_medjury(folder: Path) -> Iterator[Path]:
-    """Yield the folder of a program `medjury`, which is `main` in a fork of one process."""
+    """Yield the folder of a program `medjury`, which is `main` in a fork of one process.
+
+    It is of the environment that the README installs, where MEDJURY_PYTHON names one.
+    """
+    python = os.environ.get("MEDJURY_PYTHON") or sys.executable
     address, program = folder / "line", folder / "medjury"
-    program.write_text(CLIENT.format(python=sys.executable, address=str(address)), "utf-8")
+    program.write_text(CLIENT.format(python=python, address=str(address)), "utf-8")
     program.chmod(0o755)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(address))
         listening.listen()
-        call = [sys.executable, "-m", "kit.forked", str(listening.fileno())]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-        server = subprocess.Popen(call, env=environment, pass_fds=[listening.fileno()])
+        call = [python, "-P", __file__, str(listening.fileno())]
+        server = subprocess.Popen(call, pass_fds=[listening.fileno()])
     try:
         yield folder
     finally:
