@@ -9,9 +9,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from data.card import Kind
-from data.importers.rows import Origin, RatingRow, filled
-from data.importers.table import Cells, TableFile
+from data.importers.ratings import LONG
+from data.importers.ratings import REQUIRED as OF_RATINGS
+from data.importers.rows import Origin, filled
+from data.importers.table import Cells, DerivedTable, TableFile
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)
@@ -29,13 +30,13 @@ class StudyResponse(NamedTuple):
     model: str
 
 
-class MedhelmFile:
-    """MedHELM's file of clinicians' ratings; iterating gives one `RatingRow` a score.
+def medhelm_rows(
+    table: TableFile, responses: Sequence[StudyResponse], key: str, jury_mean: bool = False
+) -> tuple[DerivedTable, list[int]]:
+    """Return MedHELM's file as a file of ratings, a row a score, and which of its rows are left out.
 
     Parameters
     ----------
-    table
-        The file.
     responses
         The responses of the study.
     key
@@ -43,14 +44,9 @@ class MedhelmFile:
     jury_mean
         Take the llm_ columns too, as ratings by the juror "medhelm-jury-mean".
 
-    Attributes
-    ----------
-    missing
-        Empty scores of the rows that are taken.
-    unmatched
-        Numbers of the rows whose response is not in the study; they are left out.
-    ignored
-        Columns that are not taken.
+    Returns
+    -------
+    The rows; and, as they are read, the numbers of those whose response is not in the study.
 
     Raises
     ------
@@ -59,58 +55,44 @@ class MedhelmFile:
     BadRow
         While iterating, at the first row that is wrong. No username is in a message.
     """
+    columns_needed(table, jury_mean)
+    known: dict[tuple[str, str, str], set[str]] = {}
+    for name, benchmark, instance, model in responses:
+        for dataset in (benchmark, benchmark.partition(",")[0]):
+            for author in (model, model.rpartition("/")[2]):
+                known.setdefault((plain_name(dataset), instance, plain_name(author)), set()).add(
+                    name
+                )
+    unmatched: list[int] = []
 
-    def __init__(
-        self,
-        table: TableFile,
-        responses: Sequence[StudyResponse],
-        key: str,
-        jury_mean: bool = False,
-    ) -> None:
-        self.table, self.key, self.jury_mean = table, key, jury_mean
-        self.missing, self.unmatched = 0, list[int]()
-        required = columns_needed(table, jury_mean)
-        self.ignored = tuple(name for name in table.columns if name and name not in required)
-        self._known: dict[tuple[str, str, str], set[str]] = {}
-        for name, benchmark, instance, model in responses:
-            for dataset in (benchmark, benchmark.partition(",")[0]):
-                for author in (model, model.rpartition("/")[2]):
-                    key_of_row = plain_name(dataset), instance, plain_name(author)
-                    self._known.setdefault(key_of_row, set()).add(name)
-
-    def __iter__(self) -> Iterator[RatingRow]:
-        self.missing, self.unmatched, taken = 0, [], 0
-        means: dict[tuple[str, str], str] = {}
-        for origin, cells in self.table:
-            response = self._response(origin, cells)
-            if response is None:
-                self.unmatched.append(origin.row)
-                continue
-            taken += 1
-            rater = pseudonym(self.key, filled(origin, cells, "username"))
-            for name in CRITERIA:
-                if score := cells.get(name, "").strip():
-                    yield RatingRow(origin, response, rater, Kind.CLINICIAN, name, score)
-                else:
-                    self.missing += 1
-            if self.jury_mean:
-                yield from _jury_means(origin, cells, response, means)
-        if not taken:
-            raise self.table.wrong(
+    def rows() -> Iterator[tuple[Origin, Cells]]:
+        unmatched.clear()
+        any_taken, means = False, dict[tuple[str, str], str]()
+        for origin, cells in table:
+            dataset, model = (filled(origin, cells, name) for name in ("dataset_name", "model_key"))
+            instance = filled(origin, cells, "instance_id")
+            matches = known.get((plain_name(dataset), instance, plain_name(model)), set())
+            if len(matches) > 1:
+                why = f"{len(matches)} responses of this study are meant by its dataset_name, instance_id"
+                why += " and model_key; bring these ratings in by response_id (docs/setup.md)"
+                raise origin.wrong("instance_id", instance, why)
+            for response in matches:
+                any_taken = True
+                rater = pseudonym(key, filled(origin, cells, "username"))
+                who = {"response_id": response, "rater": rater, "kind": "clinician"}
+                for name in CRITERIA:
+                    yield origin, who | {"criterion": name, "score": cells.get(name, "")}
+                if jury_mean:
+                    yield from _jury_means(origin, cells, response, means)
+            if not matches:
+                unmatched.append(origin.row)
+        if not any_taken:
+            raise table.wrong(
                 "no row has its response in this study; import the responses first: their "
                 "benchmark, instance_id and model are dataset_name, instance_id and model_key here"
             )
 
-    def _response(self, origin: Origin, cells: Cells) -> str | None:
-        """Return the response a row is about, None where the study has none."""
-        dataset, model = (filled(origin, cells, name) for name in ("dataset_name", "model_key"))
-        instance = filled(origin, cells, "instance_id")
-        matches = self._known.get((plain_name(dataset), instance, plain_name(model)), set())
-        if len(matches) > 1:
-            why = "are meant by its dataset_name, instance_id and model_key; bring these ratings in"
-            why = f"{len(matches)} responses of this study {why} by response_id (docs/setup.md)"
-            raise origin.wrong("instance_id", instance, why)
-        return next(iter(matches), None)
+    return DerivedTable(table, (*OF_RATINGS, *LONG), rows), unmatched
 
 
 def columns_needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
@@ -123,8 +105,9 @@ def columns_needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
 
 def _jury_means(
     origin: Origin, cells: Cells, response: str, means: dict[tuple[str, str], str]
-) -> Iterator[RatingRow]:
+) -> Iterator[tuple[Origin, Cells]]:
     """Yield the jury's mean of each response once, though every clinician's row repeats it."""
+    who = {"response_id": response, "rater": JURY_MEAN, "kind": "juror"}
     for name in CRITERIA:
         score = cells.get(LLM + name, "").strip()
         before = means.get((response, name))
@@ -132,7 +115,7 @@ def _jury_means(
             raise origin.wrong(LLM + name, "", "another score of the same response stands above")
         means[response, name] = score
         if before is None and score:
-            yield RatingRow(origin, response, JURY_MEAN, Kind.JUROR, name, score)
+            yield origin, who | {"criterion": name, "score": score}
 
 
 def pseudonym(key: str, username: str) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from data.card import Kind
-from data.importers.rows import EmptyCell, Origin, RatingRow, rating_row
-from data.importers.table import Cells, TableFile
+from data.importers.ratings import LONG, REQUIRED
+from data.importers.rows import Origin, filled
+from data.importers.table import Cells, DerivedTable, TableFile
 from data.rubric import Rubric
 
 RECORD, CODE, RATER, RUBRIC = "record_id", "mj_code", "mj_rater", "mj_rubric"
@@ -73,13 +73,16 @@ def variable(wanted: str, taken: set[str]) -> str:
     return name
 
 
-class RedcapFile:
-    """A raw export of REDCap; iterating gives one `RatingRow` a score.
+def redcap_rows(
+    table: TableFile,
+    forms: Sequence[RedcapForm],
+    readings: Mapping[str, FormReading],
+    incomplete: bool = False,
+) -> tuple[DerivedTable, Counter[str]]:
+    """Return a raw export of REDCap as a file of ratings, a row a score, and what of it is not taken.
 
     Parameters
     ----------
-    table
-        The file.
     forms
         The forms of the study's rubrics.
     readings
@@ -87,12 +90,10 @@ class RedcapFile:
     incomplete
         Take forms that are not marked complete too.
 
-    Attributes
-    ----------
-    missing
-        Scores left empty in forms that are taken; `empty` names them.
-    left
-        How far the forms were that are not taken -> their number; "not begun" are empty ones.
+    Returns
+    -------
+    The rows; and, as they are read, how far the forms were that are not taken -> their number; "not begun"
+    are empty ones.
 
     Raises
     ------
@@ -101,38 +102,21 @@ class RedcapFile:
     BadRow
         While iterating, at the first row that is wrong.
     """
+    present, left = _forms_in(table, forms), Counter[str]()
 
-    def __init__(
-        self,
-        table: TableFile,
-        forms: Sequence[RedcapForm],
-        readings: Mapping[str, FormReading],
-        incomplete: bool = False,
-    ) -> None:
-        self.table, self.readings, self.incomplete = table, readings, incomplete
-        self.missing, self.left, self.empty = 0, Counter[str](), list[EmptyCell]()
-        self.forms = [form for form in forms if form.complete in table.columns]
-        if "Record ID" in table.columns or "Complete?" in table.columns:
-            raise table.wrong(RAW)
-        for column in (RECORD, CODE):
-            if column not in table.columns:
-                raise table.wrong(f"column {column!r} is missing; {RAW}, with all fields")
-        if not self.forms:
-            expected = ", ".join(form.complete for form in forms)
-            raise table.wrong(f"no rating form is in it ({expected}); export all instruments")
-        for form in self.forms:
-            absent = [name for name in form.variables.values() if name not in table.columns]
-            if absent:
-                raise table.wrong(f"column {absent[0]!r} is missing; export all fields")
-
-    def __iter__(self) -> Iterator[RatingRow]:
-        codes = self._codes()
-        self.empty.clear()
-        origins: dict[tuple[str, str], Origin] = {}
-        for origin, cells in self.table:
+    def rows() -> Iterator[tuple[Origin, Cells]]:
+        codes, origins = _codes(table), dict[tuple[str, str], Origin]()
+        left.clear()
+        for origin, cells in table:
             record = cells[RECORD].strip()
-            for form in self.forms:
-                if not self._taken(origin, cells, form):
+            for form in present:
+                state = _state(table, origin, cells, form)
+                empty = not any(cells[name].strip() for name in form.variables.values())
+                if empty and state != COMPLETE:
+                    left["not begun"] += state != ""
+                    continue
+                if state != COMPLETE and not incomplete:
+                    left[NOT_COMPLETE[state]] += 1
                     continue
                 first = origins.setdefault((record, form.name), origin)
                 if first is not origin:
@@ -142,63 +126,74 @@ class RedcapFile:
                         f"{form.name} of this record is filled in row {first.row} too (an event "
                         "or a repeat): a record is one reading; keep one of them",
                     )
-                if (code := codes[record]) not in self.readings:
+                if (code := codes[record]) not in readings:
                     why = "no reading of this study has this code; is it another study's export?"
                     raise origin.wrong(CODE, "", why)
-                yield from self._scores(origin, cells, form, self.readings[code])
+                for score in _scores(table, cells, form, readings[code]):
+                    yield origin, score
 
-    def _codes(self) -> dict[str, str]:
-        """Return each record's code; with events or repeats only one of its rows has it."""
-        codes: dict[str, str] = {}
-        for origin, cells in self.table:
-            record, code = cells[RECORD].strip(), cells[CODE].strip()
-            if not record:
-                raise origin.wrong(RECORD, "", "must not be empty")
-            if code and codes.get(record) not in (None, "", code):
-                raise origin.wrong(CODE, "", "another row of this record has another code")
-            codes[record] = code or codes.get(record, "")
-        return codes
+    return DerivedTable(table, (*REQUIRED, *LONG, "comment", "rated_at", "pass"), rows), left
 
-    def _taken(self, origin: Origin, cells: Cells, form: RedcapForm) -> bool:
-        """Tell whether a row's form is to be imported; count it where it is not."""
-        state = cells[form.complete].strip()
-        if state.lower() in LABELS:
-            raise self.table.wrong(RAW)
-        if state != COMPLETE and state not in NOT_COMPLETE:
-            raise origin.wrong(form.complete, "", "must be 0, 1 or 2; " + RAW)
-        empty = not any(cells[name].strip() for name in form.variables.values())
-        if empty and state != COMPLETE:
-            self.left["not begun"] += state != ""
-            return False
-        if state != COMPLETE and not self.incomplete:
-            self.left[NOT_COMPLETE[state]] += 1
-            return False
-        return True
 
-    def _scores(
-        self, origin: Origin, cells: Cells, form: RedcapForm, reading: FormReading
-    ) -> Iterator[RatingRow]:
-        timestamp = cells.get(f"{form.name}_timestamp", "").strip()
-        shared = {
-            "response_id": reading.response_id,
-            "rater": reading.rater,
-            "kind": Kind.CLINICIAN,
-            "comment": cells.get(form.comment, ""),
-            "rated_at": "" if timestamp == "[not completed]" else timestamp,
-            "pass_": reading.pass_,
-        }
-        for criterion, name in form.variables.items():
-            score = cells[name].strip()
-            if not score:
-                self.missing += 1
-                self.empty.append(EmptyCell(*reading[:2], criterion, reading.pass_, 0))
-                continue
-            anchors = next(one.anchors for one in form.rubric.criterion if one.name == criterion)
-            if any(map(str.isalpha, score)) and any(
-                _plain(score).endswith(_plain(words)) for words in anchors.values()
-            ):
-                raise self.table.wrong(RAW)
-            yield rating_row(origin, shared | {"criterion": criterion, "score": score})
+def _forms_in(table: TableFile, forms: Sequence[RedcapForm]) -> list[RedcapForm]:
+    """Return the forms that an export has, or refuse it if it is not a whole raw one."""
+    if "Record ID" in table.columns or "Complete?" in table.columns:
+        raise table.wrong(RAW)
+    for column in (RECORD, CODE):
+        if column not in table.columns:
+            raise table.wrong(f"column {column!r} is missing; {RAW}, with all fields")
+    present = [form for form in forms if form.complete in table.columns]
+    if not present:
+        expected = ", ".join(form.complete for form in forms)
+        raise table.wrong(f"no rating form is in it ({expected}); export all instruments")
+    for form in present:
+        absent = [name for name in form.variables.values() if name not in table.columns]
+        if absent:
+            raise table.wrong(f"column {absent[0]!r} is missing; export all fields")
+    return present
+
+
+def _codes(table: TableFile) -> dict[str, str]:
+    """Return each record's code; with events or repeats only one of its rows has it."""
+    codes: dict[str, str] = {}
+    for origin, cells in table:
+        record, code = filled(origin, cells, RECORD), cells[CODE].strip()
+        if code and codes.get(record) not in (None, "", code):
+            raise origin.wrong(CODE, "", "another row of this record has another code")
+        codes[record] = code or codes.get(record, "")
+    return codes
+
+
+def _state(table: TableFile, origin: Origin, cells: Cells, form: RedcapForm) -> str:
+    """Return how far a row's form is: complete, a key of `NOT_COMPLETE`, or refused."""
+    state = cells[form.complete].strip()
+    if state.lower() in LABELS:
+        raise table.wrong(RAW)
+    if state != COMPLETE and state not in NOT_COMPLETE:
+        raise origin.wrong(form.complete, "", "must be 0, 1 or 2; " + RAW)
+    return state
+
+
+def _scores(
+    table: TableFile, cells: Cells, form: RedcapForm, reading: FormReading
+) -> Iterator[Cells]:
+    """Yield a form's scores, and its empty cells."""
+    timestamp = cells.get(f"{form.name}_timestamp", "").strip()
+    shared = {
+        "response_id": reading.response_id,
+        "rater": reading.rater,
+        "kind": "clinician",
+        "comment": cells.get(form.comment, ""),
+        "rated_at": "" if timestamp == "[not completed]" else timestamp,
+        "pass": str(reading.pass_),
+    }
+    for criterion in form.rubric.criterion:
+        score = cells[form.variables[criterion.name]].strip()
+        if any(map(str.isalpha, score)) and any(
+            _plain(score).endswith(_plain(words)) for words in criterion.anchors.values()
+        ):
+            raise table.wrong(RAW)
+        yield shared | {"criterion": criterion.name, "score": score}
 
 
 def _plain(words: str) -> str:

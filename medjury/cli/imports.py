@@ -1,6 +1,6 @@
 """`medjury study import` and `medjury rate ratings`: files, runs of other tools and packages into the study."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from itertools import groupby, islice
@@ -22,7 +22,7 @@ from data.importers.columns import (
     toml_of,
 )
 from data.importers.grades import Grades, grades_named, rubric_of_grades
-from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
+from data.importers.medhelm_ratings import StudyResponse, columns_needed, medhelm_rows
 from data.importers.pairs import SIDES, PairFile
 from data.importers.ratings import RatingFile
 from data.importers.readers import (
@@ -36,7 +36,6 @@ from data.importers.readers import (
     rows_of,
     within,
 )
-from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
 from data.importers.source import PIPE, Source
 from data.importers.table import Format, TableFile
@@ -56,13 +55,12 @@ from medjury.cli.output import counted, emit, hint, progress, say, show
 from medjury.services.finished_runs import Brought, bring_helm, bring_inspect
 from medjury.services.importing import OTHER_RUBRIC, PAIRS_RUBRIC, rubrics_of_reader
 from medjury.services.record import authors_for
-from medjury.services.redcap import left_lines, redcap_file
+from medjury.services.redcap import redcap_ratings
 
 BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
 IMPORTER = "researcher"
 SHOWN, LOOKED_AT, LONGEST_SHOWN = 3, 500, 200
 PLAIN = ("csv", "jsonl")
-Rows = RatingFile | RedcapFile | MedhelmFile
 MapOption = Annotated[
     Path | None,
     typer.Option("--map", metavar="FILE", help="TOML that names columns: theirs = ours."),
@@ -507,16 +505,30 @@ def ratings(
         raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
     if jury_mean and kind != "medhelm":
         raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
-    rows: Rows
+    more: Callable[[], list[str]] = list
     if kind in ("redcap", "medhelm"):
-        table, engine = TableFile(_source(path, encoding)), study.open()
-        of_layout = redcap_file if kind == "redcap" else medhelm_file
-        rows = of_layout(engine, table, incomplete or jury_mean)
+        table, engine, grades = TableFile(_source(path, encoding)), study.open(), None
+        of_layout = redcap_ratings if kind == "redcap" else medhelm_ratings
+        table, more = of_layout(engine, table, incomplete or jury_mean)
+        rows = RatingFile(table)
     else:
         table, _ = _opened([path], "ratings", form, map_to, benchmark, encoding)
         rows, engine = RatingFile(table, grades), study.open()
     chosen = _rated_on(rubric_named(engine, rubric), grades, rows)
-    study.write(_store_ratings(engine, table, rows, chosen, replace=replace))
+    with progress(f"reading {table.path.name}", table.size_bytes) as at:
+        added = import_ratings(
+            engine, rows, chosen, tick=lambda _: at(table.read_bytes), replace=replace
+        )
+    emit(*_ratings_lines(table, rows, added), *more())
+    study.write(
+        {
+            "file": table.path.name,
+            **asdict(added),
+            "other_rubric": sorted(added.other_rubric),
+            "missing": rows.missing,
+            "rows_left_out": dict(table.left_out),
+        }
+    )
 
 
 def _layout(path: Path, encoding: str) -> str | None:
@@ -529,13 +541,15 @@ def _layout(path: Path, encoding: str) -> str | None:
     return "redcap" if opening.has(REDCAP) else None
 
 
-def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFile:
-    """Return a file of MedHELM's layout as rows of ratings of this study.
+def medhelm_ratings(
+    engine: Engine, table: TableFile, jury_mean: bool
+) -> tuple[TableFile, Callable[[], list[str]]]:
+    """Return a file of MedHELM's layout as a file of ratings, and what to say of it when it is read.
 
     Usernames become pseudonyms by the study's own secret, which no export holds. A file of another
     layout changes nothing.
     """
-    columns_needed(table, jury_mean)
+    needed = columns_needed(table, jury_mean)
     wrote, lifted = authors_for(engine, BY_AUTHOR, "researcher")
     if lifted:
         say(f"the blind is lifted, and that is recorded: {BY_AUTHOR}")
@@ -546,12 +560,23 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
         for response, benchmark, instance in zip(*columns, strict=True)
         if response in wrote
     ]
-    return MedhelmFile(table, responses, pseudonym_key(engine), jury_mean)
+    rows, unmatched = medhelm_rows(table, responses, pseudonym_key(engine), jury_mean)
+
+    def lines() -> list[str]:
+        of_rows = f"{counted(len(unmatched), 'row')} ({_ranges(unmatched)})"
+        ignored = ", ".join(name for name in table.columns if name and name not in needed)
+        return [
+            "usernames were replaced by pseudonyms, and are not in the study",
+            *([f"left out, as their response is not in the study: {of_rows}"] if unmatched else []),
+            *([f"columns not taken: {ignored}"] if ignored else []),
+        ]
+
+    return rows, lines
 
 
-def _rated_on(chosen: Rubric | None, scale: Grades | None, rows: Rows) -> Rubric | None:
+def _rated_on(chosen: Rubric | None, scale: Grades | None, rows: RatingFile) -> Rubric | None:
     """Return the rubric that ratings are held to: named, made of a scale, or each benchmark's own."""
-    if scale is None or not isinstance(rows, RatingFile):
+    if scale is None:
         return chosen
     if chosen is None:
         criteria = list(dict.fromkeys(row.criterion for row in rows if row.kind != Kind.METRIC))
@@ -564,25 +589,7 @@ def _rated_on(chosen: Rubric | None, scale: Grades | None, rows: Rows) -> Rubric
     return chosen
 
 
-def _store_ratings(
-    engine: Engine, table: TableFile, rows: Rows, chosen: Rubric | None, *, replace: bool
-) -> dict[str, Any]:
-    """Store a file's ratings and tell what came of it; return it as `rate ratings --json` has it."""
-    with progress(f"reading {table.path.name}", table.size_bytes) as at:
-        added = import_ratings(
-            engine, rows, chosen, tick=lambda _: at(table.read_bytes), replace=replace
-        )
-    emit(*_ratings_lines(table, rows, added))
-    return {
-        "file": table.path.name,
-        **asdict(added),
-        "other_rubric": sorted(added.other_rubric),
-        "missing": rows.missing,
-        "rows_left_out": dict(table.left_out),
-    }
-
-
-def _ratings_lines(table: TableFile, rows: Rows, added: RatingsAdded) -> Iterator[str]:
+def _ratings_lines(table: TableFile, rows: RatingFile, added: RatingsAdded) -> Iterator[str]:
     missing = rows.missing - added.cleared
     yield (
         f"{table.path.name}: {counted(added.added, 'rating')} imported, {added.revised} revised an earlier one, "
@@ -601,21 +608,9 @@ def _ratings_lines(table: TableFile, rows: Rows, added: RatingsAdded) -> Iterato
             "rubric there is no composite"
         )
     yield from (OTHER_RUBRIC.format(name) for name in sorted(added.other_rubric))
-    if isinstance(rows, RatingFile):
-        for theirs, ours in rows.renamed.items():
-            yield f"the criterion {theirs!r} is {ours} here: a name has no blanks"
+    for theirs, ours in rows.renamed.items():
+        yield f"the criterion {theirs!r} is {ours} here: a name has no blanks"
     yield from _left_out_lines(table)
-    if isinstance(rows, RedcapFile):
-        yield from left_lines(rows)
-    if isinstance(rows, MedhelmFile):
-        yield "usernames were replaced by pseudonyms, and are not in the study"
-        if rows.unmatched:
-            yield (
-                f"left out, as their response is not in the study: {counted(len(rows.unmatched), 'row')} "
-                f"({_ranges(rows.unmatched)})"
-            )
-        if rows.ignored:
-            yield f"columns not taken: {', '.join(rows.ignored)}"
 
 
 def _earlier_lines(added: RatingsAdded) -> Iterator[str]:

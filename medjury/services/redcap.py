@@ -1,6 +1,6 @@
 """Rating in REDCap: its dictionary and records written, its raw export read back."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from calibration.notes import counted
 from data.card import IN_FILES
 from data.errors import BadInput
 from data.files import write_csv
-from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapFile, RedcapForm, forms
+from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapForm, forms, redcap_rows
 from data.importers.table import TableFile
 from data.rubric import Criterion, Rubric
 from data.study.export import ToRate, readings, to_rate
@@ -67,17 +67,15 @@ def write_redcap(engine: Engine, folder: Path, unrated: list[ToRate]) -> list[st
     return lines if long else [lines[0], *lines[2:]]
 
 
-def redcap_file(engine: Engine, table: TableFile, incomplete: bool) -> RedcapFile:
-    """Return a raw export as rows of ratings of this study."""
-    return RedcapFile(table, forms(_rubrics(engine)), readings(engine), incomplete)
-
-
-def left_lines(rows: RedcapFile) -> list[str]:
-    """Return which forms were not imported, and why."""
-    return [
+def redcap_ratings(
+    engine: Engine, table: TableFile, incomplete: bool
+) -> tuple[TableFile, Callable[[], list[str]]]:
+    """Return a raw export as a file of ratings, and what to say of forms not taken when it is read."""
+    rows, left = redcap_rows(table, forms(_rubrics(engine)), readings(engine), incomplete)
+    return rows, lambda: [
         f"{counted(number, 'form')} {state}: not imported"
         + ("" if state == "not begun" else "; --incomplete takes them")
-        for state, number in sorted(rows.left.items())
+        for state, number in sorted(left.items())
         if number
     ]
 

@@ -18,9 +18,9 @@ from data.description import Description, read_description
 from data.importers.helm import finished, read_runs
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
-from data.importers.medhelm_ratings import MedhelmFile, StudyResponse
+from data.importers.medhelm_ratings import StudyResponse, medhelm_rows
 from data.importers.ratings import ExpertFile, RatingFile
-from data.importers.redcap import FormReading, RedcapFile, forms
+from data.importers.redcap import FormReading, forms, redcap_rows
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import Rubric, read_rubric
@@ -78,12 +78,12 @@ def experts(folder: Path, body: bytes) -> object:
 
 def medhelm(folder: Path, body: bytes) -> object:
     table = TableFile(put(folder, "medhelm.csv", body), "csv")
-    return list(MedhelmFile(table, KNOWN, "key", jury_mean=b"llm_" in body))
+    return list(RatingFile(medhelm_rows(table, KNOWN, "key", jury_mean=b"llm_" in body)[0]))
 
 
 def redcap(folder: Path, body: bytes) -> object:
     table = TableFile(put(folder, "redcap.csv", body), "csv")
-    return list(RedcapFile(table, forms([GENERIC]), READINGS))
+    return list(RatingFile(redcap_rows(table, forms([GENERIC]), READINGS)[0]))
 
 
 def helm(folder: Path, body: bytes) -> None:
