@@ -11,6 +11,7 @@ A map is TOML. `[columns]` has theirs = "ours"; beside a name of ours, ours may 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -30,7 +31,7 @@ from data.importers.ratings import LONG, PAIR_PARTS
 from data.importers.responses import COLUMNS as OF_RESPONSES
 from data.importers.responses import is_group
 from data.importers.rows import Origin, is_name, made_id
-from data.importers.table import Cells, DerivedTable, TableFile
+from data.importers.table import Cells, TableFile
 
 What = Literal["responses", "ratings", "pairs"]
 OURS: dict[What, tuple[str, ...]] = {
@@ -317,7 +318,7 @@ def flat(value: Mapping[str, Any], before: str = "") -> dict[str, str]:
     return texts
 
 
-def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
+def mapped(table: TableFile, chosen: ColumnMap, what: What) -> TableFile:
     """Return a file's rows in columns of ours, wide ones made long.
 
     Raises
@@ -330,7 +331,7 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
     if absent := [name for name in chosen.columns if name not in names]:
         shown = repr(absent[0]) if is_name(absent[0]) else "one of them"
         raise table.wrong(f"the map's column {shown} is not in the file ({table.header})")
-    left_out: dict[str, int] = {}
+    left_out = Counter[str]()
     constant = {ours: value for ours, value in chosen.constant.items() if _is_ours(ours, what)}
     chosen = replace(chosen, constant=constant)
 
@@ -340,11 +341,11 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
             for name, value in values.items():
                 if name not in chosen.columns and value.strip():
                     named = f"values of the column {name if is_name(name) else '(not quoted)'}"
-                    left_out[named] = left_out.get(named, 0) + 1
+                    left_out[named] += 1
             for cells in _long_rows(chosen.renamed(values), chosen):
                 yield origin, cells
 
-    return DerivedTable(table, _columns_made(chosen, what), rows, left_out)
+    return table.derived(_columns_made(chosen, what), rows, left_out)
 
 
 def _columns_made(chosen: ColumnMap, what: What) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from data.importers.ratings import LONG
 from data.importers.ratings import REQUIRED as OF_RATINGS
 from data.importers.rows import Origin, filled
-from data.importers.table import Cells, DerivedTable, TableFile
+from data.importers.table import Cells, TableFile
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)
@@ -32,7 +32,7 @@ class StudyResponse(NamedTuple):
 
 def medhelm_rows(
     table: TableFile, responses: Sequence[StudyResponse], key: str, jury_mean: bool = False
-) -> tuple[DerivedTable, list[int]]:
+) -> tuple[TableFile, list[int]]:
     """Return MedHELM's file as a file of ratings, a row a score, and which of its rows are left out.
 
     Parameters
@@ -92,7 +92,7 @@ def medhelm_rows(
                 "benchmark, instance_id and model are dataset_name, instance_id and model_key here"
             )
 
-    return DerivedTable(table, (*OF_RATINGS, *LONG), rows), unmatched
+    return table.derived((*OF_RATINGS, *LONG), rows), unmatched
 
 
 def columns_needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:

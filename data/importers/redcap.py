@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from data.importers.ratings import LONG, REQUIRED
 from data.importers.rows import Origin, filled
-from data.importers.table import Cells, DerivedTable, TableFile
+from data.importers.table import Cells, TableFile
 from data.rubric import Rubric
 
 RECORD, CODE, RATER, RUBRIC = "record_id", "mj_code", "mj_rater", "mj_rubric"
@@ -78,7 +78,7 @@ def redcap_rows(
     forms: Sequence[RedcapForm],
     readings: Mapping[str, FormReading],
     incomplete: bool = False,
-) -> tuple[DerivedTable, Counter[str]]:
+) -> tuple[TableFile, Counter[str]]:
     """Return a raw export of REDCap as a file of ratings, a row a score, and what of it is not taken.
 
     Parameters
@@ -132,7 +132,7 @@ def redcap_rows(
                 for score in _scores(table, cells, form, readings[code]):
                     yield origin, score
 
-    return DerivedTable(table, (*REQUIRED, *LONG, "comment", "rated_at", "pass"), rows), left
+    return table.derived((*REQUIRED, *LONG, "comment", "rated_at", "pass"), rows), left
 
 
 def _forms_in(table: TableFile, forms: Sequence[RedcapForm]) -> list[RedcapForm]:

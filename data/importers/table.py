@@ -1,7 +1,9 @@
 """Tables: files of rows of any format, read as rows of text."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
+from copy import copy
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,21 +14,12 @@ from data.importers.file_rows import wrong as wrong_file
 from data.importers.rows import UNNAMED, Origin, is_name
 from data.importers.source import Form, Source, form_of
 
-Format = Form
 Cells = Mapping[str, str]
 LONGEST_HEADER = 300  # characters of a header in a message
 EXCEL_LONGEST = 32_767  # characters of a cell
-EXCEL_ERRORS = [
-    "#NAME?",
-    "#REF!",
-    "#VALUE!",
-    "#DIV/0!",
-    "#N/A",
-    "#NUM!",
-    "#NULL!",
-    "#SPILL!",
-    "#CALC!",
-]
+EXCEL_ERRORS = (
+    *("#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#N/A", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"),
+)
 MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 EXCEL_ID = re.compile(rf"\d(?:[.,]\d+)?E\+\d+|(?:{MONTHS})-\d\d|\d\d?-(?:{MONTHS})")
 
@@ -67,11 +60,12 @@ class TableFile:
     ) -> None:
         self.source = path if isinstance(path, Source) else Source(path)
         self.path, self.size_bytes = self.source.path, self.source.size
-        self._done, self.left_out = 0, dict[str, int]()
-        self._cut, self._changed = 0, set[str]()
-        self._rows = _rows(self.source, form, sheet)
-        rows = self._rows
+        self._done, self.left_out = 0, Counter[str]()
+        self._long, self._changed = list[Origin](), set[str]()
+        rows = self._rows = _rows(self.source, form, sheet)
         self.form, self.encoding, self.columns = rows.form, rows.encoding, rows.columns
+        self.decimal_comma = rows.decimal_comma
+        self._made: Callable[[], Iterator[tuple[Origin, Cells]]] | None = None
 
     @property
     def read_bytes(self) -> int:
@@ -79,15 +73,36 @@ class TableFile:
         return min(self._done, self.size_bytes)
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
-        empty, is_text = True, self._rows.form == "csv"
-        for origin, row in self.records():
-            empty = False
-            cells: Cells = (
-                row if is_text else {key: _cell(origin, key, value) for key, value in row.items()}
-            )
+        self.left_out.clear()
+        for origin, cells in (self._made or self._own_cells)():
             self._done += sum(map(len, cells.values()))
             yield origin, cells
-        if empty:
+
+    def derived(
+        self,
+        columns: tuple[str, ...],
+        cells: Callable[[], Iterator[tuple[Origin, Cells]]],
+        left_out: Counter[str] | None = None,
+    ) -> "TableFile":
+        """Return rows that are made of this file, in columns of ours.
+
+        Parameters
+        ----------
+        cells
+            Gives the rows anew, each time it is called.
+        left_out
+            Filled by `cells`: what of the file is no row -> how many.
+        """
+        made = copy(self)  # what is found out of the file while it is read stays shared
+        made.columns, made._made = columns, cells
+        made.left_out = Counter() if left_out is None else left_out
+        return made
+
+    def _own_cells(self) -> Iterator[tuple[Origin, Cells]]:
+        is_text, origin = self.form == "csv", None
+        for origin, row in self.records():
+            yield origin, row if is_text else {key: _cell(origin, key, row[key]) for key in row}
+        if origin is None:
             raise self.wrong("the file has a header and no rows")
 
     def records(self) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
@@ -95,7 +110,8 @@ class TableFile:
 
         They are looked at for what spreadsheets do to them.
         """
-        self._cut, self._changed = 0, set[str]()
+        self._long.clear()
+        self._changed.clear()
         for number, row in self._rows.records():
             origin = Origin(self.path.name, number)
             self._look_for_excel(origin, row)
@@ -117,7 +133,8 @@ class TableFile:
                 why = f"is an error of Excel ({cell}): correct it there, or leave the cell empty"
                 named = column if is_name(column) else UNNAMED
                 raise BadFile(f"{origin}, column {named}: {why}; nothing was imported")
-            self._cut += len(cell) == EXCEL_LONGEST
+            if len(cell) == EXCEL_LONGEST:
+                self._long.append(origin)
             if column.endswith("id") and EXCEL_ID.fullmatch(cell):
                 self._changed.add(cell)
 
@@ -128,18 +145,13 @@ class TableFile:
         if self._rows.cut_off:
             why = "has no end: if the file was cut off there, so is its last cell"
             doubts.append(f"the last line of {name} {why}")
-        if self._cut:
+        if self._long:
             why = f"exactly {EXCEL_LONGEST:,} characters, the most that Excel keeps"
-            doubts.append(f"{self._cut} cells of {name} have {why}: they may be cut")
+            doubts.append(f"{len(self._long)} cells of {name} have {why}: they may be cut")
         if self._changed:
             why = "looks like an id that Excel has changed into a number or a date"
             doubts.append(f"{sorted(self._changed)[0]} in {name} {why}")
         return doubts
-
-    @property
-    def decimal_comma(self) -> bool:
-        """Whether its numbers may have a comma."""
-        return self._rows.decimal_comma
 
     @property
     def header(self) -> str:
@@ -163,46 +175,6 @@ class TableFile:
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the file as a whole."""
         return wrong_file(self.source, why)
-
-
-class DerivedTable(TableFile):
-    """Rows made from one or more files, in our columns.
-
-    Parameters
-    ----------
-    main
-        The file that messages and the summary name.
-    columns
-        Of the rows that are made.
-    rows
-        Gives the rows anew, each time it is called.
-    left_out
-        Filled by `rows`: what of the file is no row -> how many.
-    """
-
-    def __init__(
-        self,
-        main: TableFile,
-        columns: tuple[str, ...],
-        rows: Callable[[], Iterator[tuple[Origin, Cells]]],
-        left_out: dict[str, int] | None = None,
-    ) -> None:
-        self.source, self.path, self.size_bytes = main.source, main.path, main.size_bytes
-        self.form, self.encoding, self._rows = main.form, main.encoding, main._rows
-        self.columns, self._derived, self._done = columns, rows, 0
-        self._main = main
-        self.left_out = {} if left_out is None else left_out
-
-    def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
-        self.left_out.clear()
-        for origin, cells in self._derived():
-            self._done += sum(map(len, cells.values()))
-            yield origin, cells
-
-    @property
-    def doubts(self) -> list[str]:
-        """Return what is in doubt of the file that messages name."""
-        return self._main.doubts
 
 
 def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:

@@ -1,4 +1,6 @@
-"""Files of other tools, each read as rows in columns of ours: two functions a tool, and its keys.
+"""Files of other tools, read as rows in columns of ours; and how the reader of a file is chosen.
+
+A file that no reader here knows is a table of rows, in columns of ours or of any names with a map.
 
 lm-evaluation-harness: samples_TASK_TIME.jsonl, a line for each document and filter. The file does not
 name its model: the summary beside it does (results_TIME.json), else its folder. A document of several
@@ -20,18 +22,20 @@ grader said of every point.
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from data.errors import BadFile, BadRow
-from data.importers.columns import ColumnMap, flat, guessed
+from data.errors import BadFile, BadInput, BadRow
+from data.importers.columns import ColumnMap, What, as_named, flat, guessed, mapped
 from data.importers.grades import usable_name
+from data.importers.helm import is_helm
 from data.importers.responses import ID_MADE
-from data.importers.rows import Origin, checklist_of, made_id
+from data.importers.rows import Origin, checklist_of, is_name, made_id
 from data.importers.safe import read_json_file
-from data.importers.table import Cells, DerivedTable, TableFile
+from data.importers.source import Form, Source, form_of
+from data.importers.table import Cells, TableFile
 from data.rubric import Criterion, Rubric, Scale
 
 RESPONSES = (
@@ -40,45 +44,48 @@ RESPONSES = (
 )
 RATINGS = ("response_id", "rater", "kind", "criterion", "score", "comment", "rated_at")
 Record = Mapping[str, Any]
-Maker = Callable[[Record, Counter[str]], Iterator[Cells]]
+Maker = Callable[[Record, Counter[str]], Iterable[Cells]]
 
 
-def derived(
-    table: TableFile,
-    columns: tuple[str, ...],
-    make: Maker,
-    records: Callable[[], Iterator[tuple[Origin, Record]]] | None = None,
-    each_once: bool = False,
-) -> DerivedTable:
-    """Return the rows made from every record; `make` counts the ones it leaves out.
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A tool whose files are read.
 
-    `records` gives them where they are not the table's rows. With `each_once` a response that comes
-    again, as one row a metric has it, is taken once.
+    Attributes
+    ----------
+    name
+        As `--format` names it.
+    title
+        What messages call its file, with its article.
+    fits
+        Whether a file is such a one, by its first row or its object.
+    maker
+        Of a file, what is asked for, what stands in every row, and a map: makes rows of a record, and
+        counts what it leaves out.
+    columns
+        Of the rows of responses.
+    instead
+        What to do for ratings, where it holds none.
+    rubric
+        The one that its scores stand on, where the tool says it.
+    within
+        In a folder, the files that are read.
+    records
+        Gives the file's records, where they are not its rows.
+    once
+        Whether a response that comes again, as one row a metric has it, is taken once.
     """
-    left_out = Counter[str]()
 
-    def rows() -> Iterator[tuple[Origin, Cells]]:
-        keys, any_row = set[tuple[str, ...]](), False
-        for origin, record in (records or table.records)():
-            try:
-                made = list(make(record, left_out))
-            except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-                raise BadRow(
-                    f"{origin}: not as the tool writes it, whose other rows look like a file of it; "
-                    "nothing was imported"
-                ) from error
-            for cells in made:
-                key = (cells["response_id"], cells["model"]) if each_once else ()
-                if each_once and key in keys:
-                    continue
-                keys.add(key)
-                any_row = True
-                yield origin, cells
-        if not any_row:
-            reasons = ", ".join(f"{reason}: {number}" for reason, number in left_out.items())
-            raise table.wrong(f"nothing of it can be taken ({reasons or 'no rows'})")
-
-    return DerivedTable(table, columns, rows, left_out)
+    name: str
+    title: str
+    fits: Callable[[Record], bool]
+    maker: Callable[[TableFile, What, Cells, ColumnMap | None], Maker]
+    columns: Callable[[TableFile, Cells, ColumnMap | None], tuple[str, ...]] = lambda *_: RESPONSES
+    instead: str = ""
+    rubric: Rubric | None = None
+    within: str = ""
+    records: Callable[[TableFile], Iterable[tuple[Origin, Record]]] = TableFile.records
+    once: bool = False
 
 
 def response_cells(
@@ -103,8 +110,7 @@ def response_cells(
 
 def rating_cells(response: str, rater: str, kind: str, criterion: str, score: str) -> Cells:
     """Return a score as cells."""
-    names = ("response_id", "rater", "kind", "criterion", "score")
-    return dict(zip(names, (response, rater, kind, criterion, score), strict=True))
+    return dict(zip(RATINGS[:5], (response, rater, kind, criterion, score), strict=True))
 
 
 def talk(messages: Any) -> str:
@@ -144,56 +150,47 @@ NUMBER = re.compile(r"-?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
 LM_EVAL_RATER = "lm-eval."
 
 
-def lm_eval_responses(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the answers as rows of responses."""
-    own = _task_and_model(table, constant)
+def lm_eval(table: TableFile, what: What, constant: Cells, _: ColumnMap | None) -> Maker:
+    """Make the answers, or the metrics of documents with one answer."""
+    task, model = _task_and_model(table, constant)
 
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+    def sample(record: Record, text: str, number: int) -> Cells:
+        target = record.get("target")
+        return response_cells(
+            task,
+            text_of(record, "doc_id"),
+            _prompt(record),
+            model,
+            text,
+            reference=target if isinstance(target, str) else "",
+            again=str(number) if number else "",
+        )
+
+    def responses(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         answers = _answers(record)
         if not answers:
             left_out["samples without a text that was written (choices by likelihood)"] += 1
         for number, text in enumerate(answers):
             if text.strip():
-                yield _sample(record, text, number, own)
+                yield sample(record, text, number)
             else:
                 left_out["empty responses"] += 1
 
-    return derived(table, RESPONSES, make, each_once=True)
-
-
-def lm_eval_ratings(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the metrics of documents with one answer as ratings."""
-    own = _task_and_model(table, constant)
-
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+    def ratings(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         answers = _answers(record)
         if len(answers) != 1 or not answers[0].strip():
             left_out["samples with several answers, an empty one or none"] += 1
             return
-        response = _sample(record, answers[0], 0, own)["response_id"]
+        response = sample(record, answers[0], 0)["response_id"]
         filter_name = text_of(record, "filter")
         suffix = "" if filter_name in ("", "none") else f".{filter_name}"
         metrics = record.get("metrics")
         for name in metrics or [key for key in record if key not in LM_EVAL | OTHER_KEYS]:
             if score := score_text(record.get(name)):
-                yield rating_cells(
-                    response, f"{LM_EVAL_RATER}{name}{suffix}", "metric", str(name), score
-                )
+                rater = f"{LM_EVAL_RATER}{name}{suffix}"
+                yield rating_cells(response, rater, "metric", str(name), score)
 
-    return derived(table, RATINGS, make)
-
-
-def _sample(record: Record, text: str, number: int, own: Cells) -> Cells:
-    target = record.get("target")
-    return response_cells(
-        own["benchmark"],
-        text_of(record, "doc_id"),
-        _prompt(record),
-        own["model"],
-        text,
-        reference=target if isinstance(target, str) else "",
-        again=str(number) if number else "",
-    )
+    return responses if what == "responses" else ratings
 
 
 def _answers(record: Record) -> list[str]:
@@ -212,14 +209,13 @@ def _answers(record: Record) -> list[str]:
 
 def _prompt(record: Record) -> str:
     """Return the prompt: the first argument of the first request."""
-    arguments = record.get("arguments")
-    body: Any = arguments
+    body = record.get("arguments")
     while isinstance(body, dict | list) and body:
         body = next(iter(body.values())) if isinstance(body, dict) else body[0]
     return body if isinstance(body, str) else json.dumps(record.get("doc"), ensure_ascii=False)
 
 
-def _task_and_model(table: TableFile, constant: Cells) -> Cells:
+def _task_and_model(table: TableFile, constant: Cells) -> tuple[str, str]:
     """Return the task and the model of a file of samples."""
     named = NAMED.fullmatch(table.path.name)
     task = constant.get("benchmark") or (named["task"] if named else "")
@@ -234,7 +230,7 @@ def _task_and_model(table: TableFile, constant: Cells) -> Cells:
             "these are samples of lm-evaluation-harness, and what names their model (its folder, or "
             'results_TIME.json) is not with them; name it in a map: [constant] model = "NAME"'
         )
-    return {"benchmark": task, "model": model}
+    return task, model
 
 
 def _model(path: Path, time: str) -> str:
@@ -256,58 +252,54 @@ SCORES = ("rating", "number", "choices", "likert")
 MAKES_ID = ("benchmark", "instance_id", "response")
 
 
-def label_studio_responses(
-    table: TableFile, constant: Cells, given: ColumnMap | None = None
-) -> DerivedTable:
-    """Return the tasks' data as rows of responses."""
+def label_studio(table: TableFile, what: What, constant: Cells, given: ColumnMap | None) -> Maker:
+    """Make the tasks' data, or annotations as ratings by clinicians: each control tag is a criterion."""
     chosen = _column_map(table, given)
 
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+    def responses(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         cells = _task(record, chosen, constant)
         if cells.get("response", "").strip():
             yield cells
         else:
             left_out["tasks without a response"] += 1
 
-    ours = {*chosen.columns.values(), *chosen.constant, *constant}
-    named = tuple(
-        name for name in RESPONSES if name in ours | {"instance_id", "response_id", ID_MADE}
-    )
-    return derived(table, named, make)
-
-
-def label_studio_ratings(
-    table: TableFile, constant: Cells, given: ColumnMap | None = None
-) -> DerivedTable:
-    """Return annotations as ratings by clinicians; each control tag is a criterion."""
-    chosen = _column_map(table, given)
-
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+    def ratings(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         response = _task(record, chosen, constant)["response_id"]
         if record.get("predictions"):
             left_out["tasks with predictions by a model, which are not taken"] += 1
-        taken: dict[str, Mapping[str, Any]] = {}
-        newest_last = sorted(
-            record.get("annotations") or (),
-            key=lambda one: (text_of(one, "updated_at"), text_of(one, "created_at")),
-        )
-        for annotation in newest_last:
-            if annotation.get("was_cancelled"):
-                left_out["annotations that were skipped"] += 1
-            elif not any(map(_is_score, annotation.get("result") or ())):
-                left_out["annotations without a score"] += 1
-            else:
-                user = annotation.get("completed_by")
-                number = user.get("id") if isinstance(user, dict) else user  # names are not read
-                who = str(number) if isinstance(number, int) else f"unknown{len(taken)}"
-                if who in taken:
-                    left_out["older annotations of the same annotator"] += 1
-                taken[who] = annotation
-        for who, annotation in taken.items():
+        for who, annotation in _newest(record.get("annotations") or (), left_out).items():
             rater = f"{LABEL_STUDIO_RATER}{who if who.isdecimal() else 'unknown'}"
             yield from _scores(annotation, response, rater, chosen, left_out)
 
-    return derived(table, RATINGS, make)
+    return responses if what == "responses" else ratings
+
+
+def task_columns(table: TableFile, constant: Cells, given: ColumnMap | None) -> tuple[str, ...]:
+    """Return the columns of responses that an export's tasks have."""
+    chosen = _column_map(table, given)
+    ours = {*chosen.columns.values(), *chosen.constant, *constant}
+    return tuple(
+        name for name in RESPONSES if name in ours | {"instance_id", "response_id", ID_MADE}
+    )
+
+
+def _newest(annotations: Iterable[Record], left_out: Counter[str]) -> dict[str, Record]:
+    """Return the newest annotation with a score of each annotator by number, and those of unknown ones."""
+    taken: dict[str, Record] = {}
+    for annotation in sorted(
+        annotations, key=lambda one: (text_of(one, "updated_at"), text_of(one, "created_at"))
+    ):
+        if annotation.get("was_cancelled"):
+            left_out["annotations that were skipped"] += 1
+        elif not any(map(_is_score, annotation.get("result") or ())):
+            left_out["annotations without a score"] += 1
+        else:
+            user = annotation.get("completed_by")
+            number = user.get("id") if isinstance(user, dict) else user  # names are not read
+            who = str(number) if isinstance(number, int) else f"unknown{len(taken)}"
+            left_out["older annotations of the same annotator"] += who in taken
+            taken[who] = annotation
+    return taken
 
 
 def _is_score(result: object) -> bool:
@@ -315,11 +307,7 @@ def _is_score(result: object) -> bool:
 
 
 def _scores(
-    annotation: Mapping[str, Any],
-    response: str,
-    rater: str,
-    chosen: ColumnMap,
-    left_out: Counter[str],
+    annotation: Record, response: str, rater: str, chosen: ColumnMap, left_out: Counter[str]
 ) -> Iterator[Cells]:
     """Yield an annotation's scores; its texts become the comment of the first."""
     results = [result for result in annotation.get("result") or () if isinstance(result, dict)]
@@ -338,7 +326,7 @@ def _scores(
             left_out[f"marks of type {str(result.get('type'))[:20]}"] += 1
 
 
-def _value_of(result: Mapping[str, Any]) -> str:
+def _value_of(result: Record) -> str:
     """Return the value of a result: its rating, number, one choice or text."""
     value = result.get("value")
     content = value.get(result.get("type"), value.get("text")) if isinstance(value, dict) else value
@@ -370,12 +358,7 @@ def _task(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
 
 HEALTHBENCH_SET = {"prompt", "rubrics", "prompt_id"}
 HEALTHBENCH_META = {
-    "prompt",
-    "completion",
-    "rubric",
-    "binary_labels",
-    "anonymized_physician_ids",
-    "prompt_id",
+    *("prompt", "completion", "rubric", "binary_labels", "anonymized_physician_ids", "prompt_id"),
 }
 HEALTHBENCH, HEALTHBENCH_POINTS = "healthbench", "healthbench_points"
 GRADER, PHYSICIAN = "healthbench.grader", "healthbench.physician-"
@@ -409,8 +392,8 @@ MET = _of_one_point(
 )
 
 
-def set_responses(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the responses that physicians saw; their own completion is the reference."""
+def healthbench_set(_: TableFile, what: What, constant: Cells, __: ColumnMap | None) -> Maker:
+    """Make the responses that physicians saw; their own completion is the reference."""
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         body = record.get("ideal_completions_data")
@@ -430,78 +413,43 @@ def set_responses(table: TableFile, constant: Cells) -> DerivedTable:
                 checklist=checklist_of(record.get("rubrics")),
             )
 
-    return derived(table, RESPONSES, make)
+    return make
 
 
-def meta_responses(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return each response with one point as its checklist."""
+def healthbench_meta(_: TableFile, what: What, constant: Cells, __: ColumnMap | None) -> Maker:
+    """Make each response with one point as its checklist, or the physicians' labels: 1 where it is met.
 
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        yield _meta(record, constant)
-
-    return derived(table, RESPONSES, make, each_once=True)
-
-
-def meta_ratings(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the physicians' labels as ratings by clinicians: 1 where the point is met."""
+    The meta-evaluation names no models.
+    """
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        response = _meta(record, constant)["response_id"]
+        cells = response_cells(
+            constant.get("benchmark") or HEALTHBENCH_POINTS,
+            f"{text_of(record, 'prompt_id')}/{text_of(record, 'category') or 'point'}",
+            talk(record.get("prompt")),
+            constant.get("model") or "not named",
+            text_of(record, "completion"),
+            checklist=text_of(record, "rubric"),
+        )
+        if what == "responses":
+            yield cells
+            return
         physicians, labels = record.get("anonymized_physician_ids"), record.get("binary_labels")
         for physician, label in zip(physicians or (), labels or (), strict=False):
-            rater = f"{PHYSICIAN}{physician}"
-            yield rating_cells(response, rater, "clinician", "met", score_text(label))
+            rater, score = f"{PHYSICIAN}{physician}", score_text(label)
+            yield rating_cells(cells["response_id"], rater, "clinician", "met", score)
 
-    return derived(table, RATINGS, make)
-
-
-def _meta(record: Record, constant: Cells) -> Cells:
-    """Return a line's response; the meta-evaluation names no models."""
-    return response_cells(
-        constant.get("benchmark") or HEALTHBENCH_POINTS,
-        f"{text_of(record, 'prompt_id')}/{text_of(record, 'category') or 'point'}",
-        talk(record.get("prompt")),
-        constant.get("model") or "not named",
-        text_of(record, "completion"),
-        checklist=text_of(record, "rubric"),
-    )
+    return make
 
 
-def is_results(keys: Mapping[str, Any]) -> bool:
+def is_results(first: Record) -> bool:
     """Tell whether an object holds results of HealthBench by simple-evals."""
-    metadata = keys.get("metadata")
+    metadata = first.get("metadata")
     return isinstance(metadata, Mapping) and "example_level_metadata" in metadata
 
 
-def results_responses(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return a model's responses with their points; the results do not name the model."""
-
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        cells = _result(table, record, constant)
-        if cells["response"].strip():
-            yield cells
-        else:
-            left_out["empty responses"] += 1
-
-    return derived(table, RESPONSES, make, lambda: _results(table))
-
-
-def results_ratings(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the grader's shares of points as ratings by one juror."""
-
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        cells, score = _result(table, record, constant), record.get("score")
-        if not cells["response"].strip() or score is None or not score_text(score):
-            left_out["responses without a score"] += 1
-        elif score < 0:  # more points lost than earned: HealthBench counts the mean from 0
-            left_out["scores below 0, which no share of points is"] += 1
-        else:
-            yield rating_cells(cells["response_id"], GRADER, "juror", "share", score_text(score))
-
-    return derived(table, RATINGS, make, lambda: _results(table))
-
-
-def _results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
+def results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
+    """Yield the results of an object of simple-evals."""
     (_, whole), *_ = table.first(1)
     body = whole["metadata"]["example_level_metadata"]
     for number, result in enumerate(body if isinstance(body, list) else (), start=1):
@@ -509,17 +457,252 @@ def _results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
             yield Origin(table.path.name, number), result
 
 
-def _result(table: TableFile, result: Record, constant: Cells) -> Cells:
-    if "model" not in constant:
-        raise table.wrong(
-            "these are HealthBench's results by simple-evals, which do not name the model; "
-            'name it in a map: [constant] model = "NAME"'
+def healthbench_results(
+    table: TableFile, what: What, constant: Cells, _: ColumnMap | None
+) -> Maker:
+    """Make a model's responses with their points, or the grader's shares of points as one juror's."""
+
+    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+        if "model" not in constant:
+            raise table.wrong(
+                "these are HealthBench's results by simple-evals, which do not name the model; "
+                'name it in a map: [constant] model = "NAME"'
+            )
+        cells = response_cells(
+            constant.get("benchmark") or HEALTHBENCH,
+            text_of(record, "prompt_id"),
+            talk(record.get("prompt")),
+            constant["model"],
+            talk(record.get("completion")),
+            checklist=checklist_of(record.get("rubric_items")),
         )
-    return response_cells(
-        constant.get("benchmark") or HEALTHBENCH,
-        text_of(result, "prompt_id"),
-        talk(result.get("prompt")),
-        constant["model"],
-        talk(result.get("completion")),
-        checklist=checklist_of(result.get("rubric_items")),
-    )
+        is_empty, score = not cells["response"].strip(), record.get("score")
+        if what == "responses":
+            left_out["empty responses"] += is_empty
+            yield from () if is_empty else (cells,)
+        elif is_empty or score is None or not score_text(score):
+            left_out["responses without a score"] += 1
+        elif score < 0:  # more points lost than earned: HealthBench counts the mean from 0
+            left_out["scores below 0, which no share of points is"] += 1
+        else:
+            yield rating_cells(cells["response_id"], GRADER, "juror", "share", score_text(score))
+
+    return make
+
+
+TOOLS: tuple[Reader, ...] = (
+    Reader(
+        "lm-eval",
+        "a file of samples of lm-evaluation-harness",
+        lambda first: first.keys() >= LM_EVAL,
+        lm_eval,
+        within="samples_*.jsonl",
+        once=True,
+    ),
+    Reader(
+        "label-studio",
+        "an export of Label Studio",
+        lambda first: first.keys() >= LABEL_STUDIO,
+        label_studio,
+        columns=task_columns,
+    ),
+    Reader(
+        "healthbench",
+        "HealthBench's set of questions",
+        lambda first: first.keys() >= HEALTHBENCH_SET and isinstance(first["rubrics"], list),
+        healthbench_set,
+        instead="it holds rubrics and no ratings; those of the physicians are in its meta-evaluation",
+        rubric=SHARE,
+    ),
+    Reader(
+        "healthbench-meta",
+        "HealthBench's meta-evaluation",
+        lambda first: first.keys() >= HEALTHBENCH_META,
+        healthbench_meta,
+        rubric=MET,
+        once=True,
+    ),
+    Reader(
+        "healthbench-results",
+        "HealthBench's results by simple-evals",
+        is_results,
+        healthbench_results,
+        rubric=SHARE,
+        records=results,
+    ),
+)
+# What is stored as a whole by `medjury study import` itself, not as rows.
+RUNS = {"package": "a package of medjury", "helm": "a run of HELM", "inspect": "a log of Inspect"}
+READERS = {reader.name: reader for reader in TOOLS}
+# Keys by which a file is known that is not read -> what it is, and what to do.
+OTHERS = (
+    (
+        {"results", "configs", "versions"},
+        "the summary of a run of lm-evaluation-harness; the responses are in samples_*.jsonl beside it "
+        "(lm_eval --log_samples)",
+    ),
+    (
+        {"evalId", "results"},
+        "the results of promptfoo; save them as CSV there (promptfoo export), and name the columns in "
+        "--map FILE",
+    ),
+)
+MEANT: dict[str, Form] = {".eval": "inspect", ".zip": "package"}
+MOST_FILES = 10_000
+
+
+def opening_of(source: Source) -> tuple[Form, Record]:
+    """Return how a file is read and its first row, or the object that it is; or refuse it."""
+    if named := MEANT.get(source.path.suffix.lower()):
+        return named, {}  # a broken one is refused by its own reader
+    form = form_of(source)
+    if form in ("inspect", "package", "xlsx"):  # no tool known here writes workbooks
+        return form, {}
+    rows = _table(source).first(1)
+    return form, rows[0][1] if rows else {}
+
+
+def _table(source: Source) -> TableFile:
+    return TableFile(source, "object" if form_of(source) == "object" else None)
+
+
+def run_of(path: Path | Source) -> str | None:
+    """Return package, helm or inspect where a file or a folder is stored as a whole, None for rows."""
+    if isinstance(path, Path):
+        return "helm" if is_helm(path) else "inspect" if any(path.glob("*.eval")) else None
+    return _run_of(path.path, *opening_of(path))
+
+
+def _run_of(path: Path, form: Form, first: Record) -> str | None:
+    if form == "package" or is_helm(path):
+        return "package" if form == "package" else "helm"
+    return "inspect" if form == "inspect" or first.keys() >= {"version", "eval"} else None
+
+
+def reader_of(source: Source) -> Reader | None:
+    """Return the reader of a file, None for a table of no known tool.
+
+    Raises
+    ------
+    BadFile
+        If it is known, and holds no rows or is not read.
+    """
+    form, first = opening_of(source)
+    if run := _run_of(source.path, form, first):
+        raise _is_whole(source, run)
+    if reader := next((reader for reader in TOOLS if reader.fits(first)), None):
+        return reader
+    why = next((why for keys, why in OTHERS if keys <= first.keys()), "")
+    if form == "object" and not why:
+        lists = {key: value[:1] for key, value in first.items() if isinstance(value, list)}
+        key = next((key for key, rows in lists.items() if rows and isinstance(rows[0], dict)), "")
+        named = repr(key) if is_name(key) else "one of its keys"
+        why = "a JSON object of no tool known here; save its rows as a JSON array or as JSON Lines"
+        if key:
+            why = f"a JSON object, and its rows may stand under {named}; save them alone, as a JSON array"
+            why += " or JSON Lines"
+    if why:
+        raise BadFile(f"{source.path}: this is {why}")
+    return None
+
+
+def _is_whole(source: Source, run: str) -> BadFile:
+    why = f"this is {RUNS[run]}; `medjury study import` takes it whole, from a file"
+    return BadFile(f"{source.path}: {why}")
+
+
+def within(folder: Path) -> list[Path]:
+    """Return the files of a folder that a tool wrote."""
+    patterns = (reader.within for reader in TOOLS if reader.within)
+    paths = sorted(path for pattern in patterns for path in folder.rglob(pattern))
+    if len(paths) > MOST_FILES:
+        raise BadFile(f"{folder}: over {MOST_FILES} files; name one folder after another")
+    if not paths:
+        raise BadFile(f"{folder}: a folder without a finished run or a tool's files; name a file")
+    return paths
+
+
+def rows_of(
+    sources: Sequence[Source],
+    what: What,
+    form: str | None = None,
+    given: ColumnMap | None = None,
+    benchmark: str | None = None,
+) -> tuple[TableFile, Reader | None]:
+    """Return the rows of files, and the reader of the tool that wrote them, if any.
+
+    Parameters
+    ----------
+    form
+        The name of a reader, or csv or jsonl; by default what the first file shows.
+    given
+        A user's map of columns; what it holds constant stands in every row.
+    benchmark
+        Of rows that name none; of a tool's file, in place of the tool's own name.
+
+    Raises
+    ------
+    BadFile
+        If a file is nothing that is read, or several are no tool's, or hold nothing of what is asked for.
+    """
+    if form in RUNS:
+        raise _is_whole(sources[0], form)
+    plain: Form | None = "csv" if form == "csv" else "jsonl" if form == "jsonl" else None
+    reader = None if plain else READERS[form] if form else reader_of(sources[0])
+    if reader is not None:
+        constant = dict(given.constant) if given else {}
+        constant |= {"benchmark": benchmark} if benchmark else {}
+        return _tool_rows(reader, sources, what, constant, given), reader
+    if len(sources) > 1:
+        raise BadInput("several files of rows: import them one after another")
+    table = TableFile(sources[0], plain, given.sheet if given else None)
+    if given is None:
+        return table, None
+    return mapped(
+        table, given if given.columns else as_named(table.columns, given, what), what
+    ), None
+
+
+def _tool_rows(
+    reader: Reader, sources: Sequence[Source], what: What, constant: Cells, given: ColumnMap | None
+) -> TableFile:
+    """Return the rows of a tool's files as one table."""
+    if what != "responses" and reader.instead:
+        raise BadFile(f"{sources[0].path}: this is {reader.title}; {reader.instead}")
+    tables = [_table(source) for source in sources]
+    makers = [reader.maker(table, what, constant, given) for table in tables]
+    columns = reader.columns(tables[0], constant, given) if what == "responses" else RATINGS
+    left_out = Counter[str]()
+
+    def rows() -> Iterator[tuple[Origin, Cells]]:
+        for table, make in zip(tables, makers, strict=True):
+            own = Counter[str]()
+            yield from _made(reader, table, make, own, once=reader.once and what == "responses")
+            left_out.update(+own)
+
+    return tables[0].derived(columns, rows, left_out)
+
+
+def _made(
+    reader: Reader, table: TableFile, make: Maker, left_out: Counter[str], *, once: bool
+) -> Iterator[tuple[Origin, Cells]]:
+    """Yield the rows made from every record of a file; refuse one that gives none."""
+    keys, any_row = set[tuple[str, str]](), False
+    for origin, record in reader.records(table):
+        try:
+            made = list(make(record, left_out))
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise BadRow(
+                f"{origin}: not as the tool writes it, whose other rows look like a file of it; "
+                "nothing was imported"
+            ) from error
+        for cells in made:
+            any_row = True
+            if once and (key := (cells["response_id"], cells["model"])) in keys:
+                continue
+            if once:
+                keys.add(key)
+            yield origin, cells
+    if not any_row:
+        reasons = ", ".join(f"{reason}: {number}" for reason, number in (+left_out).items())
+        raise table.wrong(f"nothing of it can be taken ({reasons or 'no rows'})")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.errors import BadFile, BadInput, Conflict
+from data.errors import BadInput, Conflict
 from data.importers.columns import (
     ColumnMap,
     What,
@@ -25,20 +25,11 @@ from data.importers.grades import Grades, grades_named, rubric_of_grades
 from data.importers.medhelm_ratings import StudyResponse, columns_needed, medhelm_rows
 from data.importers.pairs import SIDES, PairFile
 from data.importers.ratings import RatingFile
-from data.importers.readers import (
-    MEDHELM,
-    NAMED,
-    REDCAP,
-    RUNS,
-    Reader,
-    opening_of,
-    reader_of,
-    rows_of,
-    within,
-)
+from data.importers.redcap import CODE, RECORD
 from data.importers.responses import ResponseFile
-from data.importers.source import PIPE, Source
-from data.importers.table import Format, TableFile
+from data.importers.source import PIPE, Form, Source
+from data.importers.table import TableFile
+from data.importers.tools import READERS, RUNS, Reader, opening_of, rows_of, run_of, within
 from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
@@ -61,6 +52,8 @@ BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layo
 IMPORTER = "researcher"
 SHOWN, LOOKED_AT, LONGEST_SHOWN = 3, 500, 200
 PLAIN = ("csv", "jsonl")
+MEDHELM = {"username", "instance_id", "dataset_name", "model_key"}
+REDCAP = {RECORD, CODE}
 MapOption = Annotated[
     Path | None,
     typer.Option("--map", metavar="FILE", help="TOML that names columns: theirs = ours."),
@@ -152,7 +145,7 @@ def import_(
                 f"{table.path.name}: a row has two responses, first and second: give --pairs"
             )
         study.write(_bring_rows(study, table, reader, benchmark, rubric))
-        if reader and reader.ratings:
+        if reader and not reader.instead:
             hint(f"next: its scores, with `medjury rate ratings {paths[0].name}`")
 
 
@@ -170,7 +163,7 @@ def _grades(scale: str | None) -> Grades | None:
 
 def _check_format(form: str | None, others: Iterable[str] = ()) -> None:
     """Refuse a format that is no reader's."""
-    formats = (*PLAIN, *NAMED, *others)
+    formats = (*PLAIN, *RUNS, *READERS, *others)
     if form is not None and form not in formats:
         raise typer.BadParameter(f"{form!r} is none of {', '.join(formats)}", param_hint="--format")
 
@@ -178,12 +171,10 @@ def _check_format(form: str | None, others: Iterable[str] = ()) -> None:
 def _run_format(paths: Sequence[Path], form: str | None, encoding: str) -> str | None:
     """Return "package", "helm" or "inspect" where paths are stored as a whole, else None."""
     if form is not None:
-        return form if form in {reader.name for reader in RUNS} else None
-    for path in paths:
-        if str(path) != PIPE and (path.is_dir() or path.is_file()):
-            reader = reader_of(opening_of(path if path.is_dir() else _source(path, encoding)))
-            return reader.name if reader and reader in RUNS else None
-    return None
+        return form if form in RUNS else None
+    there = (path for path in paths if str(path) != PIPE and (path.is_dir() or path.is_file()))
+    path = next(there, None)
+    return run_of(path if path.is_dir() else _source(path, encoding)) if path else None
 
 
 def _source(path: Path, encoding: str) -> Source:
@@ -203,12 +194,8 @@ def _sources(paths: Sequence[Path], encoding: str) -> list[Source]:
     """Return the files that paths name; a folder's are a tool's files in it."""
     sources: list[Source] = []
     for path in paths:
-        if not path.is_dir():
-            sources.append(_source(path, encoding))
-            continue
-        if (own := within(path)) is None:
-            raise BadFile(f"{path}: a folder without a finished run or a tool's files; name a file")
-        sources += [_source(file, encoding) for file in own[1]]
+        files = within(path) if path.is_dir() else [path]
+        sources += [_source(file, encoding) for file in files]
     return sources
 
 
@@ -252,7 +239,7 @@ def _mapped(
     source: Source, kind: What, form: str | None, given: ColumnMap | None, benchmark: str | None
 ) -> TableFile:
     """Return a file's rows by a map that is given or guessed, which is printed."""
-    plain: Mapping[str, Format] = {"csv": "csv", "jsonl": "jsonl"}
+    plain: Mapping[str, Form] = {"csv": "csv", "jsonl": "jsonl"}
     raw = TableFile(source, plain.get(form or ""), given.sheet if given else None)
     chosen = given or guess(
         [record for _, record in raw.first(LOOKED_AT)], kind, benchmark or raw.path.stem
@@ -535,10 +522,10 @@ def _layout(path: Path, encoding: str) -> str | None:
     """Return redcap or medhelm where a file has their columns, None for any other."""
     if str(path) == PIPE or not path.is_file():
         return None
-    opening = opening_of(_source(path, encoding))
-    if opening.has(MEDHELM) and not opening.has({"response_id"}):
+    _, first = opening_of(_source(path, encoding))
+    if first.keys() >= MEDHELM and "response_id" not in first:
         return "medhelm"
-    return "redcap" if opening.has(REDCAP) else None
+    return "redcap" if first.keys() >= REDCAP else None
 
 
 def medhelm_ratings(

@@ -18,11 +18,11 @@ from data.errors import BadFile, Conflict
 from data.importers.columns import ColumnMap, What, flat, guess, map_of, taken, toml_of
 from data.importers.pairs import PairFile
 from data.importers.ratings import RatingFile
-from data.importers.readers import Reader, opening_of, reader_of, rows_of
 from data.importers.responses import ResponseFile
 from data.importers.rows import RatingRow, ResponseRow
 from data.importers.source import Source
 from data.importers.table import TableFile
+from data.importers.tools import Reader, reader_of, rows_of
 from data.person import Person
 from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as, shipped
@@ -101,7 +101,7 @@ def _map(upload: Upload, content: What) -> ColumnMap | None:
 def map_needed(upload: Upload, content: What) -> str:
     """Return the map that an upload's columns suggest, "" where they are ours or a tool's."""
     source = upload.source
-    if reader_of(opening_of(source)) is not None:
+    if reader_of(source) is not None:
         return ""
     table = TableFile(source)
     if taken(table.columns, content) or taken(table.columns, "pairs"):

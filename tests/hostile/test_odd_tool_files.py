@@ -12,9 +12,9 @@ from kit import two_hundred
 from data.errors import BadInput
 from data.importers.columns import map_of
 from data.importers.ratings import RatingFile
-from data.importers.readers import opening_of, reader_of, rows_of
 from data.importers.responses import ResponseFile
 from data.importers.source import Source
+from data.importers.tools import reader_of, rows_of
 
 ODD: tuple[Any, ...] = (None, 3, "x", "", True, [], {}, [1], [[]], [None], {"a": 1}, [{"a": []}])
 DEEPEST = 6
@@ -105,7 +105,7 @@ def test_any_value_of_a_tools_file_may_be_another(name: str, every: int, tmp_pat
 )
 def test_each_tools_file_is_known_under_any_name(name: str, reader: str, tmp_path: Path) -> None:
     source = Source(Path("upload.bin"), json.dumps(whole(name, tmp_path)).encode())
-    found = reader_of(opening_of(source))
+    found = reader_of(source)
     assert found is not None
     assert found.name == reader
 
