@@ -24,12 +24,10 @@ from data.errors import BadFile
 from data.files import read_user_toml
 from data.importers.grades import grades_of, usable_name
 from data.importers.grades import plain as plain_grade
-from data.importers.pairs import COLUMNS as OF_FILES_OF_PAIRS
-from data.importers.pairs import SIDES
 from data.importers.ratings import KNOWN as OF_RATINGS
 from data.importers.ratings import LONG, PAIR_PARTS
 from data.importers.responses import COLUMNS as OF_RESPONSES
-from data.importers.responses import is_group
+from data.importers.responses import PAIR_COLUMNS, SIDES, is_group
 from data.importers.rows import Origin, is_name, made_id
 from data.importers.table import Cells, TableFile
 
@@ -37,7 +35,7 @@ What = Literal["responses", "ratings", "pairs"]
 OURS: dict[What, tuple[str, ...]] = {
     "responses": OF_RESPONSES,
     "ratings": (*sorted(OF_RATINGS), *LONG),
-    "pairs": OF_FILES_OF_PAIRS,
+    "pairs": PAIR_COLUMNS,
 }
 CRITERION, RATER, RESPONSE = "criterion:", " rater:", "response:"
 WIDE = {

@@ -183,43 +183,35 @@ class ExpertRow:
     why: str = ""
 
 
-class ExpertFile:
-    """A file of expert scores; iterating gives one `ExpertRow` a score.
+def expert_rows(table: TableFile) -> Iterator[ExpertRow]:
+    """Yield the scores of a file of experts' scores.
 
     In a wide file every column but response_id and why is a criterion, and the why stands
     for all of them.
 
     Raises
     ------
-    BadFile
-        If a column that is needed is missing.
-    BadRow
-        While iterating, at the first row that is wrong.
+    BadFile, BadRow
+        If a column that is needed is missing; at the first row that is wrong.
     """
-
-    def __init__(self, table: TableFile) -> None:
-        self.table = table
-        self.long = set(LONG) <= set(table.columns)
-        self.criteria = tuple(name for name in table.columns if name not in ("response_id", "why"))
-        absent = "response_id" if "response_id" not in table.columns else "criterion"
-        if absent == "response_id" or not self.criteria:
-            raise table.wrong(
-                f"column {absent!r} is missing (expert scores have response_id, then criterion and "
-                "score or a column a criterion, and optionally why; "
-                f"{table.header})"
-            )
-
-    def __iter__(self) -> Iterator[ExpertRow]:
-        for origin, cells in self.table:
-            response = unguarded(filled(origin, cells, "response_id"))
-            why = cells.get("why", "").strip()
-            if self.long:
-                name = unguarded(filled(origin, cells, "criterion"))
-                yield ExpertRow(origin, response, name, filled(origin, cells, "score"), why)
-                continue
-            self.table.refuse_new_keys(origin, cells, ("why",))
-            for name in self.criteria:
-                yield ExpertRow(origin, response, name, filled(origin, cells, name), why)
+    criteria = [name for name in table.columns if name not in ("response_id", "why")]
+    if "response_id" not in table.columns or not criteria:
+        absent = "criterion" if "response_id" in table.columns else "response_id"
+        raise table.wrong(
+            f"column {absent!r} is missing (expert scores have response_id, then criterion and "
+            f"score or a column a criterion, and optionally why; {table.header})"
+        )
+    is_long = set(LONG) <= set(table.columns)
+    for origin, cells in table:
+        response = unguarded(filled(origin, cells, "response_id"))
+        if is_long:
+            columns = {unguarded(filled(origin, cells, "criterion")): "score"}
+        else:
+            table.refuse_new_keys(origin, cells, ("why",))
+            columns = dict(zip(criteria, criteria, strict=True))
+        for name, column in columns.items():
+            score, why = filled(origin, cells, column), cells.get("why", "").strip()
+            yield ExpertRow(origin, response, name, score, why)
 
 
 POINT_COLUMNS = ("instance_id", "point", "weight", "kind", "critical")

@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 
 from data.database import reading, transaction
 from data.errors import BadInput, Conflict
-from data.importers.pairs import PairRow
+from data.importers.responses import PairRow
 from data.importers.rows import batches, made_id
 from data.record import commitment, log, new_salt, refuse_locked
 from data.rubric import Rubric

@@ -10,7 +10,7 @@ import typer
 
 from data.card import Settling
 from data.errors import BadFile, BadInput
-from data.importers.ratings import ExpertFile
+from data.importers.ratings import expert_rows
 from data.importers.table import TableFile
 from data.pace import Pace
 from data.person import OPERATOR
@@ -291,7 +291,7 @@ def training(
         _show_training(study, trainees(engine))
     else:
         table = TableFile(path)
-        added = import_experts(engine, ExpertFile(table))
+        added = import_experts(engine, expert_rows(table))
         say(
             f"{path.name}: {added.added} expert scores imported, {added.changed} changed, "
             f"{added.unchanged} were there already ({table.encoding})"

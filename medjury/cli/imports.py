@@ -23,13 +23,12 @@ from data.importers.columns import (
 )
 from data.importers.grades import Grades, grades_named, rubric_of_grades
 from data.importers.medhelm_ratings import StudyResponse, columns_needed, medhelm_rows
-from data.importers.pairs import SIDES, PairFile
 from data.importers.ratings import RatingFile
 from data.importers.redcap import CODE, RECORD
-from data.importers.responses import ResponseFile
+from data.importers.responses import SIDES, PairFile, ResponseFile
 from data.importers.source import PIPE, Form, Source
 from data.importers.table import TableFile
-from data.importers.tools import READERS, RUNS, Reader, opening_of, rows_of, run_of, within
+from data.importers.tools import RATINGS, READERS, RUNS, Reader, opening_of, rows_of, run_of, within
 from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
@@ -51,6 +50,10 @@ from medjury.services.redcap import redcap_ratings
 BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
 IMPORTER = "researcher"
 SHOWN, LOOKED_AT, LONGEST_SHOWN = 3, 500, 200
+SHOWN_RESPONSE = (
+    *("instance_id", "benchmark", "response_id", "model", "context", "prompt", "reference"),
+    *("checklist", "response"),
+)
 PLAIN = ("csv", "jsonl")
 MEDHELM = {"username", "instance_id", "dataset_name", "model_key"}
 REDCAP = {RECORD, CODE}
@@ -250,21 +253,27 @@ def _mapped(
 
 def _show_first(table: TableFile, kind: What, benchmark: str | None) -> None:
     """Print the first rows as they would be stored, or what keeps them from being so."""
-    names = ["response_id", "rater", "kind", "criterion", "score", "comment", "rated_at"]
-    if kind == "responses":
-        names = ["instance_id", "benchmark", "response_id", "model", "context", "prompt"]
-        names += ["reference", "checklist", "response"]
-    rows: Iterable[Any]
+    rows: Iterable[dict[str, Any]]
     if kind == "pairs":
-        rows, names = PairFile(table, benchmark), ["pair_id", "instance_id", *SIDES]
+        rows = (
+            {"pair_id": row.pair_id, "instance_id": row.rows[0].instance_id}
+            | {side: one.response for side, one in zip(SIDES, row.rows, strict=True)}
+            for row in PairFile(table, benchmark)
+        )
+    elif kind == "responses":
+        rows = (
+            {name: getattr(row, name) for name in SHOWN_RESPONSE}
+            | {f"group:{name}": value for name, value in row.groups}
+            for row in ResponseFile(table, benchmark)
+        )
     else:
-        rows = ResponseFile(table, benchmark) if kind == "responses" else RatingFile(table)
+        rows = ({name: getattr(row, name) for name in RATINGS} for row in RatingFile(table))
     try:
-        for number, row in enumerate(islice(iter(rows), SHOWN), start=1):
-            values = [(name, getattr(row, name)) for name in names]
-            values += [(f"group:{name}", value) for name, value in getattr(row, "groups", ())]
-            given = (f"  {name}: {_short(v)}" for name, v in values if v not in (None, ""))
-            emit(f"row {number}", *given)
+        for number, row in enumerate(islice(rows, SHOWN), start=1):
+            emit(
+                f"row {number}",
+                *(f"  {k}: {_short(v)}" for k, v in row.items() if v not in (None, "")),
+            )
     except BadInput as error:
         say(f"as it stands this would be refused: {error}")
     say("nothing was stored; save the map, change it where it is wrong, and give it with --map")

@@ -6,7 +6,7 @@ Shared by all ways in: the rubric of a benchmark that is new, and masking what n
 import hashlib
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,9 +16,8 @@ from sqlalchemy import Engine
 from calibration.notes import counted
 from data.errors import BadFile, Conflict
 from data.importers.columns import ColumnMap, What, flat, guess, map_of, taken, toml_of
-from data.importers.pairs import PairFile
 from data.importers.ratings import RatingFile
-from data.importers.responses import ResponseFile
+from data.importers.responses import PairFile, ResponseFile
 from data.importers.rows import RatingRow, ResponseRow
 from data.importers.source import Source
 from data.importers.table import TableFile
@@ -158,29 +157,16 @@ def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple
     return added.responses, mask_found(person, engine)
 
 
-class PairedResponses:
-    """The responses of a file of pairs, with what a file of responses tells of itself."""
-
-    contexts = 1
-
-    def __init__(self, pairs: PairFile) -> None:
-        self.pairs, self.table, self.ignored = pairs, pairs.table, pairs.ignored
-        self.not_taken = Counter[str]()
-
-    def __iter__(self) -> Iterator[ResponseRow]:
-        return (one for row in self.pairs for one in row.rows)
-
-
 def _brought(
     engine: Engine, to: Engine, person: Person, upload: Upload
-) -> tuple[ResponseFile | PairedResponses, ResponsesAdded]:
+) -> tuple[ResponseFile | PairFile, ResponsesAdded]:
     """Store a file of responses, or of pairs, in a study or beside it; return what it holds too."""
     file, reader = rows_in(upload, "responses")
     chosen = _rubric(engine, person, upload.rubric)
     if reader is None and taken(file.columns, "pairs"):
         pairs = PairFile(file, upload.benchmark or None)
         added = bring_pairs(person, to, pairs, chosen or read_rubric(PAIRS_RUBRIC), lambda _: None)
-        return PairedResponses(pairs), added.responses
+        return pairs, added.responses
     rows = ResponseFile(file, upload.benchmark or None)
     return rows, bring_responses(person, to, rows, rubrics_of_reader(reader), chosen)
 
@@ -226,14 +212,14 @@ def _refuse_demo(engine: Engine, person: Person) -> None:
         )
 
 
-def _see(rows: ResponseFile | PairedResponses, stored_names: Sequence[str]) -> Seen:
+def _see(rows: ResponseFile | PairFile, stored_names: Sequence[str]) -> Seen:
     """Return what a file holds; it is read twice, since a later row may name a new model."""
-    models = {row.model for row in rows}
+    models = {row.model for row in rows.responses()}
     names = sorted({*models, *stored_names})
     preview = Seen(models=len(models), ignored=rows.ignored, encoding=rows.table.encoding)
     instances: set[tuple[str, str]] = set()
     rows.contexts = 0
-    for row in rows:
+    for row in rows.responses():
         preview.responses[row.benchmark] += 1
         if (key := (row.benchmark, row.instance_id)) not in instances:
             instances.add(key)

@@ -17,7 +17,7 @@ from calibration.tables.numbers import DASH, MINUS, place
 from calibration.tables.spec import Group, Table
 from calibration.values import COMBINED
 from data.files import cells
-from data.importers.ratings import ExpertFile
+from data.importers.ratings import expert_rows
 from data.importers.table import TableFile
 from data.safe_text import FORMULA, guarded, guarded_name, unguarded
 from data.study.frames import ratings_frame
@@ -64,7 +64,7 @@ def test_ids_that_differ_by_a_sign_keep_their_ratings_through_an_export(
 @pytest.mark.parametrize("head", ["response_id,criterion,score", "response_id,clarity"])
 def test_expert_scores_find_a_guarded_id(write: Write, head: str) -> None:
     row = "'-abc,clarity,3\n" if "criterion" in head else "'-abc,3\n"
-    [found] = ExpertFile(TableFile(write("e.csv", f"{head}\n{row}")))
+    [found] = expert_rows(TableFile(write("e.csv", f"{head}\n{row}")))
     assert (found.response_id, found.criterion) == ("-abc", "clarity")
 
 

@@ -9,7 +9,7 @@ import pytest
 from kit.studies import RESPONSES, Run
 
 from data.errors import BadInput
-from data.importers.ratings import ExpertFile, RatingFile
+from data.importers.ratings import RatingFile, expert_rows
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import missing_from_prompt, read_rubric
@@ -143,7 +143,7 @@ def test_a_criterion_that_first_stands_in_a_later_row_is_never_dropped(
         "e.jsonl", '{"response_id": "r11", "clarity": 3}\n{"response_id": "r12", "x": 1}'
     )
     with pytest.raises(BadInput, match="row 2, column x: the first row"):
-        list(ExpertFile(TableFile(experts)))
+        list(expert_rows(TableFile(experts)))
 
 
 def test_keys_without_meaning_are_named_whatever_row_they_stand_in(run: Run, write: Write) -> None:

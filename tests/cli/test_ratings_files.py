@@ -303,6 +303,8 @@ def test_the_raw_export_becomes_the_clinicians_ratings(
     ]
     assert list(found["score"][:3]) == [1, 2, 3]
     assert "nothing changed" in back(run, folder, raw)[1]
+    known = run("rate", "ratings", str(folder / "raw.csv"))  # by its columns
+    assert (known[0], "nothing changed" in known[1]) == (0, True)
 
 
 def test_incomplete_forms_are_counted_and_taken_only_when_asked(

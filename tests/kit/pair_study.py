@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from data.card import Reply
-from data.importers.pairs import PairFile
+from data.importers.responses import PairFile
 from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.study.pairs import PairsAdded, import_pairs

@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from annotate.sessions import SESSION_COOKIE, cookie_name, issue
-from data.importers.pairs import PairRow
-from data.importers.ratings import ExpertFile
+from data.importers.ratings import expert_rows
+from data.importers.responses import PairRow
 from data.importers.rows import Origin, ResponseRow
 from data.importers.table import TableFile
 from data.person import Person
@@ -117,7 +117,7 @@ def train(
     import_responses(engine, practice, lambda _: scale)
     path = folder / "experts.csv"
     path.write_text(experts, "utf-8")
-    import_experts(engine, ExpertFile(TableFile(path)))
+    import_experts(engine, expert_rows(TableFile(path)))
 
 
 def person_of(engine: Engine, code: str) -> Person:

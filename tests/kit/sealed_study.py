@@ -10,8 +10,8 @@ from sqlmodel import Session, col, select
 from data.card import Marked, Reply
 from data.database import open_study
 from data.description import Description
-from data.importers.pairs import PairRow
 from data.importers.ratings import ExpertRow, PointRow
+from data.importers.responses import PairRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
 from data.person import OPERATOR
 from data.points import Point, points_rubric

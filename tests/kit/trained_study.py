@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from data.card import Reply
 from data.database import open_study
-from data.importers.ratings import ExpertFile
+from data.importers.ratings import expert_rows
 from data.importers.table import TableFile
 from data.study.responses import import_responses
 from data.study.room import Exercise, Feedback, RoundResult, situation
@@ -52,7 +52,7 @@ def study(engine: Engine, made: Engine) -> Engine:
 @pytest.fixture
 def put(study: Engine, write: Write) -> Put:
     """Import expert scores from the text of a CSV file."""
-    return lambda text: import_experts(study, ExpertFile(TableFile(write("experts.csv", text))))
+    return lambda text: import_experts(study, expert_rows(TableFile(write("experts.csv", text))))
 
 
 def answer(engine: Engine, rater: int, **scores: int) -> None:

@@ -14,8 +14,8 @@ from sqlmodel import Session, select
 from annotate.rating.room import shown as shown_now
 from data.card import Marked, Reply
 from data.errors import BadInput, BadRow, Conflict, NotAllowed
-from data.importers.pairs import PairRow
 from data.importers.ratings import ExpertRow
+from data.importers.responses import PairRow
 from data.importers.rows import Origin, ResponseRow
 from data.person import OPERATOR, Person
 from data.rubric import Rubric, read_rubric

@@ -7,7 +7,7 @@ from annotate.screens import frame
 from annotate.screens.export import files
 from annotate.screens.frame import show_heading, show_text
 from calibration.notes import counted
-from data.importers.ratings import ExpertFile
+from data.importers.ratings import expert_rows
 from data.importers.table import TableFile
 from data.person import Person, asking
 from data.schema import Role
@@ -70,7 +70,7 @@ def _upload(engine: Engine, person: Person, *, is_first: bool) -> None:
             return
         source = Upload(file.name, file.getvalue(), "", "").source
         with frame.refusals():
-            added = bring_experts(person, engine, ExpertFile(TableFile(source)), person.actor)
+            added = bring_experts(person, engine, expert_rows(TableFile(source)), person.actor)
             st.session_state[STORED] = told(added)
             st.rerun()
 

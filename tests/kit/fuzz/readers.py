@@ -19,7 +19,7 @@ from data.importers.helm import finished, read_runs
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
 from data.importers.medhelm_ratings import StudyResponse, medhelm_rows
-from data.importers.ratings import ExpertFile, RatingFile
+from data.importers.ratings import RatingFile, expert_rows
 from data.importers.redcap import FormReading, forms, redcap_rows
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
@@ -73,7 +73,7 @@ def ratings(name: str) -> Read:
 
 
 def experts(folder: Path, body: bytes) -> object:
-    return list(ExpertFile(TableFile(put(folder, "experts.csv", body))))
+    return list(expert_rows(TableFile(put(folder, "experts.csv", body))))
 
 
 def medhelm(folder: Path, body: bytes) -> object:
