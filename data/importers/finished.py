@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,6 +20,15 @@ from data.rubric import Rubric
 from data.schema import Kind, Status
 
 LONGEST_REASON = 200
+
+
+class Part(BaseModel):
+    """Base of the parts of a tool's files; keys that no class names are ignored."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+
+P = TypeVar("P", bound=Part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +54,6 @@ class FinishedRun:
     jurors: tuple[JurorRecord, ...]
     ratings: tuple[RatingRow, ...]
     failures: tuple[Failure, ...]
-
-    @property
-    def benchmarks(self) -> list[str]:
-        """Names of the benchmarks whose responses it has, each once."""
-        return list(dict.fromkeys(row.benchmark for row in self.responses))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +145,7 @@ def add_up(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
     return total
 
 
-class ExportPart(BaseModel):
-    """Base of the parts that an export leaves in a run."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-Part = TypeVar("Part", bound=ExportPart)
-
-
-class OwnJuror(ExportPart):
+class OwnJuror(Part):
     """A juror as its study knows it."""
 
     name: str = Field(pattern=r"^[\w.-]{1,64}$")
@@ -163,7 +158,7 @@ class OwnJuror(ExportPart):
         return JurorRecord(self.name, self.profile, self.family, made_up)
 
 
-class ExportOrigin(ExportPart):
+class ExportOrigin(Part):
     """The study, rubric and jurors of an export; `body` is the rubric, if it is in the run."""
 
     study: str = ""
@@ -180,12 +175,64 @@ class ExportOrigin(ExportPart):
         return rubric if rubric and rubric.sha256 == self.rubric_sha256 else None
 
 
-class ResponsePlace(ExportPart):
+class ResponsePlace(Part):
     """A response's benchmark and instance in its study; `response_id` if it is the study's own."""
 
     benchmark: str = Field(min_length=1)
     instance_id: str = Field(min_length=1)
     response_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRun:
+    """A run as its tool wrote it.
+
+    Attributes
+    ----------
+    left_out, notes
+        Reason -> answers that were not taken; and what of those taken is not in the study.
+    origin
+        What our own export was of, None where it was not ours.
+    """
+
+    name: str
+    benchmark: str
+    left_out: Mapping[str, int]
+    notes: Mapping[str, int]
+    origin: ExportOrigin | None = None
+
+
+R = TypeVar("R", bound=ReadRun)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Generic[R]):
+    """A run, and the values made from it."""
+
+    run: R
+    values: FinishedRun
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Names of the benchmarks it has responses of, each once; else its own name."""
+        names = dict.fromkeys(row.benchmark for row in self.values.responses)
+        return list(names) or [self.run.benchmark]
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run, as `medjury study import --json` writes them."""
+        run, values = self.run, self.values
+        return {
+            "benchmark": run.benchmark,
+            "rubric": values.rubric.name,
+            "rubric_sha256": values.rubric.sha256,
+            "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in values.jurors],
+            "instances": len({row.instance_id for row in values.responses}),
+            "responses": len(values.responses),
+            "ratings": len(values.ratings),
+            "missing": len(values.failures),
+            "left_out": dict(run.left_out),
+            "notes": dict(run.notes),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +261,7 @@ def juror_of(name: str, settings: Mapping[str, Any]) -> JurorRecord | None:
     return juror.record() if juror else None
 
 
-def _in_form(form: type[Part], body: object) -> Part | None:
+def _in_form(form: type[P], body: object) -> P | None:
     try:
         return form.model_validate(body)
     except ValidationError:

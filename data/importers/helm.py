@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from data.card import ANSWERS, points_of
 from data.errors import BadFile, BadInput
 from data.importers.finished import (
-    ExportOrigin,
-    FinishedRun,
+    ReadRun,
     ResponsePlace,
+    Taken,
     Verdict,
     origin_of,
     own_verdict,
@@ -37,10 +37,8 @@ from data.importers.helm_files import (
     RequestState,
     RunSpec,
     States,
-    Stored,
     read_part,
     read_stored,
-    wrong,
 )
 from data.importers.rows import (
     JurorRecord,
@@ -50,6 +48,7 @@ from data.importers.rows import (
     made_id,
     response_row,
 )
+from data.importers.safe import wrong
 from data.rubric import Rubric
 from data.rubrics.helm import BENCHMARKS, OURS, Unusable, rubric_of
 from data.schema import Status
@@ -120,8 +119,8 @@ class JudgedResponse:
         return PLACE.sub(lambda mark: texts[mark[0]], prompt)
 
 
-@dataclass(frozen=True, slots=True)
-class HelmRun:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelmRun(ReadRun):
     """A run with a jury.
 
     Attributes
@@ -134,16 +133,12 @@ class HelmRun:
         The jurors', with placeholders of ours; None where the run does not give it away.
     checked
         Prompts as sent that it fills up to.
-    left_out, notes
-        Reason -> answers that were not taken; and what of those taken is not in the study.
     assumed
         Whether the jurors' models are not in the run but known from HELM's release.
-    origin, template
-        Of a run of our own plugin: what it was exported from, and what it filled in elsewhere.
+    template
+        Of a run of our own plugin: what it filled in elsewhere.
     """
 
-    name: str
-    benchmark: str
     own_name: str
     key: str
     jurors: tuple[JurorRecord, ...]
@@ -152,10 +147,7 @@ class HelmRun:
     prompt: str | None
     checked: int
     helm_mean: float | None
-    left_out: Mapping[str, int]
-    notes: Mapping[str, int]
     assumed: bool
-    origin: ExportOrigin | None = None
     template: str = ""
 
     @property
@@ -230,7 +222,7 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
         raise NoJury(f"nothing to rate in it: {reasons or 'no answers'}")
     model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
     if not model.strip():
-        raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
+        raise wrong(folder / SPEC, "adapter_spec.model is missing: who wrote the responses?")
     own_name = benchmark_of(spec)
     shared = {
         "benchmark": benchmark or own_name,
@@ -238,7 +230,7 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
         "model": model,
         "id_made": True,
     }
-    stored = read_stored(folder, metric, key)
+    stored, helm_mean = read_stored(folder, metric, key)
     judged = tuple(
         _judged(Origin(f"{name}/{STATE}", number), state, key, shared, stored)
         for number, state in taken
@@ -259,7 +251,7 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
         criteria=_criteria_of(judged, args, prompt),
         prompt=prompt,
         checked=checked,
-        helm_mean=stored.mean,
+        helm_mean=helm_mean,
         left_out=left_out,
         notes={note: number for note, number in notes.items() if number},
         assumed=assumed,
@@ -322,7 +314,11 @@ def benchmark_of(spec: RunSpec) -> str:
 
 
 def _judged(
-    origin: Origin, state: RequestState, key: str, shared: Mapping[str, Any], stored: Stored
+    origin: Origin,
+    state: RequestState,
+    key: str,
+    shared: Mapping[str, Any],
+    stored: Mapping[tuple[str, int], float],
 ) -> JudgedResponse:
     """Return an answer as a row, whose id does not depend on the model, with what is said of it."""
     instance, text, trial = state.instance, state.output.said, state.train_trial_index
@@ -350,7 +346,7 @@ def _judged(
     return JudgedResponse(
         row,
         said,
-        stored.of(instance.id, trial),
+        stored.get((instance.id, trial)),
         own=own if isinstance(own, dict) else None,
         place=place_of(plugin.get("place")) if isinstance(own, dict) else None,
         sent=sent if isinstance(sent, str) and "[redacted]" not in sent else None,
@@ -493,7 +489,7 @@ def usable(run: HelmRun, rubric: Rubric) -> Rubric:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenRun:
+class TakenRun(Taken[HelmRun]):
     """A run, the values made from it, and its responses whose score in HELM differs.
 
     A difference has benchmark and instance_id, HELM's score, the mean of the verdicts that stand (None
@@ -501,14 +497,7 @@ class TakenRun:
     unexplained where none is known.
     """
 
-    run: HelmRun
-    values: FinishedRun
     differences: Sequence[Mapping[str, Any]]
-
-    @property
-    def benchmarks(self) -> list[str]:
-        """Names of the benchmarks it has responses of; else its own name."""
-        return self.values.benchmarks or [self.run.benchmark]
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of the run, as `medjury study import --json` writes them."""
@@ -519,21 +508,11 @@ class TakenRun:
         points = [[float(one) for one in own if one not in ANSWERS] for own in said.values()]
         means = [sum(own) / len(own) for own in points if own]
         complete = len(values.rubric.criteria) * len(values.jurors)
-        return {
+        return Taken.figures(self) | {
             "run": run.name,
-            "benchmark": run.benchmark,
-            "rubric": values.rubric.name,
-            "rubric_sha256": values.rubric.sha256,
             "prompt_known": run.prompt is not None,
             "prompts_checked": run.checked,
-            "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in values.jurors],
             "jurors_assumed": run.assumed,
-            "instances": len({row.instance_id for row in values.responses}),
-            "responses": len(values.responses),
-            "ratings": len(values.ratings),
-            "missing": len(values.failures),
-            "left_out": dict(run.left_out),
-            "notes": dict(run.notes),
             "helm_mean": run.helm_mean,
             "recomputed_mean": sum(means) / len(means) if means else None,
             "with_any_juror": len(said),

@@ -1,33 +1,21 @@
-"""The JSON files of a HELM run. Keys that no class here names are ignored."""
+"""The JSON files of a HELM run. HELM leaves out keys that are None, so most may be missing."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from data.errors import BadFile
-from data.importers.safe import read_json_file
+from data.importers.finished import P, Part
+from data.importers.safe import fault_of, read_json_file, wrong
 
 SPEC, STATE = "run_spec.json", "scenario_state.json"
 PER_INSTANCE, STATS = "per_instance_stats.json", "stats.json"
 REDACTED = "[redacted]"
 CHAT = "chat"
-AnswerKey = tuple[str, int]
 
 
-class RunPart(BaseModel):
-    """Base of a file's parts. HELM leaves out keys that are None, so most may be missing."""
-
-    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
-
-
-P = TypeVar("P", bound=RunPart)
-
-
-class Adapter(RunPart):
+class Adapter(Part):
     """The adapter: the model, and how it was asked."""
 
     model: str = ""
@@ -41,14 +29,14 @@ class Adapter(RunPart):
         return "" if self.method == CHAT else self.instructions.strip()
 
 
-class ClassSpec(RunPart):
+class ClassSpec(Part):
     """A class of HELM by name, with its arguments."""
 
     class_name: str
     args: dict[str, Any] = Field(default_factory=dict)
 
 
-class RunSpec(RunPart):
+class RunSpec(Part):
     """`run_spec.json`."""
 
     name: str = Field(min_length=1)
@@ -58,7 +46,7 @@ class RunSpec(RunPart):
     annotators: list[ClassSpec] | None = None
 
 
-class HelmText(RunPart):
+class HelmText(Part):
     """A text; a number where a CSV's column looked like numbers, NaN where its cell was empty."""
 
     text: Any = None
@@ -96,14 +84,14 @@ class HelmQuestion(HelmText):
         return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
 
 
-class Reference(RunPart):
+class Reference(Part):
     """A gold answer, right where it is tagged "correct"."""
 
     output: HelmText
     tags: list[str] = Field(default_factory=list)
 
 
-class HelmInstance(RunPart):
+class HelmInstance(Part):
     """What was asked."""
 
     input: HelmQuestion
@@ -114,13 +102,13 @@ class HelmInstance(RunPart):
     perturbation: dict[str, Any] | None = None
 
 
-class HelmResult(RunPart):
+class HelmResult(Part):
     """The completions of a model."""
 
     completions: list[HelmText] = Field(default_factory=list)
 
 
-class RequestState(RunPart):
+class RequestState(Part):
     """One answer to one instance, with what annotators said of it."""
 
     instance: HelmInstance
@@ -142,28 +130,27 @@ class RequestState(RunPart):
         return references[0].output if references else HelmText()
 
 
-class States(RunPart):
+class States(Part):
     """`scenario_state.json`."""
 
     request_states: list[RequestState]
 
 
-class StatName(RunPart):
-    """The name of a statistic, with its split and perturbation."""
+class StatName(Part):
+    """The name of a statistic, with its perturbation."""
 
     name: str
-    split: str | None = None
     perturbation: dict[str, Any] | None = None
 
 
-class Stat(RunPart):
+class Stat(Part):
     """One statistic."""
 
     name: StatName
     mean: float | None = None
 
 
-class InstanceStats(RunPart):
+class InstanceStats(Part):
     """Statistics of one instance; a run has several entries for each."""
 
     instance_id: str
@@ -180,64 +167,46 @@ def read_part(folder: Path, name: str, form: type[P]) -> P:
     BadFile
         If it is cut short, or not HELM's. No text of it is quoted.
     """
-    return _validated(folder, name, read_json(folder, name), form)
+    return _validated(folder, name, _read(folder, name), form)
 
 
 def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
     """Read a file of a run that holds a list of objects; empty if it does not exist."""
     if not (folder / name).is_file():
         return []
-    values = read_json(folder, name)
+    values = _read(folder, name)
     if not isinstance(values, list):
-        raise wrong(folder, name, "not a list, as HELM writes it")
+        raise wrong(folder / name, "not a list, as HELM writes it")
     return [_validated(folder, name, value, form) for value in values]
 
 
-def read_json(folder: Path, name: str) -> Any:
-    """Return the JSON of a file of a run."""
+def _read(folder: Path, name: str) -> Any:
     try:
         return read_json_file(folder / name)
     except OSError as error:
-        raise wrong(folder, name, str(error.strerror)) from error
-
-
-def wrong(folder: Path, name: str, why: str) -> BadFile:
-    """Return the error that names the file of the run."""
-    return BadFile(f"{folder / name}: {why}; nothing was imported")
+        raise wrong(folder / name, str(error.strerror)) from error
 
 
 def _validated(folder: Path, name: str, value: Any, form: type[P]) -> P:
     try:
         return form.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        key = ".".join(str(step)[:40] for step in first["loc"]) or "the whole"
-        is_missing = first["type"] == "missing"
-        why = "is missing" if is_missing else f"is not of HELM's form ({first['type']})"
-        raise wrong(folder, name, f"{key} {why}; is it a run of HELM?") from error
+        key, kind = fault_of(error)
+        why = "is missing" if kind == "missing" else f"is not of HELM's form ({kind})"
+        raise wrong(folder / name, f"{key} {why}; is it a run of HELM?") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """HELM's jury scores by instance and trial, and their mean from `stats.json`."""
-
-    scores: Mapping[AnswerKey, float]
-    mean: float | None
-
-    def of(self, instance_id: str, trial: int) -> float | None:
-        """Return the score of one answer, None if the run does not hold it."""
-        return self.scores.get((instance_id, trial))
-
-
-def read_stored(folder: Path, metric: ClassSpec | None, annotator: str) -> Stored:
-    """Read the jury's scores; there are none if HELM wrote no such file."""
+def read_stored(
+    folder: Path, metric: ClassSpec | None, annotator: str
+) -> tuple[dict[tuple[str, int], float], float | None]:
+    """Read the jury's scores by instance and trial, and their mean; none if HELM wrote no such file."""
     name = str(metric.args.get("metric_name")) if metric else f"{annotator}_accuracy"
-    scores: dict[AnswerKey, float] = {}
+    scores: dict[tuple[str, int], float] = {}
     for entry in read_parts(folder, PER_INSTANCE, InstanceStats):
         if entry.perturbation is None:
             for mean in _means(entry.stats, name):
                 scores[entry.instance_id, entry.train_trial_index] = mean
-    return Stored(scores, next(iter(_means(read_parts(folder, STATS, Stat), name)), None))
+    return scores, next(iter(_means(read_parts(folder, STATS, Stat), name)), None)
 
 
 def _means(stats: list[Stat], name: str) -> list[float]:

@@ -11,15 +11,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from data.errors import BadFile
 from data.importers.finished import (
-    ExportOrigin,
-    FinishedRun,
+    P,
+    Part,
+    ReadRun,
     ResponsePlace,
+    Taken,
     Verdict,
     juror_of,
     origin_of,
@@ -31,7 +33,16 @@ from data.importers.finished import (
 )
 from data.importers.grades import Grades, grades_of, no_answer, plain, rubric_of_grades
 from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
-from data.importers.safe import Unsafe, in_child, read_json, zip_part, zip_parts
+from data.importers.safe import (
+    Unsafe,
+    fault_of,
+    in_child,
+    json_of,
+    json_parts,
+    wrong,
+    zip_part,
+    zip_parts,
+)
 from data.rubric import Rubric
 from data.schema import Status
 
@@ -39,11 +50,6 @@ HEADER, STARTED, SAMPLES = "header.json", "_journal/start.json", "samples/"
 MOST_RATIO = 400  # a log repeats itself: events hold every message again
 Found = tuple[dict[str, Any], Iterator[dict[str, Any]]]
 OWN = "medjury"  # the key under which our own export keeps what it says
-
-
-def wrong(path: Path, why: str) -> BadFile:
-    """Return the error that names the log."""
-    return BadFile(f"{path}: {why}; nothing was imported")
 
 
 def read_log(path: Path) -> Found:
@@ -64,22 +70,20 @@ def read_log(path: Path) -> Found:
 
 def _parts(path: Path) -> Iterator[dict[str, Any]]:
     """Yield a log's head, and then its samples."""
-    try:
-        with path.open("rb") as file:
-            if file.read(2) == b"PK":
-                yield from _parts_of_zip(path, file)
-                return
-            if path.suffix.lower() == ".eval":
-                raise wrong(path, "no .eval log, or cut short; copy it again")
-            file.seek(0)
-            log = _json_object(path, path.name, file.read())
-    except OSError as error:
-        raise wrong(path, str(error.strerror)) from error
-    samples = log.pop("samples", None) or []
-    if not isinstance(samples, list):
+    with path.open("rb") as file:
+        is_zip = file.read(2) == b"PK"
+        if is_zip:
+            yield from _parts_of_zip(path, file)
+    if is_zip:
+        return
+    if path.suffix.lower() == ".eval":
+        raise wrong(path, "no .eval log, or cut short; copy it again")
+    parts = json_parts(path)
+    log = _an_object(path, path.name, next(parts))
+    if not isinstance(log.pop("samples", None) or [], list):
         raise wrong(path, "samples are not a list, as Inspect writes them")
     yield log
-    yield from samples
+    yield from (sample for key, sample in parts if key == "samples")
 
 
 def _parts_of_zip(path: Path, file: BinaryIO) -> Iterator[dict[str, Any]]:
@@ -92,36 +96,21 @@ def _parts_of_zip(path: Path, file: BinaryIO) -> Iterator[dict[str, Any]]:
                 else "a zip, but no log of Inspect (no header.json)"
             )
             raise wrong(path, why)
-        yield _json_object(path, HEADER, zip_part(file, parts[HEADER]))
-        for name, part in parts.items():
-            if name.startswith(SAMPLES):
-                yield _json_object(path, "a sample", zip_part(file, part))
+        for name in (HEADER, *(part for part in parts if part.startswith(SAMPLES))):
+            title = HEADER if name == HEADER else "a sample"
+            body = zip_part(file, parts[name])
+            yield _an_object(path, title, json_of(path, body, f"{title} "))
     except Unsafe as error:
         raise wrong(path, str(error)) from error
 
 
-def _json_object(path: Path, name: str, body: bytes) -> dict[str, Any]:
-    try:
-        value = read_json(body.decode("utf-8-sig"))
-    except UnicodeError as error:
-        raise wrong(path, f"{name} is not text in UTF-8") from error
-    except Unsafe as error:
-        raise wrong(path, f"{name} {error}; copy the log again") from error
+def _an_object(path: Path, name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong(path, f"{name} is no JSON object: this is no log of Inspect")
     return value
 
 
-class LogPart(BaseModel):
-    """Base of a log's parts; other keys are ignored."""
-
-    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
-
-
-P = TypeVar("P", bound=LogPart)
-
-
-class LogMessage(LogPart):
+class LogMessage(Part):
     """A turn of a talk; content in pieces may hold images, which are no text."""
 
     role: str = "user"
@@ -143,13 +132,13 @@ class LogMessage(LogPart):
         return any(piece.get("type") not in ("text", "reasoning") for piece in pieces)
 
 
-class Choice(LogPart):
+class Choice(Part):
     """An answer."""
 
     message: LogMessage
 
 
-class LogOutput(LogPart):
+class LogOutput(Part):
     """The output of a model."""
 
     choices: list[Choice] = Field(default_factory=list)
@@ -161,7 +150,7 @@ class LogOutput(LogPart):
         return self.choices[0].message.text if self.choices else self.completion
 
 
-class Score(LogPart):
+class Score(Part):
     """A score, as a scorer gave it."""
 
     value: Any = None
@@ -176,7 +165,7 @@ class Score(LogPart):
         return body if isinstance(body, dict) and isinstance(body.get("jurors"), dict) else {}
 
 
-class Sample(LogPart):
+class Sample(Part):
     """One answer to one input, with its scores."""
 
     id: str = Field(min_length=1)
@@ -191,7 +180,7 @@ class Sample(LogPart):
     attachments: dict[str, str] = Field(default_factory=dict)
 
 
-class LogSpec(LogPart):
+class LogSpec(Part):
     """The task that was run, with its model and scorers."""
 
     task: str = Field(min_length=1)
@@ -201,7 +190,7 @@ class LogSpec(LogPart):
     metadata: dict[str, Any] | None = None
 
 
-class LogHead(LogPart):
+class LogHead(Part):
     """A log without its samples."""
 
     version: int
@@ -215,9 +204,8 @@ def checked(path: Path, name: str, value: Any, form: type[P]) -> P:
     try:
         return form.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        key = ".".join(str(step)[:40] for step in first["loc"][:2])
-        raise wrong(path, f"{name}: {key} is not as Inspect writes it ({first['type']})") from error
+        key, kind = fault_of(error)
+        raise wrong(path, f"{name}: {key} is not as Inspect writes it ({kind})") from error
 
 
 VERSION = 2
@@ -243,37 +231,26 @@ class ScoredResponse:
     place: ResponsePlace | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InspectLog:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectLog(ReadRun):
     """A log that can be imported.
 
     Attributes
     ----------
     status
         success, error or cancelled: of the latter two only the samples that ended are there.
-    left_out
-        Reason -> samples that were not taken.
-    notes
-        Of what was taken: further references, input that is no text.
     rubric_sha256
         Of the rubric that our own scorer rated on; "" where it did not.
-    origin
-        What our own export was of, None where it was not ours.
     again
         Responses of a study that were rated again; nobody else's study can take them.
     kept
         Ids of responses that are in the study already.
     """
 
-    name: str
-    benchmark: str
     spec: LogSpec
     status: str
     scored: tuple[ScoredResponse, ...]
-    left_out: Mapping[str, int]
-    notes: Mapping[str, int]
     rubric_sha256: str
-    origin: ExportOrigin | None = None
     again: tuple[ScoredResponse, ...] = ()
     kept: frozenset[str] = frozenset()
 
@@ -420,17 +397,15 @@ def _text(sample: Sample, text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenLog:
+class TakenLog(Taken[InspectLog]):
     """A log with the values made from it; `not_taken` are scorers that rate no criterion."""
 
-    log: InspectLog
-    values: FinishedRun
     not_taken: tuple[str, ...]
 
-    @property
-    def benchmarks(self) -> list[str]:
-        """Names of the benchmarks it has responses of; else its own name."""
-        return self.values.benchmarks or [self.log.benchmark]
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of one log, as `medjury study import --json` writes them."""
+        log = {"log": self.run.name, "status": self.run.status}
+        return Taken.figures(self) | log | {"scorers_not_taken": list(self.not_taken)}
 
 
 def finished(log: InspectLog, rubric: Rubric) -> TakenLog:

@@ -24,6 +24,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 from xml.parsers import expat
 
+from pydantic import ValidationError
+
 from data.errors import BadFile, MedjuryError
 
 DEEPEST = 100
@@ -39,6 +41,17 @@ BROKEN = (
 
 class Unsafe(ValueError):
     """What is wrong, in words that follow the name of what is read."""
+
+
+def wrong(what: object, why: str) -> BadFile:
+    """Return the error that says what is wrong with a file as a whole."""
+    return BadFile(f"{what}: {why}; nothing was imported")
+
+
+def fault_of(error: ValidationError) -> tuple[str, str]:
+    """Return where the first fault of a part of a file stands, and of which type it is; no text of it."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    return ".".join(str(step)[:40] for step in first["loc"]) or "the whole", first["type"]
 
 
 def read_json(text: str) -> Any:
@@ -102,18 +115,24 @@ def json_parts(path: Path) -> Iterator[Any]:
         If it cannot be read, with `read_json`'s reason.
     """
     try:
-        whole = read_json(path.read_text(encoding="utf-8-sig"))
+        whole = json_of(path, path.read_bytes())
     except OSError as error:
-        raise BadFile(f"{path}: {error.strerror}; nothing was imported") from error
-    except UnicodeError as error:
-        raise BadFile(f"{path}: not text in UTF-8; nothing was imported") from error
-    except Unsafe as error:
-        raise BadFile(f"{path}: {error}; copy it again; nothing was imported") from error
+        raise wrong(path, str(error.strerror)) from error
     holder = whole if isinstance(whole, dict) else {None: whole}
     lists = {key: value for key, value in holder.items() if isinstance(value, list)}
     emptied = holder | {key: [] for key in lists}
     yield emptied if isinstance(whole, dict) else emptied[None]
     yield from ((key, item) for key, items in lists.items() for item in items)
+
+
+def json_of(path: Path, body: bytes, part: str = "") -> Any:
+    """Return the JSON that is in a file or a part of it; refuse it as `read_json` does."""
+    try:
+        return read_json(body.decode("utf-8-sig"))
+    except UnicodeError as error:
+        raise wrong(path, f"{part}not text in UTF-8") from error
+    except Unsafe as error:
+        raise wrong(path, f"{part}{error}; copy it again") from error
 
 
 def zip_parts(
@@ -339,7 +358,7 @@ def _stopped(code: int, name: object, memory: int, seconds: int, advice: str) ->
         why = "damaged, or of a form that cannot be read"
     else:
         why = f"needs more than {memory >> 20:,} MB to read"
-    return BadFile(f"{name}: {why}; {advice}; nothing was imported")
+    return wrong(name, f"{why}; {advice}")
 
 
 def main() -> None:
@@ -353,13 +372,13 @@ def main() -> None:
                 row = pickle.dumps((item,), pickle.HIGHEST_PROTOCOL)
                 if len(row) > MOST_ITEM or _has_many_values(item):
                     why = f"a row is over {MOST_ITEM >> 20} MB, or has over {MOST_VALUES:,} values"
-                    raise BadFile(f"{name}: {why}; nothing was imported")
+                    raise wrong(name, why)
                 out.write(row)
             end: MedjuryError | None = None
         except MedjuryError as error:
             end = error
         except RecursionError:
-            end = BadFile(f"{name}: nested too deep; nothing was imported")
+            end = wrong(name, "nested too deep")
         except MemoryError:
             os._exit(FULL)
         pickle.dump(end, out)

@@ -144,20 +144,20 @@ def bring_inspect(
     """
     engine, taken, why = _inspect_logs(paths, benchmark, rubric, study, named, scale)
     added = import_finished(engine, [_with_families(log.values) for log in taken])
-    figures = [_inspect_figures(log) for log in taken]
+    figures = [log.figures() for log in taken]
     rubrics = {
-        name: f"{log.values.rubric.name} ({_points(log.values.rubric)}): {why[log.log.benchmark]}"
+        name: f"{log.values.rubric.name} ({_points(log.values.rubric)}): {why[log.run.benchmark]}"
         for log in taken
         for name in log.benchmarks
     }
-    left_out = add_up(log.log.left_out for log in taken)
+    left_out = add_up(log.run.left_out for log in taken)
     lines = [
         *_added_lines(added),
         *(
-            f"WARNING: {one.log.name}: its run ended with status {one.log.status[:20]}: only "
+            f"WARNING: {one.run.name}: its run ended with status {one.run.status[:20]}: only "
             "the samples that ended are in the study"
             for one in taken
-            if one.log.status != "success"
+            if one.run.status != "success"
         ),
         *_rubric_lines(rubrics, added),
         *_inspect_jurors(taken),
@@ -166,7 +166,7 @@ def bring_inspect(
             f"left out, as nobody can rate it: {counted(number, 'sample')} {reason}"
             for reason, number in left_out.items()
         ),
-        *_notes_lines(log.log.notes for log in taken),
+        *_notes_lines(log.run.notes for log in taken),
         NEXT,
     ]
     body = {"format": "inspect", "logs": figures, **_added_json(added, taken)}
@@ -364,13 +364,15 @@ def _rubric_lines(rubrics: Mapping[str, str], added: FinishedAdded) -> Iterator[
             yield OTHER_RUBRIC.format(name)
 
 
-def _missing_lines(taken: Sequence[TakenRun | TakenLog]) -> Iterator[str]:
+def _missing_lines(taken: Sequence[TakenRun] | Sequence[TakenLog]) -> Iterator[str]:
     for juror, statuses in missing([run.values for run in taken]).items():
         words = ", ".join(f"{number} {status}" for status, number in statuses.items())
         yield f"missing: {juror}: {words}"
 
 
-def _added_json(added: FinishedAdded, taken: Sequence[TakenRun | TakenLog]) -> dict[str, Any]:
+def _added_json(
+    added: FinishedAdded, taken: Sequence[TakenRun] | Sequence[TakenLog]
+) -> dict[str, Any]:
     """Return what an import of runs added, as `medjury study import --json` writes it."""
     return {
         "instances": added.responses.instances,
@@ -405,7 +407,7 @@ def _helm_rubric(of: TakenRun, taken: Sequence[TakenRun]) -> str:
     return f"{rubric.name} ({rubric.scales}): {source}"
 
 
-def _models_of(taken: Sequence[TakenRun | TakenLog], unknown: str) -> str:
+def _models_of(taken: Sequence[TakenRun] | Sequence[TakenLog], unknown: str) -> str:
     """Return the jurors with their models."""
     jurors = {juror.handle: juror for run in taken for juror in run.values.jurors}
     named = (f"{name} ({one.profile.get('model') or unknown})" for name, one in jurors.items())
@@ -435,26 +437,6 @@ def _points(rubric: Rubric) -> str:
     named = rubric.name == GRADED and len(set(anchors.values())) == len(anchors)
     words = ", ".join(f"{point} {anchors[point]}" for point in sorted(anchors)) if named else ""
     return words or rubric.scales
-
-
-def _inspect_figures(taken: TakenLog) -> dict[str, Any]:
-    """Return the figures of one log, as `--json` writes them."""
-    log, values = taken.log, taken.values
-    return {
-        "log": log.name,
-        "benchmark": log.benchmark,
-        "status": log.status,
-        "rubric": values.rubric.name,
-        "rubric_sha256": values.rubric.sha256,
-        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in values.jurors],
-        "scorers_not_taken": list(taken.not_taken),
-        "instances": len({row.instance_id for row in values.responses}),
-        "responses": len(values.responses),
-        "ratings": len(values.ratings),
-        "missing": len(values.failures),
-        "left_out": dict(log.left_out),
-        "notes": dict(log.notes),
-    }
 
 
 def _inspect_jurors(taken: Sequence[TakenLog]) -> Iterator[str]:
