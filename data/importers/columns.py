@@ -38,13 +38,19 @@ OURS: dict[What, tuple[str, ...]] = {
     "pairs": PAIR_COLUMNS,
 }
 CRITERION, RATER, RESPONSE = "criterion:", " rater:", "response:"
-WIDE = {
+WIDE: dict[What, str] = {"responses": RESPONSE, "ratings": CRITERION}
+LISTED_WIDE: dict[What, str] = {
     "responses": f", {RESPONSE}MODEL, group:NAME",
     "ratings": f", {CRITERION}NAME",
-    "pairs": "",
 }
 OF_TOOLS = ("benchmark", "model")  # of a tool's file they tell which response is rated, too
 KEYS = {"columns", "constant", "scale", "sheet", "missing"}
+# Columns by which a file is known to be in ours, so that it needs no map.
+NEEDED: dict[What, set[str]] = {
+    "responses": {"instance_id", "model", "response"},
+    "ratings": {"response_id", "rater", "kind"},
+    "pairs": {"instance_id", *SIDES},
+}
 # Ours -> what others call it, without case and signs.
 SYNONYMS: dict[What, dict[str, str]] = {
     "responses": {
@@ -177,21 +183,26 @@ def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
     for ours in (*taken, *(name for name in given.constant if name not in OF_TOOLS)):
         if not _is_ours(ours, what):
             listed = ", ".join(OURS[what])
-            raise BadFile(f"{where}: {ours!r} is no column of {what}: {listed}{WIDE[what]}")
+            raise BadFile(
+                f"{where}: {ours!r} is no column of {what}: {listed}{LISTED_WIDE.get(what, '')}"
+            )
         if taken.count(ours) > 1:
             raise BadFile(f"{where}: two columns are mapped to {ours}")
     return given
 
 
 def _is_ours(name: str, what: What) -> bool:
-    if what == "ratings":
-        return name in (*OURS["ratings"], *PAIR_PARTS) or (
-            name.startswith(CRITERION) and len(name) > len(CRITERION)
-        )
-    if what == "pairs":
-        return name in OURS["pairs"]
-    wide = name.startswith(RESPONSE) and len(name) > len(RESPONSE)
-    return name in OURS["responses"] or wide or is_group(name)
+    wide = WIDE.get(what, name)
+    return (
+        name in OURS[what]
+        or (name.startswith(wide) and name != wide)
+        or (what == "ratings" and name in PAIR_PARTS)
+        or (what == "responses" and is_group(name))
+    )
+
+
+def _by_name(columns: Sequence[str], what: What) -> dict[str, str]:
+    return {name: name for name in columns if name in OURS[what] or is_group(name)}
 
 
 def guessed(columns: Sequence[str], what: What) -> ColumnMap:
@@ -199,9 +210,7 @@ def guessed(columns: Sequence[str], what: What) -> ColumnMap:
 
     Of wide ratings every column that is left is a criterion.
     """
-    mapping: dict[str, str] = {
-        name: name for name in columns if name in OURS[what] or is_group(name)
-    }
+    mapping = _by_name(columns, what)
     for ours, listed in SYNONYMS[what].items():
         others = (plain_words(ours), *listed.split(", "))
         if ours in mapping.values():
@@ -218,14 +227,12 @@ def guessed(columns: Sequence[str], what: What) -> ColumnMap:
         close = get_close_matches(plain_words(name).replace(" ", "_"), free, n=1, cutoff=0.85)
         if name not in mapping and close:
             mapping[name] = close[0]
-    return ColumnMap(mapping if what != "ratings" else _with_criteria(columns, mapping))
+    return ColumnMap(_with_criteria(columns, mapping, what))
 
 
 def as_named(columns: Sequence[str], given: ColumnMap, what: What) -> ColumnMap:
     """Return a user's map that names no columns, with the columns that have our names."""
-    mapping = {name: name for name in columns if name in OURS[what] or is_group(name)}
-    mapping = mapping if what != "ratings" else _with_criteria(columns, mapping)
-    return replace(given, columns=mapping)
+    return replace(given, columns=_with_criteria(columns, _by_name(columns, what), what))
 
 
 def guess(rows: Sequence[Mapping[str, Any]], what: What, benchmark: str) -> ColumnMap:
@@ -235,25 +242,24 @@ def guess(rows: Sequence[Mapping[str, Any]], what: What, benchmark: str) -> Colu
     are no criteria, and known grades in words get points.
     """
     first = [flat(row) for row in rows]
-    chosen = guessed(tuple(first[0]) if first else (), what)
-    constant = {"benchmark": benchmark} if what != "ratings" else {"kind": "clinician"}
-    ours = set(chosen.columns.values())
-    chosen = replace(chosen, constant={k: v for k, v in constant.items() if k not in ours})
+    columns = guessed(tuple(first[0]) if first else (), what).columns
+    constant = {"kind": "clinician"} if what == "ratings" else {"benchmark": benchmark}
+    constant = {ours: value for ours, value in constant.items() if ours not in columns.values()}
     if what != "ratings":
-        return chosen
+        return ColumnMap(columns, constant)
     values = {
         name: [text.strip() for row in first if (text := row.get(name, "")).strip()]
-        for name in chosen.columns
+        for name in columns
     }
     columns = {
         theirs: ours
-        for theirs, ours in chosen.columns.items()
+        for theirs, ours in columns.items()
         if not ours.startswith(CRITERION) or _look_like_scores({*values[theirs]})
     }
     scored = [name for name, ours in columns.items() if ours == "score" or CRITERION in ours]
     grades = grades_of(value for name in scored for value in values[name])
     words = {word: str(points) for points, word in enumerate(grades.words)} if grades else {}
-    return replace(chosen, columns=columns, words=words)
+    return ColumnMap(columns, constant, words)
 
 
 def _look_like_scores(values: set[str]) -> bool:
@@ -268,9 +274,10 @@ def plain_words(name: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", apart.lower()))
 
 
-def _with_criteria(columns: Sequence[str], mapping: dict[str, str]) -> dict[str, str]:
-    """Return a map in which every remaining column is a criterion, unless the file is long."""
-    if {"criterion", "score"} <= set(mapping.values()) or "preference" in mapping.values():
+def _with_criteria(columns: Sequence[str], mapping: dict[str, str], what: What) -> dict[str, str]:
+    """Return a map in which, of wide ratings, every remaining column is a criterion."""
+    is_long = {"criterion", "score"} <= set(mapping.values()) or "preference" in mapping.values()
+    if is_long or what != "ratings":
         return mapping
     wide = {theirs: ours for theirs, ours in mapping.items() if ours not in LONG}
     for name in columns:
@@ -348,55 +355,37 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> TableFile:
 
 def _columns_made(chosen: ColumnMap, what: What) -> tuple[str, ...]:
     """Return the columns of the rows that a map produces."""
-    ours = dict.fromkeys((*chosen.columns.values(), *chosen.constant))
-    wide = {name for name in ours if name.startswith((CRITERION, RESPONSE))}
-    long = (*LONG,) if what == "ratings" else ("model", "response")
-    some = any(RATER in name for name in wide)
-    narrow = [name for name in ours if name not in wide]
-    return tuple(dict.fromkeys([*narrow, *(long if wide else ()), *(("rater",) if some else ())]))
+    ours = [*chosen.columns.values(), *chosen.constant]
+    narrow = [name for name in ours if not name.startswith((CRITERION, RESPONSE))]
+    long = LONG if what == "ratings" else ("model", "response")
+    some = ["rater"] if any(RATER in name for name in ours) else []
+    return tuple(dict.fromkeys([*narrow, *(long if len(narrow) < len(ours) else ()), *some]))
 
 
 def _long_rows(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
     """Yield a row, or one for each of its wide columns; grades in words as points."""
-    wide = [name for name in row if name.startswith((CRITERION, RESPONSE))]
-    shared = {key: value for key, value in row.items() if key not in wide}
-    if not wide:
+    scores = [name for name in row if name.startswith(CRITERION)]
+    texts = [name for name in row if name.startswith(RESPONSE)]
+    shared = {key: value for key, value in row.items() if key not in (*scores, *texts)}
+    if not (scores or texts):
         given = [name for name in ("score", "preference") if name in shared]
         yield shared | {name: chosen.score(shared[name]) for name in given}
-        return
-    yield from _response_rows(row, shared, [name for name in wide if name.startswith(RESPONSE)])
-    for number, column in enumerate(wide):
-        if column.startswith(RESPONSE):
-            continue
-        named, _, rater = column.removeprefix(CRITERION).partition(RATER)
-        score = {"criterion": named.strip(), "score": chosen.score(row[column])}
-        first = number == 0 or bool(rater)
-        comment = {} if first else {"comment": ""}
-        yield {**shared, **score, **comment, **({"rater": rater.strip()} if rater else {})}
-
-
-def _response_rows(
-    row: Mapping[str, str], shared: Cells, columns: Sequence[str]
-) -> Iterator[Cells]:
-    """Yield a row for each response beside the others, in an order that tells no author.
-
-    It is that of digests of the texts: the order of the columns is that of the models.
-    """
-    filled = [name for name in columns if row[name].strip()]
+    # In an order that tells no author, that of digests of the texts: columns stand in that of the models.
+    filled = [name for name in texts if row[name].strip()]
     filled.sort(key=lambda name: made_id(shared.get("instance_id", ""), row[name]))
     for number, column in enumerate(filled, 1):
         name = shared.get("response_id")
         own = {"response_id": f"{name}/{number}"} if name else {}
         yield {**shared, **own, "model": column.removeprefix(RESPONSE), "response": row[column]}
+    for number, column in enumerate(scores):
+        named, _, rater = column.removeprefix(CRITERION).partition(RATER)
+        own = {"criterion": named.strip(), "score": chosen.score(row[column])}
+        own |= {"rater": rater.strip()} if rater else {"comment": ""} if number else {}
+        yield {**shared, **own}
 
 
 def taken(columns: Iterable[str], what: What) -> bool:
     """Tell whether a file has our columns, so that it needs no map."""
     names = set(columns)
-    if what == "pairs":
-        return {"instance_id", *SIDES} <= names
-    if what == "responses":
-        return {"instance_id", "model", "response"} <= names
-    if "pair_id" in names:
-        return {"rater", "kind"} <= names
-    return {"response_id", "rater", "kind"} <= names
+    has_pairs = what == "ratings" and "pair_id" in names
+    return names >= NEEDED[what] - ({"response_id"} if has_pairs else set())

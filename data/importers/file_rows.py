@@ -23,21 +23,29 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from data.errors import BadFile
-from data.importers.safe import BROKEN, Unsafe, in_child, read_json, refuse_declarations, zip_parts
+from data.importers.safe import (
+    BROKEN,
+    Unsafe,
+    in_child,
+    read_json,
+    refuse_declarations,
+    wrong,
+    zip_parts,
+)
 from data.importers.source import CHUNK, START, Form, Source, bom_of
 
 MOST_JSON = 1 << 30  # bytes of an array, which is read whole
 MOST_ROW = 16 << 20  # characters of a row
 MOST_BRACKETS = 200_000  # of a row in JSON: each asks for memory
 MOST_COLUMNS = 16_384  # as in Excel
-ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell
+ENDS = (b"\n", b"\r", b'"')  # of a whole line, or of its last cell
 SEPARATORS = ",;\t|"
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # which Excel reads and hides
 LOOKED_AT = 50  # rows that tell what separates cells
@@ -69,19 +77,6 @@ class Rows:
     records: Callable[[], Iterator[Record]]
     cut_off: bool = False
     decimal_comma: bool = False
-
-
-def wrong(source: Source, why: str) -> BadFile:
-    """Return the error that says what is wrong with a file as a whole."""
-    return BadFile(f"{source.path}: {why}; nothing was imported")
-
-
-def text_rows(source: Source, form: Form) -> Rows:
-    """Return the rows of a text file."""
-    encoding = encoding_of(source)
-    if form in ("json", "object"):
-        return _document(source, form, encoding)
-    return _Csv(source, encoding).rows() if form == "csv" else _json_lines(source, encoding)
 
 
 @contextmanager
@@ -116,79 +111,69 @@ def _rows_of_lines(
         yield row
 
 
-class _Csv:
-    """A CSV file; a first line sep=X says what separates its cells, else it is found outside quotes.
+def _csv(source: Source, encoding: str) -> Rows:
+    """Return the rows of a CSV file; a first line sep=X says what separates cells, else it is found.
 
     Columns without a name, which a spreadsheet leaves at the end, are none if their cells are empty;
     last cells that are missing, as Excel leaves them out, are empty.
     """
+    with _lines(source, encoding) as text:
+        start = text.read(START)
+    named = SEPARATOR_LINE.fullmatch(start.partition("\n")[0].rstrip("\r").lstrip("\ufeff"))
+    delimiter = named[1] if named else _separator(start)
 
-    def __init__(self, source: Source, encoding: str) -> None:
-        self.source, self.encoding = source, encoding
+    def rows() -> Iterator[list[str]]:
+        number, read = 0, partial(csv.reader, delimiter=delimiter, strict=True)
         with _lines(source, encoding) as text:
-            start = text.read(START)
-        first, _, _ = start.partition("\n")
-        named = SEPARATOR_LINE.fullmatch(first.rstrip("\r").lstrip("\ufeff"))
-        self.has_line = named is not None
-        self.delimiter = named[1] if named else _separator(start)
-
-    def rows(self) -> Rows:
-        with _lines(self.source, self.encoding) as text:
-            columns, _ = self._header(self._reader(text))
-        comma = self.delimiter in ";\t"
-        return Rows("csv", columns, self.encoding, self._records, self._cut_off(), comma)
-
-    def _reader(self, text: io.TextIOWrapper) -> Iterator[list[str]]:
-        if self.has_line:
-            text.readline()
-        return _rows_of_lines(
-            self.source,
-            text,
-            lambda lines: csv.reader(lines, delimiter=self.delimiter, strict=True),
-        )
-
-    def _records(self) -> Iterator[Record]:
-        with _lines(self.source, self.encoding) as text:
-            rows = self._reader(text)
-            (columns, places), number = self._header(rows), 1
+            if named:
+                text.readline()
             try:
-                for number, cells in enumerate(rows, start=2):
-                    if any(cells):
-                        yield number, self._row(number, columns, places, cells)
+                for cells in _rows_of_lines(source, text, read):
+                    number += 1
+                    yield cells
             except csv.Error as error:
-                raise wrong(self.source, f"row {number + 1} is not CSV ({error})") from error
+                why = f"row {number + 1} is not CSV" if number else "not a CSV file"
+                raise wrong(source, f"{why} ({error})") from error
 
-    def _row(
-        self, number: int, columns: tuple[str, ...], places: Collection[int], cells: list[str]
-    ) -> dict[str, str]:
-        width = len(places)
-        own = [cell for place, cell in enumerate(cells) if place in places]
-        if any(cell for place, cell in enumerate(cells) if place not in places):
-            why = f"row {number} has {len(cells)} cells, the header {width}"
-            raise wrong(self.source, f"{why}; is a quotation mark or a separator missing?")
-        if 2 * len(own) < width:
-            why = f"row {number} has {len(own)} cells, the header {width}"
-            raise wrong(self.source, f"{why}; is a line break or a separator in the wrong place?")
-        return dict(zip(columns, [*own, *[""] * (width - len(own))], strict=True))
+    def records() -> Iterator[Record]:
+        every = rows()
+        width = len(next(every, ()))
+        for number, cells in enumerate(every, start=2):
+            if len(cells) == width == len(columns):
+                if any(cells):
+                    yield number, dict(zip(columns, cells, strict=True))
+            elif any(cells):
+                yield (
+                    number,
+                    dict(zip(columns, _fitted(source, number, cells, places), strict=True)),
+                )
 
-    def _header(self, rows: Iterator[list[str]]) -> tuple[tuple[str, ...], Collection[int]]:
-        """Return the names of columns, and the places of those that have one."""
-        try:
-            names = next(rows, [])
-        except csv.Error as error:
-            raise wrong(self.source, f"not a CSV file ({error})") from error
-        places = {place: name for place, name in enumerate(names) if name.strip()}
-        return header(self.source, [*places.values()] or names), places.keys()
+    names = next(rows(), [])
+    places = {place: name for place, name in enumerate(names) if name.strip()}
+    columns = header(source, [*places.values()] or names)
+    return Rows("csv", columns, encoding, records, _is_cut_off(source), delimiter in ";\t")
 
-    def _cut_off(self) -> bool:
-        """Tell whether the last line has no end; packed files check that they are complete."""
-        if self.source.packed:
-            return False
-        with self.source.raw() as file:
-            mark = file.read(2) if self.encoding == "utf-16" else b""
-            file.seek(-(len(mark) or 1), io.SEEK_END)
-            last = (mark + file.read()).decode(self.encoding if mark else "latin-1", "replace")
-        return last not in ENDS
+
+def _fitted(
+    source: Source, number: int, cells: list[str], places: Collection[int]
+) -> Iterator[str]:
+    """Return the cells of the columns that have a name; refuse others, and a row of less than half."""
+    width, own = len(places), [cell for place, cell in enumerate(cells) if place in places]
+    why = f"row {number} has {len(cells)} cells, the header {width}; is"
+    if any(cell for place, cell in enumerate(cells) if place not in places):
+        raise wrong(source, f"{why} a quotation mark or a separator missing?")
+    if 2 * len(own) < width:
+        raise wrong(source, f"{why} a line break or a separator in the wrong place?")
+    return islice(chain(own, repeat("")), width)
+
+
+def _is_cut_off(source: Source) -> bool:
+    """Tell whether the last line has no end; packed files check that they are complete."""
+    if source.packed:
+        return False
+    with source.raw() as file:
+        file.seek(-min(source.size, 4), io.SEEK_END)
+        return file.read().strip(b"\0")[-1:] not in ENDS
 
 
 def _separator(start: str) -> str:
@@ -283,7 +268,7 @@ def file_rows(source: Source, form: Form, sheet: str | None = None) -> Rows:
         If it is damaged, or needs more than the limits of `safe.py`.
     """
     if form in ("csv", "jsonl") and not source.packed:
-        return text_rows(source, form)
+        return _read(source, form, sheet)
     known = _kept.setdefault(source, {})
     if (form, sheet) not in known:
         known[form, sheet] = _read_by_child(source, form, sheet)
@@ -293,11 +278,10 @@ def file_rows(source: Source, form: Form, sheet: str | None = None) -> Rows:
 def _read_by_child(source: Source, form: Form, sheet: str | None) -> Rows:
     """Return rows that a child reads: those of a small file at once, others when they are asked for."""
 
-    def records() -> Iterator[Record]:
-        items = in_child(_items, source, form, sheet, name=source.path, size=source.size)
-        yield from islice(items, 1, None)
+    def read() -> Iterator[Any]:
+        return in_child(_items, source, form, sheet, name=source.path, size=source.size)
 
-    items = in_child(_items, source, form, sheet, name=source.path, size=source.size)
+    items = read()
     rows: Rows = next(items)
     first: list[Record] = []
     characters = 0
@@ -305,21 +289,27 @@ def _read_by_child(source: Source, form: Form, sheet: str | None) -> Rows:
         first.append(record)
         characters += sum(len(str(value)) for value in record[1].values())
         if len(first) > KEPT or characters > KEPT_CHARACTERS:
-            items.close()
-            return replace(rows, records=records)
+            return replace(rows, records=lambda: islice(read(), 1, None))
     return replace(rows, records=lambda: iter(first))
 
 
 def _items(source: Source, form: Form, sheet: str | None) -> Iterator[Any]:
     """Yield what is known of a file's rows, and then each of them."""
-    if form == "xlsx":
-        rows = workbook_rows(source, sheet)
-    elif form == "parquet":
-        rows = parquet_rows(source)
-    else:
-        rows = text_rows(source, form)
+    rows = _read(source, form, sheet)
     yield replace(rows, records=no_records)
     yield from rows.records()
+
+
+def _read(source: Source, form: Form, sheet: str | None) -> Rows:
+    """Return the rows of a file, which are read in this process."""
+    if form == "xlsx":
+        return workbook_rows(source, sheet)
+    if form == "parquet":
+        return parquet_rows(source)
+    encoding = encoding_of(source)
+    if form in ("json", "object"):
+        return _document(source, form, encoding)
+    return _csv(source, encoding) if form == "csv" else _json_lines(source, encoding)
 
 
 def no_records() -> Iterator[Record]:
@@ -389,7 +379,7 @@ def encoding_of(source: Source) -> str:
         words = " and ".join(map(repr, found))
         why, to_do = DOUBTS[name]
         raise wrong(source, f"{why} (it would read {words}); {to_do}")
-    raise BadFile(f"{source.path}: neither UTF-8, UTF-16 nor Windows-1252; {HOW}")
+    raise BadFile(f"{source}: neither UTF-8, UTF-16 nor Windows-1252; {HOW}")
 
 
 def _doubtful(source: Source, name: str, odd: Sequence[re.Pattern[str]]) -> list[str]:
@@ -503,18 +493,26 @@ def _sheet(source: Source, book: Any, named: str | None) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a cell as text; whole numbers without a point, times as ISO 8601."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
+    """Return a cell as text."""
+    plain = _plain(value)
+    if isinstance(plain, bool):
+        return str(plain).lower()
+    return "" if plain is None else str(plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: NaN is missing, times are ISO 8601, whole floats are whole."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
     if isinstance(value, datetime | date | time):
         return value.isoformat()
-    if isinstance(value, timedelta):
-        return str(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 @contextmanager
@@ -563,24 +561,9 @@ def parquet_rows(source: Source) -> Rows:
             batches = parts.iter_batches(batch_size=BATCH)
             rows = chain.from_iterable(batch.to_pylist() for batch in batches)
             for number, row in enumerate(rows, start=2):
-                yield number, {key.strip(): _json_value(value) for key, value in row.items()}
+                yield number, {key.strip(): _plain(value) for key, value in row.items()}
 
     return Rows("parquet", columns, "Parquet", records)
-
-
-def _json_value(value: Any) -> Any:
-    """Return a value as JSON has it: NaN is missing, times are ISO 8601, whole floats are whole."""
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return int(value) if value.is_integer() and abs(value) < 1e15 else value
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, dict):
-        return {key: _json_value(item) for key, item in value.items()}
-    return [_json_value(item) for item in value] if isinstance(value, list) else value
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from data.errors import BadFile
-from data.importers.safe import BROKEN, Unsafe, in_child, read_json
+from data.importers.safe import BROKEN, Unsafe, in_child, read_json, wrong
 
 Form = Literal["csv", "jsonl", "json", "object", "xlsx", "parquet", "inspect", "package"]
 START = 1 << 16  # bytes that are looked at
@@ -195,12 +195,15 @@ class Source:
         with self.raw() as file:
             self.packed = file.read(len(GZIP)) == GZIP
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def raw(self) -> BinaryIO:
         """Open the bytes as they stand."""
         return self.path.open("rb") if self._content is None else io.BytesIO(self._content)
 
     def open(self) -> BinaryIO:
-        """Open the bytes, unpacked where they are packed; `tell` says how far the file is read."""
+        """Open the bytes, unpacked where they are packed."""
         return io.BufferedReader(_Unpacked(self)) if self.packed else self.raw()
 
     def start(self) -> bytes:
@@ -237,22 +240,18 @@ class _Unpacked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def tell(self) -> int:
-        """Return how many of the packed bytes were read."""
-        return self._file.tell()
-
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
         try:
             chunk = self._plain.read(len(view))
         except (OSError, EOFError, zlib.error) as error:
             why = "its gzip packing is damaged or cut short; copy it again"
-            raise BadFile(f"{self._source.path}: {why}; nothing was imported") from error
+            raise wrong(self._source, why) from error
         self._given += len(chunk)
         bound = max(FREE_UNPACKED, MOST_RATIO * self._source.size)
         if self._given > min(bound, MOST_UNPACKED):
             why = "it would unpack to more than any file of rows; unpack it yourself to see"
-            raise BadFile(f"{self._source.path}: {why}; nothing was imported")
+            raise wrong(self._source, why)
         view[: len(chunk)] = chunk
         return len(chunk)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from data.errors import BadFile
 from data.importers.file_rows import Rows, file_rows
-from data.importers.file_rows import wrong as wrong_file
 from data.importers.rows import UNNAMED, Origin, is_name
+from data.importers.safe import wrong
 from data.importers.source import Form, Source, form_of
 
 Cells = Mapping[str, str]
@@ -174,26 +174,20 @@ class TableFile:
 
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the file as a whole."""
-        return wrong_file(self.source, why)
+        return wrong(self.source, why)
 
 
 def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
     """Return the rows of a file by its form; for a text, CSV or JSON Lines may be given."""
-    recognised = form_of(source)
-    if recognised in ("inspect", "package"):
-        title = "a log of Inspect" if recognised == "inspect" else "a package of medjury"
-        raise BadFile(
-            f"{source.path}: this is {title}: import it as a whole, not as rows (`medjury study import`)"
-        )
-    if form is None and recognised == "object":
-        raise wrong_file(
-            source,
-            "this is one JSON object of no tool known here, not rows; save its rows as a JSON "
-            "array or JSON Lines",
-        )
-    return file_rows(
-        source, recognised if recognised in ("xlsx", "parquet") else form or recognised, sheet
-    )
+    known = form_of(source)
+    if known in ("inspect", "package"):
+        title = "a log of Inspect" if known == "inspect" else "a package of medjury"
+        why = "import it as a whole, not as rows (`medjury study import`)"
+        raise BadFile(f"{source}: this is {title}: {why}")
+    if form is None and known == "object":
+        why = "not rows; save its rows as a JSON array or JSON Lines"
+        raise wrong(source, f"this is one JSON object of no tool known here, {why}")
+    return file_rows(source, known if known in ("xlsx", "parquet") else form or known, sheet)
 
 
 def _cell(origin: Origin, column: str, value: object) -> str:

@@ -100,22 +100,29 @@ def bring_helm(
     BadInput
         If no run gives a rubric away.
     """
-    engine, taken, skipped = _helm_runs(paths, benchmark, rubric, study, existing, named)
+    runs, skipped = list[HelmRun](), dict[str, str]()
+    for path in paths:
+        read, refused = read_runs(path, benchmark)
+        runs, skipped = runs + read, skipped | refused
+    try:
+        rubrics = rubrics_of(existing())
+    except NoStudy:
+        rubrics = shipped_rubrics()
+    whys = {run.name: _why_not(run, rubrics) for run in runs}
+    if rubric is None and all(whys.values()):
+        name, reason = next(iter(whys.items()))
+        raise BadInput(f"{name}: {reason}; nothing was imported")
+    folder = read_rubric(rubric) if rubric and Path(rubric).is_dir() else None
+    if folder:
+        for run in runs:
+            usable(run, folder)
+    engine = study()
+    taken, unusable = _taken_helm(engine, runs, folder or named(engine, rubric))
+    skipped |= unusable
     added = import_finished(engine, [_with_families(run.values) for run in taken])
-    rubrics = {name: _helm_rubric(run, taken) for run in taken for name in run.benchmarks}
     differences = [difference for run in taken for difference in run.differences]
-    left_out = add_up(run.run.left_out for run in taken)
-    lines = [
-        *_added_lines(added),
-        *_rubric_lines(rubrics, added),
-        *_helm_jurors(taken),
-        *_missing_lines(taken),
-        *_difference_lines(differences),
-        *(f"left out, as nobody can rate it: {n} {reason}" for reason, n in left_out.items()),
-        *_notes_lines(run.run.notes for run in taken),
-        *(f"skipped {run}: {why}" for run, why in skipped.items()),
-        NEXT,
-    ]
+    rubric_of = {name: _helm_rubric(run, taken) for run in taken for name in run.benchmarks}
+    lines = _lines(taken, added, rubric_of, _helm_jurors(taken), differences=differences)
     body = {
         "format": "helm",
         "runs": [run.figures() for run in taken],
@@ -123,8 +130,9 @@ def bring_helm(
         **_added_json(added, taken),
         "differences": differences,
     }
+    lines += [f"skipped {run}: {why}" for run, why in skipped.items()]
     cells = [_helm_cells(run) for run in taken]
-    return Brought(engine, "HELM runs", HELM_COLUMNS, cells, lines, body)
+    return Brought(engine, "HELM runs", HELM_COLUMNS, cells, [*lines, NEXT], body)
 
 
 def bring_inspect(
@@ -142,40 +150,72 @@ def bring_inspect(
     BadInput
         If one benchmark is named for several tasks, or a rubric is not known.
     """
-    engine, taken, why = _inspect_logs(paths, benchmark, rubric, study, named, scale)
+    logs = [read_inspect(file, benchmark) for path in paths for file in log_files(path)]
+    if benchmark and len({log.spec.task for log in logs}) > 1:
+        several = ", ".join(sorted({log.spec.task for log in logs}))
+        raise BadInput(f"--benchmark {benchmark}: the logs are of several tasks: {several}")
+    engine = study()
+    chosen = named(engine, rubric)
+    logs = [apart(log) if benchmark else rejoined_log(engine, log) for log in logs]
+    rubrics = [_inspect_rubric(engine, log, chosen, scale) for log in logs]
+    taken = [finished_log(log, own) for log, (own, _) in zip(logs, rubrics, strict=True)]
+    why = {log.benchmark: reason for log, (_, reason) in zip(logs, rubrics, strict=True)}
     added = import_finished(engine, [_with_families(log.values) for log in taken])
-    figures = [log.figures() for log in taken]
-    rubrics = {
+    rubric_of = {
         name: f"{log.values.rubric.name} ({_points(log.values.rubric)}): {why[log.run.benchmark]}"
         for log in taken
         for name in log.benchmarks
     }
-    left_out = add_up(log.run.left_out for log in taken)
-    lines = [
-        *_added_lines(added),
-        *(
-            f"WARNING: {one.run.name}: its run ended with status {one.run.status[:20]}: only "
-            "the samples that ended are in the study"
-            for one in taken
-            if one.run.status != "success"
-        ),
-        *_rubric_lines(rubrics, added),
-        *_inspect_jurors(taken),
-        *_missing_lines(taken),
-        *(
-            f"left out, as nobody can rate it: {counted(number, 'sample')} {reason}"
-            for reason, number in left_out.items()
-        ),
-        *_notes_lines(log.run.notes for log in taken),
-        NEXT,
+    ended = [
+        f"WARNING: {one.run.name}: its run ended with status {one.run.status[:20]}: only "
+        "the samples that ended are in the study"
+        for one in taken
+        if one.run.status != "success"
     ]
+    lines = _lines(taken, added, rubric_of, _inspect_jurors(taken), ended, unit="sample")
+    figures = [log.figures() for log in taken]
     body = {"format": "inspect", "logs": figures, **_added_json(added, taken)}
     cells = [[row[name] for name in INSPECT_COLUMNS] for row in figures]
-    return Brought(engine, "Inspect logs", INSPECT_COLUMNS, cells, lines, body)
+    return Brought(engine, "Inspect logs", INSPECT_COLUMNS, cells, [*lines, NEXT], body)
 
 
-def _notes_lines(notes: Iterable[Mapping[str, int]]) -> list[str]:
-    return [f"not in the study: {number} {reason}" for reason, number in add_up(notes).items()]
+def _lines(
+    taken: Sequence[TakenRun] | Sequence[TakenLog],
+    added: FinishedAdded,
+    rubrics: Mapping[str, str],
+    jurors: Iterable[str],
+    ended: Iterable[str] = (),
+    differences: Sequence[Mapping[str, Any]] = (),
+    unit: str = "",
+) -> list[str]:
+    """Return what came of runs: what was added, on which rubrics, by whom, and what is missing."""
+    responses, ratings = added.responses, added.ratings
+    lines = [
+        f"{counted(responses.responses, 'response')} to {counted(responses.instances, 'new instance')} and "
+        f"{counted(ratings.added, 'rating')} imported; {responses.unchanged} and {ratings.unchanged} were "
+        f"there already, {ratings.revised} revised an earlier one"
+    ]
+    if not (responses.responses or ratings.added or ratings.revised or added.failures):
+        lines.append("nothing changed")
+    lines += ended
+    for name, rated in rubrics.items():
+        lines.append(f"benchmark {name} is rated on {rated}")
+        lines += [OTHER_RUBRIC.format(name)] if name in ratings.other_rubric else []
+    lines += jurors
+    for juror, statuses in missing([run.values for run in taken]).items():
+        words = ", ".join(f"{number} {status}" for status, number in statuses.items())
+        lines.append(f"missing: {juror}: {words}")
+    if differences:
+        differing = counted(len(differences), "response")
+        lines.append(f"HELM's score is another than its jurors' verdicts give in {differing}:")
+    for cause, words in CAUSES.items():
+        if number := sum(cause in difference["causes"] for difference in differences):
+            lines.append(f"  {number} {cause}: {words}")
+    for reason, number in add_up(run.run.left_out for run in taken).items():
+        shown = counted(number, unit) if unit else number
+        lines.append(f"left out, as nobody can rate it: {shown} {reason}")
+    notes = add_up(run.run.notes for run in taken)
+    return lines + [f"not in the study: {number} {note}" for note, number in notes.items()]
 
 
 def _with_families(run: FinishedRun) -> FinishedRun:
@@ -187,40 +227,11 @@ def _with_families(run: FinishedRun) -> FinishedRun:
     return replace(run, jurors=tuple(jurors))
 
 
-def _helm_runs(
-    paths: Sequence[Path],
-    benchmark: str | None,
-    rubric: str | None,
-    study: Opened,
-    existing: Opened,
-    named: RubricNamed,
-) -> tuple[Engine, list[TakenRun], dict[str, str]]:
-    """Return the study, the runs with the rubric of each, and run -> why it was skipped."""
-    runs: list[HelmRun] = []
-    skipped: dict[str, str] = {}
-    for path in paths:
-        read, refused = read_runs(path, benchmark)
-        runs, skipped = runs + read, skipped | refused
-    try:
-        rubrics = rubrics_of(existing())
-    except NoStudy:
-        rubrics = shipped_rubrics()
-    whys = {run.name: _why_not(run, rubrics) for run in runs}
-    if rubric is None and all(whys.values()):
-        name, reason = next(iter(whys.items()))
-        raise BadInput(f"{name}: {reason}; nothing was imported")
-    folder = read_rubric(rubric) if rubric and Path(rubric).is_dir() else None
-    if folder:
-        for run in runs:
-            usable(run, folder)
-    engine = study()
-    return _taken_helm(engine, runs, skipped, folder or named(engine, rubric))
-
-
 def _taken_helm(
-    engine: Engine, runs: Sequence[HelmRun], skipped: Mapping[str, str], chosen: Rubric | None
-) -> tuple[Engine, list[TakenRun], dict[str, str]]:
-    skipped_runs, taken = dict(skipped), []
+    engine: Engine, runs: Sequence[HelmRun], chosen: Rubric | None
+) -> tuple[list[TakenRun], dict[str, str]]:
+    """Return the runs with the rubric of each, and run -> why it was skipped."""
+    taken, skipped = list[TakenRun](), dict[str, str]()
     tasks = {name: _task(engine, name) for name in dict.fromkeys(run.benchmark for run in runs)}
     rubrics = rubrics_of(engine)
     for read in runs:
@@ -235,12 +246,12 @@ def _taken_helm(
             run = with_task(read, task)
         tasks[run.benchmark] = run.task
         if chosen is None and (why := _why_not(run, rubrics)):
-            skipped_runs[run.name] = why
+            skipped[run.name] = why
         else:
             rubric = rubric_of_prompt(rubrics, run)
             own = usable(run, chosen) if chosen else rubric or run.rubric()
             taken.append(finished_helm(run, _kept_rubric(engine, run, own)))
-    return engine, taken, skipped_runs
+    return taken, skipped
 
 
 def _task(engine: Engine, benchmark: str) -> str | None:
@@ -274,27 +285,6 @@ def _kept_rubric(engine: Engine, run: HelmRun, rubric: Rubric) -> Rubric:
         if candidate and all(getattr(candidate, n) == getattr(rubric, n) for n in SAME)
     )
     return next(same, rubric)
-
-
-def _inspect_logs(
-    paths: Sequence[Path],
-    benchmark: str | None,
-    rubric: str | None,
-    study: Opened,
-    named: RubricNamed,
-    scale: Grades | None,
-) -> tuple[Engine, list[TakenLog], dict[str, str]]:
-    """Return the study, the logs with the rubric of each, and benchmark -> why it is that one."""
-    logs = [read_inspect(file, benchmark) for path in paths for file in log_files(path)]
-    if benchmark and len({log.spec.task for log in logs}) > 1:
-        several = ", ".join(sorted({log.spec.task for log in logs}))
-        raise BadInput(f"--benchmark {benchmark}: the logs are of several tasks: {several}")
-    engine = study()
-    chosen = named(engine, rubric)
-    logs = [apart(log) if benchmark else rejoined_log(engine, log) for log in logs]
-    rubrics = [_inspect_rubric(engine, log, chosen, scale) for log in logs]
-    taken = [finished_log(log, own) for log, (own, _) in zip(logs, rubrics, strict=True)]
-    return engine, taken, {log.benchmark: w for log, (_, w) in zip(logs, rubrics, strict=True)}
 
 
 def _inspect_rubric(
@@ -344,30 +334,6 @@ def _of_anothers_scorer(
         "as neither --rubric, the study nor a shipped rubric names one; --scale 0-1 or --scale "
         "bad,good takes a scorer's single values on a scale of their own"
     )
-
-
-def _added_lines(added: FinishedAdded) -> Iterator[str]:
-    responses, ratings = added.responses, added.ratings
-    yield (
-        f"{counted(responses.responses, 'response')} to {counted(responses.instances, 'new instance')} and "
-        f"{counted(ratings.added, 'rating')} imported; {responses.unchanged} and {ratings.unchanged} were there "
-        f"already, {ratings.revised} revised an earlier one"
-    )
-    if not (responses.responses or ratings.added or ratings.revised or added.failures):
-        yield "nothing changed"
-
-
-def _rubric_lines(rubrics: Mapping[str, str], added: FinishedAdded) -> Iterator[str]:
-    for name, rated in rubrics.items():
-        yield f"benchmark {name} is rated on {rated}"
-        if name in added.ratings.other_rubric:
-            yield OTHER_RUBRIC.format(name)
-
-
-def _missing_lines(taken: Sequence[TakenRun] | Sequence[TakenLog]) -> Iterator[str]:
-    for juror, statuses in missing([run.values for run in taken]).items():
-        words = ", ".join(f"{number} {status}" for status, number in statuses.items())
-        yield f"missing: {juror}: {words}"
 
 
 def _added_json(
@@ -421,14 +387,6 @@ def _helm_jurors(taken: Sequence[TakenRun]) -> Iterator[str]:
             "WARNING: a run does not name its jurors' models, as HELM up to 0.5.7: the three of "
             "the MedHELM paper are assumed"
         )
-
-
-def _difference_lines(differences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if differences:
-        yield f"HELM's score is another than its jurors' verdicts give in {counted(len(differences), 'response')}:"
-    for cause, words in CAUSES.items():
-        if number := sum(cause in difference["causes"] for difference in differences):
-            yield f"  {number} {cause}: {words}"
 
 
 def _points(rubric: Rubric) -> str:
