@@ -91,6 +91,7 @@ SYNONYMS["pairs"] = {
 }
 NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 LONGEST_GRADE, MOST_GRADES = 30, 10
+LOOKED_AT = 500  # rows, to guess what columns are
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 ASIDE = {
     *("lead time", "annotation id", "agreement", "created at", "updated at"),
@@ -235,18 +236,20 @@ def as_named(columns: Sequence[str], given: ColumnMap, what: What) -> ColumnMap:
     return replace(given, columns=_with_criteria(columns, _by_name(columns, what), what))
 
 
-def guess(rows: Sequence[Mapping[str, Any]], what: What, benchmark: str) -> ColumnMap:
-    """Guess a map from the first rows of a file, as it has them.
+def guess(table: TableFile, what: What, benchmark: str | None) -> tuple[ColumnMap, tuple[str, ...]]:
+    """Guess a map from the first rows of a file; return it with the names of what they hold.
 
     What no column gives is constant: the benchmark, or that clinicians rate. Of ratings, columns of texts
     are no criteria, and known grades in words get points.
     """
-    first = [flat(row) for row in rows]
-    columns = guessed(tuple(first[0]) if first else (), what).columns
-    constant = {"kind": "clinician"} if what == "ratings" else {"benchmark": benchmark}
+    first = [flat(record) for _, record in table.first(LOOKED_AT)]
+    names = tuple(first[0]) if first else table.columns
+    columns = guessed(names if first else (), what).columns
+    constant = {"benchmark": benchmark or table.path.stem}
+    constant = {"kind": "clinician"} if what == "ratings" else constant
     constant = {ours: value for ours, value in constant.items() if ours not in columns.values()}
     if what != "ratings":
-        return ColumnMap(columns, constant)
+        return ColumnMap(columns, constant), names
     values = {
         name: [text.strip() for row in first if (text := row.get(name, "")).strip()]
         for name in columns
@@ -259,7 +262,7 @@ def guess(rows: Sequence[Mapping[str, Any]], what: What, benchmark: str) -> Colu
     scored = [name for name, ours in columns.items() if ours == "score" or CRITERION in ours]
     grades = grades_of(value for name in scored for value in values[name])
     words = {word: str(points) for points, word in enumerate(grades.words)} if grades else {}
-    return ColumnMap(columns, constant, words)
+    return ColumnMap(columns, constant, words), names
 
 
 def _look_like_scores(values: set[str]) -> bool:
@@ -324,13 +327,14 @@ def flat(value: Mapping[str, Any], before: str = "") -> dict[str, str]:
 
 
 def mapped(table: TableFile, chosen: ColumnMap, what: What) -> TableFile:
-    """Return a file's rows in columns of ours, wide ones made long.
+    """Return a file's rows in columns of ours, wide ones made long; a map without columns takes ours.
 
     Raises
     ------
     BadFile
         If a column of the map is not in the file.
     """
+    chosen = chosen if chosen.columns else as_named(table.columns, chosen, what)
     first = table.first(1)
     names = {*table.columns, *(flat(first[0][1]) if first else ())}
     if absent := [name for name in chosen.columns if name not in names]:

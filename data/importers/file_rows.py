@@ -45,7 +45,7 @@ MOST_JSON = 1 << 30  # bytes of an array, which is read whole
 MOST_ROW = 16 << 20  # characters of a row
 MOST_BRACKETS = 200_000  # of a row in JSON: each asks for memory
 MOST_COLUMNS = 16_384  # as in Excel
-ENDS = (b"\n", b"\r", b'"')  # of a whole line, or of its last cell
+ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell
 SEPARATORS = ",;\t|"
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # which Excel reads and hides
 LOOKED_AT = 50  # rows that tell what separates cells
@@ -151,7 +151,9 @@ def _csv(source: Source, encoding: str) -> Rows:
     names = next(rows(), [])
     places = {place: name for place, name in enumerate(names) if name.strip()}
     columns = header(source, [*places.values()] or names)
-    return Rows("csv", columns, encoding, records, _is_cut_off(source), delimiter in ";\t")
+    return Rows(
+        "csv", columns, encoding, records, _is_cut_off(source, encoding), delimiter in ";\t"
+    )
 
 
 def _fitted(
@@ -167,13 +169,15 @@ def _fitted(
     return islice(chain(own, repeat("")), width)
 
 
-def _is_cut_off(source: Source) -> bool:
+def _is_cut_off(source: Source, encoding: str) -> bool:
     """Tell whether the last line has no end; packed files check that they are complete."""
     if source.packed:
         return False
     with source.raw() as file:
-        file.seek(-min(source.size, 4), io.SEEK_END)
-        return file.read().strip(b"\0")[-1:] not in ENDS
+        mark = file.read(2) if encoding == "utf-16" else b""
+        file.seek(-(len(mark) or 1), io.SEEK_END)
+        last = (mark + file.read()).decode(encoding if mark else "latin-1", "replace")
+    return last not in ENDS
 
 
 def _separator(start: str) -> str:

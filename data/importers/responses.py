@@ -171,7 +171,7 @@ class PairFile:
     def __init__(self, table: TableFile, benchmark: str | None = None) -> None:
         self.table, self.benchmark, self.contexts = table, benchmark, 0
         self.ignored = tuple(one for one in table.columns if one not in (*PAIR_COLUMNS, ID_MADE))
-        self.not_taken = Counter[str]()
+        self.not_taken, self.meant = Counter[str](), dict[str, str]()
         _refuse_without(table, PAIRS_NEED, "pairs", benchmark, ", ".join(PAIR_COLUMNS))
 
     def __iter__(self) -> Iterator[PairRow]:

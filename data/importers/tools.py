@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadInput, BadRow
-from data.importers.columns import ColumnMap, What, as_named, flat, guessed, mapped
+from data.importers.columns import ColumnMap, What, flat, guessed, mapped
 from data.importers.grades import usable_name
 from data.importers.helm import is_helm
 from data.importers.responses import ID_MADE
@@ -549,6 +549,7 @@ OTHERS = (
 )
 MEANT: dict[str, Form] = {".eval": "inspect", ".zip": "package"}
 MOST_FILES = 10_000
+PLAIN: Mapping[str, Form] = {"csv": "csv", "jsonl": "jsonl"}  # of --format, beside the readers
 
 
 def opening_of(source: Source) -> tuple[Form, Record]:
@@ -647,7 +648,7 @@ def rows_of(
     """
     if form in RUNS:
         raise _is_whole(sources[0], form)
-    plain: Form | None = "csv" if form == "csv" else "jsonl" if form == "jsonl" else None
+    plain = PLAIN.get(form or "")
     reader = None if plain else READERS[form] if form else reader_of(sources[0])
     if reader is not None:
         constant = dict(given.constant) if given else {}
@@ -656,11 +657,7 @@ def rows_of(
     if len(sources) > 1:
         raise BadInput("several files of rows: import them one after another")
     table = TableFile(sources[0], plain, given.sheet if given else None)
-    if given is None:
-        return table, None
-    return mapped(
-        table, given if given.columns else as_named(table.columns, given, what), what
-    ), None
+    return mapped(table, given, what) if given else table, None
 
 
 def _tool_rows(

@@ -1,6 +1,6 @@
 """`medjury study import` and `medjury rate ratings`: files, runs of other tools and packages into the study."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from itertools import groupby, islice
@@ -10,11 +10,9 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.errors import BadInput, Conflict
+from data.errors import BadInput
 from data.importers.columns import (
-    ColumnMap,
     What,
-    as_named,
     guess,
     mapped,
     read_map,
@@ -26,11 +24,20 @@ from data.importers.medhelm_ratings import StudyResponse, columns_needed, medhel
 from data.importers.ratings import RatingFile
 from data.importers.redcap import CODE, RECORD
 from data.importers.responses import SIDES, PairFile, ResponseFile
-from data.importers.source import PIPE, Form, Source
+from data.importers.source import PIPE, Source
 from data.importers.table import TableFile
-from data.importers.tools import RATINGS, READERS, RUNS, Reader, opening_of, rows_of, run_of, within
+from data.importers.tools import (
+    PLAIN,
+    RATINGS,
+    READERS,
+    RUNS,
+    Reader,
+    opening_of,
+    rows_of,
+    run_of,
+    within,
+)
 from data.rubric import Rubric, missing_from_prompt, read_rubric
-from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
 from data.study.access import pseudonym_key
 from data.study.frames import responses_frame
@@ -43,7 +50,13 @@ from medjury.cli.blinding import mask_new
 from medjury.cli.options import RubricOption, Seed, Study, listed_names, rubric_named
 from medjury.cli.output import counted, emit, hint, progress, say, show
 from medjury.services.finished_runs import Brought, bring_helm, bring_inspect
-from medjury.services.importing import OTHER_RUBRIC, PAIRS_RUBRIC, rubrics_of_reader
+from medjury.services.importing import (
+    PAIRS_RUBRIC,
+    rating_notices,
+    refuse_demo,
+    response_notices,
+    rubrics_of_reader,
+)
 from medjury.services.record import authors_for
 from medjury.services.redcap import redcap_ratings
 
@@ -54,7 +67,6 @@ SHOWN_RESPONSE = (
     *("instance_id", "benchmark", "response_id", "model", "context", "prompt", "reference"),
     *("checklist", "response"),
 )
-PLAIN = ("csv", "jsonl")
 MEDHELM = {"username", "instance_id", "dataset_name", "model_key"}
 REDCAP = {RECORD, CODE}
 MapOption = Annotated[
@@ -227,28 +239,18 @@ def _show_guess(
     """Print the map that a file would be read with, and its first rows as they would be stored."""
     if study.json_to is not None:
         raise typer.BadParameter("does not go with --guess", param_hint="--json")
-    column_map = None if map_path is None else read_map(map_path, kind)
+    given = None if map_path is None else read_map(map_path, kind)
     source = _sources(paths, encoding)[0]
-    if column_map is None:
+    if given is None:
         table, reader = rows_of([source], kind, form, None, benchmark)
         if reader is not None:
             say(f"{source.path.name}: {reader.title}; it needs no map of columns")
             _show_first(table, kind, benchmark)
             return
-    _show_first(_mapped(source, kind, form, column_map, benchmark), kind, benchmark)
-
-
-def _mapped(
-    source: Source, kind: What, form: str | None, given: ColumnMap | None, benchmark: str | None
-) -> TableFile:
-    """Return a file's rows by a map that is given or guessed, which is printed."""
-    plain: Mapping[str, Form] = {"csv": "csv", "jsonl": "jsonl"}
-    raw = TableFile(source, plain.get(form or ""), given.sheet if given else None)
-    chosen = given or guess(
-        [record for _, record in raw.first(LOOKED_AT)], kind, benchmark or raw.path.stem
-    )
-    say(toml_of(chosen, raw.columns))
-    return mapped(raw, chosen if chosen.columns else as_named(raw.columns, chosen, kind), kind)
+    table = TableFile(source, PLAIN.get(form or ""), given.sheet if given else None)
+    chosen = given or guess(table, kind, benchmark)[0]
+    say(toml_of(chosen, table.columns))
+    _show_first(mapped(table, chosen, kind), kind, benchmark)
 
 
 def _show_first(table: TableFile, kind: What, benchmark: str | None) -> None:
@@ -289,12 +291,8 @@ def _short(value: object) -> str:
 def _own_study(study: Study) -> Engine:
     """Return the study to import into, made if it is not there; never the demo."""
     engine = study.open(create=True)
-    demo = {sample["name"] for sample in sample_benchmarks()}
-    if demo & {benchmark.name for benchmark in benchmarks(engine)}:
-        raise Conflict(
-            "this is the demo study, and its raters are simulated: give your own study another "
-            "place, such as --db sqlite:///study.db"
-        )
+    another = "give your own study another place, such as --db sqlite:///study.db"
+    refuse_demo((benchmark.name for benchmark in benchmarks(engine)), another)
     return engine
 
 
@@ -394,32 +392,7 @@ def _responses_lines(table: TableFile, rows: ResponseFile, added: ResponsesAdded
         yield f"group {name}: {counted(responses, 'response')} put into it"
     for name, rubric in added.benchmarks.items():
         yield f"new benchmark {name}, rated on the rubric {rubric} (--rubric chooses another)"
-    if added.unnamed:
-        yield (
-            f"{counted(added.unnamed, 'row')} without a response_id counted as there already by instance "
-            "and text, as no id tells an author: give equal texts of several models ids of their own"
-        )
-    if added.twins:
-        repeat = "repeats" if added.twins == 1 else "repeat"
-        yield (
-            f"{added.twins} of them {repeat} a text to the same instance under another "
-            "response_id: if that is one response, its ratings are now split over two"
-        )
-    columns = []
-    for name in rows.ignored:
-        meant = f"; did you mean {rows.meant[name]}?" if name in rows.meant else ""
-        columns.append(f"{name} ({counted(rows.not_taken[name], 'value')}{meant})")
-    yield from [f"columns not taken: {', '.join(columns)}"] if columns else []
-    yield from _left_out_lines(table)
-    if not rows.contexts:
-        yield (
-            "WARNING: no row has a context: clinicians and jurors will have nothing but the prompt "
-            "to hold a response against. If the source is missing by mistake, begin a new study"
-        )
-
-
-def _left_out_lines(table: TableFile) -> list[str]:
-    return [f"not taken: {reason}: {n:,}" for reason, n in table.left_out.items() if n]
+    yield from response_notices(rows, added)
 
 
 def _restore(study: Study, paths: Sequence[Path], *, accept_findings: bool) -> dict[str, Any]:
@@ -598,15 +571,7 @@ def _ratings_lines(table: TableFile, rows: RatingFile, added: RatingsAdded) -> I
         yield "nothing changed"
     if added.raters:
         yield "new raters: " + ", ".join(added.raters)
-    for name, criteria in sorted(added.lacking.items()):
-        yield (
-            f"{name}: no rating of {', '.join(criteria)} in this file; without all criteria of the "
-            "rubric there is no composite"
-        )
-    yield from (OTHER_RUBRIC.format(name) for name in sorted(added.other_rubric))
-    for theirs, ours in rows.renamed.items():
-        yield f"the criterion {theirs!r} is {ours} here: a name has no blanks"
-    yield from _left_out_lines(table)
+    yield from rating_notices(rows, added)
 
 
 def _earlier_lines(added: RatingsAdded) -> Iterator[str]:

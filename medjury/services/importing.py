@@ -6,7 +6,7 @@ Shared by all ways in: the rubric of a benchmark that is new, and masking what n
 import hashlib
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from calibration.notes import counted
 from data.errors import BadFile, Conflict
-from data.importers.columns import ColumnMap, What, flat, guess, map_of, taken, toml_of
+from data.importers.columns import ColumnMap, What, guess, map_of, taken, toml_of
 from data.importers.ratings import RatingFile
 from data.importers.responses import PairFile, ResponseFile
 from data.importers.rows import RatingRow, ResponseRow
@@ -43,10 +43,9 @@ from medjury.services.blinding.search import find_self_naming
 GENERIC, PAIRS_RUBRIC = "generic", "preference"
 OTHER_RUBRIC = (
     "{} already has ratings on another rubric: these are kept apart and do not count "
-    "in calibrate, which reads the benchmark's own rubric"
+    "in its agreement, which is on the benchmark's own rubric"
 )
 FIRST_ROWS = 3
-LOOKED_AT = 500  # rows, to guess what its columns are
 UNNAMED = "upload.csv"
 
 
@@ -105,20 +104,12 @@ def map_needed(upload: Upload, content: What) -> str:
     table = TableFile(source)
     if taken(table.columns, content) or taken(table.columns, "pairs"):
         return ""
-    rows = [record for _, record in table.first(LOOKED_AT)]
-    chosen = guess(rows, content, upload.benchmark or source.path.stem)
-    return toml_of(chosen, tuple(flat(rows[0])) if rows else table.columns)
-
-
-def first_ratings(upload: Upload, rows: int) -> list[RatingRow]:
-    """Return the first ratings of an upload as they would be stored."""
-    table, _ = rows_in(upload, "ratings")
-    return list(islice(RatingFile(table), rows))
+    return toml_of(*guess(table, content, upload.benchmark))
 
 
 @dataclass(slots=True)
 class Seen:
-    """What a file of responses holds.
+    """What a file of responses or of ratings holds.
 
     Attributes
     ----------
@@ -128,6 +119,10 @@ class Seen:
         Responses that surely name an author, with their places; places that may.
     first
         The first rows.
+    notices
+        What is odd and still allowed.
+    empty
+        Cells of a file of ratings without a score.
     """
 
     responses: Counter[str] = field(default_factory=Counter)
@@ -136,9 +131,9 @@ class Seen:
     sure: Counter[str] = field(default_factory=Counter)
     possible: int = 0
     first: list[ResponseRow] = field(default_factory=list)
-    ignored: tuple[str, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    contexts: int = 0
+    first_ratings: list[RatingRow] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    empty: int = 0
     encoding: str = ""
 
 
@@ -148,7 +143,8 @@ def try_response_file(
     """Return what a file of responses holds and would change, or raise; nothing is stored."""
     _refuse_demo(engine, person)
     rows, added = _brought(engine, dry_run(engine), person, upload)
-    return _see(rows, names_to_mask(person, engine)), added
+    notices = [*rows.table.doubts, *response_notices(rows, added)]
+    return _see(rows, names_to_mask(person, engine), notices), added
 
 
 def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple[int, int]:
@@ -171,17 +167,62 @@ def _brought(
     return rows, bring_responses(person, to, rows, rubrics_of_reader(reader), chosen)
 
 
-def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[RatingsAdded, int]:
-    """Return what a file of ratings would change, and its empty cells, or raise."""
+def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[Seen, RatingsAdded]:
+    """Return what a file of ratings holds and would change, or raise; nothing is stored."""
     rows = RatingFile(rows_in(upload, "ratings")[0])
     added = bring_ratings(person, dry_run(engine), rows, _rubric(engine, person, upload.rubric))
-    return added, rows.missing
+    seen = Seen(empty=rows.missing, notices=[*rows.table.doubts, *rating_notices(rows, added)])
+    seen.first_ratings = list(islice(rows, FIRST_ROWS))
+    return seen, added
 
 
 def bring_rating_file(engine: Engine, person: Person, upload: Upload) -> RatingsAdded:
     """Store a file of ratings."""
     rows = RatingFile(rows_in(upload, "ratings")[0])
     return bring_ratings(person, engine, rows, _rubric(engine, person, upload.rubric))
+
+
+def response_notices(rows: ResponseFile | PairFile, added: ResponsesAdded) -> Iterator[str]:
+    """Yield what of a file of responses is odd and still allowed."""
+    if added.unnamed:
+        yield (
+            f"{counted(added.unnamed, 'row')} without a response_id counted as there already by instance "
+            "and text, as no id tells an author: give equal texts of several models ids of their own"
+        )
+    if added.twins:
+        repeat = "repeats" if added.twins == 1 else "repeat"
+        yield (
+            f"{added.twins} of them {repeat} a text to the same instance under another "
+            "response_id: if that is one response, its ratings are now split over two"
+        )
+    columns = []
+    for name in rows.ignored:
+        meant = f"; did you mean {rows.meant[name]}?" if name in rows.meant else ""
+        columns.append(f"{name} ({counted(rows.not_taken[name], 'value')}{meant})")
+    yield from [f"columns not taken: {', '.join(columns)}"] if columns else []
+    yield from _left_out(rows.table)
+    if not rows.contexts:
+        yield (
+            "WARNING: no row has a context: clinicians and jurors will have nothing but the prompt "
+            "to hold a response against. If the source is missing by mistake, begin a new study"
+        )
+
+
+def rating_notices(rows: RatingFile, added: RatingsAdded) -> Iterator[str]:
+    """Yield what of a file of ratings is odd and still allowed."""
+    for name, criteria in sorted(added.lacking.items()):
+        yield (
+            f"{name}: no rating of {', '.join(criteria)} in this file; without all criteria of the "
+            "rubric there is no composite"
+        )
+    yield from (OTHER_RUBRIC.format(name) for name in sorted(added.other_rubric))
+    for theirs, ours in rows.renamed.items():
+        yield f"the criterion {theirs!r} is {ours} here: a name has no blanks"
+    yield from _left_out(rows.table)
+
+
+def _left_out(table: TableFile) -> list[str]:
+    return [f"not taken: {reason}: {n:,}" for reason, n in table.left_out.items() if n]
 
 
 def rubrics_of_reader(reader: Reader | None) -> Callable[[str], Rubric]:
@@ -204,44 +245,33 @@ def _rubric(engine: Engine, person: Person, name: str) -> Rubric | None:
 
 def _refuse_demo(engine: Engine, person: Person) -> None:
     """Refuse to mix somebody's own responses into the demo study."""
-    demo = {benchmark["name"] for benchmark in sample_benchmarks()}
-    if demo & {one.name for one in study_benchmarks(person, engine)}:
-        raise Conflict(
-            "this is the demo study, and its raters are simulated: import your own responses "
-            "into a study of your own"
-        )
+    names = {one.name for one in study_benchmarks(person, engine)}
+    refuse_demo(names, "import your own responses into a study of your own")
 
 
-def _see(rows: ResponseFile | PairFile, stored_names: Sequence[str]) -> Seen:
+def refuse_demo(names: Iterable[str], to_do: str) -> None:
+    """Refuse a study that has benchmarks of the demo, and say what to do."""
+    if {benchmark["name"] for benchmark in sample_benchmarks()} & {*names}:
+        raise Conflict(f"this is the demo study, and its raters are simulated: {to_do}")
+
+
+def _see(rows: ResponseFile | PairFile, stored_names: Sequence[str], notices: list[str]) -> Seen:
     """Return what a file holds; it is read twice, since a later row may name a new model."""
     models = {row.model for row in rows.responses()}
     names = sorted({*models, *stored_names})
-    preview = Seen(models=len(models), ignored=rows.ignored, encoding=rows.table.encoding)
+    preview = Seen(models=len(models), notices=notices, encoding=rows.table.encoding)
     instances: set[tuple[str, str]] = set()
-    rows.contexts = 0
     for row in rows.responses():
         preview.responses[row.benchmark] += 1
-        if (key := (row.benchmark, row.instance_id)) not in instances:
-            instances.add(key)
-            preview.instances[row.benchmark] += 1
-        _see_names(row, names, preview)
+        preview.instances[row.benchmark] += (row.benchmark, row.instance_id) not in instances
+        instances.add((row.benchmark, row.instance_id))
+        for hit in find_self_naming(row.response, names):
+            preview.sure[row.response_id] += hit.kind == "sure"
+            preview.possible += hit.kind != "sure"
         if len(preview.first) < FIRST_ROWS:
             preview.first.append(row)
-    preview.contexts = rows.contexts
-    preview.left_out = dict(rows.table.left_out)
-    preview.ignored = tuple(
-        f"{name} ({counted(rows.not_taken[name], 'value')})" for name in rows.ignored
-    )
+    preview.sure = +preview.sure
     return preview
-
-
-def _see_names(row: ResponseRow, names: Sequence[str], preview: Seen) -> None:
-    """Count what betrays a response's author."""
-    for hit in find_self_naming(row.response, names):
-        if hit.kind == "sure":
-            preview.sure[row.response_id] += 1
-        else:
-            preview.possible += 1
 
 
 def rubric_for(benchmark: str) -> Rubric:

@@ -36,7 +36,7 @@ from data.study.steering import PlannedWork, lock_study, set_place, store_design
 from data.study.verify import acts, verify
 from medjury.services import importing
 from medjury.services.design.assign import DesignRequest
-from medjury.services.importing import Upload, first_ratings, map_needed
+from medjury.services.importing import Upload, map_needed
 from medjury.services.reminders import is_due
 
 REQUEST = DesignRequest(("dr-c", "dr-a", "dr-b"), 2, 0.1, 5)
@@ -56,8 +56,8 @@ def test_a_file_that_is_only_looked_at_leaves_nothing(small_study: Engine) -> No
     seen, added = importing.try_response_file(small_study, OPERATOR, upload(more))
     assert (added.responses, added.instances, added.benchmarks) == (4, 2, {"letters": "generic"})
     assert (seen.responses["letters"], seen.instances["letters"], seen.models) == (4, 2, 2)
-    ratings, empty = importing.try_rating_file(small_study, OPERATOR, upload(RATINGS))
-    assert (ratings.added, ratings.raters, empty) == (2, ["dr-x"], 1)
+    rated, ratings = importing.try_rating_file(small_study, OPERATOR, upload(RATINGS))
+    assert (ratings.added, ratings.raters, rated.empty) == (2, ["dr-x"], 1)
     assert all_rows(small_study) == before
 
 
@@ -206,7 +206,7 @@ def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study:
     theirs = upload("ID,Reviewer,Accuracy,Clarity\nr11,dr_a,4,5\n")
     columns = map_needed(theirs, "ratings")
     mapped = replace(theirs, columns=columns)
-    first = first_ratings(mapped, 3)
+    first = importing.try_rating_file(small_study, OPERATOR, mapped)[0].first_ratings
     assert [(one.criterion, one.score) for one in first] == [("accuracy", "4"), ("clarity", "5")]
     assert importing.bring_rating_file(small_study, OPERATOR, mapped).added == 2
 

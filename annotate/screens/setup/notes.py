@@ -34,13 +34,11 @@ from data.study.standing import BenchmarkView, study_benchmarks
 from data.study.steering import pair_up, set_place
 from data.taxonomy import medhelm_taxonomy
 from medjury.services.importing import (
-    FIRST_ROWS,
     PAIRS_RUBRIC,
     Seen,
     Upload,
     bring_rating_file,
     bring_response_file,
-    first_ratings,
     map_needed,
     rubrics_to_choose,
     try_rating_file,
@@ -96,7 +94,7 @@ MAPPED = (
 )
 
 
-Checked = tuple[Seen | int, ResponsesAdded | RatingsAdded]
+Checked = tuple[Seen, ResponsesAdded | RatingsAdded]
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -127,14 +125,20 @@ def _import(engine: Engine, person: Person) -> None:
     if upload is None:
         return
     with frame.refusals():
-        checked = _checked(engine, person, content, upload)
-        _show_checked(engine, person, checked)
-        if _new(checked[1]) and st.button("Import this file", type="primary", key="import-now"):
-            _bring(engine, person, content, upload)
-        if isinstance(checked[0], Seen):
-            _show_first(checked[0].first)
+        preview, added = _checked(engine, person, content, upload)
+        show_heading("What this file would change", "Nothing is stored yet.")
+        if isinstance(added, ResponsesAdded):
+            _show_responses(engine, person, preview, added)
         else:
-            _show_first_ratings(first_ratings(upload, FIRST_ROWS))
+            _show_ratings(added, preview.empty)
+        for notice in preview.notices:
+            st.warning(on_page(notice.removeprefix("WARNING: ")))
+        if _new(added) and st.button("Import this file", type="primary", key="import-now"):
+            _bring(engine, person, content, upload)
+        if isinstance(added, ResponsesAdded):
+            _show_first(preview.first)
+        else:
+            _show_first_ratings(preview.first_ratings)
 
 
 def _ask(engine: Engine, person: Person, content: str) -> Upload | None:
@@ -179,23 +183,10 @@ def _checked(engine: Engine, person: Person, content: str, upload: Upload) -> Ch
     earlier = st.session_state.get(CHECKED)
     if earlier is None or earlier[0] != key:
         with st.spinner("Checking every row of the file", show_time=True):
-            if content == RESPONSES:
-                checked: Checked = try_response_file(engine, person, upload)
-            else:
-                added, empty = try_rating_file(engine, person, upload)
-                checked = empty, added
-        earlier = st.session_state[CHECKED] = (key, checked)
+            look = try_response_file if content == RESPONSES else try_rating_file
+            earlier = st.session_state[CHECKED] = (key, look(engine, person, upload))
     result: Checked = earlier[1]
     return result
-
-
-def _show_checked(engine: Engine, person: Person, checked: Checked) -> None:
-    preview, added = checked
-    show_heading("What this file would change", "Nothing is stored yet.")
-    if isinstance(preview, Seen) and isinstance(added, ResponsesAdded):
-        _show_responses(engine, person, preview, added)
-    elif isinstance(preview, int) and isinstance(added, RatingsAdded):
-        _show_ratings(added, preview)
 
 
 def _show_responses(engine: Engine, person: Person, preview: Seen, added: ResponsesAdded) -> None:
@@ -227,8 +218,11 @@ def _show_responses(engine: Engine, person: Person, preview: Seen, added: Respon
         )
     else:
         show_text("No response clearly names its author.")
-    for warning in _warnings(preview, added):
-        st.warning(on_page(warning))
+    if preview.possible:
+        st.warning(
+            f"{counted(preview.possible, 'place')} may name an author and would be left as they are: "
+            "look at them under Blinding after the import."
+        )
 
 
 def _show_first(rows: Sequence[ResponseRow]) -> None:
@@ -257,36 +251,6 @@ def shortened(text: str) -> str:
     )
 
 
-def _warnings(preview: Seen, added: ResponsesAdded) -> list[str]:
-    """Say what is odd and still allowed."""
-    messages = []
-    if preview.possible:
-        messages.append(
-            f"{counted(preview.possible, 'place')} may name an author and would be left as they are: "
-            "look at them under Blinding after the import."
-        )
-    if added.twins:
-        messages.append(
-            f"{added.twins:,} repeat a text to the same instance under another "
-            "response_id: their ratings would be split over two."
-        )
-    if added.unnamed:
-        messages.append(
-            f"{added.unnamed:,} without a response_id count as there already by instance and text, as no "
-            "id tells an author: give equal texts of several models ids of their own."
-        )
-    if preview.ignored:
-        messages.append(f"Columns not taken: {', '.join(preview.ignored)}.")
-    messages += [
-        f"Not taken: {reason}: {number:,}." for reason, number in preview.left_out.items() if number
-    ]
-    if not preview.contexts:
-        messages.append(
-            "No row has a context: raters can check a response against the prompt only."
-        )
-    return messages
-
-
 def _show_ratings(added: RatingsAdded, empty: int) -> None:
     """Show what a file of ratings would change."""
     show_text(
@@ -305,12 +269,6 @@ def _show_ratings(added: RatingsAdded, empty: int) -> None:
         st.warning(on_page(f"{one} and {other} may be one person; they count as two."))
     if added.raters:
         show_text(f"New raters: {', '.join(added.raters)}.")
-    for name, criteria in sorted(added.lacking.items()):
-        text = f"{name}: nobody in this file rates {', '.join(criteria)}, so there is no composite."
-        st.warning(on_page(text))
-    for name in sorted(added.other_rubric):
-        text = f"{name} has ratings on another rubric: these are kept apart and do not count."
-        st.warning(on_page(text))
 
 
 def _show_first_ratings(rows: Sequence[RatingRow]) -> None:
