@@ -318,7 +318,9 @@ def _scorers(scorer: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def fingerprint(ratings: "pd.DataFrame") -> str:
-    """Return the SHA-256 of the ratings a figure rests on, by row; their order makes no difference.
+    """Return a SHA-256 over pandas' 64-bit hashes of the ratings a figure rests on, in whatever order.
+
+    It tells whether a figure rests on the same ratings; against forgery stands the record.
 
     Parameters
     ----------
