@@ -1,8 +1,11 @@
-"""`medjury analyse calibrate`: the table, its details and parts, equal scores, and reports written and noted."""
+"""`medjury analyse calibrate`: the table, its details and parts, its check by pingouin, and reports."""
 
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,14 +17,17 @@ import numpy as np
 import pytest
 from kit.behind import behind_the_record
 from kit.commands import command
+from kit.scores import study
 from kit.studies import AUTHOR, HEAD, Run, bring_in, rated
 from kit.study_place import StudyIn, fill
 from rich.console import Console
 from sqlalchemy import Engine
 from sqlmodel import select
 
+from calibration.pingouin_check import pingouin_check
 from calibration.reliability import FORMS
 from calibration.scope import AgreementRow
+from calibration.table import agreement_rows
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.jurors import SECTIONS
 from calibration.values import NAN, AnalysisOptions
@@ -380,3 +386,99 @@ def test_every_criterion_on_the_page_stands_in_the_ledger_and_two_scorers_count_
     # the same two of scorers: a criterion makes no comparison anew
     assert "Here that makes 2 comparisons." in written("--criterion", "accuracy")
     assert run("study", "verify")[0] == 0
+
+
+COMPARED = ("jury", "juror", "metric")
+
+
+def check(scores, change=0.0, **options):
+    asked = AnalysisOptions(reps=20, **options)
+    rows = [
+        replace(row, icc=row.icc + change) if row.scorer == "jury" else row
+        for row in agreement_rows(scores, asked)
+    ]
+    return pingouin_check(scores, asked, rows)
+
+
+@pytest.mark.parametrize("method", ["paper", "published"])
+def test_pingouin_finds_the_icc_of_every_scorer_on_every_benchmark(method):
+    scores = study(("aci", "mts"), n=30, seed=4)
+    rows = agreement_rows(scores, AnalysisOptions(reps=20, method=method))
+    ours = [row for row in rows if row.scorer.partition(":")[0] in COMPARED]
+    found = check(scores, method=method)
+    assert found.n == len(ours) > 5
+    assert found.largest_difference < 1e-9
+    assert not found.differs
+
+
+def test_an_icc_that_is_off_is_found_and_named():
+    found = check(study(n=30, seed=4), change=0.001)
+    assert found.differs
+    assert found.largest_difference == pytest.approx(0.001)
+    assert "jury" in found.warning
+
+
+def test_fewer_scores_than_pingouin_takes_are_no_difference():
+    found = check(study(n=2, seed=2))
+    assert (found.n, found.differs) == (0, False)
+
+
+CALIBRATE = """
+import sys
+for name in sys.argv[1:]:
+    sys.modules[name] = None  # for Python it is not installed now
+from medjury import main
+main(["analyse", "calibrate", "-q", "--reps", "20", "--json", "found.json"])
+"""
+
+
+def calibrated_by(run: Run, tmp_path, *absent: str):
+    """Calibrate in a process of its own; return what it printed, its messages, and its JSON."""
+    rated(run, tmp_path)
+    call = [sys.executable, "-c", CALIBRATE, *absent]
+    ran = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout, ran.stderr, json.loads((tmp_path / "found.json").read_text("utf-8"))
+
+
+def test_calibrate_says_by_itself_that_pingouin_was_asked(run: Run, tmp_path) -> None:
+    out, err, body = calibrated_by(run, tmp_path)
+    told = body["checked_with"]
+    line = f"checked with pingouin {told['version']}: {told['n']} ICCs, largest difference "
+    assert (out.count(line), err) == (1, "")
+    assert told["library"] == "pingouin"
+    assert told["n"] == sum(row["scorer"].partition(":")[0] in COMPARED for row in body["rows"])
+    assert told["largest_difference"] < 1e-9
+
+
+def test_without_pingouin_calibrate_says_so_and_goes_on(run: Run, tmp_path) -> None:
+    out, err, body = calibrated_by(run, tmp_path, "pingouin")
+    assert (out.count("not checked: pingouin is not installed"), err) == (1, "")
+    assert body["checked_with"] is None
+    assert body["rows"]
+
+
+def test_nothing_that_pingouin_sets_outlasts_the_check() -> None:
+    told = """
+import warnings
+import numpy
+with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    import pingouin
+from kit.scores import study
+from calibration.pingouin_check import pingouin_check
+from calibration.table import agreement_rows
+from calibration.values import AnalysisOptions
+pingouin.options["round"] = 3
+def state():
+    return dict(pingouin.options), warnings.filters[:], numpy.geterr(), numpy.get_printoptions()
+before = state()
+asked = AnalysisOptions(reps=20)
+scores = study(n=30, seed=4)
+assert pingouin_check(scores, asked, agreement_rows(scores, asked)).largest_difference < 1e-9
+assert state() == before
+"""
+    place = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    call = [sys.executable, "-W", "error", "-c", told]
+    ran = subprocess.run(call, env=place, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

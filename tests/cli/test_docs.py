@@ -1,5 +1,6 @@
-"""The docs: every shell block is run, every command and link in them is there."""
+"""The docs and docstrings: every shell block and example is run, every command and link in them is there."""
 
+import doctest
 import os
 import re
 import shlex
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,23 @@ def test_every_threat_has_a_test_that_is_there() -> None:
         for name in re.findall(r"def test_(\w+)\(", page.read_text("utf-8"))
     }
     assert {one for tests in found.values() for one in tests} - there == set()
+
+
+PACKAGES = ("annotate", "calibration", "data", "jury", "medjury")
+
+
+def modules() -> list[str]:
+    """Return the modules whose docstrings have examples."""
+    files = (file for name in PACKAGES for file in sorted((ROOT / name).rglob("*.py")))
+    return [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for file in files
+        if ">>> " in file.read_text("utf-8")
+    ]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_of_a_module_do_what_they_say(name: str) -> None:
+    found = doctest.testmod(import_module(name))
+    assert found.attempted
+    assert not found.failed

@@ -76,7 +76,8 @@ def by_definition(table, members, method):
 @pytest.mark.parametrize(("per", "missing"), [(1, 0.0), (1, 0.15), (3, 0.1)])
 def test_a_replicate_is_what_pingouin_finds_in_the_resample_written_out(method, per, missing):
     grid = make_grid(per=per, missing=missing, seed=per)
-    counts = next(draw_counts(grid.n_clusters, reps=6, seed=1))
+    resampled = next(draw_counts(grid.n_clusters, reps=6, seed=1))
+    counts = np.vstack([np.ones(grid.n_clusters), resampled])
 
     drawn = scorer_iccs(grid, PANELS, method, counts)
 
@@ -85,23 +86,6 @@ def test_a_replicate_is_what_pingouin_finds_in_the_resample_written_out(method, 
         members = [list(JURY.members), *([name] for name in SINGLES)]
         theirs = [by_definition(table, panel, method) for panel in members]
         assert ours == pytest.approx(theirs, abs=1e-10)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_drawing_everything_once_gives_the_number_itself(method, missing):
-    grid = make_grid(missing=missing, seed=4)
-    everything = np.ones((1, grid.n_clusters))
-
-    drawn = scorer_iccs(grid, PANELS, method, everything)[0]
-
-    for ours, panel in zip(drawn, PANELS, strict=True):
-        pair = columns(grid, panel, method)
-        x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-        assert ours == pytest.approx(column_icc(x, y, method), abs=1e-12)
-        assert ours == pytest.approx(
-            by_definition(expand(grid, everything[0]), list(panel.members), method), abs=1e-12
-        )
 
 
 def test_instances_with_several_responses_widen_the_interval():
@@ -188,29 +172,3 @@ def test_a_mirrored_column_is_undefined_and_not_minus_infinity():
 
     assert "mirror" in str(why_undefined(x, -x))
     assert np.isnan(column_icc(x, -x, "paper"))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_moving_one_rater_up_or_renaming_responses_changes_nothing(method):
-    grid = make_grid(seed=6)
-    order = np.random.default_rng(0).permutation(24)
-    moved = grid.composites[order].copy()
-    moved[:, 5] += 0.7  # juror j0, everywhere
-    other = grid_of(moved, grid.raters, np.arange(24))
-
-    one_way, another = (columns(each, JURY, method) for each in (grid, other))
-
-    assert column_icc(another.clinicians, another.scorer, method) == pytest.approx(
-        column_icc(one_way.clinicians, one_way.scorer, method), abs=1e-12
-    )
-
-
-def test_stretching_one_raters_scale_changes_nothing_in_the_papers_method():
-    grid = make_grid(seed=7)
-    stretched = grid.composites.copy()
-    stretched[:, 0] *= 3
-    other = grid_of(stretched, grid.raters, np.arange(24))
-
-    one_way, another = (columns(each, JURY, "paper") for each in (grid, other))
-
-    assert another.clinicians == pytest.approx(one_way.clinicians)

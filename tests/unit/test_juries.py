@@ -1,4 +1,4 @@
-"""Every jury: the ICCs that calibrate gives, resample by resample, and what has no ICC."""
+"""Every composition of jurors, and what each juror is worth: by hand, by calibrate, and what changes nothing."""
 
 import math
 
@@ -9,7 +9,9 @@ from kit.scores import note_of, scope_of
 
 from calibration.bootstrap import draw_counts
 from calibration.columns import PanelColumns, column_icc, columns
+from calibration.differences import difference_rows
 from calibration.juries import cost, jury_pool, jury_ranking, on_front
+from calibration.raters import value_rows
 from data.errors import BadInput, TooFew
 
 HAND = [[1, 1, 2], [2, 2, 1], [3, 3, 4], [4, 4, 3]]  # a clinician and two jurors
@@ -84,20 +86,6 @@ def test_a_resample_is_the_study_written_out_anew(method, lost):
         assert found == pytest.approx(np.array([icc_of(again, one) for one in names]))
 
 
-@pytest.mark.parametrize("change", ["shift", "scale", "permute"])
-def test_what_leaves_every_icc_as_it_is(change):
-    table = simulate()
-    random = np.random.default_rng(1)
-    changed = {
-        "shift": table + np.arange(7),
-        "scale": table * np.arange(1, 8),
-        "permute": table[random.permutation(60)],
-    }[change]
-    first = iccs(jury_ranking(scope_of(table, 3, reps=2)))
-    other = iccs(jury_ranking(scope_of(changed, 3, reps=2)))
-    assert other == {jury: pytest.approx(icc) for jury, icc in first.items()}
-
-
 def test_ranks_run_through_and_every_jury_has_its_honest_icc():
     found = jury_ranking(scope_of(simulate(), 3))
     assert [row.rank for row in found.rows] == list(range(1, 16))
@@ -169,13 +157,6 @@ def by_definition(icc, usd):
     return [not math.isnan(sum(one)) and not beaten(one) for one in pairs]
 
 
-def test_a_front_worked_by_hand():
-    # 0.5 for 3 is beaten by 0.6 for 2; 0.9 for 5 by nobody; 0.6 for 4 has an equal for less.
-    icc = np.array([0.3, 0.6, 0.5, 0.9, 0.6])
-    usd = np.array([1.0, 2.0, 3.0, 5.0, 4.0])
-    assert on_front(icc, usd).tolist() == [True, True, False, True, False]
-
-
 @pytest.mark.parametrize(("icc", "usd"), [(0.9, NAN), (NAN, 0.0), (NAN, NAN)])
 def test_who_has_no_icc_or_no_known_cost_is_off_it_and_keeps_nobody_off(icc, usd):
     assert on_front(np.array([0.6, icc]), np.array([2.0, usd])).tolist() == [True, False]
@@ -213,3 +194,83 @@ def test_no_resamples_give_iccs_with_the_jackknife_alone():
     assert math.isfinite(found.winner.icc)
     assert found.winner.low < found.winner.icc < found.winner.high
     assert math.isnan(found.winner.icc_honest)
+
+
+def jury_icc_of(scope, members):
+    """Return the ICC of some jurors as calibrate computes it, all of them needed."""
+    method = scope.options.method
+    pair = columns(scope.grid, PanelColumns(tuple(members), len(members)), method)
+    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("lost", [0.0, 0.1])
+def test_every_icc_is_the_one_that_calibrate_gives(method, lost):
+    scope = scope_of(simulate(n=120, jurors=4, lost=lost), 3, method=method)
+
+    for row in value_rows(scope):
+        others = [name for name in scope.jurors if name != row.juror]
+        assert row.icc_alone == pytest.approx(jury_icc_of(scope, [row.juror]))
+        assert row.icc_without == pytest.approx(jury_icc_of(scope, others))
+        assert row.icc_jury == pytest.approx(jury_icc_of(scope, scope.jurors))
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.1])
+def test_what_a_juror_adds_is_the_paired_difference_to_the_jury_without_it(lost):
+    scope = scope_of(simulate(jurors=3, lost=lost), 3)
+    without = {row: [name for name in scope.jurors if name != row] for row in scope.jurors}
+    panels = {name: PanelColumns(tuple(others), len(others)) for name, others in without.items()}
+    pairs = {row.b: row for row in difference_rows(scope, panels)}
+
+    for row in value_rows(scope):
+        pair = pairs[f"jury:{row.juror}"]
+        assert (row.adds, row.low, row.high) == pytest.approx(
+            (pair.difference, pair.low, pair.high)
+        )
+        if not lost:
+            assert row.adds == pytest.approx(row.icc_jury - row.icc_without)
+        assert bool(row.told("only_both")) is bool(lost)
+
+
+def test_a_noisier_juror_is_worth_less_and_is_missed_less():
+    rows = value_rows(scope_of(simulate(n=400, jurors=3), 3))
+
+    assert rows[0].adds > rows[1].adds > rows[2].adds
+    assert rows[0].icc_without < rows[1].icc_without < rows[2].icc_without
+    assert all(row.low < row.adds < row.high for row in rows)
+
+
+def test_a_jury_of_one_has_nobody_to_be_compared_with():
+    (row,) = value_rows(scope_of(simulate(jurors=1), 3))
+
+    assert row.icc_jury == row.icc_alone
+    assert np.isnan([row.icc_without, row.adds, row.low]).all()
+    assert note_of(row) == "a jury of one"
+
+
+def test_a_juror_without_variance_takes_no_part():
+    table = simulate(jurors=3)
+    table[:, 4] = 4.0
+
+    rows = value_rows(scope_of(table, 3))
+
+    pair = value_rows(scope_of(table[:, [0, 1, 2, 3, 5]], 3))
+    assert [rows[0].adds, rows[2].adds] == pytest.approx([row.adds for row in pair])
+    assert math.isnan(rows[1].adds)
+    assert "do not vary" in note_of(rows[1])
+    assert "left out, no variance: j1" in note_of(rows[0])
+
+
+def test_jurors_who_never_rated_the_same_response_are_no_jury():
+    table = simulate(jurors=3)
+    table[:30, 3], table[30:, 4] = NAN, NAN
+
+    rows = value_rows(scope_of(table, 3))
+
+    assert all(np.isnan([row.icc_jury, row.adds, row.low]).all() for row in rows)
+    assert math.isfinite(rows[0].icc_alone)
+    assert "undefined" in note_of(rows[0])
+
+
+def test_without_jurors_there_are_no_rows():
+    assert value_rows(scope_of([[1, 2], [2, 3]], 2)) == []

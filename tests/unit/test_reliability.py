@@ -1,15 +1,21 @@
-"""Raters' own reliability, among clinicians and of a juror asked again: published values, pingouin, what is undefined."""
+"""The clinicians' reliability and that of a rater asked again: published tables, R, statsmodels, pingouin."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
 import pingouin
 import pytest
+from kit.composites import grid_of as grid_of_composites
 from kit.scores import FIELDS, note_of, scope_of
+from statsmodels.formula.api import mixedlm
 
 from calibration import reliability as retest
-from calibration.crossed import crossed_model
+from calibration.crossed import (
+    clinicians_mixed_model,
+    crossed_model,
+)
 from calibration.icc import (
     agreement_interval,
     f_interval,
@@ -18,9 +24,12 @@ from calibration.icc import (
     mean_squares,
     spearman_brown,
 )
-from calibration.reliability import FORMS, panel_sizes, reliability_rows
+from calibration.intervals import jackknife_interval, left_out
+from calibration.rating_matrix import repeats
+from calibration.reliability import FORMS, icc_one, panel_sizes, reliability_rows
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
+from calibration.table import agreement_rows, agreement_table
 from calibration.values import AnalysisOptions
 
 SHROUT_FLEISS = [
@@ -164,7 +173,7 @@ def row_of(given):
     return row
 
 
-def simulate(n=20, replicates=3, seed=0):
+def replicated(n=20, replicates=3, seed=0):
     random = np.random.default_rng(seed)
     quality = 3 + random.normal(size=(n, 1, 1))
     return np.clip(np.round(quality + 0.6 * random.normal(size=(n, replicates, 2))), 1, 5)
@@ -186,7 +195,7 @@ def test_the_icc_of_a_juror_asked_again_by_hand_and_as_published():
 @pytest.mark.filterwarnings("ignore:.*:pandas.errors.Pandas4Warning")
 @pytest.mark.parametrize("replicates", [2, 3, 5])
 def test_the_icc_of_a_study_is_pingouins(replicates):
-    given = simulate(replicates=replicates)
+    given = replicated(replicates=replicates)
     table = given.mean(axis=2)
     frame = pd.DataFrame(table).reset_index().melt("index", var_name="again", value_name="score")
     found = pingouin.intraclass_corr(frame, targets="index", raters="again", ratings="score")
@@ -203,7 +212,7 @@ def test_the_icc_of_a_study_is_pingouins(replicates):
 
 
 def test_a_missing_replicate_leaves_the_icc_but_not_the_sd():
-    given = simulate()
+    given = replicated()
     given[0, 2], given[1, 1:] = np.nan, np.nan
 
     row = row_of(given)
@@ -217,7 +226,7 @@ def test_a_missing_replicate_leaves_the_icc_but_not_the_sd():
 
 
 def test_a_reading_without_a_criterion_has_no_composite_but_its_scores_count():
-    given = simulate(replicates=2)
+    given = replicated(replicates=2)
     given[0, 1, 0] = np.nan
 
     row = row_of(given)
@@ -230,19 +239,290 @@ def test_a_reading_without_a_criterion_has_no_composite_but_its_scores_count():
     assert "1 reading lacks a criterion" in note_of(row)
 
 
-@pytest.mark.parametrize(
-    ("change", "scale"),
-    [
-        (lambda table: table + 10, 1),
-        (lambda table: table * 3, 3),
-        (lambda table: table[::-1], 1),
-        (lambda table: table[:, ::-1], 1),
-    ],
-    ids=["shift", "scale", "responses", "replicates"],
-)
-def test_shift_and_order_change_nothing_and_scale_scales_the_sd(change, scale):
-    table = simulate().mean(axis=2)
+def study(again, *, n=8, benchmarks=("aci",), scales=None, simulated=()):
+    """Two clinicians who rate n responses; `again` gives scores of repeats: {(rater, i): (a, c)}."""
+    rows, responses = [], []
+    for benchmark in benchmarks:
+        for i in range(n):
+            place = (f"{benchmark}-{i}", f"{benchmark}-i{i}", benchmark)
+            responses.append(place)
+            for k, rater in enumerate(("dr_a", "dr_b")):
+                first = (1 + i % 5, 1 + (i + k) % 4)
+                readings = [(0, first)]
+                readings += [(1, again[rater, i])] if (rater, i) in again else []
+                for pass_, scores in readings:
+                    for name, score in zip(CRITERIA, scores, strict=True):
+                        if score is not None:
+                            rows.append((*place, rater, "clinician", name, score, pass_, 0))
+    ratings = pd.DataFrame(rows, columns=[*FIELDS, "pass_", "replicate"])
+    shapes = {name: RubricShape(CRITERIA, *(scales or {}).get(name, (1, 5))) for name in benchmarks}
+    return Scores(
+        ratings, pd.DataFrame(responses, columns=FIELDS[:3]), shapes, frozenset(simulated)
+    )
 
-    assert retest.icc_one(change(table)) == pytest.approx(retest.icc_one(table))
-    assert retest.sd_within(change(table)) == pytest.approx(scale * retest.sd_within(table))
-    assert retest.same_pairs(change(table)) == pytest.approx(retest.same_pairs(table))
+
+def first_of(rater, i):
+    return (1 + i % 5, 1 + (i + (rater == "dr_b")) % 4)
+
+
+def same_again(rater="dr_a", count=5):
+    return {(rater, i): first_of(rater, i) for i in range(count)}
+
+
+def row(scores, benchmark="aci", **options):
+    rows = agreement_rows(scores, AnalysisOptions(reps=40, **options))
+    return next(row for row in rows if (row.benchmark, row.scorer) == (benchmark, "intra_rater"))
+
+
+def test_repeats_whose_means_are_all_the_same_have_an_icc_and_no_f_interval():
+    # MS_rows is 0: both ends of the F interval would be the estimate, as if it were certain.
+    assert icc_one(np.array([[1, 2], [2, 1], [2, 1]], dtype=float)) == pytest.approx(-2)
+    again = {("dr_a", 0): (2, 2), ("dr_a", 1): (1, 1), ("dr_a", 5): (2, 2)}
+    scores = study(again)
+    first = (scores.ratings["rater"] == "dr_a") & (scores.ratings["pass_"] == 0)
+    for name, score in (("aci-0", 1), ("aci-1", 2), ("aci-5", 1)):
+        scores.ratings.loc[first & (scores.ratings["response_id"] == name), "score"] = score
+    found = row(scores)
+    assert found.icc == pytest.approx(-2)
+    assert np.isnan([found.f_low, found.f_high]).all()
+    assert "fragile: 3 repeats, fewer than 10" in note_of(found)
+
+
+def test_an_icc_of_minus_one_is_defined_although_that_of_the_mean_is_not():
+    assert icc_one(np.array([[3, 5], [4, 4], [4, 4]], dtype=float)) == pytest.approx(-1)
+
+
+def test_a_stricter_second_reading_lowers_the_icc_that_consistency_would_not_see():
+    same = np.array([[1, 1], [2, 2], [4, 4], [5, 5]], dtype=float)
+    assert icc_one(same) == pytest.approx(1)
+    assert icc_one(same - [0, 1]) < 0.9
+
+
+def test_what_differs_between_clinicians_is_no_reliability():
+    # Each clinician gives noise around an own level: pooled it looks reliable, within it is not.
+    random = np.random.default_rng(0)
+    rows, responses = [], []
+    for i in range(30):
+        places = (f"r{i}", f"i{i}", "aci")
+        responses.append(places)
+        for rater, level in (("dr_a", 1.5), ("dr_b", 4.5)):
+            for pass_ in (0, 1):
+                score = level + random.uniform(-0.5, 0.5)
+                rows.append((*places, rater, "clinician", "accuracy", score, pass_, 0))
+    scores = Scores(
+        pd.DataFrame(rows, columns=[*FIELDS, "pass_", "replicate"]),
+        pd.DataFrame(responses, columns=FIELDS[:3]),
+        {"aci": RubricShape(("accuracy",), 1, 5)},
+    )
+    found = row(scores)
+    assert found.icc > 0.9
+    assert abs(found.told("own_means")["icc"]) < 0.3
+
+
+def test_an_incomplete_repeat_is_counted_and_left_out():
+    again = same_again() | {("dr_a", 5): (3, None)}
+    found = row(study(again))
+    assert (found.n_responses, found.n_missing) == (5, 1)
+    assert "1 repeat without a composite both times left out" in note_of(found)
+    assert "of 11 single scores" in note_of(found)
+
+
+def test_too_few_repeats_and_equal_ones_are_undefined_with_a_reason():
+    few = row(study(same_again(count=2)))
+    assert np.isnan(few.icc)
+    assert "2 complete repeats, and 3 are needed" in note_of(few)
+    assert "given twice" in note_of(few)
+    flat = {("dr_a", i): (1, 1) for i in (0, 5, 10)}
+    scores = study(flat, n=12)
+    scores.ratings.loc[scores.ratings["rater"] == "dr_a", "score"] = 1
+    assert "all first and repeated composites are the same" in note_of(row(scores))
+
+
+def test_repeats_enter_every_other_row_as_the_mean_of_both_readings():
+    again = {("dr_a", i): (5 - i % 5, 2) for i in range(6)}
+    repeated = study(again, n=12)
+    key = ["response_id", "rater", "criterion"]
+    averaged = repeated.ratings.copy()
+    averaged["score"] = averaged.groupby(key)["score"].transform("mean")
+    averaged = averaged[averaged["pass_"] == 0]
+    once = Scores(averaged, repeated.responses, repeated.rubrics)
+    of_both = agreement_table(repeated, reps=30)
+    others = of_both[of_both["scorer"] != "intra_rater"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, agreement_table(once, reps=30))
+
+
+def test_replicates_of_one_pass_are_averaged_before_they_are_compared():
+    scores = study(same_again())
+    more = scores.ratings[scores.ratings["pass_"] == 1].assign(replicate=1)
+    more["score"] = more["score"].clip(upper=4) + 1
+    both = Scores(pd.concat([scores.ratings, more]), scores.responses, scores.rubrics)
+    found = repeats(both).scores
+    assert (found["again"] - found["first"]).between(0, 0.5).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "icc", "points"), [(15, 0.6, False), (40, 0.8, False), (40, 0.6, True)]
+)
+def test_its_interval_holds_the_truth_in_95_percent_of_studies(n, icc, points):
+    random, held = np.random.default_rng(n), []
+
+    def repeats(many):
+        both = np.sqrt(icc) * random.normal(size=(many, 1))
+        both = both + np.sqrt(1 - icc) * random.normal(size=(many, 2))
+        return np.clip(np.rint(3.4 + both), 1, 5) if points else both
+
+    truth = icc_one(repeats(200_000))
+    for _ in range(600):
+        pairs = repeats(n)
+        kept = left_out(n) > 0
+        values = np.array([icc_one(pairs[rows]) for rows in kept])
+        ends = jackknife_interval(values, single=True)
+        held.append(ends.low <= truth <= ends.high)
+    assert 0.925 <= np.mean(held) <= 0.98
+
+
+def grid_of(table):
+    return grid_of_composites(table, jurors=0)
+
+
+# 20 responses by 6 raters, a third of it missing: made up with numpy's default_rng(7).
+UNBALANCED = [
+    [0.57, 2.56, 2.34, None, 2.16, 2.62],
+    [1.73, 2.64, 3.24, None, 3.3, None],
+    [None, None, 2.21, 2.95, None, 2.73],
+    [2.18, 1.24, 2.17, None, 1.98, 3.39],
+    [2.17, 1.8, None, None, 2.6, 2.95],
+    [1.25, 2.49, None, 1.94, 2.41, 1.84],
+    [2.2, 2.22, None, None, None, None],
+    [None, None, 3.83, None, 3.87, None],
+    [2.44, None, None, 2.52, 2.53, 3.43],
+    [1.33, 2.2, None, 2.57, None, 1.74],
+    [2.46, 3.01, None, None, None, None],
+    [2.16, 3.8, None, 3.77, 2.59, None],
+    [1.15, 1.75, None, 2.68, 3.26, 4.34],
+    [None, 1.76, 1.75, 2.69, 2.23, None],
+    [2.48, 3.17, 1.72, None, None, 2.25],
+    [None, 2.92, 3.51, 3.81, None, 3.11],
+    [0.93, None, 0.61, None, 0.73, 2.34],
+    [0.67, 2.97, 1.49, None, None, None],
+    [1.31, None, 0.81, 1.45, None, None],
+    [1.71, None, None, None, None, 1.11],
+]
+
+
+def simulate(n, raters, each, seed, variances=(1.0, 0.25, 0.75)):
+    random = np.random.default_rng(seed)
+    response, rater, residual = np.sqrt(variances)
+    table = response * random.normal(size=(n, 1)) + rater * random.normal(size=(1, raters))
+    table = 3 + table + residual * random.normal(size=(n, raters))
+    for row in table:
+        row[random.permutation(raters)[each:]] = np.nan
+    return grid_of(table)
+
+
+def test_when_everybody_rates_everything_it_is_the_icc_from_mean_squares():
+    # For a balanced table REML and analysis of variance give the same components.
+    grid = simulate(40, 5, 5, seed=0)
+    of_mean = float(icc_consistency(grid.composites))
+    single = icc_agreement(grid.composites)
+
+    model = clinicians_mixed_model(grid)
+
+    assert model.consistency() == pytest.approx(spearman_brown(of_mean, 1 / 5), abs=1e-12)
+    assert model.consistency(5) == pytest.approx(of_mean, abs=1e-12)
+    assert model.agreement() == pytest.approx(single, abs=1e-12)
+    assert model.agreement(5) == pytest.approx(spearman_brown(single, 5), abs=1e-12)
+
+
+def test_an_unbalanced_table_has_the_variances_that_r_finds():
+    # lme4 1.1.31 on R 4.2.2: lmer(y ~ 1 + (1 | item) + (1 | rater), REML = TRUE), bobyqa.
+    table = [[math.nan if one is None else one for one in row] for row in UNBALANCED]
+
+    model = clinicians_mixed_model(grid_of(table))
+
+    found = (model.response, model.rater, model.residual)
+    assert found == pytest.approx((0.286214678, 0.107953236, 0.384808774), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_raters_of_equal_severity_have_no_rater_variance_and_still_an_answer(seed):
+    model = clinicians_mixed_model(simulate(60, 8, 2, seed, variances=(1.0, 0.0, 0.75)))
+
+    assert model.reason is None
+    assert model.agreement() == pytest.approx(model.consistency(), abs=0.06)
+
+
+def statsmodels_fit(grid):
+    """Fit by statsmodels' own dense solver: response, rater, residual and log likelihood."""
+    response, rater = np.nonzero(~np.isnan(grid.composites))
+    table = pd.DataFrame({"c": grid.composites[response, rater], "i": response, "r": rater})
+    parts = {"response": "0 + C(i)", "rater": "0 + C(r)"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mixedlm(
+            "c ~ 1", table, groups=np.ones(len(table)), vc_formula=parts, re_formula="0"
+        )
+        fitted = model.fit(method=["bfgs", "lbfgs", "powell"])
+    of_rater, of_response = fitted.vcomp
+    return model, (of_response, of_rater, fitted.scale)
+
+
+@pytest.mark.parametrize(("n", "raters", "each"), [(80, 12, 2), (60, 4, 3), (50, 20, 2)])
+def test_unbalanced_ratings_have_the_components_of_statsmodels_own_fit(n, raters, each):
+    grid = simulate(n, raters, each, seed=3)
+
+    model = clinicians_mixed_model(grid)
+
+    _, expected = statsmodels_fit(grid)
+    assert (model.response, model.rater, model.residual) == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_fit_is_less_likely_than_statsmodels_own(seed):
+    # Seed 1 is one where the search over standard deviations stops at ICC(C,1) 0.30, not 0.39.
+    grid = simulate(60, 8, 2, seed, variances=(1.0, 0.0, 0.75))
+    ours = clinicians_mixed_model(grid)
+
+    model, (response, rater, residual) = statsmodels_fit(grid)
+
+    theirs = model.loglike(np.sqrt([rater / residual, response / residual]))
+    ratios = np.array([ours.rater, ours.response]) / ours.residual
+    found = model.loglike(np.sqrt(np.maximum(ratios, 1e-10)))  # theirs divides by a ratio
+    assert found > theirs - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ([[1, 2, np.nan], [2, 3, np.nan], [np.nan, np.nan, 4]], "3 responses"),
+        ([[3, 3], [3, 3], [3, 3], [3, 3]], "differ"),
+        ([[1], [2], [3], [4]], "two clinicians"),
+        (np.arange(60.0)[:, None], "two clinicians"),
+        ([[1, np.nan], [2, np.nan], [3, np.nan], [4, np.nan]], "two clinicians"),
+        ([[1, 2], [2, 3], [4, 5], [3, 4]], "did not converge"),
+    ],
+)
+def test_too_little_data_is_undefined_with_a_reason(table, reason):
+    model = clinicians_mixed_model(grid_of(table))
+
+    assert reason in str(model.reason)
+    assert math.isnan(model.consistency())
+    assert math.isnan(model.agreement(2))
+
+
+def test_6000_responses_are_fitted_and_near_the_truth():
+    grid = simulate(6000, 10, 2, seed=0)
+
+    model = clinicians_mixed_model(grid)
+
+    assert model.consistency() == pytest.approx(0.571, abs=0.03)
+
+
+def test_points_shift_nothing_and_their_unit_scales_every_variance():
+    grid = simulate(50, 6, 3, seed=4)
+    one, other = crossed_model(grid.composites), crossed_model(10 * grid.composites + 1000)
+
+    assert (other.response, other.rater, other.residual) == pytest.approx(
+        (100 * one.response, 100 * one.rater, 100 * one.residual), rel=1e-5
+    )

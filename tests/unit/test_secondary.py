@@ -1,4 +1,4 @@
-"""Scorers beside their ICC and what is missing of them: pandas and scipy as oracles, and what is undefined."""
+"""Other measures: orders against scipy and pandas, bias and limits of agreement against a published table."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from kit.scores import JURORS, note_of, study, without
 from scipy import stats
 
 from calibration.data_quality import missing_rows
-from calibration.other_measures import secondary_rows, spearman
+from calibration.other_measures import bland_altman, secondary_rows, spearman
 from calibration.report.content import IN_POINTS
 from calibration.scope import scopes
 from calibration.scores import Scores
@@ -20,34 +20,10 @@ def two_raters(seed=0, n=40):
     return tuple(np.round(2 * (quality + random.normal(size=n))) / 2 for _ in range(2))
 
 
-def test_examples_by_hand():
-    # Squared differences of the ranks 0, 0, 1, 1: rho 1 - 6 * 2 / (4 * 15).
-    assert spearman(np.array([1.0, 2, 3, 4]), np.array([10.0, 20, 40, 30])) == pytest.approx(0.8)
-    tied = spearman(np.array([1.0, 1, 2]), np.array([1.0, 2, 3]))
-    assert tied == pytest.approx(np.sqrt(3) / 2)  # ranks 1.5, 1.5, 3 with 1, 2, 3
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_it_is_what_pandas_finds(seed):
     x, y = two_raters(seed)
     assert spearman(x, y) == pytest.approx(pd.Series(x).corr(pd.Series(y), method="spearman"))
-
-
-@pytest.mark.parametrize(
-    ("change", "sign"),
-    [
-        (lambda x, y: (x + 9, y), 1),
-        (lambda x, y: (x, 0.01 * y), 1),
-        (lambda x, y: (np.exp(x), y**3), 1),
-        (lambda x, y: (x[::-1], y[::-1]), 1),
-        (lambda x, y: (y, x), 1),
-        (lambda x, y: (x, -y), -1),
-    ],
-    ids=["shift", "scale", "monotone", "permutation", "exchange", "reversal"],
-)
-def test_only_the_order_counts(change, sign):
-    x, y = two_raters()
-    assert spearman(*change(x, y)) == pytest.approx(sign * spearman(x, y))
 
 
 def test_means_that_differ_by_rounding_alone_are_ties():
@@ -242,3 +218,70 @@ def test_a_jury_that_scored_nothing_together_has_no_score():
     row = missing_of(without(scores, gone))["jury"]
 
     assert (row.n_scored, row.n_no_rating) == (0, 10)
+
+
+# Bland & Altman (1986), table 1: first peak flow by the large Wright meter and by the mini one.
+LARGE = [494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
+MINI = [512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451]
+PEAK_FLOW = np.array(LARGE, float) - np.array(MINI, float)
+
+
+def ends(interval):
+    return (interval.low, interval.high)
+
+
+def test_the_peak_flow_meters_of_the_source_come_out_as_printed():
+    # Printed there: mean -2.1, sd 38.8, interval of the bias -22.0 to 17.8. The source rounds
+    # 1.96 to 2 for the limits, -79.7 and 75.5.
+    bias, interval, limits = bland_altman(PEAK_FLOW)
+
+    assert bias == pytest.approx(-2.1, abs=0.05)
+    assert ends(interval) == pytest.approx((-22.0, 17.8), abs=0.1)
+    assert (limits.high - bias) / 1.96 == pytest.approx(38.8, abs=0.05)
+    assert ends(limits) == pytest.approx((-79.7 + 0.04 * 38.8, 75.5 - 0.04 * 38.8), abs=0.1)
+
+
+def test_the_interval_of_the_bias_is_scipys_of_one_mean():
+    theirs = stats.ttest_1samp(PEAK_FLOW, 0.0).confidence_interval(0.95)
+
+    assert ends(bland_altman(PEAK_FLOW)[1]) == pytest.approx(tuple(theirs))
+
+
+@pytest.mark.parametrize(
+    ("change", "bias", "width"),
+    [
+        (lambda d: d + 2, lambda b: b + 2, 1.0),
+        (lambda d: 3 * d, lambda b: 3 * b, 3.0),
+        (lambda d: -d, lambda b: -b, 1.0),
+        (lambda d: d[::-1], lambda b: b, 1.0),
+    ],
+    ids=["shift", "scale", "exchange", "permutation"],
+)
+def test_shift_scale_exchange_and_order_move_only_what_they_should(change, bias, width):
+    before, after = bland_altman(PEAK_FLOW), bland_altman(change(PEAK_FLOW))
+
+    assert after[0] == pytest.approx(bias(before[0]))
+    for old, new in zip(before[1:], after[1:], strict=True):
+        assert new.high - new.low == pytest.approx(width * (old.high - old.low))
+
+
+def test_one_difference_has_a_bias_and_no_limits_and_none_has_nothing():
+    alone, nothing = bland_altman(np.array([1.5])), bland_altman(np.array([]))
+
+    assert alone[0] == 1.5
+    assert np.isnan(nothing[0])
+    assert np.isnan([*ends(alone[1]), *ends(alone[2])]).all()
+
+
+def test_equal_differences_leave_intervals_without_width():
+    assert ends(bland_altman(np.full(5, 0.5))[2]) == (0.5, 0.5)
+
+
+def test_responses_of_one_instance_count_as_one_where_they_are_alike():
+    random = np.random.default_rng(1)
+    differences = random.normal(size=12)
+    once = bland_altman(differences)
+    thrice = bland_altman(np.repeat(differences, 3), np.repeat(np.arange(12), 3))
+    assert thrice[0] == pytest.approx(once[0])
+    assert ends(thrice[1]) == pytest.approx(ends(once[1]))
+    assert ends(bland_altman(np.append(differences, np.nan))[1]) == pytest.approx(ends(once[1]))

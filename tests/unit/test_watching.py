@@ -1,22 +1,34 @@
-"""The scan of falls: worked examples, its properties, and limits held against a normal integral."""
+"""The scan of falls: worked examples, properties, limits by a normal integral, and false alarms in simulated years.
+
+The periods of the simulated years are computed by medjury, seeds fixed. docs/monitor.md has the table of
+all that was tried.
+"""
 
 import math
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import lru_cache
 
 import numpy as np
 import pytest
-from kit.scores import row, watching
+from kit.scores import row, scope_of, watching
 from scipy import integrate, stats
 
+from calibration.intervals import jackknife_error, left_out
 from calibration.monitoring import (
+    PeriodRow,
     finite_z,
     independent_se,
     limits,
+    period_rows,
     scan_falls,
     watch,
     window_factor,
 )
 from calibration.notes import note
+from calibration.values import MonitoringOptions
+from calibration.weighted import scorer_iccs
 
 NAN = math.nan
 ZERO, ONE = np.zeros(4), np.ones(4)
@@ -170,3 +182,171 @@ def test_earlier_looks_stay_as_they_were_when_a_period_is_added():
     rows = [row(n, 0.6 + 0.2 * random.normal(), se=0.3 * random.random()) for n in range(11)]
     first, then = (watch(rows[:many], watching()).periods for many in (10, 11))
     assert [one.scan for one in first] == [one.scan for one in then[:10]]
+
+
+MARKS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "exact": lambda score: score,
+    "likert": lambda score: np.clip(np.round(3.5 + score), 1, 5),
+    "ceiling": lambda score: np.clip(np.round(3 * (4.5 + 0.9 * score)) / 3, 1, 5),
+    "steep ceiling": lambda score: np.clip(np.round(3 * (5.3 + 0.9 * score)) / 3, 1, 5),
+}
+"""How a latent score is marked: as it is, on 5 points, or with some 35 % or 65 % at the highest."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A simulated study: `before` unchanged periods, then `after` at another ICC.
+
+    Of the responses of an instance, half the variance of quality is shared.
+    """
+
+    icc: float = 0.6
+    then: float = 0.6
+    before: int = 0
+    after: int = 12
+    instances: int = 20
+    per: int = 1
+    marks: str = "exact"
+    report: int = 0
+
+    def rows(self, seed: int) -> tuple[list[PeriodRow], MonitoringOptions]:
+        """Return its periods as medjury computes them, and what they are compared with."""
+        random = np.random.default_rng(seed)
+        a_period = self.instances * self.per
+        r = np.repeat(
+            [latent(self.marks, one) for one in (self.icc, self.then)],
+            [self.before * a_period, self.after * a_period],
+        )
+        scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
+        days = {
+            name: date(2025 + place // a_period // 12, place // a_period % 12 + 1, 1)
+            for place, name in enumerate(scope.grid.responses)
+        }
+        rows = period_rows(scope, scope.jury, days, watching(least=3))
+        return rows, self._normal(random)
+
+    def _normal(self, random: np.random.Generator) -> MonitoringOptions:
+        if not self.report:
+            return watching(target=self.icc)
+        r = np.full(self.report, latent(self.marks, self.icc))
+        scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
+        weights = left_out(scope.grid.n_clusters)
+        whole = scorer_iccs(scope.grid, [scope.jury], "paper", weights)[:, 0]
+        return watching(target=float(whole[0]), target_se=jackknife_error(finite_z(whole)))
+
+
+@lru_cache
+def latent(marks: str, icc: float) -> float:
+    """Return the correlation of two latent scores whose marks have an ICC(C,2)."""
+    shared, *own = np.random.default_rng(0).normal(size=(3, 200_000))
+    low, high = 0.0, 0.999
+    for _ in range(20):
+        r = (low + high) / 2
+        pair = [MARKS[marks](math.sqrt(r) * shared + math.sqrt(1 - r) * one) for one in own]
+        cov = np.cov(pair)
+        low, high = (r, high) if 4 * cov[0, 1] / cov.sum() < icc else (low, r)
+    return r
+
+
+def _pairs(plan: Plan, r: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Return the marks of a clinician and a juror, shape (n, 2)."""
+    share = 0.5 if plan.per > 1 else 0.0
+    instance = np.repeat(random.normal(size=len(r) // plan.per), plan.per)
+    quality = math.sqrt(share) * instance + math.sqrt(1 - share) * random.normal(size=len(r))
+    noise = random.normal(size=(len(r), 2))
+    scores = np.sqrt(r)[:, None] * quality[:, None] + np.sqrt(1 - r)[:, None] * noise
+    return MARKS[plan.marks](scores)
+
+
+def alarms(
+    plan: Plan, studies: int, normal: MonitoringOptions | None = None, rate: float = 0.05
+) -> np.ndarray:
+    """Return in which watched month each study had its alarm, counted from 1; 0 for none."""
+    found = []
+    for seed in range(studies):
+        rows, known = plan.rows(seed)
+        watched = watch(rows, replace(normal or known, false_alarms=rate))
+        place = watched.periods.index(watched.alarm) + 1 if watched.alarm else 0
+        found.append(max(place - len(watched.baseline), 0) if place else 0)
+    return np.array(found)
+
+
+FIRST_THREE = watching()
+
+
+def share(plan, studies, normal=None):
+    """Return in which share of studies there was an alarm within the year."""
+    return float(np.mean(alarms(plan, studies, normal) > 0))
+
+
+def test_an_unchanged_jury_seldom_and_a_collapsed_one_soon_raises_an_alarm():
+    assert share(Plan(), 60) <= 0.1
+    found = alarms(Plan(then=0.0), 20)
+    assert (found > 0).all()
+    assert 2 <= np.median(found) <= 4
+
+
+def test_a_higher_rate_of_false_alarms_finds_more_and_finds_it_sooner():
+    plan = Plan(then=0.3)
+    often, seldom = (
+        np.where(found > 0, found, 13)
+        for found in (alarms(plan, 30, rate=rate) for rate in (0.2, 0.01))
+    )
+    assert (often <= seldom).all()
+    assert often.mean() < seldom.mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("icc", [0.5, 0.6, 0.7])
+def test_an_unchanged_jury_is_alarmed_in_at_most_one_year_of_twenty(icc):
+    assert share(Plan(icc, icc), 600) <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("icc", [0.5, 0.6, 0.7])
+def test_a_target_from_three_periods_raises_no_more_false_alarms(icc):
+    assert share(Plan(icc, icc, before=3), 500, FIRST_THREE) <= 0.05
+
+
+@pytest.mark.slow
+def test_a_second_year_of_watching_has_hardly_more_false_alarms_than_the_first():
+    # Of 400 studies at 5 %, more than 7.5 % would come in one of 100.
+    found = alarms(Plan(after=24), 400)
+    assert np.mean((found > 0) & (found <= 12)) <= 0.05
+    assert np.mean(found[(found == 0) | (found > 12)] > 12) <= 0.075
+
+
+@pytest.mark.slow
+def test_a_fall_from_60_to_40_is_found_within_a_year_in_four_studies_of_five():
+    assert share(Plan(then=0.4), 500) >= 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plan", "normal"),
+    [
+        (Plan(marks="ceiling"), None),
+        (Plan(marks="ceiling", before=3), FIRST_THREE),
+        (Plan(marks="steep ceiling", before=3), FIRST_THREE),
+        (Plan(instances=7, per=3, before=3), FIRST_THREE),
+        (Plan(instances=40, before=3), FIRST_THREE),
+        (Plan(report=100), None),
+        (Plan(before=1), watching(baseline=1)),
+    ],
+)
+def test_ceilings_shared_instances_and_uncertain_targets_raise_hardly_more(plan, normal):
+    # Of 300 studies at 5 %, more than 8 % would come in one of 100.
+    assert share(plan, 300, normal) <= 0.08
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plan", "normal", "least", "most"),
+    [
+        (Plan(then=0.4, before=3), FIRST_THREE, 0.22, 0.4),
+        (Plan(then=0.4, report=100), None, 0.3, 0.5),
+        (Plan(then=0.4, report=1000), None, 0.68, 0.84),
+    ],
+)
+def test_an_uncertain_target_finds_as_little_as_the_docs_say(plan, normal, least, most):
+    assert least <= share(plan, 250, normal) <= most

