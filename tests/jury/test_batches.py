@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from kit.batches import HASTY, BatchStub, batches, requests, run
+from kit.batches import BatchStub, batches, requests, run
 from kit.batches import stub as stub
 from kit.jurors import Do, Stub, juror, verdict
 from kit.jury_runs import attempts, fill, many, panel_at, ratings
@@ -22,7 +22,7 @@ from data.study.settings import lock, reopen, set_setting
 from data.study.verify import verify
 from jury.batch import run as collect
 from jury.batch.client import AnthropicBatches, BatchClient, BatchLimits, OpenAIBatches
-from jury.batch.run import BatchProgress, Polling
+from jury.batch.run import BatchProgress
 from jury.call import Usage
 from jury.cost import batch_price, price
 from jury.panel import Panel
@@ -341,15 +341,6 @@ def test_a_locked_study_is_handed_nothing_in_for_and_collects_once_it_is_open(
     reopen(small_study, "c", "collect")
     assert run(small_study, panel).rated == 4
     assert stub.creations() == 1
-
-
-def test_waits_grow_to_their_bound() -> None:
-    pace = Polling(first=1.0, longest=3.0)
-    waits = [pace.after(0.0)]
-    for _ in range(4):
-        waits.append(pace.after(waits[-1]))
-    assert waits == [1.0, 1.5, 2.25, 3.0, 3.0]
-    assert HASTY.after(1.0) == 0.02
 
 
 def test_failures_while_waiting_are_borne_until_they_are_many_and_then_the_batch_stays(

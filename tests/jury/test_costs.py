@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.jurors import Stub
 from kit.jury_runs import attempts, fill, panel_at, written
@@ -106,31 +106,6 @@ def test_an_estimate_adds_calls_and_stays_unknown_once_unknown() -> None:
     assert row.usd_likely == pytest.approx(2 * (0.002 + 0.003))
     assert row.usd_most == pytest.approx(2 * (0.002 + 0.01))
     assert row.plus(juror(model="nobody-made-this"), "x", 3, AT).usd_most is None
-
-
-CALLS = st.lists(st.tuples(st.floats(0.01, 1), st.one_of(st.none(), st.floats(0, 1))), max_size=30)
-
-
-@settings(max_examples=60, deadline=None)
-@given(CALLS, st.floats(0, 3))
-def test_the_cap_holds_whatever_calls_cost_and_however_they_overlap(
-    calls: list[tuple[float, float | None]], cap: float
-) -> None:
-    spent = []
-
-    async def call(budget: Budget, worst: float, share: float | None) -> None:
-        if await budget.reserve(worst):
-            await asyncio.sleep(0)
-            usd = None if share is None else worst * share
-            spent.append(worst if usd is None else usd)
-            await budget.settle(worst, usd)
-
-    async def all_at_once() -> None:
-        budget = Budget(cap)
-        await asyncio.gather(*(call(budget, *one) for one in calls))
-
-    asyncio.run(all_at_once())
-    assert sum(spent) <= cap + 1e-9
 
 
 def test_a_cap_waits_for_what_calls_in_flight_really_cost() -> None:

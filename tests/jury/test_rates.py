@@ -14,7 +14,6 @@ from kit.studies import Write
 from sqlalchemy import Engine
 
 from jury.budget import Budget
-from jury.call import Call, Turn, Usage
 from jury.panel import Juror, Panel
 from jury.providers.registry import open_provider
 from jury.run import run_panel
@@ -24,9 +23,7 @@ from jury.session import (
     HostLimits,
     Patience,
     RateLimiter,
-    estimated_tokens,
     rate_limiters,
-    tokens_used,
 )
 
 
@@ -105,13 +102,6 @@ def test_jurors_at_one_address_share_its_strictest_limits_which_are_no_part_of_w
     limits = [of[name].limits for name in "acd"]
     assert limits == [HostLimits(2, 60, 9000), HostLimits(1, None, None), HostLimits()]
     assert {str(one.profile()) for one in here} == {str(local().profile())}
-
-
-def test_a_request_is_estimated_by_its_length_and_the_longest_answer() -> None:
-    call = Call((Turn("user", "x" * 350), Turn("assistant", "y" * 35)), {})
-    assert estimated_tokens(local(max_tokens=500), call) == 100 + 10 + 500
-    assert tokens_used(Usage(5, None)) is tokens_used(Usage(None, 5)) is None
-    assert tokens_used(Usage(5, 6)) == 11
 
 
 def local(name: str = "a", port: int = 1, **settings: Any) -> Juror:

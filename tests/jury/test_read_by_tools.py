@@ -5,7 +5,6 @@ The tools are installed by the fixtures, or named by variables.
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 from kit.exported_panels import (
     HELM_ROWS,
     RECORD,
-    ROWS,
     TRICKY,
     awkward,
     evaluated,
@@ -313,43 +311,6 @@ def test_helms_own_benchmarks_take_the_jury_and_ask_the_imported_rubrics(
     assert jurors == json.loads(files["validation.json"])["jurors"]
     assert len(prompts) == 13
     assert prompts == {name: one.render(card) for name, one in rubrics.items()}
-
-
-CRITERIA = ("accuracy", "completeness", "clarity", "composite")
-
-
-def samples_of(log: Path) -> dict[str, dict[str, Any]]:
-    return {one["id"]: one for one in read_log(log)[1]}
-
-
-def test_inspect_asks_the_jurys_own_question_and_leaves_what_is_not_rated_unscored(
-    inspect: str, tmp_path: Path
-) -> None:
-    def answer(seen: Seen) -> Do:
-        points = 4 if seen.model == "m-one" else 5
-        bad = "Another note." in seen.prompt and seen.model == "m-two"
-        return Do(text=verdict(seen, 9 if bad else points))
-
-    with Stub(answer) as stub:
-        write_folder(tmp_path / "out", write_inspect(export(panel(stub))))
-        log = evaluated(inspect, tmp_path, stub, "--model", "none", "-T", "stored=true")
-    texts = [question(row, row.response or "") for row in ROWS]
-    wanted = Counter([*texts, *texts, texts[1]])  # there the second juror was asked once more
-    assert Counter(seen.prompt for seen in stub.seen) == wanted
-    found = samples_of(log)
-    for name in ("visits/i1", "visits/i2"):
-        assert found[name]["scores"]["medjury"]["value"] == dict.fromkeys(CRITERIA, 4.5)
-    failed = found["visits/i1#2"]["scores"]["medjury"]
-    assert failed["value"] != failed["value"]  # NaN: Inspect's own sign for unscored
-    assert (
-        "NOT RATED: two: accuracy: score 9 is not a whole number on the scale 1-5"
-        in (failed["explanation"])
-    )
-    told = read_log(log)[0]["results"]["scores"]
-    assert {one["name"]: one["metrics"]["mean"]["value"] for one in told} == (
-        dict.fromkeys(CRITERIA, 4.5)
-    )
-    assert {(one["scored_samples"], one["unscored_samples"]) for one in told} == {(2, 1)}
 
 
 def test_openai_is_told_to_keep_no_text(inspect: str, tmp_path: Path) -> None:

@@ -275,19 +275,3 @@ def test_pdsqi_9_goes_to_inspect_and_comes_back_with_what_does_not_apply(
         ("i2", "one"),
         ("i2", "two"),
     ]
-
-
-def test_pdsqi_9_goes_to_helm_and_comes_back_with_what_does_not_apply(
-    helm_run: str, run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
-    with Stub(on_pdsqi) as stub:
-        exported_instrument(run, "helm", instrument(run, write, stub), tmp_path / "out")
-        folder = in_helm(helm_run, tmp_path / "out", stub.openai_url)
-    code, out, err = run("study", "import", str(folder), "--json", "-")
-    assert code == 0, err
-    found = json.loads(out)
-    assert found["missing"] == {}
-    new = {model for (model,) in told(engine, "select distinct model from authorship")} - {"m-old"}
-    rows = [row for model in new for row in told(engine, WHOLE_SCORES.format(model))]
-    assert len(rows) == 3 * 2 * 9
-    assert Counter(said for *_, said in rows)[NOT_APPLICABLE] == 2

@@ -1,6 +1,6 @@
 """What the terminal and the report page say for the demo study, and the recording of it.
 
-    make words    record anew, after sentences were changed on purpose
+    PYTHONPATH=tests:. python -m kit.demo_words    record anew, after sentences were changed on purpose
 
 The recording is compressed text. Dates, times, versions and hashes, which differ from run to run,
 are replaced by what they are.

@@ -1,12 +1,8 @@
-"""What every analyse command answers in JSON, of the demo and of four public data sets, recorded and compared.
+"""What every analyse command answers in JSON, of the demo and of three public data sets, recorded and compared.
 
-    PYTHONPATH=tests:. python -m kit.goldens record NAME|all [OUT] [CHECKOUT]
-
-CHECKOUT is another tree of medjury, with an environment of its own, whose code answers; by default
-this one. Clinicians and jurors of ACI-Bench are drawn with a seed: nobody rated it.
+PYTHONPATH=tests:. python -m kit.goldens NAME|all
 """
 
-import csv
 import json
 import lzma
 import os
@@ -14,20 +10,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
 
 ROOT = Path(__file__).parents[2]
 DATASETS = ROOT.parent / "shared" / "datasets"
 GOLDENS = ROOT / "tests" / "fixtures" / "goldens"
 CLOSE = 1e-12  # another processor may add up in another order
-CRITERIA = ("accuracy", "completeness", "clarity")
-JURORS = (("jx", 0.7), ("jy", 0.9), ("jz", 1.4))
 REPS = ("--reps", "200")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "calibrate": ("analyse", "calibrate", "--details", *REPS),
@@ -44,7 +35,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 # The data set's folder and file of responses, two juries to compare, and what counts as harmful.
 STUDIES = {
     "demo": ("", "", "simulated-lenient,simulated-steady", "simulated-strict", "3"),
-    "aci": ("aci_bench", "responses.csv", "jx,jy", "jz", "3"),
     "mentalbench": (
         "mentalbench_judges",
         "responses.csv",
@@ -71,11 +61,11 @@ DATE = re.compile(
 )  # the demo's are of its day
 
 
-def answers(name: str, tree: Path = ROOT) -> dict[str, Any]:
-    """Return the JSON of every command, or its exit code, of one study made by a tree's own code."""
+def answers(name: str) -> dict[str, Any]:
+    """Return the JSON of every command, or its exit code, of one study."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        _make(name, folder, tree)
+        _make(name, folder)
         *_, a, b, harmful = STUDIES[name]
         found: dict[str, Any] = {}
         for command, words in COMMANDS.items():
@@ -83,85 +73,39 @@ def answers(name: str, tree: Path = ROOT) -> dict[str, Any]:
                 continue
             asked = [word.format(a=a, b=b, harmful=harmful) for word in words]
             out = folder / "answer.json"
-            ran = _medjury(folder, tree, *asked, "--json", out, check=False)
+            ran = _medjury(folder, *asked, "--json", out, check=False)
             given = json.loads(out.read_text("utf-8")) if out.exists() else None
             found[command] = {"exit": ran.returncode, "json": steady(given)}
             out.unlink(missing_ok=True)
         return found
 
 
-def _make(name: str, folder: Path, tree: Path) -> None:
+def _make(name: str, folder: Path) -> None:
     if name == "demo":
-        _medjury(folder, tree, "demo", "--no-serve")
+        _medjury(folder, "demo", "--no-serve")
         return
     dataset, responses, *_ = STUDIES[name]
     if not (DATASETS / dataset).is_dir():
         pytest.skip(f"the public data set {dataset} is not at {DATASETS / dataset}")
-    script = "aci_bench" if name == "aci" else name
-    scripts = tree / "docs" / "real_data"
-    _run(tree, scripts / f"{script}.py", DATASETS, folder)
-    rubric = "aci_bench" if name == "aci" else scripts / "rubrics" / name
-    read = ("--encoding", "utf-8") if name == "aci" else ()  # some models wrote garbled words
-    _medjury(folder, tree, "study", "import", folder / responses, "--rubric", rubric, *read)
-    if name == "aci":
-        _draw_ratings(folder)
-    _medjury(folder, tree, "rate", "ratings", folder / "ratings.csv")
+    scripts = ROOT / "docs" / "real_data"
+    _run(scripts / f"{name}.py", DATASETS, folder)
+    _medjury(folder, "study", "import", folder / responses, "--rubric", scripts / "rubrics" / name)
+    _medjury(folder, "rate", "ratings", folder / "ratings.csv")
     if name != "mentalbench":  # it has no references
-        _medjury(folder, tree, "analyse", "measure", "rouge-l")
+        _medjury(folder, "analyse", "measure", "rouge-l")
 
 
-def _run(tree: Path, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-    python = sys.executable if tree == ROOT else tree / ".venv" / "bin" / "python"
+def _run(*words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, *map(str, words)]
     env = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    ran = subprocess.run(
-        [str(python), *map(str, words)],
-        check=False,
-        capture_output=True,
-        cwd=tree,
-        env=env,
-        text=True,
-    )
+    ran = subprocess.run(call, check=False, capture_output=True, cwd=ROOT, env=env, text=True)
     if check and ran.returncode:
         raise RuntimeError(f"{words}: {ran.stderr}")
     return ran
 
 
-def _medjury(
-    folder: Path, tree: Path, *words: object, check: bool = True
-) -> subprocess.CompletedProcess[str]:
-    at = f"sqlite:///{folder}/study.db"
-    return _run(tree, "-m", "medjury", *words, "--db", at, check=check)
-
-
-def _draw_ratings(folder: Path) -> None:
-    """Write ratings of four clinicians, two a response, and of three jurors, over a year."""
-    with create_engine(f"sqlite:///{folder}/study.db").connect() as study:
-        asked = study.execute(text("SELECT response_id FROM response ORDER BY id LIMIT 300"))
-        ids = [row[0] for row in asked]
-    random, rows = Random(7), []  # noqa: S311 seeded
-    quality = {one: random.gauss(3.4, 0.8) for one in ids}
-    for place, one in enumerate(ids):
-        day = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(days=place * 350 // len(ids))
-        clinicians = random.sample(["dr_a", "dr_b", "dr_c", "dr_d"], 2) if place % 3 else []
-        for name in clinicians:
-            for criterion in CRITERIA:
-                if random.random() >= 0.01:
-                    score = _whole(quality[one] + random.gauss(0.1, 0.8))
-                    rows.append((one, name, "clinician", criterion, score, day.isoformat()))
-        for name, noise in JURORS:
-            if random.random() >= 0.05:
-                scores = [_whole(quality[one] + 0.4 + random.gauss(0, noise)) for _ in CRITERIA]
-                rows += [
-                    (one, name, "juror", criterion, score, day.isoformat())
-                    for criterion, score in zip(CRITERIA, scores, strict=True)
-                ]
-    with (folder / "ratings.csv").open("w", encoding="utf-8", newline="") as file:
-        head = ("response_id", "rater", "kind", "criterion", "score", "rated_at")
-        csv.writer(file).writerows([head, *rows])
-
-
-def _whole(value: float) -> int:
-    return min(5, max(1, round(value)))
+def _medjury(folder: Path, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return _run("-m", "medjury", *words, "--db", f"sqlite:///{folder}/study.db", check=check)
 
 
 def steady(value: Any) -> Any:
@@ -180,10 +124,11 @@ def recorded(name: str) -> Any:
     return json.loads(lzma.decompress((GOLDENS / f"{name}.json.xz").read_bytes()))
 
 
-def record(name: str, out: Path, tree: Path) -> None:
+def record(name: str) -> None:
     """Write the answers of one study, compressed."""
-    said = json.dumps(answers(name, tree), sort_keys=True).encode()
-    (out / f"{name}.json.xz").write_bytes(lzma.compress(said, preset=9 | lzma.PRESET_EXTREME))
+    said = json.dumps(answers(name), sort_keys=True).encode()
+    small = lzma.compress(said, preset=9 | lzma.PRESET_EXTREME)
+    (GOLDENS / f"{name}.json.xz").write_bytes(small)
 
 
 def differences(old: Any, new: Any, place: str = "") -> list[str]:
@@ -209,8 +154,6 @@ def differences(old: Any, new: Any, place: str = "") -> list[str]:
 
 
 if __name__ == "__main__":
-    _, _, what, *places = sys.argv
-    places += [str(GOLDENS), str(ROOT)][len(places) :]
-    for one in STUDIES if what == "all" else (what,):
-        record(one, Path(places[0]), Path(places[1]).resolve())
+    for one in STUDIES if sys.argv[1] == "all" else sys.argv[1:]:
+        record(one)
         print(one, flush=True)  # noqa: T201 a line a study

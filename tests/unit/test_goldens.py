@@ -1,9 +1,7 @@
 """What was recorded stays: figures of every analyse command, and the words of the demo study.
 
-The figures are of the demo and of four public data sets (SummEval-OP, MIT; MentalBench, MIT; ACI-Bench,
-CC BY 4.0, its ratings drawn; MSLR Cochrane, Apache-2.0; docs/evidence.md has the sources), recorded by
-`kit.goldens`. What differed from the recording before the statistics were rebuilt is listed in this
-file's history. The words are those of the terminal and the report page; `make words` records them anew.
+The figures are of the demo and of three public data sets (SummEval-OP, MIT; MentalBench, MIT; MSLR
+Cochrane, Apache-2.0; docs/evidence.md has the sources), recorded by `kit.goldens`. The words are those of the terminal and the report page, recorded by `kit.demo_words`.
 """
 
 from difflib import unified_diff
@@ -25,4 +23,4 @@ def test_the_words_for_the_demo_study_are_those_recorded() -> None:
     lines = (demo_words.recorded().splitlines(), demo_words.said().splitlines())
     changed = [*unified_diff(*lines, "recorded", "said", lineterm="", n=1)]
     shown = "\n".join(changed[:80])
-    assert not changed, f"if they are meant, `make words` records them anew:\n{shown}"
+    assert not changed, f"if they are meant, `python -m kit.demo_words` records them anew:\n{shown}"
