@@ -1,24 +1,49 @@
-"""`medjury study plan`, the plan of a design, and the pace that gives its minutes."""
+"""How many responses and clinicians: `medjury study plan`, the plan of a design, one that goes on, and its pace."""
 
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kit.rating_study import items, names
+from kit.composites import JURY, TWO_JURORS
+from kit.composites import grid_of as two_jurors_grid
+from kit.rating_study import items, names, spread
 from kit.studies import HEAD, Run, import_file, rated
+from kit.verdict_studies import Design as Simulated
+from kit.verdict_studies import drawn, grid_of, loading, points, verdicts
+from pandas import DataFrame
+from scipy.optimize import linprog
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
+from calibration import planning
+from calibration.clinicians import like_for_like
 from calibration.icc import f_interval
+from calibration.intervals import jackknife_interval, left_out
 from calibration.notes import note
-from calibration.planning import Pilot, pilot_rows, single_of
+from calibration.planning import (
+    Pilot,
+    PlanRow,
+    SimulatedStudies,
+    assumed_rows,
+    icc_with_mean,
+    latent_icc,
+    n_for_width,
+    pilot_rows,
+    single_of,
+    with_power,
+)
 from calibration.reliability import ReliabilityRow
 from calibration.scope import AgreementRow
 from calibration.values import PlanOptions
+from calibration.weighted import scorer_iccs
 from data.card import Reply
 from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Timed, Work, measured, stated
 from data.schema import Rater, Role
@@ -35,7 +60,8 @@ from data.study.people import check_code, invite
 from data.study.ratings import submit
 from data.study.room import next_task
 from medjury.cli.people import first_coordinator
-from medjury.services.design.assign import design
+from medjury.services.design.assign import design, top_up
+from medjury.services.design.plan import Assigned, Design
 
 FLAT = note("same_score", "same_score")
 
@@ -286,3 +312,285 @@ def test_a_study_without_times_is_estimated_from_words_unless_minutes_are_said(
 ) -> None:
     assert pace_of(study) == pace_of(study, rater=1) == Pace()
     assert pace_of(study, 2.5) == stated(2.5)
+
+
+QUICK = settings(max_examples=20, deadline=None)
+
+
+def as_stored(plan: Design, done: set[tuple[str, int, int]]) -> list[Assigned]:
+    return [
+        Assigned(s.rater, s.response, s.pass_, (s.rater, s.response, s.pass_) in done, s.position)
+        for s in plan.slots
+    ]
+
+
+CHANGES = st.tuples(
+    st.integers(1, 40),  # responses at first
+    st.integers(0, 20),  # new ones
+    st.integers(2, 7),  # clinicians at first
+    st.integers(0, 2),  # who leave
+    st.integers(0, 2),  # who join
+    st.integers(1, 3),  # readings
+    st.randoms(use_true_random=False),
+)
+
+
+@QUICK
+@given(CHANGES)
+def test_a_top_up_keeps_what_is_done_and_completes_every_response(
+    change: tuple[int, int, int, int, int, int, Random],
+) -> None:
+    n, new, raters, leaving, joining, k, rng = change
+    old, staff = names(raters), names(raters + joining)[leaving:]
+    assume(staff)
+    k = min(k, raters, len(staff))
+    plan = design(items(n), old, k, repeats=0.2)
+    slots = [(s.rater, s.response, s.pass_) for s in plan.slots]
+    stored = as_stored(plan, set(rng.sample(slots, rng.randint(0, len(slots)))))
+    more = top_up(stored, items(n + new), staff, k, seed=1, repeats=0.2)
+
+    assert all(one in more.kept for one in stored if one.done)
+    assert set(more.kept) | set(more.dropped) == set(stored)
+    assert not any(one.done for one in more.dropped)
+    assert all(len(set(them)) == len(them) == k for them in more.readers.values())
+    assert {one.rater for one in more.slots} <= set(staff)
+    assert not {(s.rater, s.response, s.pass_) for s in more.slots} & {
+        (one.rater, one.response, one.pass_) for one in more.kept
+    }
+    for one in more.slots:
+        line = [(shown.response, shown.pass_) for shown in more.orders[one.rater]]
+        if one.pass_:
+            assert line.index((one.response, 1)) >= line.index((one.response, 0)) + 10
+
+
+@QUICK
+@given(CHANGES)
+def test_a_top_up_makes_loads_as_equal_as_any_design_could(
+    change: tuple[int, int, int, int, int, int, Random],
+) -> None:
+    n, new, raters, leaving, joining, k, rng = change
+    old, staff = names(raters), names(raters + joining)[leaving:]
+    assume(staff)
+    k = min(k, raters, len(staff))
+    plan = design(items(n), old, k, repeats=0)
+    busy = rng.choice(old)
+    slots = [(s.rater, s.response, s.pass_) for s in plan.slots]
+    done = {slot for slot in slots if slot[0] == busy or rng.random() < 0.3}
+    more = top_up(as_stored(plan, done), items(n + new), staff, k, repeats=0)
+    assert sum(load**2 for load in more.load.values()) == least_squares(done, n + new, staff, k)
+
+
+def least_squares(
+    done: set[tuple[str, int, int]], responses: int, staff: Sequence[str], k: int
+) -> int:
+    """Return the least sum of squared loads that any design could have, by linear programming.
+
+    Each reading that is missing goes to one of a clinician's places, of which the next always costs
+    more: what it adds to the square of the load. The matrix is that of a flow: whole numbers are best.
+    """
+    read = np.array([[(name, one + 1, 0) in done for name in staff] for one in range(responses)])
+    by_others = [sum(slot[1] == one + 1 for slot in done) for one in range(responses)]
+    held, people = read.sum(axis=0), len(staff)
+    places = 1 + 2 * (held[:, None] + np.arange(responses))
+    to_whom = np.eye(people)
+    rows = np.hstack(
+        [np.repeat(np.eye(responses), people, axis=1), np.zeros((responses, places.size))]
+    )
+    columns = np.hstack([np.tile(to_whom, responses), -np.repeat(to_whom, responses, axis=1)])
+    found = linprog(
+        np.concatenate([np.zeros(read.size), places.ravel()]),
+        A_eq=np.vstack([rows, columns]),
+        b_eq=np.concatenate([[k - min(k, one) for one in by_others], np.zeros(people)]),
+        bounds=[*((0, 1 - one) for one in read.ravel()), *((0, 1) for _ in places.ravel())],
+    )
+    return int((held**2).sum()) + round(found.fun)
+
+
+def test_new_work_follows_on_what_a_clinician_has() -> None:
+    plan = design(items(40), names(4), 2, seed=4)
+    again = top_up(as_stored(plan, set()), items(40), names(4), 2, seed=9)
+    assert (again.slots, again.dropped, again.overlap) == ((), (), plan.overlap)
+    more = top_up(as_stored(plan, set()), items(60), names(4), 2)
+    last = {name: len(line) - 1 for name, line in plan.orders.items()}
+    assert min(slot.position - last[slot.rater] for slot in more.slots) == 1
+    assert more.adjacent == 0
+    assert spread(list(more.load.values())) <= 1
+
+
+def test_a_finished_response_gets_no_more_and_its_open_work_is_dropped() -> None:
+    stored = [Assigned("a", 1, done=True), Assigned("b", 1, done=True), Assigned("c", 1)]
+    more = top_up(stored, items(1), ["a", "b", "c"], 2)
+    assert more.slots == ()
+    assert more.dropped == (Assigned("c", 1),)
+
+
+def raters(single, clinicians, studies, n, seed=0):
+    """Return scores of clinicians and of a jury like them, shape (studies, n, clinicians + 1)."""
+    random = np.random.default_rng(seed)
+    worth = np.sqrt(single) * random.normal(size=(studies, n, 1))
+    return worth + np.sqrt(1 - single) * random.normal(size=(studies, n, clinicians + 1))
+
+
+def calibrated(scores):
+    """Return the jury's ICC, then without each response, of one study as calibrate computes them."""
+    table = DataFrame(scores[:, :-1], columns=[f"dr{i}" for i in range(scores.shape[1] - 1)])
+    grid = grid_of(table.assign(**dict.fromkeys(JURY.members, scores[:, -1])))
+    return scorer_iccs(grid, [JURY], "paper", left_out(len(scores)))[:, 0]
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_the_icc_with_the_mean_of_clinicians_is_that_of_a_large_study(k):
+    (large,) = raters(0.4, k, 1, 200_000)
+    z = (large - large.mean(axis=0)) / large.std(axis=0)
+    cov = np.cov(z[:, :-1].mean(axis=1), z[:, -1])
+    assert icc_with_mean(0.4, k) == pytest.approx(4 * cov[0, 1] / cov.sum(), abs=0.01)
+    assert single_of(icc_with_mean(0.4, k), k) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_widths_are_those_of_the_intervals_that_calibrate_computes(k):
+    scores = raters(0.4, k, 60, 80)
+    studies = SimulatedStudies(scores[:, :, :-1], scores[:, :, -1], np.ones((80, k), dtype=bool))
+    ends = [jackknife_interval(calibrated(one)) for one in scores]
+    widths = np.array([end.high - end.low for end in ends])
+
+    mean, assured = studies.widths(80, 0.8)
+
+    assert mean == pytest.approx(widths.mean(), rel=0.03)
+    assert assured == pytest.approx(np.quantile(widths, 0.8), rel=0.04)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("single", "k"), [(0.31, 1), (0.31, 2), (0.5, 2), (0.4, 3)])
+@pytest.mark.parametrize("width", [0.2, 0.3])
+def test_the_numbers_give_the_width_with_assurance_and_the_intervals_hold_the_truth(
+    single, k, width
+):
+    n = n_for_width(single, k, 0.0, width)
+    row = PlanRow("", single, k, k)
+    studies = SimulatedStudies.of(row, n, seed=1)
+    found = [jackknife_interval(calibrated(one)) for one in raters(single, k, 200, n, seed=1)]
+    widths = np.array([end.high - end.low for end in found])
+    truth = icc_with_mean(single, k)
+    assert np.mean(widths <= width) >= 0.72
+    assert studies.widths(n, 0.8)[1] == pytest.approx(width, rel=0.05)
+    assert np.mean([end.low <= truth <= end.high for end in found]) >= 0.9
+
+
+def test_a_narrower_interval_more_assurance_or_a_ceiling_take_more_responses():
+    few = n_for_width(0.5, 2, 0.0, 0.3)
+    assert n_for_width(0.5, 2, 0.0, 0.15) > 2.5 * few
+    assert n_for_width(0.5, 2, 0.0, 0.3, assurance=0.95) > few
+    assert n_for_width(0.5, 2, 0.7, 0.3) > 1.3 * few
+
+
+def shown(single, responses, margin=0.1, clinicians=2, per_response=2, ceiling=0.0):
+    """Return what a study shows at a margin."""
+    row = PlanRow("assumed", single, per_response, clinicians, ceiling, n=responses)
+    return with_power(row, SimulatedStudies.of(row, responses, 0), margin, 0.8)
+
+
+def closed_form_sd(rho, n):
+    """Return the SD of like for like with two clinicians and a jury like them, all crossed.
+
+    The correlations of three raters with rho in common have variance v = (1 - rho^2)^2 / n and,
+    sharing a rater, covariance k (Olkin & Siotani 1976); the difference is of the mean of two and
+    the third, 1.5 (v - k), by the delta method for 2 r / (1 + r).
+    """
+    v = (1 - rho**2) ** 2
+    k = (2 * rho - rho**2) * (1 - 3 * rho**2) / 2 + rho**3
+    return 2 / (1 + rho) ** 2 * math.sqrt(1.5 * (v - k) / n)
+
+
+@pytest.fixture
+def alike(monkeypatch):
+    """Let no clinician agree better than another."""
+    monkeypatch.setattr(planning, "SPREAD", 0.0)
+
+
+@pytest.mark.usefixtures("alike")
+@pytest.mark.parametrize("rho", [0.4, 0.7])
+def test_the_spread_between_studies_is_that_of_the_closed_form(rho):
+    jury, clinician = SimulatedStudies.of(PlanRow("", rho, 2, 2), 300, 0).iccs([0, 1])
+    assert (jury - clinician).std() == pytest.approx(closed_form_sd(rho, 300), rel=0.08)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alike")
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("design", "beside"),
+    [
+        (Simulated(2, 0.4, 300), 0.12),
+        (Simulated(3, 0.4, 300), 0.12),
+        (Simulated(6, 0.4, 300, readers=2), 0.12),
+        (Simulated(4, 0.4, 300, ceiling=True), 0.2),  # its interval is wider where scores pile up
+    ],
+)
+def test_the_power_is_how_often_the_verdict_itself_says_no_worse(design, beside):
+    random = np.random.default_rng(3)
+    found = verdicts(drawn(design, loading(design, 0.0), random) for _ in range(200))
+    readers, top = design.readers or design.clinicians, 0.7 if design.ceiling else 0.0
+    row = shown(0.4, 300, 0.1, design.clinicians, readers, top)
+    assert row.power == pytest.approx(found["non_inferior"] / 200, abs=beside)
+    if design.clinicians > 2:
+        share = found["clinicians_like_these"] / 200
+        assert row.power_like_these == pytest.approx(share, abs=0.08)
+
+
+def test_more_responses_readers_a_wider_margin_and_no_ceiling_show_more():
+    def power(margin=0.1, **changed):
+        return shown(0.4, margin=margin, **{"responses": 300} | changed).power
+
+    assert power() < power(responses=600)
+    assert power() < power(0.15)
+    assert power(clinicians=3, per_response=2) < power(clinicians=3, per_response=3)
+    assert power(ceiling=0.7) < power() - 0.1
+    few, many = (shown(0.4, 600, 0.1, clinicians, clinicians) for clinicians in (3, 6))
+    assert math.isnan(shown(0.4, 600).power_like_these)
+    assert few.power_like_these < many.power_like_these - 0.2
+    assert few.power_like_these <= few.power
+
+
+def test_a_margin_above_half_of_what_clinicians_agree_is_never_shown_however_many_responses():
+    found = shown(0.1, 2000)  # 2 r / (1 + r) is 0.18, below twice 0.1
+    assert (found.power, found.n_for_power) == (0.0, None)
+
+
+def test_as_many_responses_as_are_needed_show_it_as_often_as_wanted():
+    needed = shown(0.5, 300).n_for_power
+    assert 0.72 < shown(0.5, needed).power < 0.88
+
+
+@pytest.mark.parametrize("clinicians", [2, 4])
+def test_what_is_simulated_is_the_agreement_tables_like_for_like(clinicians):
+    random = np.random.default_rng(clinicians)
+    raters = random.normal(size=(80, 1)) + random.normal(size=(80, clinicians + 1))
+    read = random.random((80, clinicians)) < 0.8
+    table = np.column_stack([np.where(read, raters[:, :-1], np.nan), raters[:, -1], raters[:, -1]])
+    studies = SimulatedStudies(raters[None, :, :-1], raters[None, :, -1], read)
+    jury, clinician = studies.iccs(range(clinicians))
+    expected = like_for_like(two_jurors_grid(table), TWO_JURORS, "paper").iccs
+    assert (float(jury[0]), float(clinician[0])) == pytest.approx(expected, abs=1e-12)
+
+
+def test_scores_at_a_ceiling_have_the_icc_that_is_planned_for():
+    rho, random = latent_icc(0.4, 0.7), np.random.default_rng(0)
+    worth = math.sqrt(rho) * random.normal(size=400_000)
+    both = points(worth + math.sqrt(1 - rho) * random.normal(size=(2, 400_000)))
+    assert np.corrcoef(both)[0, 1] == pytest.approx(0.4, abs=0.01)
+    assert latent_icc(0.4, 0.0) == 0.4
+
+
+def test_a_plan_has_a_row_for_each_number_of_clinicians_and_each_kind_of_scores():
+    def designs(top=None, **options):
+        chosen = PlanOptions(responses=60, margin=0.1, **options)
+        rows = planning._rows("assumed", 0.3, chosen, top)
+        return [(row.clinicians, row.ceiling) for row in rows]
+
+    assert designs() == [(number, top) for top in (0.0, 0.7) for number in (2, 3, 4, 6)]
+    assert designs(clinicians=5, ceiling=0.5) == [(5, 0.5)]
+    assert [ceiling for _, ceiling in designs(0.6)] == [0.6] * 4
+    assert [ceiling for _, ceiling in designs(0.1)] == [0.0] * 4
+    (without,) = assumed_rows(PlanOptions(responses=60), None, 0.3)
+    assert (without.clinicians, math.isnan(without.power)) == (2, True)
