@@ -13,7 +13,7 @@ from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 from kit import postgres, study_place
 from kit.browsers import chromium, new_context
-from kit.demo_study import Demo, demo_of_run
+from kit.commands import Demo, demo_of_run
 from kit.jurors import Stub
 from kit.servers import Server, serving
 from kit.studies import Run, import_small

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from kit.pages import end_computing, screen_of
+from kit.browsers import end_computing, screen_of
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 

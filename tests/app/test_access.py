@@ -10,9 +10,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from kit.behind import behind_the_record
 from kit.rating_study import session_of
-from kit.study_place import StudyIn, all_rows
+from kit.study_place import StudyIn, all_rows, behind_the_record
 from sqlalchemy import Engine
 from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send

@@ -12,10 +12,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
+from kit.browsers import RITA, drawn_page, end_computing, screen_of
 from kit.commands import command
-from kit.pages import RITA, drawn_page, end_computing, screen_of
-from kit.routed_study import fill
-from kit.studies import AUTHOR, Run, rated
+from kit.studies import AUTHOR, Run, fill, rated
 from kit.study_place import all_rows
 from sqlalchemy import Engine
 

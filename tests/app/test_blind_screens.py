@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from kit.authored_study import Permute, make, permuted, plain, shuffled, turned, unheard
-from kit.pages import drawn_page
+from kit.browsers import drawn_page
 from sqlmodel import Session, select
 
 from annotate.navigation import SCREENS

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.pages import drawn_page, said
+from kit.browsers import drawn_page, said
 from kit.rating_study import build, row, rubric, task_of
 from kit.studies import Run
 from sqlalchemy import Engine

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kit.pages import RITA
+from kit.browsers import RITA
 from kit.scores import CRITERIA, FIELDS, study
 from kit.studies import AUTHOR, HEAD, Run, bring_in
 from sqlalchemy import Engine

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit import rating_files
-from kit.studies import Run, rated, rated_by_three
+from kit.studies import Run, model_ratings, model_responses, rated, rated_by_three
 from sqlalchemy import Engine
 
 from annotate.figures import (
@@ -99,8 +98,8 @@ REQUEST = ModelsRequest(AnalysisOptions(reps=50))
 
 @pytest.fixture
 def by_models(run: Run, engine: Engine, write: Callable[[str, str], Path]) -> Engine:
-    ratings = rating_files.model_ratings(lenient=3)
-    assert run("study", "import", str(write("r.csv", rating_files.model_responses())))[0] == 0
+    ratings = model_ratings(lenient=3)
+    assert run("study", "import", str(write("r.csv", model_responses())))[0] == 0
     assert run("rate", "ratings", str(write("s.csv", ratings)))[0] == 0
     return engine
 

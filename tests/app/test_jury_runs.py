@@ -9,9 +9,9 @@ from collections.abc import Callable
 from tempfile import gettempdir
 
 import pytest
-from kit.behind import behind_the_record
 from kit.jurors import Do, Seen, Stub
 from kit.rating_study import row, rubric
+from kit.study_place import behind_the_record
 from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs

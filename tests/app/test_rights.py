@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from kit.pages import CARLA, CLINICIAN, RITA
+from kit.browsers import CARLA, CLINICIAN, RITA
 from kit.studies import RESPONSES
 from kit.study_place import all_rows
 from sqlalchemy import Engine

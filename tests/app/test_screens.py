@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import rating_files
+from kit.browsers import RITA, drawn_page, said
 from kit.jurors import Do, Stub
-from kit.pages import RITA, drawn_page, said
 from kit.reference_study import NO, Write, absent_by, check, fill, panel_at
-from kit.studies import Run
+from kit.studies import Run, monthly_ratings, monthly_responses
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
@@ -138,7 +137,7 @@ def report(number: int, row: dict[str, Any], **body: Any) -> Report:
 @pytest.fixture
 def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine:
     """Return a study of one month with 20 responses."""
-    responses, ratings = rating_files.monthly_responses(20), rating_files.monthly_ratings(1, 20, 1)
+    responses, ratings = monthly_responses(20), monthly_ratings(1, 20, 1)
     assert run("study", "import", str(write("responses.csv", responses)))[0] == 0
     assert run("rate", "ratings", str(write("ratings.csv", ratings)))[0] == 0
     return engine

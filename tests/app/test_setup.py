@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from kit.pages import RITA
+from kit.browsers import RITA
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.studies import RESPONSES, Run
 from kit.study_place import StudyIn, all_rows

@@ -4,7 +4,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from kit.pages import drawn_page, read
+from kit.browsers import drawn_page, read
 
 from annotate.navigation import SCREENS
 from annotate.screens import home, setup

@@ -3,9 +3,21 @@
 from collections.abc import Callable
 
 import pytest
-from kit.pages import CARLA, said
-from kit.rating_study import FULL, message, rubric, scores_of, task_of
-from kit.trained_study import WIDE, Put, fail_round, made, pass_round, put, study
+from kit.browsers import CARLA, said
+from kit.rating_study import (
+    FULL,
+    WIDE,
+    Put,
+    fail_round,
+    made,
+    message,
+    pass_round,
+    put,
+    rubric,
+    scores_of,
+    study,
+    task_of,
+)
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 from streamlit.testing.v1 import AppTest

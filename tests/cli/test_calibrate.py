@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kit.behind import behind_the_record
 from kit.commands import command
 from kit.scores import study
 from kit.studies import AUTHOR, HEAD, Run, bring_in, rated
-from kit.study_place import StudyIn, fill
+from kit.study_place import StudyIn, behind_the_record, fill
 from rich.console import Console
 from sqlalchemy import Engine
 from sqlmodel import select

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kit.commands import helm_wheel
-from kit.demo_study import Demo, make_demo
+from kit.commands import Demo, helm_wheel, make_demo
 from kit.studies import RESPONSES, Run
 from kit.study_place import StudyIn, nothing_stored
 from sqlalchemy import Engine, text

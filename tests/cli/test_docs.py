@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from kit.demo_study import Demo
+from kit.commands import Demo
 from kit.forked import forked_medjury
 
 from medjury.cli.app import loaded

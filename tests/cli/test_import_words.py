@@ -1,4 +1,5 @@
-"""What an import says: no patient's text in an error, and what may be wrong with a file that is taken."""
+# ruff: noqa: RUF001
+"""What an import reads and says: tables as people and spreadsheets make them, and no patient's text in an error."""
 
 import codecs
 import json
@@ -8,9 +9,11 @@ from pathlib import Path
 import pytest
 from kit.studies import RESPONSES, Run
 
-from data.errors import BadInput
+from data.errors import BadFile, BadInput, BadRow, OffScale
+from data.importers.columns import map_of, mapped
 from data.importers.ratings import RatingFile, expert_rows
 from data.importers.responses import ResponseFile
+from data.importers.source import Source
 from data.importers.table import TableFile
 from data.rubric import missing_from_prompt, read_rubric
 from medjury.services.importing import rubric_for
@@ -157,3 +160,153 @@ def test_keys_without_meaning_are_named_whatever_row_they_stand_in(run: Run, wri
     code, out, err = run("study", "import", str(path))
     assert (code, "refrence (1 value; did you mean reference?)" in out) == (0, True), err
     assert "Zylberquist" not in out + err
+
+
+NAMES = "instance_id{0}benchmark{0}context{0}response"
+
+
+def table(tmp_path: Path, text: str | bytes, encoding: str = "") -> TableFile:
+    path = tmp_path / "r.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return TableFile(Source(path, encoding=encoding))
+
+
+def rows(tmp_path: Path, text: str | bytes, encoding: str = "") -> list[list[str]]:
+    return [[*cells.values()] for _, cells in table(tmp_path, text, encoding)]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_what_separates_cells_is_found_outside_quotes(tmp_path: Path, separator: str) -> None:
+    head = NAMES.format(separator).replace("context", '"context; the whole, of it, | as, it\tis"')
+    row = separator.join(["1", "b", '"a, b; c | d, e, f, g"', '"two\nlines, and\tmore"'])
+    cells = ["1", "b", "a, b; c | d, e, f, g", "two\nlines, and\tmore"]
+    assert rows(tmp_path, f"{head}\n{row}\n{row}\n") == [cells] * 2
+    named = f"sep={separator}\r\n{NAMES.format(separator)}\r\n{separator.join('1bcr')}\r\n"
+    assert rows(tmp_path, named) == [[*"1bcr"]]  # as Excel names it
+
+
+def test_columns_without_a_name_and_missing_last_cells_are_empty(tmp_path: Path) -> None:
+    read = rows(tmp_path, f"{NAMES.format(',')},,\n1,b,c,r,,\n2,b,c\n")
+    assert read == [["1", "b", "c", "r"], ["2", "b", "c", ""]]
+    for row, why in (("1,b,c,r,,x", "row 2 has 6 cells"), ("1", "row 2 has 1 cells")):
+        with pytest.raises(BadFile, match=why):
+            rows(tmp_path, f"{NAMES.format(',')},,\n{row}\n")
+
+
+LINE = NAMES.format(",")
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "error", "said"),
+    [
+        (
+            f"{LINE}\n1,b,c,#NAME?\n",
+            "",
+            BadFile,
+            r"r.csv row 2, column response: is an error of Excel",
+        ),
+        (f"{LINE}\n1,b,c,#N/A\n", "", BadFile, "is an error of Excel"),
+        (f"{LINE}\n1,b,c,#DIV/0!\n", "", BadFile, "is an error of Excel"),
+        (
+            f"{LINE}\n1,b,c,op\xe9\n".encode("cp1252") + b"2,b,c,op\xc3\xa9\n",
+            "",
+            BadFile,
+            "cannot be told",
+        ),
+        ("a,b\n1,2\n", "klingon", BadFile, "no encoding that is known"),
+        (b"a,b\n\xe9,2\n", "utf-8", BadFile, "is not in utf-8"),
+        (
+            '[{"response": "a\\u0000b"}]',
+            "",
+            BadRow,
+            r"row 1, column response: holds the sign U\+0000",
+        ),
+    ],
+)
+def test_what_cannot_be_a_text_is_refused_by_its_place(
+    tmp_path: Path, body: str | bytes, encoding: str, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        rows(tmp_path, body, encoding)
+
+
+def test_cells_that_excel_has_cut_and_ids_that_it_has_changed_are_told(tmp_path: Path) -> None:
+    read = table(tmp_path, f"{LINE}\n9.91E+15,b,c,{'x' * 32_767}\nMar-04,b,c,r\n")
+    assert len([*read]) == 2
+    cut, changed = read.doubts
+    assert "1 cells of r.csv have exactly 32,767 characters" in cut
+    assert changed.startswith("9.91E+15 in r.csv looks like an id that Excel has changed")
+    body = {"columns": {"id": "response_id", "who": "rater", "acc": "criterion:accuracy"}}
+    given = table(tmp_path, f"id,who,acc,why\nr1,dr,4,{'x' * 32_767}\nr2,dr,4,#NAME?\n")
+    renamed = mapped(given, map_of(body, "ratings", "--map"), "ratings")
+    with pytest.raises(BadFile, match=r"r\.csv row 3, column why: is an error of Excel"):
+        list(renamed)
+    assert "1 cells of r.csv" in " ".join(renamed.doubts)
+
+
+WESTERN = (
+    "Le patient a été opéré ; fièvre, œdème résolu, 38,5 °C, l’état général « bon »",
+    "Der Patient wurde für die Röntgenaufnahme aufgeklärt; Größe 1,80 m – übergeben",
+    "El niño presentó vómitos; ¿alergia? ½ comprimido, 10 µg ± 2, según señala",
+    "Patienten får två mått på överkänslighet; åtgärd pågår",
+)
+
+
+@pytest.mark.parametrize("text", WESTERN)
+def test_windows_1252_is_read_where_its_words_are_western(tmp_path: Path, text: str) -> None:
+    body = f'{NAMES.format(",")}\n1,b,c,"{text}"\n'
+    read = table(tmp_path, body.encode("cp1252"))
+    assert ([cells["response"] for _, cells in read], read.encoding) == ([text], "cp1252")
+
+
+OTHERS = {
+    "cp1251": "Пациент жалуется на боль",
+    "cp1250": "Pacjent miał gorączkę, źle się czuł",
+    "gbk": "患者有发热",
+    "cp1253": "Ο ασθενής έχει πυρετό",
+    "mac_roman": "Le patient a été opéré",
+    "cp850": "Le patient a été opéré",
+    "cp1254": "Hastanın ağrısı başladı",
+    "iso8859_2": "Pacient měl bolest, řekl že",
+}
+
+
+@pytest.mark.parametrize("encoding", OTHERS)
+def test_another_encoding_is_refused_until_it_is_named(tmp_path: Path, encoding: str) -> None:
+    text = OTHERS[encoding]
+    body = f'{NAMES.format(",")}\n1,b,c,"{text}"\n'.encode(encoding)
+    with pytest.raises(BadFile, match="--encoding"):
+        table(tmp_path, body)
+    assert rows(tmp_path, body, encoding)[0][-1] == text
+
+
+@pytest.mark.parametrize("text", ["opÃ©rÃ© hier", "donâ€™t stop", "38 Â°C", "FiebermaÃŸnahme"])
+def test_text_that_was_garbled_before_is_refused(tmp_path: Path, text: str) -> None:
+    body = f"{NAMES.format(',')}\n1,b,c,{text}\n"
+    with pytest.raises(BadFile, match="looks garbled"):
+        table(tmp_path, body)
+    assert rows(tmp_path, body, "utf-8")[0][-1] == text
+
+
+def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path: Path) -> None:
+    body = {
+        "missing": [99, "k. A."],
+        "columns": {"id": "response_id", "who": "rater", "acc": "criterion:accuracy"},
+        "constant": {"kind": "clinician"},
+        "scale": {"4 - Good": 4},
+    }
+    path = tmp_path / "g.csv"
+    path.write_text("id;who;acc\nr1;dr;4 - Good\nr2;dr;99\nr3;dr;k. A.\nr4;dr;2,0\n", "utf-8")
+    given = RatingFile(mapped(TableFile(path), map_of(body, "ratings", "--map"), "ratings"))
+    assert [(row.response_id, row.score) for row in given] == [("r1", "4"), ("r4", "2")]
+    assert given.missing == 2
+    with pytest.raises(BadFile, match="missing takes a list"):
+        map_of({"missing": 99}, "ratings", "--map")
+
+
+@pytest.mark.parametrize(
+    ("value", "to_do"),
+    [("99", 'missing = ["99"]'), ("4 - Good", "under [scale]"), ("n/a", "missing score empty")],
+)
+def test_a_score_that_is_none_is_met_with_what_to_do(value: str, to_do: str) -> None:
+    assert to_do in OffScale.hint(value)

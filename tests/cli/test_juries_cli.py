@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from kit.commands import command
-from kit.rating_files import MODELS, model_ratings, model_responses
-from kit.studies import THREE_JURORS, Run, rated_by_three
+from kit.studies import MODELS, THREE_JURORS, Run, model_ratings, model_responses, rated_by_three
 from kit.study_place import StudyIn, fill, only_reading
 from sqlalchemy import Engine, event
 from sqlmodel import select

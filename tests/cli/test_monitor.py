@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit.rating_files import CRITERIA, monthly_ratings, monthly_responses
 from kit.scores import NAN, row, scope_of, study, watching, without
-from kit.studies import Run, bring_in
+from kit.studies import CRITERIA, Run, bring_in, monthly_ratings, monthly_responses
 from sqlalchemy import Engine, text
 
 from calibration.columns import column_icc, columns

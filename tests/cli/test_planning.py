@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kit.composites import JURY, TWO_JURORS
-from kit.composites import grid_of as two_jurors_grid
+from kit.composites import JURY, TWO_JURORS, drawn, grid_of, loading, points, verdicts
+from kit.composites import Design as Simulated
 from kit.rating_study import items, names, spread
 from kit.studies import HEAD, Run, import_file, rated
-from kit.verdict_studies import Design as Simulated
-from kit.verdict_studies import drawn, grid_of, loading, points, verdicts
 from pandas import DataFrame
 from scipy.optimize import linprog
 from sqlalchemy import Engine, text
@@ -434,7 +432,7 @@ def raters(single, clinicians, studies, n, seed=0):
 def calibrated(scores):
     """Return the jury's ICC, then without each response, of one study as calibrate computes them."""
     table = DataFrame(scores[:, :-1], columns=[f"dr{i}" for i in range(scores.shape[1] - 1)])
-    grid = grid_of(table.assign(**dict.fromkeys(JURY.members, scores[:, -1])))
+    grid = grid_of(table.assign(**dict.fromkeys(JURY.members, scores[:, -1])), jurors=3)
     return scorer_iccs(grid, [JURY], "paper", left_out(len(scores)))[:, 0]
 
 
@@ -570,7 +568,7 @@ def test_what_is_simulated_is_the_agreement_tables_like_for_like(clinicians):
     table = np.column_stack([np.where(read, raters[:, :-1], np.nan), raters[:, -1], raters[:, -1]])
     studies = SimulatedStudies(raters[None, :, :-1], raters[None, :, -1], read)
     jury, clinician = studies.iccs(range(clinicians))
-    expected = like_for_like(two_jurors_grid(table), TWO_JURORS, "paper").iccs
+    expected = like_for_like(grid_of(table), TWO_JURORS, "paper").iccs
     assert (float(jury[0]), float(clinician[0])) == pytest.approx(expected, abs=1e-12)
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.behind import behind_the_record
 from kit.studies import HEAD, Run, bring_in, import_small, rated_by_three
-from kit.study_place import all_rows, fill
+from kit.study_place import all_rows, behind_the_record, fill
 from sqlalchemy import Engine, desc, insert, select, text
 
 from data.importers.medhelm_ratings import pseudonym

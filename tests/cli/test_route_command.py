@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kit.demo_study import Demo
-from kit.routed_study import fill
+from kit.commands import Demo
 from kit.scores import JURORS, without
 from kit.scores import study as little_study
-from kit.studies import HEAD, Run, bring_in
+from kit.studies import HEAD, Run, bring_in, fill
 from sqlalchemy import Engine, text
 
 from calibration.predicting import COLUMNS

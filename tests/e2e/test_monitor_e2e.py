@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit import rating_files, screens
+from kit import screens
 from kit.browsers import PATIENCE_MS
 from kit.screens import codes as codes
 from kit.screens import opened, settle, sheet, signed_in
 from kit.screens import server as server
 from kit.servers import Server
-from kit.studies import Run
+from kit.studies import Run, monthly_ratings, monthly_responses
 from playwright.sync_api import Browser, expect
 from sqlalchemy import Engine
 
@@ -25,9 +25,9 @@ axe = screens.axe
 @pytest.fixture
 def watched(run: Run, write: Callable[[str, str], Path]) -> None:
     """Fill a study with five months, in the last two of which the jury guesses."""
-    responses = write("responses.csv", rating_files.monthly_responses(100))
+    responses = write("responses.csv", monthly_responses(100))
     assert run("study", "import", str(responses))[0] == 0
-    ratings = write("ratings.csv", rating_files.monthly_ratings(5, 20, 3))
+    ratings = write("ratings.csv", monthly_ratings(5, 20, 3))
     assert run("rate", "ratings", str(ratings))[0] == 0
 
 

@@ -7,8 +7,7 @@ import pytest
 from kit import screens
 from kit.agreement_screen import FIRST_MS
 from kit.browsers import LAPTOP, SIZES, new_context, wait_settled
-from kit.commands import command
-from kit.demo_study import Demo
+from kit.commands import Demo, command
 from kit.rating_study import build, row, rubric
 from kit.screens import at_rest, settle, signed_in
 from kit.servers import Server, serving

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kit.behind import behind_the_record
 from kit.odd_studies import PLAIN, Odd, again, all_notes, known, rescored
 from kit.studies import Run, content_of
-from kit.study_place import StudyIn
+from kit.study_place import StudyIn, behind_the_record
 from sqlalchemy import Engine, text
 
 from calibration.dossier import dossier_markdown

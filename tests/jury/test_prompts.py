@@ -12,10 +12,10 @@ import httpx2
 import pytest
 from kit.batches import BatchStub
 from kit.batches import run as run_batch
-from kit.behind import behind_the_record
 from kit.jurors import Do, Seen, Stub, answers, juror, verdict
 from kit.jury_runs import attempts, fill, panel_at, ratings, run, started, written
 from kit.studies import HEAD, Write, import_file
+from kit.study_place import behind_the_record
 from sqlalchemy import Engine
 from sqlmodel import col, select
 

@@ -11,10 +11,10 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from kit.behind import behind_the_record
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import HASTY, attempts, many, panel_at, panel_file, ratings, run, started
 from kit.studies import HEAD, Write, import_file
+from kit.study_place import behind_the_record
 from sqlalchemy import Engine
 from sqlmodel import select
 

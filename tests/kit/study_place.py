@@ -1,12 +1,13 @@
 """Where the studies of the tests are: SQLite files, or databases of a PostgreSQL server."""
 
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, make_url, select
+from sqlmodel import Session
 
 from data.schema import Table
 from kit import postgres
@@ -78,3 +79,10 @@ READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 def only_reading(made: Any, _: object) -> None:
     made.execute(READ_ONLY if postgres.wanted() else "PRAGMA query_only=ON")
     made.commit()
+
+
+@contextmanager
+def behind_the_record(engine: Engine) -> Iterator[Session]:
+    """Yield a session that commits what no event tells of."""
+    with Session(engine) as session, session.begin():
+        yield session

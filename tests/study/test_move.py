@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from kit import postgres
-from kit.behind import behind_the_record
 from kit.packaged_study import SCORES, made, whole
 from kit.studies import Run
+from kit.study_place import behind_the_record
 from sqlalchemy import Engine, make_url, text
 
 from data import database

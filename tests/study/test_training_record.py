@@ -1,8 +1,7 @@
 """Experts' scores as they are imported and fixed, and the record of training."""
 
 import pytest
-from kit.studies import Run
-from kit.trained_study import (
+from kit.rating_study import (
     LONG,
     WIDE,
     Put,
@@ -14,6 +13,7 @@ from kit.trained_study import (
     put,
     study,
 )
+from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 

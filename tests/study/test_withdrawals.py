@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from kit.pages import drawn_page
+from kit.browsers import drawn_page
+from kit.rating_study import Write
 from kit.studies import Run
-from kit.trained_study import Write
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 

@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kit.composites import JURY
-from kit.verdict_studies import Design, drawn, grid_of, loading
+from kit.composites import JURY, Design, drawn, grid_of, loading
 from scipy import stats
 
 from calibration import bootstrap
@@ -47,10 +46,10 @@ def test_each_instance_is_left_out_once_and_many_in_even_groups():
 
 def test_it_is_the_icc_of_the_study_without_each_instance_taken_back_from_fishers_z():
     table = drawn(Design(3, 0.4, 30), loading(Design(3, 0.4, 30), 0.0), np.random.default_rng(0))
-    values = jury_icc(grid_of(table), left_out(30))
+    values = jury_icc(grid_of(table, jurors=3), left_out(30))
     own = []
     for rest in (table, *(table.drop(index=n) for n in range(30))):
-        grid = grid_of(rest.reset_index(drop=True))
+        grid = grid_of(rest, jurors=3)
         pair = columns(grid, JURY, "paper")
         own.append(column_icc(pair.clinicians, pair.scorer, "paper"))
     assert sorted(values[1:]) == pytest.approx(sorted(own[1:]))
@@ -79,11 +78,13 @@ def test_what_is_undefined_anywhere_has_no_interval(values):
 def test_it_holds_the_truth_as_often_as_it_says(clinicians, ceiling):
     design = Design(clinicians, 0.4, 100, ceiling=ceiling)
     random, loaded = np.random.default_rng(3), loading(design, 0.0)
-    large = grid_of(drawn(replace(design, responses=200_000), loaded, random))
+    large = grid_of(drawn(replace(design, responses=200_000), loaded, random), jurors=3)
     pair = columns(large, JURY, "paper")
     truth = column_icc(pair.clinicians, pair.scorer, "paper")
     found = [
-        jackknife_interval(jury_icc(grid_of(drawn(design, loaded, random)), left_out(100)))
+        jackknife_interval(
+            jury_icc(grid_of(drawn(design, loaded, random), jurors=3), left_out(100))
+        )
         for _ in range(400)
     ]
     held = np.mean([ends.low <= truth <= ends.high for ends in found])

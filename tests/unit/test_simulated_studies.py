@@ -4,8 +4,19 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kit.composites import JURY, difference_under, grid_of, scope_of
-from kit.verdict_studies import MARGIN, Design, dice, drawn, loading, may_pass, verdicts
+from kit.composites import (
+    JURY,
+    MARGIN,
+    Design,
+    dice,
+    difference_under,
+    drawn,
+    grid_of,
+    loading,
+    may_pass,
+    scope_of,
+    verdicts,
+)
 
 from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.clinicians import like_for_like, population_interval, without_each
