@@ -24,7 +24,6 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from calibration.pingouin_check import pingouin_check
-from calibration.reliability import FORMS
 from calibration.scope import AgreementRow
 from calibration.table import agreement_rows
 from calibration.tables.agreement import AGREEMENT
@@ -35,8 +34,6 @@ from data.schema import Attempt, Purpose, Rater, Status
 from data.study.ledger import compositions_tried
 from medjury.cli import output
 from medjury.cli.output import emit, fitted
-from medjury.services.calibrate import calibrate, more
-from medjury.services.calibration import CalibrationQuestion
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 DOCTORS, JURORS = ("dr-a", "dr-b", "dr-c"), ("gpt", "llama", "claude")
@@ -218,19 +215,6 @@ def test_a_study_without_a_juror_has_the_details_of_its_clinicians(
     ]
     bring_in(run, tmp_path, rows, scores)
     assert calibrated(run, "--details")["details"]["reliability"]
-
-
-@pytest.mark.usefixtures("detailed")
-@pytest.mark.parametrize("asked", [{"reference": True}, {"details": True}, {"page": True}])
-def test_reliability_is_computed_where_it_is_asked_for_alone(
-    engine: Engine, asked: dict[str, bool]
-) -> None:
-    brief = CalibrationQuestion(AnalysisOptions(reps=20), further=False, reference=False)
-    found = calibrate(engine, brief)
-    assert not found.reference
-    wider = more(engine, found, replace(brief, **asked))
-    assert [row.form for row in wider.reference] == [*FORMS]
-    assert wider.details.get("reliability", wider.reference) == [*wider.reference]
 
 
 @pytest.mark.usefixtures("detailed")

@@ -1,8 +1,6 @@
 """`medjury check FILE`: a verdict from one table of scores: who is who, what is refused, and figures as of a study."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -184,17 +182,6 @@ def test_words_of_arenas_are_preferences_too(file: Path, run: Run) -> None:
     assert run("check", "arena.csv", "--json", "arena.json")[0] == 0
     rows = json.loads((file.parent / "arena.json").read_text())["pairs"]
     assert next(row for row in rows if row["scorer"] == "jury")["agreement"] < 1
-
-
-def test_a_file_of_scores_is_checked_without_any_library_of_databases(file: Path) -> None:
-    """They cost as much processor time as half of pandas, and no study is opened."""
-    line = "import sys, medjury; medjury.main(['check', 'scores.csv'])"
-    ends = (
-        "import atexit; atexit.register(lambda: print({*sys.modules} & {'sqlalchemy', 'sqlmodel'}))"
-    )
-    call = [sys.executable, "-c", f"import sys; {ends}; {line}"]
-    done = subprocess.run(call, cwd=file.parent, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_a_human_alone_gets_no_table_against_others(file: Path, run: Run) -> None:

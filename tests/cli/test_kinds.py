@@ -192,11 +192,6 @@ def test_numbers_and_times_of_excel_and_parquet_are_as_they_were_typed(tmp_path:
         assert {one["when"] for one in found} == {"2026-05-31T00:00:00"}
 
 
-def test_half_a_file_without_mark_is_windows_1252_and_says_so(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_bytes((HEADER_ROW + "i1,v,Grüße,p,m,r\n").encode("cp1252"))
-    assert TableFile(tmp_path / "r.csv").encoding == "cp1252"
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit.scores import NAN, row, scope_of, study, watching, without
+from kit.scores import NAN, codes, row, scope_of, study, watching, without
 from kit.studies import CRITERIA, Run, bring_in, monthly_ratings, monthly_responses
 from sqlalchemy import Engine, text
 
@@ -178,10 +178,6 @@ def changed(high):
         return None
     figures = {"icc_baseline": 0.8, "icc_now": 0.7, "change_low": high - 0.2}
     return CaseMix("then", "now", **figures, change_high=high)
-
-
-def codes(decision):
-    return [one.code for one in decision.reasons]
 
 
 GOOD = [row(n, 0.6) for n in range(3)]

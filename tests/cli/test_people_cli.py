@@ -1,9 +1,7 @@
 """People: codes and links on paper, nobody kept who should be out, and reminders to those who are due."""
 
-import ipaddress
 import json
 import re
-import socket
 import ssl
 import subprocess
 import sys
@@ -18,10 +16,7 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from kit.servers import free_port, self_signed
 from kit.studies import Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine, text
@@ -145,13 +140,6 @@ class Inbox:
         return AuthResult(success=given.password == b"secret")
 
 
-def free_port() -> int:
-    """Return a port that nothing listens on: the server asks for a number of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @pytest.fixture
 def inbox() -> Iterator[tuple[Inbox, MailServer]]:
     """Run a mail server on this machine."""
@@ -270,7 +258,7 @@ def test_a_server_without_encryption_is_sent_nothing_unless_the_hospital_says_so
 def test_a_password_goes_only_over_an_encrypted_line(
     behind: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    certificate, key = self_signed(tmp_path)
+    certificate, key = self_signed(tmp_path, "mail")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     taken = Inbox()
@@ -295,31 +283,6 @@ def test_a_password_goes_only_over_an_encrypted_line(
         assert taken.logins == [("study", "secret", True)]
     finally:
         running.stop()
-
-
-def self_signed(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate for this machine, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    day = timedelta(days=1)
-    places = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now() - day)
-        .not_valid_after(now() + day)
-        .add_extension(places, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    bare = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "certificate.pem").write_bytes(made.public_bytes(pem))
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, *bare))
-    return folder / "certificate.pem", folder / "key.pem"
 
 
 def test_the_server_is_configured_by_a_file_and_the_environment_goes_before_it(

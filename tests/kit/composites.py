@@ -98,7 +98,7 @@ def grid_of(table, clusters=None, jurors=2):
     names = (*(f"dr{i}" for i in range(clinicians)), *(f"j{i}" for i in range(jurors)))
     kinds = ("clinician",) * clinicians + ("juror",) * jurors
     where = np.arange(n) if clusters is None else clusters
-    return RatingMatrix(table, tuple(map(str, range(n))), where, names, kinds)
+    return RatingMatrix(table, tuple(f"r{i}" for i in range(n)), where, names, kinds)
 
 
 def difference_under(grid, jury, method, weights):

@@ -33,15 +33,8 @@ ZONE = "Asia/Kathmandu"  # far from UTC, and no whole hours
 LOCALE = ("--encoding=UTF8", "--no-locale")
 
 NO_DISK = (
-    "-F",
-    "-c",
-    "full_page_writes=off",
-    "-c",
-    "listen_addresses=",
-    "-c",
-    f"timezone={ZONE}",
-    "-c",
-    "max_connections=300",
+    *("-F", "-c", "full_page_writes=off", "-c", "listen_addresses="),
+    *("-c", f"timezone={ZONE}", "-c", "max_connections=300"),
 )
 
 MEMORY, ROOM = Path("/dev/shm"), 2 << 30  # noqa: S108 Linux's own name for it
@@ -126,29 +119,10 @@ def _server() -> str:
     """Start a server on a socket of its own, once a process; return its URL without a database."""
     if SHARED in os.environ:
         return os.environ[SHARED]
-    programs = _programs()
-    if programs is None:
-        pytest.skip("no PostgreSQL: neither pgserver nor initdb is installed")
-    folder = Path(tempfile.mkdtemp(prefix="medjury-postgres-", dir=_fastest()))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    user = _user()
-    if user:
-        shutil.chown(folder, user)
-    folder.chmod(0o755)
-    made = ("--username=postgres", "--auth=trust", "--no-sync", *LOCALE)
-    _run([programs / "initdb", "-D", folder / "data", *made], user)
-    with (folder / "log").open("wb") as log:
-        started = subprocess.Popen(
-            [programs / "postgres", "-D", folder / "data", "-k", folder, *NO_DISK],
-            user=user,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-        )
-    atexit.register(_stop, started)
-    url = f"postgresql+psycopg://postgres@/?host={folder}"
-    _wait(url, folder / "log")
-    return url
+    server = _started(_fastest(), *NO_DISK)
+    atexit.register(shutil.rmtree, server.folder, ignore_errors=True)
+    atexit.register(server.stop)
+    return server.url_of_none
 
 
 def _fastest() -> Path | None:
@@ -210,18 +184,15 @@ def _wait(url: str, log: Path) -> None:
             return
 
 
-def _stop(started: subprocess.Popen[bytes]) -> None:
-    started.send_signal(signal.SIGINT)
-    started.wait(SECONDS)
-
-
 class Database:
     """A PostgreSQL server that can be killed and started again, with one study on it."""
 
-    def __init__(self, folder: Path, programs: Path) -> None:
-        self.folder, self.programs = folder, programs
-        self.url = f"postgresql+psycopg://postgres@/postgres?host={folder}"
-        self.user = _user()
+    def __init__(self, folder: Path, programs: Path, *options: str) -> None:
+        self.folder, self.user = folder, _user()
+        self.url_of_none = f"postgresql+psycopg://postgres@/?host={folder}"
+        self.url = self.url_of_none.replace("/?", "/postgres?")
+        place = (str(folder / "data"), "-k", str(folder))
+        self.call = [str(programs / "postgres"), "-D", *place, *options]
         made = ("--username=postgres", "--auth=trust", "--no-sync", *LOCALE)
         _run([programs / "initdb", "-D", folder / "data", *made], self.user)
         self.start()
@@ -234,16 +205,11 @@ class Database:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        command = [self.programs / "postgres", "-D", self.folder / "data", "-k", self.folder]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, "-c", "listen_addresses="],
-                user=self.user,
-                stdout=log,
-                stderr=log,
-                cwd="/",
+                self.call, user=self.user, stdout=log, stderr=log, cwd="/"
             )
-        _wait(f"postgresql+psycopg://postgres@/?host={self.folder}", self.folder / "log")
+        _wait(self.url_of_none, self.folder / "log")
 
     def kill(self) -> None:
         """Kill it and all it has started, as a power cut would."""
@@ -261,19 +227,24 @@ class Database:
         self.process.wait(SECONDS)
 
 
-@contextmanager
-def killable() -> Iterator[Database]:
-    """Start a PostgreSQL server to kill; skip where there is none."""
+def _started(place: Path | None, *options: str) -> Database:
+    """Start a server in a new folder of its own; skip where there is none."""
     programs = _programs()
     if programs is None:
         pytest.skip("no PostgreSQL: neither pgserver nor initdb is installed")
-    folder = Path(tempfile.mkdtemp(prefix="medjury-killed-"))
-    if not os.geteuid():
-        shutil.chown(folder, _user())
+    folder = Path(tempfile.mkdtemp(prefix="medjury-postgres-", dir=place))
+    if user := _user():
+        shutil.chown(folder, user)
     folder.chmod(0o755)
-    server = Database(folder, programs)
+    return Database(folder, programs, *options)
+
+
+@contextmanager
+def killable() -> Iterator[Database]:
+    """Start a PostgreSQL server to kill; skip where there is none."""
+    server = _started(None, "-c", "listen_addresses=")
     try:
         yield server
     finally:
         server.kill()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(server.folder, ignore_errors=True)

@@ -1,6 +1,5 @@
 """Replicas of the server on one study, behind nginx set up as docs/server.md says."""
 
-import ipaddress
 import os
 import shutil
 import signal
@@ -11,14 +10,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from playwright.sync_api import Browser, Page
 from sqlalchemy import Engine
 from websockets.sync.client import connect
@@ -27,7 +22,7 @@ from websockets.typing import Origin, Subprotocol
 from data.person import Person
 from kit.browsers import PATIENCE_MS
 from kit.rating_study import in_browser, session_of
-from kit.servers import START_SECONDS, Server, free_port
+from kit.servers import START_SECONDS, Server, free_port, self_signed
 
 DOCS = Path(__file__).parents[2] / "docs/server.md"
 
@@ -140,7 +135,7 @@ def replicated(db_url: str, folder: Path) -> Iterator[Front]:
 
 def _config(folder: Path, port: int, servers: list[Server]) -> Path:
     """Write what the documentation says, with ports and paths of the test."""
-    _certificate(folder)
+    self_signed(folder, "rate")
     section = DOCS.read_text("utf-8").partition("## Several replicas")[2].partition("\n## ")[0]
     text = "\n".join(line for line in section.splitlines() if line.startswith("    "))
     said = {
@@ -156,24 +151,6 @@ def _config(folder: Path, port: int, servers: list[Server]) -> Path:
     path = folder / "nginx.conf"
     path.write_text(ROUND.format(here=folder, user=user, documented=text))
     return path
-
-
-def _certificate(folder: Path) -> None:
-    """Make a key and a certificate that it signs itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "rate.example.org")])
-    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
-        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
-        .add_extension(here, critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    secret = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    (folder / "rate.pem").write_bytes(made.public_bytes(pem))
-    (folder / "rate.key").write_bytes(key.private_bytes(pem, *secret))
 
 
 def _wait(port: int, nginx: "subprocess.Popen[bytes]") -> None:

@@ -8,10 +8,10 @@ import pandas as pd
 from calibration.columns import PanelColumns
 from calibration.monitoring import PeriodRow, finite_z, independent_se
 from calibration.notes import Noted, told
-from calibration.rating_matrix import RatingMatrix, Repeats
 from calibration.scope import Scope
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions, MonitoringOptions
+from kit.composites import NO_REPEATS, grid_of
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 
@@ -114,17 +114,15 @@ def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simu
     """Return a scope of composites (n, raters): clinicians first, then jurors."""
     table = np.asarray(table, dtype=float)
     n, jurors = len(table), table.shape[1] - clinicians
-    names = [f"dr{i}" for i in range(clinicians)] + [f"j{i}" for i in range(jurors)]
-    kinds = ("clinician",) * clinicians + ("juror",) * jurors
-    ids = tuple(f"r{i}" for i in range(n))
-    members = tuple(names[clinicians:])
+    grid = grid_of(table, np.arange(n) // per, jurors)
+    members = grid.raters[clinicians:]
     return Scope(
         name="aci",
-        grid=RatingMatrix(table, ids, np.arange(n) // per, tuple(names), kinds),
+        grid=grid,
         composites=pd.DataFrame(),
         in_study=n,
         incomplete={},
-        repeats=Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame()),
+        repeats=NO_REPEATS,
         jury=PanelColumns(members, len(members)) if members else None,
         jurors=members,
         metrics=(),
@@ -167,3 +165,8 @@ def watching(**other):
 def note_of(row: Noted) -> str:
     """Return the notes of a row as the key `note` has them."""
     return told(row.notes)
+
+
+def codes(decision):
+    """Return the codes of a decision's reasons."""
+    return [one.code for one in decision.reasons]

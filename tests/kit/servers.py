@@ -10,10 +10,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 START_SECONDS = 90
 
@@ -121,3 +127,24 @@ def ask(server: Server, method: str, path: str, form: str = "", **headers: str) 
 def post(server: Server, code: str, **headers: str) -> Answer:
     """Post a code to the sign-in form."""
     return ask(server, "POST", "/login", urlencode({"code": code}), **headers)
+
+
+def self_signed(folder: Path, name: str) -> tuple[Path, Path]:
+    """Write a certificate for this machine that its key signs itself, NAME.pem, and the key, NAME.key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "rate.example.org")])
+    here = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(who, who, key.public_key(), x509.random_serial_number())
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .add_extension(here, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    certificate, secrets = folder / f"{name}.pem", folder / f"{name}.key"
+    certificate.write_bytes(made.public_bytes(pem))
+    secrets.write_bytes(key.private_bytes(pem, *secret))
+    return certificate, secrets

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.scores import DOCTORS, study
+from kit.scores import DOCTORS, codes, study
 from kit.studies import table_rows
 
 from calibration import columns, data_quality, headlines, notes, subgroups
@@ -81,10 +81,6 @@ ONLY = note("only_clinician", "only_clinician", clinician="dr")
 
 def made_up(*names):
     return (note("simulated", "simulated", raters=names),)
-
-
-def codes(decision):
-    return [one.code for one in decision.reasons]
 
 
 @pytest.mark.parametrize(

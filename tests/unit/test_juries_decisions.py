@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.composites import simulate
-from kit.scores import scope_of
+from kit.scores import codes, scope_of
 
 from calibration.decision import CLAIMS, Decision, DecisionKind
 from calibration.differences import DifferenceRow
@@ -38,10 +38,6 @@ def difference(*notes, **figures) -> DifferenceRow:
 
 def decided(*notes, **figures) -> Decision:
     return compared_juries(difference(*notes, **figures), FIRST, SECOND)
-
-
-def codes(decision: Decision) -> list[str]:
-    return [one.code for one in decision.reasons]
 
 
 def test_how_many_comparisons_were_tried_decides_nothing():

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from kit.scores import codes, without
 from scipy import stats
 
 from calibration.decision import Decision, DecisionKind
@@ -472,15 +473,6 @@ def close_models(alpha=3.05):
     """Two models, of which the first is rated a little higher."""
     quality = CLOSE | {"alpha": alpha}
     return model_study(quality, benchmarks=("notes",), n=40, rated=40, seed=1, noise=0.7)
-
-
-def codes(decision):
-    return [one.code for one in decision.reasons]
-
-
-def without(scores, drop):
-    """Return scores without the ratings for which `drop` is True."""
-    return Scores(scores.ratings[~drop], scores.responses, scores.rubrics, scores.simulated)
 
 
 def test_a_model_whose_interval_includes_0_does_not_lead():

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kit.goldens import DATASETS
 
 from calibration.closed_ended import medcalc_match
 from calibration.encoder import has_minilm
@@ -88,6 +87,7 @@ if __name__ == "__main__":
     write(MENTALBENCH, mentalbench_safety(Path(sys.argv[1])))
 
 
+DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
 ROWS = [json.loads(line) for line in RESPONSES.read_text("utf-8").splitlines()]
 ANSWERS = [json.loads(line) for line in CALCULATIONS.read_text("utf-8").splitlines()]
 
