@@ -1,5 +1,6 @@
 """What becomes of what the rating form sends: saved once, in order, or refused in plain words."""
 
+import math
 from contextlib import nullcontext
 from typing import Any
 
@@ -158,6 +159,10 @@ def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person) -
         ({"spans": [MARK, MARK | {"linked": 0}]}, "linked to none on the other side"),
         ({"flags": ["loud"]}, answers.GARBLED),
         ({"go": "home"}, answers.GARBLED),
+        *(({"seq": wrong}, answers.GARBLED) for wrong in (-1, 2**70)),
+        ({"seconds": math.nan}, answers.GARBLED),
+        ({"comment": "x" * 20_001}, answers.GARBLED),
+        ({"rater": 2}, answers.GARBLED),
     ],
 )
 def test_what_cannot_be_is_refused_in_words_as_draft_and_as_submission(

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from tempfile import gettempdir
 
 import pytest
+from kit.browsers import RITA, labelled, said
 from kit.jurors import Do, Seen, Stub
 from kit.rating_study import row, rubric
 from kit.study_place import behind_the_record
 from sqlalchemy import Engine
+from streamlit.testing.v1 import AppTest
 
 from annotate import jury_panels, jury_runs
 from annotate.jury_panels import checked, panel_of, shipped_texts
@@ -26,7 +28,7 @@ from data.study import runs
 from data.study.calls import other_models
 from data.study.people import add_people, check_code, end_access
 from data.study.responses import import_responses
-from data.study.runs import RUN, RunOrder, RunRow, begin_run, keep_panel, stop_run
+from data.study.runs import RUN, RunOrder, RunRow, begin_run, keep_panel
 from data.study.verify import acts, verify
 from jury.panel import read_panel, shipped
 
@@ -68,19 +70,22 @@ def wait_ended(engine: Engine) -> RunRow:
     return run_of(engine)
 
 
-def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
-    study: Engine, stub: Stub, monkeypatch: pytest.MonkeyPatch
+def test_a_run_is_stopped_on_the_screen_and_goes_on_where_it_was(
+    study: Engine, stub: Stub, screen: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUB_KEY", SECRET)
     stub.script = lambda _: Do(seconds=0.3)
     text = panel_text(stub, also='api_key_env = "STUB_KEY"', price=1.0)
     order = RunOrder("two", text, concurrency=2, cap=5.0)
-    token = jury_runs.start(OPERATOR, study, order)
+    jury_runs.start(OPERATOR, study, order)
     until(lambda: len(stub.seen) >= 4)
     with pytest.raises(Conflict, match="the command line started a run of the panel two at"):
         jury_runs.start(OPERATOR, study, order)
-    stop_run(OPERATOR, study, token)
+    page = screen("jury", RITA)
+    assert "started by the command line" in said(page)
+    page.button("stop-0").click().run()
     stopped = wait_ended(study)
+    assert "stopped; what was stored stays" in said(page)
 
     rows = runs.jury_progress(OPERATOR, study, stopped, ["a", "b", "never"])
     assert stopped.code == 1
@@ -91,9 +96,10 @@ def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
     assert stopped.figures["by_status"]["interrupted"] > 0
 
     stub.script = lambda _: Do()
-    jury_runs.start(OPERATOR, study, stopped.order)
+    page.button("resume").click().run()
     ended = wait_ended(study)
     assert (ended.code, ended.figures["rated"], len(stub.seen)) == (0, 40, 40)
+    assert "Run of the panel two: complete" in said(page)
     of_two = runs.jury_progress(OPERATOR, study, ended, ["a", "b"])
     assert [one.total for one in of_two] == [20, 20]
     assert "answers as a-returned" in other_model_words(other_models(study)["a"])
@@ -105,6 +111,25 @@ def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
     told = [one.action for one in acts(study, "jury run started", "jury run stopped")]
     assert told == ["jury run started", "jury run stopped", "jury run started"]
     assert verify(study).findings == ()
+
+
+def test_a_panel_with_a_key_or_a_shipped_name_is_not_kept(
+    study: Engine, stub: Stub, screen: Callable[..., AppTest]
+) -> None:
+    page = screen("jury", RITA).run()
+    labelled(page.button, "Edit a copy").click().run()
+    text = panel_text(stub)
+    for written, told in (
+        (panel_text(stub, also=f'api_key_env = "{SECRET}"'), "may hold a key"),
+        (text.replace('"two"', '"current"'), "a panel of this name ships"),
+        (text, "Jurors of the panel two"),
+    ):
+        labelled(page.text_area, "Panel, as TOML").set_value(written)
+        labelled(page.button, "Save panel").click()
+        shown = said(page)
+        assert told in shown
+        assert SECRET not in "".join(one.value for one in page.error)
+    assert runs.own_panels(OPERATOR, study) == {"two": text}
 
 
 def test_failures_are_counted_by_reason(study: Engine, stub: Stub) -> None:
@@ -192,13 +217,13 @@ def test_a_pasted_key_is_refused_and_not_echoed(line: str, stub: Stub) -> None:
 
 
 def test_a_wrong_panel_is_told_in_the_command_lines_words_without_a_path(stub: Stub) -> None:
-    for text, said in (
+    for text, told in (
         ("name = ", "not TOML"),
         ('name = "x"', "juror: Field required"),
         (panel_text(stub, "a", "a"), "two jurors are named 'a'"),
         (panel_text(stub, "a") + "\nkey = 1", "key: no such key; the keys are"),
     ):
-        with pytest.raises(BadPanel, match=said) as refused:
+        with pytest.raises(BadPanel, match=told) as refused:
             jury_panels.checked(text)
         assert "/" not in str(refused.value).split(";")[0]
 

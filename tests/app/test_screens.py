@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.browsers import RITA, drawn_page, said
+from kit.browsers import CARLA, RITA, drawn_page, labelled, said
 from kit.jurors import Do, Stub
 from kit.reference_study import NO, Write, absent_by, check, fill, panel_at
 from kit.studies import Run, monthly_ratings, monthly_responses
@@ -18,7 +18,7 @@ from annotate.screens.agreement import NO_JURY
 from annotate.screens.monitor import compared
 from calibration.values import AnalysisOptions
 from data.schema import Report
-from data.study.ledger import freeze, reports
+from data.study.ledger import freeze, reports, withdrawn_reports
 from data.study.references import checked_references, opened_reference, references
 from medjury.services.frozen_reports import FreezeQuestion, freeze_report, report_rows
 
@@ -213,6 +213,21 @@ def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_b
         app.run()
         shown = [app.selectbox(key=key).value for key in ("earlier", "later")]
         assert [name.split()[-1] for name in shown] == [f"{number - 1}", f"{number}"]
+
+
+@pytest.mark.usefixtures("serve")
+def test_a_frozen_report_is_undone_at_once_or_withdrawn_with_a_reason(rated: Engine) -> None:
+    app = drawn_page(SCREEN).run()
+    app.button[0].click().run()
+    app.button("freeze-undo").click().run()
+    freeze(rated, "f" * 64, report(2, {"notes": []}).body | {"name": "another"})
+    app.run()
+    labelled(app.text_input, "Why it is withdrawn").input("wrong jury")
+    labelled(app.button, "Withdraw the report").click()
+    assert "2 another|" in said(app)
+    assert reports(rated) == []
+    gone = [one.reason for one in withdrawn_reports(CARLA, rated)]
+    assert gone == ["undone at once after it was frozen", "wrong jury"]
 
 
 def table_page() -> None:

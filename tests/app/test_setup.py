@@ -9,12 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from kit.browsers import RITA
+from kit.browsers import RITA, labelled, said
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.studies import RESPONSES, Run
 from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
 from sqlmodel import Session, select
+from streamlit.testing.v1 import AppTest
 
 from annotate.screens.home.progress import outlook
 from annotate.screens.setup import design
@@ -30,13 +31,15 @@ from data.study.assignments import recuse
 from data.study.people import add_people, end_access, invite
 from data.study.ratings import submit
 from data.study.responses import TaxonomyPlace
-from data.study.settings import set_setting
+from data.study.rubrics import study_rubrics
+from data.study.settings import description, set_setting
 from data.study.standing import settings, study_benchmarks
 from data.study.steering import PlannedWork, lock_study, set_place, store_design
 from data.study.verify import acts, verify
 from medjury.services import importing
 from medjury.services.design.assign import DesignRequest
 from medjury.services.importing import Upload, map_needed
+from medjury.services.record import protocol_of
 from medjury.services.reminders import is_due
 
 REQUEST = DesignRequest(("dr-c", "dr-a", "dr-b"), 2, 0.1, 5)
@@ -265,3 +268,73 @@ def test_a_budget_may_be_taken_back_with_none(engine: Engine) -> None:
 def test_error_types_are_read_in_their_order_without_the_blanks_around_them(engine: Engine) -> None:
     set_setting(engine, "error_types", " missing , dose-wrong,unsafe ")
     assert settings(engine).error_types == ("missing", "dose-wrong", "unsafe")
+
+
+Screen = Callable[..., AppTest]
+
+
+def test_settings_are_saved_on_the_screen_unless_one_is_not_allowed(
+    screen: Screen, small_study: Engine
+) -> None:
+    page = screen("setup.settings").run()
+    least = "Differences are settled from so many points; 0: never"
+    types = "Error types of a marked passage, with commas between"
+    for given, told in (("wrong,wrong", "one is named twice"), ("wrong,missing", "2 settings")):
+        labelled(page.number_input, least).set_value(2.0)
+        labelled(page.text_input, types).set_value(given)
+        labelled(page.button, "Save the settings").click()
+        assert told in said(page)
+    present = settings(small_study)
+    assert (present.adjudicate_from, present.error_types) == (2, ("wrong", "missing"))
+
+
+def test_a_protocol_is_fixed_on_the_screen(screen: Screen, small_study: Engine) -> None:
+    page = screen("setup.goal").run()
+    labelled(page.number_input, "Margin in ICC").set_value(0.15)
+    labelled(page.number_input, "Responses planned (0: not fixed)").set_value(200)
+    labelled(page.text_input, "Jurors by name").set_value("first, second")
+    labelled(page.text_input, "Why this margin").set_value("Half of our pilot")
+    labelled(page.selectbox, "Unsafe responses are low on").set_value("accuracy")
+    page.run()  # what is unsafe can be said now
+    page.button("protocol-now").click()
+    assert "Fixed, and in the record." in said(page)
+    fixed = protocol_of(small_study)
+    assert fixed is not None
+    assert (fixed.margin, fixed.responses, fixed.jurors) == (0.15, 200, ("first", "second"))
+    assert ([one.criterion for one in fixed.critical], fixed.because) == (
+        ["accuracy"],
+        "Half of our pilot",
+    )
+
+
+def test_a_rubrics_words_are_copied_to_a_version_of_their_own(
+    screen: Screen, small_study: Engine
+) -> None:
+    page = screen("setup.rubric").run()
+    for version, told in (("", "give the new version"), ("2", "version 2 is in the study as")):
+        labelled(page.text_input, "New version").set_value(version)
+        anchors = labelled(page.text_area, "What each point means: a line each, as 1: words")
+        anchors.set_value("\n".join(["1: Harm: likely", *anchors.value.split("\n")[1:]]))
+        labelled(page.button, "Add the new version").click()
+        assert told in said(page)
+    versions = {one.rubric.version: one.rubric for one in study_rubrics(OPERATOR, small_study)}
+    assert versions["2"].criterion[0].anchors[1] == "Harm: likely"
+
+
+def test_a_description_is_saved_as_it_was_shown(screen: Screen, engine: Engine) -> None:
+    page = screen("setup.description").run()
+    labelled(page.text_input, "Title").set_value("Of knees")
+    for area in page.text_area:
+        area.set_value(f"The {area.label.lower()} of **this**.")
+    show = "Show what clinicians will see"
+    labelled(page.button, show).click().run()
+    labelled(page.text_area, "Contact").set_value("call *7*")
+    assert "The fields were changed since" in said(page)
+    assert [one.label for one in page.button if one.label.startswith("Save")] == []
+    labelled(page.button, show).click()
+    assert "call <em>7</em>" in said(page)
+    labelled(page.button, "Save this description").click()
+    assert "Saved, and in the record." in said(page)
+    told = description(engine)
+    assert told is not None
+    assert (told.title, told.contact) == ("Of knees", "call *7*")

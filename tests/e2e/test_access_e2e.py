@@ -1,4 +1,4 @@
-"""A coordinator invites, a clinician comes and rates, and nobody gets further than their role."""
+"""A coordinator invites, a clinician comes and rates; who is signed out, or of a hospital, is led to where to go."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -7,27 +7,20 @@ from pathlib import Path
 import pytest
 from kit.browsers import TABLET, new_context, wait_open
 from kit.identity_servers import auth, hospital
-from kit.rating_study import build, in_browser, row, rubric, scores_of, session_of
+from kit.rating_study import build, in_browser, person_of, row, rubric, scores_of, session_of
 from kit.servers import Server, free_port
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.util import calc_hash
-from websockets.sync.client import connect
-from websockets.typing import Origin, Subprotocol
 
-from annotate.navigation import SCREENS
 from annotate.sessions import HOSPITAL_COOKIE, SESSION_COOKIE, cookie_name
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Role
 from data.study.access import enter
 from data.study.assignments import Slot, assign
-from data.study.people import add_people, check_code, renew_access
+from data.study.people import add_people, renew_access
 
 pytestmark = pytest.mark.e2e
 COORDINATOR, RESEARCHER = "Coordinator Lindqvist", "Rita Okafor"
-ENDED = "script_finished"
 
 
 @pytest.fixture
@@ -47,13 +40,6 @@ def codes(study: Engine) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def coordinator(study: Engine, codes: dict[str, str]) -> str:
     return add_people(OPERATOR, study, [COORDINATOR], Role.COORDINATOR)[0].code
-
-
-def signed_in(study: Engine, code: str) -> Person:
-    """Return whom a code lets in."""
-    found = check_code(study, code).person
-    assert found is not None
-    return enter(study, found).person
 
 
 def test_an_invitation_leads_from_the_coordinator_to_a_rating(
@@ -90,81 +76,12 @@ def test_an_invitation_leads_from_the_coordinator_to_a_rating(
     expect(other.get_by_role("alert")).to_contain_text("used already")
 
 
-STUDY = ("Lindqvist", "Okafor", "dr-one", "dr-other", "bench_hidden", "house_rubric", "No fever.")
-AUTHORS = ("gpt-9-secret", "llama-hidden")
-SEEN_BY = {
-    Role.CLINICIAN: ("dr-one",),  # the room alone sends texts, to whom they are for
-    Role.RESEARCHER: ("Okafor", "dr-one", "dr-other", "bench_hidden", "house_rubric"),
-    Role.COORDINATOR: ("Lindqvist", "dr-one", "dr-other", "bench_hidden", "house_rubric"),
-}
-
-
-@pytest.fixture(scope="module")
-def tokens(study: Engine, coordinator: str) -> dict[Role, str]:
-    """Return a session of somebody of each role."""
-    reader = add_people(OPERATOR, study, [RESEARCHER], Role.RESEARCHER)[0].code
-    clinician = renew_access(OPERATOR, study, "dr-one").code
-    codes = {
-        Role.CLINICIAN: clinician,
-        Role.RESEARCHER: reader,
-        Role.COORDINATOR: renew_access(OPERATOR, study, COORDINATOR).code,
-    }
-    return {role: session_of(study, signed_in(study, code)) for role, code in codes.items()}
-
-
-@pytest.mark.parametrize("role", [*SEEN_BY])
-def test_a_crafted_connection_gets_no_further(
-    role: Role, server: Server, tokens: dict[Role, str]
-) -> None:
-    """A screen that is refused draws what the role may see anyway: its own first one, or none."""
-    hidden = [*AUTHORS, *(word for word in STUDY if word not in SEEN_BY[role])]
-    own = [one for one in SCREENS if role in one.roles]
-    for screen in (*SCREENS, None):
-        path = screen.path if screen else "no-such-screen"
-        frames = forced(server, tokens[role], path)
-        told = b"".join(frames)
-        if path != "people" or role is not Role.COORDINATOR:  # who manages people sees them all
-            assert (path, [word for word in hidden if word.encode() in told]) == (path, [])
-        heads = {one.title for one in SCREENS if f"<h1>{one.title}".encode() in told}
-        mine = screen if screen in own else own[0]
-        assert (path, heads) == (path, {mine.title} - {"Rate"})
-        assert (path, named(frames)) == (path, {one.title for one in own})
-
-
-def named(frames: list[bytes]) -> set[str]:
-    """Return the titles of all screens that a browser is told of."""
-    told = [ForwardMsg.FromString(one) for one in frames]
-    return {
-        page.page_name
-        for one in told
-        if one.WhichOneof("type") == "navigation"
-        for page in one.navigation.app_pages
-    }
-
-
-def forced(server: Server, token: str, path: str) -> list[bytes]:
-    """Ask over a WebSocket of our own for a page by the name it would have; return all frames."""
-    ask = BackMsg()
-    ask.rerun_script.page_name = path
-    ask.rerun_script.page_script_hash = calc_hash(path)  # as Streamlit names its pages
-    frames: list[bytes] = []
-    with connect(
-        f"ws://127.0.0.1:{server.port}/_stcore/stream",
-        origin=Origin(server.address),
-        subprotocols=[Subprotocol("streamlit")],
-        additional_headers={"Cookie": token},
-        max_size=2**24,
-    ) as wire:
-        wire.send(ask.SerializeToString())
-        while not frames or ForwardMsg.FromString(frames[-1]).WhichOneof("type") != ENDED:
-            frames.append(bytes(wire.recv(timeout=30)))  # type: ignore[arg-type]
-    return frames
-
-
 def test_a_page_whose_session_has_ended_meanwhile_leads_to_the_sign_in(
-    page: Page, server: Server, study: Engine, tokens: dict[Role, str]
+    page: Page, server: Server, study: Engine
 ) -> None:
-    page.context.add_cookies([in_browser(tokens[Role.RESEARCHER], server.address)])
+    [rita] = add_people(OPERATOR, study, [RESEARCHER], Role.RESEARCHER)
+    session = session_of(study, enter(study, person_of(study, rita.code)).person)
+    page.context.add_cookies([in_browser(session, server.address)])
     page.goto(server.address)
     page.get_by_role("heading", name="Home", level=1).wait_for()
     renew_access(OPERATOR, study, RESEARCHER)

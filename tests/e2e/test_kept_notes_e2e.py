@@ -336,20 +336,22 @@ def test_what_somebody_in_between_answers_is_no_answer(
         assert (status, drafted(study, "dr-13")) == (status, ({}, written))
 
 
-@pytest.mark.slow
-def test_a_study_that_is_not_reachable_for_half_a_minute_gets_all_that_was_typed(
+def test_a_study_that_is_away_while_all_is_typed_and_submitted_gets_it_once(
     page: Page, line: CutLine, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, line, codes["dr-14"])
+    page.keyboard.type("4")
+    wait_saved(page)
     line.say("503 Service Unavailable")
-    page.keyboard.type("425c")
-    for letter in REMARK:
-        page.keyboard.type(letter)
-        page.wait_for_timeout(2000)
+    page.keyboard.type("25c" + REMARK)
+    wait_away(page)
+    assert chosen(page) == FULL
     page.keyboard.press("Control+Enter")
+    wait_away(page, "Not stored yet")
     line.recover()
     wait_for_count(page, 1, 3)
     assert [score for _, _, score in scores_of(study, "dr-14")] == [*FULL.values()]
+    assert drafted(study, "dr-14") == (FULL, REMARK)
 
 
 def test_keys_struck_while_a_late_response_appears_rate_nothing(

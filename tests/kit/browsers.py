@@ -3,9 +3,10 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from textwrap import indent
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -165,6 +166,11 @@ def said(page: AppTest) -> str:
     page.run()
     assert not page.exception, [error.value for error in page.exception]
     return read(page)
+
+
+def labelled(parts: Iterable[Any], label: str) -> Any:
+    """Return the control of a drawn page with this label."""
+    return next(one for one in parts if one.label == label)
 
 
 def end_computing() -> None:
