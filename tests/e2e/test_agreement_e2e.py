@@ -1,10 +1,9 @@
-"""The agreement screen in Chromium: every view, and each response one click away."""
+"""The workbench of responses in Chromium: a disagreement is found, read, tagged, held beside a second jury."""
 
 from collections.abc import Iterator
 
 import pytest
 from kit import screens
-from kit.agreement_screen import served as served
 from kit.browsers import wait_settled
 from kit.rating_study import build, codes_of, person_of, row, rubric
 from kit.servers import Server, serving
@@ -21,7 +20,6 @@ from data.study.ratings import import_ratings, submit
 from data.study.reviews import tag_counts
 
 pytestmark = pytest.mark.e2e
-VIEWS = ("Criteria", "Unsafe", "Subgroups", "Errors", "Jurors", "Models", "Responses", "Result")
 HOSTILE = "![x](http://evil.example/a.png) costs $5 <b>bold</b>"
 axe = screens.axe
 
