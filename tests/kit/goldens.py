@@ -1,11 +1,12 @@
-"""What every analyse command answers in JSON for the demo study, what terminal and report page say, and the recordings.
+"""Recordings: what every analyse command answers in JSON for the demo study and four public data sets; the demo's words.
 
     PYTHONPATH=tests:. python -m kit.goldens    record all anew, after figures or sentences were changed on purpose
 
-What differs from run to run, as dates, versions and hashes, is left out of the figures, and replaced by
+Clinicians and jurors of ACI-Bench are drawn with a seed: nobody rated it. What differs from run to run, as dates, versions and hashes, is left out of the figures, and replaced by
 what it is in the words.
 """
 
+import csv
 import json
 import lzma
 import os
@@ -14,31 +15,51 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from kit.commands import make_demo
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "goldens"
-FIGURES, WORDS = FOLDER / "demo.json.xz", FOLDER / "demo_words.txt.xz"
+ROOT = Path(__file__).parents[2]
+DATASETS = ROOT.parent / "shared" / "datasets"
+WORDS = FOLDER / "demo_words.txt.xz"
 CLOSE = 1e-12  # another processor may add up in another order
+CRITERIA = ("accuracy", "completeness", "clarity")
+JURORS = (("jx", 0.7), ("jy", 0.9), ("jz", 1.4))
 REPS = ("--reps", "200")
-COMPARED = ("--compare", "simulated-lenient,simulated-steady", "--compare", "simulated-strict")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "calibrate": ("analyse", "calibrate", "--details", *REPS),
     "published": ("analyse", "calibrate", "--method", "published", *REPS),
     "juries": ("analyse", "juries", *REPS),
-    "compare": ("analyse", "juries", *REPS, *COMPARED),
+    "compare": ("analyse", "juries", *REPS, "--compare", "{a}", "--compare", "{b}"),
     "models": ("analyse", "models", *REPS, "--unblind", "--reason", "golden"),
     "monitor": ("analyse", "monitor", *REPS),
     "predict": ("analyse", "predict"),
-    "route": ("analyse", "route", "--at-most", "3", "--bound", "0.3"),
+    "route": ("analyse", "route", "--at-most", "{harmful}", "--bound", "0.3"),
     "errors": ("analyse", "errors"),
     "plan": ("study", "plan", "--pilot"),
     "status": ("status",),
+}
+# The data set's folder and file of responses, two juries to compare, and what counts as harmful.
+STUDIES = {
+    "demo": ("", "", "simulated-lenient,simulated-steady", "simulated-strict", "3"),
+    "aci": ("aci_bench", "responses.csv", "jx,jy", "jz", "3"),
+    "mentalbench": (
+        "mentalbench_judges",
+        "responses.csv",
+        "gpt-4o,o4-mini",
+        "claude-3.7-sonnet",
+        "3",
+    ),
+    "mslr": ("mslr_cochrane", "responses.jsonl", "", "", "1"),
+    "summeval": ("summeval_op", "responses.jsonl", "", "", "3"),
 }
 TOLD = ("calibrate", "juries", "models", "monitor", "predict", "plan", "status")
 WIDTHS = (100, 200)
@@ -85,21 +106,78 @@ def _ran(
     return subprocess.run(call, env=env, capture_output=True, text=True, check=False)
 
 
-def figures() -> dict[str, Any]:
+def figures(name: str) -> dict[str, Any]:
     """Return the JSON of every command, one after another on one study, and its exit code."""
+    *_, a, b, harmful = STUDIES[name]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        make_demo(folder)
+        _make(name, folder)
         found: dict[str, Any] = {}
         for command, words in COMMANDS.items():
-            if command == "status":
+            if command == "status" or (command == "compare" and not a):
                 continue
+            asked = [word.format(a=a, b=b, harmful=harmful) for word in words]
             out = folder / "answer.json"
-            code = _ran(folder, *words, "--json", out).returncode
+            code = _ran(folder, *asked, "--json", out).returncode
             given = json.loads(out.read_text("utf-8")) if out.exists() else None
             found[command] = {"exit": code, "json": steady(given)}
             out.unlink(missing_ok=True)
         return found
+
+
+def _make(name: str, folder: Path) -> None:
+    """Make the study of one name in a folder."""
+    if name == "demo":
+        make_demo(folder)
+        return
+    dataset, responses, *_ = STUDIES[name]
+    if not (DATASETS / dataset).is_dir():
+        pytest.skip(f"the public data set {dataset} is not at {DATASETS / dataset}")
+    drawn = name == "aci"
+    scripts = ROOT / "docs" / "real_data"
+    script = scripts / f"{'aci_bench' if drawn else name}.py"
+    subprocess.run([sys.executable, script, DATASETS, folder], check=True, capture_output=True)
+    rubric = "aci_bench" if drawn else scripts / "rubrics" / name
+    read = ("--encoding", "utf-8") if drawn else ()  # some models wrote garbled words
+    _ran(
+        folder, "study", "import", folder / responses, "--rubric", rubric, *read
+    ).check_returncode()
+    if drawn:
+        _draw_ratings(folder)
+    _ran(folder, "rate", "ratings", folder / "ratings.csv").check_returncode()
+    if name != "mentalbench":  # it has no references
+        _ran(folder, "analyse", "measure", "rouge-l").check_returncode()
+
+
+def _draw_ratings(folder: Path) -> None:
+    """Write ratings of four clinicians, two a response, and of three jurors, over a year."""
+    with create_engine(f"sqlite:///{folder}/medjury.db").connect() as study:
+        asked = study.execute(text("SELECT response_id FROM response ORDER BY id LIMIT 300"))
+        ids = [row[0] for row in asked]
+    random, rows = Random(7), []  # noqa: S311 seeded
+    quality = {one: random.gauss(3.4, 0.8) for one in ids}
+    for place, one in enumerate(ids):
+        day = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(days=place * 350 // len(ids))
+        clinicians = random.sample(["dr_a", "dr_b", "dr_c", "dr_d"], 2) if place % 3 else []
+        for name in clinicians:
+            for criterion in CRITERIA:
+                if random.random() >= 0.01:
+                    score = _whole(quality[one] + random.gauss(0.1, 0.8))
+                    rows.append((one, name, "clinician", criterion, score, day.isoformat()))
+        for name, noise in JURORS:
+            if random.random() >= 0.05:
+                scores = [_whole(quality[one] + 0.4 + random.gauss(0, noise)) for _ in CRITERIA]
+                rows += [
+                    (one, name, "juror", criterion, score, day.isoformat())
+                    for criterion, score in zip(CRITERIA, scores, strict=True)
+                ]
+    with (folder / "ratings.csv").open("w", encoding="utf-8", newline="") as file:
+        head = ("response_id", "rater", "kind", "criterion", "score", "rated_at")
+        csv.writer(file).writerows([head, *rows])
+
+
+def _whole(value: float) -> int:
+    return min(5, max(1, round(value)))
 
 
 def words() -> str:
@@ -115,10 +193,10 @@ def words() -> str:
         page = folder / "report.html"
         _printed(folder, ("analyse", "calibrate", *REPS, "--html", str(page)), 100)
         parts.append("## report page\n" + "\n".join(texts_of(page.read_text("utf-8"))))
-    text = "\n\n".join(parts)
+    said = "\n\n".join(parts)
     for pattern, instead in REPLACED:
-        text = pattern.sub(instead, text)
-    lines = "\n".join(line.rstrip() for line in text.splitlines())
+        said = pattern.sub(instead, said)
+    lines = "\n".join(line.rstrip() for line in said.splitlines())
     return lines.replace(name, "FOLDER") + "\n"
 
 
@@ -127,6 +205,11 @@ def _printed(folder: Path, words: tuple[str, ...], columns: int) -> str:
     ran = _ran(folder, *words, columns=columns, study="study.db")
     assert ran.returncode == 0, (words, ran.stdout, ran.stderr)
     return ran.stdout
+
+
+def of(name: str) -> Path:
+    """Return the file with the figures of a study."""
+    return FOLDER / f"{name}.json.xz"
 
 
 def recorded(file: Path) -> str:
@@ -199,5 +282,6 @@ class _Texts(HTMLParser):
 
 
 if __name__ == "__main__":
-    for file, said in ((FIGURES, json.dumps(figures(), sort_keys=True)), (WORDS, words())):
+    found = {of(name): json.dumps(figures(name), sort_keys=True) for name in STUDIES}
+    for file, said in (*found.items(), (WORDS, words())):
         file.write_bytes(lzma.compress(said.encode(), preset=9 | lzma.PRESET_EXTREME))

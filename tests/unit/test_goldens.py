@@ -1,16 +1,17 @@
-"""What was recorded of the demo study by `kit.goldens` stays: figures of every analyse command, and words."""
+"""What was recorded by `kit.goldens` stays: figures of every analyse command, and the demo's words."""
 
 import json
 from difflib import unified_diff
 
 import pytest
-from kit.goldens import FIGURES, WORDS, differences, figures, recorded, words
+from kit.goldens import STUDIES, WORDS, differences, figures, of, recorded, words
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
-def test_the_figures_of_the_demo_study_are_those_recorded() -> None:
-    assert differences(json.loads(recorded(FIGURES)), figures()) == []
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_figures_of_a_study_are_those_recorded(name: str) -> None:
+    assert differences(json.loads(recorded(of(name))), figures(name)) == []
 
 
 def test_the_words_for_the_demo_study_are_those_recorded() -> None:
