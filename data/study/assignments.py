@@ -18,7 +18,7 @@ from sqlmodel import Session, col, select
 from data.card import PASS_OF, THIRD, Settling
 from data.database import reading, shared_transaction, transaction
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
-from data.pace import Pace, PaceSource, Timed, Work, measured, stated
+from data.pace import Pace, Timed, Work, measured, stated
 from data.person import Person, asking, only
 from data.record import PAST_RECORD, log, refuse_locked
 from data.rubric import Rubric
@@ -660,23 +660,9 @@ def _words_in(text: Any) -> ColumnElement[Any]:
     return func.length(spaced) - func.length(without_blanks) + has_words
 
 
-def pace_of(engine: Engine, minutes: float | None = None, rater: int | None = None) -> Pace:
-    """Return the pace for estimates.
-
-    Parameters
-    ----------
-    minutes
-        Of a showing, as somebody says; None takes what was measured.
-    rater
-        Whose pace (primary key), where enough of their own showings are timed.
-    """
-    if minutes is not None:
-        return stated(minutes)
-    if rater is not None:
-        own = measured(timed_showings(engine, rater))
-        if own.source == PaceSource.MEASURED:
-            return own
-    return measured(timed_showings(engine))
+def pace_of(engine: Engine, minutes: float | None = None) -> Pace:
+    """Return the pace for estimates: of so many minutes a showing, as somebody says, or as measured."""
+    return measured(timed_showings(engine)) if minutes is None else stated(minutes)
 
 
 LONG_RUN = 10  # responses; a convention: five-point scores in three criteria seldom repeat so often

@@ -67,7 +67,6 @@ def import_responses(
     chosen: Rubric | None = None,
     places: Mapping[str, TaxonomyPlace] | None = None,
     tick: Tick = lambda _: None,
-    also: Callable[[Session, ResponsesAdded], None] = lambda _session, _added: None,
 ) -> ResponsesAdded:
     """Store responses with their instances, all of them or none.
 
@@ -84,8 +83,6 @@ def import_responses(
         Benchmark name -> place in the taxonomy, for new benchmarks.
     tick
         Called with the number of rows of each batch stored.
-    also
-        Called once all rows are stored, in the same transaction; an error of it stores nothing.
 
     Raises
     ------
@@ -115,7 +112,6 @@ def import_responses(
         keep_rows(session, rows, keep, added, claimed, tick)
         refuse_authors(session, claimed, last)
         log_added(session, added)
-        also(session, added)
     return added
 
 

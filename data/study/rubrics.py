@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, bindparam, func
+from sqlalchemy import Engine, bindparam, case, func
 from sqlmodel import Session, col, select
 
 from data.card import (
@@ -44,7 +44,7 @@ from data.schema import (
     Setting,
 )
 from data.settings import ERROR_TYPES, read_error_types
-from data.study.base import FOR_STUDY, Columns, card, columns_of, shown
+from data.study.base import FOR_STUDY, card, columns_of, shown
 from data.study.ledger import COMBINED, compositions_tried, reports
 from data.study.readings import INDEPENDENT
 from data.study.verify import acts
@@ -212,16 +212,6 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class RubricRater:
-    """A clinician or juror with a rating on the rubric; `profile` is empty for imported jurors."""
-
-    handle: str
-    kind: Kind
-    simulated: bool
-    profile: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class RubricUse:
     """What stands in a study on one rubric, known by its hash.
 
@@ -230,7 +220,7 @@ class RubricUse:
     benchmarks
         Those that are rated on it now, by name.
     raters
-        Clinicians and jurors who rated responses of these on it.
+        Clinicians and jurors who rated responses of these on it; imported jurors have no profile.
     demo
         Whether a response has the text of one of the demo's, or is to one of its calculations.
     checklists
@@ -238,7 +228,7 @@ class RubricUse:
     """
 
     benchmarks: tuple[str, ...]
-    raters: tuple[RubricRater, ...]
+    raters: tuple[Rater, ...]
     demo: bool
     checklists: bool
 
@@ -253,18 +243,11 @@ def rubric_use(engine: Engine, rubric: Rubric) -> RubricUse:
         rated = rated.where(
             on_rubric, Rating.rubric_sha256 == rubric.sha256, FOR_STUDY, INDEPENDENT
         )
-        raters = session.exec(
-            select(Rater.handle, Rater.kind, Rater.simulated, Rater.profile)
-            .where(col(Rater.id).in_(rated), Rater.kind != Kind.METRIC)
-            .order_by(Rater.handle)
-        )
-        raters_found = tuple(
-            RubricRater(name, Kind(kind), is_simulated, profile or {})
-            for name, kind, is_simulated, profile in raters
-        )
+        own = select(Rater).where(col(Rater.id).in_(rated), Rater.kind != Kind.METRIC)
+        raters = tuple(session.exec(own.order_by(Rater.handle)))
         with_checklist = select(Instance.id).where(on_rubric, col(Instance.checklist).is_not(None))
         checklists = session.exec(with_checklist.limit(1)).first() is not None
-    return RubricUse(benchmarks, raters_found, _is_demo(engine, rubric), checklists)
+    return RubricUse(benchmarks, raters, _is_demo(engine, rubric), checklists)
 
 
 def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
@@ -377,16 +360,12 @@ class RatingCounts:
     ----------
     ratings
         Scores that stand in the study: corrected ones and repeats are counted too.
-    readings
-        Pairs of a rater and a response, of responses that are not for training.
-    simulated
-        How many of the raters are.
+    raters, simulated
+        Who gave them, and how many of these are.
     """
 
     ratings: int = 0
-    responses: int = 0
     raters: int = 0
-    readings: int = 0
     simulated: int = 0
 
 
@@ -429,7 +408,6 @@ class JuryValidation:
     low: float | None = None
     high: float | None = None
     n_responses: int
-    n_clinicians: int | None = None
     like_for_like: tuple[float | None, float | None, float | None] = (None, None, None)
     times: int = 1
 
@@ -495,37 +473,21 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[JuryValidation]:
     return sorted(rows, key=lambda validation: validation.at, reverse=True)
 
 
-def _rating_counts(engine: Engine) -> dict[tuple[str, Kind], RatingCounts]:
-    """Return what was rated on each rubric, by hash and kind of rater."""
+def _rating_counts(engine: Engine) -> dict[tuple[str, str], RatingCounts]:
+    """Return what was rated on each rubric, by hash and kind of rater; training left out."""
     key = (col(Rating.rubric_sha256), col(Rater.kind))
-    columns = (*key, col(Rating.rater), col(Rater.simulated))
-    responses_of = func.count(func.distinct(Rating.response))
-    query = columns_of(*columns, func.count(), responses_of).group_by(*columns)
-    covered = columns_of(*key, responses_of).group_by(*key)
-    with reading(engine) as session:
-        rows = list(session.exec(_not_for_training(query)))
-        responses = {(sha, kind): n for sha, kind, n in session.exec(_not_for_training(covered))}
-    return {
-        key: _counts([row for row in rows if (row[0], row[1]) == key], n)
-        for key, n in responses.items()
-    }
-
-
-def _not_for_training(query: Columns) -> Columns:
-    """Select from independent ratings on any rubric, training responses left out."""
-    training = col(Rating.response).in_(select(Expert.response))
-    query = query.select_from(Rating).join(Rater)
-    return query.where(col(Rating.rubric_sha256).is_not(None), INDEPENDENT, ~training)
-
-
-def _counts(rows: Sequence[Any], responses: int) -> RatingCounts:
-    return RatingCounts(
-        ratings=sum(row[4] for row in rows),
-        responses=responses,
-        raters=len(rows),
-        readings=sum(row[5] for row in rows),
-        simulated=sum(bool(row[3]) for row in rows),
+    simulated = case((col(Rater.simulated).is_(True), col(Rating.rater)))
+    raters = (func.count(func.distinct(one)) for one in (col(Rating.rater), simulated))
+    query = (
+        columns_of(*key, func.count(), *raters)
+        .select_from(Rating)
+        .join(Rater)
+        .where(col(Rating.rubric_sha256).is_not(None), INDEPENDENT)
+        .where(col(Rating.response).not_in(select(Expert.response)))
+        .group_by(*key)
     )
+    with reading(engine) as session:
+        return {(sha, kind): RatingCounts(*counts) for sha, kind, *counts in session.exec(query)}
 
 
 def _validations_of_report(report: Report, sha256: str) -> list[JuryValidation]:
@@ -536,31 +498,20 @@ def _validations_of_report(report: Report, sha256: str) -> list[JuryValidation]:
     rows = [row for row in report.body.get("rows", ()) if row["benchmark"] in covered]
     like_for_like = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
     return [
-        _validation_of_row(report, row, like_for_like.get(row["benchmark"], {}))
+        JuryValidation(
+            report=report.id,
+            name=report.body.get("name", ""),
+            at=report.at,
+            benchmark=row["benchmark"],
+            jurors=tuple(report.body.get("jury", ())),
+            criterion=report.body.get("options", {}).get("criterion") or "",
+            method=report.body.get("method") or "",
+            simulated=any(note["code"] == SIMULATED for note in (*row["notes"], *notes)),
+            **{name: row[name] for name in ("icc", "low", "high", "n_responses")},
+            like_for_like=(compared.get("icc"), compared.get("low"), compared.get("high")),
+        )
         for row in rows
         if row["scorer"] == "jury"
+        for compared in [like_for_like.get(row["benchmark"], {})]
+        for notes in [compared.get("notes", ())]
     ]
-
-
-def _validation_of_row(report: Report, row: Row, like_for_like: Row) -> JuryValidation:
-    notes = (*row["notes"], *like_for_like.get("notes", ()))
-    return JuryValidation(
-        report=report.id,
-        name=report.body.get("name", ""),
-        at=report.at,
-        benchmark=row["benchmark"],
-        jurors=tuple(report.body.get("jury", ())),
-        criterion=report.body.get("options", {}).get("criterion") or "",
-        method=report.body.get("method") or "",
-        simulated=any(note["code"] == SIMULATED for note in notes),
-        icc=row["icc"],
-        low=row["low"],
-        high=row["high"],
-        n_responses=row["n_responses"],
-        n_clinicians=row["n_clinicians"],
-        like_for_like=(
-            like_for_like.get("icc"),
-            like_for_like.get("low"),
-            like_for_like.get("high"),
-        ),
-    )

@@ -308,7 +308,7 @@ def test_submitted_showings_are_timed_and_those_of_simulated_raters_are_not(stud
 def test_a_study_without_times_is_estimated_from_words_unless_minutes_are_said(
     study: Engine,
 ) -> None:
-    assert pace_of(study) == pace_of(study, rater=1) == Pace()
+    assert pace_of(study) == Pace()
     assert pace_of(study, 2.5) == stated(2.5)
 
 
