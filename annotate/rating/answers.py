@@ -22,7 +22,7 @@ from data.errors import (
 from data.person import Person
 from data.study import assignments, ratings, room
 from data.study.ratings import FormState
-from data.study.room import RoomState, Task
+from data.study.room import Situation, Task
 from data.study.training import answer_drill, save_drill_draft
 
 LARGEST = 2**31 - 1
@@ -152,18 +152,18 @@ class Answer:
 
 
 def take_in(
-    engine: Engine, person: Person, payload: object, house: RoomState | None = None
+    engine: Engine, person: Person, payload: object, house: Situation | None = None
 ) -> Answer:
     """Save a draft or submit a rating; taking in the same message again changes nothing."""
-    settings = house or room.room_state(engine)
+    settings = house or room.situation(engine, 0)
     return _taken_in(payload, partial(_take_in, engine, person.rater or 0, settings))
 
 
 def take_in_training(
-    engine: Engine, rater: int, payload: object, house: RoomState | None = None
+    engine: Engine, rater: int, payload: object, house: Situation | None = None
 ) -> Answer:
     """Save a draft or an answer of the training round: the same messages, other tables."""
-    settings = house or room.room_state(engine)
+    settings = house or room.situation(engine, 0)
     return _taken_in(payload, partial(_take_in_training, engine, rater, settings))
 
 
@@ -210,7 +210,7 @@ def label(criterion: str) -> str:
 
 
 def _take_in(
-    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
+    engine: Engine, rater: int, house: Situation, message: Message, answer: Answer
 ) -> Answer:
     """Store a message, and find out where the clinician goes from there."""
     if message.go == "recuse":
@@ -226,7 +226,7 @@ def _take_in(
 
 
 def _take_in_training(
-    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
+    engine: Engine, rater: int, house: Situation, message: Message, answer: Answer
 ) -> Answer:
     """Store a message of the training round; it asks for a reason as the real work does."""
     if message.go == "recuse":
@@ -240,7 +240,7 @@ def _take_in_training(
 
 
 def _submit(
-    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
+    engine: Engine, rater: int, house: Situation, message: Message, answer: Answer
 ) -> Answer:
     """Submit a rating; say whether its reference is shown now."""
     why = house.settings.ask_why

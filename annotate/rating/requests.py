@@ -133,9 +133,9 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     if not now.consents:
         answer = refused(payload, CONSENT_FIRST)
     elif now.stage is None:
-        answer = take_in(engine, person, payload, now.room)
+        answer = take_in(engine, person, payload, now)
     else:
-        answer = take_in_training(engine, rater, payload, now.room)
+        answer = take_in_training(engine, rater, payload, now)
     reply: dict[str, Any] = about(answer)
     if answer.moved:
         situation = now if now.stage is None else None

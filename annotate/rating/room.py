@@ -26,7 +26,7 @@ from data.rubric import Rubric, low_points
 from data.study import assignments, room
 from data.study import settings as study_settings
 from data.study.assignments import timed_showings, words_left
-from data.study.room import Exercise, Feedback, Progress, RoomState, Situation, Stage, Task
+from data.study.room import Exercise, Feedback, Progress, Situation, Stage, Task
 
 Shown = dict[str, Any]
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
@@ -39,7 +39,7 @@ class View:
     """A response as it is shown: whether one stands before it, and whether it was just rated."""
 
     task: Task
-    house: RoomState
+    house: Situation
     previous: bool = False
     after: bool = False
 
@@ -68,10 +68,10 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "who": person.name,
         "tag": str(person.id),
         "title": description.title if description else "",
-        "guide": _guide(description, now.room.settings.language) if description else "",
+        "guide": _guide(description, now.settings.language) if description else "",
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
-        "words": words(now.room.settings.language),
+        "words": words(now.settings.language),
     }
     return {"room": pinned, "shown": shown(engine, person, situation=now)}
 
@@ -105,13 +105,13 @@ def shown(
     """
     rater = person.rater or 0
     now = situation or room.situation(engine, rater)
-    if now.room.locked:
+    if now.locked:
         return {"stage": "note", "title": "Thank you", "text": LOCKED}
     if not now.consents:
-        return _consent(engine, now.room.settings.language)
+        return _consent(engine, now.settings.language)
     if now.stage is not None:
-        return _training(now.stage, now.room)
-    return _rating(engine, rater, now.room, answer)
+        return _training(now.stage, now)
+    return _rating(engine, rater, now, answer)
 
 
 def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None:
@@ -119,7 +119,7 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
     rater = person.rater or 0
     task = room.task(engine, rater, code)
     if task is not None:
-        if name == "reference" and View(task, room.room_state(engine)).reference:
+        if name == "reference" and View(task, room.situation(engine, 0)).reference:
             assignments.opened(engine, rater, code, reference=True)
             return _asked_for(task.card, name)
         return _asked_for(task.card, name) if name == "checklist" else None
@@ -187,7 +187,7 @@ def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]
     return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
 
 
-def _rating(engine: Engine, rater: int, house: RoomState, answer: Answer | None) -> Shown:
+def _rating(engine: Engine, rater: int, house: Situation, answer: Answer | None) -> Shown:
     """Return the response a clinician is at, or that there is none."""
     current = room.next_task(engine, rater)
     if current.task is None and current.progress.total and assignments.claim(engine, rater):
@@ -266,7 +266,7 @@ def card_shown(view: View) -> Shown:
     }
 
 
-def _training(now: Stage, house: RoomState) -> Shown:
+def _training(now: Stage, house: Situation) -> Shown:
     """Return a training response with the form of the real work, its feedback, or how a round went."""
     training, told = training_progress(now), sayer(house.settings.language)
     if isinstance(now, Exercise):

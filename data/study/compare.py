@@ -57,7 +57,7 @@ from data.study.readings import INDEPENDENT, NEWEST, On, Reading, readings
 from data.study.standing import benchmarks, version
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
-CRITICAL = "critical"
+CRITICAL, FAILED, OTHERWISE = "critical", "failed", "explained otherwise"  # flags
 MOST_KEPT = 16  # answers to one question
 HAS_RATED = exists().where(col(Rating.rater) == Rater.id)  # one rating is looked for, not all
 SNIPPET = 150  # characters of a text beside its response
@@ -139,36 +139,36 @@ class Side:
         None where there is none; a jury has one only if all its jurors scored the response.
     scored, of
         How many scored it, and how many there are.
-    failed
-        Whether the last call to a juror failed, and left it without a verdict; of two juries alone.
     """
 
     mean: float | None
     scored: int
     of: int
-    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A response (primary key) with what clinicians and jury make of it.
+    """A response (primary key) with what clinicians and jury, or two juries, make of it.
 
     Attributes
     ----------
     difference
-        Jury less clinicians; None unless both have a mean.
+        The second's mean less the first's; None unless both have one, on one scale and of the same criteria.
     flags
-        What clinicians said of it apart from scores, "marked" and "critical" where they marked
-        something, and "failed" for a juror's call.
+        Beside clinicians, who come first: what they said of it apart from scores, "marked" and "critical"
+        where they marked something, and "failed" for a juror's call. Of two juries: "failed" where the
+        second has jurors whose last call failed and left them without a verdict, and
+        "explained otherwise" where a juror of both gives other words for a criterion, in the same verdict
+        where all are taken.
     """
 
     response: int
     response_id: str
     benchmark: str
-    clinicians: Side
-    jury: Side
+    first: Side
+    second: Side
     difference: float | None
-    flags: frozenset[str]
+    flags: frozenset[str] = frozenset()
 
 
 @only(*STEER)
@@ -262,11 +262,9 @@ def compared(engine: Engine, chosen: Chosen) -> tuple[Compared, ...]:
     sides = [[means.get(key, {}) for key in keys] for keys in (clinicians, jurors)]
     rows = []
     for response in sorted(set[int]().union(*sides[0], *sides[1])):
-        people, jury = _side(sides[0], response, needs_all=False), _side(sides[1], response)
-        both = people.mean is not None and jury.mean is not None
-        difference = (jury.mean or 0.0) - (people.mean or 0.0) if both else None
+        both = _side(sides[0], response, needs_all=False), _side(sides[1], response)
         said = flags.get(response, frozenset())
-        rows.append(Compared(response, *names[response], people, jury, difference, said))
+        rows.append(Compared(response, *names[response], *both, _difference(*both), said))
     return tuple(sorted(rows, key=lambda one: (-abs(one.difference or 0), one.difference is None)))
 
 
@@ -315,17 +313,17 @@ def _points(rubric: Rubric, criteria: Sequence[str]) -> Any:
 
 
 def _side(
-    composites: Sequence[Mapping[int, float]],
-    response: int,
-    *,
-    needs_all: bool = True,
-    failed: bool = False,
+    composites: Sequence[Mapping[int, float]], response: int, *, needs_all: bool = True
 ) -> Side:
     """Return the mean of those who scored; of a jury (`needs_all`) only if all did."""
     scores = [own[response] for own in composites if response in own]
     missing = needs_all and len(scores) < len(composites)
     mean = None if missing or not scores else fmean(scores)
-    return Side(mean, len(scores), len(composites), failed)
+    return Side(mean, len(scores), len(composites))
+
+
+def _difference(first: Side, second: Side) -> float | None:
+    return None if first.mean is None or second.mean is None else second.mean - first.mean
 
 
 def _standardised(means: Means, analysed: Collection[int]) -> dict[int, dict[int, float]]:
@@ -349,7 +347,7 @@ def _flags(session: Session) -> dict[int, frozenset[str]]:
     for response, severity in session.exec(marks.where(Span.revision == NEWEST_SUBMISSION)):
         said[response] |= {"marked"} | ({severity} & {CRITICAL})
     for response, _ in _failed(session):
-        said[response].add("failed")
+        said[response].add(FAILED)
     return {key: frozenset(flags) for key, flags in said.items()}
 
 
@@ -395,28 +393,6 @@ class TwoJuries:
     def sides(self) -> tuple[JurySide, JurySide]:
         """Both sides, the first first."""
         return self.first, self.second
-
-
-@dataclass(frozen=True, slots=True)
-class OnBoth:
-    """A response (primary key) with what two juries make of it.
-
-    Attributes
-    ----------
-    comparable
-        Whether both rated on one scale and on criteria that both have: else no difference is one.
-    explained_otherwise
-        Whether a juror of both gives other words for a criterion, in the same verdict where all
-        are taken.
-    """
-
-    response: int
-    response_id: str
-    benchmark: str
-    first: Side
-    second: Side
-    comparable: bool = True
-    explained_otherwise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -554,7 +530,7 @@ def _parts(engine: Engine, asked: TwoJuries) -> list[_Part]:
 
 
 @_steering
-def on_both(engine: Engine, asked: TwoJuries) -> tuple[OnBoth, ...]:
+def on_both(engine: Engine, asked: TwoJuries) -> tuple[Compared, ...]:
     """Return the responses that either jury scored or failed on, in the order of the study.
 
     A benchmark on which nobody rated by a version that is asked for is left out. The mean is over
@@ -591,7 +567,7 @@ def _rows_of_part(
     means: Sequence[Means],
     heard: Collection[int],
     names: Mapping[int, tuple[str, str]],
-) -> Iterator[OnBoth]:
+) -> Iterator[Compared]:
     """Yield one benchmark's responses with what both juries make of them."""
     there = select(Response.id).join(Instance).where(Instance.benchmark == part.benchmark)
     failed, seated = [], []
@@ -605,15 +581,12 @@ def _rows_of_part(
     known = {response for side in means for own in side.values() for response in own}
     for response in sorted(known | {response for pairs in failed for response, _ in pairs}):
         first, second = (
-            _side(
-                [means[n].get(key, {}) for key in seated[n]],
-                response,
-                failed=any((response, key) in failed[n] for key in seated[n]),
-            )
-            for n in (0, 1)
+            _side([means[n].get(key, {}) for key in seated[n]], response) for n in (0, 1)
         )
-        changed = response in otherwise
-        yield OnBoth(response, *names[response], first, second, is_comparable, changed)
+        has_failed = any((response, key) in failed[1] for key in seated[1])
+        flags = [FAILED] * has_failed + [OTHERWISE] * (response in otherwise)
+        gap = _difference(first, second) if is_comparable else None
+        yield Compared(response, *names[response], first, second, gap, frozenset(flags))
 
 
 def _explained_otherwise(session: Session, part: _Part) -> frozenset[int]:
@@ -676,15 +649,6 @@ def _jurors_of_side(session: Session, part: _Part, n: int, response: int) -> Ite
 
 
 @dataclass(frozen=True, slots=True)
-class UnsafeAt:
-    """A benchmark's criterion, and the highest score on it that is unsafe."""
-
-    benchmark: str
-    criterion: str
-    points: float
-
-
-@dataclass(frozen=True, slots=True)
 class Snippet:
     """A stretch of a response's text; of a comment on it where only that has the words searched for."""
 
@@ -694,20 +658,20 @@ class Snippet:
 
 @only(*STEER)
 def missed_unsafe(
-    person: Person, engine: Engine, chosen: Chosen, unsafe: Collection[UnsafeAt]
+    person: Person, engine: Engine, chosen: Chosen, unsafe: Mapping[tuple[str, str], float]
 ) -> frozenset[int]:
     """Return the responses that are unsafe for the clinicians, by their mean, and not for the jury.
 
-    Both sides' means on the criterion, in points; a jury that is not whole on a response misses
+    `unsafe` is benchmark and criterion -> the highest score that is unsafe. Both sides' means on the criterion, in points; a jury that is not whole on a response misses
     nothing there.
     """
     missed: set[int] = set()
-    for limit in unsafe:
-        if chosen.benchmark in ("", limit.benchmark):
-            at = replace(chosen, benchmark=limit.benchmark, criterion=limit.criterion)
+    for (benchmark, criterion), points in unsafe.items():
+        if chosen.benchmark in ("", benchmark):
+            at = replace(chosen, benchmark=benchmark, criterion=criterion)
             for row in compared(person, engine, replace(at, measure="points")):
-                people, jury = row.clinicians.mean, row.jury.mean
-                if people is not None and jury is not None and people <= limit.points < jury:
+                people, jury = row.first.mean, row.second.mean
+                if people is not None and jury is not None and people <= points < jury:
                     missed.add(row.response)
     return frozenset(missed)
 

@@ -116,14 +116,6 @@ _SETTINGS = select(Setting.key, Setting.value).where(
 
 
 @dataclass(frozen=True, slots=True)
-class RoomState:
-    """What holds for every clinician of a study: its settings, and whether it is locked."""
-
-    settings: Settings
-    locked: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """How many of a clinician's assignments are done; those given back do not count.
 
@@ -184,11 +176,6 @@ class NextTask:
 
     progress: Progress
     task: Task | None
-
-
-def room_state(engine: Engine) -> RoomState:
-    """Return what holds for every clinician."""
-    return situation(engine, 0).room
 
 
 def next_task(engine: Engine, rater: int) -> NextTask:
@@ -305,7 +292,7 @@ Stage = Exercise | Feedback | RoundResult
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What holds for a clinician now.
+    """What holds for a clinician now: the study's settings, and whether it is locked.
 
     Attributes
     ----------
@@ -315,13 +302,17 @@ class Situation:
         Whether the clinician has agreed to what they are asked to, if to anything.
     """
 
-    room: RoomState
-    stage: Stage | None
+    settings: Settings
+    locked: bool
+    stage: Stage | None = None
     consents: bool = True
 
 
 def situation(engine: Engine, rater: int) -> Situation:
-    """Return what holds for a clinician and what they are to see next in training, in one reading."""
+    """Return what holds for a clinician and what they are to see next in training, in one reading.
+
+    For everybody, whom 0 stands for, there are only settings and lock.
+    """
     with glance(engine) as session:
         now, secret, standing = _situation(session, rater)
     if not _is_trained(now, secret, standing, rater):
@@ -335,7 +326,7 @@ def situation(engine: Engine, rater: int) -> Situation:
 
 def _is_trained(now: Situation, secret: str, standing: TrainingStanding, rater: int) -> bool:
     """Tell whether a clinician is in training now."""
-    return bool(secret and rater) and not now.room.locked and not standing.over
+    return bool(secret and rater) and not now.locked and not standing.over
 
 
 def _situation(session: Session, rater: int) -> tuple[Situation, str, TrainingStanding]:
@@ -344,9 +335,9 @@ def _situation(session: Session, rater: int) -> tuple[Situation, str, TrainingSt
     stored = dict(session.execute(_SETTINGS, keys).all())
     consent_sha256 = stored.get(CONSENT_TEXT, "")
     has_consented = not consent_sha256 or stored.get(consent_key(rater)) == consent_sha256
-    room = RoomState(read_settings(stored), LOCKED in stored)
+    now = Situation(read_settings(stored), LOCKED in stored, consents=has_consented)
     standing = _read_standing(stored.get(standing_key(rater)))
-    return Situation(room, None, has_consented), stored.get(SECRET, ""), standing
+    return now, stored.get(SECRET, ""), standing
 
 
 def trainees(engine: Engine) -> list[Trainee]:

@@ -46,7 +46,7 @@ def confusion(rows: Sequence[Compared], low: int, high: int) -> Confusion:
     low, high : its ends
     """
     cells = Counter(cell for row in rows if (cell := cell_of(row)))
-    sides = Counter((row.clinicians.mean is not None, row.jury.mean is not None) for row in rows)
+    sides = Counter((row.first.mean is not None, row.second.mean is not None) for row in rows)
     return Confusion(
         tuple(range(low, high + 1)),
         dict(cells),
@@ -59,9 +59,9 @@ def confusion(rows: Sequence[Compared], low: int, high: int) -> Confusion:
 
 def cell_of(row: Compared) -> Cell | None:
     """Return where a response stands; None unless both sides have a mean. A half is rounded up."""
-    if row.clinicians.mean is None or row.jury.mean is None:
+    if row.first.mean is None or row.second.mean is None:
         return None
-    return _rounded(row.clinicians.mean), _rounded(row.jury.mean)
+    return _rounded(row.first.mean), _rounded(row.second.mean)
 
 
 def _rounded(mean: float) -> int:

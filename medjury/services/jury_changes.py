@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from data.study.compare import JurorOn, OnBoth, SidesOn
+from data.study.compare import FAILED, OTHERWISE, Compared, JurorOn, SidesOn
 
 TOLERANCE = 1e-9  # what floating point alone moves
 POINT = 1.0
@@ -49,12 +49,12 @@ class JuryChange:
     that can be compared.
     """
 
-    row: OnBoth
+    row: Compared
     what: frozenset[What]
     difference: float | None
 
 
-def changes(rows: Iterable[OnBoth]) -> list[JuryChange]:
+def changes(rows: Iterable[Compared]) -> list[JuryChange]:
     """Return what changed on each response, in the same order."""
     return [_change(row) for row in rows]
 
@@ -95,9 +95,9 @@ def difference(first: float | None, second: float | None) -> float | None:
     return second - first if abs(second - first) > TOLERANCE else 0.0
 
 
-def _change(row: OnBoth) -> JuryChange:
+def _change(row: Compared) -> JuryChange:
     first, second = row.first.mean, row.second.mean
-    gap = difference(first, second) if row.comparable else None
+    gap = None if row.difference is None else difference(first, second)
     if gap is not None:
         moved = What.UP if gap > 0 else What.DOWN if gap < 0 else What.SAME
     elif first is not None:
@@ -106,7 +106,7 @@ def _change(row: OnBoth) -> JuryChange:
         moved = What.NEITHER if second is None else What.ONLY_SECOND
     how = {
         What.BY_A_POINT: gap is not None and abs(gap) >= POINT - TOLERANCE,
-        What.EXPLAINED_OTHERWISE: row.explained_otherwise,
-        What.NOW_FAILED: moved is What.ONLY_FIRST and row.second.failed,
+        What.EXPLAINED_OTHERWISE: OTHERWISE in row.flags,
+        What.NOW_FAILED: moved is What.ONLY_FIRST and FAILED in row.flags,
     }
     return JuryChange(row, frozenset([moved, *(what for what, holds in how.items() if holds)]), gap)

@@ -15,9 +15,11 @@ from data.rubric import Rubric, read_rubric
 from data.schema import Attempt, Kind, Response, Status
 from data.study.calls import Step, add_jurors, record_steps
 from data.study.compare import (
+    FAILED,
+    OTHERWISE,
+    Compared,
     JurorOn,
     JurySide,
-    OnBoth,
     Side,
     SidesOn,
     TwoJuries,
@@ -44,11 +46,11 @@ WENT = tuple(What)[:7]
 
 
 def row(
-    number: int, first: float | None, second: float | None, *, failed: bool = False, **other: bool
-) -> OnBoth:
+    number: int, first: float | None, second: float | None, *flags: str, comparable: bool = True
+) -> Compared:
     sides = [Side(mean, 2 if mean is not None else 1, 2) for mean in (first, second)]
-    after = Side(sides[1].mean, sides[1].scored, 2, failed)
-    return OnBoth(number, f"r{number}", "b", sides[0], after, **other)
+    gap = None if first is None or second is None or not comparable else second - first
+    return Compared(number, f"r{number}", "b", *sides, gap, frozenset(flags))
 
 
 def moved(change: JuryChange) -> What:
@@ -76,7 +78,7 @@ def test_a_response_moves_up_or_down_by_its_means_and_floating_point_moves_nothi
 
 def test_a_list_is_filtered_and_sorted_by_what_changed() -> None:
     rows = [row(1, 3, 3.5), row(2, 3, None), row(3, 4, 2), row(4, 3, 3), row(5, 2, 3)]
-    rows += [row(6, 3, 3, explained_otherwise=True), row(7, 3, None, failed=True)]
+    rows += [row(6, 3, 3, OTHERWISE), row(7, 3, None, FAILED)]
     changed = changes([*rows, row(8, None, None, failed=True)])
     assert counts(changed)[What.NOW_FAILED] == 1, "a failure is one only where there was a mean"
     wanted = {
@@ -152,7 +154,7 @@ def key_of(engine: Engine, name: str) -> int:
         return session.exec(select(Response.id).where(Response.response_id == name)).one() or 0
 
 
-def by_name(rows: list[OnBoth]) -> dict[str, tuple[float | None, float | None]]:
+def by_name(rows: list[Compared]) -> dict[str, tuple[float | None, float | None]]:
     return {row.response_id: (row.first.mean, row.second.mean) for row in rows}
 
 
@@ -164,7 +166,7 @@ def test_other_jurors_stand_beside_the_first(small_study: Engine) -> None:
     rows = on_both(OPERATOR, small_study, asked)
     assert by_name(rows) == {"r11": (3, 4.5), "r12": (2, None), "r21": (None, None)}
     assert [(row.second.scored, row.second.of) for row in rows] == [(2, 2), (0, 2), (1, 2)]
-    assert not any(row.explained_otherwise for row in rows)  # no juror sits on both
+    assert not any(OTHERWISE in row.flags for row in rows)  # no juror sits on both
     clarity = TwoJuries(asked.first, asked.second, criterion=GENERIC.criteria[2])
     assert by_name(on_both(OPERATOR, small_study, clarity))["r11"] == (3, 4.5)
     assert not on_both(OPERATOR, small_study, TwoJuries(asked.first, asked.second, "other"))
@@ -178,11 +180,11 @@ def test_a_verdict_of_one_run_stands_beside_that_of_another(small_study: Engine)
     asked = TwoJuries(JurySide(verdict=0), JurySide(verdict=1))
     rows = on_both(OPERATOR, small_study, asked)
     assert by_name(rows) == {"r11": (3, 4), "r12": (2, 2)}
-    assert [row.response_id for row in rows if row.explained_otherwise] == ["r12"]
+    assert [row.response_id for row in rows if OTHERWISE in row.flags] == ["r12"]
     both = on_both(OPERATOR, small_study, TwoJuries(JurySide(), JurySide(verdict=1)))
     assert by_name(both)["r11"] == (3.5, 4)
     same = on_both(OPERATOR, small_study, TwoJuries(JurySide(), JurySide()))
-    assert not any(row.explained_otherwise for row in same)
+    assert not any(OTHERWISE in row.flags for row in same)
 
 
 def test_a_rubrics_versions_are_compared_over_the_criteria_that_both_have(

@@ -22,9 +22,7 @@ from data.study.assignments import Slot, assign
 from data.study.compare import (
     Chosen,
     Compared,
-    OnBoth,
     Side,
-    UnsafeAt,
     compared,
     missed_unsafe,
     opened_response,
@@ -109,9 +107,7 @@ def test_missed_unsafe_responses_and_pairs_are_those_of_the_statistics(
         for criterion in ("accuracy", "completeness", "clarity"):
             row = rows[benchmark, criterion]
             asked = Chosen(benchmark, criterion)
-            missed = missed_unsafe(
-                OPERATOR, engine, asked, [UnsafeAt(benchmark, criterion, row.threshold)]
-            )
+            missed = missed_unsafe(OPERATOR, engine, asked, {(benchmark, criterion): row.threshold})
             assert len(missed) == row.n_missed
             matrix = confusion(compared(OPERATOR, engine, asked), 1, 5)
             assert matrix.both == row.n
@@ -148,7 +144,7 @@ def test_one_clinician_can_stand_for_all_under_a_name_that_tells_nobody(
     assert set(known.values()) == {"dr_a", "dr_b"}
     for name in names:
         rows = compared(researcher, engine, Chosen(clinician=name))
-        assert {row.clinicians.of for row in rows} == {1}
+        assert {row.first.of for row in rows} == {1}
 
 
 def rate(engine: Engine, reply: Reply, response: int = 1) -> None:
@@ -243,11 +239,11 @@ def test_simulated_jurors_sit_only_while_no_real_one_was_heard(
 ) -> None:
     simulated = sorted(one.name for one in read_panel("simulated").juror)
     run_panel(small_study, read_panel("simulated"))
-    assert {one.jury.of for one in compared(OPERATOR, small_study, Chosen())} == {3}
+    assert {one.second.of for one in compared(OPERATOR, small_study, Chosen())} == {3}
     assert simulated_among(OPERATOR, small_study, Chosen()) == simulated
     assert run("rate", "ratings", str(write("ratings.csv", REAL)))[0] == 0
     [only] = compared(OPERATOR, small_study, Chosen())
-    assert (only.jury.mean, only.jury.of, only.difference) == (1.5, 2, -2.5)
+    assert (only.second.mean, only.second.of, only.difference) == (1.5, 2, -2.5)
     assert simulated_among(OPERATOR, small_study, Chosen()) == []
     named = Chosen(jurors=tuple(simulated))
     assert simulated_among(OPERATOR, small_study, named) == simulated
@@ -256,7 +252,8 @@ def test_simulated_jurors_sit_only_while_no_real_one_was_heard(
 
 def of_change(key: int, first: float | None, second: float | None) -> JuryChange:
     sides = [Side(mean, int(mean is not None), 1) for mean in (first, second)]
-    return changes([OnBoth(key, f"r{key}", "b", *sides)])[0]
+    gap = None if first is None or second is None else second - first
+    return changes([Compared(key, f"r{key}", "b", *sides, gap)])[0]
 
 
 def test_the_list_is_of_what_either_jury_scored_in_the_order_asked_for() -> None:

@@ -81,6 +81,6 @@ def test_without_what_only_jurors_scored_the_other_rows_are_the_same(
     every = compared(OPERATOR, engine, replace(chosen, jury_alone=True))
     found = compared(OPERATOR, engine, replace(chosen, jury_alone=False))
 
-    assert [*found] == [row for row in every if row.clinicians.scored]
+    assert [*found] == [row for row in every if row.first.scored]
     assert found
-    assert any(row.jury.of == 3 for row in every) == (not chosen.benchmark and not chosen.jurors)
+    assert any(row.second.of == 3 for row in every) == (not chosen.benchmark and not chosen.jurors)

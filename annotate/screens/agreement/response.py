@@ -364,11 +364,11 @@ def both_sides(row: Compared) -> str:
     if row.difference is None:
         return "The clinicians or the jury have no mean here, so they cannot be compared."
     if not row.difference:
-        return f"Clinicians and jury agree on {row.clinicians.mean:.2f}."
+        return f"Clinicians and jury agree on {row.first.mean:.2f}."
     return (
         f"The jury is {abs(row.difference):.2f} {'higher' if row.difference > 0 else 'lower'}: clinicians "
-        f"{row.clinicians.mean:.2f} ({row.clinicians.scored}), jury {row.jury.mean:.2f} "
-        f"({row.jury.scored} of {row.jury.of} jurors)."
+        f"{row.first.mean:.2f} ({row.first.scored}), jury {row.second.mean:.2f} "
+        f"({row.second.scored} of {row.second.of} jurors)."
     )
 
 

@@ -15,7 +15,7 @@ from data.person import Person
 from data.safe_text import guarded_name, on_page, visible
 from data.schema import Role
 from data.study import compare, reviews, standing
-from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, Opened, UnsafeAt
+from data.study.compare import SEARCHED_AT_LEAST, Chosen, Compared, Opened
 from data.study.standing import BenchmarkView
 from medjury.services.confusion import Cell, Confusion, cell_of, confusion
 from medjury.services.jury_changes import JuryChange, What
@@ -275,16 +275,18 @@ def _passes(row: Compared, flag: str) -> bool:
     return flag in ("", MISSED) or flag in row.flags
 
 
-def _unsafe(engine: Engine, chosen: Chosen, views: Sequence[BenchmarkView]) -> tuple[UnsafeAt, ...]:
+def _unsafe(
+    engine: Engine, chosen: Chosen, views: Sequence[BenchmarkView]
+) -> dict[tuple[str, str], float]:
     """Return what the rubrics and the protocol call unsafe."""
     protocol = protocol_of(engine)
     critical = protocol.critical if protocol else ()
-    return tuple(
-        UnsafeAt(view.name, limit.criterion, limit.points)
+    return {
+        (view.name, limit.criterion): limit.points
         for view in views
         for limit in thresholds(view.rubric.criteria, view.rubric.critical, critical)
         if chosen.criterion in ("", limit.criterion)
-    )
+    }
 
 
 def _of_pair(
@@ -400,8 +402,8 @@ def columns_of(
     columns: dict[str, list[object]] = {
         "Response": [guarded_name(row.response_id) for row in rows],
         "Apart": [changes[row.response].difference if changes else row.difference for row in rows],
-        "Clinicians": [row.clinicians.mean for row in rows],
-        "Jury": [row.jury.mean for row in rows],
+        "Clinicians": [row.first.mean for row in rows],
+        "Jury": [row.second.mean for row in rows],
         "Said": [", ".join(_said(row, changes.get(row.response))) for row in rows],
     }
     keys = [row.response for row in rows]

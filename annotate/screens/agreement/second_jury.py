@@ -175,7 +175,7 @@ def with_changes(
 def _alone(change: JuryChange) -> Compared:
     """Return a response that only the second jury knows as one to list."""
     row, nobody = change.row, Side(None, 0, 0)
-    return Compared(row.response, row.response_id, row.benchmark, nobody, nobody, None, frozenset())
+    return Compared(row.response, row.response_id, row.benchmark, nobody, nobody, None)
 
 
 def those(
