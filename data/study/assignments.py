@@ -43,6 +43,7 @@ from data.schema import (
     now,
 )
 from data.study.access import PSEUDONYM_KEY
+from data.study.authors import authors_unless_blind
 from data.study.base import (
     BY_CLINICIAN,
     FOR_STUDY,
@@ -133,6 +134,77 @@ def assign(
             detail = {"slots": len(new), "seed": seed}
             log(session, "coordinator", "responses assigned", detail)
         return len(new)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A response to be rated (primary key), the instance it answers, and its hidden author.
+
+    `model` is "" while the study is blind. `words` are those of source and response, `criteria` the scores
+    that it asks for.
+    """
+
+    response: int
+    instance: int
+    model: str
+    benchmark: str = ""
+    words: int = 0
+    criteria: int = 0
+    response_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A slot that is stored already; `done` means that it must stay with this rater."""
+
+    rater: str
+    response: int
+    pass_: int = 0
+    done: bool = False
+    position: int = 0
+
+
+def design_items(engine: Engine) -> list[Item]:
+    """Return every response that is not for training, with its instance, and its model to balance.
+
+    While the study is blind no model is told, so that no design tells who wrote what.
+    """
+    names = (Response.id, Response.instance, Instance.benchmark, _words(), Response.response_id)
+    query = columns_of(*names, Benchmark.rubric_sha256).select_from(Response).join(Instance)
+    query = query.join(Benchmark).where(FOR_STUDY).order_by(col(Response.id))
+    with reading(engine) as session:
+        models = authors_unless_blind(session) or {}
+        rows = session.exec(query).all()
+        criteria = _criteria(session, {sha256 for *_, sha256 in rows})
+    return [
+        Item(key, instance, models.get(key, ""), benchmark, int(words), criteria[sha256], name)
+        for key, instance, benchmark, words, name, sha256 in rows
+    ]
+
+
+def assigned(engine: Engine) -> list[Assigned]:
+    """Return every independent assignment of the study but those given back; what is begun is done."""
+    query = (
+        select(Rater.handle, Assignment)
+        .join(Rater)
+        .where(
+            Assignment.state != State.RECUSED,
+            col(Assignment.pass_) < THIRD,
+            col(Assignment.response).not_in(WITHDRAWN_RESPONSES),
+        )
+        .order_by(col(Assignment.id))
+    )
+    with reading(engine) as session:
+        return [
+            Assigned(handle, one.response, one.pass_, _is_begun(one), one.position)
+            for handle, one in session.exec(query)
+        ]
+
+
+def _is_begun(assignment: Assignment) -> bool:
+    return bool(
+        assignment.state != State.OPEN or assignment.draft_seq or assignment.opened_at is not None
+    )
 
 
 def claim(engine: Engine, rater: int) -> bool:
@@ -317,7 +389,7 @@ def _free(session: Session, rater: int, per_response: int) -> int | None:
 
 def _take_back(session: Session, assignment: Assignment) -> None:
     """Delete an assignment that nobody has begun."""
-    if assignment.state != State.OPEN or assignment.draft_seq or assignment.opened_at:
+    if _is_begun(assignment):
         raise Conflict("a clinician began this work meanwhile; assign the work again")
     detail = {"rater": assignment.rater, "response": assignment.response, "pass": assignment.pass_}
     session.delete(assignment)
@@ -568,23 +640,9 @@ def words_left_of(_: Person, engine: Engine, handle: str) -> tuple[Work, list[Ti
     return words_left(engine, rater), timed_showings(engine, rater)
 
 
-def work_of_responses(engine: Engine) -> dict[int, Work]:
-    """Return what one showing of each response (primary key) is; training left out."""
-    return _work(engine, Response.id)
-
-
 def work_of_names(engine: Engine) -> dict[str, Work]:
     """Return what one showing of each response (its id in the study) is; training left out."""
-    return _work(engine, Response.response_id)
-
-
-def _work(engine: Engine, key: Any) -> dict[Any, Work]:
-    query = columns_of(key, Benchmark.rubric_sha256, _words()).select_from(Response)
-    query = query.join(Instance).join(Benchmark).where(FOR_STUDY)
-    with reading(engine) as session:
-        rows = session.exec(query).all()
-        criteria = _criteria(session, {sha256 for _, sha256, _ in rows})
-    return {key: Work(1, int(words), criteria[sha256]) for key, sha256, words in rows}
+    return {one.response_id: Work(1, one.words, one.criteria) for one in design_items(engine)}
 
 
 def timed_showings(engine: Engine, rater: int | None = None) -> list[Timed]:

@@ -35,12 +35,11 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.study.access import SIGNED_OUT
-from data.study.authors import authors_unless_blind, number_of_authors
+from data.study.authors import number_of_authors
 from data.study.base import (
     BY_ITSELF,
     FOR_STUDY,
     WITHDRAWN_RATERS,
-    WITHDRAWN_RESPONSES,
     columns_of,
     setting_values,
 )
@@ -99,17 +98,6 @@ class ReferencePair:
     instance_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DesignItem:
-    """A response as the assignment design needs it; `model` is "" while the study is blind."""
-
-    response: int
-    response_id: str
-    instance: int
-    model: str
-    benchmark: str
-
-
 def benchmarks(engine: Engine) -> list[BenchmarkView]:
     """Return every benchmark with its rubric and counts, by name; training responses left out."""
     referred = case((col(Instance.reference).is_not(None), Instance.id))
@@ -163,49 +151,8 @@ def pairs(engine: Engine) -> Iterator[ReferencePair]:
             yield ReferencePair(*row)
 
 
-@dataclass(frozen=True, slots=True)
-class AssignedView:
-    """An assignment as the design needs it; `begun` ones stay with their clinician."""
-
-    rater: str
-    response: int
-    pass_: int
-    position: int
-    begun: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Showing:
-    """An assignment as its clinician submits it: who they are (primary key), and its code."""
-
-    rater: int
-    code: str
-
-
-def assigned(engine: Engine) -> list[AssignedView]:
-    """Return every independent assignment of the study but those given back."""
-    query = (
-        select(Rater.handle, Assignment)
-        .join(Rater)
-        .where(
-            Assignment.state != State.RECUSED,
-            col(Assignment.pass_) < THIRD,
-            col(Assignment.response).not_in(WITHDRAWN_RESPONSES),
-        )
-        .order_by(col(Assignment.id))
-    )
-    with reading(engine) as session:
-        return [
-            AssignedView(
-                *(handle, one.response, one.pass_, one.position),
-                begun=one.state != State.OPEN or one.draft_seq > 0 or one.opened_at is not None,
-            )
-            for handle, one in session.exec(query)
-        ]
-
-
-def showings(engine: Engine) -> dict[tuple[str, str], Showing]:
-    """Return (rater, response_id) -> the first reading that is assigned, but those given back."""
+def showings(engine: Engine) -> dict[tuple[str, str], tuple[int, str]]:
+    """Return (rater, response_id) -> first reading that is assigned and not given back: rater's key, code."""
     query = (
         columns_of(Rater.handle, Response.response_id, Assignment.rater, Assignment.code)
         .select_from(Assignment)
@@ -215,29 +162,9 @@ def showings(engine: Engine) -> dict[tuple[str, str], Showing]:
     )
     with reading(engine) as session:
         return {
-            (handle, response): Showing(rater, code)
+            (handle, response): (rater, code)
             for handle, response, rater, code in session.exec(query)
         }
-
-
-def design_items(engine: Engine) -> list[DesignItem]:
-    """Return every response that is not for training, with its instance, and its model to balance.
-
-    While the study is blind no model is told, so that no design tells who wrote what.
-    """
-    query = (
-        columns_of(Response.id, Response.response_id, Response.instance, Instance.benchmark)
-        .select_from(Response)
-        .join(Instance)
-        .where(FOR_STUDY)
-        .order_by(col(Response.id))
-    )
-    with reading(engine) as session:
-        models = authors_unless_blind(session) or {}
-        return [
-            DesignItem(key, name, instance, models.get(key, ""), benchmark)
-            for key, name, instance, benchmark in session.exec(query)
-        ]
 
 
 def settings(engine: Engine) -> Settings:

@@ -34,11 +34,11 @@ from data.samples import (
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Role
 from data.study.access import Way
-from data.study.assignments import Slot, assign
+from data.study.assignments import Slot, assign, design_items
 from data.study.people import add_people, people, renew_access
 from data.study.ratings import import_ratings, submit
 from data.study.responses import TaxonomyPlace, import_responses
-from data.study.standing import benchmarks, design_items, showings
+from data.study.standing import benchmarks, showings
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.cli.agreement import print_agreement
@@ -48,7 +48,6 @@ from medjury.cli.people import LINK_DAYS, serve
 from medjury.services.calibration import CalibrationQuestion
 from medjury.services.check import CheckQuestion, checked, texts_of
 from medjury.services.design.assign import design
-from medjury.services.design.plan import Item
 from medjury.services.measuring import score_answers
 from medjury.services.run_words import result_lines
 
@@ -172,8 +171,7 @@ def _let_clinicians_rate(engine: Engine) -> None:
     assign(engine, slots, SEED)
     assigned = showings(engine)
     for one in marked_readings(marking, DRAW):
-        showing = assigned[one.clinician, one.response_id]
-        submit(engine, showing.rater, showing.code, one.reply, one.seconds)
+        submit(engine, *assigned[one.clinician, one.response_id], one.reply, one.seconds)
 
 
 def _score_calculations(engine: Engine) -> None:
@@ -198,11 +196,7 @@ def _readings(engine: Engine) -> Iterator[SimulatedReading]:
     all_items = [item for item in design_items(engine) if item.benchmark != CLOSED_ENDED]
     names = {item.response: item.response_id for item in all_items}
     for benchmark in dict.fromkeys(item.benchmark for item in all_items):
-        items = [
-            Item(item.response, item.instance, item.model, item.benchmark)
-            for item in all_items
-            if item.benchmark == benchmark
-        ]
+        items = [item for item in all_items if item.benchmark == benchmark]
         clinicians = PAIRS.get(benchmark, list(CLINICIANS))
         for slot in design(items, clinicians, per_response=2, repeats=REPEATS, seed=SEED).slots:
             yield SimulatedReading(slot.rater, names[slot.response], slot.pass_)

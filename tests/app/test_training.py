@@ -32,6 +32,7 @@ from data.card import Card, Reply
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import Person
 from data.schema import Drill, Role, Setting, Span
+from data.study.assignments import design_items
 from data.study.frames import responses_frame
 from data.study.ratings import submit
 from data.study.room import (
@@ -43,7 +44,6 @@ from data.study.room import (
     trainees,
 )
 from data.study.settings import set_setting
-from data.study.standing import design_items
 from data.study.training import answer_drill, leave_feedback, leave_outcome, let_through
 from data.study.verify import acts
 

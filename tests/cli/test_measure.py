@@ -26,9 +26,8 @@ from data.database import open_study, reading
 from data.errors import BadInput
 from data.person import OPERATOR
 from data.schema import Rater, Rating, Response, Role
-from data.study.assignments import Slot, assign
+from data.study.assignments import Slot, assign, design_items
 from data.study.people import add_people
-from data.study.standing import design_items
 from medjury.cli import dask_workers
 from medjury.cli.dask_workers import computing
 

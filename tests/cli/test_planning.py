@@ -51,7 +51,7 @@ from data.study.assignments import (
     pace_of,
     timed_showings,
     words_left,
-    work_of_responses,
+    work_of_names,
 )
 from data.study.ledger import compositions_tried
 from data.study.people import check_code, invite
@@ -280,9 +280,9 @@ def test_a_few_showings_left_open_over_night_move_the_pace_within_the_others(
 
 
 def test_words_left_counts_source_task_and_response_of_open_showings(study: Engine) -> None:
-    work = work_of_responses(study)
-    assert [one.words for one in work.values()] == [8, 138]
-    each = work[1].criteria
+    work = [*work_of_names(study).values()]
+    assert [one.words for one in work] == [8, 138]
+    each = work[0].criteria
     assert each > 0
     assert words_left(study, 1) == Work(2, 146, 2 * each)
     submitted(study, 40)

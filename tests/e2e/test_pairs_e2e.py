@@ -17,9 +17,8 @@ from sqlmodel import Session, select
 
 from data.person import OPERATOR
 from data.schema import Rating, Role
-from data.study.assignments import Slot, assign
+from data.study.assignments import Slot, assign, design_items
 from data.study.people import add_people
-from data.study.standing import design_items
 from data.study.verify import verify
 from jury.run import run_panel
 

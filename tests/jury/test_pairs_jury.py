@@ -15,10 +15,9 @@ from sqlalchemy import Engine
 
 from calibration.values import AnalysisOptions
 from data.schema import Status
-from data.study.assignments import Slot, assign
+from data.study.assignments import Slot, assign, design_items
 from data.study.calls import missing_verdicts
 from data.study.people import invite
-from data.study.standing import design_items
 from data.study.verify import verify
 from jury.estimate import estimate
 from jury.run import run_panel

@@ -13,12 +13,11 @@ from data.card import Marked, Reply
 from data.database import open_study
 from data.person import OPERATOR
 from data.schema import Rater, Role
-from data.study.assignments import Slot, assign
+from data.study.assignments import Slot, assign, design_items
 from data.study.pairs import pairs_frame
 from data.study.people import add_people, invite
 from data.study.ratings import submit
 from data.study.room import next_task
-from data.study.standing import design_items
 from kit.commands import call
 from kit.study_place import copy_study
 

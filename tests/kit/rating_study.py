@@ -20,14 +20,13 @@ from data.person import Person
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Assignment, Rater, Rating, Response
 from data.study import room
-from data.study.assignments import Slot, assign
+from data.study.assignments import Item, Slot, assign
 from data.study.pairs import import_pairs
 from data.study.people import check_code, invite
 from data.study.responses import import_responses
 from data.study.room import Exercise, Feedback, RoundResult, situation
 from data.study.training import ExpertsAdded, answer_drill, import_experts, leave_feedback
 from kit.study_place import StudyIn, fill
-from medjury.services.design.plan import Item
 
 DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from kit.rating_study import items, names, spread
 
 from data.errors import BadInput
+from data.study.assignments import Assigned
 from medjury.services.design.assign import design, top_up
 from medjury.services.design.deal import GAP, Showing, arrange
-from medjury.services.design.plan import Assigned, Design
+from medjury.services.design.plan import Design
 
 SIZES = st.tuples(
     st.integers(1, 60), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5), st.integers(0, 9)
@@ -141,7 +142,7 @@ def test_another_seed_or_another_clinician_gives_other_orders() -> None:
 def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
     program = (
         "from medjury.services.design.assign import design\n"
-        "from medjury.services.design.plan import Item\n"
+        "from data.study.assignments import Item\n"
         "items = [Item(n, n // 3, f'm{n % 3}') for n in range(50)]\n"
         "print(design(items, ['b', 'a', 'c', 'd'], 2, seed=7).slots)"
     )

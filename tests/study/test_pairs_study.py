@@ -21,7 +21,7 @@ from data.person import OPERATOR, Person
 from data.rubric import Rubric, read_rubric
 from data.schema import Assignment, Authorship, Pair, Rating, Response, Role, Span
 from data.study.adjudication import differences
-from data.study.assignments import Slot, assign, assign_adjudication, claim
+from data.study.assignments import Slot, assign, assign_adjudication, claim, design_items
 from data.study.frames import preferences_frame, ratings_frame, responses_frame
 from data.study.masks import MaskedText, mask_responses
 from data.study.pairs import import_pairs, make_pairs, pairs_frame
@@ -29,7 +29,7 @@ from data.study.people import invite
 from data.study.ratings import FormState, save_draft, submit
 from data.study.room import Exercise, next_task, situation, task
 from data.study.settings import unblind
-from data.study.standing import benchmarks, design_items
+from data.study.standing import benchmarks
 from data.study.training import import_experts
 from data.study.verify import verify
 from data.study.withdrawals import withdraw

@@ -15,12 +15,12 @@ from typing import TypeVar
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.study.assignments import Slot, pace_of, work_of_responses
+from data.study.assignments import Assigned, Item, Slot, assigned, design_items, pace_of
 from data.study.points import refuse_without_points
-from data.study.standing import assigned, benchmarks, design_items
+from data.study.standing import benchmarks
 from data.study.withdrawals import ended_work
 from medjury.services.design.deal import Deal, Showing, arrange, connect, deal, gaps, improve, level
-from medjury.services.design.plan import Assigned, Design, Item, Plan, plan_of
+from medjury.services.design.plan import Design, Plan, plan_of
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -356,22 +356,11 @@ def designed(engine: Engine, request: DesignRequest) -> Design:
         raise BadInput(
             f"{', '.join(ended)}: access has ended; leave them out, or give a new code first"
         )
-    work = work_of_responses(engine)
-    items = [
-        Item(
-            *(item.response, item.instance, item.model, item.benchmark),
-            *(work[item.response].words, work[item.response].criteria),
-        )
-        for item in design_items(engine)
-    ]
+    items = design_items(engine)
     if not items:
         raise BadInput(NOTHING)
-    existing = [
-        Assigned(slot.rater, slot.response, slot.pass_, slot.begun, slot.position)
-        for slot in assigned(engine)
-    ]
-    raters, repeats = list(request.raters), request.repeats
-    return top_up(existing, items, raters, request.per_response, request.seed, repeats=repeats)
+    raters, repeats, number = list(request.raters), request.repeats, request.per_response
+    return top_up(assigned(engine), items, raters, number, request.seed, repeats=repeats)
 
 
 def planned_design(engine: Engine, request: DesignRequest) -> PlannedDesign:

@@ -9,38 +9,12 @@ from typing import Any
 
 from calibration.notes import counted
 from data.pace import Pace, PaceSource, Work
-from data.study.assignments import Slot
+from data.study.assignments import Assigned, Item, Slot
 from medjury.services.design.deal import GAP, Showing, adjacent, groups
 
 ASSUMED_ICC = (
     0.45  # about what clinicians of published studies reach; an assumption, not a forecast
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A response to be rated (primary key), the instance it answers, and its hidden author.
-
-    `words` are those of source and response, `criteria` the scores that it asks for.
-    """
-
-    response: int
-    instance: int
-    model: str
-    benchmark: str = ""
-    words: int = 0
-    criteria: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """A slot that is stored already; `done` means that it must stay with this rater."""
-
-    rater: str
-    response: int
-    pass_: int = 0
-    done: bool = False
-    position: int = 0
 
 
 @dataclass(frozen=True)
