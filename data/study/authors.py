@@ -240,11 +240,6 @@ def author_names(engine: Engine) -> list[str]:
         return list(session.exec(select(Authorship.model).distinct().order_by(Authorship.model)))
 
 
-def number_of_authors(session: Session) -> int:
-    """Return how many models wrote the study's responses."""
-    return session.exec(select(func.count(func.distinct(col(Authorship.model))))).one()
-
-
 # Words of model names -> the family whose weights or training they point to. GPT alone is OpenAI's;
 # BioGPT, GPT-J and GPT-Neo are not, and a name we do not know is unknown, never guessed at.
 WORDS = {

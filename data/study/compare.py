@@ -52,8 +52,8 @@ from data.study.base import (
     shown,
 )
 from data.study.calls import order_of
-from data.study.export import rubrics_known
 from data.study.readings import INDEPENDENT, NEWEST, On, Reading, readings
+from data.study.rubrics import rubrics_known
 from data.study.standing import benchmarks, version
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)

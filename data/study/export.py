@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, func
-from sqlmodel import col, select
+from sqlmodel import col
 
 from data.card import CONSENSUS, IN_FILES, Card, reading_of_pass
 from data.database import one_moment, reading
@@ -31,7 +31,6 @@ from data.schema import (
     Rating,
     Remark,
     Response,
-    RubricText,
     Span,
     State,
     Submission,
@@ -315,10 +314,3 @@ def shown_responses(engine: Engine, benchmarks: Iterable[str]) -> dict[str, tupl
     query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
     with reading(engine) as session:
         return {name: ((of, instance), text) for name, of, instance, text in session.exec(query)}
-
-
-def rubrics_known(engine: Engine) -> dict[str, Rubric]:
-    """Return every rubric that stands in the study, by its hash."""
-    with reading(engine) as session:
-        rows = session.exec(select(RubricText.sha256, RubricText.body))
-        return {sha256: Rubric.from_json(body) for sha256, body in rows}

@@ -28,7 +28,7 @@ from data.schema import (
 )
 from data.study.base import FOR_STUDY, card, shown
 from data.study.readings import Reading, readings
-from data.study.rubrics import keep_rubric
+from data.study.rubrics import keep_rubric, rubrics_known
 
 BEGUN, CHOSEN, OPENED, ENDED = (
     "improvement begun",
@@ -82,34 +82,23 @@ def improvements(engine: Engine) -> list[Improvement]:
         return list(session.exec(select(Improvement).order_by(col(Improvement.id))))
 
 
-def stored_rubric(engine: Engine, sha256: str) -> Rubric | None:
-    """Return a rubric that the study keeps, by its SHA-256."""
-    with reading(engine) as session:
-        return _stored(session, sha256)
-
-
-def _stored(session: Session, sha256: str) -> Rubric | None:
-    row = session.get(RubricText, sha256)
-    return None if row is None else Rubric.from_json(row.body)
-
-
 def learned_rubric(engine: Engine, sha256: str) -> Learned:
     """Return a rubric that was learned, with all that it and its ancestors were learned from.
 
     One that the study does not keep has no rubric and no ancestors.
     """
+    known = rubrics_known(engine)
+    line, above = list[str](), known.get(sha256)
+    while above is not None and above.parent and above.parent not in line:
+        line.append(above.parent)
+        above = known.get(above.parent)
     with reading(engine) as session:
-        rubric = _stored(session, sha256)
-        line, above = [], rubric
-        while above is not None and above.parent and above.parent not in line:
-            line.append(above.parent)
-            above = _stored(session, above.parent)
         learned = col(Improvement.learned).in_([sha256, *line])
         rows = session.exec(select(Improvement).where(learned))
         seen = {key for row in rows for part in LEARNING for key in row.split.get(part, ())}
         query = select(Response.id).where(col(Response.instance).in_(sorted(seen)))
         keys = frozenset(key for key in session.exec(query) if key is not None)
-    return Learned(rubric, tuple(line), keys)
+    return Learned(known.get(sha256), tuple(line), keys)
 
 
 def rated_responses(engine: Engine, benchmark: str, rubric: Rubric) -> list[RatedResponse]:

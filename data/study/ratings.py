@@ -130,20 +130,17 @@ class _Given:
         The rating as keys of response and rater, and its criterion.
         """
         import numpy as np
+        import pandas as pd
 
-        table = np.frombuffer(self._numbers, dtype=np.intc).reshape(-1, 7)
-        order = np.lexsort(table[:, :5].T)  # stable: equal ones stay in the order of the file
-        is_same = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
-        for column in range(5):
-            values = table[order, column]
-            is_same &= values[1:] == values[:-1]
-        if not is_same.any():
+        table = pd.DataFrame(np.frombuffer(self._numbers, np.intc).reshape(-1, 7))
+        about = [*range(5)]
+        again = table[table.duplicated(about)].head(1)
+        if again.empty:
             return None
-        again = order[1:][is_same]
-        response, rater, criterion, _, _, file, row = table[again.min()].tolist()
-        first = table[order[:-1][is_same][again.argmin()]].tolist()
+        response, rater, criterion, _, _, file, row = again.iloc[0].tolist()
+        first = table.merge(again[about])[6].iloc[0]
         key = response, rater, list(self._criteria)[criterion]
-        return key, Origin(list(self._files)[file], row), first[-1]
+        return key, Origin(list(self._files)[file], row), int(first)
 
 
 class _Import:
@@ -155,7 +152,6 @@ class _Import:
         self.given = _Given()
         self.scores: dict[tuple[str, str, str], Score] = {}
         self.raters = {rater.handle: rater for rater in session.exec(select(Rater))}
-        self.keys = {handle: rater.id or 0 for handle, rater in self.raters.items()}
         has_rated = exists().where(col(Rating.rater) == col(Rater.id))
         self.heard = set(session.exec(select(Rater.id).where(has_rated)))
         self.training = set(session.exec(select(Expert.response)))
@@ -235,11 +231,11 @@ class _Import:
             rater = Rater(kind=row.kind, handle=row.rater, simulated=self.simulated)
             self.session.add(rater)
             self.session.flush()
-            self.raters[row.rater], self.keys[row.rater] = rater, rater.id or 0
+            self.raters[row.rater] = rater
             self.result.raters.append(row.rater)
         if rater.kind != row.kind:
             raise row.origin.wrong("kind", row.kind.value, f"{short(row.rater)} is a {rater.kind}")
-        return self.keys[row.rater]
+        return rater.id or 0
 
     def refuse_repeats(self) -> None:
         """Refuse a file that gives one rating twice, by the first row that says it again."""
@@ -248,7 +244,7 @@ class _Import:
             return
         (response, rater, criterion), origin, first = repeat
         name = self.session.exec(select(Response.response_id).where(Response.id == response)).one()
-        handle = next(handle for handle, key in self.keys.items() if key == rater)
+        handle = next(name for name, one in self.raters.items() if one.id == rater)
         raise origin.wrong(
             "criterion",
             criterion,
@@ -285,7 +281,7 @@ class _Import:
         repeats = bool(result.unchanged or result.revised)
         if not (cells or repeats or replace):
             return
-        given, handles = self.given.keys(), {key: handle for handle, key in self.keys.items()}
+        given, handles = self.given.keys(), {one.id or 0: name for name, one in self.raters.items()}
         cleared, gone = list[int](), list[int]()
         staying: Counter[str] = Counter()
         for number, name, benchmark, *key in self.session.execute(_IMPORTED):

@@ -100,6 +100,13 @@ def keep_rubric(session: Session, rubric: Rubric) -> str:
     return rubric.sha256
 
 
+def rubrics_known(engine: Engine) -> dict[str, Rubric]:
+    """Return every rubric that stands in the study, by its hash."""
+    with reading(engine) as session:
+        rows = session.exec(select(RubricText.sha256, RubricText.body))
+        return {sha256: Rubric.from_json(body) for sha256, body in rows}
+
+
 def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
     """Put a benchmark on another rubric unless somebody rated on its present one.
 

@@ -35,7 +35,7 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.study.access import SIGNED_OUT
-from data.study.authors import number_of_authors
+from data.study.authors import author_names
 from data.study.base import (
     BY_ITSELF,
     FOR_STUDY,
@@ -46,7 +46,7 @@ from data.study.base import (
 from data.study.ledger import EVALUATED
 from data.study.readings import INDEPENDENT, NEWEST
 from data.study.settings import CONSENTED
-from data.taxonomy import medhelm_taxonomy
+from data.taxonomy import known_places
 
 # What clinicians have read by themselves.
 _READ = (
@@ -80,10 +80,8 @@ class BenchmarkView:
     @property
     def place(self) -> tuple[str, str]:
         """Category and subcategory: its own, else those of the taxonomy's of this name, or ""."""
-        if self.category:
-            return self.category, self.subcategory
-        known = medhelm_taxonomy().place_of().get(self.name)
-        return (known.category, known.subcategory) if known else ("", "")
+        own = self.category, self.subcategory
+        return own if self.category else known_places().get(self.name, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +265,7 @@ def facts(engine: Engine) -> Facts:
         seeds = [one.get("seed") for one in session.exec(given.order_by(col(Event.id)))]
         return Facts(
             raters={str(kind): _raters(session, kind) for kind in Kind},
-            models=number_of_authors(session),
+            models=len(author_names(engine)),
             states={str(state): number for state, number in session.exec(states)},
             repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
             adjudicated={name: settled.get(name, 0) for name in SETTLING},

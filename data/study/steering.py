@@ -24,7 +24,6 @@ from data.schema import (
     Rating,
     Response,
     Role,
-    RubricText,
 )
 from data.study.assignments import Key, Slot, assign
 from data.study.base import FOR_STUDY, columns_of
@@ -32,11 +31,11 @@ from data.study.pairs import import_pairs, make_pairs
 from data.study.people import Invitation, invite
 from data.study.ratings import import_ratings
 from data.study.responses import TaxonomyPlace, import_responses
-from data.study.rubrics import add_rubric, study_rubrics
+from data.study.rubrics import add_rubric, rubrics_known, study_rubrics
 from data.study.settings import consents, describe, description_versions, lock, reopen
 from data.study.standing import settings, stored_rubric
 from data.study.verify import acts, locked_since, verify
-from data.taxonomy import medhelm_taxonomy
+from data.taxonomy import subcategories
 
 
 def dry_run(engine: Engine) -> Engine:
@@ -88,7 +87,7 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) 
         If the taxonomy has no such category, or the category no such subcategory. A
         category alone, or neither, is allowed.
     """
-    places = medhelm_taxonomy().subcategories()
+    places = subcategories()
     parts = places.get(place.category, [])
     if place.category and place.category not in places:
         raise BadInput(f"category {place.category!r}: choose from {', '.join(places)}")
@@ -212,8 +211,7 @@ checked_record = asking(verify, Role.RESEARCHER, Role.COORDINATOR)
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def rubric_names(_: Person, engine: Engine) -> list[str]:
     """Return the names of the rubrics that stand in the study."""
-    with reading(engine) as session:
-        return sorted(set(session.exec(select(RubricText.name))))
+    return sorted({rubric.name for rubric in rubrics_known(engine).values()})
 
 
 # Return what the study decides for all its clinicians.

@@ -8,7 +8,7 @@ import typer
 from sqlalchemy import Engine
 
 from data.rubric import write_rubrics
-from data.study.improving import stored_rubric
+from data.study.rubrics import rubrics_known
 from jury.admission import price_notices
 from jury.panel import read_panel
 from medjury.cli.jury import Benchmarks, Concurrency, MaxUsd
@@ -128,7 +128,7 @@ def _figure(value: float | None) -> str:
 
 def _write(engine: Engine, improved: Mapping[str, Any], out: Path) -> None:
     """Write the rubric and the panel that were learned into a new folder."""
-    rubric = stored_rubric(engine, improved["rubric"]["sha256"])
+    rubric = rubrics_known(engine).get(improved["rubric"]["sha256"])
     if rubric is None:
         return
     write_rubrics(out, {"rubric": rubric})

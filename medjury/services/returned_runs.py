@@ -19,7 +19,8 @@ from data.importers.rows import ResponseRow, made_id
 from data.rubric import NO_CHECKLIST, Rubric, read_rubric, shipped
 from data.rubrics.injection import disarm
 from data.safe_text import short
-from data.study.export import instance_texts, rubrics_known, shown_responses
+from data.study.export import instance_texts, shown_responses
+from data.study.rubrics import rubrics_known
 from data.study.standing import study_id
 from jury.exports.helm import question
 

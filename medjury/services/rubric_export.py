@@ -17,9 +17,16 @@ from calibration.json_values import json_value, protocol_json
 from calibration.values import RESAMPLES, AnalysisOptions, Method
 from data.errors import BadInput, TooFew
 from data.rubric import Rubric
-from data.study.improving import stored_rubric
 from data.study.ledger import compositions_tried, fingerprint
-from data.study.rubrics import RubricUse, Seat, caveats, material, rubric_use, validation_evidence
+from data.study.rubrics import (
+    RubricUse,
+    Seat,
+    caveats,
+    material,
+    rubric_use,
+    rubrics_known,
+    validation_evidence,
+)
 from data.study.standing import study_id
 from data.study.verify import verify as verify_record
 from jury.admission import admit
@@ -395,7 +402,7 @@ def _words_read(engine: Engine, panel: Panel) -> Rubric | None:
     reads = {juror.reads for juror in panel.juror}
     if reads == {""}:
         return None
-    rubric = stored_rubric(engine, next(iter(reads))) if len(reads) == 1 else None
+    rubric = rubrics_known(engine).get(next(iter(reads))) if len(reads) == 1 else None
     if rubric is None:
         raise BadInput(
             f"panel {panel.name}: its jurors do not all read one rubric of this study, and an export "

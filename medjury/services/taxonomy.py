@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from data.study.standing import BenchmarkView
-from data.taxonomy import LISTS, medhelm_taxonomy
+from data.taxonomy import LISTS, medhelm_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +43,19 @@ def coverage(benchmarks: Sequence[BenchmarkView] = ()) -> Coverage:
 
     A category has a row only where benchmarks were placed in it and no deeper.
     """
-    taxonomy = medhelm_taxonomy()
-    lists = {one.name: one.lists for one in taxonomy.benchmarks}
     of_study: dict[tuple[str, str], list[str]] = {}
     for one in benchmarks:
         of_study.setdefault(one.place, []).append(one.name)
-    places = list(taxonomy.places())
     rows = [
         CoverageRow(
-            at.category,
-            at.subcategory,
-            at.part.label,
-            at.is_leaf,
-            sum(len(task.single) for task in at.part.tasks),
-            dict(Counter(name for one in at.part.benchmarks for name in lists[one])),
+            *(at.category, at.subcategory, at.label, at.is_leaf, at.tasks),
+            Counter(name for lists in at.benchmarks.values() for name in lists),
             tuple(of_study.get((at.category, at.subcategory), ())),
         )
-        for at in places
+        for at in medhelm_places()
     ]
     leaves = [row for row in rows if row.is_leaf]
-    known = {(at.category, at.subcategory) for at in places}
+    known = {(row.category, row.subcategory) for row in rows}
     return Coverage(
         tuple(row for row in rows if row.is_leaf or row.listed or row.study),
         len(leaves),

@@ -79,7 +79,7 @@ def test_a_response_moves_up_or_down_by_its_means_and_floating_point_moves_nothi
 def test_a_list_is_filtered_and_sorted_by_what_changed() -> None:
     rows = [row(1, 3, 3.5), row(2, 3, None), row(3, 4, 2), row(4, 3, 3), row(5, 2, 3)]
     rows += [row(6, 3, 3, OTHERWISE), row(7, 3, None, FAILED)]
-    changed = changes([*rows, row(8, None, None, failed=True)])
+    changed = changes([*rows, row(8, None, None, FAILED)])
     assert counts(changed)[What.NOW_FAILED] == 1, "a failure is one only where there was a mean"
     wanted = {
         What.UP: [1, 5],

@@ -23,7 +23,8 @@ from data.person import OPERATOR
 from data.schema import Attempt, Purpose
 from data.study.compare import opened_response
 from data.study.costs import study_spending
-from data.study.improving import improvements, learned_rubric, stored_rubric
+from data.study.improving import improvements, learned_rubric
+from data.study.rubrics import rubrics_known
 from data.study.runs import own_panels
 from data.study.standing import benchmarks
 from data.study.verify import verify
@@ -67,7 +68,7 @@ def test_a_planted_misreading_is_found_and_repaired(
     gain = found["parts"]["test"]
     assert gain["low"] <= true_gain(("a", "b")) <= gain["high"]
     assert any(RULE in line for line in found["diff"])
-    rubric = stored_rubric(engine, found["rubric"]["sha256"])
+    rubric = rubrics_known(engine)[found["rubric"]["sha256"]]
     assert rubric is not None
     assert rubric.criterion[0].guidance == RULE
     assert verify(engine).findings == ()
@@ -91,7 +92,7 @@ def test_no_text_of_choose_or_test_reaches_the_proposer_or_the_rubric_and_no_est
     assert len(proposals(stub)) <= 2 * expected["proposals"]  # each may be asked for once more
     [kept] = improvements(engine)
     seen_by_proposer = {int(n) for one in proposals(stub) for n in SHOWN.findall(one.prompt)}
-    rubric = stored_rubric(engine, found["rubric"]["sha256"])
+    rubric = rubrics_known(engine)[found["rubric"]["sha256"]]
     assert rubric is not None
     in_rubric = {int(n) for n in SHOWN.findall(rubric.criteria_text())}
     trained = {key - 1 for key in kept.split["train"]}  # instances are numbered from 1
@@ -277,7 +278,7 @@ def test_the_learned_rubric_is_what_an_export_writes(
     assert code == 0, err
     written = "".join(path.read_text("utf-8") for path in out.iterdir())
     assert RULE in written
-    rubric = stored_rubric(engine, found["rubric"]["sha256"])
+    rubric = rubrics_known(engine)[found["rubric"]["sha256"]]
     assert rubric is not None
     assert ("responses of this study" in said) == bool(rubric.example)
 

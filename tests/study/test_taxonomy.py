@@ -6,32 +6,41 @@ from kit.studies import import_small
 from sqlalchemy import Engine
 
 from calibration.tables.taxonomy import coverage_table
+from data.files import read_toml
 from data.person import OPERATOR
 from data.study.responses import TaxonomyPlace
 from data.study.standing import benchmarks
 from data.study.steering import set_place
-from data.taxonomy import medhelm_taxonomy
+from data.taxonomy import BENCHMARKS, SHIPPED, known_places, medhelm_places, subcategories
 from medjury.services.taxonomy import coverage
 
-MEDHELM = medhelm_taxonomy()
+PLACES = medhelm_places()
 
 
 def test_medhelms_taxonomy_has_the_numbers_of_its_sources() -> None:
-    lines = [task for place in MEDHELM.places() for task in place.part.tasks]
-    assert (len(MEDHELM.categories), len(MEDHELM.leaves()), len(lines)) == (5, 22, 56)
-    assert (sum(len(task.single) for task in lines), len(MEDHELM.benchmarks)) == (118, 46)
-    assert MEDHELM.published["tasks"] == 121
-    assert sum(MEDHELM.published["affiliations"].values()) == MEDHELM.published["clinicians"] == 29
-    assert all(one.definition and one.counts_when and one.performer for one in MEDHELM.categories)
-    assert all(place.part.tasks for place in MEDHELM.leaves())
+    body = read_toml(SHIPPED)
+    parts = [part for category in body["category"] for part in category["subcategory"]]
+    assert (len(subcategories()), len(parts)) == (5, 22)
+    assert [at.subcategory for at in PLACES if at.is_leaf] == [part["name"] for part in parts]
+    assert sum(len(part["tasks"]) for part in parts) == 56
+    assert sum(at.tasks for at in PLACES) == 118
+    assert body["published"]["tasks"] == 121
+    affiliations = body["published"]["affiliations"]
+    assert sum(affiliations.values()) == body["published"]["clinicians"] == 29
+    said = ("definition", "counts_when", "performer")
+    assert all(category[name] for category in body["category"] for name in said)
+    assert all(at.tasks for at in PLACES if at.is_leaf)
 
 
 def test_the_lists_have_35_37_and_46_benchmarks_and_15_of_22_leaves_have_one() -> None:
     found, listed = coverage(), {}
     for name, total in (("paper", 35), ("helm", 37), ("medhelm", 46)):
-        listed[name] = {one.name for one in MEDHELM.benchmarks if name in one.lists}
+        listed[name] = {
+            one for at in PLACES for one, lists in at.benchmarks.items() if name in lists
+        }
         assert len(listed[name]) == sum(row.listed.get(name, 0) for row in found.rows) == total
-    assert listed["paper"] < listed["helm"] < listed["medhelm"] == {*MEDHELM.place_of()}
+    named = {one["name"] for one in read_toml(BENCHMARKS)["benchmark"]}
+    assert listed["paper"] < listed["helm"] < listed["medhelm"] == {*known_places()} == named
     assert listed["helm"] - listed["paper"] == {"med_qa", "med_mcqa"}
     assert (found.leaves, found.once) == (22, {"paper": 15, "helm": 15, "medhelm": 14})
     assert found.empty == dict.fromkeys(listed, 0)

@@ -32,7 +32,7 @@ from data.study.ratings import RatingsAdded
 from data.study.responses import ResponsesAdded, TaxonomyPlace
 from data.study.standing import BenchmarkView, study_benchmarks
 from data.study.steering import pair_up, set_place
-from data.taxonomy import medhelm_taxonomy
+from data.taxonomy import subcategories
 from medjury.services.importing import (
     PAIRS_RUBRIC,
     Seen,
@@ -355,7 +355,7 @@ def _place(engine: Engine, person: Person, views: list[BenchmarkView]) -> None:
     by_name = {view.name: view for view in views}
     name = columns[0].selectbox("Benchmark", list(by_name), key="place-of")
     own = by_name[name]
-    places = medhelm_taxonomy().subcategories()
+    places = subcategories()
     category = columns[1].selectbox(
         "Category", ["", *places], _at(["", *places], own.category), _named, key=f"category-{name}"
     )
