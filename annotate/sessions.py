@@ -19,7 +19,7 @@ from starlette.responses import Response
 from data.person import Person
 from data.schema import now
 from data.study import people
-from data.study.access import leave, signing_key
+from data.study.access import SESSION_KEY, leave, study_key
 from data.study.people import SessionState
 
 MAX_AGE_SECONDS = 12 * 3600
@@ -144,7 +144,7 @@ def _read(engine: Engine, token: str | None) -> tuple[str, str] | None:
 @lru_cache(maxsize=4)
 def _serializer(engine: Engine) -> URLSafeTimedSerializer:
     """Return the signer of a study; its key lies in the study, so restarts keep sessions."""
-    return URLSafeTimedSerializer(signing_key(engine), salt="medjury session")
+    return URLSafeTimedSerializer(study_key(engine, SESSION_KEY), salt="medjury session")
 
 
 SESSION_COOKIE = "medjury_session"
@@ -215,5 +215,5 @@ def is_forwarded_https(headers: Headers) -> bool:
 @lru_cache(maxsize=4)
 def _study(engine: Engine) -> str:
     """Return a study's short name: of a hash of its key, from which nobody finds the key."""
-    digest = hashlib.sha256(b"medjury cookie " + signing_key(engine).encode())
+    digest = hashlib.sha256(b"medjury cookie " + study_key(engine, SESSION_KEY).encode())
     return digest.hexdigest()[:LETTERS_OF_A_STUDY]

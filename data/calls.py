@@ -126,11 +126,3 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
         usd_cache_write=usd_written,
         usd_output=usd_output,
     )
-
-
-def added(costs: Iterable[TokenCosts]) -> TokenCosts:
-    """Return the sum of several costs."""
-    total = TokenCosts()
-    for cost in costs:
-        total = total.plus(cost)
-    return total

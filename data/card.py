@@ -15,7 +15,6 @@ Severity = Literal["", "minor", "major", "critical"]
 SIDES: tuple[Side, ...] = get_args(Side)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # first not said, then the mildest
 ERRORS = ("wrong", "unsupported", "missing", "unsafe", "unclear")
-MISSING = "missing"
 Flag = Literal["flag", "not_enough_context", "names_author", "both_unsafe"]
 NOT_ENOUGH_CONTEXT: Flag = "not_enough_context"
 FIRST = 0

@@ -17,7 +17,7 @@ from sqlmodel import Session, col, select
 from data.database import reading
 from data.errors import NotAllowed
 from data.record import REOPENED, UNBLINDED
-from data.schema import Event, Role
+from data.schema import Event, Kind, Rater, Role
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -98,6 +98,17 @@ def asking(
         return function(*args, **kwargs)
 
     return only(*roles)(asked)
+
+
+def pseudonym(rater: Rater) -> str:
+    """Return the name of a clinician for those who may not know who it is, and in addresses."""
+    return rater.pseudonym or f"clinician {rater.id}"
+
+
+def name_for(person: Person, rater: Rater) -> str:
+    """Return the name that a rater has for whoever asks."""
+    is_hidden = rater.kind == Kind.CLINICIAN and person.role != Role.COORDINATOR
+    return pseudonym(rater) if is_hidden else rater.handle
 
 
 def is_blind_in(session: Session) -> bool:

@@ -42,7 +42,6 @@ PROBED = "jurors probed"
 SALT_BYTES = 16
 CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
 WRITTEN, PAST_RECORD = "written", "past the record"
-SHOWN = 5  # keys named in a message
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
 _LOCKED = select(Setting.value).where(Setting.key == LOCKED)

@@ -13,7 +13,6 @@ UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 MARKS = re.compile(r"[\\`*{}\[\]<>|~&$#!^]|(?<!\w)_|_(?!\w)")
 ON_PAGE = re.compile(r"[\\`*_{}\[\]()<>#+\-.!$~|:&=^]")
 ADDRESS = re.compile(r"(?<=http)s?://|(?<=www)\.|(?<=\w)@", re.IGNORECASE)
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
 COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # with what a guard has put before it
 NUMBER = re.compile(r"[+-]\d+(\.\d*)?|[+-]\.\d+")
 

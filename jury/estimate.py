@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
+from data.database import reading
 from data.schema import now
-from data.study.calls import known_jurors, response_ids, seconds_of_calls
+from data.study.base import response_names
+from data.study.calls import known_jurors, seconds_of_calls
 from data.study.standing import BenchmarkView
 from jury.cost import JurorEstimate
 from jury.panel import Juror, Panel
@@ -95,9 +97,10 @@ def _with_group(row: JurorEstimate, juror: Juror, group: Sequence[Job]) -> Juror
 def _named(engine: Engine, rows: Sequence[JurorEstimate]) -> list[JurorEstimate]:
     """Return estimates whose longest prompt is named by the response's id instead of its key."""
     keys = {row.window.longest_response for row in rows} - {""}
-    names = response_ids(engine, [int(key) for key in keys])
+    with reading(engine) as session:
+        names = response_names(session, [int(key) for key in keys])
     return [
-        replace(row, window=replace(row.window, longest_response=names.get(int(key), "")))
+        replace(row, window=replace(row.window, longest_response=names[int(key)][0]))
         if (key := row.window.longest_response)
         else row
         for row in rows

@@ -152,17 +152,12 @@ def revoke(session: Session, actor: str, account: Account) -> None:
         log(session, actor, "codes revoked", {"account": account.id})
 
 
-def signing_key(engine: Engine) -> str:
-    """Return the key that signs this study's sessions, made at first use, in each copy anew."""
-    return _key(engine, SESSION_KEY)
+def study_key(engine: Engine, name: str) -> str:
+    """Return a key of this study, made at first use.
 
-
-def pseudonym_key(engine: Engine) -> str:
-    """Return the key of this study's pseudonyms, made at first use and kept in its copies."""
-    return _key(engine, PSEUDONYM_KEY)
-
-
-def _key(engine: Engine, name: str) -> str:
+    That of `SESSION_KEY` signs its sessions, and is another in each copy; that of `PSEUDONYM_KEY` makes its
+    pseudonyms, and is kept in its copies.
+    """
     with transaction(engine) as session:
         stored = session.get(Setting, name)
         if stored is None:

@@ -19,7 +19,7 @@ from data.card import PASS_OF, THIRD, Settling
 from data.database import reading, shared_transaction, transaction
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.pace import Pace, Timed, Work, measured, stated
-from data.person import Person, asking, only
+from data.person import Person, asking, name_for, only
 from data.record import PAST_RECORD, log, refuse_locked
 from data.rubric import Rubric
 from data.schema import (
@@ -584,9 +584,7 @@ def _flagged(person: Person, row: Any, replies: list[Remark]) -> Flagged:
     remark, response, benchmark, rater = row
     answers = [reply for reply in replies if reply.about == remark.id]
     seen_answers = {reply.about for reply in replies if reply.kind == SEEN}
-    name = rater.handle
-    if person.role != Role.COORDINATOR:
-        name = rater.pseudonym or f"clinician {rater.id}"
+    name = name_for(person, rater)
     texts = tuple(answer.text for answer in answers)
     is_seen = bool(answers) and answers[-1].id in seen_answers
     flag_fields = response, benchmark, name, remark.kind, remark.text, remark.at

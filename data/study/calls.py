@@ -311,13 +311,6 @@ def response_cards(engine: Engine, rubrics: Mapping[int, Rubric]) -> dict[int, C
         return {key: card(str(key), texts, rubrics[key]) for *texts, key in session.exec(query)}
 
 
-def response_ids(engine: Engine, keys: Collection[int]) -> dict[int, str]:
-    """Return primary key -> id in the study of some responses."""
-    query = select(Response.id, Response.response_id).where(col(Response.id).in_(keys))
-    with reading(engine) as session:
-        return {key: name for key, name in session.exec(query) if key is not None}
-
-
 def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[int, int]]:
     """Return (response, replicate) wherever a rater has scored every criterion of a rubric.
 

@@ -20,7 +20,7 @@ from sqlmodel import Session, col, select
 
 from data.card import CANNOT_TELL, THIRD, Card
 from data.database import one_moment, reading
-from data.person import Person, asking, only
+from data.person import Person, asking, name_for, only, pseudonym
 from data.rubric import Rubric
 from data.schema import (
     RATED_ON,
@@ -52,7 +52,7 @@ from data.study.base import (
     shown,
 )
 from data.study.calls import order_of
-from data.study.readings import INDEPENDENT, NEWEST, On, Reading, readings
+from data.study.readings import INDEPENDENT, NEWEST, On, Reading, over_verdicts, readings
 from data.study.rubrics import rubrics_known
 from data.study.standing import benchmarks, version
 
@@ -187,7 +187,7 @@ def workbench_clinicians(person: Person, engine: Engine) -> dict[str, str]:
     """
     query = select(Rater).where(Rater.kind == Kind.CLINICIAN, HAS_RATED).order_by(col(Rater.id))
     with reading(engine) as session:
-        return {_pseudonym(rater): _name_for(person, rater) for rater in session.exec(query)}
+        return {pseudonym(rater): name_for(person, rater) for rater in session.exec(query)}
 
 
 @only(*STEER)
@@ -199,16 +199,6 @@ def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]
         jury = chosen.jurors or set(_default_jury(session).values())
     jurors = sorted(name for kind, name in simulated if kind == Kind.JUROR and name in jury)
     return ["clinicians"] * any(kind == Kind.CLINICIAN for kind, _ in simulated) + jurors
-
-
-def _pseudonym(rater: Rater) -> str:
-    return rater.pseudonym or f"clinician {rater.id}"
-
-
-def _name_for(person: Person, rater: Rater) -> str:
-    """Return the name that a rater has for whoever asks."""
-    is_hidden = rater.kind == Kind.CLINICIAN and person.role != Role.COORDINATOR
-    return _pseudonym(rater) if is_hidden else rater.handle
 
 
 def _default_jury(session: Session) -> dict[int, str]:
@@ -255,7 +245,7 @@ def compared(engine: Engine, chosen: Chosen) -> tuple[Compared, ...]:
     clinicians = [
         key
         for key in means
-        if raters[key].kind == Kind.CLINICIAN and chosen.clinician in ("", _pseudonym(raters[key]))
+        if raters[key].kind == Kind.CLINICIAN and chosen.clinician in ("", pseudonym(raters[key]))
     ]
     if chosen.measure == "z":
         means = _standardised(means, {response for key in clinicians for response in means[key]})
@@ -412,7 +402,7 @@ class JurorOn:
     juror: str
     simulated: bool
     scores: Mapping[str, float] = field(default_factory=dict)
-    explanations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    explanations: Mapping[str, Sequence[str]] = field(default_factory=dict)
     failure: str = ""
 
 
@@ -632,18 +622,12 @@ def _jurors_of_side(session: Session, part: _Part, n: int, response: int) -> Ite
         verdicts, end = said[rater.id or 0], ends.get(rater.id or 0)
         if not (side.jurors or verdicts or end):
             continue
-        scores: dict[str, list[float]] = defaultdict(list)
-        words: dict[str, list[str]] = defaultdict(list)
-        for verdict in sorted(verdicts, key=lambda one: one.replicate):
-            for name, score in verdict.scores.items():
-                scores[name].append(score)
-            for name, text in verdict.comments.items():
-                words[name].append(text)
+        scores, words = over_verdicts(sorted(verdicts, key=lambda one: one.replicate))
         yield JurorOn(
             rater.handle,
             rater.simulated,
-            {name: fmean(points) for name, points in scores.items()},
-            {name: tuple(texts) for name, texts in words.items()},
+            scores,
+            words,
             "" if verdicts or end in (None, Status.OK) else str(end),
         )
 
@@ -827,7 +811,7 @@ def opened_response(person: Person, engine: Engine, response: int) -> Opened | N
         kinds = Kind.CLINICIAN, Kind.JUROR
         said = readings(session, responses=[response], kinds=kinds, rubric=On.CASE, words=True)
         for one in said:
-            one.handle = _name_for(person, raters[one.rater])
+            one.handle = name_for(person, raters[one.rater])
         said.sort(key=lambda one: (one.kind, one.handle, one.pass_, one.replicate))
         case = Rubric.from_json(own) if own != body else None
         about_it = (name, benchmark, instance, card(name, texts, rubric), rubric)

@@ -5,7 +5,6 @@ The table of authors is not read here.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from sqlalchemy import Engine
@@ -27,7 +26,7 @@ from data.schema import (
     now,
 )
 from data.study.base import FOR_STUDY, card, shown
-from data.study.readings import Reading, readings
+from data.study.readings import Reading, over_verdicts, readings
 from data.study.rubrics import keep_rubric, rubrics_known
 
 BEGUN, CHOSEN, OPENED, ENDED = (
@@ -191,14 +190,10 @@ def juror_verdicts(
             given.setdefault((one.response, one.handle), []).append(one)
     verdicts: dict[int, dict[str, JurorVerdict]] = {}
     for (response, juror), replicates in given.items():
-        scores = {
-            name: [one.scores[name] for one in replicates if name in one.scores]
-            for name in rubric.criteria
-        }
-        if all(scores.values()):
-            means = {name: fmean(points) for name, points in scores.items()}
-            words = [f"{name}: {text}" for one in replicates for name, text in one.comments.items()]
-            verdicts.setdefault(response, {})[juror] = JurorVerdict(means, tuple(words))
+        scores, words = over_verdicts(replicates)
+        if scores.keys() >= {*rubric.criteria}:
+            texts = tuple(f"{name}: {text}" for name, texts in words.items() for text in texts)
+            verdicts.setdefault(response, {})[juror] = JurorVerdict(scores, texts)
     return verdicts
 
 

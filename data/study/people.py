@@ -17,7 +17,6 @@ from argon2.exceptions import VerificationError
 from sqlalchemy import Engine, bindparam, func, true
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from data.database import glance, reading, transaction
 from data.errors import BadInput, Conflict, Unknown
@@ -452,9 +451,8 @@ def check_code(engine: Engine, code: str) -> CodeCheck:
         return CodeCheck(None, CodeOutcome.USED)
     if way.expires is not None and way.expires <= now():
         return CodeCheck(None, CodeOutcome.EXPIRED)
-    return CodeCheck(
-        _holder((account.id, account.name, account.role, account.rater), lookup), CodeOutcome.GOOD
-    )
+    who = account.id, account.name, account.role, account.rater
+    return CodeCheck(_holder(who, lookup), CodeOutcome.GOOD)
 
 
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
@@ -499,14 +497,11 @@ def _holder(row: Sequence[Any], lookup: str = "") -> Person:
 
 def person_by_email(engine: Engine, email: str) -> Person | None:
     """Return whose e-mail address this is, in small letters or large; None if nobody's."""
-    own = col(Account.email) == email.strip().lower()
-    return _person_of(engine, select(Account).where(own, col(Account.ended).is_(None)))
-
-
-def person(engine: Engine, account: int) -> Person | None:
-    """Return the person of an account, unless it was ended or has no valid way in."""
-    query = select(Account).join(Access).where(Account.id == account, *_VALID)
-    return _person_of(engine, query)
+    columns = Account.id, Account.name, Account.role, Account.rater
+    own = Account.email == email.strip().lower(), col(Account.ended).is_(None)
+    with reading(engine) as session:
+        row = session.execute(columns_of(*columns).where(*own)).first()
+    return None if row is None else _holder(row)
 
 
 def has_coordinator(engine: Engine) -> bool:
@@ -650,15 +645,6 @@ def _way(accesses: list[Access]) -> str:
     if any(not access.once for access in valid):
         return "code"
     return "link" if any(access.used is None for access in valid) else "none"
-
-
-def _person_of(engine: Engine, query: SelectOfScalar[Account]) -> Person | None:
-    """Return the person of the account that a query finds."""
-    with reading(engine) as session:
-        account = session.exec(query).first()
-    if account is None:
-        return None
-    return _holder((account.id, account.name, account.role, account.rater))
 
 
 def _is_secret(stored: str, secret: str) -> bool:

@@ -6,9 +6,11 @@ difference count where they are asked for. Where a million rows are read (frames
 has the same conditions from here. The table of authors is not read here.
 """
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import fmean
 from typing import Any
 
 from sqlalchemy import ColumnElement
@@ -255,3 +257,14 @@ def _add(said: Reading, row: Submission | Remark | Span) -> None:
         said.flags.append((row.kind, row.text))
     else:
         said.spans.append(row)
+
+
+def over_verdicts(verdicts: Iterable[Reading]) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """Return criterion -> mean score, and criterion -> comments, of several verdicts by one juror."""
+    scores, words = defaultdict[str, list[float]](list), defaultdict[str, list[str]](list)
+    for one in verdicts:
+        for name, score in one.scores.items():
+            scores[name].append(score)
+        for name, text in one.comments.items():
+            words[name].append(text)
+    return {name: fmean(points) for name, points in scores.items()}, dict(words)

@@ -215,7 +215,6 @@ def form_on(session: Session, rubric: Rubric, response: int, reply: Reply) -> Ra
 Seat = Mapping[str, Any]
 ADJUDICATED = "adjudicated readings"  # what the ledger calls figures of these
 SIMULATED = "simulated"  # the code of a note on a figure of raters that are not real
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

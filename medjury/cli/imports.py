@@ -39,7 +39,7 @@ from data.importers.tools import (
 )
 from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.schema import Kind
-from data.study.access import pseudonym_key
+from data.study.access import PSEUDONYM_KEY, study_key
 from data.study.frames import responses_frame
 from data.study.package import import_package, opened_package
 from data.study.pairs import import_pairs, make_pairs
@@ -529,7 +529,7 @@ def medhelm_ratings(
         for response, benchmark, instance in zip(*columns, strict=True)
         if response in wrote
     ]
-    rows, unmatched = medhelm_rows(table, responses, pseudonym_key(engine), jury_mean)
+    rows, unmatched = medhelm_rows(table, responses, study_key(engine, PSEUDONYM_KEY), jury_mean)
 
     def lines() -> list[str]:
         of_rows = f"{counted(len(unmatched), 'row')} ({_ranges(unmatched)})"

@@ -18,7 +18,7 @@ from kit.loopback import AsyncLoopback
 from kit.studies import Run, Write
 from sqlalchemy import Engine
 
-from data.calls import TokenCosts, added, token_costs
+from data.calls import TokenCosts, token_costs
 from data.errors import BadPanel
 from data.rubric import read_rubric
 from data.study.costs import juror_costs
@@ -167,9 +167,8 @@ def test_at_a_panels_price_a_cached_token_counts_in_full_and_a_written_one_a_qua
 def test_what_is_not_known_counts_as_nothing_and_is_never_negative() -> None:
     unknown = price(claude(), Usage(), AT).of(Usage())
     assert unknown == TokenCosts()
-    assert added([]) == TokenCosts()
     half = token_costs((100, None, None, 5, None), (0.5, None, None, 0.1))
-    assert added([half, half]) == TokenCosts(200, 0, 0, 10, 0, usd_input=0.8, usd_output=0.2)
+    assert half.plus(half) == TokenCosts(200, 0, 0, 10, 0, usd_input=0.8, usd_output=0.2)
 
 
 def test_a_run_tells_its_tokens_by_kind_with_their_cost(

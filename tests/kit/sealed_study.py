@@ -32,7 +32,7 @@ from data.schema import (
     State,
     Status,
 )
-from data.study.access import Way, enter, pseudonym_key, signing_key
+from data.study.access import PSEUDONYM_KEY, SESSION_KEY, Way, enter, study_key
 from data.study.assignments import (
     Slot,
     answer_flag,
@@ -155,8 +155,8 @@ def _people(engine: Engine) -> dict[str, int]:
     renew_access(OPERATOR, engine, "dr_c")
     set_email(OPERATOR, engine, "dr_b", "b@hospital.example")
     set_specialty(OPERATOR, engine, "dr_a", "cardiology")
-    signing_key(engine)
-    pseudonym_key(engine)
+    study_key(engine, SESSION_KEY)
+    study_key(engine, PSEUDONYM_KEY)
     person = check_code(engine, codes["dr_a"]).person
     assert person is not None
     enter(engine, person)

@@ -18,7 +18,7 @@ from data.card import Reply
 from data.database import open_study, reading, shown, transaction
 from data.errors import BadFile, BadInput, Conflict, NoStudy
 from data.schema import Setting
-from data.study.access import SESSION_KEY, pseudonym_key, signing_key
+from data.study.access import PSEUDONYM_KEY, SESSION_KEY, study_key
 from data.study.copies import ALL_TABLES, TableDigest, content
 from data.study.moving import back_up, move_study
 from data.study.ratings import submit
@@ -89,7 +89,7 @@ def test_a_moved_study_is_the_same_calibrates_to_the_last_digit_and_comes_back_a
 def test_no_copy_has_the_key_that_signs_sessions(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
-    key, names = signing_key(whole), pseudonym_key(whole)
+    key, names = study_key(whole, SESSION_KEY), study_key(whole, PSEUDONYM_KEY)
     assert run("study", "backup", empty, "--db", url_of(whole))[0] == 0
     backup = tmp_path / "backup.db"
     assert run("study", "backup", str(backup), "--db", url_of(whole))[0] == 0
@@ -97,10 +97,10 @@ def test_no_copy_has_the_key_that_signs_sessions(
     for copy in (opened(empty), opened(f"sqlite:///{backup}")):
         with reading(copy) as session:
             assert session.get(Setting, SESSION_KEY) is None
-        assert pseudonym_key(copy) == names
-        assert signing_key(copy) not in (key, names)
+        assert study_key(copy, PSEUDONYM_KEY) == names
+        assert study_key(copy, SESSION_KEY) not in (key, names)
         assert verify(copy).findings == ()
-    assert signing_key(whole) == key
+    assert study_key(whole, SESSION_KEY) == key
 
 
 def test_clinicians_rate_on_where_the_study_went(
