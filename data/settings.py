@@ -148,14 +148,3 @@ def read_settings(stored: Mapping[str, str]) -> Settings:
             raise BadInput(first["msg"].removeprefix("Value error, ")) from error
         allowed = ALLOWED.get(name) or first["ctx"]["expected"].replace("'", "")
         raise BadInput(f"{name} {stored[name]!r}: must be {allowed}") from error
-
-
-def read_error_types(text: str) -> tuple[str, ...]:
-    """Return error types from the text that a study stores, in its order.
-
-    Raises
-    ------
-    BadInput
-        If there is none, one is no plain name or is named twice, or there are more than 12.
-    """
-    return read_settings({ERROR_TYPES: text}).error_types

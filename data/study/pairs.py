@@ -23,7 +23,7 @@ from data.rubric import Rubric
 from data.schema import Benchmark, Instance, Pair, Response, RubricText
 from data.study.authors import Rival, models_of_pairs, rivals
 from data.study.base import FOR_STUDY, columns_of
-from data.study.responses import ResponsesAdded, TaxonomyPlace, keep_benchmark, keep_rows
+from data.study.responses import ResponsesAdded, keep_benchmark, keep_rows
 from data.study.rubrics import ONLY_PAIRS
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _keep_benchmark(session: Session, name: str, rubric: Rubric, added: Response
             f"benchmark {name!r} has responses that are rated by themselves: give its pairs another "
             "benchmark; nothing was imported"
         )
-    keep_benchmark(session, name, rubric, TaxonomyPlace(), added)
+    keep_benchmark(session, name, rubric, added)
 
 
 def _copied(instance: Instance, into: str) -> Instance:

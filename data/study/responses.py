@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
@@ -49,14 +49,6 @@ class ResponsesAdded:
     groups: Counter[str] = field(default_factory=Counter)
 
 
-@dataclass(frozen=True, slots=True)
-class TaxonomyPlace:
-    """Where a benchmark stands in the taxonomy."""
-
-    category: str = ""
-    subcategory: str = ""
-
-
 Claimed = dict[str, set[Key]]  # group -> its values with the authors that an import's rows have
 
 
@@ -65,7 +57,7 @@ def import_responses(
     rows: Iterable[ResponseRow],
     rubric_for: RubricFor,
     chosen: Rubric | None = None,
-    places: Mapping[str, TaxonomyPlace] | None = None,
+    places: Mapping[str, tuple[str, str]] | None = None,
     tick: Tick = lambda _: None,
 ) -> ResponsesAdded:
     """Store responses with their instances, all of them or none.
@@ -80,7 +72,7 @@ def import_responses(
         The rubric of all benchmarks in the file, new or not; a benchmark that has been
         rated on another one is refused.
     places
-        Benchmark name -> place in the taxonomy, for new benchmarks.
+        Benchmark name -> category and subcategory in the taxonomy, for new benchmarks.
     tick
         Called with the number of rows of each batch stored.
 
@@ -100,8 +92,9 @@ def import_responses(
         last = last_group(session)
 
         def keep(name: str) -> None:
-            place = (places or {}).get(name, TaxonomyPlace())
-            keep_benchmark(session, name, chosen or rubric_for(name), place, added)
+            keep_benchmark(
+                session, name, chosen or rubric_for(name), added, (places or {}).get(name)
+            )
             if chosen and not move_to_rubric(session, name, chosen):
                 rubric = f"rubric than {chosen.name} {chosen.version}"
                 raise Conflict(
@@ -179,14 +172,17 @@ def _refuse_repeats(batch: list[ResponseRow], origins: dict[str, Origin]) -> Non
 
 
 def keep_benchmark(
-    session: Session, name: str, rubric: Rubric, place: TaxonomyPlace, added: ResponsesAdded
+    session: Session,
+    name: str,
+    rubric: Rubric,
+    added: ResponsesAdded,
+    place: tuple[str, str] | None = None,
 ) -> None:
-    """Store a benchmark that is new to the study, with its rubric."""
+    """Store a benchmark that is new to the study, with its rubric and place in the taxonomy."""
     stored = session.get(Benchmark, name)
     if stored is None:
-        sha256 = keep_rubric(session, rubric)
-        new = Benchmark(name=name, rubric_sha256=sha256, **asdict(place))
-        session.add(new)
+        own = dict(zip(("category", "subcategory"), place or (), strict=False))
+        session.add(Benchmark(name=name, rubric_sha256=keep_rubric(session, rubric), **own))
         log(session, "researcher", "benchmark added", {"benchmark": name})
         added.benchmarks[name] = rubric.name
 

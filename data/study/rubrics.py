@@ -43,7 +43,7 @@ from data.schema import (
     RubricText,
     Setting,
 )
-from data.settings import ERROR_TYPES, read_error_types
+from data.settings import ERROR_TYPES, read_settings
 from data.study.base import FOR_STUDY, card, columns_of, shown
 from data.study.ledger import COMBINED, compositions_tried, reports
 from data.study.readings import INDEPENDENT
@@ -204,7 +204,7 @@ def form_on(session: Session, rubric: Rubric, response: int, reply: Reply) -> Ra
     if not reply.spans:
         return RatingForm(rubric)
     stored = session.exec(_ERROR_TYPES).first()
-    errors = ERRORS if stored is None else read_error_types(stored)
+    errors = read_settings({} if stored is None else {ERROR_TYPES: stored}).error_types
     own = card("", list(session.execute(_TEXTS, {"response": response}).one()), rubric)
     texts: dict[Side, str] = {"response": own.response, "source": own.context or own.prompt}
     if own.second is not None:

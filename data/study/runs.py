@@ -41,7 +41,7 @@ from data.study.calls import complete, keep_juror, without_texts, write_attempts
 from data.study.costs import JurorCost, juror_costs
 from data.study.people import person_by_access
 from data.study.ratings import RatingsAdded, keep_ratings
-from data.study.responses import ResponsesAdded, TaxonomyPlace, keep_benchmark, keep_rows, log_added
+from data.study.responses import ResponsesAdded, keep_benchmark, keep_rows, log_added
 from data.study.rubrics import keep_rubric
 from data.study.standing import BenchmarkView, benchmarks
 from data.study.verify import acts
@@ -417,7 +417,7 @@ def _store_responses(
     for run in runs:
 
         def keep(name: str, rubric: Rubric = run.rubric) -> None:
-            keep_benchmark(session, name, rubric, TaxonomyPlace(), added)
+            keep_benchmark(session, name, rubric, added)
 
         names = keep_rows(session, run.responses, keep, added, {}, ids=ids)
         ratings = tuple(

@@ -195,22 +195,14 @@ def study_id(engine: Engine) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Raters:
-    """Raters of one kind who gave ratings: handles, those simulated, and where known specialties."""
-
-    names: tuple[str, ...]
-    simulated: tuple[str, ...]
-    specialties: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """What a study can say of itself in numbers; no author and no text.
 
     Attributes
     ----------
-    raters
-        "clinician", "juror", "metric" -> those who gave ratings.
+    clinicians, metrics, simulated
+        Names of those who gave ratings, and of those of them who are simulated; of clinicians also how
+        many are of which specialty, where known.
     models
         Number of authors of responses; who they are is not read.
     states
@@ -225,7 +217,10 @@ class Facts:
         At work on a reading that is done, None where none is.
     """
 
-    raters: Mapping[str, Raters]
+    clinicians: tuple[str, ...]
+    specialties: Mapping[str, int]
+    metrics: tuple[str, ...]
+    simulated: tuple[str, ...]
     models: int
     states: Mapping[str, int]
     repeats: int
@@ -249,6 +244,10 @@ def facts(engine: Engine) -> Facts:
             .join(Rater)
             .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
         ).one()
+        with_ratings = col(Rater.id).in_(select(Rating.rater).where(INDEPENDENT))
+        raters = session.exec(
+            select(Rater).where(with_ratings).order_by(Rater.kind, Rater.handle)
+        ).all()
         per_response = session.get(Setting, "per_response")
         states = select(Assignment.state, func.count()).where(Assignment.pass_ == 0)
         states = states.group_by(Assignment.state)
@@ -264,7 +263,10 @@ def facts(engine: Engine) -> Facts:
         given = select(Event.detail).where(Event.action == "responses assigned")
         seeds = [one.get("seed") for one in session.exec(given.order_by(col(Event.id)))]
         return Facts(
-            raters={str(kind): _raters(session, kind) for kind in Kind},
+            clinicians=tuple(one.handle for one in raters if one.kind == Kind.CLINICIAN),
+            specialties=Counter(one.specialty for one in raters if one.specialty),
+            metrics=tuple(one.handle for one in raters if one.kind == Kind.METRIC),
+            simulated=tuple(one.handle for one in raters if one.simulated),
             models=len(author_names(engine)),
             states={str(state): number for state, number in session.exec(states)},
             repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
@@ -283,18 +285,6 @@ def facts(engine: Engine) -> Facts:
 
 def _count(session: Session, number: Any) -> int:
     return int(session.scalar(select(number)) or 0)
-
-
-def _raters(session: Session, kind: Kind) -> Raters:
-    query = (
-        select(Rater.handle, Rater.simulated, Rater.specialty)
-        .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater).where(INDEPENDENT)))
-        .order_by(Rater.handle)
-    )
-    raters = session.exec(query).all()
-    simulated = tuple(name for name, is_simulated, _ in raters if is_simulated)
-    specialties = Counter(specialty for _, _, specialty in raters if specialty)
-    return Raters(tuple(name for name, _, _ in raters), simulated, specialties)
 
 
 # Return every benchmark with its rubric and counts, by name.

@@ -30,7 +30,7 @@ from data.study.base import FOR_STUDY, columns_of
 from data.study.pairs import import_pairs, make_pairs
 from data.study.people import Invitation, invite
 from data.study.ratings import import_ratings
-from data.study.responses import TaxonomyPlace, import_responses
+from data.study.responses import import_responses
 from data.study.rubrics import add_rubric, rubrics_known, study_rubrics
 from data.study.settings import consents, describe, description_versions, lock, reopen
 from data.study.standing import settings, stored_rubric
@@ -53,16 +53,6 @@ def dry_run(engine: Engine) -> Engine:
     return trial
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedWork:
-    """A design to be stored: new slots, and open ones (rater, response, pass) to take back."""
-
-    slots: Sequence[Slot]
-    dropped: Sequence[Key]
-    per_response: int
-    seed: int
-
-
 # Store responses.
 bring_responses = asking(import_responses, Role.COORDINATOR)
 # Store pairs with their responses.
@@ -76,7 +66,9 @@ bring_ratings = asking(import_ratings, Role.COORDINATOR)
 
 
 @only(Role.COORDINATOR)
-def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) -> bool:
+def set_place(
+    by: Person, engine: Engine, benchmark: str, category: str = "", subcategory: str = ""
+) -> bool:
     """Say where a benchmark stands in the taxonomy; False if it stands there already.
 
     Raises
@@ -88,32 +80,37 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) 
         category alone, or neither, is allowed.
     """
     places = subcategories()
-    parts = places.get(place.category, [])
-    if place.category and place.category not in places:
-        raise BadInput(f"category {place.category!r}: choose from {', '.join(places)}")
-    if place.subcategory and place.subcategory not in parts:
-        raise BadInput(f"subcategory {place.subcategory!r}: is not one of {place.category!r}")
+    parts = places.get(category, [])
+    if category and category not in places:
+        raise BadInput(f"category {category!r}: choose from {', '.join(places)}")
+    if subcategory and subcategory not in parts:
+        raise BadInput(f"subcategory {subcategory!r}: is not one of {category!r}")
     with transaction(engine) as session:
         refuse_locked(session)
         stored = session.get(Benchmark, benchmark)
         if stored is None:
             raise Unknown(f"benchmark {benchmark!r}: is not in this study")
-        if (stored.category, stored.subcategory) == (place.category, place.subcategory):
+        if (stored.category, stored.subcategory) == (category, subcategory):
             return False
-        stored.category, stored.subcategory = place.category, place.subcategory
-        session.add(stored)
-        detail = {"category": place.category, "subcategory": place.subcategory}
+        stored.category, stored.subcategory = category, subcategory
+        detail = {"category": category, "subcategory": subcategory}
         log(session, by.actor, "place in the taxonomy set", {"benchmark": benchmark} | detail)
     return True
 
 
 @only(Role.COORDINATOR)
 def store_design(
-    _: Person, engine: Engine, plan: PlannedWork, raters: Sequence[str]
+    _: Person,
+    engine: Engine,
+    raters: Sequence[str],
+    slots: Sequence[Slot],
+    seed: int,
+    dropped: Sequence[Key],
+    per_response: int,
 ) -> list[Invitation]:
     """Store a design as `medjury rate assign` does; return a code for each clinician without one."""
     invitations = invite(engine, raters)
-    assign(engine, plan.slots, plan.seed, plan.dropped, plan.per_response)
+    assign(engine, slots, seed, dropped, per_response)
     return invitations
 
 

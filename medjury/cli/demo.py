@@ -37,7 +37,7 @@ from data.study.access import Way
 from data.study.assignments import Slot, assign, design_items
 from data.study.people import add_people, people, renew_access
 from data.study.ratings import import_ratings, submit
-from data.study.responses import TaxonomyPlace, import_responses
+from data.study.responses import import_responses
 from data.study.standing import benchmarks, showings
 from jury.panel import read_panel
 from jury.run import run_panel
@@ -146,7 +146,7 @@ def fill(engine: Engine) -> None:
 
 def _import(engine: Engine, path: Path) -> None:
     places = {
-        sample["name"]: TaxonomyPlace(sample["category"], sample["subcategory"])
+        sample["name"]: (sample["category"], sample["subcategory"])
         for sample in sample_benchmarks()
     }
     rubrics = {sample["name"]: read_rubric(sample["rubric"]) for sample in sample_benchmarks()}

@@ -82,7 +82,7 @@ def dossier(
 
     chosen, counts = guideline(name), facts(engine)
     calibration = calibrated(engine, reps, tick)
-    simulated = tuple(one for kind in counts.raters.values() for one in kind.simulated)
+    simulated = counts.simulated
     filled = Dossier(
         chosen,
         dossier_items(chosen.items, evidence_of(engine, counts, calibration), simulated),
@@ -152,10 +152,9 @@ def _subjects(engine: Engine, counts: Facts) -> Iterator[Coded]:
 
 
 def _people(engine: Engine, counts: Facts) -> Iterator[Coded]:
-    people = counts.raters["clinician"]
-    if people.names:
-        special = "".join(f"; {number} of {name}" for name, number in people.specialties.items())
-        yield Code.CLINICIANS, f"{counted(len(people.names), 'clinician')} rated{special}"
+    if counts.clinicians:
+        special = "".join(f"; {number} of {name}" for name, number in counts.specialties.items())
+        yield Code.CLINICIANS, f"{counted(len(counts.clinicians), 'clinician')} rated{special}"
     if counts.per_response:
         seeds = f"; seed of the allocation {listed(map(str, counts.seeds))}" if counts.seeds else ""
         wanted = counted(int(counts.per_response), "clinician")

@@ -72,10 +72,10 @@ def _on_scales(rubric: Rubric) -> list[str]:
 
 
 def _raters(engine: Engine, calibration: "Calibration", facts: Facts) -> Iterator[str]:
-    people, metrics = facts.raters["clinician"], facts.raters["metric"].names
-    special = ", ".join(f"{number} {name}" for name, number in people.specialties.items())
-    yield f"{counted(len(people.names), 'clinician')} rated{f' ({special})' if special else ''}."
-    yield from _participant_information(engine, people.names)
+    people, metrics = facts.clinicians, facts.metrics
+    special = ", ".join(f"{number} {name}" for name, number in facts.specialties.items())
+    yield f"{counted(len(people), 'clinician')} rated{f' ({special})' if special else ''}."
+    yield from _participant_information(engine, people)
     if calibration.jury:
         profiles = juror_profiles(engine, calibration.jury)
         models = {name: str(profiles.get(name, {}).get("model", "")) for name in calibration.jury}
@@ -176,7 +176,7 @@ def _missing(engine: Engine, calibration: "Calibration") -> Iterator[str]:
 
 def _readings(calibration: "Calibration", facts: Facts) -> Iterator[str]:
     readings, _ = readings_of(calibration.scores)
-    people = counted(len(facts.raters["clinician"].names), "clinician")
+    people = counted(len(facts.clinicians), "clinician")
     yield (
         f"{counted(readings, 'reading')} by {people}, {facts.repeats} of them second readings of the "
         "same response."

@@ -20,10 +20,9 @@ from data.person import OPERATOR, Person
 from data.schema import Role
 from data.study import compare, people, references, reviews, runs, steering
 from data.study.assignments import odd_habits
-from data.study.responses import TaxonomyPlace
 from data.study.runs import RunOrder, keep_panel, stop_run
 from data.study.standing import study_benchmarks
-from data.study.steering import PlannedWork, lock_study, set_place, store_design
+from data.study.steering import lock_study, set_place, store_design
 from data.study.training import bring_experts, let_through_as
 from medjury.services import importing
 from medjury.services.design.assign import DesignRequest, planned_design
@@ -47,8 +46,8 @@ STEERS: dict[str, Act] = {
     "responses": lambda me, engine: importing.bring_response_file(engine, me, RESPONSE_FILE),
     "a try of ratings": lambda me, engine: importing.try_rating_file(engine, me, RATING_FILE),
     "ratings": lambda me, engine: importing.bring_rating_file(engine, me, RATING_FILE),
-    "a place": lambda me, engine: set_place(me, engine, "visits", TaxonomyPlace()),
-    "a design": lambda me, engine: store_design(me, engine, PlannedWork((), (), 2, 0), ["dr-a"]),
+    "a place": lambda me, engine: set_place(me, engine, "visits"),
+    "a design": lambda me, engine: store_design(me, engine, ["dr-a"], (), 0, (), 2),
     "a lock": lambda me, engine: lock_study(me, engine, me.actor),
     "a lock undone": lambda me, engine: steering.reopen_study(me, engine, me.actor, "why"),
     "a package": files.packed,

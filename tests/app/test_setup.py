@@ -30,11 +30,10 @@ from data.study import steering as study_steering
 from data.study.assignments import recuse
 from data.study.people import add_people, end_access, invite
 from data.study.ratings import submit
-from data.study.responses import TaxonomyPlace
 from data.study.rubrics import study_rubrics
 from data.study.settings import description, set_setting
 from data.study.standing import settings, study_benchmarks
-from data.study.steering import PlannedWork, lock_study, set_place, store_design
+from data.study.steering import lock_study, set_place, store_design
 from data.study.verify import acts, verify
 from medjury.services import importing
 from medjury.services.design.assign import DesignRequest
@@ -119,25 +118,25 @@ def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
 
 
 def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Engine) -> None:
-    place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
-    assert set_place(OPERATOR, small_study, "visits", place)
-    assert not set_place(OPERATOR, small_study, "visits", place)
+    place = ("Clinical Note Generation", "Documenting Patient Visits")
+    assert set_place(OPERATOR, small_study, "visits", *place)
+    assert not set_place(OPERATOR, small_study, "visits", *place)
     view = study_benchmarks(RITA, small_study)[0]
-    assert (view.category, view.subcategory) == (place.category, place.subcategory)
+    assert (view.category, view.subcategory) == place
     for error, name, wrong in (
-        (BadInput, "visits", TaxonomyPlace("Invented")),
-        (BadInput, "visits", TaxonomyPlace("Clinical Note Generation", "Planning Treatments")),
-        (BadInput, "visits", TaxonomyPlace("", "Planning Treatments")),
+        (BadInput, "visits", ("Invented",)),
+        (BadInput, "visits", ("Clinical Note Generation", "Planning Treatments")),
+        (BadInput, "visits", ("", "Planning Treatments")),
         (Unknown, "nowhere", place),
     ):
         with pytest.raises(error):
-            set_place(OPERATOR, small_study, name, wrong)
+            set_place(OPERATOR, small_study, name, *wrong)
     [told] = acts(small_study, "place in the taxonomy set")
     assert told.detail["benchmark"] == "visits"
     assert verify(small_study).findings == ()
     lock_study(OPERATOR, small_study, OPERATOR.actor)
     with pytest.raises(NotAllowed, match="locked"):
-        set_place(OPERATOR, small_study, "visits", TaxonomyPlace())
+        set_place(OPERATOR, small_study, "visits")
 
 
 def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: Engine) -> None:
@@ -180,8 +179,7 @@ def test_the_screen_deals_what_the_command_deals(
     found = design.deal(OPERATOR, small_study, REQUEST)
     assert (found.load, found.overlap) == (told["load"], told["overlap"])
     assert found.repeats == told["repeats"]
-    plan = PlannedWork(found.slots, (), 2, 5)
-    codes = store_design(OPERATOR, small_study, plan, list(found.load))
+    codes = store_design(OPERATOR, small_study, list(found.load), found.slots, 5, (), 2)
     assert [one.handle for one in codes] == ["dr-a", "dr-b", "dr-c"]
     assert "nothing changed" in run(*asked)[1]
 

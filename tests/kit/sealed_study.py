@@ -66,7 +66,7 @@ from data.study.people import (
 )
 from data.study.points import add_points
 from data.study.ratings import FormState, import_ratings, save_draft, submit
-from data.study.responses import TaxonomyPlace, import_responses
+from data.study.responses import import_responses
 from data.study.reviews import change_tags, keep_note
 from data.study.room import Exercise, next_task, situation
 from data.study.rubrics import add_rubric
@@ -137,7 +137,7 @@ def _material(engine: Engine) -> None:
             for text, kind in points
         ]
         add_points(engine, "cases", rows, points_rubric(), "operator")
-    set_place(OPERATOR, engine, "visits", TaxonomyPlace("Clinical Note Generation"))
+    set_place(OPERATOR, engine, "visits", "Clinical Note Generation")
     fixed = {"margin": 0.1, "criterion": "", "panel": "", "jurors": [*JURORS], "responses": N}
     low = {"criterion": "accuracy", "threshold": 2.0, "miss_at_most": 0.2}
     fixed |= {"method": "paper", "critical": [low], "floor": 0.0, "because": "as in a pilot"}

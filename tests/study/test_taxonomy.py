@@ -8,7 +8,6 @@ from sqlalchemy import Engine
 from calibration.tables.taxonomy import coverage_table
 from data.files import read_toml
 from data.person import OPERATOR
-from data.study.responses import TaxonomyPlace
 from data.study.standing import benchmarks
 from data.study.steering import set_place
 from data.taxonomy import BENCHMARKS, SHIPPED, known_places, medhelm_places, subcategories
@@ -51,8 +50,8 @@ def test_where_the_studys_benchmarks_stand(engine: Engine, tmp_path: Path) -> No
     assert coverage(benchmarks(engine)).not_placed == ("visits",)
     unplaced = coverage_table(coverage(benchmarks(engine)), True)
     assert unplaced.notes[-1].text == "Not placed: visits"
-    place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
-    assert set_place(OPERATOR, engine, "visits", place)
+    place = ("Clinical Note Generation", "Documenting Patient Visits")
+    assert set_place(OPERATOR, engine, "visits", *place)
     assert [one.place[0] for one in benchmarks(engine)] == ["Clinical Note Generation"]
     found = coverage(benchmarks(engine))
     assert found.not_placed == ()

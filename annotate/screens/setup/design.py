@@ -12,7 +12,7 @@ from data.person import Person, only
 from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
-from data.study.steering import PlannedWork, store_design
+from data.study.steering import store_design
 from medjury.services.design.assign import DesignRequest, PlannedDesign, designed, planned_design
 from medjury.services.design.plan import Design, plan_lines
 
@@ -122,8 +122,8 @@ def _store(engine: Engine, person: Person, request: DesignRequest, planned: Plan
                 (assignment.rater, assignment.response, assignment.pass_)
                 for assignment in design.dropped
             ]
-            work = PlannedWork(design.slots, dropped, design.per_response, request.seed)
-            invitations = store_design(person, engine, work, list(design.load))
+            about = design.slots, request.seed, dropped, design.per_response
+            invitations = store_design(person, engine, list(design.load), *about)
         del st.session_state[PLANNED]
         st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
         st.session_state[STORED] = (

@@ -29,7 +29,7 @@ from data.safe_text import on_page
 from data.schema import Role
 from data.study import steering
 from data.study.ratings import RatingsAdded
-from data.study.responses import ResponsesAdded, TaxonomyPlace
+from data.study.responses import ResponsesAdded
 from data.study.standing import BenchmarkView, study_benchmarks
 from data.study.steering import pair_up, set_place
 from data.taxonomy import subcategories
@@ -365,7 +365,7 @@ def _place(engine: Engine, person: Person, views: list[BenchmarkView]) -> None:
     )
     if columns[3].button("Save the category", key="place-now", width="stretch"):
         with frame.refusals():
-            set_place(person, engine, name, TaxonomyPlace(category, subcategory))
+            set_place(person, engine, name, category, subcategory)
             st.session_state[STORED] = f"The category of {name} is saved, and in the record."
             st.rerun()
 
