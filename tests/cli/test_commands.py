@@ -21,9 +21,9 @@ from sqlalchemy import Engine, text
 
 from data.card import Reply
 from data.database import open_study
+from data.study.assignments import assigned, design_items
 from data.study.ratings import submit
 from data.study.room import next_task
-from data.study.standing import assigned, design_items
 from jury.panel import shipped
 from medjury.cli.app import loaded, summary, whole
 from medjury.cli.commands import COMMANDS
@@ -446,7 +446,7 @@ def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(
     assert code == 0
     assert "taken back" in out
     now = assigned(engine)
-    assert [one.begun for one in now if one.rater == "dr_c"] == [True]
+    assert [one.done for one in now if one.rater == "dr_c"] == [True]
     assert Counter(one.response for one in now) == dict.fromkeys(range(1, 5), 2)
     engine.dispose()
 

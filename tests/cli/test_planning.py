@@ -46,6 +46,7 @@ from data.card import Reply
 from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Timed, Work, measured, stated
 from data.schema import Rater, Role
 from data.study.assignments import (
+    Assigned,
     Slot,
     assign,
     pace_of,
@@ -59,7 +60,7 @@ from data.study.ratings import submit
 from data.study.room import next_task
 from medjury.cli.people import first_coordinator
 from medjury.services.design.assign import design, top_up
-from medjury.services.design.plan import Assigned, Design
+from medjury.services.design.plan import Design
 
 FLAT = note("same_score", "same_score")
 
