@@ -41,7 +41,7 @@ from data.database import open_study
 from data.errors import BadFile
 from data.importers.redcap import forms
 from data.rubric import Criterion, Rubric, read_rubric, rubric_toml
-from data.safe_text import FORMULA, UNSEEN, unguarded, visible
+from data.safe_text import UNSEEN, unguarded, visible
 from data.study.frames import ratings_frame
 from jury.exports import bundle, helm, scorers
 from jury.exports.bundle import Export, ExportRow, write_folder
@@ -49,6 +49,7 @@ from jury.panel import Panel
 from medjury.services.redcap import choices, dictionary
 
 Write = Callable[[str, str], Path]
+FORMULA = tuple("=+-@\t\r")  # what a spreadsheet computes begins with one
 GENERIC = read_rubric("generic")
 READ = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 INERT = {"text", "softbreak", "hardbreak", "inline", "code_inline", "fence", "heading", "paragraph"}
