@@ -536,3 +536,28 @@ def test_nothing_goes_to_a_host_in_the_second_that_it_asked_to_wait(
     # What had left before the answer was heard may arrive a moment after it.
     assert [one - told for one in at if HEARD < one - told < WAIT] == []
     assert len([one for one in at if one > told + WAIT]) > 20
+
+
+CALLS = st.lists(st.tuples(st.floats(0.01, 1), st.one_of(st.none(), st.floats(0, 1))), max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(CALLS, st.floats(0, 3))
+def test_the_cap_holds_whatever_calls_cost_and_however_they_overlap(
+    calls: list[tuple[float, float | None]], cap: float
+) -> None:
+    spent = []
+
+    async def call(budget: Budget, worst: float, share: float | None) -> None:
+        if await budget.reserve(worst):
+            await asyncio.sleep(0)
+            usd = None if share is None else worst * share
+            spent.append(worst if usd is None else usd)
+            await budget.settle(worst, usd)
+
+    async def all_at_once() -> None:
+        budget = Budget(cap)
+        await asyncio.gather(*(call(budget, *one) for one in calls))
+
+    asyncio.run(all_at_once())
+    assert sum(spent) <= cap + 1e-9

@@ -88,6 +88,27 @@ def simulate(n=60, jurors=4, clinicians=3, seed=0, lost=0.0):
     return np.hstack([doctors, own])
 
 
+# The canonical example: 12 units in rows, 4 observers, 0 where missing.
+CANON = [
+    *([1, 1, 0, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4]),
+    *([4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [0, 5, 5, 5], [0, 0, 1, 1], [0, 0, 3, 0]),
+]
+
+# 30 responses, 5 raters, a third missing, for which krippendorff 0.9.0 gives the numbers below.
+SPARSE = [
+    *([3, 3, 0, 0, 0], [0, 0, 0, 3, 0], [3, 0, 2, 0, 0], [2, 3, 3, 2, 4], [0, 2, 0, 4, 3]),
+    *([3, 0, 0, 0, 0], [4, 3, 0, 3, 3], [0, 5, 5, 0, 4], [4, 2, 0, 3, 4], [3, 3, 0, 3, 4]),
+    *([4, 0, 0, 4, 0], [3, 4, 4, 0, 4], [4, 0, 3, 0, 4], [3, 2, 3, 1, 0], [0, 0, 4, 0, 3]),
+    *([4, 0, 0, 4, 0], [0, 0, 0, 2, 0], [0, 3, 3, 0, 3], [2, 1, 2, 0, 1], [3, 1, 3, 1, 0]),
+    *([1, 2, 0, 0, 3], [4, 3, 0, 0, 3], [3, 2, 2, 2, 2], [3, 5, 4, 0, 4], [3, 4, 3, 4, 3]),
+    *([0, 2, 3, 5, 3], [1, 1, 2, 1, 1], [0, 2, 4, 0, 3], [3, 4, 0, 0, 3], [0, 0, 3, 4, 4]),
+]
+
+
+def table(rows):
+    return np.where(np.array(rows) > 0, np.array(rows, float), np.nan)
+
+
 TWO_JURORS = PanelColumns(("j0", "j1"), 2)
 
 

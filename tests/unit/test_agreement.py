@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
@@ -36,6 +39,9 @@ from data.errors import TooFew
 SHROUT_FLEISS = np.array(
     [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]],
     dtype=float,
+)
+TABLES = arrays(
+    np.float64, st.tuples(st.integers(3, 9), st.integers(2, 4)), elements=st.integers(1, 5)
 )
 
 
@@ -316,3 +322,105 @@ def test_a_mirrored_column_is_undefined_and_not_minus_infinity():
 
     assert "mirror" in str(why_undefined(x, -x))
     assert np.isnan(column_icc(x, -x, "paper"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_drawing_everything_once_gives_the_number_itself(method, missing):
+    grid = make_grid(missing=missing, seed=4)
+    everything = np.ones((1, grid.n_clusters))
+
+    drawn = scorer_iccs(grid, PANELS, method, everything)[0]
+
+    for ours, panel in zip(drawn, PANELS, strict=True):
+        pair = columns(grid, panel, method)
+        x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
+        assert ours == pytest.approx(column_icc(x, y, method), abs=1e-12)
+        assert ours == pytest.approx(
+            by_definition(expand(grid, everything[0]), list(panel.members), method), abs=1e-12
+        )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_moving_one_rater_up_or_renaming_responses_changes_nothing(method):
+    grid = make_grid(seed=6)
+    order = np.random.default_rng(0).permutation(24)
+    moved = grid.composites[order].copy()
+    moved[:, 5] += 0.7  # juror j0, everywhere
+    other = grid_of(moved, grid.raters, np.arange(24))
+
+    one_way, another = (columns(each, JURY, method) for each in (grid, other))
+
+    assert column_icc(another.clinicians, another.scorer, method) == pytest.approx(
+        column_icc(one_way.clinicians, one_way.scorer, method), abs=1e-12
+    )
+
+
+def test_stretching_one_raters_scale_changes_nothing_in_the_papers_method():
+    grid = make_grid(seed=7)
+    stretched = grid.composites.copy()
+    stretched[:, 0] *= 3
+    other = grid_of(stretched, grid.raters, np.arange(24))
+
+    one_way, another = (columns(each, JURY, "paper") for each in (grid, other))
+
+    assert another.clinicians == pytest.approx(one_way.clinicians)
+
+
+def test_a_worked_example_by_hand():
+    # Rows (1, 2), (2, 2), (3, 5): row means 1.5, 2, 4; column means 2, 3; grand mean 2.5.
+    # MS_rows = 2 (1 + .25 + 2.25) / 2 = 3.5. Residuals are 0, .5, -.5 and their negatives,
+    # so MS_error = (0 + .25 + .25) 2 / 2 = 0.5. ICC(C,2) = 1 - .5 / 3.5 = 6/7.
+    assert icc_consistency(np.array([[1, 2], [2, 2], [3, 5.0]])) == pytest.approx(6 / 7)
+
+
+@given(TABLES, st.floats(-3, 3), st.floats(0.1, 10))
+@settings(deadline=None)
+def test_shift_scale_and_order_change_nothing(scores, shift, factor):
+    if np.ptp(scores.mean(axis=1)) == 0:
+        return
+    icc = float(icc_consistency(scores))
+    moved = scores * factor
+    moved[:, 0] += shift
+
+    assert icc_consistency(moved) == pytest.approx(icc, rel=1e-6, abs=1e-9)
+    assert icc_consistency(scores[::-1, ::-1]) == pytest.approx(icc, rel=1e-9, abs=1e-9)
+
+
+@given(arrays(np.float64, (7, 2), elements=st.floats(-5, 5, width=16)))
+@settings(deadline=None)
+def test_two_columns_obey_the_covariance_identity(scores):
+    (vx, cov), (_, vy) = np.cov(scores.T)
+    if vx + vy + 2 * cov < 1e-3:
+        return
+
+    assert icc_consistency(scores) == pytest.approx(4 * cov / (vx + vy + 2 * cov), abs=1e-8)
+
+
+@given(TABLES)
+@settings(deadline=None)
+def test_it_never_exceeds_one(scores):
+    icc = float(icc_consistency(scores))
+
+    assert np.isnan(icc) or icc <= 1
+
+
+@pytest.mark.parametrize(("n", "low", "high"), [(56, 0.32, 0.77), (400, 0.51, 0.67)])
+def test_the_intervals_of_the_planner(n, low, high):
+    ends = f_interval(0.60, n)
+
+    assert (ends.low, ends.high) == pytest.approx((low, high), abs=5e-3)
+
+
+def test_a_wider_confidence_is_a_wider_interval_around_the_same_icc():
+    narrow, wide = f_interval(0.5, 40, confidence=0.8), f_interval(0.5, 40, confidence=0.99)
+
+    assert wide.low < narrow.low < 0.5 < narrow.high < wide.high
+
+
+def test_a_negative_limit_is_not_cut_at_zero():
+    assert f_interval(-1.2, 18).low < -1.2
+
+
+def test_spearman_brown_undoes_itself():
+    assert spearman_brown(spearman_brown(0.3, 4), 1 / 4) == pytest.approx(0.3)

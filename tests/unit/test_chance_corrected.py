@@ -2,10 +2,10 @@
 
 from itertools import combinations
 
-import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
+from kit.composites import CANON, SPARSE, table
 from kit.scores import DOCTORS, JURORS, note_of, study, without
 from sklearn.metrics import cohen_kappa_score
 
@@ -22,16 +22,9 @@ from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 
 # The table of Cohen (1968), 200 patients in three diagnoses.
-NAN = np.nan
-# The canonical example of Krippendorff: 12 units in rows, 4 observers.
-CANON = np.array(
-    [
-        *([1, 1, NAN, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4]),
-        *([4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [NAN, 5, 5, 5], [NAN, NAN, 1, 1]),
-        [NAN, NAN, 3, NAN],
-    ]
-)
+COHEN = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]
 PAIRS = list(combinations(range(4), 2))
+NAN = np.nan
 
 
 def raters(n=60, seed=0, number=4, missing=0.3):
@@ -43,9 +36,25 @@ def raters(n=60, seed=0, number=4, missing=0.3):
     return scores.T
 
 
+def of_table(counts):
+    places = np.argwhere(np.ones_like(counts)).astype(float)
+    return quadratic_kappa(*np.repeat(places, np.ravel(counts), axis=0).T)
+
+
 def by_scikit(first, second):
     both = ~np.isnan(first + second)
     return cohen_kappa_score(first[both], second[both], weights="quadratic", labels=range(5))
+
+
+def test_cohens_table_by_hand():
+    # In shares: .07 + .05 + .05 + .03 = .20 one step apart and .10 two steps, so .20 + 4 * .10
+    # seen; margins .6 .3 .1 and .5 .3 .2, so .42 + 4 * .17 expected; 1 - .60 / 1.10.
+    assert of_table(COHEN) == pytest.approx(1 - 0.60 / 1.10)
+
+
+def test_of_two_points_it_is_plain_kappa():
+    # 50 proposals, 20 both yes, 15 both no: .70 seen, .50 expected, the textbook's .40.
+    assert of_table([[20, 5], [10, 15]]) == pytest.approx(0.40)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -62,6 +71,26 @@ def test_the_mean_over_pairs_is_scikit_learns_over_the_shared_responses():
 
     theirs = [by_scikit(scores[:, a], scores[:, b]) for a, b in PAIRS]
     assert (found, said) == (pytest.approx(np.mean(theirs)), None)
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        (lambda s: s + 1, True),
+        (lambda s: 5 - s, True),
+        (lambda s: 2 * s, True),
+        (lambda s: s[::-1], True),
+        (lambda s: s[:, ::-1], True),
+        (lambda s: np.vstack([s, np.full((9, 4), NAN)]), True),
+        (lambda s: s + np.array([0, 1, 1, 1]), False),
+    ],
+    ids=["shift", "reversal", "scale", "responses", "raters", "missing", "one stricter rater"],
+)
+def test_properties(change, same):
+    before, _ = mean_kappa(raters(), PAIRS, 2)
+    after, _ = mean_kappa(change(raters()), PAIRS, 2)
+
+    assert (after == pytest.approx(before)) is same
 
 
 def test_a_constant_rater_has_kappa_0():
@@ -89,17 +118,47 @@ def test_pairs_that_share_too_little_are_left_out_and_few_shared_responses_are_f
     assert (none.code, none["min_shared"]) == ("kappa_no_pair", 6)
 
 
-def test_it_is_what_krippendorff_printed():
-    assert alpha_ordinal(CANON) == pytest.approx(0.815, abs=5e-4)
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (CANON, 0.815388),  # printed: .815
+        (SPARSE, 0.4704710313),
+    ],
+    ids=["the canonical example", "a sparse table"],
+)
+def test_it_is_what_krippendorff_and_the_package_named_for_him_find(rows, expected):
+    assert alpha_ordinal(table(rows)) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_it_is_what_the_package_named_for_krippendorff_finds(seed):
-    scores = raters(seed=seed, missing=0.5)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r + 3,
+        lambda r: 10 * r,
+        lambda r: 6 - r,
+        lambda r: r[::-1],
+        lambda r: r[:, ::-1],
+        lambda r: np.hstack([r, np.full((30, 2), np.nan)]),
+        lambda r: np.vstack([r, [[5, *[np.nan] * 4]]]),
+        np.exp,
+    ],
+    ids=[
+        *("shift", "scale", "reversal", "responses", "raters", "absent raters"),
+        *("a lone rating", "the order alone"),
+    ],
+)
+def test_nothing_that_says_nothing_of_agreement_changes_alpha(change):
+    ratings = table(SPARSE)
 
-    found = krippendorff.alpha(scores.T, level_of_measurement="ordinal")
+    assert alpha_ordinal(change(ratings)) == pytest.approx(alpha_ordinal(ratings))
 
-    assert alpha_ordinal(scores) == pytest.approx(found)
+
+def test_full_agreement_is_1_and_a_stricter_rater_lowers_it():
+    ratings = np.tile(np.array([[1.0], [2], [3], [4]]), (1, 3))
+    stricter = ratings + np.array([1, 0, 0])
+
+    assert alpha_ordinal(ratings) == pytest.approx(1)
+    assert alpha_ordinal(stricter) < 1
 
 
 def test_ratings_that_are_all_the_same_or_never_shared_have_no_alpha():
@@ -156,14 +215,63 @@ def ac2(ratings, weights=None):
     return gwet_ac2(ratings, POINTS, weights)
 
 
-def test_it_is_what_irrcac_finds():
-    # irrCAC 0.4.4, in an environment of its own; AC1 is printed as .77544.
-    assert ac2(CANON, np.eye(5)) == pytest.approx(0.775444068127, abs=1e-11)
-    assert ac2(CANON) == pytest.approx(0.914000723552, abs=1e-11)
+@pytest.mark.parametrize(
+    ("rows", "weights", "value"),
+    [
+        (CANON, np.eye(5), 0.775444068127),  # AC1; printed .77544
+        (CANON, None, 0.914000723552),
+        (SPARSE, None, 0.817829847707),
+    ],
+    ids=["AC1 of raw_4raters", "AC2 of raw_4raters", "AC2 of a sparse table"],
+)
+def test_it_is_what_irrcac_finds(rows, weights, value):
+    # irrCAC 0.4.4, in an environment of its own.
+    assert ac2(table(rows), weights) == pytest.approx(value, abs=1e-11)
+
+
+def test_it_stands_where_alpha_collapses():
+    # 40 responses, 3 raters, all 5 but for eight scores: irrCAC finds AC2 .98838
+    # where Krippendorff's alpha is -.0475.
+    ratings = np.full((40, 3), 5.0)
+    ratings[0, 2] = 3
+    ratings[[5, 7, 11, 28], 0] = 4
+    ratings[[22, 23], 2] = 4
+
+    assert ac2(ratings) == pytest.approx(0.988377161122, abs=1e-11)
+
+
+def test_of_two_raters_and_two_points_it_is_the_formula_of_the_source():
+    # Gwet (2008): p_a = (a + d) / n, pi = mean share of yes, p_e = 2 pi (1 - pi).
+    a, b, c, d = 118, 5, 2, 0
+    pairs = np.repeat([[1.0, 1], [1, 2], [2, 1], [2, 2]], [a, b, c, d], axis=0)
+    n = a + b + c + d
+    share = (2 * a + b + c) / (2 * n)
+    chance = 2 * share * (1 - share)
+
+    found = gwet_ac2(pairs, POINTS[:2])
+
+    assert found == pytest.approx(((a + d) / n - chance) / (1 - chance))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: 6 - r,
+        lambda r: r[::-1],
+        lambda r: r[:, ::-1],
+        lambda r: np.hstack([r, np.full((30, 2), np.nan)]),
+        lambda r: np.vstack([r, np.full((9, 5), np.nan)]),
+    ],
+    ids=["reversal", "responses", "raters", "absent raters", "responses without a rating"],
+)
+def test_nothing_that_says_nothing_of_agreement_changes_it(change):
+    assert ac2(change(table(SPARSE))) == pytest.approx(ac2(table(SPARSE)))
 
 
 def test_a_scale_is_shifted_and_stretched_with_its_points():
-    assert gwet_ac2(10 * CANON - 4, 10 * POINTS - 4) == pytest.approx(ac2(CANON))
+    ratings = table(SPARSE)
+
+    assert gwet_ac2(10 * ratings - 4, 10 * POINTS - 4) == pytest.approx(ac2(ratings))
 
 
 def test_agreement_throughout_is_1_and_no_shared_response_is_undefined():

@@ -1,12 +1,13 @@
 """Paired differences of ICCs: by hand, by Steiger's test, each instance left out, and Holm's correction."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.composites import JURY, grid_of, kind, scope_of, scores
+from kit.composites import JURY, RATERS, grid_of, kind, scope_of, scores
 from kit.scores import note_of
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -316,3 +317,55 @@ def test_intervals_hold_the_difference_in_95_percent_of_studies(n, per, jurors, 
     held = np.mean([difference.low <= true <= difference.high for difference in found])
     chance = 2.5 * math.sqrt(0.95 * 0.05 / len(found))
     assert 0.93 - chance <= held <= 0.97 + chance
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_shift_and_order_change_nothing(method):
+    table = scores()
+    moved = table + np.arange(8)
+    moved = moved * np.where([kind(name) == "metric" for name in table], 7.0, 1.0)
+    shuffled = table[[*RATERS[2::-1], *RATERS[3:]]]
+    rows, *others = (
+        difference_rows(scope_of(one, method=method)) for one in (table, moved, shuffled)
+    )
+    for other in others:
+        for row, same in zip(rows, other, strict=True):
+            numbers = ("difference", "low", "high", "p")
+            assert [getattr(same, name) for name in numbers] == pytest.approx(
+                [getattr(row, name) for name in numbers]
+            )
+
+
+@pytest.mark.parametrize("per", [1, 3])
+@pytest.mark.parametrize("method", ["paper", "published"])
+def test_a_weight_of_0_is_as_if_the_instance_had_never_been_there(method, per):
+    composites = study(30, 4, per=per, jurors=2)
+    first, second = juries(2)
+    again = [
+        [
+            column_icc(pair.clinicians, pair.scorer, method)
+            for names in (first, second)
+            for pair in [columns(left, PanelColumns(names, 2), method)]
+        ]
+        for instance in range(30 // per)
+        for left in [grid(composites[np.arange(30) // per != instance])]
+    ]
+    iccs = [
+        column_icc(pair.clinicians, pair.scorer, method)
+        for names in (first, second)
+        for pair in [columns(grid(composites), PanelColumns(names, 2), method)]
+    ]
+
+    found = difference(composites, (first, second), per=per, method=method)
+
+    by_hand = icc_difference(*np.array([iccs, *again]).T)
+    assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(by_hand))
+
+
+def test_the_other_way_round_everything_has_the_other_sign():
+    composites = study(40, 3, noise=(0.7, 1.6))
+    first, second = juries(1)
+    here, there = difference(composites, (first, second)), difference(composites, (second, first))
+    assert (here.value, here.low, here.high, here.p) == pytest.approx(
+        (-there.value, -there.high, -there.low, there.p)
+    )

@@ -274,3 +274,47 @@ def test_jurors_who_never_rated_the_same_response_are_no_jury():
 
 def test_without_jurors_there_are_no_rows():
     assert value_rows(scope_of([[1, 2], [2, 3]], 2)) == []
+
+
+@pytest.mark.parametrize("change", ["shift", "scale", "permute"])
+def test_what_leaves_every_icc_as_it_is(change):
+    table = simulate()
+    random = np.random.default_rng(1)
+    changed = {
+        "shift": table + np.arange(7),
+        "scale": table * np.arange(1, 8),
+        "permute": table[random.permutation(60)],
+    }[change]
+    first = iccs(jury_ranking(scope_of(table, 3, reps=2)))
+    other = iccs(jury_ranking(scope_of(changed, 3, reps=2)))
+    assert other == {jury: pytest.approx(icc) for jury, icc in first.items()}
+
+
+def test_a_front_worked_by_hand():
+    # 0.5 for 3 is beaten by 0.6 for 2; 0.9 for 5 by nobody; 0.6 for 4 has an equal for less.
+    icc = np.array([0.3, 0.6, 0.5, 0.9, 0.6])
+    usd = np.array([1.0, 2.0, 3.0, 5.0, 4.0])
+    assert on_front(icc, usd).tolist() == [True, True, False, True, False]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table + 10,
+        lambda table: table * 3,
+        lambda table: table[::-1],
+        lambda table: np.vstack([table, np.full((5, 6), NAN)]),
+    ],
+    ids=["shift", "scale", "permutation", "missing"],
+)
+def test_shift_scale_order_and_empty_rows_change_nothing(change, method):
+    before, after = (
+        [(row.icc_alone, row.icc_without, row.adds) for row in value_rows(scope)]
+        for scope in (
+            scope_of(simulate(jurors=3), 3, method=method, reps=0),
+            scope_of(change(simulate(jurors=3)), 3, method=method, reps=0),
+        )
+    )
+
+    assert np.array(after) == pytest.approx(np.array(before))

@@ -764,3 +764,20 @@ def test_a_single_model_leads_nobody():
     decision = compared(*model_study({"alpha": 3.0}, n=25, rated=25)).decision
     assert (decision.kind, decision.names) == (DecisionKind.UNDEFINED, ())
     assert decision_json(decision)["estimate"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "order"),
+    [
+        (lambda x: x + 3, slice(None)),
+        (lambda x: 10 * x, slice(None)),
+        (np.exp, slice(None)),
+        (lambda x: x + np.arange(7), slice(None)),
+        (lambda x: x[[3, 0, 4, 1, 2]], [3, 0, 4, 1, 2]),
+        (lambda x: x[:, ::-1], slice(None)),
+    ],
+    ids=["shift", "scale", "monotone", "shift a benchmark", "models turned", "benchmarks turned"],
+)
+def test_what_keeps_the_order_on_every_benchmark_changes_no_win_rate(change, order):
+    means = table(missing=0.2, seed=3)
+    assert win_rates(change(means)) == pytest.approx(win_rates(means)[order], nan_ok=True)

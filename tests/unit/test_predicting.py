@@ -468,3 +468,62 @@ def test_intervals_hold_the_truth_whatever_the_jury_is_worth(n, unrated, per, wh
     assert ratio < 1.03
     if jury == "good" and unrated > n:
         assert ratio < 0.85
+
+
+def test_violators_are_pooled_as_by_hand():
+    # 3 then 2 becomes 2.5 twice, 4 then 3.5 becomes 3.75 twice; the rest stays.
+    _, values = isotonic_map(np.arange(1.0, 6), np.array([1, 3, 2, 4, 3.5]))
+
+    assert values == pytest.approx([1, 2.5, 2.5, 3.75, 3.75])
+
+
+def test_responses_with_one_jury_composite_are_one_knot_with_their_number_as_weight():
+    # 4 (twice, mean 3) above 5 (once, 1.5): pooled to (3 + 3 + 1.5) / 3.
+    knots, values = isotonic_map(np.array([4.0, 5, 4, 1]), np.array([2.0, 1.5, 4, 1]))
+
+    assert knots == pytest.approx([1, 4, 5])
+    assert values == pytest.approx([1, 2.5, 2.5])
+
+
+@pytest.mark.parametrize(
+    ("change", "back"),
+    [
+        (lambda jury, own: (jury, own + 2), lambda value: value - 2),
+        (lambda jury, own: (jury, own * 3), lambda value: value / 3),
+        (lambda jury, own: (jury[::-1], own[::-1]), lambda value: value),
+        (lambda jury, own: (np.tile(jury, 2), np.tile(own, 2)), lambda value: value),
+        (lambda jury, own: (jury**2, own), lambda value: value),
+    ],
+    ids=["shift", "scale", "permutation", "everything twice", "a rising change of the jury"],
+)
+def test_values_follow_the_clinicians_and_only_the_jurys_order(change, back):
+    jury, clinicians = juried()
+    _, before = isotonic_map(jury, clinicians)
+
+    _, after = isotonic_map(*change(jury, clinicians))
+
+    assert back(after) == pytest.approx(before)
+
+
+@pytest.mark.parametrize("per", [1, 4])
+@pytest.mark.parametrize(
+    ("names", "change", "factor", "offset"),
+    [
+        (["clinicians"], lambda value: value + 2, 1, 2),
+        (["jury", "unrated_jury"], lambda value: value + 2, 1, 0),
+        (SCORED, lambda value: 3 * value, 3, 0),
+        ((*SCORED, *PLACES), lambda value: value[::-1], 1, 0),
+        (PLACES, lambda value: 9 - value, 1, 0),
+    ],
+    ids=["clinicians shifted", "jury shifted", "all scaled", "permuted", "instances renamed"],
+)
+def test_shifts_scale_and_order_change_only_what_they_must(names, change, factor, offset, per):
+    sample = clustered(40, 80, per=per)
+    before = powered(sample)
+    values = vars(sample)
+
+    after = powered(RatedSample(**values | {name: change(values[name]) for name in names}))
+
+    assert after.corrected.value == pytest.approx(factor * before.corrected.value + offset)
+    assert after.corrected.error == pytest.approx(factor * before.corrected.error)
+    assert after.weight == pytest.approx(before.weight)

@@ -298,3 +298,48 @@ def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
 
     assert paper == published
     assert [row.rater for row in severity_rows(replace(scope, grid=grid))] == [*grid.raters[:6]]
+
+
+@pytest.mark.slow
+def test_without_a_slope_a_false_alarm_comes_as_often_as_said():
+    alarms = [by_length(*texts(n=120, seed=seed))["j0"].p < 0.05 for seed in range(600)]
+
+    assert np.mean(alarms) < 0.08  # 5 % in the long run; 30 instances
+
+
+@pytest.mark.slow
+def test_without_preferences_a_false_alarm_in_a_juror_comes_as_often_as_said():
+    alarms = [
+        [row.p < 0.05 for row in by_family(*written(n=120, seed=seed))] for seed in range(200)
+    ]
+
+    assert np.mean(alarms) < 0.08  # 5 % in the long run; 30 instances
+
+
+def figures(what, change):
+    """Return what one of the three is of scores that were changed."""
+    if what == "severity":
+        return [[row.severity] for row in severity_rows(scope_of(change(rated()), 4))]
+    if what == "length":
+        table, words = texts()
+        found = by_length(change(table), words)
+        return [[found[name].slope_per_doubling] for name in ("jury", "j0", "dr0")]
+    table, authors = written()
+    found = by_family(change(table), authors)
+    return [[row.preference, row.low, row.high] for row in found]
+
+
+@pytest.mark.parametrize("what", ["severity", "length", "family"])
+@pytest.mark.parametrize(
+    ("change", "factor"),
+    [
+        (lambda table: table + 10, 1),
+        (lambda table: table * 3, 3),
+        (lambda table: np.vstack([table, np.full((8, table.shape[1]), NAN)]), 1),
+    ],
+    ids=["shift", "scale", "missing"],
+)
+def test_shift_and_empty_rows_change_nothing_and_scale_scales(what, change, factor):
+    before = np.array(figures(what, lambda table: table))
+
+    assert np.array(figures(what, change)) == pytest.approx(before * factor)

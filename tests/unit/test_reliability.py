@@ -7,6 +7,9 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from kit.composites import grid_of as grid_of_composites
 from kit.scores import FIELDS, note_of, scope_of
 from statsmodels.formula.api import mixedlm
@@ -526,3 +529,31 @@ def test_points_shift_nothing_and_their_unit_scales_every_variance():
     assert (other.response, other.rater, other.residual) == pytest.approx(
         (100 * one.response, 100 * one.rater, 100 * one.residual), rel=1e-5
     )
+
+
+@given(arrays(np.float64, st.tuples(st.integers(3, 9), st.just(2)), elements=st.integers(1, 5)))
+@settings(max_examples=60, deadline=None)
+def test_order_of_the_two_and_a_common_constant_change_nothing(pairs):
+    icc = icc_one(pairs)
+    assume(np.isfinite(icc))
+    assert icc <= 1 + 1e-12
+    assert icc_one(pairs[:, ::-1]) == pytest.approx(icc, abs=1e-9)
+    assert icc_one(pairs + 7) == pytest.approx(icc, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "scale"),
+    [
+        (lambda table: table + 10, 1),
+        (lambda table: table * 3, 3),
+        (lambda table: table[::-1], 1),
+        (lambda table: table[:, ::-1], 1),
+    ],
+    ids=["shift", "scale", "responses", "replicates"],
+)
+def test_shift_and_order_change_nothing_and_scale_scales_the_sd(change, scale):
+    table = replicated().mean(axis=2)
+
+    assert retest.icc_one(change(table)) == pytest.approx(retest.icc_one(table))
+    assert retest.sd_within(change(table)) == pytest.approx(scale * retest.sd_within(table))
+    assert retest.same_pairs(change(table)) == pytest.approx(retest.same_pairs(table))

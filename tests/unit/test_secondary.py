@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kit.scores import CRITERIA, JURORS, note_of, study, without
 from scipy import stats
 
@@ -418,3 +420,38 @@ def test_a_juror_that_never_scored_a_criterion_has_no_figures():
 def test_two_thirds_and_repeated_means_lie_between_and_rounding_does_not():
     values = np.array([1.0, 5.0, 14 / 3, 4.5, 0.1 + 0.2 + 2.7, 5.0 - 1e-15])
     assert at_points(values, 1, 5) == {"1": 1, "2": 0, "3": 1, "4": 0, "5": 2, "between": 2}
+
+
+@given(st.lists(st.floats(1, 5), max_size=30), st.randoms())
+def test_counts_sum_to_the_scores_in_any_order(values, random):
+    mixed = random.sample(values, len(values))
+    counts = at_points(np.array(values), 1, 5)
+
+    assert sum(counts.values()) == len(values)
+    assert at_points(np.array(mixed), 1, 5) == counts
+    moved = at_points(np.array([round(value) + 10.0 for value in values]), 11, 15)
+    assert moved["between"] == 0
+
+
+def test_examples_by_hand():
+    # Squared differences of the ranks 0, 0, 1, 1: rho 1 - 6 * 2 / (4 * 15).
+    assert spearman(np.array([1.0, 2, 3, 4]), np.array([10.0, 20, 40, 30])) == pytest.approx(0.8)
+    tied = spearman(np.array([1.0, 1, 2]), np.array([1.0, 2, 3]))
+    assert tied == pytest.approx(np.sqrt(3) / 2)  # ranks 1.5, 1.5, 3 with 1, 2, 3
+
+
+@pytest.mark.parametrize(
+    ("change", "sign"),
+    [
+        (lambda x, y: (x + 9, y), 1),
+        (lambda x, y: (x, 0.01 * y), 1),
+        (lambda x, y: (np.exp(x), y**3), 1),
+        (lambda x, y: (x[::-1], y[::-1]), 1),
+        (lambda x, y: (y, x), 1),
+        (lambda x, y: (x, -y), -1),
+    ],
+    ids=["shift", "scale", "monotone", "permutation", "exchange", "reversal"],
+)
+def test_only_the_order_counts(change, sign):
+    x, y = two_raters()
+    assert spearman(*change(x, y)) == pytest.approx(sign * spearman(x, y))

@@ -475,3 +475,10 @@ def test_limits_that_cannot_be_met_are_refused(
 ) -> None:
     with pytest.raises(BadInput, match=said):
         medcalc_match(AnswerKey(("1",), category, lower, upper), "1")
+
+
+def test_a_hand_count_gives_the_same_value() -> None:
+    # "chest pain resolv" against "the chest pain ha resolv": common 3, so P = 3/3, R = 3/5
+    # (stems of five words), F = 2 * 1 * 0.6 / 1.6 = 0.75.
+    score = rouge_l([("Chest pains resolved.", "The chest pain has resolved")])
+    assert score == pytest.approx([0.75], rel=1e-15)
