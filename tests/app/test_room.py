@@ -1,10 +1,12 @@
-"""The rating room without a browser: who is answered, what is shown, kept and refused."""
+"""The rating room without a browser: who is answered, what is shown, what is saved once, in order, or refused."""
 
 import asyncio
 import http.client
 import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +23,26 @@ from kit.rating_study import (
     session_of,
     task_of,
 )
-from sqlalchemy import Engine
+from sqlalchemy import Engine, update
+from sqlmodel import Session, col, select
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from annotate.rating import room
-from annotate.rating.answers import CHANGED, CLOSED, Answer, take_in
+from annotate.rating import answers, room
+from annotate.rating.answers import CHANGED, CLOSED, LARGEST, Answer, take_in
 from annotate.rating.requests import CONSENT_FIRST, LONGEST_BODY, PATH, about, routes
 from annotate.server import LARGEST_MESSAGE, settings
+from data.card import Reply
 from data.description import Description
-from data.errors import NoStudy
+from data.errors import NoStudy, Stale
 from data.person import OPERATOR, Person
-from data.schema import Role
+from data.rubric import low_points
+from data.schema import Assignment, Rating, Role, Span, Submission
 from data.study import people
 from data.study.assignments import Slot, assign, recuse
 from data.study.people import add_people, end_access
+from data.study.ratings import FormState, save_draft, submit
 from data.study.responses import import_responses
 from data.study.settings import describe, lock, set_setting
 from data.study.verify import acts
@@ -44,7 +50,7 @@ from data.study.verify import acts
 ROOT = Path(__file__).parents[2]
 ANSWER = {"code", "seq", "version", "error", "busy", "stale"}
 POSTED = (PATH, *(f"{PATH}/{act}" for act in ("show", "read", "back", "consent")))
-Headers = dict[str, str]
+MARK = {"criterion": "accuracy", "start": 0, "end": 2, "error": "wrong"}
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +62,11 @@ def invited(study: Engine) -> Person:
 
 
 @pytest.fixture
-def client(engine: Engine) -> Iterator[TestClient]:
-    with TestClient(Starlette(routes=routes(engine)), raise_server_exceptions=False) as client:
+def client(engine: Engine, me: Person) -> Iterator[TestClient]:
+    """Return dr-a's browser, with a session."""
+    served, headers = Starlette(routes=routes(engine)), {"Cookie": session_of(engine, me)}
+    with TestClient(served, headers=headers, raise_server_exceptions=False) as client:
         yield client
-
-
-@pytest.fixture
-def signed(engine: Engine, me: Person) -> Headers:
-    """Return the headers of dr-a's session."""
-    return {"Cookie": session_of(engine, me)}
 
 
 @pytest.fixture
@@ -113,10 +115,8 @@ def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:
     assert settings()["browser.gatherUsageStats"] is False
 
 
-def test_who_arrives_is_shown_the_first_response_with_nothing_preset(
-    signed: Headers, client: TestClient
-) -> None:
-    answer = client.get(PATH, headers=signed)
+def test_who_arrives_is_shown_the_first_response_with_nothing_preset(client: TestClient) -> None:
+    answer = client.get(PATH)
     assert (answer.status_code, answer.headers["cache-control"]) == (http.client.OK, "no-store")
     assert answer.json()["room"]["who"] == "dr-a"
     shown = answer.json()["shown"]
@@ -126,9 +126,9 @@ def test_who_arrives_is_shown_the_first_response_with_nothing_preset(
 
 
 def test_a_draft_is_kept_and_answered_with_the_number_of_what_is_stored(
-    engine: Engine, signed: Headers, mine: str, client: TestClient
+    engine: Engine, mine: str, client: TestClient
 ) -> None:
-    answer = client.post(PATH, json=message(mine, 3), headers=signed)
+    answer = client.post(PATH, json=message(mine, 3))
     assert answer.status_code == http.client.OK
     expected = {"code": mine, "seq": 3, "version": 1, "error": "", "busy": False, "stale": False}
     assert answer.json() == expected
@@ -138,28 +138,28 @@ def test_a_draft_is_kept_and_answered_with_the_number_of_what_is_stored(
 
 
 def test_one_request_stores_a_rating_and_is_answered_with_the_next_response(
-    engine: Engine, signed: Headers, client: TestClient
+    engine: Engine, client: TestClient
 ) -> None:
     first, second = codes_of(engine, "dr-a")
-    answer = client.post(PATH, json=message(first, submit=True), headers=signed).json()
+    answer = client.post(PATH, json=message(first, submit=True)).json()
     assert len(scores_of(engine, "dr-a")) == len(FULL)
     assert (answer["error"], answer["shown"]["code"]) == ("", second)
     assert answer["shown"]["progress"] == {"done": 1, "total": 2}
-    shown = client.post(PATH, json=message(second, submit=True), headers=signed).json()["shown"]
+    shown = client.post(PATH, json=message(second, submit=True)).json()["shown"]
     assert (shown["stage"], shown["title"]) == ("note", "Thank you")
-    back = client.post(f"{PATH}/back", json={"code": shown["back"]}, headers=signed).json()
+    back = client.post(f"{PATH}/back", json={"code": shown["back"]}).json()
     assert (back["shown"]["code"], bool(back["shown"]["rated"])) == (second, True)
 
 
 def test_a_page_that_does_not_know_the_newest_state_is_refused_and_told_what_is_stored(
-    engine: Engine, signed: Headers, mine: str, client: TestClient
+    engine: Engine, mine: str, client: TestClient
 ) -> None:
-    client.post(PATH, json=message(mine, 5, base=0, comment="new", by="page2"), headers=signed)
-    client.post(PATH, json=message(mine, 6, base=1, by="page2", submit=True), headers=signed)
+    client.post(PATH, json=message(mine, 5, base=0, comment="new", by="page2"))
+    client.post(PATH, json=message(mine, 6, base=1, by="page2", submit=True))
     rated = scores_of(engine, "dr-a")
     sent = message(mine, 4, base=0, scores=FULL | {"clarity": 1})
-    for submit in (False, True):
-        answer = client.post(PATH, json=sent | {"submit": submit}, headers=signed).json()
+    for final in (False, True):
+        answer = client.post(PATH, json=sent | {"submit": final}).json()
         assert (answer["error"], answer["stale"], answer["version"]) == (CHANGED, True, None)
         assert not answer["busy"]
         stored = answer["stored"]
@@ -167,40 +167,40 @@ def test_a_page_that_does_not_know_the_newest_state_is_refused_and_told_what_is_
         assert "shown" not in answer
     assert scores_of(engine, "dr-a") == rated
     knowing = sent | {"base": 2, "submit": True}
-    assert client.post(PATH, json=knowing, headers=signed).json()["error"] == ""
+    assert client.post(PATH, json=knowing).json()["error"] == ""
     assert len(scores_of(engine, "dr-a")) == 2 * len(rated)
 
 
 def test_nobody_keeps_a_draft_of_a_response_that_is_not_theirs(
-    engine: Engine, signed: Headers, client: TestClient
+    engine: Engine, client: TestClient
 ) -> None:
     theirs = codes_of(engine, "dr-b")[0]
-    for submit in (False, True):
-        answer = client.post(PATH, json=message(theirs, submit=submit), headers=signed).json()
+    for final in (False, True):
+        answer = client.post(PATH, json=message(theirs, submit=final)).json()
         assert "not assigned to you" in answer["error"]
         assert set(answer) == ANSWER
         assert answer["version"] is None
     for path in ("show", "back"):
         asked = {"code": theirs, "name": "reference"}
-        assert theirs not in client.post(f"{PATH}/{path}", json=asked, headers=signed).text
+        assert theirs not in client.post(f"{PATH}/{path}", json=asked).text
     assert kept(engine, 2, theirs) == (0, {})
     assert scores_of(engine, "dr-b") == []
 
 
 @pytest.mark.parametrize("way", ["none", "forged", "ended", "of who steers"])
 def test_without_a_clinicians_session_nothing_is_kept_or_said(
-    engine: Engine, signed: Headers, mine: str, client: TestClient, way: str
+    engine: Engine, mine: str, client: TestClient, way: str
 ) -> None:
-    headers = signed
+    headers = dict(client.headers)
     if way == "none":
-        headers = {}
+        headers["cookie"] = ""
     elif way == "forged":
-        headers = {"Cookie": headers["Cookie"][:-3] + "AAA"}
+        headers["cookie"] = headers["cookie"][:-3] + "AAA"
     elif way == "ended":
         end_access(OPERATOR, engine, "dr-a")
     else:
         boss = person_of(engine, add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR)[0].code)
-        headers = {"Cookie": session_of(engine, boss)}
+        headers["cookie"] = session_of(engine, boss)
     posted = [client.post(path, json=message(mine), headers=headers) for path in POSTED]
     for answer in (client.get(PATH, headers=headers), *posted):
         assert (answer.status_code, answer.content) == (http.client.UNAUTHORIZED, b"")
@@ -210,9 +210,9 @@ def test_without_a_clinicians_session_nothing_is_kept_or_said(
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b"\xff", b"{" + b" " * LONGEST_BODY + b"}", b"[" * 60_000]
 )
-def test_what_is_no_message_is_refused(signed: Headers, client: TestClient, body: bytes) -> None:
+def test_what_is_no_message_is_refused(client: TestClient, body: bytes) -> None:
     for path in POSTED:
-        answer = client.post(path, content=body, headers=signed)
+        answer = client.post(path, content=body)
         assert answer.status_code == http.client.BAD_REQUEST
 
 
@@ -222,15 +222,13 @@ def test_what_is_no_message_is_refused(signed: Headers, client: TestClient, body
     + [{"stage": "outcome", "read": one} for one in (True, 1.0, 2**31, -(2**31))]
     + [{"stage": "rate", "read": 1}],
 )
-def test_what_was_not_read_is_not_noted(
-    signed: Headers, client: TestClient, read: dict[str, object]
-) -> None:
-    answer = client.post(f"{PATH}/read", json=read, headers=signed)
+def test_what_was_not_read_is_not_noted(client: TestClient, read: dict[str, object]) -> None:
+    answer = client.post(f"{PATH}/read", json=read)
     assert answer.status_code == http.client.BAD_REQUEST
 
 
 def test_a_line_that_is_cut_in_a_message_leaves_no_trace(
-    engine: Engine, signed: Headers, mine: str, caplog: pytest.LogCaptureFixture
+    engine: Engine, me: Person, mine: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     half = json.dumps(message(mine, submit=True)).encode()[:-9]
     heard = iter([{"type": "http.request", "body": half, "more_body": True}])
@@ -241,7 +239,7 @@ def test_a_line_that_is_cut_in_a_message_leaves_no_trace(
     async def send(_: object) -> None:
         pass
 
-    headers = [(name.lower().encode(), value.encode()) for name, value in signed.items()]
+    headers = [(b"cookie", session_of(engine, me).encode())]
     scope = {"type": "http", "method": "POST", "path": PATH, "query_string": b""}
     served = Starlette(routes=routes(engine))
     asyncio.run(served(scope | {"headers": headers}, receive, send))  # type: ignore[arg-type]
@@ -250,40 +248,37 @@ def test_a_line_that_is_cut_in_a_message_leaves_no_trace(
     assert caplog.text == ""
 
 
-def test_another_site_cannot_keep_a_draft(
-    engine: Engine, signed: Headers, mine: str, client: TestClient
-) -> None:
+def test_another_site_cannot_keep_a_draft(engine: Engine, mine: str, client: TestClient) -> None:
     for path in POSTED:
-        headers = signed | {"Sec-Fetch-Site": "cross-site"}
-        answer = client.post(path, json=message(mine), headers=headers)
+        answer = client.post(path, json=message(mine), headers={"Sec-Fetch-Site": "cross-site"})
         assert answer.status_code == http.client.FORBIDDEN
     assert kept(engine, 1, mine) == (0, {})
 
 
 def test_a_response_that_is_seen_is_recorded_and_a_reference_when_it_is_asked_for(
-    engine: Engine, signed: Headers, mine: str, client: TestClient
+    engine: Engine, mine: str, client: TestClient
 ) -> None:
     for _ in range(2):
-        assert "The reference." not in client.get(PATH, headers=signed).text
+        assert "The reference." not in client.get(PATH).text
     task = task_of(engine, 1, mine)
     assert (task.opened, task.reference_opened) == (True, False)
     asked = {"code": mine, "name": "reference"}
-    shown = client.post(f"{PATH}/show", json=asked, headers=signed).json()
+    shown = client.post(f"{PATH}/show", json=asked).json()
     assert "The reference." in shown["html"]
     assert task_of(engine, 1, mine).reference_opened
-    assert "The reference." in client.get(PATH, headers=signed).text
+    assert "The reference." in client.get(PATH).text
 
 
 def test_a_hidden_reference_is_not_offered_and_cannot_be_asked_for(
-    engine: Engine, signed: Headers, mine: str, client: TestClient
+    engine: Engine, mine: str, client: TestClient
 ) -> None:
     set_setting(engine, "reference", "hidden")
-    shown = client.get(PATH, headers=signed).json()["shown"]
+    shown = client.get(PATH).json()["shown"]
     assert [one["name"] for one in shown["texts"]] == ["task", "source", "response"]
     assert "The reference." not in told(shown)
     for name in ("reference", "context", "author"):
         asked = {"code": mine, "name": name}
-        answer = client.post(f"{PATH}/show", json=asked, headers=signed)
+        answer = client.post(f"{PATH}/show", json=asked)
         assert (answer.status_code, answer.content) == (http.client.NOT_FOUND, b"")
 
 
@@ -334,9 +329,8 @@ def test_a_study_offers_its_own_types_of_error(engine: Engine, me: Person, mine:
     shown = room.shown(engine, me)
     assert shown["errors"] == ["dose", "left out"]
     assert shown["severities"] == ["minor", "major", "critical"]
-    mark = {"criterion": "accuracy", "start": 0, "end": 2}
     for error, says in (("wrong", "marks are dose, left out"), ("left out", "")):
-        assert says in take_in(engine, me, message(mine, spans=[mark | {"error": error}])).error
+        assert says in take_in(engine, me, message(mine, spans=[MARK | {"error": error}])).error
     assert room.shown(engine, me)["entry"]["spans"][0]["error"] == "left out"
 
 
@@ -351,43 +345,288 @@ def test_what_the_page_is_sent_names_no_author_score_or_rater(engine: Engine, me
 
 
 def test_a_locked_study_takes_nothing_and_says_so(
-    engine: Engine, signed: Headers, mine: str, client: TestClient
+    engine: Engine, mine: str, client: TestClient
 ) -> None:
     lock(engine, "coordinator")
-    for submit in (False, True):
-        answer = client.post(PATH, json=message(mine, submit=submit), headers=signed).json()
+    for final in (False, True):
+        answer = client.post(PATH, json=message(mine, submit=final)).json()
         assert (answer["error"], answer["busy"], answer["version"]) == (CLOSED, False, None)
-    shown = client.get(PATH, headers=signed).json()["shown"]
+    shown = client.get(PATH).json()["shown"]
     assert (shown["stage"], "This study is locked" in shown["text"]) == ("note", True)
 
 
 def test_before_consent_nothing_is_shown_or_taken_and_after_it_all_is(
-    engine: Engine, signed: Headers, mine: str, client: TestClient
+    engine: Engine, mine: str, client: TestClient
 ) -> None:
     said = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree to this.", "Read.")
     describe(engine, said, "coordinator")
-    arrived = client.get(PATH, headers=signed)
+    arrived = client.get(PATH)
     assert arrived.json()["shown"]["stage"] == "consent"
     assert ("I agree to this." in arrived.text, "fever" in arrived.text) == (True, False)
-    for submit in (False, True):
-        answer = client.post(PATH, json=message(mine, submit=submit), headers=signed).json()
+    for final in (False, True):
+        answer = client.post(PATH, json=message(mine, submit=final)).json()
         assert (answer["error"], answer["version"]) == (CONSENT_FIRST, None)
     assert kept(engine, 1, mine) == (0, {})
-    other = client.post(f"{PATH}/consent", json={"sha256": "0" * 64}, headers=signed).json()
+    other = client.post(f"{PATH}/consent", json={"sha256": "0" * 64}).json()
     assert other["shown"]["stage"] == "consent"
     own = {"sha256": said.consent_sha256}
-    agreed = client.post(f"{PATH}/consent", json=own, headers=signed).json()
+    agreed = client.post(f"{PATH}/consent", json=own).json()
     assert (agreed["shown"]["stage"], agreed["shown"]["code"]) == ("rate", mine)
     assert [one.detail["rater"] for one in acts(engine, "consent given")] == [1]
 
 
 def test_a_study_that_cannot_be_reached_is_said_so_that_the_page_tries_again(
-    signed: Headers, mine: str, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    mine: str, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
     monkeypatch.setattr(people, "session_state", unreachable)
-    posted = client.post(PATH, json=message(mine), headers=signed)
-    for answer in (posted, client.get(PATH, headers=signed)):
+    posted = client.post(PATH, json=message(mine))
+    for answer in (posted, client.get(PATH)):
         assert (answer.status_code, answer.content) == (http.client.SERVICE_UNAVAILABLE, b"")
+
+
+def stored(engine: Engine, me: Person, code: str) -> dict[str, Any]:
+    """Return what a page is shown of what is stored of a response."""
+    return room.entry(task_of(engine, me.id, code))
+
+
+@pytest.mark.parametrize("submit", [False, True])
+def test_an_older_message_never_overwrites_a_newer_one(
+    engine: Engine, me: Person, mine: str, submit: bool
+) -> None:
+    take_in(engine, me, message(mine, 5, submit=submit))
+    late = take_in(engine, me, message(mine, 4, scores=FULL | {"clarity": 1}, submit=submit))
+    assert (late.error, late.moved) == ("", submit)
+    assert (stored(engine, me, mine)["scores"], stored(engine, me, mine)["seconds"]) == (FULL, 3)
+    assert [score for *_, score in scores_of(engine, "dr-a")] == [*FULL.values()] * submit
+
+
+def test_an_incomplete_submission_is_refused_and_says_what_is_missing(
+    engine: Engine, me: Person, mine: str
+) -> None:
+    sent = message(mine, scores={"clarity": 3}, submit=True)
+    assert take_in(engine, me, sent).error == "not rated yet: accuracy, completeness"
+    assert scores_of(engine, "dr-a") == []
+
+
+@pytest.mark.parametrize("payload", ["nonsense", 7, {"code": 1}, {"code": ["x"], "seq": None}])
+def test_what_is_no_message_is_answered_once(engine: Engine, me: Person, payload: object) -> None:
+    assert take_in(engine, me, payload).error == answers.GARBLED
+
+
+@pytest.mark.parametrize(
+    "reason", [{"comment": "dose"}, {"spans": [MARK]}, {"scores": FULL | {"accuracy": 3}}]
+)
+def test_a_low_first_score_needs_a_line_or_a_mark(
+    engine: Engine, me: Person, mine: str, reason: dict[str, object]
+) -> None:
+    low = FULL | {"accuracy": 2}
+    refused = take_in(engine, me, message(mine, 1, scores=low, comment=" ", submit=True))
+    assert refused.error.startswith("Accuracy is low: write one line why")
+    assert not refused.moved
+    assert scores_of(engine, "dr-a") == []
+    assert (
+        take_in(engine, me, message(mine, 2, **({"scores": low} | reason), submit=True)).error == ""
+    )
+
+
+def test_a_study_can_leave_low_scores_unasked(engine: Engine, me: Person, mine: str) -> None:
+    set_setting(engine, "ask_why", "false")
+    sent = message(mine, scores=FULL | {"accuracy": 1}, submit=True)
+    assert take_in(engine, me, sent).error == ""
+
+
+@pytest.mark.parametrize(("high", "low"), [(1, (0,)), (5, (0, 1)), (10, (0, 1, 2, 3))])
+def test_low_is_the_lowest_two_fifths_and_at_least_one_point(
+    high: int, low: tuple[int, ...]
+) -> None:
+    assert low_points(rubric(low=0, high=high)) == low
+
+
+def test_going_back_and_forth_repeats_nothing(engine: Engine, me: Person) -> None:
+    first, second = codes_of(engine, "dr-a")
+    take_in(engine, me, message(first, submit=True))
+    back = message(second, 3, scores={"clarity": 1}, go="previous")
+    assert [take_in(engine, me, back).at for _ in range(2)] == [first, first]
+    assert take_in(engine, me, message(first, 4, go="previous")).at == first
+    assert take_in(engine, me, message(first, 5, go="next")).at == ""
+    assert task_of(engine, me.id).draft["scores"] == {"clarity": 1}
+
+
+def test_a_recusal_frees_the_place_and_needs_a_reason(engine: Engine, me: Person) -> None:
+    first, second = codes_of(engine, "dr-a")
+    assert take_in(engine, me, message(first, go="recuse")).error == "say why you recuse yourself"
+    assert take_in(engine, me, message(first, 2, go="recuse", reason="patient")).error == ""
+    assert task_of(engine, me.id).card.code == second
+
+
+def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person, mine: str) -> None:
+    take_in(engine, me, message(mine, 1, submit=True))
+    take_in(engine, me, message(mine, 2, scores={"clarity": 1}))
+    take_in(engine, me, message(mine, 3, submit=True))
+    task = task_of(engine, me.id, mine)
+    assert (task.revision, task.submitted_seq, task.draft["scores"]) == (1, 3, FULL)
+
+
+@pytest.mark.parametrize("submit", [True, False])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"scores": FULL | {"clarity": 99}}, answers.OFF),
+        ({"scores": FULL | {"charm": 3}}, answers.OFF),
+        ({"scores": FULL | {"clarity": 2.5}}, answers.GARBLED),
+        ({"scores": FULL | {"clarity": True}}, answers.GARBLED),
+        ({"scores": "full marks"}, answers.GARBLED),
+        ({"comments": {"charm": "much"}}, "a comment belongs to no criterion"),
+        ({"comments": {"charm": ""}}, "a comment belongs to no criterion"),
+        ({"spans": [MARK | {"end": 99}]}, "not part of its text"),
+        ({"spans": [MARK | {"start": 2}]}, "not part of its text"),
+        ({"spans": [MARK | {"start": -1}]}, answers.GARBLED),
+        ({"spans": [MARK | {"error": "Wrong"}]}, "this study's marks are wrong"),
+        ({"spans": [MARK | {"criterion": "charm"}]}, "belongs to no criterion"),
+        (
+            {"spans": [MARK | {"error": "ugly"}]},
+            "this study's marks are wrong, unsupported, missing, unsafe, unclear",
+        ),
+        ({"spans": [MARK | {"side": "reference"}]}, answers.GARBLED),
+        ({"spans": [MARK | {"severity": "fatal"}]}, answers.GARBLED),
+        ({"spans": [MARK | {"linked": 1}]}, "linked to none on the other side"),
+        ({"spans": [MARK | {"linked": 0}]}, "linked to none on the other side"),
+        ({"spans": [MARK, MARK | {"linked": 0}]}, "linked to none on the other side"),
+        ({"flags": ["loud"]}, answers.GARBLED),
+        ({"go": "home"}, answers.GARBLED),
+        *(({"seq": wrong}, answers.GARBLED) for wrong in (-1, 2**70)),
+        ({"seconds": math.nan}, answers.GARBLED),
+        ({"comment": "x" * 20_001}, answers.GARBLED),
+        ({"rater": 2}, answers.GARBLED),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words_as_draft_and_as_submission(
+    engine: Engine, me: Person, mine: str, wrong: dict[str, object], says: str, submit: bool
+) -> None:
+    answer = take_in(engine, me, message(mine, **wrong, submit=submit))
+    assert says in answer.error
+    assert "rubric_hidden" not in answer.error
+    assert (answer.version, answer.moved, answer.stale, answer.busy) == (None, False, False, False)
+    assert scores_of(engine, "dr-a") == []
+    assert (stored(engine, me, mine)["version"], stored(engine, me, mine)["scores"]) == (0, {})
+
+
+def test_marks_of_both_texts_are_kept_with_their_notes_and_links(
+    engine: Engine, me: Person, mine: str
+) -> None:
+    missing = MARK | {"error": "missing", "side": "source", "start": 9, "end": 19, "linked": 1}
+    dose = MARK | {"note": "no dose", "severity": "major", "linked": 0}
+    sent = message(mine, spans=[missing, dose], comments={"clarity": "long"}, submit=True)
+    assert take_in(engine, me, sent).error == ""
+    with Session(engine) as session:
+        spans = session.exec(select(Span).order_by(col(Span.id))).all()
+        comments = dict(session.exec(select(Rating.criterion, Rating.comment)).all())
+    told = [(one.side, one.text, one.error, one.severity, one.note, one.linked) for one in spans]
+    assert told == [
+        ("source", "Any fever?", "missing", "", "", 1),
+        ("response", "No", "wrong", "major", "no dose", 0),
+    ]
+    assert comments == {"accuracy": "", "completeness": "", "clarity": "long"}
+
+
+def test_what_is_left_of_a_rubric_that_was_changed_is_not_shown(
+    engine: Engine, me: Person, mine: str
+) -> None:
+    old = MARK | {"criterion": "charm", "side": "source"}
+    draft = {
+        "scores": {"clarity": 99, "accuracy": 2, "charm": 1},
+        "comments": {"charm": "gone", "clarity": "kept"},
+        "spans": [old, MARK | {"linked": 0}, MARK | {"side": "source"}, MARK | {"linked": 2}],
+    }
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(update(Assignment).values(draft=draft))
+    shown = stored(engine, me, mine)
+    assert shown["scores"] == {"accuracy": 2}
+    assert shown["comments"] == {"clarity": "kept"}
+    assert [one["linked"] for one in shown["spans"]] == [None, None, 1]
+    again = {name: shown[name] for name in ("scores", "comments", "spans")}
+    assert take_in(engine, me, message(mine, **again)).error == ""
+
+
+def test_the_same_message_again_changes_nothing_and_is_answered_as_stored(
+    engine: Engine, me: Person
+) -> None:
+    first, second = codes_of(engine, "dr-a")
+    draft = message(first, 1, base=0, scores={"clarity": 2})
+    final = message(first, 2, base=1, submit=True)
+    for sent, version in ((draft, 1), (final, None)):
+        answered = [take_in(engine, me, sent | {"attempt": n}) for n in range(3)]
+        assert {(one.error, one.stale, one.version) for one in answered} == {("", False, version)}
+        assert {one.moved for one in answered} == {bool(sent["submit"])}
+    assert len(scores_of(engine, "dr-a")) == len(FULL)
+    assert stored(engine, me, first)["version"] == 2
+    assert stored(engine, me, second)["version"] == 0
+    lock(engine, "coordinator")
+    assert take_in(engine, me, final | {"attempt": 9}).error == ""
+
+
+def test_an_empty_comment_on_a_criterion_says_nothing_of_the_whole(
+    engine: Engine, me: Person, mine: str
+) -> None:
+    empty = {"scores": {}, "comments": {"clarity": ""}, "flags": ["not_enough_context"]}
+    sent = message(mine, submit=True, **empty)
+    assert take_in(engine, me, sent).error == ""
+    with Session(engine) as session:
+        assert session.exec(select(Submission.comment)).all() == [""]
+
+
+@pytest.mark.parametrize("submit", [True, False])
+@pytest.mark.parametrize("crafted", [{"seq": LARGEST}, {"base": LARGEST}])
+def test_a_crafted_number_never_makes_ones_own_response_unsubmittable(
+    engine: Engine, me: Person, mine: str, crafted: dict[str, int], submit: bool
+) -> None:
+    take_in(engine, me, message(mine, submit=submit) | crafted)
+    version = stored(engine, me, mine)["version"]
+    for seq, by, score in ((1, "page2", 3), (1, "page1", 2), (2, "page1", 1)):
+        scores = FULL | {"clarity": score}
+        sent = message(mine, seq, base=version, by=by, scores=scores, submit=True)
+        assert take_in(engine, me, sent).error == ""
+        assert scores_of(engine, "dr-a")[-1][2] == score
+        version = stored(engine, me, mine)["version"]
+        assert version < 10
+
+
+@pytest.mark.parametrize("submitted", [0, 7, LARGEST])
+def test_a_response_at_the_last_number_of_a_state_can_be_drafted_and_submitted(
+    engine: Engine, me: Person, mine: str, submitted: int
+) -> None:
+    if submitted:
+        assert take_in(engine, me, message(mine, submit=True)).error == ""
+    with engine.execution_options(writes=True).begin() as connection:
+        at_last = update(Assignment).where(col(Assignment.code) == mine)
+        connection.execute(at_last.values(draft_seq=LARGEST, submitted_seq=submitted))
+    draft = take_in(engine, me, message(mine, 1, base=LARGEST, by="p", scores={"clarity": 2}))
+    assert (draft.error, draft.version) == ("", 1)
+    task = task_of(engine, me.id, mine)
+    assert task.draft_seq > task.submitted_seq, "it is not said that this was not submitted"
+    final = message(mine, 2, base=1, by="p", scores=FULL | {"clarity": 2}, submit=True)
+    assert take_in(engine, me, final).error == ""
+    assert scores_of(engine, "dr-a")[-1][2] == 2
+
+
+@pytest.mark.parametrize(
+    ("comment", "drafted", "refused"),
+    [("", False, False), ("3 mg.", False, True), ("", True, True)],
+)
+def test_what_another_page_submitted_is_stored_once_and_replaced_by_none_that_does_not_know_it(
+    engine: Engine, me: Person, mine: str, comment: str, drafted: bool, refused: bool
+) -> None:
+    def state(page: str, seq: int, base: int) -> FormState:
+        return FormState({"by": page, "seq": seq}, 1, base)
+
+    assert submit(engine, me.id, mine, Reply(FULL), 1, state("first", 1, 0))
+    if drafted:
+        save_draft(engine, me.id, mine, state("first", 2, 1))
+    with pytest.raises(Stale) if refused else nullcontext():
+        assert not submit(
+            engine, me.id, mine, Reply(FULL, comment=comment), 1, state("other", 1, 0)
+        )
+    assert len(scores_of(engine, "dr-a")) == len(FULL)

@@ -1,4 +1,4 @@
-"""The training round: what is shown, entered, passed, repeated and told, and who is let through."""
+"""Training: experts' scores, what is shown, entered, passed, repeated and told, who is let through, the record."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,10 @@ import pytest
 from kit.browsers import CARLA, said
 from kit.rating_study import (
     FULL,
+    LONG,
     WIDE,
     Put,
+    answer,
     fail_round,
     made,
     message,
@@ -18,6 +20,7 @@ from kit.rating_study import (
     study,
     task_of,
 )
+from kit.studies import Run, Write
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 from streamlit.testing.v1 import AppTest
@@ -29,12 +32,15 @@ from annotate.rating.words import sayer
 from annotate.screens.setup.training import MOST_ROUNDS
 from data import training
 from data.card import Card, Reply
-from data.errors import BadInput, Conflict, NotAllowed, Unknown
+from data.errors import BadInput, BadRow, Conflict, MedjuryError, NotAllowed, Unknown
+from data.importers.ratings import RatingFile
+from data.importers.table import TableFile
 from data.person import Person
-from data.schema import Drill, Role, Setting, Span
+from data.schema import Drill, Expert, Role, Setting, Span
 from data.study.assignments import design_items
+from data.study.calls import juror_cards
 from data.study.frames import responses_frame
-from data.study.ratings import submit
+from data.study.ratings import import_ratings, submit
 from data.study.room import (
     Exercise,
     Feedback,
@@ -44,14 +50,28 @@ from data.study.room import (
     trainees,
 )
 from data.study.settings import set_setting
-from data.study.training import answer_drill, leave_feedback, leave_outcome, let_through
-from data.study.verify import acts
+from data.study.standing import benchmarks
+from data.study.training import (
+    ExpertsAdded,
+    answer_drill,
+    leave_feedback,
+    leave_outcome,
+    let_through,
+)
+from data.study.verify import acts, verify
 
 __all__ = ["made", "put", "study"]
 
 ENGLISH = sayer("en")
 DR_A = Person(1, "dr-a", Role.CLINICIAN, 1)
 MARK = {"criterion": "accuracy", "start": 0, "end": 8, "error": "unsafe", "note": "no dose"}
+
+
+@pytest.fixture
+def trained(study: Engine, put: Put) -> Engine:
+    """Return the study once experts' scores of its training responses are in."""
+    put(WIDE)
+    return study
 
 
 def exercise(engine: Engine, rater: int = 1) -> Exercise:
@@ -66,9 +86,6 @@ def at_first(engine: Engine, **other: object) -> dict[str, object]:
     return message(exercise(engine).task.card.code, **other)
 
 
-ENGLISH = sayer("en")
-
-
 def test_training_responses_are_in_no_design_and_in_no_agreement(put: Put, study: Engine) -> None:
     assert (situation(study, 1).stage, trainees(study)) == (None, [])
     put(WIDE)
@@ -78,12 +95,11 @@ def test_training_responses_are_in_no_design_and_in_no_agreement(put: Put, study
     assert scores_of(study, "dr-a") == []
 
 
-def test_an_answer_is_followed_by_the_experts_scores_and_reasons(put: Put, study: Engine) -> None:
-    put(WIDE)
-    now = exercise(study)
+def test_an_answer_is_followed_by_the_experts_scores_and_reasons(trained: Engine) -> None:
+    now = exercise(trained)
     assert (now.number, now.total, now.round_) == (1, 2, 1)
-    answer_drill(study, 1, now.task.card.code, Reply(FULL), {})
-    told = situation(study, 1).stage
+    answer_drill(trained, 1, now.task.card.code, Reply(FULL), {})
+    told = situation(trained, 1).stage
     assert isinstance(told, Feedback)
     assert told.card.response == now.task.card.response
     first = told.card.response == "Practice 1."
@@ -91,21 +107,17 @@ def test_an_answer_is_followed_by_the_experts_scores_and_reasons(put: Put, study
     assert told.marks[0] == ScoredCriterion("accuracy", 4, expert, why)
 
 
-def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(
-    put: Put, study: Engine
-) -> None:
-    put(WIDE)
-    told = pass_round(study, 1)
+def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(trained: Engine) -> None:
+    told = pass_round(trained, 1)
     assert told.outcome.passed
     assert told.outcome.distance == pytest.approx((1 + 0 + 0 + 1.5 + 0 + 1) / 6)
-    leave_outcome(study, 1, 1)
-    assert situation(study, 1).stage is None
+    leave_outcome(trained, 1, 1)
+    assert situation(trained, 1).stage is None
 
 
-def test_where_the_order_counts_a_constant_rater_does_not_pass(put: Put, study: Engine) -> None:
-    put(WIDE)
-    set_setting(study, "training_order", "true")
-    told = pass_round(study, 1)
+def test_where_the_order_counts_a_constant_rater_does_not_pass(trained: Engine) -> None:
+    set_setting(trained, "training_order", "true")
+    told = pass_round(trained, 1)
     assert told.outcome.distance <= told.outcome.gap
     assert not told.outcome.passed
     assert "was not clearly your lowest" in text_html.training_result(told, ENGLISH)
@@ -120,49 +132,46 @@ def test_the_worst_is_below_all_others_or_it_is_not() -> None:
 
 
 def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_order(
-    put: Put, study: Engine
+    trained: Engine,
 ) -> None:
-    put(WIDE)
-    before = exercise(study)
-    told = fail_round(study, 1)
+    before = exercise(trained)
+    told = fail_round(trained, 1)
     assert not told.outcome.passed
     worst = told.misses[0]
     assert (worst.criterion, worst.distance, worst.lean) == ("clarity", 3.5, -7)
-    leave_outcome(study, 1, 1)
-    after = exercise(study)
+    leave_outcome(trained, 1, 1)
+    after = exercise(trained)
     assert after.round_ == 2
     assert after.task.card.response != before.task.card.response
-    assert pass_round(study, 1).outcome.passed
-    with Session(study) as session:
+    assert pass_round(trained, 1).outcome.passed
+    with Session(trained) as session:
         rounds = session.exec(select(Drill.round).order_by(col(Drill.id))).all()
     assert list(rounds) == [0, 0, 1, 1]
 
 
 def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(
-    put: Put, study: Engine
+    trained: Engine,
 ) -> None:
-    put(WIDE)
-    fail_round(study, 1)
-    leave_outcome(study, 1, 1)
-    assert fail_round(study, 1).halted
-    leave_outcome(study, 1, 2)
-    assert isinstance(situation(study, 1).stage, RoundResult)
+    fail_round(trained, 1)
+    leave_outcome(trained, 1, 1)
+    assert fail_round(trained, 1).halted
+    leave_outcome(trained, 1, 2)
+    assert isinstance(situation(trained, 1).stage, RoundResult)
     with pytest.raises(BadInput, match="a reason is needed"):
-        let_through(study, "dr-a", " ")
+        let_through(trained, "dr-a", " ")
     with pytest.raises(Unknown, match="dr-x"):
-        let_through(study, "dr-x", "talked")
-    let_through(study, "dr-a", "talked it through")
-    assert situation(study, 1).stage is None
+        let_through(trained, "dr-x", "talked")
+    let_through(trained, "dr-a", "talked it through")
+    assert situation(trained, 1).stage is None
     with pytest.raises(Conflict, match="let through"):
-        let_through(study, "dr-a", "again")
+        let_through(trained, "dr-a", "again")
 
 
-def test_a_round_keeps_the_rule_it_was_judged_by(put: Put, study: Engine) -> None:
-    put(WIDE)
-    set_setting(study, "training_gap", "4")
-    fail_round(study, 1)
-    set_setting(study, "training_gap", "0.1")
-    told = situation(study, 1).stage
+def test_a_round_keeps_the_rule_it_was_judged_by(trained: Engine) -> None:
+    set_setting(trained, "training_gap", "4")
+    fail_round(trained, 1)
+    set_setting(trained, "training_gap", "0.1")
+    told = situation(trained, 1).stage
     assert isinstance(told, RoundResult)
     assert told.outcome.passed
 
@@ -205,55 +214,52 @@ def test_feedback_tells_differences_in_points_and_escapes_text() -> None:
 
 
 def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(
-    put: Put, study: Engine
+    trained: Engine,
 ) -> None:
-    put(WIDE)
-    code, other = exercise(study).task.card.code, exercise(study, 2).task.card.code
-    assert [answer_drill(study, 1, code, Reply(FULL), {}) for _ in range(3)] == [True, False, False]
+    code, other = exercise(trained).task.card.code, exercise(trained, 2).task.card.code
+    assert [answer_drill(trained, 1, code, Reply(FULL), {}) for _ in range(3)] == [
+        True,
+        False,
+        False,
+    ]
     with pytest.raises(NotAllowed):
-        answer_drill(study, 1, other, Reply(FULL), {})
-    with Session(study) as session:
+        answer_drill(trained, 1, other, Reply(FULL), {})
+    with Session(trained) as session:
         assert len(session.exec(select(Drill)).all()) == 1
 
 
-def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(
-    put: Put, study: Engine
-) -> None:
-    put(WIDE)
-    now = exercise(study)
+def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(trained: Engine) -> None:
+    now = exercise(trained)
     entered = {"code": now.task.card.code, "attempt": 0, "by": "page1", "seconds": 3}
     newer = entered | {"seq": 2, "scores": {"accuracy": 3}, "comment": "dose?", "submit": False}
-    assert take_in(study, 1, newer).error == ""
-    assert take_in(study, 1, newer | {"seq": 1, "comment": ""}).error == ""
-    again = exercise(study)
+    assert take_in(trained, 1, newer).error == ""
+    assert take_in(trained, 1, newer | {"seq": 1, "comment": ""}).error == ""
+    again = exercise(trained)
     assert (again.task.draft["scores"], again.task.draft["comment"]) == ({"accuracy": 3}, "dose?")
     final = newer | {"seq": 3, "scores": FULL, "submit": True}
-    assert [take_in(study, 1, final).error for _ in range(2)] == ["", ""]
-    with Session(study) as session:
+    assert [take_in(trained, 1, final).error for _ in range(2)] == ["", ""]
+    with Session(trained) as session:
         kept = session.connection().exec_driver_sql(
             "SELECT value FROM setting WHERE key = 'training:1'"
         )
         assert "dose?" in kept.scalar_one()
 
 
-def test_training_takes_marks_notes_links_and_flags_like_the_real_form(
-    put: Put, study: Engine
-) -> None:
-    put(WIDE)
+def test_training_takes_marks_notes_links_and_flags_like_the_real_form(trained: Engine) -> None:
     source = MARK | {"error": "missing", "side": "source", "linked": 1, "severity": "major"}
     entered = {
         "spans": [source, MARK | {"linked": 0}],
         "flags": ["flag"],
         "comments": {"clarity": "long"},
     }
-    assert take_in(study, 1, at_first(study, **entered)).error == ""
-    shown = room.shown(study, DR_A)
+    assert take_in(trained, 1, at_first(trained, **entered)).error == ""
+    shown = room.shown(trained, DR_A)
     kept = shown["entry"]
     assert [one["note"] for one in kept["spans"]] == ["no dose", "no dose"]
     assert (kept["flags"], kept["comments"]) == (["flag"], {"clarity": "long"})
     assert (shown["training"], shown["why"]["points"], shown["previous"]) == (True, [1, 2], False)
-    assert take_in(study, 1, at_first(study, seq=2, submit=True, **entered)).error == ""
-    with Session(study) as session:
+    assert take_in(trained, 1, at_first(trained, seq=2, submit=True, **entered)).error == ""
+    with Session(trained) as session:
         assert session.exec(select(Span)).all() == []
         standing = session.get_one(Setting, "training:1").value
     assert all(one in standing for one in ("no dose", '"flag"', '"linked"', "long"))
@@ -269,60 +275,51 @@ def test_training_takes_marks_notes_links_and_flags_like_the_real_form(
     ],
 )
 def test_what_cannot_be_is_refused_in_training_too(
-    put: Put, study: Engine, wrong: dict[str, object], says: str, submit: bool
+    trained: Engine, wrong: dict[str, object], says: str, submit: bool
 ) -> None:
-    put(WIDE)
-    told = take_in(study, 1, at_first(study, submit=submit, **wrong))
+    told = take_in(trained, 1, at_first(trained, submit=submit, **wrong))
     assert says in told.error
     assert not told.moved
-    now = exercise(study)
+    now = exercise(trained)
     assert (now.task.draft, now.task.draft_seq) == ({}, 0)
 
 
-def test_training_asks_why_like_the_real_form(put: Put, study: Engine) -> None:
-    put(WIDE)
-    low = at_first(study, scores=FULL | {"accuracy": 2}, submit=True)
-    told = take_in(study, 1, low)
+def test_training_asks_why_like_the_real_form(trained: Engine) -> None:
+    low = at_first(trained, scores=FULL | {"accuracy": 2}, submit=True)
+    told = take_in(trained, 1, low)
     assert told.error.startswith("Accuracy is low: write one line why")
-    assert isinstance(situation(study, 1).stage, Exercise)
-    assert take_in(study, 1, low | {"seq": 2, "comment": "dose"}).error == ""
-    assert isinstance(situation(study, 1).stage, Feedback)
-    set_setting(study, "ask_why", "false")
-    leave_feedback(study, 1, 1)
-    assert take_in(study, 1, at_first(study, scores=FULL | {"accuracy": 2}, submit=True)).moved
+    assert isinstance(situation(trained, 1).stage, Exercise)
+    assert take_in(trained, 1, low | {"seq": 2, "comment": "dose"}).error == ""
+    assert isinstance(situation(trained, 1).stage, Feedback)
+    set_setting(trained, "ask_why", "false")
+    leave_feedback(trained, 1, 1)
+    assert take_in(trained, 1, at_first(trained, scores=FULL | {"accuracy": 2}, submit=True)).moved
 
 
-def test_a_training_response_cannot_be_given_back(put: Put, study: Engine) -> None:
-    put(WIDE)
-    told = take_in(study, 1, at_first(study, go="recuse", reason="I know the patient"))
+def test_a_training_response_cannot_be_given_back(trained: Engine) -> None:
+    told = take_in(trained, 1, at_first(trained, go="recuse", reason="I know the patient"))
     assert (told.error, told.moved) == (answers.NO_RECUSAL, False)
-    assert isinstance(situation(study, 1).stage, Exercise)
+    assert isinstance(situation(trained, 1).stage, Exercise)
 
 
-def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(
-    put: Put, study: Engine
-) -> None:
-    put(WIDE)
-    first = at_first(study, base=0, scores={"clarity": 4})
-    assert take_in(study, 1, first).version == 1
+def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(trained: Engine) -> None:
+    first = at_first(trained, base=0, scores={"clarity": 4})
+    assert take_in(trained, 1, first).version == 1
     other = first | {"by": "page2", "scores": {"clarity": 1}}
-    told = take_in(study, 1, other)
+    told = take_in(trained, 1, other)
     assert (told.error, told.stale) == (answers.CHANGED, True)
-    stored = room.stored(study, DR_A, told.code)
+    stored = room.stored(trained, DR_A, told.code)
     assert stored is not None
     assert (stored["scores"], stored["version"]) == ({"clarity": 4}, 1)
-    assert take_in(study, 1, other | {"base": 1}).version == 2
+    assert take_in(trained, 1, other | {"base": 1}).version == 2
 
 
-def test_a_crafted_number_never_makes_a_training_response_unanswerable(
-    put: Put, study: Engine
-) -> None:
-    put(WIDE)
-    assert take_in(study, 1, at_first(study, seq=LARGEST, base=LARGEST)).stale
-    assert take_in(study, 1, at_first(study, seq=LARGEST)).version == 1
-    told = take_in(study, 1, at_first(study, seq=1, base=1, scores={"clarity": 2}))
+def test_a_crafted_number_never_makes_a_training_response_unanswerable(trained: Engine) -> None:
+    assert take_in(trained, 1, at_first(trained, seq=LARGEST, base=LARGEST)).stale
+    assert take_in(trained, 1, at_first(trained, seq=LARGEST)).version == 1
+    told = take_in(trained, 1, at_first(trained, seq=1, base=1, scores={"clarity": 2}))
     assert (told.error, told.version) == ("", 2)
-    assert take_in(study, 1, at_first(study, seq=2, base=2, submit=True)).moved
+    assert take_in(trained, 1, at_first(trained, seq=2, base=2, submit=True)).moved
 
 
 def test_the_screen_shows_how_each_clinician_stands_and_lets_one_begin_with_a_reason(
@@ -346,3 +343,79 @@ def test_the_screen_shows_how_each_clinician_stands_and_lets_one_begin_with_a_re
     assert "dr-a may begin." in said(page)
     (waived,) = acts(study, "training waived")
     assert (waived.actor, waived.detail["reason"]) == (CARLA.actor, "She trains the others.")
+
+
+def test_long_and_wide_files_are_read_and_the_same_file_again_changes_nothing(put: Put) -> None:
+    assert put(WIDE) == ExpertsAdded(added=6, responses=2)
+    assert put(WIDE) == ExpertsAdded(unchanged=6, responses=2)
+    assert put(LONG) == ExpertsAdded(changed=5, unchanged=1, responses=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("response_id,why\ntrain-1,x\n", "column 'criterion' is missing"),
+        ("criterion,score\naccuracy,1\n", "column 'response_id' is missing"),
+        (WIDE.replace("train-2", "train-7"), "row 3, column response_id: 'train-7': no such"),
+        (WIDE.replace(",2,4,5", ",2,,5"), "row 2, column completeness: '': must not be empty"),
+        (WIDE.replace(",2,4,5", ",2,6,5"), "row 2: completeness=6 by an expert on train-1"),
+        (WIDE.replace("clarity", "tone"), "row 2: 'tone' by an expert on train-1"),
+        (WIDE.replace("train-2", "train-1"), "in row 2 already"),
+        (WIDE.replace("train-2", "resp-hidden-1"), "is assigned to clinicians"),
+        (LONG.replace("train-2,clarity,5,\n", ""), "the expert's score on clarity is missing"),
+    ],
+)
+def test_a_wrong_row_is_named_and_nothing_of_the_file_is_stored(
+    put: Put, study: Engine, text: str, said: str
+) -> None:
+    with pytest.raises(MedjuryError, match="nothing was imported") as error:
+        put(text)
+    assert said in str(error.value)
+    with Session(study) as session:
+        assert session.exec(select(Expert)).all() == []
+    assert situation(study, 1).stage is None
+
+
+def test_expert_scores_are_fixed_once_a_clinician_has_begun(put: Put, trained: Engine) -> None:
+    answer(trained, 1)
+    with pytest.raises(Conflict, match="have begun training"):
+        put(LONG)
+    assert put(WIDE).unchanged == 6
+
+
+def test_answers_and_outcomes_stand_in_a_chain_that_holds(trained: Engine) -> None:
+    pass_round(trained, 1)
+    names = ["expert scores imported", *["training answered"] * 2, "training passed"]
+    done = acts(trained, *set(names))
+    assert [one.action for one in done] == names
+    assert done[1].detail["scores"] == {"accuracy": 3, "completeness": 4, "clarity": 5}
+    assert verify(trained).findings == ()
+
+
+def test_the_command_imports_shows_and_lets_through(study: Engine, write: Write, run: Run) -> None:
+    def told(*arguments: str) -> str:
+        return "".join(run("rate", "training", "--db", str(study.url), *arguments)[1:])
+
+    experts = str(write("experts.csv", WIDE))
+    assert "no training" in told()
+    assert "6 expert scores imported" in told(experts)
+    assert "nothing changed" in told(experts)
+    fail_round(study, 1)
+    leave_outcome(study, 1, 1)
+    answer(study, 1)
+    assert "2.75 not passed" in told()
+    assert "1 of 2 answered" in told()
+    assert "dr-a may begin" in told("--let", "dr-a", "--reason", "talked")
+    assert "yes, let through" in told()
+
+
+def test_jurors_are_not_paid_for_training_and_ratings_of_it_are_refused(
+    put: Put, study: Engine, write: Write
+) -> None:
+    put(LONG)
+    views = {one.name: one for one in benchmarks(study)}
+    heard = [one for view in views.values() for one in juror_cards(study, view.name, view.rubric)]
+    assert len(heard) == sum(view.responses for view in views.values()) == 2
+    rows = "response_id,rater,kind,criterion,score\ntrain-1,dr-z,clinician,clarity,3\n"
+    with pytest.raises(BadRow, match="a training response"):
+        import_ratings(study, RatingFile(TableFile(write("ratings.csv", rows))))

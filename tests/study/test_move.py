@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from kit import postgres
 from kit.packaged_study import SCORES, made, whole
+from kit.rating_study import task_of
 from kit.studies import Run
 from kit.study_place import behind_the_record
 from sqlalchemy import Engine, make_url, text
@@ -22,7 +23,6 @@ from data.study.access import PSEUDONYM_KEY, SESSION_KEY, study_key
 from data.study.copies import ALL_TABLES, TableDigest, content
 from data.study.moving import back_up, move_study
 from data.study.ratings import submit
-from data.study.room import next_task
 from data.study.verify import verify
 
 __all__ = ["made", "whole"]
@@ -111,9 +111,7 @@ def test_clinicians_rate_on_where_the_study_went(
     with moved.connect() as connection:
         rater = int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'")) or 0)
         last = int(connection.scalar(text("SELECT MAX(id) FROM rating")) or 0)
-    task = next_task(moved, rater).task
-    assert task is not None
-    submit(moved, rater, task.card.code, Reply(SCORES), 5)
+    submit(moved, rater, task_of(moved, rater).card.code, Reply(SCORES), 5)
     with moved.connect() as connection:
         assert connection.scalar(text("SELECT MIN(id) FROM rating WHERE id > :n"), {"n": last})
     assert verify(moved).findings == ()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from kit.commands import call
 from kit.pair_study import MODELS, bring, prefer_good, rate_all, rows, write
+from kit.rating_study import task_of
 from kit.studies import import_small
 from sqlalchemy import Engine
 from sqlmodel import Session, select
@@ -161,14 +162,12 @@ def test_marks_are_of_the_stored_response_and_a_draft_stays_as_it_was_entered(
     study: Engine, side: str
 ) -> None:
     rater, code = _of_side(study, side)
-    shown = task(study, rater, code)
-    assert shown is not None
+    shown = task_of(study, rater, code)
     assert shown.card.second is not None
     span = {"criterion": "overall", "start": 0, "end": 5, "error": "wrong", "side": "second"}
     draft = {"scores": {"overall": 1}, "by": "page", "seq": 1, "spans": [span]}
     assert save_draft(study, rater, code, FormState(draft, 3)) == 1
-    again = task(study, rater, code)
-    assert again is not None
+    again = task_of(study, rater, code)
     assert again.draft["scores"] == {"overall": 1}
     reply = Reply({"overall": 1}, spans=(Marked("overall", 0, 5, "wrong", side="second"),))
     assert submit(study, rater, code, reply, 5)
@@ -269,8 +268,7 @@ def test_what_is_masked_in_a_response_is_masked_in_its_pair_until_somebody_saw_i
         one = session.exec(own).first()
         assert one is not None
         rater, code = one.rater, one.code
-    shown = task(study, rater, code)
-    assert shown is not None
+    shown = task_of(study, rater, code)
     assert any("[x]" in text for text in shown.card.rated)
     assert submit(study, rater, code, prefer_good(shown), 5)
     later = MaskedText(pair.second, "[x]", [(0, 4, "Poor")])
@@ -373,8 +371,7 @@ def test_who_settles_a_difference_reads_the_others_as_of_the_sides_that_are_show
         own = select(Assignment).where(Assignment.response == pair.response)
         given = [(one.rater, one.code) for one in session.exec(own)]
     for (rater, code), points in zip(given, (2, -1), strict=True):
-        shown = task(study, rater, code)
-        assert shown is not None
+        shown = task_of(study, rater, code)
         submit(study, rater, code, prefer_good(shown, points), 5)
     for rater in (1, 2, 3):
         rate_all(study, rater)
@@ -387,8 +384,7 @@ def test_who_settles_a_difference_reads_the_others_as_of_the_sides_that_are_show
     good_first = "Sound" in next(one["html"] for one in now["texts"] if one["name"] == "response")
     assert now["pair"]
     assert [other["scores"]["overall"] for other in now["others"]] == [-1 if good_first else 1]
-    settling = next_task(study, given[0][0]).task
-    assert settling is not None
+    settling = task_of(study, given[0][0])
     submit(study, given[0][0], settling.card.code, prefer_good(settling, 1), 5)
     assert verify(study).findings == ()
     assert len(preferences_frame(study)) == 12  # what settles is no reading of its own

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from kit import postgres
+from kit.rating_study import task_of
 from kit.studies import HEAD, import_file, import_small
 from sqlalchemy import Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import OperationalError
@@ -21,7 +22,6 @@ from data.study.assignments import Slot, assign
 from data.study.frames import ratings_frame
 from data.study.people import invite
 from data.study.ratings import import_ratings, submit
-from data.study.room import next_task
 from data.study.verify import verify
 from medjury.services.scores import scores_of
 
@@ -45,9 +45,7 @@ def ward(server: str, tmp_path: Path) -> Iterator[Engine]:
 
 def test_ratings_are_vouched_for_whatever_the_servers_time_zone(ward: Engine) -> None:
     assign(ward, [Slot("dr_0", 1, 1)], seed=0, per_response=1)
-    task = next_task(ward, 1).task
-    assert task is not None
-    submit(ward, 1, task.card.code, Reply(SCORES, comment="\u00e9 \U0001f600"), 5)
+    submit(ward, 1, task_of(ward, 1).card.code, Reply(SCORES, comment="\u00e9 \U0001f600"), 5)
     with ward.connect() as connection:
         assert connection.scalar(text("SHOW timezone")) == postgres.ZONE
     found = verify(ward)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.rating_study import build, codes_of, person_of, row, rubric
+from kit.rating_study import build, codes_of, person_of, row, rubric, task_of
 from sqlalchemy import Engine, event
 from sqlmodel import Session, col, select
 
@@ -59,9 +59,7 @@ def test_the_300th_rating_costs_the_database_what_the_30th_did_and_the_way_back_
         with counted(engine) as looking_back:
             assert rated_codes(engine, dr_a) == codes[:rated]
         with counted(engine) as rating:
-            task = next_task(engine, dr_a).task
-            assert task is not None
-            submit(engine, dr_a, task.card.code, Reply({"accuracy": 4}), 1)
+            submit(engine, dr_a, task_of(engine, dr_a).card.code, Reply({"accuracy": 4}), 1)
             next_task(engine, dr_a)
         found.append((rating[0], looking_back[0]))
     (few, few_back), (many, many_back) = found
