@@ -1,8 +1,6 @@
-"""What a researcher needs stands in the app: each command has its place there, or a reason why not."""
+"""What a researcher needs stands in the app: each command has its control there."""
 
-import codecs
 import io
-import json
 import re
 import zipfile
 from collections.abc import Callable, Iterator
@@ -15,7 +13,6 @@ import pytest
 from kit.browsers import RITA, drawn_page, end_computing, screen_of
 from kit.commands import command
 from kit.studies import AUTHOR, Run, fill, rated
-from kit.study_place import all_rows
 from sqlalchemy import Engine
 
 from annotate.navigation import study as served
@@ -23,24 +20,17 @@ from annotate.screens.agreement import routing
 from annotate.screens.export import files
 from annotate.screens.setup.notes import measured
 from calibration.routing import NONE_TO_KEEP, Harm, RouteQuestion
-from calibration.values import AnalysisOptions, PlanOptions, PlanQuestion
-from data.database import open_study
 from data.errors import BadInput, Conflict, NotAllowed
-from data.files import csv_bytes, frame_cells
 from data.person import OPERATOR
 from data.schema import Role
 from data.study import steering
-from data.study.moving import back_up
 from data.study.package import package_bytes
 from data.study.people import add_people
 from data.study.runs import keep_panel
-from data.study.verify import verify
 from jury.panel import Panel, panel_toml
-from medjury.services import importing, predicting
+from medjury.services import importing
 from medjury.services.importing import Upload
-from medjury.services.measuring import METRICS
-from medjury.services.planning import planned
-from medjury.services.routing import RuleToKeep, keep_shown, kept_rules, route, route_kept
+from medjury.services.routing import RuleToKeep, keep_shown, kept_rules, route
 
 SEATED = {"provider": "openai", "family": "stub", "base_url": "http://127.0.0.1:9/v1"}
 LABELS = re.compile(r'^ *(?:label|options|content): "((?:[^"\\]|\\.)*)"', re.MULTILINE)
@@ -130,53 +120,38 @@ def test_a_command_has_a_control_on_the_screen_that_is_drawn(
     assert control in labels(address), sorted(labels(address))
 
 
-def test_predictions_and_metrics_are_the_command_s(
+def test_metrics_are_measured_in_the_app_and_none_that_is_unknown(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     rated(run, tmp_path, n=12)
-    to = tmp_path / "predictions.csv"
-    assert run("analyse", "predict", "--csv", str(to))[0] == 0
-    body = csv_bytes(*predicting.csv_of(predicting.predict(engine, AnalysisOptions()).responses))
-    assert body.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
-    assert AUTHOR.encode() not in body
     [scored] = measured(OPERATOR, engine, ("rouge-l",)).result(120)
     assert (scored.name, len(scored.rows), scored.total) == ("rouge-l", 12, 12)
-    before = all_rows(engine)["rating"]
-    assert "there already" in run("analyse", "measure", "rouge-l")[1]
-    assert all_rows(engine)["rating"] == before
     with pytest.raises(BadInput, match="choose from rouge-l and bertscore"):
         measured(OPERATOR, engine, ("bleu",)).result(120)
-    assert METRICS[0] == "rouge-l"
 
 
-def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_not_kept(
+def test_a_rule_is_kept_in_the_app_as_it_was_shown_or_not_at_all(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     fill(run, tmp_path, rated=80)
     question = RouteQuestion(Harm("low", 2.0), 0.3, 0.9)
-    shown = route(engine, question)
-    rule = RuleToKeep(question, shown.fingerprint, "ward", "account 7")
-    sha256 = keep_shown(engine, rule)
-    _, out, _ = run(
-        "analyse", "route", "--at-most", "2", "--bound", "0.3", "--keep", "own", "--json", "-"
-    )
-    assert json.loads(out)["kept"]["sha256"] == sha256
-    assert [one.name for one in kept_rules(engine)] == ["ward", "own"]
-    to = tmp_path / "routes.csv"
-    assert run("analyse", "route", "--by", "ward", "--csv", str(to))[0] == 0
-    body = csv_bytes(*frame_cells(route_kept(engine, "ward")))
-    assert body.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
-    with pytest.raises(Conflict, match="kept already"):
-        keep_shown(engine, rule)
-    with pytest.raises(Conflict, match="route again, then keep it"):
-        keep_shown(engine, replace(rule, name="late", fingerprint="of other ratings"))
+    rule = RuleToKeep(question, route(engine, question).fingerprint, "ward", "account 7")
+    assert keep_shown(engine, rule) == kept_rules(engine)[0].sha256
     tight = replace(question, bound=0.001)
-    assert not route(engine, tight).found.certified
-    with pytest.raises(BadInput, match=NONE_TO_KEEP):
-        keep_shown(engine, replace(rule, name="tight", question=tight))
+    for refused, error, words in (
+        (rule, Conflict, "kept already"),
+        (
+            replace(rule, name="late", fingerprint="of others"),
+            Conflict,
+            "route again, then keep it",
+        ),
+        (replace(rule, name="tight", question=tight), BadInput, NONE_TO_KEEP),
+    ):
+        with pytest.raises(error, match=words):
+            keep_shown(engine, refused)
     with pytest.raises(NotAllowed):
         routing.kept(RITA, engine, rule)
-    assert len(kept_rules(engine)) == 2
+    assert [one.name for one in kept_rules(engine)] == ["ward"]
 
 
 def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
@@ -193,20 +168,10 @@ def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
         assert AUTHOR.encode() not in ours.read(name)
 
 
-def test_what_is_taken_from_the_app_is_the_command_s_and_names_no_author(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
+def test_a_list_of_responses_names_no_author(small_study: Engine) -> None:
     text = files.listed(steering.response_names(RITA, small_study)).decode("utf-8-sig")
     expected = [f"r{i}{n},visits,i{i}" for i in (1, 2) for n in (1, 2)]
     assert text.splitlines() == ["response_id,benchmark,instance_id", *expected]
-    _, out, _ = run("study", "plan", "--icc", "0.6", "--margin", "0.1", "--json", "-")
-    plan = planned(small_study, PlanQuestion(PlanOptions(margin=0.1), icc=0.6))
-    assert list(plan.told) == json.loads(out)["sentences"]
-    assert back_up(small_study, tmp_path / "kept.db").findings == ()
-    copy = open_study(f"sqlite:///{tmp_path / 'kept.db'}")
-    assert all_rows(copy)["response"] == all_rows(small_study)["response"]
-    assert verify(copy).findings == ()
-    copy.dispose()
 
 
 def test_the_templates_are_read_by_an_import_as_they_are(engine: Engine) -> None:

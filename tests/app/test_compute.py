@@ -131,18 +131,6 @@ def test_what_two_people_ask_at_once_is_computed_once(
     assert {entry.times for entry in compositions_tried(engine)} <= {1}
 
 
-def test_an_export_that_no_tool_could_use_is_refused_before_anything_is_computed(
-    engine: Engine, run: Run, tmp_path: Path
-) -> None:
-    rated(run, tmp_path, SIMULATED, n=8)
-    asked = RubricExport(read_rubric("generic").to_json(), read_panel("simulated"), "inspect", 20)
-
-    with pytest.raises(BadInput, match="choose a panel with jurors that are models"):
-        exported_rubric(engine, asked)
-
-    assert compositions_tried(engine) == [], "no jury was looked at"
-
-
 def test_an_error_comes_back_as_its_class_with_its_message(engine: Engine, tmp_path: Path) -> None:
     one = {"name": "a", "provider": "openai", "model": "m", "family": "f"}
     at = {"base_url": "http://127.0.0.1:9/v1", "api_key_env": "NO_SUCH_VARIABLE_KEY"}

@@ -1,13 +1,12 @@
-"""Every screen of those who steer: names and texts that are code, light and dark, and no part too tall."""
+"""Every screen of those who steer: names and texts that are code, light and dark."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from kit import screens
 from kit.agreement_screen import FIRST_MS
-from kit.browsers import LAPTOP, SIZES, new_context, wait_settled
-from kit.commands import Demo, command
+from kit.browsers import SIZES, wait_settled
+from kit.commands import command
 from kit.rating_study import build, row, rubric
 from kit.screens import at_rest, settle, signed_in
 from kit.servers import Server, serving
@@ -15,7 +14,6 @@ from kit.studies import rated
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
-from annotate.navigation import SCREENS
 from data.database import open_study
 from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR
@@ -38,8 +36,6 @@ SHOWN = {"agreement?view=Responses": "b <img", "?view=People": "boss <img"}
 FOREIGN = "img[src=x], #evil, [href*='elsewhere.example'], [src*='elsewhere.example'], iframe"
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
 INK = {LIGHT: "rgb(23, 37, 43)", DARK: "rgb(230, 233, 236)"}
-TALLEST = 1600  # px at 1366 px wide, all that is folded closed
-HEIGHT = "document.querySelector('[data-testid=stMain]').scrollHeight"
 
 
 @pytest.fixture(scope="module")
@@ -147,39 +143,3 @@ def test_no_screen_of_figures_breaks_wcag_22_aa_in_the_dark(
     page.context.close()
     assert {view: broken for view, broken in found.items() if broken} == {}
     assert len(found) > len(OF_FIGURES)
-
-
-@pytest.mark.slow  # every figure of every screen is computed
-def test_no_part_of_a_screen_is_taller_than_somebody_scrolls(
-    browser: Browser, demo: Demo, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    copy = tmp_path_factory.mktemp("demo") / "medjury.db"
-    shutil.copy(demo.study, copy)
-    engine = open_study(f"sqlite:///{copy}")
-    code = add_people(OPERATOR, engine, ["Carla"], Role.COORDINATOR)[0].code
-    engine.dispose()
-    heights: dict[str, int] = {}
-    with serving(f"sqlite:///{copy}") as server, new_context(browser, LAPTOP) as context:
-        page = screens.at_study(context.new_page(), server, code)
-        at_rest(page, FIRST_MS)
-        for screen in SCREENS:
-            if Role.COORDINATOR in screen.roles:
-                page.goto(f"{server.address}/{screen.path}")
-                page.locator(".mj-head").wait_for()
-                at_rest(page, FIRST_MS)
-                for part in chosen_in_turn(page):
-                    heights[f"{screen.title}: {part}"] = page.evaluate(HEIGHT)
-    assert {name: height for name, height in heights.items() if height > TALLEST} == {}
-    assert len(heights) >= 30
-
-
-def chosen_in_turn(page: Page) -> Iterator[str]:
-    """Choose each part of a screen, and yield its name once it is drawn; "" where there are none."""
-    parts = page.locator("[data-testid=stButtonGroup]").first.get_by_role("radio")
-    places = page.get_by_role("tab")
-    parts = places if places.count() else parts
-    for number in range(max(parts.count(), 1)):
-        if parts.count():
-            parts.nth(number).click()
-        at_rest(page, FIRST_MS)
-        yield parts.nth(number).inner_text() if parts.count() else ""
