@@ -6,7 +6,6 @@ and neither a command nor the app in which clinicians rate with it. Limits are t
 (`setrlimit`); macOS does not hold the one of memory.
 """
 
-import io
 import json
 import os
 import pickle
@@ -185,35 +184,19 @@ def zip_part(file: BinaryIO, part: zipfile.ZipInfo) -> bytes:
     Unsafe
         If it is damaged, or of another length than the zip says.
     """
+    zips, broken = zipfile, tuple[type[Exception], ...](BROKEN)
+    if part.compress_type == ZSTANDARD:  # only some logs ask for it
+        from backports import zstd
+        from backports.zstd import zipfile as zips  # type: ignore[no-redef]
+
+        broken = (*BROKEN, zstd.ZstdError, zips.BadZipFile)
     try:
-        if part.compress_type == ZSTANDARD:
-            content = _zstandard(file, part)
-        else:
-            with zipfile.ZipFile(file) as archive, archive.open(part) as stream:
-                content = stream.read(part.file_size + 1)
-    except BROKEN as error:
+        with zips.ZipFile(file) as archive, archive.open(part.filename) as stream:
+            content = stream.read(part.file_size + 1)
+    except broken as error:
         raise Unsafe("a part of it is damaged or cut short; copy it again") from error
     if len(content) != part.file_size:
         raise Unsafe("a part of it has another length than the zip says; copy it again")
-    return content
-
-
-def _zstandard(file: BinaryIO, part: zipfile.ZipInfo) -> bytes:
-    from backports import zstd  # only some logs ask for it
-
-    file.seek(part.header_offset)
-    fixed = file.read(30)
-    if len(fixed) < 30 or not fixed.startswith(b"PK\x03\x04"):
-        raise zipfile.BadZipFile
-    name, extra = struct.unpack("<HH", fixed[26:30])
-    file.seek(name + extra, io.SEEK_CUR)
-    try:
-        with zstd.ZstdFile(io.BytesIO(file.read(part.compress_size))) as stream:
-            content = stream.read(part.file_size + 1)
-    except zstd.ZstdError as error:
-        raise zipfile.BadZipFile from error
-    if zlib.crc32(content) != part.CRC:
-        raise zipfile.BadZipFile
     return content
 
 

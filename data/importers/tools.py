@@ -44,7 +44,6 @@ RESPONSES = (
 )
 RATINGS = ("response_id", "rater", "kind", "criterion", "score", "comment", "rated_at")
 Record = Mapping[str, Any]
-Maker = Callable[[Record, Counter[str]], Iterable[Cells]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +58,10 @@ class Reader:
         What messages call its file, with its article.
     fits
         Whether a file is such a one, by its first row or its object.
-    maker
-        Of a file, what is asked for, what stands in every row, and a map: makes rows of a record, and
-        counts what it leaves out.
+    rows
+        Makes the rows of a record that are asked for, and counts what it leaves out.
+    of_file
+        What `rows` needs to know of a file besides, from what stands in every row and a map.
     columns
         Of the rows of responses.
     instead
@@ -79,8 +79,9 @@ class Reader:
     name: str
     title: str
     fits: Callable[[Record], bool]
-    maker: Callable[[TableFile, What, Cells, ColumnMap | None], Maker]
-    columns: Callable[[TableFile, Cells, ColumnMap | None], tuple[str, ...]] = lambda *_: RESPONSES
+    rows: Callable[[Record, What, Any, Counter[str]], Iterable[Cells]]
+    of_file: Callable[[TableFile, Cells, ColumnMap | None], Any] = lambda _, constant, __: constant
+    columns: Callable[[Any], tuple[str, ...]] = lambda _: RESPONSES
     instead: str = ""
     rubric: Rubric | None = None
     within: str = ""
@@ -150,47 +151,35 @@ NUMBER = re.compile(r"-?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
 LM_EVAL_RATER = "lm-eval."
 
 
-def lm_eval(table: TableFile, what: What, constant: Cells, _: ColumnMap | None) -> Maker:
-    """Make the answers, or the metrics of documents with one answer."""
-    task, model = _task_and_model(table, constant)
-
-    def sample(record: Record, text: str, number: int) -> Cells:
-        target = record.get("target")
-        return response_cells(
-            task,
-            text_of(record, "doc_id"),
-            _prompt(record),
-            model,
-            text,
-            reference=target if isinstance(target, str) else "",
+def lm_eval(record: Record, what: What, own: Cells, left_out: Counter[str]) -> Iterator[Cells]:
+    """Yield the answers, or the metrics of documents with one answer."""
+    answers, target = _answers(record), record.get("target")
+    instance, prompt = text_of(record, "doc_id"), _prompt(record)
+    reference = target if isinstance(target, str) else ""
+    samples = [
+        response_cells(
+            *(own["benchmark"], instance, prompt, own["model"], text),
+            reference=reference,
             again=str(number) if number else "",
         )
-
-    def responses(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        answers = _answers(record)
+        for number, text in enumerate(answers)
+    ]
+    if what == "responses":
         if not answers:
             left_out["samples without a text that was written (choices by likelihood)"] += 1
-        for number, text in enumerate(answers):
-            if text.strip():
-                yield sample(record, text, number)
-            else:
-                left_out["empty responses"] += 1
-
-    def ratings(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        answers = _answers(record)
-        if len(answers) != 1 or not answers[0].strip():
-            left_out["samples with several answers, an empty one or none"] += 1
-            return
-        response = sample(record, answers[0], 0)["response_id"]
-        filter_name = text_of(record, "filter")
-        suffix = "" if filter_name in ("", "none") else f".{filter_name}"
-        metrics = record.get("metrics")
-        for name in metrics or [key for key in record if key not in LM_EVAL | OTHER_KEYS]:
-            if score := score_text(record.get(name)):
-                rater = f"{LM_EVAL_RATER}{name}{suffix}"
-                yield rating_cells(response, rater, "metric", str(name), score)
-
-    return responses if what == "responses" else ratings
+        left_out["empty responses"] += sum(not text.strip() for text in answers)
+        yield from (cells for cells in samples if cells["response"].strip())
+        return
+    if len(answers) != 1 or not answers[0].strip():
+        left_out["samples with several answers, an empty one or none"] += 1
+        return
+    filter_name = text_of(record, "filter")
+    suffix = "" if filter_name in ("", "none") else f".{filter_name}"
+    metrics = record.get("metrics")
+    for name in metrics or [key for key in record if key not in LM_EVAL | OTHER_KEYS]:
+        if score := score_text(record.get(name)):
+            rater = f"{LM_EVAL_RATER}{name}{suffix}"
+            yield rating_cells(samples[0]["response_id"], rater, "metric", str(name), score)
 
 
 def _answers(record: Record) -> list[str]:
@@ -215,7 +204,7 @@ def _prompt(record: Record) -> str:
     return body if isinstance(body, str) else json.dumps(record.get("doc"), ensure_ascii=False)
 
 
-def _task_and_model(table: TableFile, constant: Cells) -> tuple[str, str]:
+def task_and_model(table: TableFile, constant: Cells, _: ColumnMap | None) -> Cells:
     """Return the task and the model of a file of samples."""
     named = NAMED.fullmatch(table.path.name)
     task = constant.get("benchmark") or (named["task"] if named else "")
@@ -230,7 +219,7 @@ def _task_and_model(table: TableFile, constant: Cells) -> tuple[str, str]:
             "these are samples of lm-evaluation-harness, and what names their model (its folder, or "
             'results_TIME.json) is not with them; name it in a map: [constant] model = "NAME"'
         )
-    return task, model
+    return {"benchmark": task, "model": model}
 
 
 def _model(path: Path, time: str) -> str:
@@ -252,35 +241,36 @@ SCORES = ("rating", "number", "choices", "likert")
 MAKES_ID = ("benchmark", "instance_id", "response")
 
 
-def label_studio(table: TableFile, what: What, constant: Cells, given: ColumnMap | None) -> Maker:
-    """Make the tasks' data, or annotations as ratings by clinicians: each control tag is a criterion."""
-    chosen = _column_map(table, given)
-
-    def responses(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        cells = _task(record, chosen, constant)
-        if cells.get("response", "").strip():
-            yield cells
-        else:
-            left_out["tasks without a response"] += 1
-
-    def ratings(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        response = _task(record, chosen, constant)["response_id"]
-        if record.get("predictions"):
-            left_out["tasks with predictions by a model, which are not taken"] += 1
-        for who, annotation in _newest(record.get("annotations") or (), left_out).items():
-            rater = f"{LABEL_STUDIO_RATER}{who if who.isdecimal() else 'unknown'}"
-            yield from _scores(annotation, response, rater, chosen, left_out)
-
-    return responses if what == "responses" else ratings
+def label_studio(
+    record: Record, what: What, chosen: ColumnMap, left_out: Counter[str]
+) -> Iterator[Cells]:
+    """Yield the tasks' data, or annotations as ratings by clinicians: each control tag is a criterion."""
+    cells = _task(record, chosen)
+    if what == "responses":
+        left_out["tasks without a response"] += not cells.get("response", "").strip()
+        yield from [cells] if cells.get("response", "").strip() else []
+        return
+    if record.get("predictions"):
+        left_out["tasks with predictions by a model, which are not taken"] += 1
+    for who, annotation in _newest(record.get("annotations") or (), left_out).items():
+        rater = f"{LABEL_STUDIO_RATER}{who if who.isdecimal() else 'unknown'}"
+        yield from _scores(annotation, cells["response_id"], rater, chosen, left_out)
 
 
-def task_columns(table: TableFile, constant: Cells, given: ColumnMap | None) -> tuple[str, ...]:
+def tasks_map(table: TableFile, constant: Cells, given: ColumnMap | None) -> ColumnMap:
+    """Return the column map of the tasks' data: the given one, or one guessed from names."""
+    chosen = given or ColumnMap()
+    if not chosen.columns:
+        first = table.first(1)[0][1].get("data")
+        data = flat(first) if isinstance(first, dict) else {}
+        chosen = replace(chosen, columns=guessed(tuple(data), "responses").columns)
+    return replace(chosen, constant={**chosen.constant, **constant})
+
+
+def task_columns(chosen: ColumnMap) -> tuple[str, ...]:
     """Return the columns of responses that an export's tasks have."""
-    chosen = _column_map(table, given)
-    ours = {*chosen.columns.values(), *chosen.constant, *constant}
-    return tuple(
-        name for name in RESPONSES if name in ours | {"instance_id", "response_id", ID_MADE}
-    )
+    ours = {*chosen.columns.values(), *chosen.constant, "instance_id", "response_id", ID_MADE}
+    return tuple(name for name in RESPONSES if name in ours)
 
 
 def _newest(annotations: Iterable[Record], left_out: Counter[str]) -> dict[str, Record]:
@@ -335,20 +325,10 @@ def _value_of(result: Record) -> str:
     return "" if content is None else str(content)
 
 
-def _column_map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
-    """Return the column map of the tasks' data: the given one, or one guessed from names."""
-    if given is not None and given.columns:
-        return given
-    first = table.first(1)[0][1].get("data")
-    data = flat(first) if isinstance(first, dict) else {}
-    return replace(given or ColumnMap(), columns=guessed(tuple(data), "responses").columns)
-
-
-def _task(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
+def _task(record: Record, chosen: ColumnMap) -> dict[str, str]:
     """Return a task's data in our columns; a task without an instance id is its own instance."""
     data = record.get("data")
-    values = flat(data) if isinstance(data, dict) else {}
-    cells = {**chosen.renamed(values), **constant}
+    cells = {**chosen.renamed(flat(data) if isinstance(data, dict) else {}), **chosen.constant}
     cells.setdefault("instance_id", text_of(record, "id"))
     if not cells.get("response_id"):
         cells["response_id"] = made_id(*(cells.get(name, "") for name in MAKES_ID))
@@ -392,54 +372,49 @@ MET = _of_one_point(
 )
 
 
-def healthbench_set(_: TableFile, what: What, constant: Cells, __: ColumnMap | None) -> Maker:
-    """Make the responses that physicians saw; their own completion is the reference."""
-
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        body = record.get("ideal_completions_data")
-        data: Record = body if isinstance(body, dict) else {}
-        completions = list(filter(None, data.get("ideal_completions_ref_completions") or ()))
-        if not completions:
-            left_out["questions without a response"] += 1
-        group = text_of(data, "ideal_completions_group") or "reference"
-        for number, text in enumerate(completions, start=1):
-            yield response_cells(
-                constant.get("benchmark") or HEALTHBENCH,
-                text_of(record, "prompt_id"),
-                talk(record.get("prompt")),
-                constant.get("model") or f"{group}, {number}",
-                str(text),
-                reference=text_of(data, "ideal_completion"),
-                checklist=checklist_of(record.get("rubrics")),
-            )
-
-    return make
+def healthbench_set(
+    record: Record, _: What, constant: Cells, left_out: Counter[str]
+) -> Iterator[Cells]:
+    """Yield the responses that physicians saw; their own completion is the reference."""
+    body = record.get("ideal_completions_data")
+    data: Record = body if isinstance(body, dict) else {}
+    completions = list(filter(None, data.get("ideal_completions_ref_completions") or ()))
+    left_out["questions without a response"] += not completions
+    group = text_of(data, "ideal_completions_group") or "reference"
+    for number, text in enumerate(completions, start=1):
+        yield response_cells(
+            constant.get("benchmark") or HEALTHBENCH,
+            text_of(record, "prompt_id"),
+            talk(record.get("prompt")),
+            constant.get("model") or f"{group}, {number}",
+            str(text),
+            reference=text_of(data, "ideal_completion"),
+            checklist=checklist_of(record.get("rubrics")),
+        )
 
 
-def healthbench_meta(_: TableFile, what: What, constant: Cells, __: ColumnMap | None) -> Maker:
-    """Make each response with one point as its checklist, or the physicians' labels: 1 where it is met.
+def healthbench_meta(
+    record: Record, what: What, constant: Cells, _: Counter[str]
+) -> Iterator[Cells]:
+    """Yield each response with one point as its checklist, or the physicians' labels: 1 where it is met.
 
     The meta-evaluation names no models.
     """
-
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        cells = response_cells(
-            constant.get("benchmark") or HEALTHBENCH_POINTS,
-            f"{text_of(record, 'prompt_id')}/{text_of(record, 'category') or 'point'}",
-            talk(record.get("prompt")),
-            constant.get("model") or "not named",
-            text_of(record, "completion"),
-            checklist=text_of(record, "rubric"),
-        )
-        if what == "responses":
-            yield cells
-            return
-        physicians, labels = record.get("anonymized_physician_ids"), record.get("binary_labels")
-        for physician, label in zip(physicians or (), labels or (), strict=False):
-            rater, score = f"{PHYSICIAN}{physician}", score_text(label)
-            yield rating_cells(cells["response_id"], rater, "clinician", "met", score)
-
-    return make
+    cells = response_cells(
+        constant.get("benchmark") or HEALTHBENCH_POINTS,
+        f"{text_of(record, 'prompt_id')}/{text_of(record, 'category') or 'point'}",
+        talk(record.get("prompt")),
+        constant.get("model") or "not named",
+        text_of(record, "completion"),
+        checklist=text_of(record, "rubric"),
+    )
+    if what == "responses":
+        yield cells
+        return
+    physicians, labels = record.get("anonymized_physician_ids"), record.get("binary_labels")
+    for physician, label in zip(physicians or (), labels or (), strict=False):
+        rater, score = f"{PHYSICIAN}{physician}", score_text(label)
+        yield rating_cells(cells["response_id"], rater, "clinician", "met", score)
 
 
 def is_results(first: Record) -> bool:
@@ -457,37 +432,38 @@ def results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
             yield Origin(table.path.name, number), result
 
 
-def healthbench_results(
-    table: TableFile, what: What, constant: Cells, _: ColumnMap | None
-) -> Maker:
-    """Make a model's responses with their points, or the grader's shares of points as one juror's."""
-
-    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        if "model" not in constant:
-            raise table.wrong(
-                "these are HealthBench's results by simple-evals, which do not name the model; "
-                'name it in a map: [constant] model = "NAME"'
-            )
-        cells = response_cells(
-            constant.get("benchmark") or HEALTHBENCH,
-            text_of(record, "prompt_id"),
-            talk(record.get("prompt")),
-            constant["model"],
-            talk(record.get("completion")),
-            checklist=checklist_of(record.get("rubric_items")),
+def with_model(table: TableFile, constant: Cells, _: ColumnMap | None) -> Cells:
+    """Return what stands in every row, with the model that the results do not name."""
+    if "model" not in constant:
+        raise table.wrong(
+            "these are HealthBench's results by simple-evals, which do not name the model; "
+            'name it in a map: [constant] model = "NAME"'
         )
-        is_empty, score = not cells["response"].strip(), record.get("score")
-        if what == "responses":
-            left_out["empty responses"] += is_empty
-            yield from () if is_empty else (cells,)
-        elif is_empty or score is None or not score_text(score):
-            left_out["responses without a score"] += 1
-        elif score < 0:  # more points lost than earned: HealthBench counts the mean from 0
-            left_out["scores below 0, which no share of points is"] += 1
-        else:
-            yield rating_cells(cells["response_id"], GRADER, "juror", "share", score_text(score))
+    return constant
 
-    return make
+
+def healthbench_results(
+    record: Record, what: What, constant: Cells, left_out: Counter[str]
+) -> Iterator[Cells]:
+    """Yield a model's responses with their points, or the grader's shares of points as one juror's."""
+    cells = response_cells(
+        constant.get("benchmark") or HEALTHBENCH,
+        text_of(record, "prompt_id"),
+        talk(record.get("prompt")),
+        constant["model"],
+        talk(record.get("completion")),
+        checklist=checklist_of(record.get("rubric_items")),
+    )
+    is_empty, score = not cells["response"].strip(), record.get("score")
+    if what == "responses":
+        left_out["empty responses"] += is_empty
+        yield from [] if is_empty else [cells]
+    elif is_empty or score is None or not score_text(score):
+        left_out["responses without a score"] += 1
+    elif score < 0:  # more points lost than earned: HealthBench counts the mean from 0
+        left_out["scores below 0, which no share of points is"] += 1
+    else:
+        yield rating_cells(cells["response_id"], GRADER, "juror", "share", score_text(score))
 
 
 TOOLS: tuple[Reader, ...] = (
@@ -496,6 +472,7 @@ TOOLS: tuple[Reader, ...] = (
         "a file of samples of lm-evaluation-harness",
         lambda first: first.keys() >= LM_EVAL,
         lm_eval,
+        task_and_model,
         within="samples_*.jsonl",
         once=True,
     ),
@@ -504,7 +481,8 @@ TOOLS: tuple[Reader, ...] = (
         "an export of Label Studio",
         lambda first: first.keys() >= LABEL_STUDIO,
         label_studio,
-        columns=task_columns,
+        tasks_map,
+        task_columns,
     ),
     Reader(
         "healthbench",
@@ -527,6 +505,7 @@ TOOLS: tuple[Reader, ...] = (
         "HealthBench's results by simple-evals",
         is_results,
         healthbench_results,
+        with_model,
         rubric=SHARE,
         records=results,
     ),
@@ -667,27 +646,28 @@ def _tool_rows(
     if what != "responses" and reader.instead:
         raise BadFile(f"{sources[0].path}: this is {reader.title}; {reader.instead}")
     tables = [_table(source) for source in sources]
-    makers = [reader.maker(table, what, constant, given) for table in tables]
-    columns = reader.columns(tables[0], constant, given) if what == "responses" else RATINGS
+    of_files = [reader.of_file(table, constant, given) for table in tables]
+    columns = reader.columns(of_files[0]) if what == "responses" else RATINGS
     left_out = Counter[str]()
 
     def rows() -> Iterator[tuple[Origin, Cells]]:
-        for table, make in zip(tables, makers, strict=True):
+        for table, of_file in zip(tables, of_files, strict=True):
             own = Counter[str]()
-            yield from _made(reader, table, make, own, once=reader.once and what == "responses")
+            yield from _made(reader, table, what, of_file, own)
             left_out.update(+own)
 
     return tables[0].derived(columns, rows, left_out)
 
 
 def _made(
-    reader: Reader, table: TableFile, make: Maker, left_out: Counter[str], *, once: bool
+    reader: Reader, table: TableFile, what: What, of_file: Any, left_out: Counter[str]
 ) -> Iterator[tuple[Origin, Cells]]:
     """Yield the rows made from every record of a file; refuse one that gives none."""
+    once = reader.once and what == "responses"
     keys, any_row = set[tuple[str, str]](), False
     for origin, record in reader.records(table):
         try:
-            made = list(make(record, left_out))
+            made = list(reader.rows(record, what, of_file, left_out))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise BadRow(
                 f"{origin}: not as the tool writes it, whose other rows look like a file of it; "

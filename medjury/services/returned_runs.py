@@ -6,7 +6,8 @@ before anything is taken; elsewhere such a run is one like all others, on a rubr
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import TypeVar
 
 from sqlalchemy import Engine
 
@@ -26,6 +27,7 @@ from jury.exports.helm import question
 
 OTHER_TEXT = "a study's own response, which reads otherwise now"
 Texts = dict[tuple[str, str], InstanceTexts]
+A = TypeVar("A", JudgedResponse, ScoredResponse)
 
 
 def known_rubric(engine: Engine, sha256: str, origin: ExportOrigin | None) -> Rubric | None:
@@ -76,7 +78,7 @@ def rejoined_log(engine: Engine, log: InspectLog) -> InspectLog:
     places = [answer.place for answer in (*log.scored, *again) if answer.place]
     texts = instance_texts(engine, (place.benchmark for place in places))
     shown = shown_responses(engine, (place.benchmark for place in places))
-    new = [_scored_at_home(log, answer, texts) for answer in log.scored]
+    new = [_at_home(log.name, answer, texts, apart=True) for answer in log.scored]
     repeated = [
         replace(answer, row=replace(answer.row, response_id=answer.place.response_id))
         for answer in again
@@ -118,20 +120,14 @@ def _is_shown(
     return own == ((place.benchmark, place.instance_id), row.response)
 
 
-def _scored_at_home(log: InspectLog, answer: ScoredResponse, texts: Texts) -> ScoredResponse:
-    """Return an answer under its instance in the study."""
-    if answer.place is None:
-        return answer
-    return replace(answer, row=_row_at_home(log.name, answer.row, answer.place, texts, apart=True))
-
-
-def _row_at_home(
-    run: str, row: ResponseRow, place: ResponsePlace, texts: Texts, *, apart: bool
-) -> ResponseRow:
-    """Return a row with its instance as the study has it; `apart`, if the run tells both its texts.
+def _at_home(run: str, answer: A, texts: Texts, *, apart: bool) -> A:
+    """Return an answer with its instance as the study has it; `apart`, if the run tells both its texts.
 
     A reference may be one that the rubric keeps from raters, and so from the run.
     """
+    place, row = answer.place, answer.row
+    if place is None:
+        return answer
     instance = texts.get((place.benchmark, place.instance_id))
     same = instance is not None and (row.context, row.prompt) == (instance.context, instance.prompt)
     if instance is None or (apart and not same):
@@ -140,16 +136,15 @@ def _row_at_home(
             f"{short(run)}: instance {short(place.instance_id)} of {short(place.benchmark)} {why}, "
             "although the run comes of an export of it; export anew; nothing was imported"
         )
-    return replace(
+    own = made_id(place.benchmark, place.instance_id, row.response, row.response_id)
+    row = replace(
         row,
         benchmark=place.benchmark,
         instance_id=place.instance_id,
-        context=instance.context,
-        prompt=instance.prompt,
-        reference=instance.reference,
-        checklist=instance.checklist,
-        response_id=made_id(place.benchmark, place.instance_id, row.response, row.response_id),
+        response_id=own,
+        **asdict(instance),
     )
+    return replace(answer, row=row)
 
 
 def rejoined_run(engine: Engine, run: HelmRun, rubric: Rubric) -> HelmRun:
@@ -163,7 +158,9 @@ def rejoined_run(engine: Engine, run: HelmRun, rubric: Rubric) -> HelmRun:
     home = is_at_home(engine, run.origin) and run.benchmark == run.own_name
     places = [answer.place for answer in run.judged if answer.place]
     texts = instance_texts(engine, (place.benchmark for place in places)) if home else {}
-    judged = [_judged(run, answer, texts) for answer in run.judged] if home else list(run.judged)
+    judged = list(run.judged)
+    if home:
+        judged = [_at_home(run.name, answer, texts, apart=False) for answer in judged]
     for before, after in zip(run.judged, judged, strict=True):
         if not _is_asked(run, rubric, before, after):
             raise BadInput(
@@ -174,12 +171,6 @@ def rejoined_run(engine: Engine, run: HelmRun, rubric: Rubric) -> HelmRun:
     return replace(
         run, judged=tuple(judged), prompt=rubric.prompt, checked=len(judged), benchmark=named
     )
-
-
-def _judged(run: HelmRun, answer: JudgedResponse, texts: Texts) -> JudgedResponse:
-    if answer.place is None:
-        return answer
-    return replace(answer, row=_row_at_home(run.name, answer.row, answer.place, texts, apart=False))
 
 
 def _is_asked(run: HelmRun, rubric: Rubric, before: JudgedResponse, after: JudgedResponse) -> bool:
