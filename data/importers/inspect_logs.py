@@ -40,7 +40,7 @@ from data.importers.safe import (
     json_of,
     json_parts,
     wrong,
-    zip_part,
+    zip_contents,
     zip_parts,
 )
 from data.rubric import Rubric
@@ -96,9 +96,10 @@ def _parts_of_zip(path: Path, file: BinaryIO) -> Iterator[dict[str, Any]]:
                 else "a zip, but no log of Inspect (no header.json)"
             )
             raise wrong(path, why)
-        for name in (HEADER, *(part for part in parts if part.startswith(SAMPLES))):
+        names = [HEADER, *(part for part in parts if part.startswith(SAMPLES))]
+        bodies = zip_contents(file, [parts[name] for name in names])
+        for name, body in zip(names, bodies, strict=True):
             title = HEADER if name == HEADER else "a sample"
-            body = zip_part(file, parts[name])
             yield _an_object(path, title, json_of(path, body, f"{title} "))
     except Unsafe as error:
         raise wrong(path, str(error)) from error

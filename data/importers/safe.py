@@ -17,7 +17,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
@@ -176,28 +176,30 @@ def zip_parts(
     return {part.filename: part for part in parts}
 
 
-def zip_part(file: BinaryIO, part: zipfile.ZipInfo) -> bytes:
-    """Return what a part of a zip holds, never more than the zip says.
+def zip_contents(file: BinaryIO, parts: Sequence[zipfile.ZipInfo]) -> Iterator[bytes]:
+    """Yield what each of some parts of a zip holds, never more than the zip says.
 
     Raises
     ------
     Unsafe
-        If it is damaged, or of another length than the zip says.
+        If one is damaged, or of another length than the zip says.
     """
     zips, broken = zipfile, tuple[type[Exception], ...](BROKEN)
-    if part.compress_type == ZSTANDARD:  # only some logs ask for it
+    if any(part.compress_type == ZSTANDARD for part in parts):  # only some logs ask for it
         from backports import zstd
         from backports.zstd import zipfile as zips  # type: ignore[no-redef]
 
         broken = (*BROKEN, zstd.ZstdError, zips.BadZipFile)
-    try:
-        with zips.ZipFile(file) as archive, archive.open(part.filename) as stream:
-            content = stream.read(part.file_size + 1)
-    except broken as error:
-        raise Unsafe("a part of it is damaged or cut short; copy it again") from error
-    if len(content) != part.file_size:
-        raise Unsafe("a part of it has another length than the zip says; copy it again")
-    return content
+    with zips.ZipFile(file) as archive:
+        for part in parts:
+            try:
+                with archive.open(part.filename) as stream:
+                    content = stream.read(part.file_size + 1)
+            except broken as error:
+                raise Unsafe("a part of it is damaged or cut short; copy it again") from error
+            if len(content) != part.file_size:
+                raise Unsafe("a part of it has another length than the zip says; copy it again")
+            yield content
 
 
 def refuse_declarations(part: IO[bytes]) -> None:
