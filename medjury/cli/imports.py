@@ -49,7 +49,7 @@ from data.study.standing import benchmarks
 from medjury.cli.blinding import mask_new
 from medjury.cli.options import RubricOption, Seed, Study, listed_names, rubric_named
 from medjury.cli.output import counted, emit, hint, progress, say, show
-from medjury.services.finished_runs import Brought, bring_helm, bring_inspect
+from medjury.services.finished_runs import bring_helm, bring_inspect
 from medjury.services.importing import (
     PAIRS_RUBRIC,
     rating_notices,
@@ -144,12 +144,17 @@ def import_(
         raise BadInput("--accept-findings belongs to a package")
     if run == "package":
         study.write(_restore(study, paths, accept_findings=accept_findings))
-    elif run == "helm":
+    elif run:
         own = partial(_own_study, study)
-        _tell(study, bring_helm(paths, benchmark, rubric, own, study.open, rubric_named))
-    elif run == "inspect":
-        own, grades = partial(_own_study, study), _grades(scale)
-        _tell(study, bring_inspect(paths, benchmark, rubric, own, rubric_named, grades))
+        brought = (
+            bring_helm(paths, benchmark, rubric, own, study.open, rubric_named)
+            if run == "helm"
+            else bring_inspect(paths, benchmark, rubric, own, rubric_named, _grades(scale))
+        )
+        show(brought.title, brought.columns, brought.rows, or_lines=True)
+        emit(*brought.lines)
+        mask_new(brought.engine)
+        study.write(brought.body)
     elif guess:
         kind: What = "pairs" if pairs else "responses"
         _show_guess(study, paths, kind, form, map_to, benchmark, encoding)
@@ -162,14 +167,6 @@ def import_(
         study.write(_bring_rows(study, table, reader, benchmark, rubric))
         if reader and not reader.instead:
             hint(f"next: its scores, with `medjury rate ratings {paths[0].name}`")
-
-
-def _tell(study: Study, brought: Brought) -> None:
-    """Tell what came of finished runs, and look for authors' names in them."""
-    show(brought.title, brought.columns, brought.rows, or_lines=True)
-    emit(*brought.lines)
-    mask_new(brought.engine)
-    study.write(brought.body)
 
 
 def _grades(scale: str | None) -> Grades | None:

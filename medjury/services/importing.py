@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from calibration.notes import counted
 from data.errors import BadFile, Conflict
-from data.importers.columns import ColumnMap, What, guess, map_of, taken, toml_of
+from data.importers.columns import What, guess, map_of, taken, toml_of
 from data.importers.ratings import RatingFile
 from data.importers.responses import PairFile, ResponseFile
 from data.importers.rows import RatingRow, ResponseRow
@@ -82,18 +82,14 @@ def rows_in(upload: Upload, content: What) -> tuple[TableFile, Reader | None]:
     BadFile
         If it is nothing that is read, or its map is none.
     """
-    column_map = _map(upload, content)
-    return rows_of([upload.source], content, None, column_map, upload.benchmark or None)
-
-
-def _map(upload: Upload, content: What) -> ColumnMap | None:
-    if not upload.columns.strip():
-        return None
-    try:
-        body = tomllib.loads(upload.columns)
-    except tomllib.TOMLDecodeError as error:
-        raise BadFile(f"The map of columns: {error}") from error
-    return map_of(body, content, "The map of columns")
+    given = None
+    if upload.columns.strip():
+        try:
+            body = tomllib.loads(upload.columns)
+        except tomllib.TOMLDecodeError as error:
+            raise BadFile(f"The map of columns: {error}") from error
+        given = map_of(body, content, "The map of columns")
+    return rows_of([upload.source], content, None, given, upload.benchmark or None)
 
 
 def map_needed(upload: Upload, content: What) -> str:
