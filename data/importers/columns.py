@@ -231,11 +231,6 @@ def guessed(columns: Sequence[str], what: What) -> ColumnMap:
     return ColumnMap(_with_criteria(columns, mapping, what))
 
 
-def as_named(columns: Sequence[str], given: ColumnMap, what: What) -> ColumnMap:
-    """Return a user's map that names no columns, with the columns that have our names."""
-    return replace(given, columns=_with_criteria(columns, _by_name(columns, what), what))
-
-
 def guess(table: TableFile, what: What, benchmark: str | None) -> tuple[ColumnMap, tuple[str, ...]]:
     """Guess a map from the first rows of a file; return it with the names of what they hold.
 
@@ -334,7 +329,9 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> TableFile:
     BadFile
         If a column of the map is not in the file.
     """
-    chosen = chosen if chosen.columns else as_named(table.columns, chosen, what)
+    if not chosen.columns:
+        own = _with_criteria(table.columns, _by_name(table.columns, what), what)
+        chosen = replace(chosen, columns=own)
     first = table.first(1)
     names = {*table.columns, *(flat(first[0][1]) if first else ())}
     if absent := [name for name in chosen.columns if name not in names]:

@@ -137,14 +137,6 @@ def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:
     return {juror: dict(sorted(own.items())) for juror, own in sorted(counts.items())}
 
 
-def add_up(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
-    """Add up counts of the same things."""
-    total: Counter[str] = Counter()
-    for count in counts:
-        total.update(count)
-    return total
-
-
 class OwnJuror(Part):
     """A juror as its study knows it."""
 
@@ -245,23 +237,14 @@ class InstanceTexts:
     checklist: str | None
 
 
-def origin_of(body: object) -> ExportOrigin | None:
-    """Return the origin of a run, None if it is not in our form."""
-    return _in_form(ExportOrigin, body)
-
-
-def place_of(body: object) -> ResponsePlace | None:
-    """Return a response's place in its study, None if it is not in our form."""
-    return _in_form(ResponsePlace, body)
-
-
 def juror_of(name: str, settings: Mapping[str, Any]) -> JurorRecord | None:
     """Return the juror of a verdict, None if the run has no settings of it."""
-    juror = _in_form(OwnJuror, {**settings, "name": name})
+    juror = in_form(OwnJuror, {**settings, "name": name})
     return juror.record() if juror else None
 
 
-def _in_form(form: type[P], body: object) -> P | None:
+def in_form(form: type[P], body: object) -> P | None:
+    """Return a part that an export of ours left in a run, None if it is not in our form."""
     try:
         return form.model_validate(body)
     except ValidationError:

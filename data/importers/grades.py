@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from data.errors import BadInput
 from data.rubric import FULLY_ANCHORED, Criterion, Rubric, Scale
@@ -130,6 +131,7 @@ def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source:
     )
 
 
+@lru_cache(maxsize=1024)  # a file has the same few in every row
 def usable_name(words: str) -> str:
     """Return a valid name for a criterion or rubric: Logical Consistency as logical_consistency.
 

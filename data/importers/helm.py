@@ -19,15 +19,15 @@ from pydantic import Field, ValidationError
 from data.card import ANSWERS, points_of
 from data.errors import BadFile, BadInput
 from data.importers.finished import (
+    ExportOrigin,
     P,
     Part,
     ReadRun,
     ResponsePlace,
     Taken,
     Verdict,
-    origin_of,
+    in_form,
     own_verdict,
-    place_of,
     run_of,
     said_of,
     score_of,
@@ -453,7 +453,7 @@ def _read_run(folder: Path, name: str, benchmark: str | None) -> HelmRun:
         left_out=left_out,
         notes={note: number for note, number in notes.items() if number},
         assumed=assumed,
-        origin=origin_of(args.get("origin")),
+        origin=in_form(ExportOrigin, args.get("origin")),
         template=template,
     )
 
@@ -546,7 +546,7 @@ def _judged(
         said,
         stored.get((instance.id, trial)),
         own=own if isinstance(own, dict) else None,
-        place=place_of(plugin.get("place")) if isinstance(own, dict) else None,
+        place=in_form(ResponsePlace, plugin.get("place")) if isinstance(own, dict) else None,
         sent=sent if isinstance(sent, str) and REDACTED not in sent else None,
         gold=state.gold.said,
     )

@@ -17,16 +17,16 @@ from pydantic import Field, ValidationError
 
 from data.errors import BadFile
 from data.importers.finished import (
+    ExportOrigin,
     P,
     Part,
     ReadRun,
     ResponsePlace,
     Taken,
     Verdict,
+    in_form,
     juror_of,
-    origin_of,
     own_verdict,
-    place_of,
     run_of,
     score_of,
     verdict_of,
@@ -302,7 +302,7 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         row = _response_row(Origin(path.name, number), name, head.eval.model, sample)
         own = sample.metadata.get(OWN)
         stored = isinstance(own, dict) and bool(own.get("stored"))
-        answer = ScoredResponse(row, sample.scores or {}, place_of(own))
+        answer = ScoredResponse(row, sample.scores or {}, in_form(ResponsePlace, own))
         (again if stored else taken).append(answer)
         if not stored:
             messages = sample.input if isinstance(sample.input, list) else []
@@ -327,7 +327,8 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         left_out=left_out,
         notes=+notes,
         rubric_sha256=next(iter(rubrics), ""),
-        origin=origin_of(of_task) or origin_of(next(iter(own_scores), None)),
+        origin=in_form(ExportOrigin, of_task)
+        or in_form(ExportOrigin, next(iter(own_scores), None)),
         again=tuple(again),
     )
 

@@ -6,8 +6,7 @@ the key is the same.
 
 import hmac
 import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 from data.importers.ratings import LONG
 from data.importers.ratings import REQUIRED as OF_RATINGS
@@ -21,24 +20,18 @@ JURY_MEAN = "medhelm-jury-mean"
 SIGNS = 12  # of a pseudonym, hexadecimal
 
 
-class StudyResponse(NamedTuple):
-    """A response of the study, to be found by a row of MedHELM's file."""
-
-    response_id: str
-    benchmark: str
-    instance_id: str
-    model: str
-
-
 def medhelm_rows(
-    table: TableFile, responses: Sequence[StudyResponse], key: str, jury_mean: bool = False
+    table: TableFile,
+    responses: Iterable[tuple[str, str, str, str]],
+    key: str,
+    jury_mean: bool = False,
 ) -> tuple[TableFile, list[int]]:
     """Return MedHELM's file as a file of ratings, a row a score, and which of its rows are left out.
 
     Parameters
     ----------
     responses
-        The responses of the study.
+        Those of the study: response_id, benchmark, instance and model of each.
     key
         The study's secret, with which usernames become pseudonyms.
     jury_mean

@@ -32,12 +32,8 @@ LONG = ("criterion", "score")
 OPTIONAL = ("comment", "rated_at", "pass", "replicate", "reading", "shown_first")
 OF_PAIRS = ("pair_id", "preference")  # in the place of response_id and score
 KNOWN = {*REQUIRED, *OPTIONAL, *OF_PAIRS}
-PAIR_PARTS = (
-    "benchmark",
-    "instance_id",
-    "first",
-    "second",
-)  # which its id is made of where none is given
+# Which the id of a pair is made of where none is given.
+PAIR_PARTS = ("benchmark", "instance_id", "first", "second")
 OVERALL = "overall"  # the criterion of preferences in a file that names none
 # Words of a preference -> points: above 0 the first is better.
 PREFERENCES = {"first": 1.0, "second": -1.0, "tie": 0.0}
@@ -67,15 +63,14 @@ class RatingFile:
         self.table, self.scale = table, scale
         self.missing, self.empty = 0, list[EmptyCell]()
         self.renamed: dict[str, str] = {}
-        self._names: dict[str, str] = {}
         has = set(table.columns)
         is_made = {"preference", *PAIR_PARTS} <= has
         self.of_pairs = "pair_id" in has or is_made
         self.long = set(LONG) <= has or "preference" in has
         known = KNOWN | {*PAIR_PARTS} if is_made else KNOWN
         self.criteria = tuple(name for name in table.columns if name not in known)
+        has |= {"response_id"} if self.of_pairs else set()
         absent = [name for name in REQUIRED if name not in has]
-        absent = [name for name in absent if not (self.of_pairs and name == "response_id")]
         if absent or not (self.criteria or self.long):
             raise table.wrong(
                 f"column {absent[0] if absent else 'criterion'!r} is missing (ratings have "
@@ -101,14 +96,14 @@ class RatingFile:
                     yield rating_row(origin, shared | own)
                 else:
                     self.missing += 1
+                    again = str(shared["replicate"])  # one that is none is refused where a score is
+                    number = int(again) if again.isdecimal() else 0
                     of = shared["response_id"], shared["rater"], self._usable(criterion)
-                    self.empty.append(EmptyCell(*of, shared["pass_"], _number(shared["replicate"])))
+                    self.empty.append(EmptyCell(*of, shared["pass_"], number))
 
     def _usable(self, criterion: str) -> str:
         """Return a criterion's name as a rubric can have it."""
-        usable = self._names.get(criterion)
-        if usable is None:
-            usable = self._names[criterion] = usable_name(criterion)
+        usable = usable_name(criterion)
         if usable != criterion and is_name(criterion):
             self.renamed[criterion] = usable
         return usable
@@ -126,11 +121,6 @@ class RatingFile:
 def pair_id_of(benchmark: str, instance_id: str, first: str, second: str) -> str:
     """Return the id of a pair whose file gives none."""
     return made_id(benchmark.strip(), instance_id.strip(), first, second)
-
-
-def _number(replicate: str | int) -> int:
-    """Return the number of a replicate; one that is none is refused where a score stands."""
-    return int(replicate) if str(replicate).isdecimal() else 0
 
 
 def _with_point(score: str, kind: str) -> str:

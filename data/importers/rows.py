@@ -235,10 +235,10 @@ def batches(rows: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
 
 def checklist_of(items: Iterable[Any] | None) -> str:
     """Return a checklist as lines, each with its points."""
-    points = [item for item in items or () if isinstance(item, Mapping)]
-    return "\n".join(f"({_worth(point)}) {point.get('criterion', '')}" for point in points)
-
-
-def _worth(point: Mapping[str, Any]) -> str:
-    points = point.get("points", 0)
-    return f"{points:+g}" if isinstance(points, int | float) else str(points)
+    lines = []
+    for item in items or ():
+        if isinstance(item, Mapping):
+            points = item.get("points", 0)
+            worth = f"{points:+g}" if isinstance(points, int | float) else str(points)
+            lines.append(f"({worth}) {item.get('criterion', '')}")
+    return "\n".join(lines)

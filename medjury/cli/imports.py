@@ -20,7 +20,7 @@ from data.importers.columns import (
     toml_of,
 )
 from data.importers.grades import Grades, grades_named, rubric_of_grades
-from data.importers.medhelm_ratings import StudyResponse, columns_needed, medhelm_rows
+from data.importers.medhelm_ratings import columns_needed, medhelm_rows
 from data.importers.ratings import RatingFile
 from data.importers.redcap import CODE, RECORD
 from data.importers.responses import SIDES, PairFile, ResponseFile
@@ -522,7 +522,7 @@ def medhelm_ratings(
     frame = responses_frame(engine)
     columns = (frame[name] for name in ("response_id", "benchmark", "instance_id"))
     responses = [
-        StudyResponse(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
+        (response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
         for response, benchmark, instance in zip(*columns, strict=True)
         if response in wrote
     ]

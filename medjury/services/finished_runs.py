@@ -1,5 +1,6 @@
 """Finished runs of HELM and logs of Inspect, stored with their jurors' ratings on the rubric that is theirs."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from sqlalchemy import Engine
 
 from calibration.notes import counted
 from data.errors import BadInput, NoStudy
-from data.importers.finished import FinishedRun, add_up, missing
+from data.importers.finished import FinishedRun, missing
 from data.importers.grades import Grades
 from data.importers.helm import HelmRun, TakenRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
@@ -211,10 +212,10 @@ def _lines(
     for cause, words in CAUSES.items():
         if number := sum(cause in difference["causes"] for difference in differences):
             lines.append(f"  {number} {cause}: {words}")
-    for reason, number in add_up(run.run.left_out for run in taken).items():
+    for reason, number in sum((Counter(run.run.left_out) for run in taken), Counter()).items():
         shown = counted(number, unit) if unit else number
         lines.append(f"left out, as nobody can rate it: {shown} {reason}")
-    notes = add_up(run.run.notes for run in taken)
+    notes = sum((Counter(run.run.notes) for run in taken), Counter[str]())
     return lines + [f"not in the study: {number} {note}" for note, number in notes.items()]
 
 

@@ -18,7 +18,7 @@ from data.description import Description, read_description
 from data.importers.helm import finished, read_runs
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
-from data.importers.medhelm_ratings import StudyResponse, medhelm_rows
+from data.importers.medhelm_ratings import medhelm_rows
 from data.importers.ratings import RatingFile, expert_rows
 from data.importers.redcap import FormReading, forms, redcap_rows
 from data.importers.responses import ResponseFile
@@ -41,7 +41,7 @@ from medjury.services.models import read_costs
 
 CUT = b"\n==8<==\n"
 GENERIC = read_rubric("generic")
-KNOWN = [StudyResponse(f"r{n}{m}", "visits", f"i{n}", f"model-{m}") for n in (1, 2) for m in (1, 2)]
+KNOWN = [(f"r{n}{m}", "visits", f"i{n}", f"model-{m}") for n in (1, 2) for m in (1, 2)]
 READINGS = {f"code{n}": FormReading(f"r1{n}", f"dr_{n}", 0) for n in (1, 2)}
 Read = Callable[[Path, bytes], object]
 
