@@ -12,15 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from data.card import ANSWERS, points_of
 from data.errors import BadFile, BadInput
 from data.importers.finished import (
     ExportOrigin,
-    P,
     Part,
     ReadRun,
     ResponsePlace,
@@ -68,6 +67,7 @@ NAME_OF = {ours: theirs for theirs, ours in OURS.items()}
 SHARES = ("health_bench", "health_bench_professional")  # jurors give a share of points
 RELEASE = "HELM of unknown version"
 Verdicts = Mapping[str, Any]
+T = TypeVar("T")
 PARTS = re.compile(r"[:,]")
 ASIDE = {"eval_cache", "groups"}  # of a suite, beside its runs
 DEEPEST = 4  # folders from the one that is named down to a run
@@ -217,37 +217,20 @@ class InstanceStats(Part):
     stats: list[Stat] = Field(default_factory=list)
 
 
-def read_part(folder: Path, name: str, form: type[P]) -> P:
-    """Read a file of a run that holds one object.
+def read_part(folder: Path, name: str, form: type[T], absent: T | None = None) -> T:
+    """Read a file of a run, or return what stands for one that need not be there.
 
     Raises
     ------
     BadFile
-        If it is cut short, or not HELM's. No text of it is quoted.
+        If it is not there, cut short, or not HELM's. No text of it is quoted.
     """
-    return _validated(folder, name, _read(folder, name), form)
-
-
-def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
-    """Read a file of a run that holds a list of objects; empty if it does not exist."""
-    if not (folder / name).is_file():
-        return []
-    values = _read(folder, name)
-    if not isinstance(values, list):
-        raise wrong(folder / name, "not a list, as HELM writes it")
-    return [_validated(folder, name, value, form) for value in values]
-
-
-def _read(folder: Path, name: str) -> Any:
+    if absent is not None and not (folder / name).is_file():
+        return absent
     try:
-        return read_json_file(folder / name)
+        return TypeAdapter(form).validate_python(read_json_file(folder / name))
     except OSError as error:
         raise wrong(folder / name, str(error.strerror)) from error
-
-
-def _validated(folder: Path, name: str, value: Any, form: type[P]) -> P:
-    try:
-        return form.model_validate(value)
     except ValidationError as error:
         key, kind = fault_of(error)
         why = "is missing" if kind == "missing" else f"is not of HELM's form ({kind})"
@@ -260,11 +243,11 @@ def read_stored(
     """Read the jury's scores by instance and trial, and their mean; none if HELM wrote no such file."""
     name = str(metric.args.get("metric_name")) if metric else f"{annotator}_accuracy"
     scores: dict[tuple[str, int], float] = {}
-    for entry in read_parts(folder, PER_INSTANCE, InstanceStats):
+    for entry in read_part(folder, PER_INSTANCE, list[InstanceStats], []):
         if entry.perturbation is None:
             for mean in _means(entry.stats, name):
                 scores[entry.instance_id, entry.train_trial_index] = mean
-    return scores, next(iter(_means(read_parts(folder, STATS, Stat), name)), None)
+    return scores, next(iter(_means(read_part(folder, STATS, list[Stat], []), name)), None)
 
 
 def _means(stats: list[Stat], name: str) -> list[float]:

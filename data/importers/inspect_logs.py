@@ -413,14 +413,20 @@ class TakenLog(Taken[InspectLog]):
 def finished(log: InspectLog, rubric: Rubric) -> TakenLog:
     """Return a log as values to be stored: each scorer that rates the rubric's criteria is a juror."""
     forms = _scoring_forms(log, rubric)
-    jurors = _jurors(log, forms)
+    jurors = dict[str, JurorRecord]()  # in the log's order, our own scorer's first
+    verdicts = [_verdicts(answer, forms, rubric, jurors) for answer in log.scored]
+    for name, form in forms.items():
+        if form in ("keys", "only"):
+            jurors[PREFIX + name] = JurorRecord(PREFIX + name, _profile(log, name))
+    if apart := [name for name, form in forms.items() if form == "criterion"]:
+        profile = _profile(log, apart[0]) | {"scorer": "+".join(apart)}
+        jurors[CRITERIA] = JurorRecord(CRITERIA, profile)
     lacking = Verdict({}, {}, Status.REQUEST_FAILED, "the log has no score of this scorer")
-    judged = []
-    for answer in log.scored:
-        verdicts = _verdicts(answer, forms, rubric)
-        every = {juror.handle: verdicts.get(juror.handle, lacking) for juror in jurors}
-        judged.append((answer.row, every))
-    values = run_of(SOURCE, rubric, jurors, judged)
+    judged = [
+        (answer.row, {juror: given.get(juror, lacking) for juror in jurors})
+        for answer, given in zip(log.scored, verdicts, strict=True)
+    ]
+    values = run_of(SOURCE, rubric, tuple(jurors.values()), judged)
     new = tuple(row for row in values.responses if row.response_id not in log.kept)
     values = replace(values, responses=new)
     return TakenLog(log, values, tuple(name for name, form in forms.items() if not form))
@@ -487,15 +493,22 @@ def _name_alone(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _verdicts(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) -> Verdicts:
-    """Return juror -> verdict on a response."""
+def _verdicts(
+    answer: ScoredResponse,
+    forms: Mapping[str, str],
+    rubric: Rubric,
+    own: dict[str, JurorRecord],
+) -> Verdicts:
+    """Return juror -> verdict on a response; add the jurors of our own scorer to `own`."""
     verdicts: dict[str, Verdict] = {}
     apart: dict[str, Score] = {}
     for name, score in answer.scores.items():
         form = forms[name]
         if form == OWN:
-            for juror, body in score.own["jurors"].items():
-                verdicts[_own_juror(juror, body).handle] = own_verdict(body, rubric)
+            for name_alone, body in score.own.get("jurors", {}).items():
+                juror = _own_juror(name_alone, body)
+                own.setdefault(juror.handle, juror)
+                verdicts[juror.handle] = own_verdict(body, rubric)
         elif form == "criterion":
             apart[_name_alone(name)] = score
         elif form:
@@ -533,28 +546,6 @@ def _verdict(value: object, scores: Mapping[str, Score], rubric: Rubric) -> Verd
     return verdict_of(
         numbers, {name: one.explanation or "" for name, one in scores.items()}, rubric
     )
-
-
-def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[JurorRecord, ...]:
-    """Return the jurors of a log with their settings, in the log's order."""
-    own = (
-        _own_juror(juror, body)
-        for answer in log.scored
-        for name, score in answer.scores.items()
-        if forms[name] == OWN
-        for juror, body in score.own.get("jurors", {}).items()
-    )
-    jurors: dict[str, JurorRecord] = {}
-    for juror in own:
-        jurors.setdefault(juror.handle, juror)
-    for name, form in forms.items():
-        if form in ("keys", "only"):
-            jurors[PREFIX + name] = JurorRecord(PREFIX + name, _profile(log, name))
-    apart = [name for name, form in forms.items() if form == "criterion"]
-    if apart:
-        profile = _profile(log, apart[0]) | {"scorer": "+".join(apart)}
-        jurors[CRITERIA] = JurorRecord(CRITERIA, profile)
-    return tuple(jurors.values())
 
 
 def _profile(log: InspectLog, name: str) -> dict[str, Any]:

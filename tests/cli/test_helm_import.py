@@ -208,7 +208,7 @@ cut = rewritten(STATE, lambda body: body[:200])
         (put("run_spec.json", []), r"run_spec\.json: the whole is not of HELM's form"),
         (put("run_spec.json", {"eval": "x"}), r"name is missing; is it a run of HELM\?"),
         (put("scenario_state.json", {"request_states": [SECRET]}), r"request_states\.0 is not"),
-        (put("stats.json", {"a": SECRET}), r"stats\.json: not a list"),
+        (put("stats.json", {"a": SECRET}), r"stats\.json: the whole is not of"),
         (without("scenario_state.json"), r"the run did not end"),
         (without("run_spec.json"), r"run_spec\.json is not there"),
         (rewritten("run_spec.json", lambda _: b'{"name": "m\xfcde"}'), r"not text in UTF-8"),
