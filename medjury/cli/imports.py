@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.columns import (
+    ColumnMap,
     What,
     guess,
     mapped,
@@ -133,8 +134,9 @@ def import_(
     medjury study import responses.csv --benchmark visits
     """
     _check_format(form)
+    kind: What = "pairs" if pairs else "responses"
     if pairs and not guess:
-        table, _ = _opened(paths, "pairs", form, map_to, benchmark, encoding)
+        table, _ = rows_of(_sources(paths, encoding), kind, form, _map(map_to, kind), benchmark)
         study.write(_bring_pairs(study, table, benchmark, rubric))
         return
     run = None if guess else _run_format(paths, form, encoding)
@@ -156,10 +158,11 @@ def import_(
         mask_new(brought.engine)
         study.write(brought.body)
     elif guess:
-        kind: What = "pairs" if pairs else "responses"
-        _show_guess(study, paths, kind, form, map_to, benchmark, encoding)
+        source = _sources(paths, encoding)[0]
+        _show_guess(study, source, kind, form, _map(map_to, kind), benchmark)
     else:
-        table, reader = _opened(paths, "responses", form, map_to, benchmark, encoding)
+        sources, given = _sources(paths, encoding), _map(map_to, kind)
+        table, reader = rows_of(sources, kind, form, given, benchmark)
         if reader is None and taken(table.columns, "pairs"):
             raise BadInput(
                 f"{table.path.name}: a row has two responses, first and second: give --pairs"
@@ -204,40 +207,25 @@ def _source_once(path: Path, encoding: str, *_: int) -> Source:
 
 def _sources(paths: Sequence[Path], encoding: str) -> list[Source]:
     """Return the files that paths name; a folder's are a tool's files in it."""
-    sources: list[Source] = []
-    for path in paths:
-        files = within(path) if path.is_dir() else [path]
-        sources += [_source(file, encoding) for file in files]
-    return sources
+    files = (file for path in paths for file in (within(path) if path.is_dir() else [path]))
+    return [_source(file, encoding) for file in files]
 
 
-def _opened(
-    paths: Sequence[Path],
-    kind: What,
-    form: str | None,
-    map_path: Path | None,
-    benchmark: str | None,
-    encoding: str,
-) -> tuple[TableFile, Reader | None]:
-    """Return the rows that paths name, and the reader of the tool that wrote them."""
-    column_map = None if map_path is None else read_map(map_path, kind)
-    return rows_of(_sources(paths, encoding), kind, form, column_map, benchmark)
+def _map(path: Path | None, kind: What) -> ColumnMap | None:
+    return None if path is None else read_map(path, kind)
 
 
 def _show_guess(
     study: Study,
-    paths: Sequence[Path],
+    source: Source,
     kind: What,
     form: str | None,
-    map_path: Path | None,
+    given: ColumnMap | None,
     benchmark: str | None,
-    encoding: str,
 ) -> None:
     """Print the map that a file would be read with, and its first rows as they would be stored."""
     if study.json_to is not None:
         raise typer.BadParameter("does not go with --guess", param_hint="--json")
-    given = None if map_path is None else read_map(map_path, kind)
-    source = _sources(paths, encoding)[0]
     if given is None:
         table, reader = rows_of([source], kind, form, None, benchmark)
         if reader is not None:
@@ -464,7 +452,8 @@ def ratings(
     _check_format(form, ("redcap", "medhelm"))
     grades = _grades(scale)
     if guess:
-        _show_guess(study, [path], "ratings", form, map_to, benchmark, encoding)
+        source = _sources([path], encoding)[0]
+        _show_guess(study, source, "ratings", form, _map(map_to, "ratings"), benchmark)
         return
     kind = form or _layout(path, encoding)
     if incomplete and kind != "redcap":
@@ -478,7 +467,8 @@ def ratings(
         table, more = of_layout(engine, table, incomplete or jury_mean)
         rows = RatingFile(table)
     else:
-        table, _ = _opened([path], "ratings", form, map_to, benchmark, encoding)
+        sources, given = _sources([path], encoding), _map(map_to, "ratings")
+        table, _ = rows_of(sources, "ratings", form, given, benchmark)
         rows, engine = RatingFile(table, grades), study.open()
     chosen = _rated_on(rubric_named(engine, rubric), grades, rows)
     with progress(f"reading {table.path.name}", table.size_bytes) as at:
