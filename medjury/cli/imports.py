@@ -21,8 +21,7 @@ from data.importers.columns import (
     toml_of,
 )
 from data.importers.grades import Grades, grades_named, rubric_of_grades
-from data.importers.medhelm_ratings import columns_needed, medhelm_rows
-from data.importers.ratings import RatingFile
+from data.importers.ratings import RatingFile, columns_needed, medhelm_rows
 from data.importers.redcap import CODE, RECORD
 from data.importers.responses import SIDES, PairFile, ResponseFile
 from data.importers.source import PIPE, Source

@@ -13,7 +13,7 @@ from kit.studies import HEAD, Run, bring_in, import_small, rated_by_three
 from kit.study_place import all_rows, behind_the_record, fill
 from sqlalchemy import Engine, desc, insert, select, text
 
-from data.importers.medhelm_ratings import pseudonym
+from data.importers.ratings import pseudonym
 from data.importers.redcap import variable
 from data.rubric import read_rubric
 from data.schema import Rater, Rating

@@ -18,8 +18,7 @@ from data.description import Description, read_description
 from data.importers.helm import finished, read_runs
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
-from data.importers.medhelm_ratings import medhelm_rows
-from data.importers.ratings import RatingFile, expert_rows
+from data.importers.ratings import RatingFile, expert_rows, medhelm_rows
 from data.importers.redcap import FormReading, forms, redcap_rows
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
