@@ -23,6 +23,7 @@ from data.safe_text import unguarded
 REQUIRED = ("instance_id", "model", "response")
 TEXTS = ("context", "prompt", "reference", "checklist")
 NAMES = ("instance_id", "model", "response_id", "benchmark")
+ALL = "instance_id, benchmark, context, prompt, reference, response_id, model, response"
 ID_MADE = "id_made"  # of rows that a tool's reader makes: "yes" where it made the id
 COLUMNS = ("benchmark", "response_id", *REQUIRED, *TEXTS)
 SIDES = ("first", "second")
@@ -74,10 +75,7 @@ class ResponseFile:
         self.contexts = 0
         self.groups = _group_columns(table)
         self._ignore(table.columns)
-        _refuse_without(
-            *(table, REQUIRED, "responses", benchmark),
-            "instance_id, benchmark, context, prompt, reference, response_id, model, response",
-        )
+        _refuse_without(table, REQUIRED, "responses", benchmark, ALL)
 
     def __iter__(self) -> Iterator[ResponseRow]:
         self.not_taken.clear()
@@ -175,7 +173,9 @@ class PairFile:
         _refuse_without(table, PAIRS_NEED, "pairs", benchmark, ", ".join(PAIR_COLUMNS))
 
     def __iter__(self) -> Iterator[PairRow]:
+        self.not_taken.clear()
         for origin, cells in self.table:
+            self.not_taken.update(name for name in self.ignored if cells.get(name, "").strip())
             benchmark = benchmark_of(origin, _name(cells, "benchmark"), self.benchmark)
             texts = [cells.get(side, "") for side in SIDES]
             pair_id = _name(cells, "pair_id")
