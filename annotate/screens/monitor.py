@@ -162,12 +162,12 @@ def _show_withdrawn(engine: Engine, person: Person) -> None:
     names = people.names_of_actors(person, engine)
     rows = [
         {
-            "Report": f"{one.number} {one.name}".strip(),
-            "Withdrawn": f"{one.at:%d %b %Y, %H:%M} UTC",
-            "By": names.get(one.by, one.by),
-            "Why": one.reason,
+            "Report": f"{event.detail['report']} {name}".strip(),
+            "Withdrawn": f"{event.at:%d %b %Y, %H:%M} UTC",
+            "By": names.get(event.actor, event.actor),
+            "Why": event.detail["reason"],
         }
-        for one in withdrawn
+        for event, name in withdrawn
     ]
     draw.rows("Withdrawn reports", rows)
 

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from itertools import chain
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -111,30 +112,17 @@ def pages(session: Session, query: Columns, at_once: int = PAGE) -> Iterator[lis
             yield [dict(row) for row in page]
 
 
-@dataclass(slots=True)
-class TableDigest:
-    """How many rows a table has, and a digest of them that is the same in whatever order.
+def content(pages: Iterable[list[Row]]) -> tuple[int, int]:
+    """Return how many rows pages have, and a digest of them that is the same in whatever order.
 
     It is the sum of the rows' SHA-256 as whole numbers: databases sort texts differently.
     """
-
-    rows: int = 0
-    digest: int = 0
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Count rows and take in all they hold."""
-        for row in rows:
-            self.rows += 1
-            row_digest = hashlib.sha256(canonical_values(row.values())).digest()
-            self.digest = (self.digest + int.from_bytes(row_digest)) % ALL_DIGESTS
-
-
-def content(session: Session, table: DbTable) -> TableDigest:
-    """Return what a table holds, read row by row."""
-    digest = TableDigest()
-    for page in pages(session, copied(table)):
-        digest.add(page)
-    return digest
+    rows = digest = 0
+    for row in chain.from_iterable(pages):
+        rows += 1
+        row_digest = hashlib.sha256(canonical_values(row.values())).digest()
+        digest = (digest + int.from_bytes(row_digest)) % ALL_DIGESTS
+    return rows, digest
 
 
 def counts(session: Session) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """Ratings and responses as pandas tables for the statistics; pandas is imported only when asked."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +32,6 @@ READING: tuple[Any, ...] = (
     *(*RESPONSE, RATER, Rater.kind, Rating.criterion),
     *(Rating.score, Rating.answer, Rating.pass_, Rating.replicate),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ClinicianDates:
-    """When the clinicians of a response rated it, in UTC: the first and the last of them."""
-
-    first: datetime
-    last: datetime
 
 
 def ratings_frame(engine: Engine) -> "pd.DataFrame":
@@ -163,8 +154,8 @@ def juror_ratings(engine: Engine) -> "pd.DataFrame":
     return table.drop(columns="kind").assign(at=at)
 
 
-def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
-    """Return, for each response clinicians rated on its present rubric, when they did.
+def clinician_dates(engine: Engine) -> dict[str, datetime]:
+    """Return, for each response clinicians rated on its present rubric, when the last of them did (UTC).
 
     Of each clinician the first score of the response counts: neither a hidden repeat nor a
     score that was changed later moves a response to another time. Training is left out.
@@ -177,12 +168,12 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
         .subquery()
     )
     query = (
-        columns_of(first_ratings.c.response_id, func.min(Rating.at), func.max(Rating.at))
+        columns_of(first_ratings.c.response_id, func.max(Rating.at))
         .join(Rating, col(Rating.id) == first_ratings.c.first)
         .group_by(first_ratings.c.response_id)
     )
     with reading(engine) as session:
-        return {name: ClinicianDates(*ends) for name, *ends in session.exec(query)}
+        return dict(map(tuple, session.exec(query)))
 
 
 def _frame(engine: Engine, query: Columns) -> "pd.DataFrame":

@@ -219,32 +219,13 @@ def reports(engine: Engine) -> list[Report]:
         return [stored for stored in every if stored.id not in gone]
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawnReport:
-    """A frozen report that somebody withdrew: its number and name, when, by whom, and why."""
-
-    number: int
-    name: str
-    at: datetime
-    by: str
-    reason: str
-
-
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def withdrawn_reports(_: Person, engine: Engine) -> list[WithdrawnReport]:
-    """Return every report that was withdrawn, in that order."""
+def withdrawn_reports(_: Person, engine: Engine) -> list[tuple[Event, str]]:
+    """Return every withdrawal of a report as the record has it, in that order, with the report's name."""
     with reading(engine) as session:
         names = {row.id: str(row.body.get("name", "")) for row in session.exec(select(Report))}
-        return [
-            WithdrawnReport(
-                number=event.detail["report"],
-                name=names.get(event.detail["report"], ""),
-                at=event.at,
-                by=event.actor,
-                reason=event.detail["reason"],
-            )
-            for event in acts_in(session, WITHDRAWN)
-        ]
+        events = acts_in(session, WITHDRAWN)
+    return [(event, names.get(event.detail["report"], "")) for event in events]
 
 
 def report(engine: Engine, number: int) -> Report:

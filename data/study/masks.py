@@ -136,10 +136,10 @@ def leave_names(engine: Engine, left: LeftNames) -> None:
     if not (left.responses or left.places or left.words):
         raise BadInput("name the responses, places or words that betray nobody")
     named = left.responses | {response_id for response_id, _ in left.places}
+    if unknown := named - known_response_ids(engine, named):
+        raise Unknown(f"no response {', '.join(sorted(unknown))} in this study")
     with transaction(engine) as session:
         refuse_locked(session)
-        if unknown := named - _known(session, named):
-            raise Unknown(f"no response {', '.join(sorted(unknown))} in this study")
         detail: dict[str, list[object]] = {"responses": [*sorted(left.responses)]}
         if left.places:
             detail["places"] = [[response_id, start] for response_id, start in sorted(left.places)]
@@ -273,10 +273,6 @@ def names_left(engine: Engine) -> LeftNames:
 
 def known_response_ids(engine: Engine, response_ids: Collection[str]) -> frozenset[str]:
     """Return those of some response_ids that are in the study."""
-    with reading(engine) as session:
-        return _known(session, response_ids)
-
-
-def _known(session: Session, response_ids: Collection[str]) -> frozenset[str]:
     query = select(Response.response_id).where(col(Response.response_id).in_(response_ids))
-    return frozenset(session.exec(query))
+    with reading(engine) as session:
+        return frozenset(session.exec(query))

@@ -1,7 +1,7 @@
 """Copying a whole study into an empty database or one SQLite file, compared row by row."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from data.record import PAST_RECORD
 from data.study.access import SESSION_KEY
 from data.study.copies import (
     ALL_TABLES,
-    TableDigest,
+    Row,
     content,
     copied,
     counts,
@@ -112,14 +112,17 @@ def _refuse_filled(session: Session, target: Engine) -> None:
 
 def _copy_table(origin: Session, copy: Session, table: DbTable, step: Step) -> int:
     """Copy one table, then read it again and compare; return how many rows it has."""
-    read = TableDigest()
-    for page in pages(origin, copied(table)):
-        read.add(page)
-        copy.execute(insert(table), page, execution_options={PAST_RECORD: True})
-        step(len(page))
-    if content(copy, table) != read:
+
+    def stored() -> Iterator[list[Row]]:
+        for page in pages(origin, copied(table)):
+            copy.execute(insert(table), page, execution_options={PAST_RECORD: True})
+            step(len(page))
+            yield page
+
+    read = content(stored())
+    if content(pages(copy, copied(table))) != read:
         raise _differs(table.name)
-    return read.rows
+    return read[0]
 
 
 def _differs(part: str) -> Conflict:

@@ -101,7 +101,7 @@ def monitor(engine: Engine, options: MonitoringOptions) -> Monitored:
     scope = _scope(engine, monitoring.without_later(scores, again), jurors, options)
     if (jury := scope.jury) is None:
         raise BadInput(f"{scope.name} has no jury")
-    rated = {name: one.last.date() for name, one in clinician_dates(engine).items()}
+    rated = {name: one.date() for name, one in clinician_dates(engine).items()}
     with threadpool_limits(1):
         rows = monitoring.period_rows(scope, jury, rated, options)
         if not rows:

@@ -226,7 +226,7 @@ def test_a_frozen_report_is_undone_at_once_or_withdrawn_with_a_reason(rated: Eng
     labelled(app.button, "Withdraw the report").click()
     assert "2 another|" in said(app)
     assert reports(rated) == []
-    gone = [one.reason for one in withdrawn_reports(CARLA, rated)]
+    gone = [event.detail["reason"] for event, _ in withdrawn_reports(CARLA, rated)]
     assert gone == ["undone at once after it was frozen", "wrong jury"]
 
 

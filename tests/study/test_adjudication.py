@@ -193,7 +193,7 @@ def test_both_are_kept_and_every_figure_is_of_the_independent_ones(
 ) -> None:
     def figures() -> list[object]:
         known = facts(apart)
-        states = known.raters, known.repeats, known.states
+        states = known.clinicians, known.repeats, known.states
         shown = compared(OPERATOR, apart, Chosen()), readings_by_response(OPERATOR, apart)
         return [ratings_frame(apart).to_csv(), clinician_dates(apart), states, *shown]
 

@@ -272,9 +272,9 @@ def test_a_withdrawn_report_is_in_no_list_and_stays_in_the_record_with_the_reaso
     assert [one.id for one in reports(engine)] == [1]
     with pytest.raises(Unknown, match="it has 1;"):
         report(engine, 2)
-    [gone] = withdrawn_reports(OPERATOR, engine)
-    assert (gone.number, gone.name, gone.reason) == (2, "second", "made for the wrong jury")
-    assert gone.by == OPERATOR.actor
+    [(gone, name)] = withdrawn_reports(OPERATOR, engine)
+    assert (gone.actor, name) == (OPERATOR.actor, "second")
+    assert gone.detail == {"report": 2, "reason": "made for the wrong jury"}
     assert freeze(engine, MARK, BODY) == 3
     assert verify(engine).findings == ()
 
