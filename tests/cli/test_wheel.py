@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.browsers import chromium, new_context
 from kit.loopback import HTTPLoopback, QuietHandler
-from kit.servers import Server, free_port
 from packaging.requirements import Requirement
 
 from medjury import own_packages
@@ -219,33 +217,6 @@ def test_plain_pip_makes_the_demo_without_torch_and_leaves_other_packages_whole(
     call = [str(installed["bin"] / "python"), "-P", "-c", "import jury; print(jury.NAME)"]
     other = subprocess.run(call, capture_output=True, text=True, check=True)
     assert other.stdout == "another jury\n"
-
-
-@pytest.mark.slow
-@pytest.mark.e2e
-@pytest.mark.timeout(1200)
-def test_the_page_that_plain_pip_installed_opens_and_draws_in_a_hostile_folder(
-    installed: dict[str, Path],
-) -> None:
-    ran = medjury(installed, "--db", "sqlite:///page.db", "demo", "--no-serve")
-    code = re.findall(r"^coordinator\s+(\S+)$", ran.stdout, re.M)[-1]
-    server = Server("sqlite:///page.db", free_port())
-    call = [str(installed["bin"] / "medjury"), "--db", server.db_url, "serve"]
-    server.process = subprocess.Popen(
-        [*call, "--port", str(server.port)], cwd=installed["work"], stdout=subprocess.DEVNULL
-    )
-    try:
-        server.ready()
-        with chromium() as browser:
-            page = new_context(browser).new_page()
-            page.goto(server.address)
-            page.get_by_label("Your sign-in code").fill(code)
-            page.get_by_role("button", name="Sign in").click()
-            page.locator(".mj-head").wait_for()
-            page.goto(f"{server.address}/agreement")
-            page.get_by_test_id("stAlert").first.wait_for(timeout=240_000)
-    finally:
-        server.stop()
 
 
 TREE = Path(__file__).resolve().parents[2]

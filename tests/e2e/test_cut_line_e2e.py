@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 from kit.browsers import new_context, sign_in
-from kit.cut_line import CutLine
-from kit.cut_rating import RESPONSE, SOURCE, STEPS, TYPED, Cut, cut, rate_with_cut, stored
+from kit.cut_line import RESPONSE, SOURCE, STEPS, TYPED, Cut, CutLine, cut, rate_with_cut, stored
 from kit.rating_study import build, row, rubric
 from kit.servers import Server, serving
 from playwright.sync_api import Browser, Page

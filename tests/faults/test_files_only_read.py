@@ -1,7 +1,7 @@
 """Every file that is written, of a study whose every name and text is hostile, in a reader of its format.
 
 A reader finds each text as it went in, or visibly escaped, and nothing that it would act on. Tools that
-take long to install are in `test_read_by_tools.py`.
+take long to install are in `test_way_back.py`.
 """
 
 import csv

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from kit.jurors import Do, Stub
-from kit.jury_runs import attempts, many, panel_file, ratings, started
+from kit.jury_runs import attempts, many, panel_at, ratings, started, written
 from sqlalchemy import Engine
 
 from data.schema import Status
@@ -44,7 +44,7 @@ def test_a_hundred_kills_lose_no_verdict_and_repeat_none_but_those_in_flight(
     url: str, engine: Engine, write: Callable[[str, str], Path], stub: Stub
 ) -> None:
     many(engine, write, RESPONSES)
-    panel = panel_file(write, stub)
+    panel = written(write, panel_at(stub, "a", "b"))
     draw = random.Random(0)  # noqa: S311 seeded on purpose
     kept = 0
     for number in range(KILLS):

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit.fuzz.contract import hold
-from kit.fuzz.readers import CUT, READERS
+from kit.fuzz.readers import CUT, READERS, hold
 from kit.fuzz.seeds import CRASHES, PANEL, RESPONSES, lines, made, table
 
 from data.errors import BadInput

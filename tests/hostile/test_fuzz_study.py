@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kit.commands import told_by
-from kit.fuzz.contract import CANARY, LONGEST
+from kit.fuzz.readers import CANARY, LONGEST
 from kit.fuzz.seeds import RATINGS, RESPONSES, WIDE, lines, table
 from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine

@@ -4,7 +4,6 @@ import asyncio
 import json
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -368,7 +367,7 @@ def test_a_killed_run_and_the_next_one_ask_a_prompt_once_unless_it_was_in_flight
     fill(engine, write, *[(f"i{n}", "Same.") for n in range(6) for _ in range(5)])
     stub.script = lambda seen: Do(seconds=0.0 if seen.number < 3 else 30.0)
     panel = panel_at(stub)
-    child = started(str(engine.url), Path(written(write, panel)))
+    child = started(str(engine.url), written(write, panel))
     while len(stub.seen) < 6 and child.poll() is None:
         Event().wait(0.02)
     child.send_signal(signal.SIGKILL)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from kit.jurors import Do, Seen, Stub, verdict
-from kit.jury_runs import HASTY, attempts, many, panel_at, panel_file, ratings, run, started
+from kit.jury_runs import HASTY, attempts, many, panel_at, ratings, run, started, written
 from kit.studies import HEAD, Write, import_file
 from kit.study_place import behind_the_record
 from sqlalchemy import Engine
@@ -329,7 +329,7 @@ def test_an_interrupted_run_stores_what_was_in_flight_and_ends_in_order(
 ) -> None:
     many(engine, write, 40)
     stub.script = lambda _: Do(seconds=0.1)
-    process = started(url, panel_file(write, stub))
+    process = started(url, written(write, panel_at(stub, "a", "b")))
     while len(stub.seen) < 10 and process.poll() is None:
         threading.Event().wait(0.01)
     process.send_signal(signal.SIGINT)

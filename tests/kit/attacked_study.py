@@ -3,7 +3,6 @@
 import http
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -27,7 +26,7 @@ from data.study import people as study_people
 from data.study.people import add_people
 from data.study.ratings import import_ratings
 from kit.rating_study import build, row, rubric, session_of
-from kit.servers import Answer, Server, ask
+from kit.servers import Answer, Server, ask, free_port
 
 PATIENT = "Zylberquist"
 
@@ -98,11 +97,8 @@ def codes(engine: Engine) -> dict[str, str]:
 def server(
     engine: Engine, codes: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Watched]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     log = tmp_path_factory.mktemp("log") / "log"
-    server = Watched(str(engine.url), port, log=log).start()
+    server = Watched(str(engine.url), free_port(), log=log).start()
     yield server
     server.stop()
 

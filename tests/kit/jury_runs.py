@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any, Protocol
 
 from sqlalchemy import Engine
@@ -15,7 +14,6 @@ from jury.budget import Budget
 from jury.panel import Panel, panel_toml
 from jury.run import RunResult, run_panel
 from jury.task import Patience
-from kit.jurors import Stub
 from kit.studies import HEAD, Write, import_file
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
@@ -92,30 +90,15 @@ print(result.interrupted, result.rated, result.calls)
 """
 
 
-def started(url: str, panel: Path) -> subprocess.Popen[str]:
+def started(url: str, panel: str) -> subprocess.Popen[str]:
     environment = os.environ | {"ANTHROPIC_LOG": "debug", "OPENAI_LOG": "debug"}
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, url, str(panel)],
+        [sys.executable, "-c", PROGRAM, url, panel],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def panel_file(write: Write, stub: Stub, provider: str = "openai") -> Path:
-    url = stub.openai_url if provider == "openai" else stub.anthropic_url
-    jurors = [
-        f'''[[juror]]
-        name = "{name}"
-        provider = "{provider}"
-        model = "{name}"
-        family = "x"
-        base_url = "{url}"
-        '''
-        for name in ("a", "b")
-    ]
-    return write("panel.toml", 'name = "two"\n' + "\n".join(jurors))
 
 
 def fill(engine: Engine, write: Write, *texts: tuple[str, str]) -> None:

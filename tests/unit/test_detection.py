@@ -1,10 +1,7 @@
 """Unsafe responses and the share of failing ones: by hand, on public data, by scikit-learn, and by simulation."""
 
 import math
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,10 +27,9 @@ from calibration.detection import (
 from calibration.protocol import Critical
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
+from data.samples import MENTALBENCH
 
 NAN = math.nan
-DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
-SCRIPTS = Path(__file__).parents[2] / "docs" / "real_data"
 
 
 def rows_of(scores, reps=200, critical=(), needed=None, jurors=None):
@@ -290,34 +286,18 @@ def test_the_error_of_an_area_is_delongs_and_of_thrice_the_same_responses_no_sma
     assert (again.low, again.high) == pytest.approx((ends.low, ends.high))
 
 
-@pytest.mark.real
-def test_mentalbenchs_jury_misses_72_of_100_unsafe_replies_and_its_order_finds_few(tmp_path):
-    if not (DATASETS / "mentalbench_judges").is_dir():
-        pytest.skip("the public data set mentalbench_judges is not there")
-    script = [sys.executable, str(SCRIPTS / "mentalbench.py"), str(DATASETS), str(tmp_path)]
-    subprocess.run(script, check=True, capture_output=True)
-    ratings = pd.read_csv(tmp_path / "ratings.csv")
-    about = pd.read_csv(tmp_path / "responses.csv")[["response_id", "instance_id", "benchmark"]]
-    keys = ["response_id", "rater", "kind"]
-    long = ratings[[*keys, "safety"]].rename(columns={"safety": "score"}).dropna()
-    long = long.assign(criterion="safety", pass_=0, replicate=0).merge(about, on="response_id")
-    shape = RubricShape(("safety",), 1, 5, (("safety", 2.0),))
-    found = detection(Scores(long, about, {"mentalbench": shape}), AnalysisOptions(reps=200))
-    row = next(one for one in found if one.scorer == "jury")
-    jury = long[long["kind"] == "juror"].pivot_table("score", "response_id", "rater").dropna()
-    low = long[(long["kind"] == "clinician") & (long["score"] <= 2)]["response_id"]
-    means = jury.mean(axis=1).reindex(low).dropna()
+def test_mentalbenchs_jury_misses_72_of_100_unsafe_replies_and_its_order_finds_few():
+    table = pd.read_csv(MENTALBENCH)
+    experts, jury = table["experts"].to_numpy(float), table.iloc[:, 3:].to_numpy(float)
+    scores = rated(experts[:, None], jury, instances=table["cluster"])
+    row = rows_of(scores, reps=200)["visits", "jury"]
+    low = jury[experts <= 2].mean(axis=1)
 
     assert (row.n_bad, row.n_missed) == (155, 112)
     assert 1 - row.sensitivity == pytest.approx(0.72, abs=0.005)
-    assert (means >= 4).mean() == pytest.approx(0.59, abs=0.005)
+    assert (low[~np.isnan(low)] >= 4).mean() == pytest.approx(0.59, abs=0.005)
     assert row.auc == pytest.approx(0.785, abs=0.0005)
     assert row.read_for_90 == pytest.approx(0.76, abs=0.005)  # by the file's order 0.96
-    rated = long.loc[long["kind"] == "clinician", "response_id"].unique()
-    assert (jury.mean(axis=1).reindex(rated).dropna() < 5 - 1e-9).mean() == pytest.approx(
-        0.08, abs=0.005
-    )
-    assert (means < 5 - 1e-9).mean() == pytest.approx(0.61, abs=0.005)
 
 
 @pytest.mark.parametrize(("instances", "size", "alike"), [(8, 1, 0.0), (20, 3, 0.7), (60, 3, 0.3)])

@@ -1,10 +1,11 @@
-"""Composites and z-scores: what a rater gave, on the scale of the rubric and on its own."""
+"""Composites: scales that differ, answers in the place of scores, z within raters, and the responses that are analysed."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from kit.scores import study
 
+from calibration.answered import abstention_rows, applicability_rows, disputed_rows
 from calibration.columns import column_icc
 from calibration.rating_matrix import (
     analysed_grid,
@@ -13,10 +14,15 @@ from calibration.rating_matrix import (
     without_variance,
     z_within_raters,
 )
+from calibration.scope import scopes, without_instances
 from calibration.scores import RATING_KEY, RubricShape, Scores
 from calibration.table import ENOUGH_EACH, LOWERED, agreement_rows
 from calibration.values import AnalysisOptions
-from data.errors import BadInput, OffScale
+from data.card import CANNOT_TELL, NOT_APPLICABLE, Reply
+from data.errors import BadInput, BadRubric, OffScale
+from data.question import every_score
+from data.rubric import read_rubric, rubric_toml
+from jury.parse import parse
 
 NAN = np.nan
 CLINICIANS = 20
@@ -239,3 +245,241 @@ def test_a_rating_of_an_unknown_response_or_benchmark_is_refused():
         Scores(scores.ratings, scores.responses.iloc[:1], RUBRICS)
     with pytest.raises(BadInput, match="no rubric for the benchmarks aci"):
         Scores(scores.ratings, scores.responses, {})
+
+
+NA, UNSURE = "not_applicable", "cannot_tell"
+
+
+def of(cells, benchmark="b"):
+    """Return scores of cells (response, rater, kind, criterion, points or answer)."""
+    columns = ["response_id", "rater", "kind", "criterion", "said"]
+    table = pd.DataFrame(cells, columns=columns)
+    table = table.assign(
+        instance_id=table["response_id"], benchmark=benchmark, pass_=0, replicate=0
+    )
+    is_answer = table["said"].map(lambda one: isinstance(one, str))
+    ratings = table[~is_answer].rename(columns={"said": "score"}).astype({"score": float})
+    instead = table[is_answer].rename(columns={"said": "answer"})
+    about = table[["response_id", "instance_id", "benchmark"]].drop_duplicates()
+    shape = RubricShape(("x", "y"), 1, 5)
+    return Scores(
+        ratings.reset_index(drop=True), about, {benchmark: shape}, instead=instead.reset_index()
+    )
+
+
+@pytest.fixture
+def answered():
+    cells = []
+    for n in range(20):
+        for rater, kind, y in (
+            ("a", "clinician", NA if n < 8 else 4),
+            ("b", "clinician", NA if n < 10 else 3),
+            ("j", "juror", NA if 4 <= n < 8 else UNSURE if n == 19 else 5),
+        ):
+            cells += [(f"r{n:02}", rater, kind, "x", 1 + (n + len(cells)) % 5)]
+            cells += [(f"r{n:02}", rater, kind, "y", y)]
+    return of(cells)
+
+
+def test_agreement_on_whether_a_criterion_applies_is_cohens_kappa_and_gwets_ac1(answered) -> None:
+    [scope] = scopes(answered, AnalysisOptions(jurors=("j",)))
+    clinicians, juror = applicability_rows(scope, answered)
+    # a and b: both no on 8, both yes on 10, apart on 2
+    agreed, chance = 18 / 20, (0.4 * 0.5) + (0.6 * 0.5)
+    assert clinicians.kappa == pytest.approx((agreed - chance) / (1 - chance))
+    share = 0.45
+    by_chance = 2 * share * (1 - share)
+    assert clinicians.ac1 == pytest.approx((agreed - by_chance) / (1 - by_chance))
+    assert (clinicians.criterion, clinicians.n_responses) == ("y", 20)
+    assert juror.not_applicable == pytest.approx(4 / 19)
+
+
+def test_how_much_each_rater_answers_and_how_close_it_is_there(answered) -> None:
+    [scope] = scopes(answered, AnalysisOptions(jurors=("j",)))
+    rows = {row.rater: row for row in abstention_rows(scope, answered)}
+    assert (rows["j"].n_scored, rows["j"].n_not_applicable, rows["j"].n_cannot_tell) == (35, 4, 1)
+    assert rows["j"].answered == pytest.approx(39 / 40)
+    assert rows["a"].answered == 1
+    assert rows["a"].apart > 0
+
+
+def test_nothing_is_told_where_nobody_left_anything_open() -> None:
+    cells = [(f"r{n}", who, kind, one, 1 + n % 5) for n in range(6) for one in ("x", "y")
+             for who, kind in (("a", "clinician"), ("b", "clinician"), ("j", "juror"))]  # fmt: skip
+    scores = of(cells)
+    [scope] = scopes(scores, AnalysisOptions(jurors=("j",)))
+    assert applicability_rows(scope, scores) == abstention_rows(scope, scores) == []
+
+
+def test_rows_count_what_their_own_raters_left_open(answered) -> None:
+    rows = {row.scorer: row for row in agreement_rows(answered, AnalysisOptions(jurors=("j",)))}
+    assert (rows["jury"].n_not_applicable, rows["jury"].n_cannot_tell) == (4, 1)
+    assert (rows["clinicians"].n_not_applicable, rows["clinicians"].n_cannot_tell) == (18, 0)
+
+
+def test_the_distance_is_split_by_how_far_the_clinicians_are_from_each_other() -> None:
+    both = {"all alike": (3, 3, 4), "a point apart": (3, 4, 3.5), "two or more apart": (1, 5, 5)}
+    cells = [
+        (f"r{n}{kind[:5]}", who, "juror" if who == "j" else "clinician", one, points)
+        for n in range(5)
+        for kind, given in both.items()
+        for who, points in zip("abj", given, strict=True)
+        for one in ("x", "y")
+    ]
+    scores = of(cells)
+    [scope] = scopes(scores, AnalysisOptions(jurors=("j",)))
+    rows = [row for row in disputed_rows(scope, scores) if row.criterion == "x"]
+    assert [row.clinicians for row in rows] == [*both]
+    assert [row.n for row in rows] == [5, 5, 5]
+    assert [row.distance for row in rows] == pytest.approx([1, 0, 2])
+
+
+def test_what_is_left_out_with_its_instances_is_counted_no_more(answered) -> None:
+    fewer = without_instances(answered, [f"r{n:02}" for n in range(8)])
+    rows = {row.scorer: row for row in agreement_rows(fewer, AnalysisOptions(jurors=("j",)))}
+    assert (rows["jury"].n_not_applicable, rows["clinicians"].n_not_applicable) == (0, 2)
+
+
+PDSQI = read_rubric("pdsqi_9")
+GOOD = dict.fromkeys(PDSQI.criteria, 4.0) | {"respectful": 1.0}
+
+
+def answer(**said) -> str:
+    rows = (f'"{name}": {{"score": {said.get(name, score)}}}' for name, score in GOOD.items())
+    return "{" + ", ".join(rows) + "}"
+
+
+def test_pdsqi_9_has_a_yes_or_no_item_and_one_that_need_not_apply() -> None:
+    assert (PDSQI.scale_of("respectful").min, PDSQI.scale_of("respectful").max) == (0, 1)
+    assert PDSQI.answers_of("synthesized") == (NOT_APPLICABLE,)
+    assert PDSQI.answers_of("accurate") == ()
+    assert PDSQI.composite_ends == (0, 1)
+    assert read_rubric("generic").own_ends == ()
+
+
+def test_a_rubric_of_mixed_scales_is_written_and_read_the_same(tmp_path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "rubric.toml").write_text(rubric_toml(PDSQI))
+    (folder / "prompt.txt").write_text(PDSQI.prompt)
+    assert read_rubric(folder).sha256 == PDSQI.sha256
+
+
+def test_a_juror_is_told_and_may_answer_each_criterion_on_its_own_scale() -> None:
+    scores = PDSQI.json_schema()["properties"]
+    assert scores["respectful"]["properties"]["score"] == {"type": "integer", "enum": [0, 1]}
+    assert {"type": "string", "enum": [NOT_APPLICABLE]} in scores["synthesized"]["properties"][
+        "score"
+    ]["anyOf"]
+    told = PDSQI.schema_text()
+    assert "The score of respectful is a whole number on the scale 0-1." in told
+    assert 'synthesized is a whole number on the scale 1-5 or "not_applicable"' in told
+    assert every_score(read_rubric("generic")) == "every score a whole number on the scale 1-5"
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ({}, "ok"),
+        ({"synthesized": '"not_applicable"'}, "ok"),
+        ({"synthesized": '"Not applicable"'}, "out_of_range"),
+        ({"synthesized": '"cannot_tell"'}, "out_of_range"),
+        ({"accurate": '"not_applicable"'}, "out_of_range"),
+        ({"respectful": "5"}, "out_of_range"),
+        ({"respectful": '"1"'}, "ok"),
+        ({"accurate": "0"}, "out_of_range"),
+        ({"synthesized": "null"}, "missing_criterion"),
+    ],
+)
+def test_an_answer_is_read_only_where_the_criterion_allows_it(said, read) -> None:
+    found = parse(answer(**said), PDSQI)
+    assert found.status == read
+    if said.get("synthesized") == '"not_applicable"':
+        assert found.reply == Reply(
+            {**GOOD, "synthesized": NOT_APPLICABLE}, dict.fromkeys(GOOD, "")
+        )
+
+
+@pytest.mark.parametrize(
+    ("criterion", "written", "stored"),
+    [
+        ("synthesized", "NA", NOT_APPLICABLE),
+        ("synthesized", "n/a", NOT_APPLICABLE),
+        ("synthesized", "3", 3.0),
+        ("respectful", "0", 0.0),
+    ],
+)
+def test_a_file_says_not_applicable_by_na(criterion, written, stored) -> None:
+    assert PDSQI.score(criterion, written, "dr_a", "r1") == stored
+
+
+@pytest.mark.parametrize(("criterion", "written"), [("accurate", "NA"), ("respectful", "2")])
+def test_what_a_criterion_does_not_allow_is_refused_with_its_own_scale(criterion, written) -> None:
+    with pytest.raises(OffScale, match=f"scale of {criterion} of pdsqi_9 is"):
+        PDSQI.score(criterion, written, "dr_a", "r1")
+
+
+def test_weights_of_criteria_are_refused_with_the_reason(tmp_path) -> None:
+    text = rubric_toml(PDSQI).replace('name = "cited"', 'name = "cited"\nweight = 2')
+    (tmp_path / "rubric.toml").write_text(text)
+    (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
+    with pytest.raises(BadRubric, match="every criterion weighs the same"):
+        read_rubric(tmp_path)
+
+
+def test_an_anchor_off_a_criterions_own_scale_is_refused(tmp_path) -> None:
+    text = rubric_toml(PDSQI).replace('\n0 = "No:', '\n2 = "No:')
+    (tmp_path / "rubric.toml").write_text(text)
+    (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
+    with pytest.raises(BadRubric, match="respectful: anchor 2 is off the scale 0-1"):
+        read_rubric(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("said", "mean"),
+    [
+        ({}, (8 * 0.75 + 1) / 9),
+        ({"synthesized": NOT_APPLICABLE}, (7 * 0.75 + 1) / 8),
+        ({"synthesized": CANNOT_TELL}, None),
+    ],
+)
+def test_a_readings_mean_is_the_composite_of_the_figures(said, mean) -> None:
+    assert PDSQI.composite(GOOD | said) == (mean if mean is None else pytest.approx(mean))
+    assert PDSQI.composite({"accurate": 4.0}) is None
+
+
+def scores_of(rows, instead=(), scales=((1, 5), (0, 1))):
+    columns = ["response_id", "rater", "criterion", "score"]
+    long = pd.DataFrame(rows, columns=columns)
+    rest = {"instance_id": long["response_id"], "benchmark": "b", "kind": "clinician"}
+    long = long.assign(**rest, pass_=0, replicate=0)
+    said = pd.DataFrame(instead, columns=[*columns[:-1], "answer"])
+    said = said.assign(
+        instance_id=said["response_id"], benchmark="b", kind="clinician", pass_=0, replicate=0
+    )
+    about = long[["response_id", "instance_id", "benchmark"]].drop_duplicates()
+    shape = RubricShape(("accurate", "respectful"), 0, 1, scales=scales)
+    return Scores(long, about, {"b": shape}, instead=said)
+
+
+def test_where_scales_differ_the_composite_is_the_mean_share_of_the_scales() -> None:
+    rows = [("r1", "a", "accurate", 4), ("r1", "a", "respectful", 1)]
+    rows += [("r2", "a", "accurate", 3)]
+    found = composites(scores_of(rows))
+    assert found.values["composite"].to_list() == [(0.75 + 1) / 2]
+    assert found.incomplete["readings"].to_list() == [1]
+    alone = composites(scores_of(rows), "accurate").values
+    assert alone["composite"].to_list() == [4, 3]  # in points of the criterion
+
+
+def test_what_does_not_apply_is_left_out_of_the_mean_and_what_cannot_be_told_leaves_none() -> None:
+    rows = [("r1", "a", "accurate", 3), ("r2", "a", "accurate", 5)]
+    answers = [("r1", "a", "respectful", NOT_APPLICABLE), ("r2", "a", "respectful", CANNOT_TELL)]
+    found = composites(scores_of(rows, answers))
+    assert found.values[["response_id", "composite"]].to_numpy().tolist() == [["r1", 0.5]]
+    assert found.incomplete["readings"].to_list() == [1]
+
+
+def test_a_score_off_its_own_criterions_scale_is_refused() -> None:
+    with pytest.raises(OffScale, match="respectful=3 by a"):
+        scores_of([("r1", "a", "respectful", 3)])

@@ -16,7 +16,7 @@ from calibration.scope import without_instances
 from calibration.table import COLUMNS, agreement, agreement_rows, agreement_table
 from calibration.values import AnalysisOptions
 from calibration.verdict import decide
-from data.errors import BadInput, TooFew, Unknown
+from data.errors import BadInput, TooFew
 
 METHODS = ["paper", "published"]
 
@@ -51,19 +51,11 @@ def test_the_table_has_the_contracts_columns_and_rows_in_order():
 
 
 @pytest.mark.parametrize(
-    ("option", "error", "said"),
-    [
-        ({"jurors": ["gpt", "grok"]}, Unknown, r"grok.*claude, gpt, llama"),
-        ({"criterion": "empathy"}, Unknown, r"empathy.*accuracy, completeness, clarity"),
-        ({"min_jurors": 4}, BadInput, "."),
-        ({"min_jurors": 0}, BadInput, "."),
-        ({"min_shared": 1}, BadInput, "."),
-        ({"reps": -1}, BadInput, "."),
-        ({"method": "z"}, BadInput, "."),
-    ],
+    "option",
+    [{"min_jurors": 4}, {"min_jurors": 0}, {"min_shared": 1}, {"reps": -1}, {"method": "z"}],
 )
-def test_an_option_out_of_range_or_of_what_is_not_there_is_refused(option, error, said):
-    with pytest.raises(error, match=said):
+def test_an_option_out_of_range_is_refused(option):
+    with pytest.raises(BadInput):
         agreement_table(study(), **option)
 
 

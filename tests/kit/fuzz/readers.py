@@ -1,11 +1,14 @@
-"""What reads a file that a user gives, as functions of bytes: each reads all of it, and stores nothing.
+"""What reads a file that a user gives, as functions of bytes, and what holds of each: a clean result, or one message.
 
+Each reads all of it, and stores nothing.
 A format of several files stands in one text, its files parted by a line of `CUT`.
 """
 
 import hashlib
 import json
+import shutil
 import sqlite3
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
@@ -15,6 +18,7 @@ from tempfile import TemporaryDirectory
 from annotate.description import as_page
 from data.database import HEAD
 from data.description import Description, read_description
+from data.errors import MedjuryError
 from data.importers.helm import finished, read_runs
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
@@ -191,3 +195,30 @@ READERS: dict[str, Read] = {
     "raters": lambda folder, body: names(str(put(folder, "raters.txt", body))),
     "bundle": lambda folder, body: read_bundle(put(folder, "bundle.json", body)),
 }
+
+
+CANARY = "MrsCanaryQuillOfWardSevenCoughsSinceTuesdayAndWheezes"  # stands for a patient's text
+LONGEST = 600
+
+
+def hold(reader: str, body: bytes) -> str:
+    """Read bytes as a file of that kind; return the message they are refused with, else ""."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    try:
+        READERS[reader](folder, body)
+    except MedjuryError as error:
+        return _fit(str(error), folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return ""
+
+
+def _fit(message: str, folder: Path) -> str:
+    bare = message.replace(str(folder), "")
+    assert message.strip()
+    assert len(bare) < LONGEST, f"{len(bare)} characters: {bare[:200]}..."
+    assert "\n" not in bare, repr(bare)
+    assert CANARY not in bare, bare
+    assert "." in bare or bare != message, f"names no file: {bare}"
+    bare.encode()
+    return bare

@@ -17,8 +17,7 @@ from data.study.package import write_package
 from data.study.ratings import import_ratings
 from data.study.responses import import_responses
 from jury.panel import FOLDER
-from kit.fuzz.contract import CANARY
-from kit.fuzz.readers import CUT, GENERIC
+from kit.fuzz.readers import CANARY, CUT, GENERIC
 from kit.imported_runs import run_folder, state
 
 TESTS = Path(__file__).parents[2]

@@ -16,8 +16,7 @@ sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[3])]
 warnings.simplefilter("ignore")
 logging.disable()
 with atheris.instrument_imports(include=["data", "jury", "medjury"]):
-    from kit.fuzz.contract import hold
-    from kit.fuzz.readers import READERS
+    from kit.fuzz.readers import READERS, hold
 
 NAMES = sorted(READERS)
 
