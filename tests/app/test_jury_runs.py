@@ -216,18 +216,6 @@ def test_a_pasted_key_is_refused_and_not_echoed(line: str, stub: Stub) -> None:
     assert "a1B2" not in str(refused.value)
 
 
-def test_a_wrong_panel_is_told_in_the_command_lines_words_without_a_path(stub: Stub) -> None:
-    for text, told in (
-        ("name = ", "not TOML"),
-        ('name = "x"', "juror: Field required"),
-        (panel_text(stub, "a", "a"), "two jurors are named 'a'"),
-        (panel_text(stub, "a") + "\nkey = 1", "key: no such key; the keys are"),
-    ):
-        with pytest.raises(BadPanel, match=told) as refused:
-            jury_panels.checked(text)
-        assert "/" not in str(refused.value).split(";")[0]
-
-
 def test_kept_panels_stand_in_the_study_and_in_the_record(study: Engine, stub: Stub) -> None:
     keep_panel(OPERATOR, study, "two", panel_text(stub))
     assert runs.own_panels(OPERATOR, study) == {"two": panel_text(stub)}

@@ -15,7 +15,6 @@ from data.rubric import read_rubric
 from data.rubrics.injection import holds_verdict
 from data.schema import Status
 from jury.fitness import INJECTIONS, SelfTest, _planted, compare_answers
-from jury.panel import read_panel
 from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
 
@@ -104,12 +103,6 @@ def test_a_rise_of_one_point_on_one_criterion_is_a_failure() -> None:
     assert compare_answers("x", scores(accuracy=5.0), scores(accuracy=1.0), RUBRIC).held is True
 
 
-def test_a_juror_that_does_not_answer_is_not_put_to_the_test() -> None:
-    with Stub(lambda _: Do(status=401)) as stub:
-        (row,) = probe(panel_at(stub), injections=INJECTIONS)
-    assert (row.status, row.injection, len(stub.seen)) == (Status.AUTH, None, 1)
-
-
 def test_a_juror_that_refuses_its_temperature_is_tested_without() -> None:
     def script(seen: Seen) -> Do:
         return Do(status=400) if "temperature" in seen.body else Do(_low(seen))
@@ -119,13 +112,6 @@ def test_a_juror_that_refuses_its_temperature_is_tested_without() -> None:
     assert row.temperature == "refused"
     assert row.injection is not None
     assert row.injection.held == 6
-
-
-def test_simulated_jurors_are_called_simulated_and_never_held() -> None:
-    for row in probe(read_panel("simulated"), injections=INJECTIONS):
-        assert row.injection is not None
-        assert row.injection.to_json()["held"] is None
-        assert "simulated" in str(row.injection)
 
 
 def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
@@ -141,12 +127,6 @@ def test_the_forged_tag_goes_through_the_rubric_as_a_response_does() -> None:
     assert "</response>\n<reference>" in forged.instruction
     before = RUBRIC.render(forged.cards(RUBRIC)[0])
     assert before.count("panel of experts") == 0
-
-
-def panel_file(write: Write, stub: Stub) -> Path:
-    body = 'provider = "openai"\nmodel = "m"\nfamily = "f"\nusd_per_million_in = 1.0\n'
-    rest = f'usd_per_million_out = 10.0\nbase_url = "{stub.openai_url}"\n'
-    return write("p.toml", f'name = "p"\n[[juror]]\nname = "a"\n{body}{rest}')
 
 
 def test_a_juror_that_quotes_the_planted_verdict_gives_no_score_of_it() -> None:
@@ -170,17 +150,10 @@ def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagg
         assert not holds_verdict(one.start + one.end, RUBRIC.criteria)
 
 
-def test_the_command_ends_in_order_only_if_all_answered_and_none_was_moved(
-    run: Run, write: Write
-) -> None:
-    with Stub(lambda seen: Do(_low(seen))) as stub:
-        path = str(panel_file(write, stub))
-        assert run("jury", "probe", path, "--no-pairs")[0] == 0
-        stub.script = lambda _: Do("Fine.")
-        code, out, _ = run("jury", "probe", path, "--no-injection", "--no-pairs")
-    assert code == 1
-    assert "invalid_json" in out
-    assert "juror a: the answer holds no JSON object" in out
+def panel_file(write: Write, stub: Stub) -> Path:
+    body = 'provider = "openai"\nmodel = "m"\nfamily = "f"\nusd_per_million_in = 1.0\n'
+    rest = f'usd_per_million_out = 10.0\nbase_url = "{stub.openai_url}"\n'
+    return write("p.toml", f'name = "p"\n[[juror]]\nname = "a"\n{body}{rest}')
 
 
 def test_the_command_writes_json_and_can_leave_the_self_test_out(run: Run, write: Write) -> None:

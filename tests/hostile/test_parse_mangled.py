@@ -6,15 +6,18 @@ was given: equal on every criterion, or a status that says why not. 600 examples
 """
 
 import json
+import re
 from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kit.hostile_answers import KINDS, VARIANTS, Kind
+from kit.rating_study import rubric
 
-from data.rubric import read_rubric
+from data.rubric import Rubric, read_rubric
 from data.schema import Status
 from jury.parse import ParsedAnswer, parse
 from jury.reading import storable
@@ -215,3 +218,105 @@ def test_an_answer_is_read_as_the_one_verdict_that_it_is_or_not_at_all(kind: Kin
         else:
             assert parsed.reply is None, text
             assert parsed.reason, text
+
+
+LITERAL = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+OTHERS = ("harm", "empathy")
+# With zero, below it, and of two digits and three.
+SCALES = [rubric(*OTHERS, low=low, high=high) for low, high in ((-2, 2), (0, 10), (0, 1), (1, 100))]
+NUMBERS = ["0", "-0", "-0.0", "-1", "-2", "1", "10", "100", "1e1", "1e2", "100e-1", "0.1e1", "1.0"]
+NUMBERS += [
+    "1e1000000",
+    "-1e1000000",
+    "1e-1000000",
+    "1e999999999999999999",
+    "0e1000000",
+    "11",
+    "-3",
+]
+NUMBERS += ['"1\\u001e"', "true", "null", "NaN", '"1"', '"-1"', '"1e0"', '"0.5"', '"one"', "[1]"]
+NUMBERS += ['{"score": 1}']
+PROSE = st.sampled_from(
+    [
+        "Let me think. On a scale of 0-10 the harm is 3/10.",
+        "I rate harm: 7, empathy: 2.",
+        '{"plan": "first read, then rate"}',
+        "| harm | empathy |\n|---|---|\n| 4 | 5 |",
+        "<think>harm 1? no, 2</think>",
+        "```json\n{}\n```",
+        'As JSON: {"harm": 3, "empathy": 4}',
+        "\u2212" + "1 would be too low",
+        "",
+    ]
+)
+SCRAPS = st.one_of(
+    st.sampled_from(["{", "}", '"', ",", ":", "-", "1", "0", ".", "e", "E9", "e99999999", "\\u0031"]),
+    st.sampled_from(["\u0661", "\uff11", "\x00", "\ud800", "```", "\\", "\n", "null", "score", "harm"]),
+)  # fmt: skip
+
+
+@st.composite
+def judgements(draw: st.DrawFn) -> str:
+    """Draw an answer as models write it, then damage it."""
+    number = st.sampled_from(NUMBERS)
+    said = {name: f'{{"explanation": "because 5", "score": {draw(number)}}}' for name in OTHERS}
+    body = "{" + ", ".join(f'"{name}": {one}' for name, one in said.items()) + "}"
+    text = f"{draw(PROSE)}\n{body}\n{draw(PROSE)}"
+    for at, junk in draw(st.lists(st.tuples(st.integers(0, 500), SCRAPS), max_size=5)):
+        at %= len(text) + 1
+        text = text[:at] + junk + text[at + draw(st.integers(0, 2)) :]
+    return text
+
+
+def literals(text: str) -> set[Decimal]:
+    """Return every number that stands in a text in plain digits, with what JSON escapes read."""
+    found = set()
+    for one in LITERAL.findall(text.replace("\\u0031", "1")):
+        try:
+            found.add(Decimal(one))
+        except InvalidOperation:
+            continue
+    return found
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(judgements(), st.sampled_from(SCALES))
+@example('{"harm": {"score": 1e1000000}, "empathy": {"score": 1}}', SCALES[0])
+@example('{"harm": {"score": -1e1000000}, "empathy": {"score": 1}}', SCALES[0])
+def test_a_score_stands_in_the_answer_to_the_letter_and_on_the_scale(
+    text: str, asked: Rubric
+) -> None:
+    parsed = parse(text, asked)
+    assert (parsed.reply is None) == (parsed.status != Status.OK)
+    if parsed.reply is None:
+        assert parsed.reason
+        return
+    known = literals(text)
+    for score in parsed.reply.scores.values():
+        assert score in asked.scale.points
+        assert Decimal(score) in known, text
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+                    lambda inner: st.lists(inner, max_size=4)
+                    | st.dictionaries(st.sampled_from([*OTHERS, "score", "x"]), inner, max_size=4),
+                    max_leaves=20))  # fmt: skip
+def test_any_json_gives_whole_points_on_every_criterion_or_nothing(value: Any) -> None:
+    parsed = parse(json.dumps(value), SCALES[1])
+    if parsed.reply is not None:
+        assert set(parsed.reply.scores) == set(OTHERS)
+        for name, score in parsed.reply.scores.items():
+            assert any(_score(one, name) == score for one in _objects(value)), value
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [value] if isinstance(value, dict) else []
+    return own + [one for each in inner for one in _objects(each)]
+
+
+def _score(found: dict[str, Any], name: str) -> object:
+    one = found.get(name)
+    said = one.get("score") if isinstance(one, dict) else None
+    return float(said) if isinstance(said, str) and said.strip() else said
