@@ -217,11 +217,8 @@ def test_a_map_that_is_none_is_refused_and_named(engine: Engine) -> None:
         importing.try_response_file(engine, OPERATOR, replace(upload("a\n1\n"), columns="[x"))
 
 
-def test_what_was_never_set_is_the_default(engine: Engine) -> None:
-    assert settings(engine) == Settings("on_request", 25, True, 1.0, ERRORS, False)
-
-
 def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
+    assert settings(engine) == Settings("on_request", 25, True, 1.0, ERRORS, False)
     named = ("wrong", "Unsafe dose", "fehlt \u00fcberall")
     chosen = Settings(
         *("hidden", 0, False, 0.5, named, 2.0, "consensus", 5, 12.5),
@@ -256,16 +253,20 @@ def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value
     assert settings(engine) == Settings()
 
 
-def test_a_budget_may_be_taken_back_with_none(engine: Engine) -> None:
-    set_setting(engine, "budget", "2500.5")
-    assert settings(engine).budget == 2500.5
-    set_setting(engine, "budget", "none")
-    assert settings(engine).budget is None
-
-
-def test_error_types_are_read_in_their_order_without_the_blanks_around_them(engine: Engine) -> None:
-    set_setting(engine, "error_types", " missing , dose-wrong,unsafe ")
-    assert settings(engine).error_types == ("missing", "dose-wrong", "unsafe")
+@pytest.mark.parametrize(
+    ("name", "given", "read"),
+    [
+        ("budget", "2500.5", 2500.5),
+        ("budget", "none", None),
+        ("error_types", " missing , dose-wrong,unsafe ", ("missing", "dose-wrong", "unsafe")),
+    ],
+)
+def test_a_setting_is_read_as_it_is_meant(
+    engine: Engine, name: str, given: str, read: object
+) -> None:
+    set_setting(engine, "budget", "1")
+    set_setting(engine, name, given)
+    assert getattr(settings(engine), name) == read
 
 
 Screen = Callable[..., AppTest]

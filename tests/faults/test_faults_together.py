@@ -24,7 +24,6 @@ from sqlmodel import select
 from data.database import open_study, reading
 from data.schema import Rating
 from data.study.verify import verify
-from medjury.cli.demo import COORDINATOR
 
 
 def at_once(url: str, *commands: list[str]) -> list[tuple[int, str]]:
@@ -63,23 +62,6 @@ def test_two_imports_at_once_of_one_file_make_one_study_of_it(url: str, tmp_path
     rows = all_rows(engine)
     assert (len(rows["response"]), len(rows["benchmark"])) == (40, 1)
     assert verify(engine).findings == ()
-    engine.dispose()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)  # they compute half a minute, and others may load the machine
-def test_two_demos_at_once_make_one_demo(url: str) -> None:
-    demo = ["demo", "--no-serve"]
-    ended = at_once(url, demo, demo)
-    assert {code for code, _ in ended} <= {0, 2}, ended
-    assert 0 in [code for code, _ in ended], ended
-    engine = open_study(url)
-    assert verify(engine).findings == ()
-    with engine.connect() as connection:
-        twice = "SELECT COUNT(*) FROM rating GROUP BY response, rater, criterion, pass_, replicate"
-        assert set(connection.scalars(text(twice))) == {1}
-        people = text("SELECT COUNT(*) FROM account WHERE name = :name")
-        assert connection.scalar(people, {"name": COORDINATOR}) == 1
     engine.dispose()
 
 

@@ -15,11 +15,11 @@ from sqlalchemy import Engine
 
 from data.database import open_study
 from data.errors import BadInput
+from data.importers.file_rows import GARBLED
 from data.importers.inspect_logs import read_inspect
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import Criterion, Rubric, Scale, read_rubric, write_rubrics
-from jury.panel import Panel, read_panel
 
 SIGNS = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
 ODD = st.text(
@@ -96,6 +96,7 @@ def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
 def test_responses_read_alike_from_csv_and_json_lines(
     tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, ...]]
 ) -> None:
+    assume(not any(GARBLED.search(text) for row in cells for text in row))  # that is refused
     folder = tmp_path_factory.mktemp("trip")
     rows = [(i, b, context, "", ref, f"r{n}", "m", said) for n, (i, b, context, ref, said) in enumerate(cells)]  # fmt: skip
     (folder / "r.jsonl").write_text(
@@ -139,40 +140,6 @@ def test_a_rubric_written_as_a_folder_is_the_same_rubric(
     assert back == rubric
     assert back.sha256 == rubric.sha256
     assert Rubric.from_json(rubric.to_json()) == rubric
-
-
-@MORE
-@given(
-    st.lists(WORD, min_size=1, max_size=3, unique=True),
-    TEXT,
-    st.floats(0, 2),
-    st.integers(1, 9_999),
-)
-def test_a_panel_reads_as_it_is_written(
-    tmp_path_factory: pytest.TempPathFactory,
-    names: list[str],
-    model: str,
-    temperature: float,
-    tokens: int,
-) -> None:
-    lines = [f"name = {_toml(names[0])}"]
-    for name in names:
-        lines += ["[[juror]]", f"name = {_toml(name)}", 'provider = "simulated"', 'family = "f"']
-        lines += [
-            f"model = {_toml(model)}",
-            f"temperature = {temperature!r}",
-            f"max_tokens = {tokens}",
-        ]
-    path = tmp_path_factory.mktemp("trip") / "p.toml"
-    path.write_text("\n".join(lines), encoding="utf-8", newline="\n")
-    panel = read_panel(path)
-    assert Panel.model_validate(panel.model_dump(by_alias=True)) == panel
-    assert [one.name for one in panel.juror] == names
-    assert {(one.model, one.temperature, one.max_tokens) for one in panel.juror} == {(model, temperature, tokens)}  # fmt: skip
-
-
-def _toml(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 @FEW  # a log is read in a process of its own

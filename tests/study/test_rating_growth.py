@@ -1,4 +1,4 @@
-"""A clinician who has rated much waits no longer than one who begins, and is known as well."""
+"""A clinician who has rated much waits no longer than one who begins."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from kit.rating_study import build, codes_of, person_of, row, rubric, task_of
 from sqlalchemy import Engine, event
-from sqlmodel import Session, col, select
 
-from data.card import NOT_ENOUGH_CONTEXT, Reply
-from data.schema import Assignment
+from data.card import Reply
 from data.study.ratings import submit
 from data.study.room import next_task, rated_codes
 
@@ -65,14 +63,3 @@ def test_the_300th_rating_costs_the_database_what_the_30th_did_and_the_way_back_
     (few, few_back), (many, many_back) = found
     assert 0 < many < 1.5 * few
     assert 0 < many_back < 1.5 * MANY / FEW * few_back
-
-
-def test_what_was_rated_before_is_the_showing_first_rated_last(engine: Engine, dr_a: int) -> None:
-    first, second, third, fourth, fifth = codes_of(engine, "dr-a")[:5]
-    for code, score in ((first, 2), (second, 4), (first, 5), (third, 1)):
-        submit(engine, dr_a, code, Reply({"accuracy": score}, comment="checked"), 1)
-    submit(engine, dr_a, fourth, Reply({}, comment="too short", flags=(NOT_ENOUGH_CONTEXT,)), 1)
-    submit(engine, dr_a, fifth, Reply({"accuracy": 3}), 1)
-    with Session(engine) as session:
-        kept = session.exec(select(Assignment.previous).order_by(col(Assignment.position)).limit(5))
-        assert list(kept) == [None, 2, 4, 1, 1]
