@@ -24,7 +24,7 @@ from data.rubric import Criterion, Rubric, Scale, read_rubric, write_rubrics
 SIGNS = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
 ODD = st.text(
     st.one_of(SIGNS, st.sampled_from("=+-@'\"\t\r\n,;{}$<>\\|\ufeff\u202e\u0301\U0001f600"))
-)
+).filter(lambda text: not GARBLED.search(text))  # what looks garbled is refused
 TEXT = ODD.filter(lambda text: text.strip() != "")
 NAME = ODD.filter(lambda text: text.strip() == text != "" and text.isprintable())
 WORD = st.text("aZ09é漢_.-", min_size=1, max_size=20)
@@ -96,7 +96,6 @@ def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
 def test_responses_read_alike_from_csv_and_json_lines(
     tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, ...]]
 ) -> None:
-    assume(not any(GARBLED.search(text) for row in cells for text in row))  # that is refused
     folder = tmp_path_factory.mktemp("trip")
     rows = [(i, b, context, "", ref, f"r{n}", "m", said) for n, (i, b, context, ref, said) in enumerate(cells)]  # fmt: skip
     (folder / "r.jsonl").write_text(
