@@ -130,17 +130,20 @@ class _Given:
         The rating as keys of response and rater, and its criterion.
         """
         import numpy as np
-        import pandas as pd
 
-        table = pd.DataFrame(np.frombuffer(self._numbers, np.intc).reshape(-1, 7))
-        about = [*range(5)]
-        again = table[table.duplicated(about)].head(1)
-        if again.empty:
+        table = np.frombuffer(self._numbers, dtype=np.intc).reshape(-1, 7)
+        order = np.lexsort(table[:, :5].T)  # stable: equal ones stay in the order of the file
+        is_same = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
+        for column in range(5):
+            values = table[order, column]
+            is_same &= values[1:] == values[:-1]
+        if not is_same.any():
             return None
-        response, rater, criterion, _, _, file, row = again.iloc[0].tolist()
-        first = table.merge(again[about])[6].iloc[0]
+        again = order[1:][is_same]
+        response, rater, criterion, _, _, file, row = table[again.min()].tolist()
+        first = table[order[:-1][is_same][again.argmin()]].tolist()
         key = response, rater, list(self._criteria)[criterion]
-        return key, Origin(list(self._files)[file], row), int(first)
+        return key, Origin(list(self._files)[file], row), first[-1]
 
 
 class _Import:

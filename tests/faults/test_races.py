@@ -1,5 +1,6 @@
 """Everyone at once: the last free places, the same submission in parallel, drafts beside it."""
 
+import asyncio
 import subprocess
 import sys
 import time
@@ -10,11 +11,14 @@ from functools import partial
 from threading import Barrier
 
 import pytest
+from kit.page_client import Page, entered, sign_in
 from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of, task_of
+from kit.servers import serving
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.card import Reply
+from data.database import open_study
 from data.errors import Stale
 from data.schema import Assignment, Event, Rater, State
 from data.study.assignments import Slot, assign, claim, recuse
@@ -116,14 +120,12 @@ def test_places_given_back_meanwhile_are_filled_too(places: Engine) -> None:
     assert verify(places).findings == ()
 
 
-Mine = tuple[Engine, int, list[str]]
-
-
 @pytest.fixture
-def one_rater(engine: Engine) -> Mine:
-    """Return a study, a clinician in it with ten responses, and their codes."""
-    build(engine, [row(n, f"Note {n}.") for n in range(1, 11)], ["dr-a"], rubric())
-    return engine, ids(engine, ["dr-a"])[0], codes_of(engine, "dr-a")
+def one_rater(engine: Engine) -> tuple[Engine, int, list[str], str]:
+    """Return a study, a clinician in it with ten responses, their codes and the sign-in code."""
+    rows = [row(n, f"Note {n}.") for n in range(1, 11)]
+    code = build(engine, rows, ["dr-a"], rubric())["dr-a"]
+    return engine, ids(engine, ["dr-a"])[0], codes_of(engine, "dr-a"), code
 
 
 def state(seq: int, scores: Mapping[str, int] | None = None, seconds: float = 2.0) -> FormState:
@@ -136,8 +138,10 @@ def rated_events(engine: Engine) -> int:
         return len(session.exec(select(Event).where(Event.action == "rated")).all())
 
 
-def test_the_same_submission_three_times_at_once_leaves_one_rating(one_rater: Mine) -> None:
-    engine, rater, codes = one_rater
+def test_the_same_submission_three_times_at_once_leaves_one_rating(
+    one_rater: tuple[Engine, int, list[str], str],
+) -> None:
+    engine, rater, codes, _ = one_rater
     for number, code in enumerate(codes, 1):
         send = partial(submit, engine, rater, code, Reply(FULL), 3.0, state(4))
         assert sorted(map(bool, at_once([send] * 3))) == [False, False, True]
@@ -146,9 +150,9 @@ def test_the_same_submission_three_times_at_once_leaves_one_rating(one_rater: Mi
 
 
 def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(
-    one_rater: Mine,
+    one_rater: tuple[Engine, int, list[str], str],
 ) -> None:
-    engine, rater, codes = one_rater
+    engine, rater, codes, _ = one_rater
     for code in codes:
         drafts = [
             partial(save_draft, engine, rater, code, state(seq, {"clarity": 1}))
@@ -164,8 +168,10 @@ def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(
     assert [score for _, _, score in scores_of(engine, "dr-a")] == [*FULL.values()] * len(codes)
 
 
-def test_of_drafts_that_come_in_any_order_the_newest_stays(one_rater: Mine) -> None:
-    engine, rater, codes = one_rater
+def test_of_drafts_that_come_in_any_order_the_newest_stays(
+    one_rater: tuple[Engine, int, list[str], str],
+) -> None:
+    engine, rater, codes, _ = one_rater
     numbers = (7, 3, 12, 1, 9, 20, 5, 11)
     states = (state(n, {"clarity": 1 + n % 5}, n) for n in numbers)
     at_once(partial(save_draft, engine, rater, codes[0], one) for one in states)
@@ -176,9 +182,9 @@ def test_of_drafts_that_come_in_any_order_the_newest_stays(one_rater: Mine) -> N
 
 
 def test_of_pages_that_replace_the_same_state_at_once_one_does_and_the_others_are_told(
-    one_rater: Mine,
+    one_rater: tuple[Engine, int, list[str], str],
 ) -> None:
-    engine, rater, codes = one_rater
+    engine, rater, codes, _ = one_rater
 
     def replace(code: str, by: str, final: bool) -> bool:
         entered = FormState({"scores": FULL, "by": by, "seq": 1}, 3.0, base=0)
@@ -194,3 +200,27 @@ def test_of_pages_that_replace_the_same_state_at_once_one_does_and_the_others_ar
         assert sorted(at_once(pages)) == [False, False, False, True]
         task = task_of(engine, rater, code)
         assert (task.draft_seq, task.revision) == (1, 1 - number % 2)
+
+
+def test_three_pages_that_submit_the_same_at_once_leave_one_rating(url: str) -> None:
+    engine = open_study(url, create=True)
+    code = build(engine, [row(n, f"Note {n}.") for n in (1, 2, 3)], ["dr-a"], rubric())["dr-a"]
+
+    async def rate(address: str) -> None:
+        cookie = await sign_in(address, code)
+        pages = [await Page.open(address, cookie) for _ in range(3)]
+        shown = [await page.run() for page in pages]
+        while shown[0].code:
+            message = entered(shown[0], pages[0].name, shown[0].seq + 1, FULL, submit=True)
+            asked = zip(pages, shown, strict=True)
+            shown = list(await asyncio.gather(*(page.run(at, message) for page, at in asked)))
+            assert all(one.acknowledges(message) for one in shown)
+            assert len({one.code for one in shown}) == 1
+        for page in pages:
+            await page.close()
+
+    with serving(url) as server:
+        asyncio.run(rate(server.address))
+    assert [score for _, _, score in scores_of(engine, "dr-a")] == [*FULL.values()] * 3
+    assert rated_events(engine) == 3
+    engine.dispose()
