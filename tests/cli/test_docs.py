@@ -111,6 +111,14 @@ def threats() -> dict[str, list[tuple[str, str]]]:
     return {cells[1].strip(): NAMED.findall(cells[3]) for cells in rows[2:]}
 
 
+def test_every_test_that_a_page_names_is_there() -> None:
+    there = {page.stem for page in (ROOT / "tests").glob("*/test_*.py")}
+    pages = (ROOT / "docs" / f"{name}.md" for name in ("evidence", "server"))
+    named = {name for one in pages for name in re.findall(r"`(test_\w+)`", one.read_text("utf-8"))}
+    assert len(named) > 20
+    assert named - there == set()
+
+
 def test_every_threat_has_a_test_that_is_there() -> None:
     found = threats()
     assert len(found) > 20

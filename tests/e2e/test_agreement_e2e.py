@@ -1,12 +1,16 @@
-"""The workbench of responses in Chromium: a disagreement is found, read, tagged, held beside a second jury."""
+"""The agreement screen in Chromium: every view, and each response one click away."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from kit import screens
+from kit.agreement_screen import FIRST_MS, MARKUP, opened, view
+from kit.agreement_screen import served as served
 from kit.browsers import wait_settled
 from kit.rating_study import build, codes_of, person_of, row, rubric
 from kit.servers import Server, serving
+from kit.studies import AUTHOR
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
@@ -20,8 +24,31 @@ from data.study.ratings import import_ratings, submit
 from data.study.reviews import tag_counts
 
 pytestmark = pytest.mark.e2e
+VIEWS = ("Criteria", "Unsafe", "Subgroups", "Errors", "Jurors", "Models", "Responses", "Result")
 HOSTILE = "![x](http://evil.example/a.png) costs $5 <b>bold</b>"
 axe = screens.axe
+
+
+@pytest.mark.slow  # test_installed_e2e.py looks at each view of the demo
+@pytest.mark.parametrize("size", ["laptop", "tablet"])
+def test_no_view_of_agreement_breaks_wcag_22_aa_or_names_an_author(
+    size: str, browser: Browser, served: tuple[Server, str], axe: str
+) -> None:
+    page = opened(browser, served, "agreement?method=published&criterion=nonsense", size)
+    expect(page).to_have_url(re.compile("method=published"))
+    assert "nonsense" not in page.url
+    expect(page.get_by_text("Next:")).to_be_visible(timeout=FIRST_MS)
+    found = {}
+    for name in VIEWS:
+        view(page, name)
+        if name == "Jurors":
+            table = screens.sheet(page, "Agreement with the clinicians")
+            expect(table).to_contain_text(MARKUP, timeout=FIRST_MS)
+        screens.settle(page)
+        found[name] = screens.in_both_schemes(page, axe)
+        assert AUTHOR not in page.content()
+    page.context.close()
+    assert {name: broken for name, broken in found.items() if broken} == {}
 
 
 @pytest.fixture(scope="module")
