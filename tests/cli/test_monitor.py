@@ -416,7 +416,7 @@ def test_a_correction_moves_no_response_to_another_month(
 ) -> None:
     studied(1, 20, 1)
     before = clinician_dates(engine)
-    later = monthly_ratings(1, 20, 1, seed=5).replace("2025-01", "2025-09")
+    later = monthly_ratings(1, 20, 1).replace("2025-01", "2025-09").replace(",4.0", ",2.0")
     clinical = [line for line in later.splitlines() if "juror" not in line]
     assert run("rate", "ratings", str(write("later.csv", "\n".join(clinical))))[0] == 0
     assert clinician_dates(engine) == before

@@ -264,7 +264,7 @@ def damaged(folder: Path) -> Path:
     [
         (cut_log("note_a.eval"), "not a whole zip"),
         (cut_log("note_a.json"), "not whole JSON"),
-        (damaged, "damaged or cut_log short"),
+        (damaged, "damaged or cut short"),
         (patched(b"header.json", 24, b"\x0a\0\0\0"), "another length|damaged"),
         (patched(b"header.json", 24, b"\xff\xff\xff\x7f"), "unpack to more"),
         (patched(b"header.json", 8, b"\x01\0"), "encrypted"),
