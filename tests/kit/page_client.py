@@ -4,7 +4,7 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
@@ -284,7 +284,9 @@ class Clinician:
         assert answered.acknowledges(message), (message, answered.form)
         self.pending = None
         (self.rated if message["submit"] else self.drafted)[message["code"]] = message["scores"]
-        return answered
+        if message["submit"]:
+            return answered
+        return replace(answered, form={**answered.form, "scores": message["scores"]})
 
     def assert_kept(self, shown: Shown) -> None:
         """Assert that the page shows every score that it once said it keeps."""
