@@ -332,17 +332,21 @@ CHANGES = st.tuples(
     st.integers(1, 3),  # readings
     st.randoms(use_true_random=False),
 )
+Change = tuple[int, int, int, int, int, int, Random]
+
+
+def staffed(change: Change) -> tuple[int, int, list[str], list[str], int, Random]:
+    """Return a change with names: responses, new ones, clinicians before and after, readings, the dice."""
+    n, new, raters, leaving, joining, k, rng = change
+    old, staff = names(raters), names(raters + joining)[leaving:]
+    assume(staff)
+    return n, new, old, staff, min(k, raters, len(staff)), rng
 
 
 @QUICK
 @given(CHANGES)
-def test_a_top_up_keeps_what_is_done_and_completes_every_response(
-    change: tuple[int, int, int, int, int, int, Random],
-) -> None:
-    n, new, raters, leaving, joining, k, rng = change
-    old, staff = names(raters), names(raters + joining)[leaving:]
-    assume(staff)
-    k = min(k, raters, len(staff))
+def test_a_top_up_keeps_what_is_done_and_completes_every_response(change: Change) -> None:
+    n, new, old, staff, k, rng = staffed(change)
     plan = design(items(n), old, k, repeats=0.2)
     slots = [(s.rater, s.response, s.pass_) for s in plan.slots]
     stored = as_stored(plan, set(rng.sample(slots, rng.randint(0, len(slots)))))
@@ -364,13 +368,8 @@ def test_a_top_up_keeps_what_is_done_and_completes_every_response(
 
 @QUICK
 @given(CHANGES)
-def test_a_top_up_makes_loads_as_equal_as_any_design_could(
-    change: tuple[int, int, int, int, int, int, Random],
-) -> None:
-    n, new, raters, leaving, joining, k, rng = change
-    old, staff = names(raters), names(raters + joining)[leaving:]
-    assume(staff)
-    k = min(k, raters, len(staff))
+def test_a_top_up_makes_loads_as_equal_as_any_design_could(change: Change) -> None:
+    n, new, old, staff, k, rng = staffed(change)
     plan = design(items(n), old, k, repeats=0)
     busy = rng.choice(old)
     slots = [(s.rater, s.response, s.pass_) for s in plan.slots]
