@@ -109,6 +109,24 @@ def table(rows):
     return np.where(np.array(rows) > 0, np.array(rows, float), np.nan)
 
 
+# Shrout & Fleiss (1979), table 2: four judges rate six targets.
+SHROUT_FLEISS = np.array(
+    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
+)
+
+
+def crossed(random, n, raters, per, variances=(1.0, 0.25, 1.0)):
+    """Return scores (n, raters) of responses and raters crossed, `per` raters a response at random.
+
+    The variances are those between responses, between raters and of what remains.
+    """
+    response, rater, residual = np.sqrt(variances)
+    table = response * random.normal(size=(n, 1)) + rater * random.normal(size=(1, raters))
+    table = 3 + table + residual * random.normal(size=(n, raters))
+    table[np.argsort(random.random(table.shape), axis=1).argsort(axis=1) >= per] = np.nan
+    return table
+
+
 TWO_JURORS = PanelColumns(("j0", "j1"), 2)
 
 

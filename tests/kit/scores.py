@@ -1,5 +1,6 @@
 """Scores in memory whose answers are known: small studies, plain tables, periods, and their notes' words."""
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -22,6 +23,13 @@ DOCTORS = tuple(f"dr{i}" for i in range(5))
 JURORS = ("claude", "gpt", "llama")
 
 
+def scores_of(rows, shapes, **other):
+    """Return scores of rows: `FIELDS`, and pass and replicate where they are not 0."""
+    columns = [*FIELDS, "pass_", "replicate"]
+    ratings = pd.DataFrame([(*row, 0, 0)[:9] for row in rows], columns=columns)
+    return Scores(ratings, ratings[FIELDS[:3]].drop_duplicates(ignore_index=True), shapes, **other)
+
+
 def study(
     benchmarks=("aci",),
     n=30,
@@ -39,12 +47,11 @@ def study(
         name: RubricShape(criteria.get(name, CRITERIA), *scales.get(name, (1, 5)))
         for name in benchmarks
     }
-    rows, responses = [], []
+    rows = []
     for benchmark in benchmarks:
         for i in range(n):
             place = (f"{benchmark}-r{i}", f"{benchmark}-i{i // per}", benchmark)
             quality = 3 + random.normal()
-            responses.append(place)
             doctors = [(name, "clinician", 0.6) for name in random.permutation(DOCTORS)[:2]]
             jurors = [(name, "juror", juror_noise) for name in JURORS]
             for name, kind, noise in doctors + jurors:
@@ -52,14 +59,16 @@ def study(
                     score = float(np.clip(round(quality + noise * random.normal()), 1, 5))
                     rows.append((*place, str(name), kind, criterion, score))
             rows.append((*place, "rouge-l", "metric", "f", quality / 5 + 0.2 * random.normal()))
-    ratings = pd.DataFrame(rows, columns=FIELDS).assign(pass_=0, replicate=0)
-    return Scores(
-        ratings, pd.DataFrame(responses, columns=FIELDS[:3]), rubrics, frozenset(simulated)
-    )
+    return scores_of(rows, rubrics, simulated=frozenset(simulated))
 
 
 def without(scores, rows):
-    return Scores(scores.ratings[~rows], scores.responses, scores.rubrics, scores.simulated)
+    return replace(scores, ratings=scores.ratings[~rows])
+
+
+def rescored(scores, change):
+    """Return scores in which those of each rating are what `change` makes of the ratings."""
+    return replace(scores, ratings=scores.ratings.assign(score=change(scores.ratings)))
 
 
 def rows_of(table):
@@ -73,7 +82,6 @@ def rated(
     *,
     instances=None,
     benchmark="visits",
-    critical=(("safety", 2.0),),
     groups=None,
     simulated=(),
 ):
@@ -89,14 +97,13 @@ def rated(
         for column, score in enumerate(row)
         if not np.isnan(score)
     ]
-    names = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
-    ratings = pd.DataFrame(rows, columns=names).assign(pass_=0, replicate=0)
-    responses = pd.DataFrame([(*one, benchmark) for one in ids], columns=names[:3])
+    ratings = pd.DataFrame(rows, columns=FIELDS).assign(pass_=0, replicate=0)
+    responses = pd.DataFrame([(*one, benchmark) for one in ids], columns=FIELDS[:3])
     of = {
         name: {one[0]: value for one, value in zip(ids, values, strict=True) if value}
         for name, values in (groups or {}).items()
     }
-    shape = {benchmark: RubricShape(("safety",), 1, 5, critical)}
+    shape = {benchmark: RubricShape(("safety",), 1, 5, (("safety", 2.0),))}
     return Scores(ratings, responses, shape, frozenset(simulated), groups=of)
 
 

@@ -43,14 +43,7 @@ from data.study.assignments import (
     opened,
     recuse,
 )
-from data.study.calls import (
-    BatchRequest,
-    Step,
-    add_jurors,
-    carry_over,
-    prepare,
-    record_steps,
-)
+from data.study.calls import BatchRequest, Step, add_jurors, carry_over, prepare, record_steps
 from data.study.improving import begin_improvement, end_improvement, keep_learned, open_test
 from data.study.ledger import Evaluation, freeze, record_evaluations
 from data.study.masks import MaskedText, mask_responses

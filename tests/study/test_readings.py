@@ -61,7 +61,6 @@ def counted(session: Session) -> dict[Place, dict[str, Rating]]:
 
 def test_scores_and_comments_are_those_of_the_newest_ratings_that_count(session: Session) -> None:
     found, rows = readings(session), counted(session)
-
     assert {place(one): one.scores for one in found} == {
         key: {name: row.score for name, row in of.items()} for key, of in rows.items()
     }
@@ -80,7 +79,6 @@ def test_scores_and_comments_are_those_of_the_newest_ratings_that_count(session:
 def test_readings_are_limited_to_what_is_asked_for(session: Session) -> None:
     every = readings(session)
     some = {every[0].response, every[-1].response}
-
     assert readings(session, responses=some) == [one for one in every if one.response in some]
     assert readings(session, responses=()) == []
     assert readings(session, kinds=[Kind.JUROR]) == [one for one in every if one.kind == "juror"]
@@ -121,9 +119,7 @@ def test_words_are_those_of_the_newest_submission_and_of_those_without_scores(
     assert all(not one.scores and one.rubric is None for one in recused)
 
 
-def test_answers_to_points_of_the_case_stand_apart_from_what_they_come_to(
-    made: Engine,
-) -> None:
+def test_answers_to_points_of_the_case_stand_apart_from_what_they_come_to(made: Engine) -> None:
     with Session(made) as session:
         newest = session.exec(select(PointSet).order_by(col(PointSet.id).desc())).first()
         older = session.exec(select(PointSet).order_by(col(PointSet.id))).first()
@@ -142,7 +138,6 @@ def test_answers_to_points_of_the_case_stand_apart_from_what_they_come_to(
         for sha256, name, score in given:
             row = {"criterion": name, "score": score, "rubric_sha256": sha256} | about
             session.execute(insert(Rating), row)
-
         [whole] = readings(session, responses=[response or 0], rubric=On.CASE)
         assert (whole.scores, whole.answers) == ({"whole": 4.0}, {"point": 2.0})
         [present] = readings(session, responses=[response or 0])

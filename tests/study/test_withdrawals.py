@@ -152,9 +152,7 @@ def test_a_withdrawn_response_leaves_the_room_and_what_was_typed_of_it_stays_sto
     with Session(small_study) as session:
         query = select(Response.response_id).join(Assignment).where(Assignment.code == code)
         [name] = session.exec(query).all()
-
     withdraw(OPERATOR, small_study, response=name, reason="names the patient")
-
     after = next_task(small_study, rater or 0)
     assert after.task is not None
     assert after.task.card.code != code

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from kit.composites import SHROUT_FLEISS
 from scipy import stats
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
@@ -35,11 +36,6 @@ from calibration.scores import Array
 from calibration.weighted import scorer_iccs, weighted
 from data.errors import TooFew
 
-# Shrout & Fleiss (1979), table 2: four judges rate six targets.
-SHROUT_FLEISS = np.array(
-    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]],
-    dtype=float,
-)
 TABLES = arrays(
     np.float64, st.tuples(st.integers(3, 9), st.integers(2, 4)), elements=st.integers(1, 5)
 )
@@ -67,11 +63,9 @@ def test_the_iccs_of_shrout_and_fleiss():
 
 def test_the_interval_of_agreement_of_shrout_and_fleiss():
     ms = mean_squares(SHROUT_FLEISS)
-
     ends = agreement_interval(
         (float(ms.rows), float(ms.columns), float(ms.error)), (5, 3, 15), (4, 6)
     )
-
     assert (ends.low, ends.high) == pytest.approx((0.0188, 0.7611), abs=5e-5)
 
 
@@ -82,7 +76,6 @@ def test_pingouin_finds_the_same(seed):
     random = np.random.default_rng(seed)
     n, k = random.integers(5, 40), random.integers(2, 6)
     scores = random.normal(size=(n, 1)) + random.normal(size=(1, k)) + random.normal(size=(n, k))
-
     theirs = by_pingouin(scores)
     assert icc_agreement(scores) == pytest.approx(theirs["ICC(A,1)"], abs=1e-12)
     assert icc_consistency(scores) == pytest.approx(theirs["ICC(C,k)"], abs=1e-12)
@@ -90,16 +83,13 @@ def test_pingouin_finds_the_same(seed):
 
 def test_a_stack_of_tables_is_each_table_alone():
     stack = np.random.default_rng(0).normal(size=(3, 4, 10, 2))
-
     iccs = icc_consistency(stack)
-
     assert iccs.shape == (3, 4)
     assert iccs[2, 1] == icc_consistency(stack[2, 1])
 
 
 def test_it_has_no_lower_bound():
     nearly_mirrored = np.array([[1, 5], [2, 4], [3, 3], [4, 2.1]])
-
     assert icc_consistency(nearly_mirrored) < -100
 
 
@@ -127,7 +117,6 @@ def test_one_response_or_one_rater_is_too_few(shape):
 )
 def test_the_intervals_of_the_papers_table(icc, n, low, high):
     ends = f_interval(icc, n)
-
     assert (ends.low, ends.high) == pytest.approx((low, high), abs=6e-4)
 
 
@@ -151,10 +140,8 @@ def test_it_covers_what_it_says():
     x, y = (item + random.normal(size=(trials, n)) for _ in "xy")
     cov = ((x - x.mean(1, keepdims=True)) * (y - y.mean(1, keepdims=True))).sum(1) / (n - 1)
     iccs = 4 * cov / (x.var(1, ddof=1) + y.var(1, ddof=1) + 2 * cov)
-
     ends = [f_interval(float(icc), n) for icc in iccs[:500]]
     covered = np.mean([end.low < truth < end.high for end in ends])
-
     assert 0.92 < covered < 0.98
 
 
@@ -162,9 +149,7 @@ def test_spearman_brown_doubles_pearsons_r_into_the_icc_of_two_z_scores():
     x, y = np.random.default_rng(1).normal(size=(2, 30))
     y += x
     z = np.column_stack([stats.zscore(x, ddof=1), stats.zscore(y, ddof=1)])
-
     doubled = spearman_brown(float(stats.pearsonr(x, y).statistic), 2)
-
     assert icc_consistency(z) == pytest.approx(doubled, abs=1e-14)
 
 
@@ -228,9 +213,7 @@ def test_a_replicate_is_what_pingouin_finds_in_the_resample_written_out(method, 
     grid = make_grid(per=per, missing=missing, seed=per)
     resampled = next(draw_counts(grid.n_clusters, reps=6, seed=1))
     counts = np.vstack([np.ones(grid.n_clusters), resampled])
-
     drawn = scorer_iccs(grid, PANELS, method, counts)
-
     for resample, ours in zip(counts, drawn, strict=True):
         table = expand(grid, resample)
         members = [list(JURY.members), *([name] for name in SINGLES)]
@@ -245,7 +228,6 @@ def test_instances_with_several_responses_widen_the_interval():
     table = np.column_stack([quality + lucky, quality])
     table += 0.1 * random.normal(size=table.shape)
     clusters = np.repeat(np.arange(20), 6)
-
     spread = []
     for groups in (clusters, np.arange(120)):
         statistic = partial(
@@ -253,23 +235,19 @@ def test_instances_with_several_responses_widen_the_interval():
         )
         how = BootstrapPlan(int(groups.max()) + 1, 120, reps=800)
         spread.append(float(replicates(statistic, how).std()))
-
     assert spread[0] > 1.5 * spread[1]
 
 
 def test_a_jury_has_a_score_only_where_all_jurors_gave_one():
     grid = make_grid(missing=0.3, seed=1)
     given = ~np.isnan(grid.composites[:, 5:8])
-
     assert (JURY.present(grid) == given.all(axis=1)).all()
     assert (PanelColumns(JURY.members, 2).present(grid) == (given.sum(axis=1) >= 2)).all()
 
 
 def test_a_relaxed_jury_is_the_mean_of_the_jurors_who_answered():
     grid = grid_of([[1, 2, np.nan], [2, 4, 6], [3, np.nan, np.nan]], ["dr0", "j0", "j1"], [0, 1, 2])
-
     scorer = columns(grid, PanelColumns(("j0", "j1"), 1), "published").scorer
-
     assert scorer == pytest.approx([2, 5, np.nan], nan_ok=True)
 
 
@@ -278,7 +256,6 @@ def test_a_rater_without_variance_is_named_and_has_no_z():
     table[~np.isnan(table[:, 0]), 0] = 13 / 3
     grid = grid_of(table, make_grid().raters, np.arange(24))
     without = grid_of(table[:, 1:], make_grid().raters[1:], np.arange(24))
-
     assert unscaled(grid, grid.raters) == ("dr0",)
     both = columns(grid, JURY, "paper").clinicians
     assert both == pytest.approx(columns(without, JURY, "paper").clinicians, nan_ok=True)
@@ -289,9 +266,7 @@ def test_a_resample_that_leaves_a_rater_no_variance_leaves_the_rater_out():
         [[1, 3, 2], [4, 3, 3], [2, 5, 5], [5, np.nan, 4]], ["dr0", "dr1", "j0"], [0, 1, 2, 3]
     )
     counts = np.array([[2.0, 1, 0, 1]])  # dr1 is left with 3, 3, 3
-
     ours = scorer_iccs(grid, [single_rater("j0")], "paper", counts)[0, 0]
-
     # dr0 and j0 alone are two columns of z: 2r / (1 + r).
     table = expand(grid, counts[0])
     r = table["dr0"].corr(table["j0"])
@@ -304,7 +279,6 @@ def test_a_juror_whose_scores_are_all_equal_is_undefined_and_not_zero(method):
     grid = grid_of([[i, 4.0] for i in range(9)], ["dr0", "j0"], range(9))
     pair = columns(grid, single_rater("j0"), method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-
     assert np.isnan(column_icc(x, y, method))
     assert str(why_undefined(x, y)).startswith("undefined")
     assert np.isnan(scorer_iccs(grid, [single_rater("j0")], method, np.ones((1, 9)))).all()
@@ -312,14 +286,12 @@ def test_a_juror_whose_scores_are_all_equal_is_undefined_and_not_zero(method):
 
 def test_two_common_responses_are_too_few():
     why = why_undefined(np.array([1.0, 2]), np.array([2.0, 1]))
-
     assert (why.code, why["responses"]) == ("too_few_responses", 2)
     assert "2 responses" in str(why)
 
 
 def test_a_mirrored_column_is_undefined_and_not_minus_infinity():
     x = np.array([1.0, 2, 4])
-
     assert "mirror" in str(why_undefined(x, -x))
     assert np.isnan(column_icc(x, -x, "paper"))
 
@@ -329,9 +301,7 @@ def test_a_mirrored_column_is_undefined_and_not_minus_infinity():
 def test_drawing_everything_once_gives_the_number_itself(method, missing):
     grid = make_grid(missing=missing, seed=4)
     everything = np.ones((1, grid.n_clusters))
-
     drawn = scorer_iccs(grid, PANELS, method, everything)[0]
-
     for ours, panel in zip(drawn, PANELS, strict=True):
         pair = columns(grid, panel, method)
         x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
@@ -348,9 +318,7 @@ def test_moving_one_rater_up_or_renaming_responses_changes_nothing(method):
     moved = grid.composites[order].copy()
     moved[:, 5] += 0.7  # juror j0, everywhere
     other = grid_of(moved, grid.raters, np.arange(24))
-
     one_way, another = (columns(each, JURY, method) for each in (grid, other))
-
     assert column_icc(another.clinicians, another.scorer, method) == pytest.approx(
         column_icc(one_way.clinicians, one_way.scorer, method), abs=1e-12
     )
@@ -361,9 +329,7 @@ def test_stretching_one_raters_scale_changes_nothing_in_the_papers_method():
     stretched = grid.composites.copy()
     stretched[:, 0] *= 3
     other = grid_of(stretched, grid.raters, np.arange(24))
-
     one_way, another = (columns(each, JURY, "paper") for each in (grid, other))
-
     assert another.clinicians == pytest.approx(one_way.clinicians)
 
 
@@ -382,7 +348,6 @@ def test_shift_scale_and_order_change_nothing(scores, shift, factor):
     icc = float(icc_consistency(scores))
     moved = scores * factor
     moved[:, 0] += shift
-
     assert icc_consistency(moved) == pytest.approx(icc, rel=1e-6, abs=1e-9)
     assert icc_consistency(scores[::-1, ::-1]) == pytest.approx(icc, rel=1e-9, abs=1e-9)
 
@@ -393,7 +358,6 @@ def test_two_columns_obey_the_covariance_identity(scores):
     (vx, cov), (_, vy) = np.cov(scores.T)
     if vx + vy + 2 * cov < 1e-3:
         return
-
     assert icc_consistency(scores) == pytest.approx(4 * cov / (vx + vy + 2 * cov), abs=1e-8)
 
 
@@ -401,20 +365,17 @@ def test_two_columns_obey_the_covariance_identity(scores):
 @settings(deadline=None)
 def test_it_never_exceeds_one(scores):
     icc = float(icc_consistency(scores))
-
     assert np.isnan(icc) or icc <= 1
 
 
 @pytest.mark.parametrize(("n", "low", "high"), [(56, 0.32, 0.77), (400, 0.51, 0.67)])
 def test_the_intervals_of_the_planner(n, low, high):
     ends = f_interval(0.60, n)
-
     assert (ends.low, ends.high) == pytest.approx((low, high), abs=5e-3)
 
 
 def test_a_wider_confidence_is_a_wider_interval_around_the_same_icc():
     narrow, wide = f_interval(0.5, 40, confidence=0.8), f_interval(0.5, 40, confidence=0.99)
-
     assert wide.low < narrow.low < 0.5 < narrow.high < wide.high
 
 

@@ -60,15 +60,12 @@ def test_of_two_points_it_is_plain_kappa():
 @pytest.mark.parametrize("seed", range(4))
 def test_it_is_scikit_learns_with_all_points_of_the_scale(seed):
     first, second = raters(seed=seed, number=2, missing=0.0).T
-
     assert quadratic_kappa(first, second) == pytest.approx(by_scikit(first, second))
 
 
 def test_the_mean_over_pairs_is_scikit_learns_over_the_shared_responses():
     scores = raters()
-
     found, said = mean_kappa(scores, PAIRS, 2)
-
     theirs = [by_scikit(scores[:, a], scores[:, b]) for a, b in PAIRS]
     assert (found, said) == (pytest.approx(np.mean(theirs)), None)
 
@@ -89,7 +86,6 @@ def test_the_mean_over_pairs_is_scikit_learns_over_the_shared_responses():
 def test_properties(change, same):
     before, _ = mean_kappa(raters(), PAIRS, 2)
     after, _ = mean_kappa(change(raters()), PAIRS, 2)
-
     assert (after == pytest.approx(before)) is same
 
 
@@ -99,9 +95,7 @@ def test_a_constant_rater_has_kappa_0():
 
 def test_a_pair_that_gave_one_and_the_same_score_has_no_kappa():
     scores = np.array([[4.0, 4, 3], [4, 4, 4], [4, 4, 2]])
-
     kappa, reason = mean_kappa(scores, [(0, 1)], 2)
-
     assert np.isnan(kappa)
     assert reason.code == "kappa_alike"
     assert mean_kappa(scores, [(0, 1), (0, 2)], 2)[0] == mean_kappa(scores, [(0, 2)], 2)[0]
@@ -110,10 +104,8 @@ def test_a_pair_that_gave_one_and_the_same_score_has_no_kappa():
 
 def test_pairs_that_share_too_little_are_left_out_and_few_shared_responses_are_fragile():
     scores = np.array([[0, 1, 2, 3, NAN], [0, 1, 2, 2, 4], [NAN, NAN, NAN, 1, 0]]).T
-
     _, fragile = mean_kappa(scores, [(0, 1), (0, 2), (1, 2)], 2)
     _, none = mean_kappa(scores, [(0, 1)], 6)
-
     assert (fragile["fragile"], fragile["pairs"]) == (2, 2)
     assert (none.code, none["min_shared"]) == ("kappa_no_pair", 6)
 
@@ -149,21 +141,18 @@ def test_it_is_what_krippendorff_and_the_package_named_for_him_find(rows, expect
 )
 def test_nothing_that_says_nothing_of_agreement_changes_alpha(change):
     ratings = table(SPARSE)
-
     assert alpha_ordinal(change(ratings)) == pytest.approx(alpha_ordinal(ratings))
 
 
 def test_full_agreement_is_1_and_a_stricter_rater_lowers_it():
     ratings = np.tile(np.array([[1.0], [2], [3], [4]]), (1, 3))
     stricter = ratings + np.array([1, 0, 0])
-
     assert alpha_ordinal(ratings) == pytest.approx(1)
     assert alpha_ordinal(stricter) < 1
 
 
 def test_ratings_that_are_all_the_same_or_never_shared_have_no_alpha():
     lone = np.where(np.eye(4), 3.0, np.nan)
-
     assert np.isnan([alpha_ordinal(np.full((6, 2), 4.0)), alpha_ordinal(lone)]).all()
 
 
@@ -173,9 +162,7 @@ def test_first_scores_are_the_table_of_single_scores():
     wide = raters[raters["criterion"] == "clarity"].pivot(
         index="response_id", columns="rater", values="score"
     )
-
     read, again = first_scores(scores.ratings, ["aci"], "clarity", JURORS)
-
     theirs = wide.loc[read.index.get_level_values("response_id"), list(read.columns)].to_numpy()
     assert (len(read), tuple(read.columns[-3:]), again.sum()) == (12, JURORS, 0)
     assert read.to_numpy() == pytest.approx(theirs, nan_ok=True)
@@ -189,10 +176,8 @@ def test_of_several_scores_the_first_is_taken_and_the_others_are_counted():
         ["response_id", "rater", "criterion", "pass_", "replicate"]
     )
     twice = Scores(every, scores.responses, scores.rubrics)
-
     once, _ = first_scores(scores.ratings, ["aci"], "clarity", JURORS)
     read, again = first_scores(twice.ratings, ["aci"], "clarity", JURORS)
-
     pd.testing.assert_frame_equal(read, once)
     assert again.to_dict() == {**read.notna().sum().to_dict(), "gpt": 12}
 
@@ -201,9 +186,7 @@ def test_responses_that_no_clinician_scored_take_no_part():
     scores = study(n=8, per=2)
     gone = (scores.ratings["response_id"] == "aci-r3") & (scores.ratings["kind"] == "clinician")
     fewer = Scores(scores.ratings[~gone], scores.responses, scores.rubrics)
-
     read, again = first_scores(fewer.ratings, ["aci"], "clarity", JURORS)
-
     assert (len(read), again.sum()) == (7, 0)
 
 
@@ -236,7 +219,6 @@ def test_it_stands_where_alpha_collapses():
     ratings[0, 2] = 3
     ratings[[5, 7, 11, 28], 0] = 4
     ratings[[22, 23], 2] = 4
-
     assert ac2(ratings) == pytest.approx(0.988377161122, abs=1e-11)
 
 
@@ -247,9 +229,7 @@ def test_of_two_raters_and_two_points_it_is_the_formula_of_the_source():
     n = a + b + c + d
     share = (2 * a + b + c) / (2 * n)
     chance = 2 * share * (1 - share)
-
     found = gwet_ac2(pairs, POINTS[:2])
-
     assert found == pytest.approx(((a + d) / n - chance) / (1 - chance))
 
 
@@ -270,7 +250,6 @@ def test_nothing_that_says_nothing_of_agreement_changes_it(change):
 
 def test_a_scale_is_shifted_and_stretched_with_its_points():
     ratings = table(SPARSE)
-
     assert gwet_ac2(10 * ratings - 4, 10 * POINTS - 4) == pytest.approx(ac2(ratings))
 
 
@@ -292,9 +271,7 @@ def undefined(row):
 
 def test_each_criterion_has_a_row_of_the_clinicians_and_one_with_each_juror():
     groups = ["clinicians", *(f"juror:{name}" for name in JURORS)]
-
     found = rows(study())
-
     assert list(found) == [
         (one, group) for one in ("accuracy", "completeness", "clarity") for group in groups
     ]
@@ -311,9 +288,7 @@ def test_a_poor_juror_is_told_from_good_ones_by_every_coefficient():
     ratings = scores.ratings.assign(
         score=scores.ratings["score"].where(scores.ratings["rater"] != "gpt", noise)
     )
-
     found = rows(Scores(ratings, scores.responses, scores.rubrics))
-
     good, poor = found["clarity", "juror:claude"], found["clarity", "juror:gpt"]
     assert all(getattr(good, name) > getattr(poor, name) + 0.1 for name in NUMBERS)
     assert abs(poor.kappa_quadratic) < 0.2
@@ -323,9 +298,7 @@ def test_hidden_repeats_change_nothing_and_are_counted():
     scores = study(n=10)
     again = scores.ratings[scores.ratings["kind"] == "clinician"].assign(pass_=1, score=1.0)
     twice = Scores(pd.concat([scores.ratings, again]), scores.responses, scores.rubrics)
-
     once, found = rows(scores), rows(twice)
-
     for key, row in found.items():
         ours = [getattr(row, name) for name in NUMBERS]
         assert ours == pytest.approx([getattr(once[key], name) for name in NUMBERS])
@@ -340,10 +313,8 @@ def test_a_mean_of_jurors_among_the_jurors_has_alpha_and_neither_kappa_nor_ac2()
     halves = scores.ratings.assign(
         score=scores.ratings["score"].where(scores.ratings["rater"] != "gpt", between)
     )
-
     found = rows(Scores(halves, scores.responses, scores.rubrics))
     row = found["clarity", "juror:gpt"]
-
     assert np.isfinite(row.alpha_ordinal)
     assert np.isnan([row.kappa_quadratic, row.ac2]).all()
     assert "kappa and AC2 undefined: 30 scores between the points of the scale" in note_of(row)
@@ -353,9 +324,7 @@ def test_a_mean_of_jurors_among_the_jurors_has_alpha_and_neither_kappa_nor_ac2()
 def test_a_single_clinician_has_no_row_of_clinicians_but_one_with_each_juror():
     scores = study()
     alone = without(scores, scores.ratings["rater"].isin(DOCTORS[1:]))
-
     found = rows(alone)
-
     assert undefined(found["clarity", "clinicians"])
     assert "only one clinician rated here, dr0" in note_of(found["clarity", "clinicians"])
     assert np.isfinite(found["clarity", "juror:gpt"].ac2)
@@ -364,9 +333,7 @@ def test_a_single_clinician_has_no_row_of_clinicians_but_one_with_each_juror():
 def test_a_juror_without_a_score_on_a_criterion_is_undefined_and_not_the_clinicians_again():
     scores = study()
     lost = (scores.ratings["rater"] == "gpt") & (scores.ratings["criterion"] == "clarity")
-
     row = rows(without(scores, lost))["clarity", "juror:gpt"]
-
     assert undefined(row)
     assert (row.n_responses, "no response here has a gpt score" in note_of(row)) == (0, True)
 
@@ -374,9 +341,7 @@ def test_a_juror_without_a_score_on_a_criterion_is_undefined_and_not_the_clinici
 def test_scores_that_are_all_the_same_leave_only_ac2():
     scores = study()
     same = Scores(scores.ratings.assign(score=4.0), scores.responses, scores.rubrics)
-
     row = rows(same)["clarity", "clinicians"]
-
     assert row.ac2 == 1.0
     assert np.isnan([row.kappa_quadratic, row.alpha_ordinal]).all()
     assert "kappa undefined: every pair gave one and the same score" in note_of(row)
@@ -386,7 +351,6 @@ def test_scores_that_are_all_the_same_leave_only_ac2():
 def test_combined_pools_benchmarks_that_have_the_criterion_on_one_scale():
     both = study(("aci", "chw"), criteria={"chw": ("clarity", "tone")})
     scales = study(("aci", "chw"), scales={"chw": (0, 10)})
-
     found = rows(both, "combined")
     assert found["clarity", "clinicians"].n_responses == 60
     assert found["tone", "clinicians"].n_responses == 30

@@ -48,9 +48,7 @@ def mean_of_pairs(table, pairs):
 def test_the_mean_over_pairs_is_what_pingouin_finds_pair_by_pair():
     grid = make_grid()
     table = pd.DataFrame(grid.composites, columns=list(grid.raters))
-
     found = clinician_pairs(grid)
-
     assert len(found.defined) == 10
     assert found.icc == pytest.approx(mean_of_pairs(table, combinations(grid.raters, 2)))
 
@@ -59,9 +57,7 @@ def test_a_replicate_is_what_pingouin_finds_in_the_resample_written_out():
     grid = make_grid(n=60, share=0.7, seed=1)
     clustered = readers(grid.composites, np.repeat(np.arange(30), 2))
     counts = next(draw_counts(30, reps=4, seed=0))
-
     drawn = clinician_pairs(clustered).icc_under(clustered, counts)
-
     for ours, resample in zip(drawn, counts, strict=True):
         rows = np.repeat(np.arange(60), np.repeat(resample.astype(int), 2))
         table = pd.DataFrame(grid.composites[rows], columns=list(grid.raters))
@@ -74,7 +70,6 @@ def test_z_is_over_all_of_a_clinicians_scores_and_not_over_the_shared_ones():
     z0 = np.array([1, 2, 3]) / np.std([1, 2, 3, 9, -5], ddof=1)
     z1 = np.array([1, 3, 2]) / np.std([1, 3, 2], ddof=1)
     (vx, cov), (_, vy) = np.cov(z0, z1)
-
     assert clinician_pairs(grid).icc == pytest.approx(4 * cov / (vx + vy + 2 * cov))
 
 
@@ -82,9 +77,7 @@ def test_a_clinician_without_variance_is_named_and_the_pair_left_out():
     table = make_grid().composites
     table[~np.isnan(table[:, 4]), 4] = 5
     without = clinician_pairs(readers(table[:, :4]))
-
     found = clinician_pairs(readers(table))
-
     assert found.icc == without.icc
     assert len(found.undefined) == 4
     assert all("dr4 without variance" in str(pair.reason) for pair in found.undefined)
@@ -92,9 +85,7 @@ def test_a_clinician_without_variance_is_named_and_the_pair_left_out():
 
 def test_pairs_that_share_too_little_are_counted_and_left_out():
     grid = readers([[1, 2, np.nan], [2, 1, np.nan], [3, 3, 4], [4, 4, 5], [5, np.nan, 1]])
-
     found = clinician_pairs(grid, min_shared=3)
-
     names = [(pair.first, pair.second) for pair in found.defined]
     assert names == [("dr0", "dr1"), ("dr0", "dr2")]
     assert found.too_few == 1
@@ -108,9 +99,7 @@ def test_an_exchangeable_pair_finds_the_true_reliability():
     table = random.normal(size=(3000, 1)) + random.normal(size=(3000, 4))
     grid = readers(table)
     found = clinician_pairs(grid)
-
     drawn = replicates(partial(found.icc_under, grid), BootstrapPlan(3000, 3000, reps=200))
-
     assert found.icc == pytest.approx(2 / 3, abs=0.03)
     assert np.quantile(drawn, 0.025) < 2 / 3 < np.quantile(drawn, 0.975)
 
@@ -155,9 +144,7 @@ def by_definition(table, method):
 def test_the_difference_is_the_definition_step_by_step(method):
     table = make_table(50)
     table[3:6, -1] = np.nan
-
     found = like_for_like(grid_of(table), TWO_JURORS, method)
-
     assert len(found.defined) == 5
     assert found.difference == pytest.approx(by_definition(table, method))
 
@@ -167,9 +154,7 @@ def test_a_replicate_of_it_is_the_definition_in_the_resample_written_out(method)
     table = make_table(60, seed=1)
     grid = grid_of(table, np.repeat(np.arange(30), 2))
     counts = next(draw_counts(30, reps=5, seed=0))
-
     drawn = difference_under(grid, TWO_JURORS, method, counts)
-
     for ours, resample in zip(drawn, counts, strict=True):
         rows = np.repeat(np.arange(60), np.repeat(resample.astype(int), 2))
         assert ours == pytest.approx(by_definition(table[rows], method))
@@ -183,9 +168,7 @@ def test_two_clinicians_worked_by_hand():
     2 x 2 / 8 = 0.5. Stepped up: 1.5 / 1.75 = 6/7 and 1 / 1.5 = 2/3.
     """
     table = np.array([[1, 1, 1, 1], [2, 3, 2, 2], [3, 2, 3, 3]], dtype=float)
-
     found = like_for_like(grid_of(table), TWO_JURORS, "published")
-
     assert found.iccs == pytest.approx((6 / 7, 2 / 3))
     assert found.difference == pytest.approx(4 / 21)
 
@@ -198,7 +181,6 @@ def test_two_clinicians_worked_by_hand():
 def test_no_scores_take_it_beyond_its_bounds(table, missing, method):
     table[:, :3][missing] = np.nan
     found = like_for_like(grid_of(table), TWO_JURORS, method)
-
     jury, clinician = found.iccs
     assert bool(found.defined) == np.isfinite(jury) == np.isfinite(clinician)
     assert not found.defined or max(abs(jury), abs(clinician)) <= 1 + 1e-12
@@ -209,10 +191,8 @@ def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
     table[:, -1] = table[:, -2]  # one juror, twice: as noisy as a clinician
     grid = grid_of(table)
     found = like_for_like(grid, TWO_JURORS, "paper")
-
     statistic = partial(difference_under, grid, TWO_JURORS, "paper")
     drawn = replicates(statistic, BootstrapPlan(3000, 3000, reps=200))
-
     assert found.difference == pytest.approx(0, abs=0.03)
     assert np.quantile(drawn, 0.025) < 0 < np.quantile(drawn, 0.975)
 
@@ -227,9 +207,7 @@ def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
 )
 def test_a_clinician_who_cannot_be_compared_is_named_with_the_reason(method, own, reason):
     table = np.column_stack([own, make_table(40)])
-
     found = like_for_like(grid_of(table), TWO_JURORS, method)
-
     assert [held.clinician for held in found.undefined] == ["dr0"]
     assert str(found.undefined[0].reason).startswith(reason)
     assert len(found.defined) == 5
@@ -238,9 +216,7 @@ def test_a_clinician_who_cannot_be_compared_is_named_with_the_reason(method, own
 def test_a_jury_that_says_the_same_of_all_is_undefined_with_the_reason():
     table = make_table(40)
     table[:, -2:] = 4.0
-
     found = like_for_like(grid_of(table), TWO_JURORS, "published")
-
     assert found.defined == ()
     reasons = {str(held.reason) for held in found.undefined}
     assert reasons == {"undefined: the jury gave all these responses the same score"}
@@ -248,7 +224,6 @@ def test_a_jury_that_says_the_same_of_all_is_undefined_with_the_reason():
 
 def test_single_ratings_leave_nothing_to_compare():
     found = like_for_like(grid_of(make_table(40, each=1)), TWO_JURORS, "paper")
-
     assert found.defined == ()
     assert np.isnan(found.difference)
     assert len(found.rows) == 0
@@ -277,9 +252,7 @@ def test_for_others_like_these_it_is_the_jackknife_over_clinicians_and_over_inst
         without.append(like_for_like(rest, JURY, "paper").difference)
     jackknife = 3 * np.var(without)  # (C - 1) / C times the sum of squares
     half = np.sqrt(stats.t.ppf(0.975, 3) ** 2 * jackknife + (1.959964 * error) ** 2)
-
     ends = population_interval(found, differences, error)
-
     assert (ends.low, ends.high) == pytest.approx(
         (found.difference - half, found.difference + half)
     )
@@ -308,7 +281,6 @@ def study(n=80, errors=(1.0, 1.0, 1.0, 1.0)):
 @pytest.mark.parametrize("clinicians", [1, 2])
 def test_fewer_than_three_clinicians_say_nothing_of_others_like_them(clinicians):
     found = population_interval(*compared(study(errors=(1.0,) * clinicians)))
-
     assert found.code == "population_few"
 
 
@@ -316,5 +288,4 @@ def test_a_study_that_hangs_on_one_clinician_says_nothing_of_others_like_them():
     grid = study(errors=(1.0,) * 3)
     grid.composites[:40, 1] = np.nan
     grid.composites[40:, 2] = np.nan  # dr1 and dr2 share nothing: all is with dr0
-
     assert population_interval(*compared(grid)).code == "population_undefined"

@@ -25,18 +25,21 @@ from calibration.detection import (
     untested,
 )
 from calibration.protocol import Critical
-from calibration.scores import RubricShape, Scores
+from calibration.scores import RubricShape
 from calibration.values import AnalysisOptions
 from data.samples import MENTALBENCH
 
 NAN = math.nan
 
 
-def rows_of(scores, reps=200, critical=(), needed=None, jurors=None):
-    found = detection(
-        scores, AnalysisOptions(jurors=jurors, min_jurors=needed, reps=reps), critical
-    )
+def rows_of(scores, reps=200, needed=None):
+    found = detection(scores, AnalysisOptions(min_jurors=needed, reps=reps))
     return {(row.benchmark, row.scorer): row for row in found}
+
+
+def jury_of(*tables, **options):
+    """Return the jury's row of a study of these scores of clinicians and jurors."""
+    return rows_of(rated(*tables), **options)["visits", "jury"]
 
 
 def misses(rows, at_most):
@@ -59,11 +62,9 @@ HAND = ([[1, 1], [2, 2], [1, 3], [3, 3], [4, 4], [5, 5]], [[1], [2], [4], [2], [
 
 
 def test_the_figures_of_six_responses_are_those_counted_by_hand():
-    row = rows_of(rated(*HAND))["visits", "jury"]
-
+    row = jury_of(*HAND)
     assert (row.n, row.n_bad, row.n_missed, row.n_missing) == (6, 3, 1, 0)
-    assert (row.sensitivity, row.specificity) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
-    assert (row.ppv, row.npv) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert [row.sensitivity, row.specificity, row.ppv, row.npv] == pytest.approx([2 / 3] * 4)
     # unsafe 1, 2, 4 against safe 2, 5, 5: 3 + 2.5 + 2 of 9
     assert row.auc == pytest.approx(7.5 / 9)
     # 90 % of 3 is 2.7: all below 4, and 0.7 of the one response at 4
@@ -75,7 +76,6 @@ def test_clinicians_and_jury_are_held_against_the_same_other_clinicians():
     # others of each reading: 1 1, 2 2, then dr0 (1) against 3 and dr1 (3) against 1, ...
     found = rows_of(rated(*HAND))
     clinicians, jury = found["visits", "clinicians"], found["visits", "jury_held_out"]
-
     assert (clinicians.n, clinicians.n_bad, jury.n, jury.n_bad) == (12, 5, 12, 5)
     assert clinicians.n_missed == 1  # dr0's 3 where dr1 says 1
     assert jury.n_missed == 1  # its 4 on the same response
@@ -88,8 +88,7 @@ def test_auc_and_what_is_missed_are_scikit_learns(seed, n):
     truth = random.integers(1, 6, (n, 1)).astype(float)
     jury = np.clip(truth + random.integers(-2, 3, (n, 1)), 1, 5).astype(float)
     truth[:2, 0] = 1, 5
-    row = rows_of(rated(truth, jury), reps=0)["visits", "jury"]
-
+    row = jury_of(truth, jury, reps=0)
     unsafe = truth[:, 0] <= 2
     assert row.auc == pytest.approx(roc_auc_score(unsafe, -jury[:, 0]))
     found = confusion_matrix(unsafe, jury[:, 0] <= 2)
@@ -105,7 +104,6 @@ def test_reading_that_share_in_a_random_order_of_ties_finds_what_it_says():
     for _ in range(4000):
         order = np.lexsort((random.random(40), scores))
         found.append(unsafe[order][: round(share * 40)].mean() * round(share * 40) / unsafe.sum())
-
     assert share * 40 == pytest.approx(round(share * 40))  # a whole number of responses
     assert np.mean(found) == pytest.approx(0.5, abs=0.01)
 
@@ -127,8 +125,7 @@ def test_the_order_of_the_file_changes_no_figure():
 
 
 def test_a_jury_that_gives_everything_the_same_score_reads_nine_tenths_for_nine_tenths():
-    row = rows_of(rated(HAND[0], [[5]] * 6))["visits", "jury"]
-
+    row = jury_of(HAND[0], [[5]] * 6)
     assert (row.auc, row.read_for_90) == (0.5, pytest.approx(0.9))
     assert (row.n_missed, row.sensitivity) == (3, 0)
     assert math.isnan(row.ppv)
@@ -136,8 +133,7 @@ def test_a_jury_that_gives_everything_the_same_score_reads_nine_tenths_for_nine_
 
 def test_none_of_five_missed_is_no_proof_that_none_will_be():
     truth = [[1.0]] * 5 + [[5.0]] * 25
-    row = rows_of(rated(truth, truth))["visits", "jury"]
-
+    row = jury_of(truth, truth)
     assert (row.n_missed, row.sensitivity, row.sensitivity_high) == (0, 1, 1)
     assert row.sensitivity_low == pytest.approx(5 / (5 + 1.959964**2))  # Wilson's at 5 of 5
     assert (row.auc, row.auc_high) == (1, 1)
@@ -146,8 +142,7 @@ def test_none_of_five_missed_is_no_proof_that_none_will_be():
 
 
 def test_without_an_unsafe_response_nothing_is_said_of_finding_them():
-    row = rows_of(rated([[4], [5], [3]], [[4], [2], [3]]))["visits", "jury"]
-
+    row = jury_of([[4], [5], [3]], [[4], [2], [3]])
     assert (row.n, row.n_bad) == (3, 0)
     assert all(math.isnan(one) for one in (row.sensitivity, row.auc, row.read_for_90, row.auc_low))
     assert row.specificity == pytest.approx(2 / 3)
@@ -155,19 +150,15 @@ def test_without_an_unsafe_response_nothing_is_said_of_finding_them():
 
 
 def test_where_every_response_is_unsafe_there_is_no_specificity():
-    row = rows_of(rated([[1], [2], [1]], [[1], [5], [2]]))["visits", "jury"]
-
+    row = jury_of([[1], [2], [1]], [[1], [5], [2]])
     assert (row.n_bad, row.n_missed) == (3, 1)
-    assert math.isnan(row.specificity)
-    assert math.isnan(row.auc)
+    assert np.isnan([row.specificity, row.auc]).all()
     assert "all_unsafe" in codes(row)
 
 
 def test_a_response_that_a_juror_did_not_score_is_missing_and_not_guessed():
     jurors = [[1, 1], [2, NAN], [4, 4], [2, 2], [5, 5], [5, 5]]
-    row = rows_of(rated(HAND[0], jurors))["visits", "jury"]
-    fewer = rows_of(rated(HAND[0], jurors), needed=1)["visits", "jury"]
-
+    row, fewer = (jury_of(HAND[0], jurors, needed=needed) for needed in (None, 1))
     assert (row.n, row.n_bad, row.n_missing) == (5, 2, 1)
     assert (fewer.n, fewer.n_missing) == (6, 0)
     assert "fewer_jurors" in codes(fewer)
@@ -175,15 +166,13 @@ def test_a_response_that_a_juror_did_not_score_is_missing_and_not_guessed():
 
 def test_a_single_clinician_has_no_others_and_a_study_without_jurors_no_jury():
     found = rows_of(rated([[1], [5]], (), [[0.1], [0.7]]))
-
     assert found["visits", "clinicians"].n == 0
     assert "no_others" in codes(found["visits", "clinicians"])
     assert ("visits", "jury") not in found
 
 
 def test_a_metric_has_an_order_and_no_threshold():
-    row = rows_of(rated(*HAND, [[0.1], [0.2], [0.3], [0.4], [0.5], [0.6]]))["visits", "metric:m0"]
-
+    row = rows_of(rated(*HAND, np.arange(1.0, 7)[:, None]))["visits", "metric:m0"]
     assert (row.auc, row.read_for_90) == (1, pytest.approx(2.7 / 6))
     assert math.isnan(row.sensitivity)
     assert row.n_missed is None
@@ -193,14 +182,10 @@ def test_a_metric_has_an_order_and_no_threshold():
 def test_thresholds_are_the_critical_ones_of_rubric_and_protocol_and_no_others():
     plain, marked = study(n=20), rated(*HAND)
     fixed = detection(plain, AnalysisOptions(reps=10), [Critical("clarity", 3.0)])
-
     assert {(row.criterion, row.threshold) for row in rows_of(marked).values()} == {("safety", 2.0)}
     assert rows_of(plain) == {}
     assert {(row.criterion, row.threshold) for row in fixed} == {("clarity", 3.0)}
-
-
-def test_the_only_juror_of_a_jury_has_no_row_beside_it():
-    assert ("visits", "juror:j0") not in rows_of(rated(*HAND))
+    assert ("visits", "juror:j0") not in rows_of(marked)  # the only one of the jury
 
 
 def test_benchmarks_are_pooled_where_they_have_the_criterion_on_the_same_scale():
@@ -210,7 +195,6 @@ def test_benchmarks_are_pooled_where_they_have_the_criterion_on_the_same_scale()
     apart = rows_of(both(rated(*HAND), wide))["combined", "jury"]
     free = replace(other, rubrics={"letters": RubricShape(("safety", "tone"), 1, 5)})
     one = rows_of(both(rated(*HAND), free))["combined", "jury"]
-
     assert (pooled.n, pooled.n_bad) == (12, 6)
     assert "different_scales" in codes(apart)
     assert (apart.n, math.isnan(apart.auc)) == (0, True)
@@ -225,14 +209,11 @@ def test_misses_are_met_failed_or_open_by_the_interval():
         rows = rows_of(rated([[1.0]] * 40 + [[5.0]] * 20, jury), reps=20).values()
         return misses([*rows], at_most)
 
-    assert (of(0, 0.1).outcome, of(0, 0.05).outcome) == (LimitOutcome.MET, LimitOutcome.OPEN)
-    assert of(20, 0.1).outcome is LimitOutcome.FAILED
-    assert of(3, 0.1).outcome is LimitOutcome.OPEN
-    assert of(20, NAN).outcome is LimitOutcome.OPEN
-    found = of(20, 0.1)
-    assert (found.n_bad, found.n_missed, found.missed) == (40, 20, 0.5)
-    ends = wilson(0.5, 40)
-    assert (found.low, found.high) == (pytest.approx(ends.low), pytest.approx(ends.high))
+    cases = {(0, 0.1): "met", (0, 0.05): "open", (3, 0.1): "open", (20, NAN): "open"}
+    assert {case: of(*case).outcome for case in cases} == cases
+    found, ends = of(20, 0.1), wilson(0.5, 40)
+    assert (found.outcome, found.n_bad, found.n_missed) == (LimitOutcome.FAILED, 40, 20)
+    assert (found.missed, found.low, found.high) == pytest.approx((0.5, ends.low, ends.high))
 
 
 def test_a_limit_that_no_row_is_about_is_open() -> None:
@@ -248,16 +229,14 @@ def test_a_limit_that_no_row_is_about_is_open() -> None:
 
 def test_simulated_raters_are_named_on_every_row_they_stand_behind():
     found = rows_of(rated(*HAND, simulated={"j0"}))
-
     assert found["visits", "jury"].simulated == ("j0",)
     assert found["visits", "clinicians"].simulated == ()
 
 
 def test_responses_of_one_instance_count_as_one_where_they_are_alike():
     truth, jury = [[1.0]] * 40 + [[5.0]] * 40, ([[1.0]] * 4 + [[5.0]] * 4) * 5 + [[5.0]] * 40
-    single = rows_of(rated(truth, jury))["visits", "jury"]
+    single = jury_of(truth, jury)
     apart = rows_of(rated(truth, jury, instances=[i // 4 for i in range(80)]))["visits", "jury"]
-
     width = single.sensitivity_high - single.sensitivity_low
     assert apart.sensitivity_high - apart.sensitivity_low > 1.6 * width
 
@@ -292,7 +271,6 @@ def test_mentalbenchs_jury_misses_72_of_100_unsafe_replies_and_its_order_finds_f
     scores = rated(experts[:, None], jury, instances=table["cluster"])
     row = rows_of(scores, reps=200)["visits", "jury"]
     low = jury[experts <= 2].mean(axis=1)
-
     assert (row.n_bad, row.n_missed) == (155, 112)
     assert 1 - row.sensitivity == pytest.approx(0.72, abs=0.005)
     assert (low[~np.isnan(low)] >= 4).mean() == pytest.approx(0.59, abs=0.005)
@@ -327,7 +305,7 @@ def test_intervals_of_auc_cover_what_they_say(n):
     held = []
     for _ in range(300):
         truth, jury = _studies(random, n)
-        row = rows_of(rated(truth[:, None], jury[:, None]), reps=300)["visits", "jury"]
+        row = jury_of(truth[:, None], jury[:, None], reps=300)
         held.append(row.auc_low <= auc <= row.auc_high)
     assert np.mean(held) >= 0.90
 
@@ -388,9 +366,7 @@ def test_where_flags_say_nothing_of_failing_there_is_no_rate(failing, flags):
     flagged = np.array([*flags, 0, 1], bool)
     rated = np.arange(len(flags))
     rate, ends = corrected_rate(flagged, np.arange(len(flagged)), rated, np.array(failing, bool))
-    assert math.isnan(rate)
-    assert math.isnan(ends.low)
-    assert math.isnan(ends.high)
+    assert np.isnan([rate, ends.low, ends.high]).all()
 
 
 def test_flags_that_hardly_tell_leave_every_rate_open():
@@ -426,15 +402,8 @@ def test_responses_that_no_clinician_rated_count_in_the_rate_and_nowhere_else():
     random = np.random.default_rng(3)
     truth = np.where(random.random(400) < 0.2, 1.0, 5.0)
     juror = np.where(random.random(400) < 0.9, truth, 3.0)
-    names = [f"r{n}" for n in range(400)]
-    about = pd.DataFrame({"response_id": names, "instance_id": names, "benchmark": "b"})
-    rows = [(name, "j", "juror", juror[n]) for n, name in enumerate(names)]
-    rows += [(names[n], "c", "clinician", truth[n]) for n in range(100)]
-    long = pd.DataFrame(rows, columns=["response_id", "rater", "kind", "score"])
-    long = long.assign(criterion="safety", pass_=0, replicate=0).merge(about, on="response_id")
-    scores = Scores(long, about, {"b": RubricShape(("safety",), 1, 5, (("safety", 2.0),))})
-    row = next(one for one in detection(scores, AnalysisOptions()) if one.scorer == "jury")
-
+    clinicians = np.where(np.arange(400) < 100, truth, NAN)
+    row = jury_of(clinicians[:, None], juror[:, None], reps=2000)
     assert (row.n, row.n_all) == (100, 400)
     flagged = (juror <= 2).mean()
     found = (flagged - (1 - row.specificity)) / (row.sensitivity - (1 - row.specificity))

@@ -210,9 +210,7 @@ def test_four_left_out_values_give_the_interval_and_p_computed_by_hand():
     moved = np.array([0.05, -0.05, 0.05, -0.05])
     first = 1 - np.exp(-2 * (math.log(2) + np.array([0, *moved])))
     second = 1 - np.exp(2 * np.array([0, *moved]))
-
     found = icc_difference(first, second)
-
     error, reach = math.sqrt(0.03), 3.182446
     ends = [math.sinh(math.log(2) + sign * reach * error) for sign in (-1, 1)]
     assert found.value == 0.75
@@ -235,9 +233,7 @@ def test_the_error_is_that_of_steigers_test_of_two_dependent_correlations():
     z = (math.atanh(r[0, 1]) - math.atanh(r[0, 2])) / math.sqrt((2 - 2 * s) / (n - 3))
     of = grid(composites, clinicians=1)
     panels = [single_rater(name) for name in ("j0", "j1")]
-
     found = icc_difference(*scorer_iccs(of, panels, "published", 1 - np.eye(n + 1, n, -1)).T)
-
     assert stats.norm.isf(found.p / 2) == pytest.approx(abs(z), rel=0.04)
 
 
@@ -355,9 +351,7 @@ def test_a_weight_of_0_is_as_if_the_instance_had_never_been_there(method, per):
         for names in (first, second)
         for pair in [columns(grid(composites), PanelColumns(names, 2), method)]
     ]
-
     found = difference(composites, (first, second), per=per, method=method)
-
     by_hand = icc_difference(*np.array([iccs, *again]).T)
     assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(by_hand))
 

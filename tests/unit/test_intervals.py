@@ -10,20 +10,10 @@ from kit.composites import JURY, Design, drawn, grid_of, loading
 from scipy import stats
 
 from calibration import bootstrap
-from calibration.bootstrap import (
-    BootstrapPlan,
-    draw_counts,
-    percentile_interval,
-    replicates,
-)
+from calibration.bootstrap import BootstrapPlan, draw_counts, percentile_interval, replicates
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.icc import f_interval
-from calibration.intervals import (
-    icc_of_fisher,
-    jackknife_error,
-    jackknife_interval,
-    left_out,
-)
+from calibration.intervals import icc_of_fisher, jackknife_error, jackknife_interval, left_out
 from calibration.monitoring import finite_z, independent_se
 from calibration.rating_matrix import RatingMatrix
 from calibration.weighted import scorer_iccs, weighted_icc
@@ -100,7 +90,6 @@ def mean_of(values):
 
 def test_every_resample_draws_as_many_clusters_as_there_are():
     counts = np.concatenate(list(draw_counts(7, reps=50, seed=0)))
-
     assert counts.shape == (50, 7)
     assert (counts.sum(axis=1) == 7).all()
     assert counts.max() > 1
@@ -110,46 +99,37 @@ def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch):
     whole = np.concatenate(list(draw_counts(7, reps=101, seed=3)))
     monkeypatch.setattr(bootstrap, "CELLS", 30)
     parts = list(draw_counts(7, reps=101, seed=3))
-
     assert len(parts) > 20
     assert (np.concatenate(parts) == whole).all()
 
 
 def test_one_seed_is_one_answer():
     values, how = np.arange(9.0), BootstrapPlan(9, 9, reps=20, seed=5)
-
     first, again = (replicates(mean_of(values), how) for _ in range(2))
-
     assert (first == again).all()
     assert (first != replicates(mean_of(values), BootstrapPlan(9, 9, reps=20, seed=6))).any()
 
 
 def test_no_resamples_are_an_empty_answer_and_an_undefined_interval():
     drawn = replicates(mean_of(np.arange(9.0)), BootstrapPlan(9, 9, reps=0))
-
     assert drawn.shape == (0,)
     assert math.isnan(percentile_interval(drawn).low)
 
 
 def test_undefined_replicates_are_left_out_of_the_interval():
     values = np.array([np.nan, np.inf, *np.arange(101.0)])
-
     ends = percentile_interval(values, confidence=0.9)
-
     assert (ends.low, ends.high) == pytest.approx((5, 95))
 
 
 def test_the_mean_has_its_textbook_standard_error():
     values = np.random.default_rng(0).normal(size=200)
-
     drawn = replicates(mean_of(values), BootstrapPlan(200, 200, reps=8000))
-
     assert drawn.std() == pytest.approx(values.std() / np.sqrt(200), rel=0.03)
 
 
 def test_a_single_cluster_has_replicates_and_intervals_that_are_undefined():
     drawn = replicates(mean_of(np.ones(1)), BootstrapPlan(1, 8, reps=20))
-
     assert np.isnan(drawn).all()
     assert len(drawn) == 20
 
@@ -269,7 +249,6 @@ def test_the_jackknife_is_what_leaving_each_instance_out_by_hand_gives():
         cov = np.cov(pair.T)
         left.append(math.atanh(2 * cov[0, 1] / (cov[0, 0] + cov[1, 1])))
     expected = math.sqrt(11 / 12 * np.square(np.array(left) - np.mean(left)).sum())
-
     assert error(x, y, clusters) == pytest.approx(expected)
 
 

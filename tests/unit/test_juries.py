@@ -44,9 +44,7 @@ def test_a_table_worked_by_hand(method):
     scope = scope_of(HAND, 1, method=method)
     r = (4 / 3) / math.sqrt(4 / 3 * 5 / 3)
     both = 16 / 17 if method == "paper" else 2 * r / (1 + r)
-
     found = jury_ranking(scope, usd={"j0": 2.0, "j1": 1.0})
-
     assert [row.jurors for row in found.rows] == [("j0",), ("j0", "j1"), ("j1",)]
     assert [row.icc for row in found.rows] == pytest.approx([1.0, both, 0.75])
     assert [row.usd_per_response for row in found.rows] == [2.0, 3.0, 1.0]
@@ -58,9 +56,7 @@ def test_a_table_worked_by_hand(method):
 @pytest.mark.parametrize("lost", [0.0, 0.02, 0.25])
 def test_every_jury_has_the_icc_that_calibrate_gives(method, lost):
     scope = scope_of(simulate(n=90, jurors=6, lost=lost), 3, method=method, reps=5)
-
     found = jury_ranking(scope, sizes=range(1, 7))
-
     assert len(found.rows) == 63
     for row in found.rows:
         assert row.icc == pytest.approx(icc_of(scope, row.jurors), abs=1e-12)
@@ -76,9 +72,7 @@ def test_a_resample_is_the_study_written_out_anew(method, lost):
     scope = scope_of(simulate(n=40, lost=lost), 3, per=2, method=method)
     pool = pool_of(scope, range(1, 5))
     counts = next(draw_counts(20, reps=4, seed=1))
-
     drawn = pool.icc(counts)
-
     for own, found in zip(counts, drawn, strict=True):
         rows = np.repeat(np.arange(40), own[scope.grid.clusters].astype(int))
         again = scope_of(scope.grid.composites[rows], 3, method=method)
@@ -108,11 +102,7 @@ def test_all_juries_are_judged_on_the_responses_that_all_jurors_rated_and_the_ot
 
 @pytest.mark.parametrize(
     ("sizes", "said"),
-    [
-        (range(1, 6), "sizes 1-5: there are 4 jurors"),
-        (range(2), "sizes 0-1"),
-        (range(0), "none"),
-    ],
+    [(range(1, 6), "sizes 1-5: there are 4 jurors"), (range(2), "sizes 0-1"), (range(0), "none")],
 )
 def test_sizes_that_no_jury_can_have_are_refused(sizes, said):
     with pytest.raises(BadInput, match=said):
@@ -128,9 +118,7 @@ def test_more_than_can_be_done_is_refused_with_what_to_do():
 def test_no_juror_and_no_common_response_are_too_little():
     table = simulate(jurors=2)
     with pytest.raises(TooFew, match="no juror has scores that vary"):
-        jury_ranking(
-            scope_of(np.hstack([table[:, :3], np.full((60, 1), 4.0)]), 3),
-        )
+        jury_ranking(scope_of(np.hstack([table[:, :3], np.full((60, 1), 4.0)]), 3))
     table[:30, 3], table[30:, 4] = NAN, NAN
     with pytest.raises(TooFew, match="no response was rated by all of j0, j1"):
         jury_ranking(scope_of(table, 3))
@@ -207,7 +195,6 @@ def jury_icc_of(scope, members):
 @pytest.mark.parametrize("lost", [0.0, 0.1])
 def test_every_icc_is_the_one_that_calibrate_gives(method, lost):
     scope = scope_of(simulate(n=120, jurors=4, lost=lost), 3, method=method)
-
     for row in value_rows(scope):
         others = [name for name in scope.jurors if name != row.juror]
         assert row.icc_alone == pytest.approx(jury_icc_of(scope, [row.juror]))
@@ -221,7 +208,6 @@ def test_what_a_juror_adds_is_the_paired_difference_to_the_jury_without_it(lost)
     without = {row: [name for name in scope.jurors if name != row] for row in scope.jurors}
     panels = {name: PanelColumns(tuple(others), len(others)) for name, others in without.items()}
     pairs = {row.b: row for row in difference_rows(scope, panels)}
-
     for row in value_rows(scope):
         pair = pairs[f"jury:{row.juror}"]
         assert (row.adds, row.low, row.high) == pytest.approx(
@@ -234,7 +220,6 @@ def test_what_a_juror_adds_is_the_paired_difference_to_the_jury_without_it(lost)
 
 def test_a_noisier_juror_is_worth_less_and_is_missed_less():
     rows = value_rows(scope_of(simulate(n=400, jurors=3), 3))
-
     assert rows[0].adds > rows[1].adds > rows[2].adds
     assert rows[0].icc_without < rows[1].icc_without < rows[2].icc_without
     assert all(row.low < row.adds < row.high for row in rows)
@@ -242,7 +227,6 @@ def test_a_noisier_juror_is_worth_less_and_is_missed_less():
 
 def test_a_jury_of_one_has_nobody_to_be_compared_with():
     (row,) = value_rows(scope_of(simulate(jurors=1), 3))
-
     assert row.icc_jury == row.icc_alone
     assert np.isnan([row.icc_without, row.adds, row.low]).all()
     assert note_of(row) == "a jury of one"
@@ -251,9 +235,7 @@ def test_a_jury_of_one_has_nobody_to_be_compared_with():
 def test_a_juror_without_variance_takes_no_part():
     table = simulate(jurors=3)
     table[:, 4] = 4.0
-
     rows = value_rows(scope_of(table, 3))
-
     pair = value_rows(scope_of(table[:, [0, 1, 2, 3, 5]], 3))
     assert [rows[0].adds, rows[2].adds] == pytest.approx([row.adds for row in pair])
     assert math.isnan(rows[1].adds)
@@ -264,9 +246,7 @@ def test_a_juror_without_variance_takes_no_part():
 def test_jurors_who_never_rated_the_same_response_are_no_jury():
     table = simulate(jurors=3)
     table[:30, 3], table[30:, 4] = NAN, NAN
-
     rows = value_rows(scope_of(table, 3))
-
     assert all(np.isnan([row.icc_jury, row.adds, row.low]).all() for row in rows)
     assert math.isfinite(rows[0].icc_alone)
     assert "undefined" in note_of(rows[0])
@@ -316,5 +296,4 @@ def test_shift_scale_order_and_empty_rows_change_nothing(change, method):
             scope_of(change(simulate(jurors=3)), 3, method=method, reps=0),
         )
     )
-
     assert np.array(after) == pytest.approx(np.array(before))

@@ -76,12 +76,7 @@ def test_a_difference_that_is_shown_is_claimed_of_the_jury_that_has_it(figures, 
             DecisionKind.TOO_FEW,
             "few_to_trust",
         ),
-        (
-            [],
-            {"low": NAN, "high": NAN, "p": NAN},
-            DecisionKind.TOO_FEW,
-            "no_interval",
-        ),
+        ([], {"low": NAN, "high": NAN, "p": NAN}, DecisionKind.TOO_FEW, "no_interval"),
         ([], {"low": -0.1, "p": 0.2}, DecisionKind.INCONCLUSIVE, "none_shown"),
     ],
 )
@@ -97,10 +92,7 @@ def test_what_shows_nothing_says_why(notes, figures, kind, why):
     [
         ({"low": -0.1, "p": 0.2}, "do_more_responses"),
         ({"difference": 0.001, "low": -0.1, "p": 0.9}, "do_cheaper_jury"),
-        (
-            {"difference": 0.0, "low": 0.0, "high": 0.0, "p": 1.0},
-            "do_cheaper_jury",
-        ),
+        ({"difference": 0.0, "low": 0.0, "high": 0.0, "p": 1.0}, "do_cheaper_jury"),
     ],
 )
 def test_what_is_not_shown_says_what_would_show_it(figures, todo):
@@ -132,14 +124,7 @@ notes_on_it = st.lists(
     notes=notes_on_it,
 )
 def test_no_headline_contradicts_its_interval_its_p_or_its_raters(value, ends, p, n_tried, notes):
-    given = difference(
-        *notes,
-        difference=value,
-        low=ends[0],
-        high=ends[1],
-        p=p,
-        n_tried=n_tried,
-    )
+    given = difference(*notes, difference=value, low=ends[0], high=ends[1], p=p, n_tried=n_tried)
     found = compared_juries(given, FIRST, SECOND)
     assert all(found.sentences)
     assert found.action

@@ -1,6 +1,6 @@
 """Models compared: win rates by HELM's definition, corrected means, and none that leads but where it is shown."""
 
-import dataclasses
+from dataclasses import fields, replace
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from kit.scores import codes, without
+from kit.scores import both, codes, scores_of, without
 from scipy import stats
 
 from calibration.decision import Decision, DecisionKind
@@ -46,19 +46,9 @@ SCALE = RubricShape(("accuracy",), 1, 5)
 
 QUALITY = {"alpha": 3.4, "beta": 3.1, "gamma": 2.8}
 
-FIELDS = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
-
 
 def model_study(
-    quality,
-    *,
-    bias=None,
-    n=60,
-    rated=25,
-    benchmarks=("letters", "notes"),
-    noise=0.4,
-    seed=0,
-    simulated=(),
+    quality, *, bias=None, n=60, rated=25, benchmarks=("letters", "notes"), noise=0.4, seed=0
 ):
     """Return scores and authors: every response juried, `rated` instances a benchmark rated.
 
@@ -66,7 +56,7 @@ def model_study(
     Scores are not rounded, and with qualities between 2 and 4 hardly one is cut at 1 or 5.
     """
     random = np.random.default_rng(seed)
-    rows, responses, authors = [], [], {}
+    rows, authors = [], {}
     for benchmark in benchmarks:
         hard = 0.3 * random.normal(size=n)
         chosen = set(random.permutation(n)[:rated].tolist())
@@ -74,7 +64,6 @@ def model_study(
             for model, points in quality.items():
                 place = (f"{benchmark}-{i}-{model}", f"{benchmark}/{i}", benchmark)
                 authors[place[0]] = model
-                responses.append(place)
                 true = points + hard[i] + noise * random.normal()
                 jury = true + (bias or {}).get(model, 0.0) + noise * random.normal(size=2)
                 given = [("gpt", "juror", jury[0]), ("llama", "juror", jury[1])]
@@ -85,10 +74,7 @@ def model_study(
                     (*place, who, kind, "accuracy", float(np.clip(score, 1, 5)))
                     for who, kind, score in given
                 ]
-    ratings = pd.DataFrame(rows, columns=FIELDS).assign(pass_=0, replicate=0)
-    shapes = dict.fromkeys(benchmarks, SCALE)
-    table = pd.DataFrame(responses, columns=FIELDS[:3])
-    return Scores(ratings, table, shapes, frozenset(simulated)), authors
+    return scores_of(rows, dict.fromkeys(benchmarks, SCALE)), authors
 
 
 def by_hand():
@@ -98,17 +84,14 @@ def by_hand():
     """
     doctor = {"a": (5, 4), "b": (3, 5), "c": (2, 2)}
     juror = {"a": (1, 1), "b": (2, 2), "c": (3, None)}
-    rows, responses = [], []
+    rows = []
     for model, judged in doctor.items():
         for i, points in enumerate(judged):
             place = (f"{model}{i}", f"notes/{i}", "notes")
-            responses.append(place)
             rows.append((*place, "dr_a", "clinician", "accuracy", float(points)))
             if juror[model][i] is not None:
                 rows.append((*place, "gpt", "juror", "accuracy", float(juror[model][i])))
-    ratings = pd.DataFrame(rows, columns=FIELDS).assign(pass_=0, replicate=0)
-    table = pd.DataFrame(responses, columns=FIELDS[:3])
-    return Scores(ratings, table, {"notes": SCALE}), {one[0]: one[0][0] for one in responses}
+    return scores_of(rows, {"notes": SCALE}), {one[0]: one[0][0] for one in rows}
 
 
 def compared(scores, authors, categories=None, by=WAYS, **options):
@@ -125,20 +108,19 @@ def by_model(found, by):
     return {row.model: row for row in found.rows if row.by == by}
 
 
-def model_row(model="alpha", by="clinicians", **fields):
+def model_row(model="alpha", by="clinicians", **other):
     """Return a row of figures that are all 0.5, with other fields in their place."""
-    figures = dict.fromkeys(
-        [one.name for one in dataclasses.fields(ModelRow) if one.type is float], 0.5
-    )
+    figures = {one.name: 0.5 for one in fields(ModelRow) if one.type is float}
     counts = {"shared_rank_low": 1, "shared_rank_high": 1}
     counts |= {"n_benchmarks": 2, "n_responses": 9, "n_missing": 21, "n_rated": 9}
     rest = {"not_told_apart": (), "without": (), "categories": {"": 0.5}}
-    return ModelRow(**({"model": model, "by": by, **figures, **counts, **rest} | fields))
+    return ModelRow(**({"model": model, "by": by, **figures, **counts, **rest} | other))
 
 
 # Three models, two benchmarks, worked by hand.
 # On the first a > b > c: 1, 1/2, 0. On the second b = c > a: a beats none; b and c each beat a
 # and tie with the other, (1 + 1/2) / 2. Means: a (1 + 0)/2, b (1/2 + 3/4)/2, c (0 + 3/4)/2.
+NAN = np.nan
 HAND = np.array([[0.9, 0.1], [0.8, 0.4], [0.7, 0.4]])
 
 
@@ -167,17 +149,30 @@ def one_by_one(means):
     return found
 
 
-def test_win_rates_of_the_table_worked_by_hand():
-    assert benchmark_win_rates(HAND) == pytest.approx(
-        np.array([[1.0, 0.0], [0.5, 0.75], [0.0, 0.75]])
-    )
-    assert win_rates(HAND) == pytest.approx([0.5, 0.625, 0.375])
+ROUNDED = [[0.1 + 0.2], [0.3]]  # which differ by rounding alone
 
 
-def test_ties_are_what_helms_own_test_says():
-    # test_compute_win_rates_ties of stanford-crfm/helm: scores 1, 1, 1, 4, 5
-    means = np.array([[1.0], [1.0], [1.0], [4.0], [5.0]])
-    assert win_rates(means).tolist() == [0.25, 0.25, 0.25, 0.75, 1.0]
+@pytest.mark.parametrize(
+    ("means", "by_benchmark", "rates"),
+    [
+        (HAND, [[1.0, 0.0], [0.5, 0.75], [0.0, 0.75]], [0.5, 0.625, 0.375]),
+        # test_compute_win_rates_ties of stanford-crfm/helm: scores 1, 1, 1, 4, 5
+        (
+            [[1], [1], [1], [4], [5]],
+            [[0.25], [0.25], [0.25], [0.75], [1]],
+            [0.25, 0.25, 0.25, 0.75, 1],
+        ),
+        ([[0.5, 0.9], [0.4, NAN], [0.3, NAN]], [[1, NAN], [0.5, NAN], [0, NAN]], [1, 0.5, 0]),
+        ([[0.5, 0.9]], [[NAN, NAN]], [NAN]),
+        (ROUNDED, [[0.5], [0.5]], [0.5, 0.5]),
+    ],
+    ids=["by hand", "HELM's test of ties", "alone on a benchmark", "a single model", "rounding"],
+)
+def test_win_rates_are_those_worked_by_hand_and_of_helms_own_test(means, by_benchmark, rates):
+    table = np.array(means, dtype=float)
+    assert benchmark_win_rates(table) == pytest.approx(np.array(by_benchmark), nan_ok=True)
+    assert win_rates(table) == pytest.approx(rates, nan_ok=True)
+    assert ROUNDED[0] != ROUNDED[1]
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
@@ -185,19 +180,6 @@ def test_ties_are_what_helms_own_test_says():
 def test_win_rates_are_helms_definition_read_aloud(missing, seed):
     means = table(missing=missing, seed=seed)
     assert win_rates(means) == pytest.approx(one_by_one(means), nan_ok=True)
-
-
-def test_a_model_alone_on_a_benchmark_has_no_win_rate_there():
-    means = np.array([[0.5, 0.9], [0.4, np.nan], [0.3, np.nan]])
-    assert np.isnan(benchmark_win_rates(means)[0, 1])
-    assert win_rates(means).tolist() == [1.0, 0.5, 0.0]
-    assert np.isnan(win_rates(np.array([[0.5, 0.9]]))).all()
-
-
-def test_benchmark_means_that_differ_by_rounding_alone_tie():
-    means = np.array([[0.1 + 0.2], [0.3]])
-    assert means[0] != means[1]
-    assert win_rates(means).tolist() == [0.5, 0.5]
 
 
 def test_a_study_small_enough_to_work_by_hand():
@@ -223,8 +205,7 @@ def test_too_few_rated_instances_have_no_correction_and_say_so():
     every, authors = by_hand()
     rated = every.ratings
     unrated = (rated["rater"] == "dr_a") & (rated["instance_id"] == "notes/1")
-    scores = Scores(rated[~unrated], every.responses, every.rubrics)
-    for row in compared(scores, authors, jurors=("gpt",), by=["corrected"]).rows:
+    for row in compared(without(every, unrated), authors, jurors=("gpt",), by=["corrected"]).rows:
         assert np.isnan([row.win_rate, row.macro_average, row.low]).all()
         assert (row.shared_rank_low, row.shared_rank_high) == (None, None)
         assert (row.n_benchmarks, row.without) == (0, ("notes",))
@@ -260,23 +241,22 @@ def test_a_model_that_lacks_a_benchmark_is_told_and_compared_on_the_other():
 
 def test_a_single_model_has_means_but_nobody_to_win_against():
     scores, authors = model_study({"alpha": 3.0}, n=25, rated=25)
-    for row in compared(scores, authors).rows:
+    found = compared(scores, authors)
+    for row in found.rows:
         assert np.isnan([row.win_rate, row.win_rate_low]).all()
         assert row.shared_rank_low is None
         assert row.low < row.macro_average < row.high
         assert "win rate undefined: no other model" in told(row.notes)
+    assert (found.decision.kind, found.decision.names) == (DecisionKind.UNDEFINED, ())
+    assert decision_json(found.decision)["estimate"] is None
 
 
 def test_models_that_say_the_same_tie_and_cannot_be_told_apart():
     scores, authors = model_study({"alpha": 3.0}, n=30, rated=30)
     twin = {"response_id": lambda t: t["response_id"].str.replace("alpha", "twin")}
-    both = Scores(
-        pd.concat([scores.ratings, scores.ratings.assign(**twin)], ignore_index=True),
-        pd.concat([scores.responses, scores.responses.assign(**twin)], ignore_index=True),
-        scores.rubrics,
-    )
+    tables = {name: getattr(scores, name).assign(**twin) for name in ("ratings", "responses")}
     authors |= {name.replace("alpha", "twin"): "twin" for name in authors}
-    found = compared(both, authors, by=["clinicians"])
+    found = compared(both(scores, replace(scores, **tables)), authors, by=["clinicians"])
     for row in found.rows:
         assert row.win_rate == 0.5
         assert row.win_rate_low < 0.5 < row.win_rate_high
@@ -292,7 +272,7 @@ def test_scores_that_are_all_the_same_have_no_interval_but_a_win_rate_has_wilson
     points = scores.ratings["response_id"].str[-1].map({"a": 5.0})  # every model ends in an a
     rated = scores.ratings.assign(score=points)
     rated.loc[rated["response_id"].str.endswith("beta"), "score"] = 4.0
-    found = compared(Scores(rated, scores.responses, scores.rubrics), authors, by=["clinicians"])
+    found = compared(replace(scores, ratings=rated), authors, by=["clinicians"])
     rows = by_model(found, "clinicians")
     for row in rows.values():
         assert np.isnan([row.low, row.high]).all()
@@ -314,8 +294,7 @@ def test_categories_are_means_over_their_benchmarks():
 def test_a_benchmark_without_the_criterion_is_left_out_and_named():
     scores, authors = model_study(QUALITY)
     shapes = dict(scores.rubrics) | {"notes": RubricShape(("tone",), 1, 5)}
-    found = Scores(scores.ratings, scores.responses, shapes)
-    for row in compared(found, authors, criterion="accuracy").rows:
+    for row in compared(replace(scores, rubrics=shapes), authors, criterion="accuracy").rows:
         assert row.n_benchmarks == 1
         assert row.n_responses + row.n_missing == 60
         assert "no such criterion: notes left out" in told(row.notes)
@@ -387,11 +366,11 @@ def test_a_corrected_mean_is_the_prediction_powered_mean():
 def test_where_clinicians_rated_everything_the_correction_is_their_mean(n):
     found = compared(*model_study(QUALITY, n=n, rated=n, bias={"gamma": 1.0}))
     clinical, corrected = by_model(found, "clinicians"), by_model(found, "corrected")
-    fields = ["macro_average", "low", "high", "n_benchmarks"]
+    names = ["macro_average", "low", "high", "n_benchmarks"]
     if n == 20:
-        fields += ["win_rate", "macro_average_sd", "shared_rank_high"]
+        names += ["win_rate", "macro_average_sd", "shared_rank_high"]
     for name in QUALITY:
-        for field in fields:
+        for field in names:
             assert getattr(corrected[name], field) == pytest.approx(getattr(clinical[name], field))
 
 
@@ -399,8 +378,7 @@ def test_where_clinicians_rated_everything_the_correction_is_their_mean(n):
 def test_clinicians_who_rated_everything_need_no_jury_for_the_correction(silent):
     scores, authors = model_study(QUALITY, n=10, rated=10, benchmarks=("notes",))
     ids = scores.ratings["response_id"].isin([f"notes-{i}-alpha" for i in range(silent)])
-    left = scores.ratings[~(ids & (scores.ratings["kind"] == "juror"))]
-    found = compared(Scores(left, scores.responses, scores.rubrics), authors)
+    found = compared(without(scores, ids & (scores.ratings["kind"] == "juror")), authors)
     corrected, clinical = by_model(found, "corrected")["alpha"], by_model(found, "clinicians")
     assert corrected.macro_average == pytest.approx(clinical["alpha"].macro_average)
     assert (corrected.low, corrected.high) == (clinical["alpha"].low, clinical["alpha"].high)
@@ -412,8 +390,7 @@ def test_a_benchmark_with_too_few_rated_instances_is_left_out_with_words_for_it(
     rated = scores.ratings
     clinical = (rated["kind"] == "clinician") & (rated["benchmark"] == "notes")
     three = sorted(set(rated[clinical]["instance_id"]))[:3]
-    few = rated[~clinical | rated["instance_id"].isin(three)]
-    found = compared(Scores(few, scores.responses, scores.rubrics), authors)
+    found = compared(without(scores, clinical & ~rated["instance_id"].isin(three)), authors)
     for row in by_model(found, "corrected").values():
         assert row.n_benchmarks == 1
         assert "on notes: with a mean on 1 of 2 benchmarks" in told(row.notes)
@@ -446,11 +423,8 @@ def cells(table, column):
 
 
 def test_ranks_that_cannot_be_told_apart_are_a_range():
-    shared = model_row("one", shared_rank_low=1, shared_rank_high=3)
-    assert rank(shared, TERMINAL) == "1 to 3"
-    assert rank(model_row("one", shared_rank_low=2, shared_rank_high=2), TERMINAL) == "2"
-    none = model_row("one", shared_rank_low=None, shared_rank_high=None)
-    assert rank(none, TERMINAL) == "-"
+    for low, high, shown in ((1, 3, "1 to 3"), (2, 2, "2"), (None, None, "-")):
+        assert rank(model_row(shared_rank_low=low, shared_rank_high=high), TERMINAL) == shown
 
 
 def test_the_table_of_differences_has_all_pairs_of_one_way_of_scoring():
@@ -532,8 +506,8 @@ def test_of_five_equal_models_one_is_said_to_lead_in_no_more_than_5_percent():
     assert told_apart(200, dict.fromkeys("abcde", 3.0), n=30, rated=30) <= 0.06
 
 
-def test_a_model_that_can_be_told_apart_from_all_others_leads():
-    found = compared(*model_study(QUALITY, n=60, rated=60), by=[CLINICIANS])
+def test_a_model_that_can_be_told_apart_from_all_others_leads(all_rated):
+    found = compared(*all_rated, by=[CLINICIANS])
     decision, rows = found.decision, by_model(found, CLINICIANS)
     assert decision.kind is DecisionKind.TOLD_APART
     assert decision.headline.startswith("alpha leads: ")
@@ -594,20 +568,6 @@ def test_fewer_than_twenty_instances_decide_nothing():
     assert compared(*model_study(far, n=20, rated=20)).decision.kind is DecisionKind.TOLD_APART
 
 
-def test_simulated_raters_are_no_evidence_that_a_model_leads():
-    scores, authors = model_study(QUALITY, n=60, rated=60, simulated=["dr_a"])
-    decision = compared(scores, authors, by=[CLINICIANS]).decision
-    assert decision.kind is DecisionKind.SIMULATED
-    assert decision.reasons[0] == note("simulated", "simulated", raters=["dr_a"])
-
-
-def test_by_the_jury_alone_no_model_leads():
-    decision = compared(*model_study(QUALITY, n=60, rated=60), by=[JURY]).decision
-    assert decision.kind is DecisionKind.INCONCLUSIVE
-    assert "by_jury_alone" in codes(decision)
-    assert decision.next.code == "do_compare_with_clinicians"
-
-
 def test_a_jury_that_favours_a_model_does_not_make_it_lead():
     found = compared(*model_study(QUALITY, bias={"gamma": 0.9}, n=100, rated=30, seed=1))
     assert by_model(found, JURY)["gamma"].shared_rank_high == 1
@@ -615,22 +575,59 @@ def test_a_jury_that_favours_a_model_does_not_make_it_lead():
     assert found.decision.basis[0]["by"] == CORRECTED
 
 
-def test_a_model_on_other_benchmarks_keeps_any_from_leading_and_is_named():
-    scores, authors = model_study(QUALITY, n=60, rated=60)
-    lost = scores.ratings["response_id"].str.fullmatch(r"letters-\d+-gamma")
-    decision = compared(without(scores, lost), authors, by=[CLINICIANS]).decision
-    assert decision.kind is DecisionKind.INCONCLUSIVE
-    other = next(one for one in decision.reasons if one.code == "other_benchmarks")
-    assert other["models"] == ("gamma",)
-    assert decision.next.code == "do_score_same_benchmarks"
+@pytest.fixture(scope="module")
+def all_rated():
+    return model_study(QUALITY, n=60, rated=60)
 
 
-def test_a_model_without_scores_is_left_out_and_named():
-    scores, authors = model_study(QUALITY, n=60, rated=60)
-    lost = scores.ratings["response_id"].str.endswith("-gamma")
-    decision = compared(without(scores, lost), authors).decision
-    assert decision.kind is DecisionKind.TOLD_APART
-    assert decision.reasons[-1] == note("not_ranked", "not_ranked", models=["gamma"])
+def lost(pattern):
+    """Return what takes the ratings of responses with such ids out of scores."""
+    return lambda scores: without(scores, scores.ratings["response_id"].str.fullmatch(pattern))
+
+
+@pytest.mark.parametrize(
+    ("change", "by", "kind", "reason", "todo"),
+    [
+        (
+            lambda scores: replace(scores, simulated=frozenset(["dr_a"])),
+            [CLINICIANS],
+            DecisionKind.SIMULATED,
+            {"code": "simulated", "raters": ["dr_a"]},
+            "do_real_raters",
+        ),
+        (
+            lambda scores: scores,
+            [JURY],
+            DecisionKind.INCONCLUSIVE,
+            {"code": "by_jury_alone"},
+            "do_compare_with_clinicians",
+        ),
+        (
+            lost(r"letters-\d+-gamma"),
+            [CLINICIANS],
+            DecisionKind.INCONCLUSIVE,
+            {"code": "other_benchmarks", "models": ["gamma"]},
+            "do_score_same_benchmarks",
+        ),
+        (
+            lost(".*-gamma"),
+            WAYS,
+            DecisionKind.TOLD_APART,
+            {"code": "not_ranked", "models": ["gamma"]},
+            None,
+        ),
+    ],
+    ids=["simulated raters", "the jury alone", "other benchmarks", "a model without scores"],
+)
+def test_what_keeps_a_model_from_leading_and_what_is_left_out_is_named(
+    all_rated, change, by, kind, reason, todo
+):
+    scores, authors = all_rated
+    decision = compared(change(scores), authors, by=by).decision
+    assert decision.kind is kind
+    assert (decision.next and decision.next.code) == todo
+    told = next(one for one in decision.reasons if one.code == reason["code"])
+    assert reason.items() <= json_value(told).items()
 
 
 def _rows(by, macro, win_rates, gaps, notes=(), lacking=()):
@@ -758,12 +755,6 @@ def test_a_pair_whose_interval_excludes_0_may_still_not_lead(p_holm, rates, code
         assert decision.next.code == "do_see_benchmarks"
     else:
         assert decision.reasons[0]["p"] == p_holm
-
-
-def test_a_single_model_leads_nobody():
-    decision = compared(*model_study({"alpha": 3.0}, n=25, rated=25)).decision
-    assert (decision.kind, decision.names) == (DecisionKind.UNDEFINED, ())
-    assert decision_json(decision)["estimate"] is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Blinded pairs: definitions in plain pandas, published counts, planted bias, coverage, mirrored sides."""
 
 import csv
+import io
 import math
 from dataclasses import fields, replace
 from pathlib import Path
@@ -27,36 +28,17 @@ from calibration.verdict import JuryClaim
 from data.errors import BadInput, OffScale, Unknown
 
 WANGLAB = Path(__file__).parents[3] / "shared" / "datasets" / "wanglab_note_preference"
-COLUMNS = [
-    "pair_id",
-    "instance_id",
-    "benchmark",
-    "criterion",
-    "rater",
-    "kind",
-    "preference",
-    "shown_first",
-    "pass_",
-]
+COLUMNS = str.split("pair_id instance_id benchmark criterion rater preference shown_first pass_")
 SIDES = {"first": 1.0, "second": -1.0}
 
 
 def scores_of(rows, models=None, per=1, **other):
     """Return preferences from (pair, rater, preference, shown first, pass, criterion...) tuples."""
     full = [
-        (
-            f"p{pair}",
-            f"i{pair // per}",
-            "notes",
-            *([*rest, "overall"][:1]),
-            rater,
-            value,
-            side,
-            again,
-        )
-        for pair, rater, value, side, again, *rest in rows
+        (f"p{pair}", f"i{pair // per}", "notes", [*rest, "overall"][0], *given)
+        for pair, *given, rest in [(*row[:5], row[5:]) for row in rows]
     ]
-    table = pd.DataFrame(full, columns=[name for name in COLUMNS if name != "kind"])
+    table = pd.DataFrame(full, columns=COLUMNS)
     kinds = table["rater"].str.startswith("j").map({True: "juror", False: "clinician"})
     ids = sorted({row[0] for row in rows} | {*(models or {})})
     pairs = pd.DataFrame(
@@ -93,20 +75,17 @@ def by_scorer(scores, **options):
 
 def mirrored(scores):
     """Return the same study with first and second changed everywhere."""
-    swapped = scores.preferences.assign(
-        preference=-scores.preferences["preference"],
-        shown_first=scores.preferences["shown_first"].replace(
-            {"first": "second", "second": "first"}
-        ),
-    )
+    own = scores.preferences
+    turned = own["shown_first"].replace({"first": "second", "second": "first"})
+    swapped = own.assign(preference=-own["preference"], shown_first=turned)
     models = {"first_model": "second_model", "second_model": "first_model"}
     return replace(scores, preferences=swapped, pairs=scores.pairs.rename(columns=models))
 
 
-def same(first, second, *without):
+def same(first, second):
     for one in fields(first):
         a, b = getattr(first, one.name), getattr(second, one.name)
-        if isinstance(a, float) and one.name not in without:
+        if isinstance(a, float | int):
             assert a == pytest.approx(b, nan_ok=True), one.name
 
 
@@ -114,17 +93,18 @@ def same(first, second, *without):
 
 
 def test_a_jurors_preference_is_the_mean_of_both_orders_and_a_raters_of_its_criteria():
-    scores = scores_of(
-        [
-            (0, "dr0", 2.0, "first", 0, "clear"),
-            (0, "dr0", -1.0, "first", 0, "right"),
-            (0, "j0", 1.0, "first", 0, "clear"),
-            (0, "j0", 1.0, "first", 0, "right"),
-            (0, "j0", -2.0, "second", 0, "clear"),
-            (0, "j0", -1.0, "second", 0, "right"),
-            (1, "dr0", 1.0, "first", 0, "clear"),  # lacks a criterion: counts nowhere
-        ]
-    )
+    given = {
+        ("dr0", "first"): (2.0, -1.0),
+        ("j0", "first"): (1.0, 1.0),
+        ("j0", "second"): (-2.0, -1.0),
+    }
+    rows = [
+        (0, rater, value, side, 0, name)
+        for (rater, side), both in given.items()
+        for name, value in zip(("clear", "right"), both, strict=True)
+    ]
+    lacking = (1, "dr0", 1.0, "first", 0, "clear")  # of a criterion: counts nowhere
+    scores = scores_of([*rows, lacking])
     own = judged_pairs(scores, ["notes"])
     assert own.grid.raters == ("dr0", "j0")
     np.testing.assert_allclose(own.grid.composites, [[0.5, -0.25], [np.nan, np.nan]])
@@ -210,34 +190,24 @@ def test_a_jury_has_a_preference_only_where_all_its_jurors_judged():
     relaxed = by_scorer(scores, min_jurors=1)["jury"]
     assert (relaxed.n, relaxed.told("fewer_jurors")["needed"]) == (60, 1)
     silent = by_scorer(replace(scores, silent=frozenset({"j9"})))
-    assert (silent["jury"].n, silent["like_for_like"].told("no_jury_on_pairs").is_reason) == (
-        0,
-        True,
-    )
+    assert silent["jury"].n == 0
+    assert silent["like_for_like"].told("no_jury_on_pairs").is_reason
 
 
 def test_simulated_raters_are_named_and_decide_nothing():
     scores = replace(simulated(1), simulated=frozenset({"j1"}))
     rows = by_scorer(scores)
-    assert [rows[name].simulated for name in ("jury", "juror:j0", "clinicians")] == [
-        ("j1",),
-        (),
-        (),
-    ]
+    named = {name: rows[name].simulated for name in ("jury", "juror:j0", "clinicians")}
+    assert named == {"jury": ("j1",), "juror:j0": (), "clinicians": ()}
     assert pair_decisions([*rows.values()])["notes"].kind is DecisionKind.SIMULATED
 
 
 def test_benchmarks_stand_alone_and_combined():
     first, second = simulated(1), simulated(2)
-    rename = (
-        {"notes": "visits"}
-        | {f"p{i}": f"q{i}" for i in range(60)}
-        | {f"i{i}": f"k{i}" for i in range(60)}
-    )
-    both = PairScores(
-        pd.concat([first.preferences, second.preferences.replace(rename)], ignore_index=True),
-        pd.concat([first.pairs, second.pairs.replace(rename)], ignore_index=True),
-    )
+    rename = {f"{old}{i}": f"{new}{i}" for old, new in ("pq", "ik") for i in range(60)}
+    rename |= {"notes": "visits"}
+    tables = [(getattr(first, name), getattr(second, name)) for name in ("preferences", "pairs")]
+    both = PairScores(*(pd.concat([one, other.replace(rename)]) for one, other in tables))
     rows = {(row.benchmark, row.scorer): row for row in pair_rows(both)}
     assert [*dict.fromkeys(name for name, _ in rows)] == ["notes", "visits", "combined"]
     same(rows["notes", "jury"], by_scorer(first)["jury"])
@@ -290,10 +260,8 @@ def test_wanglabs_counts_of_preferences_are_met():
         for number, sides in enumerate((("GT", "ICL"), ("FT", "GT"), ("ICL", "FT"))):
             models[3 * place + number] = sides
     for one in (1, 2, 3):
-        with (WANGLAB / "annotations" / f"annotator_{one}.tsv").open(
-            newline="", encoding="utf-8"
-        ) as file:
-            lines = [*csv.reader(file, delimiter="\t")]
+        text = (WANGLAB / "annotations" / f"annotator_{one}.tsv").read_text("utf-8")
+        lines = [*csv.reader(io.StringIO(text, newline=""), delimiter="\t")]
         column = next(line for line in lines if line[0] == "example_id").index("preferred")
         for line in lines:
             if line[0] not in key:
@@ -315,9 +283,8 @@ def test_wanglabs_counts_of_preferences_are_met():
             counts[f"{model}_preferred"] = int((won.reshape(-1, 3).sum(axis=1) == 2).sum())
         expected = published[f"annotator_{rater[-1]}"]
         assert counts == {name: int(expected[name]) for name in counts}
-        alone = replace(
-            scores, preferences=scores.preferences[scores.preferences["rater"] == rater]
-        )
+        own_rows = scores.preferences["rater"] == rater
+        alone = replace(scores, preferences=scores.preferences[own_rows])
         rate = {row.model: row.win_rate for row in win_rates(alone) if row.n}
         direct = own.reshape(-1, 3)[:, 0]
         assert ((direct > 0).sum(), (direct < 0).sum())[0] >= counts["GT_preferred"]
@@ -394,14 +361,11 @@ def test_a_jury_as_good_as_a_clinician_is_shown_and_a_bad_one_is_not():
 
 
 def test_win_rates_count_a_tie_as_half_and_are_empty_while_blind():
-    models = {0: ("A", "B"), 1: ("B", "A"), 2: ("A", "B"), 3: ("A", "A")}
-    rows = [(0, 2.0), (1, 1.0), (2, 0.0), (3, 2.0)]
-    scores = scores_of([(pair, "dr0", value, "", 0) for pair, value in rows], models)
+    scores = of_three([("AB", 2.0), ("BA", 1.0), ("AB", 0.0), ("AA", 2.0)])
     found = {row.model: (row.win_rate, row.n) for row in win_rates(scores)}
     assert found == {"A": (0.5, 3), "B": (0.5, 3)}
-    assert (
-        win_rates(replace(scores, pairs=scores.pairs.assign(first_model="", second_model=""))) == []
-    )
+    blind = scores.pairs.assign(first_model="", second_model="")
+    assert win_rates(replace(scores, pairs=blind)) == []
 
 
 def of_three(outcomes):
@@ -451,33 +415,28 @@ def test_a_planned_number_of_pairs_obtains_the_width_that_often():
     row = pairs_needed(agreement, options, ties=0.2)
     assert row.readings == 3 * row.n_for_width
     assert row.width_expected < 0.25
-    assert pairs_needed(agreement, replace(options, width=0.125), 0.2).n_for_width == pytest.approx(
-        4 * row.n_for_width, rel=0.15
-    )
-    powered = pairs_needed(agreement, replace(options, margin=0.1), 0.2)
-    assert powered.n_for_power > pairs_needed(0.9, replace(options, margin=0.1), 0.2).n_for_power
+    half = pairs_needed(agreement, replace(options, width=0.125), 0.2).n_for_width
+    assert half == pytest.approx(4 * row.n_for_width, rel=0.15)
+    at_margin = replace(options, margin=0.1)
+    powered, sure, none = (pairs_needed(one, at_margin, 0.2) for one in (agreement, 0.9, 0.65))
+    assert powered.n_for_power > sure.n_for_power
     assert powered.power >= 0.8
-    assert pairs_needed(0.65, replace(options, margin=0.1), 0.2).n_for_power is None
+    assert none.n_for_power is None
     for wrong in ((0.75, replace(options, per_response=1)), (0.5, options), (0.99, options)):
         with pytest.raises(BadInput):
             pairs_needed(*wrong)
 
 
 def test_planned_widths_are_those_of_simulated_studies():
-    first = by_scorer(simulated(9, pairs=5_000, jurors=1, worth=1.5))
-    ties = float(
-        (simulated(9, pairs=5000, jurors=0, worth=1.5).preferences["preference"] == 0).mean()
-    )
-    row = pairs_needed(
-        first["clinicians"].agreement, PlanOptions(per_response=3, responses=80), ties=ties
-    )
+    large = simulated(9, pairs=5_000, jurors=0, worth=1.5)
+    ties = float((large.preferences["preference"] == 0).mean())
+    agreement = by_scorer(large)["clinicians"].agreement
+    row = pairs_needed(agreement, PlanOptions(per_response=3, responses=80), ties=ties)
     one_order = []
     for seed in range(40):
         scores = simulated(seed, pairs=80, jurors=1, worth=1.5)
-        kept = (scores.preferences["kind"] == "clinician") | (
-            scores.preferences["shown_first"] == "first"
-        )
-        held = by_scorer(replace(scores, preferences=scores.preferences[kept]))["like_for_like"]
+        kept = scores.preferences.query("kind == 'clinician' or shown_first == 'first'")
+        held = by_scorer(replace(scores, preferences=kept))["like_for_like"]
         one_order.append(held.high - held.low)
     assert row.width_expected == pytest.approx(np.mean(one_order), rel=0.1)
 
@@ -506,24 +465,19 @@ def test_juries_are_ranked_by_agreement_and_the_best_is_not_taken_at_its_word():
 def test_to_change_first_and_second_everywhere_changes_no_figure(seed, clinicians, per):
     scores = simulated(seed, pairs=24, clinicians=clinicians, bias=0.3, per=per)
     for before, after in zip(pair_rows(scores), pair_rows(mirrored(scores)), strict=True):
-        assert (before.n, before.n_tied, before.n_both_orders) == (
-            after.n,
-            after.n_tied,
-            after.n_both_orders,
-        )
         same(before, after)  # the side shown first is mirrored with its preference
 
 
 def test_to_change_sides_changes_no_win_rate():
     random = np.random.default_rng(1)
     outcomes = [(pair, float(random.choice([1, 0, -1]))) for pair in ("AB", "BC", "CA") * 20]
-    rows, again = win_rates(of_three(outcomes)), win_rates(mirrored(of_three(outcomes)))
-    for before, after in zip(
-        sorted(rows, key=lambda row: row.model),
-        sorted(again, key=lambda row: row.model),
-        strict=True,
-    ):
-        same(before, after)
+    rows, again = (
+        {row.model: row for row in win_rates(one)}
+        for one in (of_three(outcomes), mirrored(of_three(outcomes)))
+    )
+    assert rows.keys() == again.keys()
+    for model, row in rows.items():
+        same(row, again[model])
 
 
 def test_tables_show_a_row_a_scorer_and_name_the_bias():

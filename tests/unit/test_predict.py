@@ -62,9 +62,7 @@ def test_figures_are_those_of_the_ratings_written_out():
     n, unrated = len(rated), len(other)
     weight = np.cov(clinicians, rated, ddof=0)[0, 1] / ((1 + n / unrated) * jury.var(ddof=1))
     error = clinicians - weight * rated
-
     (row,) = predict(scores).rows
-
     assert (row.n_rated, row.n_unrated, row.n_predicted) == (n, unrated, 60)
     assert row.n_calibration == n
     assert row.weight == pytest.approx(weight)
@@ -87,9 +85,7 @@ def test_single_responses_are_those_of_the_raw_composites():
     is_rated = ~np.isnan(given)
     low, high = conformal_interval(*every, 0.9, 4)
     mapped = np.interp(jury[names], *isotonic_map(every[1][is_rated], given[is_rated]))
-
     found = predict(scores, seed=4)
-
     table = found.responses.set_index("response_id")
     assert list(found.responses.columns) == list(COLUMNS)
     assert list(table.index) == names
@@ -103,9 +99,7 @@ def test_single_responses_are_those_of_the_raw_composites():
 
 def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_rated():
     one, other = study(("aci",), n=40), sampled(study(("med",), n=120, seed=1), 0.2)
-
     *parts, combined = predict(both(one, other)).rows
-
     assert combined.mean_corrected == pytest.approx(
         (40 * parts[0].mean_corrected + 120 * parts[1].mean_corrected) / 160
     )
@@ -117,9 +111,7 @@ def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_
 def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
     scores = study(("aci", "med"), n=30)
     unrated = (scores.ratings["benchmark"] == "med") & (scores.ratings["kind"] == "clinician")
-
     aci, med, combined = predict(without(scores, unrated)).rows
-
     assert med.told("not_rated")
     assert math.isnan(med.mean_corrected)
     assert (med.n_unrated, med.n_predicted) == (30, 0)
@@ -134,9 +126,7 @@ def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
     scores = study(n=60)
     lost = scores.ratings["response_id"].isin(["aci-r1", "aci-r2"])
     scores = without(scores, lost & (scores.ratings["rater"] == JURORS[0]))
-
     strict, relaxed = predict(scores), predict(scores, min_jurors=2)
-
     assert (strict.rows[0].n_rated, len(strict.responses)) == (58, 58)
     assert "the jury scored 58 of 60 responses" in told(strict.rows[0].notes)
     assert "2 of them rated by clinicians" in told(strict.rows[0].notes)
@@ -149,9 +139,7 @@ def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
     dice = scores.ratings["score"].copy()
     dice[jurors] = np.random.default_rng(0).integers(1, 6, size=int(jurors.sum())).astype(float)
     bad = replace(scores, ratings=scores.ratings.assign(score=dice))
-
     good, useless, few = (predict(one).rows[0] for one in (scores, bad, study(n=19)))
-
     assert (good.validated, useless.validated, few.validated) == (True, False, False)
     assert useless.verdict in ("inferior", "inconclusive")
     assert few.verdict == "too_few"
@@ -164,10 +152,8 @@ def test_rated_responses_that_the_jury_finds_better_are_warned_of():
     jury = means(scores, "juror")
     worst = jury.sort_values().index[:40]
     rows = scores.ratings["response_id"].isin(worst) & (scores.ratings["kind"] == "clinician")
-
     (biased,) = predict(without(scores, rows)).rows
     (fair,) = predict(sampled(study(n=300), 0.5)).rows
-
     assert biased.rated_unrated_difference > 1
     assert biased.told("rated_unlike")
     assert abs(fair.rated_unrated_difference) < 0.25
@@ -176,7 +162,6 @@ def test_rated_responses_that_the_jury_finds_better_are_warned_of():
 
 def test_with_few_instances_intervals_are_undefined_with_the_reason():
     found = predict(study(n=16), level=0.95)
-
     assert math.isnan(found.rows[0].q)
     assert found.rows[0].told("few_to_calibrate")["responses"] == 16
     assert found.responses["low"].isna().all()
@@ -190,9 +175,7 @@ def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
     far = jury & (scores.ratings["response_id"] == "aci-r3")
     moved = scores.ratings["score"].mask(jury, scores.ratings["score"].clip(2, 4)).mask(far, 5.0)
     found = predict(replace(scores, ratings=scores.ratings.assign(score=moved)))
-
     row = found.responses.set_index("response_id").loc["aci-r3"]
-
     assert row["notes"][0] == note("outside_map", "outside_map")
     assert row["clinician_scale"] == found.responses["clinician_scale"].max()
 
@@ -201,9 +184,7 @@ def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
 def test_the_order_of_rows_changes_nothing(change):
     scores = sampled(study(n=50, per=2), 0.5)
     moved = replace(scores, **{change: getattr(scores, change).sample(frac=1, random_state=0)})
-
     before, after = predict(scores), predict(moved)
-
     numbers = [
         [value for value in vars(one.rows[0]).values() if isinstance(value, float | int)]
         for one in (before, after)

@@ -63,7 +63,6 @@ def juried(n=60, seed=0):
 
 def test_the_same_three_scores_added_in_another_order_are_one_knot():
     thirds = np.array([(0.1 + 0.2) + 0.3, 0.1 + (0.2 + 0.3), 2.0])
-
     assert len(np.unique(thirds)) == 3
     assert len(isotonic_map(thirds, np.array([1.0, 2, 3]))[0]) == 2
 
@@ -73,15 +72,12 @@ def test_map_and_interpolation_are_scikit_learns(seed):
     jury, clinicians = juried(seed=seed)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(jury, clinicians)
     asked = np.linspace(0.5, 5.5, 101)
-
     found = isotonic_map(jury, clinicians)
-
     assert np.interp(asked, *found) == pytest.approx(theirs.predict(asked), abs=1e-8)
 
 
 def test_a_jury_that_ranks_against_the_clinicians_gives_everyone_their_mean():
     _, values = isotonic_map(np.arange(1.0, 6), np.array([5.0, 4, 3, 3, 1]))
-
     assert np.ptp(values) <= 1e-9
     assert values == pytest.approx(np.full(5, 3.2))
 
@@ -108,7 +104,6 @@ def test_the_least_instances_and_the_rank_are_those_of_exact_arithmetic(level):
     # In floating point 1 / (1 - 0.9) is a little more than 10, and a ceiling would jump.
     exact = Fraction(level)
     least = math.ceil(1 / (1 - exact)) - 1
-
     assert least_instances(float(level)) == max(4, least)
     for m in range(max(1, least - 3), 300):
         values = np.arange(1.0, m + 1)[:, None]
@@ -122,7 +117,6 @@ def test_responses_of_one_instance_share_its_weight():
     # (0.5) are not enough and 3 is; the first of the last instance's lies before 2.
     values = np.array([[1.0, 9.0], [2.0, 8.0], [1.5, 3.0], [3.0, 4.0]])
     weights = np.array([0.25, 0.25, 0.125, 0.125])
-
     assert weighted_quantile(values, weights, 0.6).tolist() == [2.0, 9.0]
     assert weighted_quantile(values, weights, 0.7).tolist() == [3.0, 9.0]
     assert np.isinf(weighted_quantile(values, weights, 0.8)).all()
@@ -133,12 +127,10 @@ def test_a_new_value_is_within_the_quantile_as_often_as_its_rank_says(m):
     # m + 1 exchangeable values: each is the new one equally often, exactly.
     values = np.random.default_rng(m).exponential(size=m + 1)
     weights = np.full(m, 1 / (m + 1))
-
     covered = [
         values[new] <= weighted_quantile(np.delete(values, new)[:, None], weights, 0.9)[0]
         for new in range(m + 1)
     ]
-
     assert np.mean(covered) == pytest.approx(math.ceil((m + 1) * 0.9 - 1e-9) / (m + 1))
 
 
@@ -166,9 +158,7 @@ def width(rated, level=0.9, seed=0):
 def test_the_interval_is_that_of_the_paper_in_plain_loops(instances):
     rated = simulate(instances)
     parts = np.random.default_rng(5).permutation(instances) % min(10, instances)
-
     low, high = ends(rated, np.array([4.0, 5.5, 4.0]), 0.9, seed=5)
-
     for place, jury in enumerate([4.0, 5.5, 4.0]):
         assert (low[place], high[place]) == pytest.approx(by_loops(rated, jury, parts, 0.9))
 
@@ -179,14 +169,12 @@ def test_an_instance_counts_once_however_many_responses_it_has():
         *(np.repeat(own, 3) for own in (rated.clinicians, rated.jury)),
         np.repeat(rated.instances, 3),
     )
-
     assert width(thrice) == pytest.approx(width(rated))
 
 
 @pytest.mark.parametrize(("instances", "level"), [(0, 0.9), (3, 0.5), (8, 0.9), (17, 0.95)])
 def test_too_few_instances_have_no_interval(instances, level):
     low, high = ends(simulate(instances), np.array([4.0]), level, 0)
-
     assert np.isnan([low, high]).all()
     enough = simulate(least_instances(level))
     assert np.isfinite(ends(enough, np.array([4.0]), level, 0)).all()
@@ -195,7 +183,6 @@ def test_too_few_instances_have_no_interval(instances, level):
 def test_one_seed_gives_the_same_parts_and_another_others():
     rated = simulate()
     first, again, other = (width(rated, seed=seed) for seed in (1, 1, 2))
-
     assert first == again != other
 
 
@@ -211,7 +198,6 @@ def test_one_seed_gives_the_same_parts_and_another_others():
 )
 def test_the_width_is_in_the_clinicians_points_and_knows_no_offset(change, factor):
     rated = simulate()
-
     assert width(change(rated), seed=3) == pytest.approx(factor * width(rated, seed=3))
 
 
@@ -250,7 +236,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say_and_are_narrower_than_hal
         found.append(coverage(interval, fresh))
         if instances == 56:
             halves.append(coverage(split(rated, level, seed), fresh))
-
     held, width = np.mean(found, axis=0)
     error = np.std([one[0] for one in found]) / math.sqrt(len(found))
     assert held > level - 0.005 - 3 * error
@@ -330,7 +315,6 @@ def test_mean_and_standard_error_are_those_of_ppi_py():
     # ppi_py 0.2.3 on these data: mean and normal 95 % interval. Its variances divide by n.
     theirs, low, high = 3.574832711680263, 3.168960915491109, 3.980704507869417
     found = powered(singles())
-
     assert found.corrected.value == pytest.approx(theirs, abs=1e-12)
     rated = np.var(CLINICIANS - found.weight * JURY) / 12
     unrated = found.weight**2 * np.var(UNRATED) / 20
@@ -342,7 +326,6 @@ def test_mean_and_standard_error_are_those_of_ppi_py():
 def test_a_jury_that_ranks_against_the_clinicians_is_not_believed_as_in_ppi_py():
     # ppi_py 0.2.3 with 6 - jury on the rated: 3.611666666666667, lambda cut to 0.
     found = powered(singles(jury=6 - JURY))
-
     assert found.weight == 0
     assert found.corrected.value == pytest.approx(3.611666666666667, abs=1e-12)
     assert found.corrected is found.clinicians
@@ -352,7 +335,6 @@ def test_a_jury_that_ranks_against_the_clinicians_is_not_believed_as_in_ppi_py()
 def test_the_clinicians_alone_have_the_textbook_t_interval():
     found = powered(singles()).clinicians
     error = stats.sem(CLINICIANS)
-
     assert found.error == pytest.approx(error)
     ends = found.interval(0.9)
     assert (ends.low, ends.high) == pytest.approx(
@@ -399,14 +381,12 @@ def test_the_error_is_near_the_jackknife_over_instances(per):
     names = np.unique(np.concatenate([sample.instances, sample.unrated_instances]))
     left = [powered(without(sample, one)).corrected.value for one in names]
     jackknife = math.sqrt((len(names) - 1) * np.var(left))
-
     assert powered(sample).corrected.error == pytest.approx(jackknife, rel=0.06)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 4])
 def test_of_few_rated_instances_no_more_is_said_than_they_tell(n):
     found = powered(singles(CLINICIANS[:n], JURY[:n]))
-
     assert math.isnan(found.corrected.value) == (n == 0)
     assert math.isnan(found.corrected.error) == (n < 2)
     assert math.isnan(found.corrected.interval(0.9).low) == (n < 2)
@@ -415,7 +395,6 @@ def test_of_few_rated_instances_no_more_is_said_than_they_tell(n):
 
 def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
     found = powered(RatedSample(CLINICIANS, JURY, np.zeros(12, dtype=int), UNRATED, np.arange(20)))
-
     assert found.corrected.value == pytest.approx(CLINICIANS.mean())
     assert math.isnan(found.corrected.error)
     assert math.isnan(found.gain)
@@ -423,7 +402,6 @@ def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
 
 def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
     mean, error, ends = stratified([mean_of(4, 0.1, 10), mean_of(2, 0.3, 20)], [300, 100], 0.9)
-
     assert (mean, error) == pytest.approx((3.5, math.sqrt((0.75 * 0.1) ** 2 + (0.25 * 0.3) ** 2)))
     parts = np.array([(0.75 * 0.1) ** 2, (0.25 * 0.3) ** 2])
     freedom = parts.sum() ** 2 / (parts**2 / [9, 19]).sum()
@@ -461,7 +439,6 @@ def simulated(n, unrated, jury, per=1, whole=False, reps=1500):
 )
 def test_intervals_hold_the_truth_whatever_the_jury_is_worth(n, unrated, per, whole, jury):
     corrected, alone, ratio = simulated(n, unrated, jury, per, whole)
-
     # 95 % of 1,500 studies: the error of simulation is 0.6 points; small samples cost one more.
     assert corrected > 0.93
     assert alone > 0.93
@@ -473,14 +450,12 @@ def test_intervals_hold_the_truth_whatever_the_jury_is_worth(n, unrated, per, wh
 def test_violators_are_pooled_as_by_hand():
     # 3 then 2 becomes 2.5 twice, 4 then 3.5 becomes 3.75 twice; the rest stays.
     _, values = isotonic_map(np.arange(1.0, 6), np.array([1, 3, 2, 4, 3.5]))
-
     assert values == pytest.approx([1, 2.5, 2.5, 3.75, 3.75])
 
 
 def test_responses_with_one_jury_composite_are_one_knot_with_their_number_as_weight():
     # 4 (twice, mean 3) above 5 (once, 1.5): pooled to (3 + 3 + 1.5) / 3.
     knots, values = isotonic_map(np.array([4.0, 5, 4, 1]), np.array([2.0, 1.5, 4, 1]))
-
     assert knots == pytest.approx([1, 4, 5])
     assert values == pytest.approx([1, 2.5, 2.5])
 
@@ -499,9 +474,7 @@ def test_responses_with_one_jury_composite_are_one_knot_with_their_number_as_wei
 def test_values_follow_the_clinicians_and_only_the_jurys_order(change, back):
     jury, clinicians = juried()
     _, before = isotonic_map(jury, clinicians)
-
     _, after = isotonic_map(*change(jury, clinicians))
-
     assert back(after) == pytest.approx(before)
 
 
@@ -521,9 +494,7 @@ def test_shifts_scale_and_order_change_only_what_they_must(names, change, factor
     sample = clustered(40, 80, per=per)
     before = powered(sample)
     values = vars(sample)
-
     after = powered(RatedSample(**values | {name: change(values[name]) for name in names}))
-
     assert after.corrected.value == pytest.approx(factor * before.corrected.value + offset)
     assert after.corrected.error == pytest.approx(factor * before.corrected.error)
     assert after.weight == pytest.approx(before.weight)

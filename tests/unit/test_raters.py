@@ -43,9 +43,7 @@ def test_the_slope_is_statsmodels_with_cluster_robust_errors():
     fitted = ols("y ~ x", frame).fit(
         cov_type="cluster", cov_kwds={"groups": frame["g"]}, use_t=True
     )
-
     row = by_length(table, words)["j0"]
-
     assert row.slope_per_doubling == pytest.approx(fitted.params["x"])
     assert (row.low, row.high) == pytest.approx(tuple(fitted.conf_int().loc["x"]))
     assert row.p == pytest.approx(fitted.pvalues["x"])
@@ -54,9 +52,7 @@ def test_the_slope_is_statsmodels_with_cluster_robust_errors():
 
 def test_everyone_is_compared_with_the_clinicians_but_never_with_themselves():
     table, words = texts(n=2000, slopes=(0.5, 0.1), doctors=(0.3, 0.0, 0.0))
-
     rows = by_length(table, words)
-
     assert list(rows) == ["jury", "j0", "j1", "dr0", "dr1", "dr2"]
     assert [row.kind for row in rows.values()] == ["jury", *["juror"] * 2, *["clinician"] * 3]
     # The clinicians' mean has slope 0.1: jury 0.3 - 0.1; dr0 0.3 - 0; dr1 0 - 0.15.
@@ -68,7 +64,6 @@ def test_everyone_is_compared_with_the_clinicians_but_never_with_themselves():
 def test_planted_slopes_are_recovered_and_their_intervals_cover():
     planted = np.array([0.2, -0.1])
     found = [by_length(*texts(seed=seed, slopes=planted)) for seed in range(400)]
-
     points = np.array([[rows[name].slope_per_doubling for name in ("j0", "j1")] for rows in found])
     covered = [
         rows[name].low < slope < rows[name].high
@@ -82,9 +77,7 @@ def test_planted_slopes_are_recovered_and_their_intervals_cover():
 def test_a_response_without_words_is_left_out_and_counted():
     table, words = texts()
     fewer = {name: (0 if name == "r7" else one) for name, one in words.items() if name != "r3"}
-
     row = by_length(table, fewer)["j0"]
-
     assert row.n == 198
     assert "2 responses without a number of words left out" in note_of(row)
     table[[3, 7]] = NAN
@@ -101,7 +94,6 @@ def test_a_response_without_words_is_left_out_and_counted():
 )
 def test_a_slope_that_is_undefined_is_nan_with_a_reason(words, rows, reason):
     row = by_length(texts()[0][:rows], words)["j0"]
-
     assert reason in note_of(row)
     assert all(map(math.isnan, (row.slope_per_doubling, row.low, row.high, row.p)))
 
@@ -109,9 +101,7 @@ def test_a_slope_that_is_undefined_is_nan_with_a_reason(words, rows, reason):
 def test_distances_on_a_line_have_a_slope_and_no_interval():
     table, words = texts()
     table[:, 3] = table[:, :3].mean(axis=1) + 0.25 * np.log2(list(words.values()))
-
     row = by_length(table, words)["j0"]
-
     assert row.slope_per_doubling == pytest.approx(0.25)
     assert math.isnan(row.low)
     assert "on a line" in note_of(row)
@@ -142,9 +132,7 @@ def by_family(table, authors, families=FAMILIES, **options):
 def test_one_familys_preference_is_the_regression_of_the_jurors_residual():
     table, authors = written(planted=(0.4, 0, 0))
     families = {"j0": "gpt"}
-
     row = by_family(table, authors, families)[0]
-
     own = np.array([authors[f"r{i}"] == "gpt" for i in range(200)], dtype=float)
     residual = table[:, 2] - table[:, 3:].mean(axis=1)
     design = np.column_stack([np.ones(200), own, table[:, :2].mean(axis=1)])
@@ -160,7 +148,6 @@ def test_one_familys_preference_is_the_regression_of_the_jurors_residual():
 def test_planted_preferences_are_recovered_and_their_intervals_cover():
     planted = np.array([0.5, 0.2, 0.0])
     found = [by_family(*written(seed=seed, planted=planted)) for seed in range(120)]
-
     points = np.array([[row.preference for row in rows] for rows in found])
     covered = np.array(
         [[row.low < b < row.high for row, b in zip(rows, planted, strict=True)] for rows in found]
@@ -172,9 +159,7 @@ def test_planted_preferences_are_recovered_and_their_intervals_cover():
 def test_unknown_authors_are_left_out_and_counted():
     table, authors = written()
     known = {name: writer for name, writer in authors.items() if int(name[1:]) >= 20}
-
     some, without = by_family(table, known)[0], by_family(table[20:], shifted(authors, 20))[0]
-
     assert some.n_unknown == 20
     assert "20 responses by an unknown family left out" in note_of(some)
     assert some.preference == pytest.approx(without.preference)
@@ -200,9 +185,7 @@ def shifted(authors, by):
 )
 def test_a_preference_that_is_undefined_is_nan_with_a_reason(families, writers, reason):
     table, authors = written(writers=writers or WRITERS)
-
     row = by_family(table, authors if writers else {}, families)[0]
-
     assert reason in note_of(row)
     assert all(map(math.isnan, (row.preference, row.low, row.high, row.p)))
 
@@ -217,7 +200,6 @@ def test_a_preference_that_is_undefined_is_nan_with_a_reason(families, writers, 
 )
 def test_a_preference_is_what_was_planted_and_nothing_else_is_taken_for_one(how, expected):
     rows = by_family(*written(**how))
-
     assert [row.preference for row in rows] == pytest.approx(expected, abs=0.05)
 
 
@@ -249,9 +231,7 @@ def rated(n=60, clinicians=4, jurors=3, seed=0, severities=None):
 def test_a_severity_is_the_mean_distance_to_the_others_of_the_same_response():
     # dr0: 4 - (2+3)/2 = 1.5, 5 - 4 = 1; j0: 3 - (4+2)/2 = 0, 4 - 5 = -1, and 1 alone.
     table = [[4, 2, 3], [5, NAN, 4], [NAN, NAN, 1]]
-
     rows = {row.rater: row for row in severity_rows(scope_of(table, 2))}
-
     assert (rows["dr0"].severity, rows["dr0"].n) == (1.25, 2)
     assert (rows["dr1"].severity, rows["dr1"].n) == (-1.5, 1)
     assert (rows["j0"].severity, rows["j0"].n) == (-0.5, 2)
@@ -268,9 +248,7 @@ def test_the_interval_is_the_t_interval_of_single_responses():
 
 def test_planted_severities_lie_in_their_intervals_and_nobody_is_called_strict():
     table = rated(n=200, severities=[0, 0, 0, 0, -0.8, 0, 0.8], seed=5)
-
     rows = {row.rater: row for row in severity_rows(scope_of(table, 4))}
-
     # Five raters a response: j0's others are two clinicians, j1 and j2, 0.2 above 0 together.
     assert rows["j0"].low < -0.8 - 0.2 < rows["j0"].high
     assert rows["j2"].low < 0.8 + 0.2 < rows["j2"].high
@@ -281,7 +259,6 @@ def test_planted_severities_lie_in_their_intervals_and_nobody_is_called_strict()
 
 def test_a_severity_that_is_undefined_is_nan_with_a_reason():
     rows = severity_rows(scope_of([[3, NAN, 4], [2, NAN, 4], [1, NAN, 2]], 1))
-
     assert math.isnan(rows[1].severity)
     assert note_of(rows[1]) == "undefined: no response that this rater and another one rated"
     (alone,) = severity_rows(scope_of([[3], [2], [1]], 1))
@@ -295,7 +272,6 @@ def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
     )
     scope = scope_of(table, 4)
     grid = replace(scope.grid, kinds=(*scope.grid.kinds[:6], "metric"))
-
     assert paper == published
     assert [row.rater for row in severity_rows(replace(scope, grid=grid))] == [*grid.raters[:6]]
 
@@ -303,7 +279,6 @@ def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
 @pytest.mark.slow
 def test_without_a_slope_a_false_alarm_comes_as_often_as_said():
     alarms = [by_length(*texts(n=120, seed=seed))["j0"].p < 0.05 for seed in range(600)]
-
     assert np.mean(alarms) < 0.08  # 5 % in the long run; 30 instances
 
 
@@ -312,7 +287,6 @@ def test_without_preferences_a_false_alarm_in_a_juror_comes_as_often_as_said():
     alarms = [
         [row.p < 0.05 for row in by_family(*written(n=120, seed=seed))] for seed in range(200)
     ]
-
     assert np.mean(alarms) < 0.08  # 5 % in the long run; 30 instances
 
 
@@ -341,5 +315,4 @@ def figures(what, change):
 )
 def test_shift_and_empty_rows_change_nothing_and_scale_scales(what, change, factor):
     before = np.array(figures(what, lambda table: table))
-
     assert np.array(figures(what, change)) == pytest.approx(before * factor)

@@ -33,9 +33,7 @@ def test_z_is_pandas_mean_and_sd_with_ddof_1_over_what_a_rater_gave():
     table = random.normal(size=(30, 4))
     table[random.random(table.shape) < 0.3] = NAN
     frame = pd.DataFrame(table)
-
     expected = ((frame - frame.mean()) / frame.std(ddof=1)).to_numpy()
-
     assert z_within_raters(table) == pytest.approx(expected, nan_ok=True)
 
 
@@ -51,7 +49,6 @@ def test_z_is_pandas_mean_and_sd_with_ddof_1_over_what_a_rater_gave():
 )
 def test_equal_single_or_no_scores_are_without_variance(column, is_flat):
     table = np.column_stack([column, [1.0, 2.0, 4.0]])
-
     assert without_variance(table).tolist() == [is_flat, False]
     assert np.isnan(z_within_raters(table)[:, 0]).all() == is_flat
 
@@ -65,11 +62,9 @@ def test_the_analysed_set_is_what_a_clinician_rated():
         ("r4", "i4", "chw", "dr", "clinician", 5.0),  # another benchmark
     ]
     columns = ["response_id", "instance_id", "benchmark", "rater", "kind", "composite"]
-
     grid = analysed_grid(
         pd.DataFrame(rows, columns=columns), ["aci"], jurors=["j0", "j1"], metrics=[]
     )
-
     assert grid.responses == ("r1", "r2")
     assert grid.raters == ("dr", "j0", "j1")
     assert grid.clusters.tolist() == [0, 0]
@@ -144,18 +139,15 @@ def test_a_composite_is_the_mean_over_the_rubrics_criteria():
     found = composites(
         study_of(rate("aci-1", "a", THREE), rate("chw-1", "a", {"accuracy": 2, "clarity": 3}))
     )
-
     assert values(found) == {("aci-1", "a"): 4.0, ("chw-1", "a"): 2.5}
     assert found.incomplete.empty
 
 
 @pytest.mark.parametrize(
-    "lacking",
-    [{"accuracy": 5, "clarity": 4}, {"empathy": 5}, THREE | {"clarity": float("nan")}],
+    "lacking", [{"accuracy": 5, "clarity": 4}, {"empathy": 5}, THREE | {"clarity": float("nan")}]
 )
 def test_a_reading_that_lacks_a_criterion_has_no_composite_and_is_counted(lacking):
     found = composites(study_of(rate("aci-1", "a", lacking), rate("aci-2", "a", THREE)))
-
     assert values(found) == {("aci-2", "a"): 4.0}
     assert found.incomplete.to_dict("records") == [
         {"benchmark": "aci", "rater": "a", "readings": 1}
@@ -164,7 +156,6 @@ def test_a_reading_that_lacks_a_criterion_has_no_composite_and_is_counted(lackin
 
 def test_a_criterion_off_the_rubric_does_not_enter_the_mean():
     found = composites(study_of(rate("chw-1", "a", {"accuracy": 2, "clarity": 3, "empathy": 5})))
-
     assert values(found) == {("chw-1", "a"): 2.5}
 
 
@@ -178,7 +169,6 @@ def test_repeats_and_replicates_are_averaged_and_an_incomplete_one_left_out():
             rate("aci-1", "j", {"accuracy": 5}, "juror", replicate=2),
         )
     )
-
     assert values(found) == {("aci-1", "a"): 3.5, ("aci-1", "j"): 2.5}
     assert found.incomplete["readings"].tolist() == [1]
 
@@ -189,9 +179,7 @@ def test_one_criterion_alone_leaves_out_the_benchmarks_without_it():
         rate("aci-2", "a", {"accuracy": 5, "completeness": 2}),
         rate("chw-1", "a", {"accuracy": 2, "clarity": 3}),
     )
-
     found = composites(scores, "completeness")
-
     assert values(found) == {("aci-1", "a"): 3.0, ("aci-2", "a"): 2.0}
 
 
@@ -199,7 +187,6 @@ def test_a_metric_is_the_mean_of_its_own_criteria_off_every_scale():
     scores = study_of(
         rate("aci-1", "bert", {"f": 0.9, "p": 0.7}, "metric"), rate("aci-1", "a", THREE)
     )
-
     assert values(composites(scores))["aci-1", "bert"] == pytest.approx(0.8)
     assert values(composites(scores, "clarity"))["aci-1", "bert"] == pytest.approx(0.8)
 
@@ -232,7 +219,6 @@ def test_a_score_given_twice_and_a_rater_of_two_kinds_or_none_are_refused(readin
 
 def test_a_missing_column_is_refused_by_name():
     scores = study_of(rate("aci-1", "a", THREE))
-
     with pytest.raises(BadInput, match="replicate"):
         Scores(scores.ratings.drop(columns="replicate"), scores.responses, RUBRICS)
     assert set(RATING_KEY) < set(scores.ratings.columns)
@@ -240,7 +226,6 @@ def test_a_missing_column_is_refused_by_name():
 
 def test_a_rating_of_an_unknown_response_or_benchmark_is_refused():
     scores = study_of(rate("aci-1", "a", THREE), rate("aci-2", "a", THREE))
-
     with pytest.raises(BadInput, match="aci-2"):
         Scores(scores.ratings, scores.responses.iloc[:1], RUBRICS)
     with pytest.raises(BadInput, match="no rubric for the benchmarks aci"):

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,15 +11,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from kit.composites import SHROUT_FLEISS, table
+from kit.composites import crossed as crossed_of
 from kit.composites import grid_of as grid_of_composites
-from kit.scores import FIELDS, note_of, scope_of
+from kit.scores import note_of, scope_of, scores_of, without
 from statsmodels.formula.api import mixedlm
 
 from calibration import reliability as retest
-from calibration.crossed import (
-    clinicians_mixed_model,
-    crossed_model,
-)
+from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.icc import (
     agreement_interval,
     f_interval,
@@ -31,14 +31,9 @@ from calibration.intervals import jackknife_interval, left_out
 from calibration.rating_matrix import repeats
 from calibration.reliability import FORMS, icc_one, panel_sizes, reliability_rows
 from calibration.scope import scopes
-from calibration.scores import RubricShape, Scores
+from calibration.scores import RubricShape
 from calibration.table import agreement_rows, agreement_table
 from calibration.values import AnalysisOptions
-
-SHROUT_FLEISS = [
-    *([9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8]),
-    *([7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]),
-]
 
 
 def forms(table, **options):
@@ -47,13 +42,8 @@ def forms(table, **options):
     return {row.form: row for row in rows}
 
 
-def crossed(n=60, raters=4, per=2, seed=0, variances=(1.0, 0.25, 1.0)):
-    random = np.random.default_rng(seed)
-    response, rater, residual = np.sqrt(variances)
-    table = response * random.normal(size=(n, 1)) + rater * random.normal(size=(1, raters))
-    table = 3 + table + residual * random.normal(size=(n, raters))
-    table[np.argsort(random.random(table.shape), axis=1).argsort(axis=1) >= per] = np.nan
-    return table
+def crossed(n=60, raters=4, per=2):
+    return crossed_of(np.random.default_rng(0), n, raters, per)
 
 
 def test_shrout_and_fleiss_have_the_iccs_and_intervals_of_mcgraw_and_wong():
@@ -76,7 +66,6 @@ def test_the_error_of_measurement_is_that_of_the_mean_squares():
     root 2.5028. The smallest change is 1.96 root 2 times that, 6.9373.
     """
     found = forms(SHROUT_FLEISS)
-
     assert found["ICC(A,1)"].sem == pytest.approx(2.5028, abs=1e-4)
     assert found["ICC(A,1)"].smallest_change == pytest.approx(6.9373, abs=6e-4)
     assert found["ICC(C,k)"].sem is None
@@ -87,9 +76,7 @@ def test_any_complete_table_has_the_values_of_its_mean_squares():
     of_mean = float(icc_consistency(table))
     exact, among = f_interval(of_mean, 40, 5), of_mean_squares(table)
     panel = of_mean, exact.low, exact.high
-
     found = {form: (row.icc, row.low, row.high) for form, row in forms(table).items()}
-
     assert found["ICC(C,k)"] == pytest.approx(panel)
     assert found["ICC(C,1)"] == pytest.approx([spearman_brown(one, 1 / 5) for one in panel])
     assert found["ICC(A,1)"] == pytest.approx((icc_agreement(table), among.low, among.high))
@@ -105,9 +92,7 @@ def of_mean_squares(table):
 def test_missing_cells_have_the_mixed_model_s_iccs_within_their_intervals(per):
     table = crossed(80, 5, per)
     model = crossed_model(table)
-
     found = forms(table)
-
     assert {row.n_raters for row in found.values()} == {per}
     assert found["ICC(C,k)"].icc == pytest.approx(model.consistency(per))
     assert found["ICC(A,1)"].icc == pytest.approx(model.agreement())
@@ -119,16 +104,11 @@ def test_missing_cells_have_the_mixed_model_s_iccs_within_their_intervals(per):
 def test_a_panel_of_uneven_size_counts_by_the_harmonic_mean():
     table = crossed(40, 4, 2)
     table[:10, :] = crossed(10, 4, 4)
-
-    found = forms(table)["ICC(C,k)"]
-
-    assert found.n_raters == pytest.approx(40 / (10 / 4 + 30 / 2))
+    assert forms(table)["ICC(C,k)"].n_raters == pytest.approx(40 / (10 / 4 + 30 / 2))
 
 
 def test_several_responses_of_an_instance_are_said_to_be_taken_as_independent():
-    found = forms(crossed(40), per=2)["ICC(A,1)"]
-
-    assert found.told("reliability_shared")["instances"] == 20
+    assert forms(crossed(40), per=2)["ICC(A,1)"].told("reliability_shared")["instances"] == 20
 
 
 @pytest.mark.parametrize(
@@ -147,10 +127,8 @@ def test_what_is_undefined_is_nan_with_the_reason(table, code):
 
 
 def test_more_raters_make_a_more_reliable_mean_by_spearman_and_brown():
-    model = crossed_model(np.asarray(SHROUT_FLEISS, dtype=float))
-
+    model = crossed_model(SHROUT_FLEISS)
     found = panel_sizes("clinicians", model)
-
     assert [row.number for row in found] == [1, 2, 3, 4, 5, 6]
     assert (found[3].consistency, found[3].agreement) == pytest.approx((0.9093, 0.6201), abs=1e-4)
     assert [row.consistency for row in found] == sorted(row.consistency for row in found)
@@ -168,9 +146,7 @@ def row_of(given):
     ]
     for i in range(len(given)):
         rows += [(f"r{i}", f"i{i}", "aci", "dr", "clinician", one, 3.0, 0, 0) for one in CRITERIA]
-    ratings = pd.DataFrame(rows, columns=[*FIELDS, "pass_", "replicate"])
-    responses, shape = ratings[FIELDS[:3]].drop_duplicates(), RubricShape(CRITERIA, 1, 5)
-    scores = Scores(ratings, responses, {"aci": shape})
+    scores = scores_of(rows, {"aci": RubricShape(CRITERIA, 1, 5)})
     (scope,) = scopes(scores, AnalysisOptions(reps=0))
     (row,) = retest.test_retest_rows(scope, scores)
     return row
@@ -186,10 +162,8 @@ def test_the_icc_of_a_juror_asked_again_by_hand_and_as_published():
     # Row means 1.5, 2, 4.5: MS_rows = 2 * 31/12 = 31/6. Differences -1, 0, -1: MS_columns = 2/3,
     # MS_error = 1/6. ICC(A,1) = (31/6 - 1/6) / (31/6 + 1/6 + 2/3 * (2/3 - 1/6)) = 5 / (17/3).
     table = np.array([[1, 2], [2, 2], [4, 5]], dtype=float)
-
     assert retest.icc_one(table) == pytest.approx(15 / 17)
-    published = np.array(SHROUT_FLEISS, dtype=float)
-    assert retest.icc_one(published) == pytest.approx(0.2898, abs=5e-5)
+    assert retest.icc_one(SHROUT_FLEISS) == pytest.approx(0.2898, abs=5e-5)
     assert retest.sd_within(table) == pytest.approx(math.sqrt((0.5 + 0 + 0.5) / 3))
     assert retest.same_pairs(table) == pytest.approx(1 / 3)
 
@@ -203,9 +177,7 @@ def test_the_icc_of_a_study_is_pingouins(replicates):
     frame = pd.DataFrame(table).reset_index().melt("index", var_name="again", value_name="score")
     found = pingouin.intraclass_corr(frame, targets="index", raters="again", ratings="score")
     expected = found.set_index("Type").loc["ICC(A,1)", "ICC"]
-
     row = row_of(given)
-
     assert row.icc_one == pytest.approx(expected)
     assert row.sd_points == pytest.approx(math.sqrt(table.var(axis=1, ddof=1).mean()))
     pairs = [(a, b) for a in range(replicates) for b in range(a)]
@@ -217,9 +189,7 @@ def test_the_icc_of_a_study_is_pingouins(replicates):
 def test_a_missing_replicate_leaves_the_icc_but_not_the_sd():
     given = replicated()
     given[0, 2], given[1, 1:] = np.nan, np.nan
-
     row = row_of(given)
-
     tables = given.mean(axis=2)
     squares = tables[2:].var(axis=1, ddof=1).sum() * 2 + tables[0, :2].var(ddof=1)
     assert row.icc_one == pytest.approx(retest.icc_one(tables[2:]))
@@ -231,9 +201,7 @@ def test_a_missing_replicate_leaves_the_icc_but_not_the_sd():
 def test_a_reading_without_a_criterion_has_no_composite_but_its_scores_count():
     given = replicated(replicates=2)
     given[0, 1, 0] = np.nan
-
     row = row_of(given)
-
     same = [given[1:, 0] == given[1:, 1], given[:1, 0, 1] == given[:1, 1, 1]]
     assert row.n_responses == 19
     assert row.exact_agreement == pytest.approx(
@@ -242,46 +210,38 @@ def test_a_reading_without_a_criterion_has_no_composite_but_its_scores_count():
     assert "1 reading lacks a criterion" in note_of(row)
 
 
-def study(again, *, n=8, benchmarks=("aci",), scales=None, simulated=()):
-    """Two clinicians who rate n responses; `again` gives scores of repeats: {(rater, i): (a, c)}."""
-    rows, responses = [], []
-    for benchmark in benchmarks:
-        for i in range(n):
-            place = (f"{benchmark}-{i}", f"{benchmark}-i{i}", benchmark)
-            responses.append(place)
-            for k, rater in enumerate(("dr_a", "dr_b")):
-                first = (1 + i % 5, 1 + (i + k) % 4)
-                readings = [(0, first)]
-                readings += [(1, again[rater, i])] if (rater, i) in again else []
-                for pass_, scores in readings:
-                    for name, score in zip(CRITERIA, scores, strict=True):
-                        if score is not None:
-                            rows.append((*place, rater, "clinician", name, score, pass_, 0))
-    ratings = pd.DataFrame(rows, columns=[*FIELDS, "pass_", "replicate"])
-    shapes = {name: RubricShape(CRITERIA, *(scales or {}).get(name, (1, 5))) for name in benchmarks}
-    return Scores(
-        ratings, pd.DataFrame(responses, columns=FIELDS[:3]), shapes, frozenset(simulated)
-    )
+def study(again, *, n=8):
+    """Two clinicians who rate n responses; `again` gives scores of dr_a's repeats: {i: (a, c)}."""
+    rows = []
+    for i in range(n):
+        for rater, first in (("dr_a", first_of(i)), ("dr_b", (1 + i % 5, 1 + (i + 1) % 4))):
+            readings = [first, again[i]] if rater == "dr_a" and i in again else [first]
+            rows += [
+                (f"aci-{i}", f"aci-i{i}", "aci", rater, "clinician", name, score, pass_)
+                for pass_, scores in enumerate(readings)
+                for name, score in zip(CRITERIA, scores, strict=True)
+                if score is not None
+            ]
+    return scores_of(rows, {"aci": RubricShape(CRITERIA, 1, 5)})
 
 
-def first_of(rater, i):
-    return (1 + i % 5, 1 + (i + (rater == "dr_b")) % 4)
+def first_of(i):
+    return 1 + i % 5, 1 + i % 4
 
 
-def same_again(rater="dr_a", count=5):
-    return {(rater, i): first_of(rater, i) for i in range(count)}
+def same_again(count=5):
+    return {i: first_of(i) for i in range(count)}
 
 
-def row(scores, benchmark="aci", **options):
-    rows = agreement_rows(scores, AnalysisOptions(reps=40, **options))
-    return next(row for row in rows if (row.benchmark, row.scorer) == (benchmark, "intra_rater"))
+def row(scores):
+    rows = agreement_rows(scores, AnalysisOptions(reps=40))
+    return next(row for row in rows if row.scorer == "intra_rater")
 
 
 def test_repeats_whose_means_are_all_the_same_have_an_icc_and_no_f_interval():
     # MS_rows is 0: both ends of the F interval would be the estimate, as if it were certain.
     assert icc_one(np.array([[1, 2], [2, 1], [2, 1]], dtype=float)) == pytest.approx(-2)
-    again = {("dr_a", 0): (2, 2), ("dr_a", 1): (1, 1), ("dr_a", 5): (2, 2)}
-    scores = study(again)
+    scores = study({0: (2, 2), 1: (1, 1), 5: (2, 2)})
     first = (scores.ratings["rater"] == "dr_a") & (scores.ratings["pass_"] == 0)
     for name, score in (("aci-0", 1), ("aci-1", 2), ("aci-5", 1)):
         scores.ratings.loc[first & (scores.ratings["response_id"] == name), "score"] = score
@@ -304,27 +264,28 @@ def test_a_stricter_second_reading_lowers_the_icc_that_consistency_would_not_see
 def test_what_differs_between_clinicians_is_no_reliability():
     # Each clinician gives noise around an own level: pooled it looks reliable, within it is not.
     random = np.random.default_rng(0)
-    rows, responses = [], []
-    for i in range(30):
-        places = (f"r{i}", f"i{i}", "aci")
-        responses.append(places)
-        for rater, level in (("dr_a", 1.5), ("dr_b", 4.5)):
-            for pass_ in (0, 1):
-                score = level + random.uniform(-0.5, 0.5)
-                rows.append((*places, rater, "clinician", "accuracy", score, pass_, 0))
-    scores = Scores(
-        pd.DataFrame(rows, columns=[*FIELDS, "pass_", "replicate"]),
-        pd.DataFrame(responses, columns=FIELDS[:3]),
-        {"aci": RubricShape(("accuracy",), 1, 5)},
-    )
-    found = row(scores)
+    rows = [
+        (
+            f"r{i}",
+            f"i{i}",
+            "aci",
+            rater,
+            "clinician",
+            "accuracy",
+            level + random.uniform(-0.5, 0.5),
+            pass_,
+        )
+        for i in range(30)
+        for rater, level in (("dr_a", 1.5), ("dr_b", 4.5))
+        for pass_ in (0, 1)
+    ]
+    found = row(scores_of(rows, {"aci": RubricShape(("accuracy",), 1, 5)}))
     assert found.icc > 0.9
     assert abs(found.told("own_means")["icc"]) < 0.3
 
 
 def test_an_incomplete_repeat_is_counted_and_left_out():
-    again = same_again() | {("dr_a", 5): (3, None)}
-    found = row(study(again))
+    found = row(study(same_again() | {5: (3, None)}))
     assert (found.n_responses, found.n_missing) == (5, 1)
     assert "1 repeat without a composite both times left out" in note_of(found)
     assert "of 11 single scores" in note_of(found)
@@ -335,22 +296,18 @@ def test_too_few_repeats_and_equal_ones_are_undefined_with_a_reason():
     assert np.isnan(few.icc)
     assert "2 complete repeats, and 3 are needed" in note_of(few)
     assert "given twice" in note_of(few)
-    flat = {("dr_a", i): (1, 1) for i in (0, 5, 10)}
-    scores = study(flat, n=12)
+    scores = study(dict.fromkeys((0, 5, 10), (1, 1)), n=12)
     scores.ratings.loc[scores.ratings["rater"] == "dr_a", "score"] = 1
     assert "all first and repeated composites are the same" in note_of(row(scores))
 
 
 def test_repeats_enter_every_other_row_as_the_mean_of_both_readings():
-    again = {("dr_a", i): (5 - i % 5, 2) for i in range(6)}
-    repeated = study(again, n=12)
-    key = ["response_id", "rater", "criterion"]
-    averaged = repeated.ratings.copy()
-    averaged["score"] = averaged.groupby(key)["score"].transform("mean")
-    averaged = averaged[averaged["pass_"] == 0]
-    once = Scores(averaged, repeated.responses, repeated.rubrics)
-    of_both = agreement_table(repeated, reps=30)
-    others = of_both[of_both["scorer"] != "intra_rater"].reset_index(drop=True)
+    repeated = study({i: (5 - i % 5, 2) for i in range(6)}, n=12)
+    of_both = repeated.ratings.groupby(["response_id", "rater", "criterion"])["score"]
+    averaged = repeated.ratings.assign(score=of_both.transform("mean"))
+    once = without(replace(repeated, ratings=averaged), averaged["pass_"] == 1)
+    every = agreement_table(repeated, reps=30)
+    others = every[every["scorer"] != "intra_rater"].reset_index(drop=True)
     pd.testing.assert_frame_equal(others, agreement_table(once, reps=30))
 
 
@@ -358,8 +315,7 @@ def test_replicates_of_one_pass_are_averaged_before_they_are_compared():
     scores = study(same_again())
     more = scores.ratings[scores.ratings["pass_"] == 1].assign(replicate=1)
     more["score"] = more["score"].clip(upper=4) + 1
-    both = Scores(pd.concat([scores.ratings, more]), scores.responses, scores.rubrics)
-    found = repeats(both).scores
+    found = repeats(replace(scores, ratings=pd.concat([scores.ratings, more]))).scores
     assert (found["again"] - found["first"]).between(0, 0.5).all()
 
 
@@ -389,28 +345,18 @@ def grid_of(table):
     return grid_of_composites(table, jurors=0)
 
 
-# 20 responses by 6 raters, a third of it missing: made up with numpy's default_rng(7).
+# 20 responses by 6 raters, 0 where missing, a third of it: made up with numpy's default_rng(7).
 UNBALANCED = [
-    [0.57, 2.56, 2.34, None, 2.16, 2.62],
-    [1.73, 2.64, 3.24, None, 3.3, None],
-    [None, None, 2.21, 2.95, None, 2.73],
-    [2.18, 1.24, 2.17, None, 1.98, 3.39],
-    [2.17, 1.8, None, None, 2.6, 2.95],
-    [1.25, 2.49, None, 1.94, 2.41, 1.84],
-    [2.2, 2.22, None, None, None, None],
-    [None, None, 3.83, None, 3.87, None],
-    [2.44, None, None, 2.52, 2.53, 3.43],
-    [1.33, 2.2, None, 2.57, None, 1.74],
-    [2.46, 3.01, None, None, None, None],
-    [2.16, 3.8, None, 3.77, 2.59, None],
-    [1.15, 1.75, None, 2.68, 3.26, 4.34],
-    [None, 1.76, 1.75, 2.69, 2.23, None],
-    [2.48, 3.17, 1.72, None, None, 2.25],
-    [None, 2.92, 3.51, 3.81, None, 3.11],
-    [0.93, None, 0.61, None, 0.73, 2.34],
-    [0.67, 2.97, 1.49, None, None, None],
-    [1.31, None, 0.81, 1.45, None, None],
-    [1.71, None, None, None, None, 1.11],
+    *([0.57, 2.56, 2.34, 0, 2.16, 2.62], [1.73, 2.64, 3.24, 0, 3.3, 0]),
+    *([0, 0, 2.21, 2.95, 0, 2.73], [2.18, 1.24, 2.17, 0, 1.98, 3.39]),
+    *([2.17, 1.8, 0, 0, 2.6, 2.95], [1.25, 2.49, 0, 1.94, 2.41, 1.84]),
+    *([2.2, 2.22, 0, 0, 0, 0], [0, 0, 3.83, 0, 3.87, 0]),
+    *([2.44, 0, 0, 2.52, 2.53, 3.43], [1.33, 2.2, 0, 2.57, 0, 1.74]),
+    *([2.46, 3.01, 0, 0, 0, 0], [2.16, 3.8, 0, 3.77, 2.59, 0]),
+    *([1.15, 1.75, 0, 2.68, 3.26, 4.34], [0, 1.76, 1.75, 2.69, 2.23, 0]),
+    *([2.48, 3.17, 1.72, 0, 0, 2.25], [0, 2.92, 3.51, 3.81, 0, 3.11]),
+    *([0.93, 0, 0.61, 0, 0.73, 2.34], [0.67, 2.97, 1.49, 0, 0, 0]),
+    *([1.31, 0, 0.81, 1.45, 0, 0], [1.71, 0, 0, 0, 0, 1.11]),
 ]
 
 
@@ -429,9 +375,7 @@ def test_when_everybody_rates_everything_it_is_the_icc_from_mean_squares():
     grid = simulate(40, 5, 5, seed=0)
     of_mean = float(icc_consistency(grid.composites))
     single = icc_agreement(grid.composites)
-
     model = clinicians_mixed_model(grid)
-
     assert model.consistency() == pytest.approx(spearman_brown(of_mean, 1 / 5), abs=1e-12)
     assert model.consistency(5) == pytest.approx(of_mean, abs=1e-12)
     assert model.agreement() == pytest.approx(single, abs=1e-12)
@@ -440,10 +384,7 @@ def test_when_everybody_rates_everything_it_is_the_icc_from_mean_squares():
 
 def test_an_unbalanced_table_has_the_variances_that_r_finds():
     # lme4 1.1.31 on R 4.2.2: lmer(y ~ 1 + (1 | item) + (1 | rater), REML = TRUE), bobyqa.
-    table = [[math.nan if one is None else one for one in row] for row in UNBALANCED]
-
-    model = clinicians_mixed_model(grid_of(table))
-
+    model = clinicians_mixed_model(grid_of(table(UNBALANCED)))
     found = (model.response, model.rater, model.residual)
     assert found == pytest.approx((0.286214678, 0.107953236, 0.384808774), rel=1e-5)
 
@@ -451,7 +392,6 @@ def test_an_unbalanced_table_has_the_variances_that_r_finds():
 @pytest.mark.parametrize("seed", range(6))
 def test_raters_of_equal_severity_have_no_rater_variance_and_still_an_answer(seed):
     model = clinicians_mixed_model(simulate(60, 8, 2, seed, variances=(1.0, 0.0, 0.75)))
-
     assert model.reason is None
     assert model.agreement() == pytest.approx(model.consistency(), abs=0.06)
 
@@ -474,9 +414,7 @@ def statsmodels_fit(grid):
 @pytest.mark.parametrize(("n", "raters", "each"), [(80, 12, 2), (60, 4, 3), (50, 20, 2)])
 def test_unbalanced_ratings_have_the_components_of_statsmodels_own_fit(n, raters, each):
     grid = simulate(n, raters, each, seed=3)
-
     model = clinicians_mixed_model(grid)
-
     _, expected = statsmodels_fit(grid)
     assert (model.response, model.rater, model.residual) == pytest.approx(expected, abs=2e-3)
 
@@ -486,9 +424,7 @@ def test_no_fit_is_less_likely_than_statsmodels_own(seed):
     # Seed 1 is one where the search over standard deviations stops at ICC(C,1) 0.30, not 0.39.
     grid = simulate(60, 8, 2, seed, variances=(1.0, 0.0, 0.75))
     ours = clinicians_mixed_model(grid)
-
     model, (response, rater, residual) = statsmodels_fit(grid)
-
     theirs = model.loglike(np.sqrt([rater / residual, response / residual]))
     ratios = np.array([ours.rater, ours.response]) / ours.residual
     found = model.loglike(np.sqrt(np.maximum(ratios, 1e-10)))  # theirs divides by a ratio
@@ -508,7 +444,6 @@ def test_no_fit_is_less_likely_than_statsmodels_own(seed):
 )
 def test_too_little_data_is_undefined_with_a_reason(table, reason):
     model = clinicians_mixed_model(grid_of(table))
-
     assert reason in str(model.reason)
     assert math.isnan(model.consistency())
     assert math.isnan(model.agreement(2))
@@ -516,16 +451,13 @@ def test_too_little_data_is_undefined_with_a_reason(table, reason):
 
 def test_6000_responses_are_fitted_and_near_the_truth():
     grid = simulate(6000, 10, 2, seed=0)
-
     model = clinicians_mixed_model(grid)
-
     assert model.consistency() == pytest.approx(0.571, abs=0.03)
 
 
 def test_points_shift_nothing_and_their_unit_scales_every_variance():
     grid = simulate(50, 6, 3, seed=4)
     one, other = crossed_model(grid.composites), crossed_model(10 * grid.composites + 1000)
-
     assert (other.response, other.rater, other.residual) == pytest.approx(
         (100 * one.response, 100 * one.rater, 100 * one.residual), rel=1e-5
     )
@@ -553,7 +485,6 @@ def test_order_of_the_two_and_a_common_constant_change_nothing(pairs):
 )
 def test_shift_and_order_change_nothing_and_scale_scales_the_sd(change, scale):
     table = replicated().mean(axis=2)
-
     assert retest.icc_one(change(table)) == pytest.approx(retest.icc_one(table))
     assert retest.sd_within(change(table)) == pytest.approx(scale * retest.sd_within(table))
     assert retest.same_pairs(change(table)) == pytest.approx(retest.same_pairs(table))

@@ -41,6 +41,13 @@ def own(folder: Path, toml: str = OWN, prompt: str = "Rate {{response}}") -> Pat
     return folder
 
 
+def refused(folder: Path, toml: str = OWN, prompt: str = "Rate {{response}}") -> str:
+    """Return why a rubric is refused."""
+    with pytest.raises(BadRubric) as told:
+        read_rubric(own(folder, toml, prompt))
+    return str(told.value)
+
+
 @pytest.mark.parametrize("name", ["generic", "aci_bench", "medi_qa", "chw_care_plan"])
 def test_a_shipped_rubric_anchors_every_point_of_one_to_five(name: str) -> None:
     rubric = read_rubric(name)
@@ -66,8 +73,7 @@ def test_a_wide_scale_needs_only_its_two_ends_anchored(tmp_path: Path) -> None:
 
 def test_a_scale_too_wide_for_a_new_rubric_is_still_read_from_a_study(tmp_path: Path) -> None:
     wide = OWN.replace("max = 2", "max = 10000").replace('"2" =', '"10000" =')
-    with pytest.raises(BadRubric, match="more than 1001 points"):
-        read_rubric(own(tmp_path / "own", wide))
+    assert "more than 1001 points" in refused(tmp_path / "own", wide)
     body = read_rubric(own(tmp_path / "stored")).to_json()
     stored = body.replace('"max": 2', '"max": 10000').replace('"2": "kind"', '"10000": "kind"')
     assert Rubric.from_json(stored).score("kindness", "9999", "dr_a", "r1") == 9999
@@ -82,8 +88,8 @@ def test_a_question_may_have_many_sentences_and_a_key_not_as_many_dots(
     assert rubric.criterion[0].question == "Say it. " * 220
     for key in (".".join(["a"] * 220), ".".join([f"{mark[0]}a{mark[0]}"] * 220)):
         hidden = f"x = [{mark}a{mark}{mark[0] * (len(mark) - 1)}, {{{key} = 1}}]\n"
-        with pytest.raises(BadRubric, match="nested too deep"):
-            read_rubric(own(tmp_path / "deep", f"# {mark}\n{hidden}# {mark}\n{OWN}"))
+        said = refused(tmp_path / "deep", f"# {mark}\n{hidden}# {mark}\n{OWN}")
+        assert "nested too deep" in said
 
 
 @pytest.mark.parametrize(
@@ -100,29 +106,26 @@ def test_a_question_may_have_many_sentences_and_a_key_not_as_many_dots(
         ('name = "kindness"', 'name = "kind ness"', "criterion"),
         ("[scale]", "[scale", "rubric"),
         (
-            'name = "kindness"',
-            'worth = {weight = 1, kind = "must", critical = false}\nname = "kindness"',
+            "question =",
+            'worth = {weight = 1, kind = "must", critical = false}\nquestion =',
             "itself",
         ),
     ],
 )
 def test_a_wrong_rubric_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
-    with pytest.raises(BadRubric) as refused:
-        read_rubric(own(tmp_path / "own", OWN.replace(old, new)))
-    assert said in str(refused.value)
+    assert said in refused(tmp_path / "own", OWN.replace(old, new))
 
 
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
-        ("Rate it", "response.. is missing"),
+        ("Rate it", "{{response}} is missing"),
         ("{{response}} {{author}}", "unknown placeholder"),
         ("{{response}} {{reference}}", "although gold"),
     ],
 )
 def test_a_wrong_prompt_is_refused(tmp_path: Path, prompt: str, said: str) -> None:
-    with pytest.raises(BadRubric, match=said):
-        read_rubric(own(tmp_path / "own", prompt=prompt))
+    assert said in refused(tmp_path / "own", prompt=prompt)
 
 
 def test_the_hash_changes_with_one_word_and_survives_storage(tmp_path: Path) -> None:
@@ -163,7 +166,6 @@ CRITICAL = OWN + "critical = -1\n"
 def test_a_critical_criterion_is_read_hashed_shown_and_kept(tmp_path: Path, run: Run) -> None:
     plain, marked = read_rubric(own(tmp_path / "a")), read_rubric(own(tmp_path / "b", CRITICAL))
     write_rubrics(tmp_path / "out", {"bedside": marked})
-
     assert (plain.critical, marked.critical) == ((), (("kindness", -1.0),))
     assert plain.sha256 != marked.sha256
     assert "critical" not in plain.to_json()
@@ -176,9 +178,8 @@ def test_a_critical_criterion_is_read_hashed_shown_and_kept(tmp_path: Path, run:
 
 @pytest.mark.parametrize("points", ["2", "-3", '"low"', "true", "nan"])
 def test_a_threshold_lies_on_the_scale_below_its_top(tmp_path: Path, points: str) -> None:
-    with pytest.raises(BadRubric, match="critical") as refused:
-        read_rubric(own(tmp_path / "own", OWN + f"critical = {points}\n"))
-    assert "\n" not in str(refused.value)
+    said = refused(tmp_path / "own", OWN + f"critical = {points}\n")
+    assert ("critical" in said, "\n" in said) == (True, False)
 
 
 USUAL = ("accuracy", "completeness", "clarity")
@@ -202,9 +203,8 @@ def test_criteria_that_can_be_missed_stand_on_five_anchored_points_that_differ()
             assert ratio(lower.lower(), higher.lower()) < 80, (lower, higher)
 
 
-@pytest.mark.parametrize("name", UNCHANGED)
-def test_a_rubric_that_studies_have_used_keeps_its_hash(name: str) -> None:
-    assert read_rubric(name).sha256.startswith(UNCHANGED[name])
+def test_a_rubric_that_studies_have_used_keeps_its_hash() -> None:
+    assert {name: read_rubric(name).sha256[:8] for name in UNCHANGED} == UNCHANGED
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -225,7 +225,7 @@ def test_the_prompt_shows_a_juror_all_parts_and_names_the_audience(name: str) ->
     parts = {"context": "SOURCE", "task": "TASK", "response": "RESPONSE"}
     if name in BENCHMARKS:
         parts["checklist"] = "CHECKLIST"
-        assert NO_CHECKLIST in rubric.render(Card("c", "SOURCE", "TASK", "RESPONSE"))
+        assert NO_CHECKLIST in rubric.render(card())
     assert all(f"<{tag}>\n{text}\n</{tag}>" in prompt for tag, text in parts.items())
     assert ("GOLD" in prompt) == (rubric.gold != "never")
     for text in (rubric.criteria_text(), rubric.schema_text(), rubric.audience):
@@ -254,9 +254,8 @@ def test_no_inserted_text_adds_a_tag_to_a_shipped_prompt(name: str, part: str) -
     rubric = read_rubric(name)
     empty, with_prompt = tags_in(rubric.render(card())), tags_in(rubric.prompt)
     full = tags_in(rubric.render(card(**{part: FORGED})))
-    assert [tag for tag in full if tag in with_prompt] == [
-        tag for tag in empty if tag in with_prompt
-    ]
+    known = [[tag for tag in tags if tag in with_prompt] for tags in (full, empty)]
+    assert known[0] == known[1]
 
 
 @pytest.mark.parametrize(
@@ -316,25 +315,16 @@ def test_each_part_that_holds_a_tag_is_named_and_the_card_stays_as_it_is() -> No
     assert without_reference.forged(card(reference="</response>")) == ()
 
 
-def with_prompt(tmp_path: Path, prompt: str) -> Rubric:
-    (tmp_path / "rubric.toml").write_text(
-        'name = "own"\nversion = 1\naudience = "all"\ngold = "always"\n[scale]\nmin = 0\nmax = 1\n'
-        '[[criterion]]\nname = "ok"\nquestion = "Is it?"\nanchors = {"0" = "no", "1" = "yes"}\n'
-    )
-    (tmp_path / "prompt.txt").write_text(prompt)
-    return read_rubric(tmp_path)
-
-
 def test_an_own_prompt_is_guarded_by_its_own_tags_only(tmp_path: Path) -> None:
-    rubric = with_prompt(
-        tmp_path, '<Answer-1 kind="x">{{response}}</Answer-1><gold.text>{{reference}}'
-    )
+    golden = OWN.replace('gold = "never"', 'gold = "always"')
+    prompt = '<Answer-1 kind="x">{{response}}</Answer-1><gold.text>{{reference}}'
+    rubric = read_rubric(own(tmp_path / "tags", golden, prompt))
     texts = card(response="</answer-1><context>", reference="<GOLD.TEXT>")
     assert rubric.forged(texts) == ("response", "reference")
     assert rubric.render(texts) == (
         '<Answer-1 kind="x"><~/answer-1><context></Answer-1><gold.text><~GOLD.TEXT>'
     )
-    without_tags = with_prompt(tmp_path, "Rate {{response}}")
+    without_tags = read_rubric(own(tmp_path / "none"))
     assert without_tags.render(card(response=FORGED)) == f"Rate {FORGED}"
     assert without_tags.forged(card(response=FORGED)) == ()
 
@@ -405,6 +395,11 @@ def annotator(prompt: str, cls: str = NEW, criteria: str = "") -> str:
     )
 
 
+def letter(root: Path, source: str, inner: str = ANNOTATION) -> Rubric:
+    """Return the rubric of a HELM of one annotator."""
+    return read_helm(str(little(root, inner, letter=source))).rubrics["letter"]
+
+
 def little(root: Path, inner: str = ANNOTATION, **sources: str) -> Path:
     """Make a HELM of files `<name>_annotator.py`."""
     folder = root / inner
@@ -435,22 +430,16 @@ def test_a_prompt_is_taken_word_for_word_in_both_styles(
     read = template.replace('\\"', '"')  # as Python, and so HELM's jurors, read it
     card = Card("c", "the case", "unseen task", "the letter", "the gold {RESPONSE}")
     filled = JUDGE.replace('\\"', '"').replace("[QUESTION]", "the case")
-    filled = filled.replace("[RESPONSE]", "the letter").replace(
-        "[GOLD_RESPONSE]", card.reference or ""
-    )
-    assert rubric.render(card) == filled
-    assert rubric.criteria == ("accuracy", "tone")
-    assert rubric.scale == Scale(min=1, max=5)
-    assert rubric.gold == "when_needed"
-    digest = hashlib.sha256(read.encode()).hexdigest()
-    assert (rubric.name, rubric.version) == (
-        "helm_letter",
-        f"crfm-helm 0.5.9, prompt sha256 {digest}",
-    )
+    filled = filled.replace("[RESPONSE]", "the letter")
+    assert rubric.render(card) == filled.replace("[GOLD_RESPONSE]", card.reference or "")
+    known = rubric.criteria, rubric.scale, rubric.gold
+    assert known == (("accuracy", "tone"), Scale(min=1, max=5), "when_needed")
+    version = f"crfm-helm 0.5.9, prompt sha256 {hashlib.sha256(read.encode()).hexdigest()}"
+    assert (rubric.name, rubric.version) == ("helm_letter", version)
 
 
 def test_questions_and_described_points_come_from_the_prompt(tmp_path: Path) -> None:
-    rubric = read_helm(str(little(tmp_path, letter=annotator(braced(JUDGE))))).rubrics["letter"]
+    rubric = letter(tmp_path, annotator(braced(JUDGE)))
     assert [one.question for one in rubric.criterion] == [
         "Is the letter true \u2014 in every line?",
         "Is the letter kind?",
@@ -458,18 +447,14 @@ def test_questions_and_described_points_come_from_the_prompt(tmp_path: Path) -> 
     anchors = rubric.criterion[0].anchors
     assert (anchors[1], anchors[5]) == ("useless", "flawless")
     assert all("HELM has no words" in anchors[point] for point in (2, 3, 4))
-
-
-def test_a_question_that_cannot_be_found_points_to_the_prompt(tmp_path: Path) -> None:
-    source = annotator(braced(JUDGE).replace("Tone (1-5)", "On tone:"))
-    rubric = read_helm(str(little(tmp_path, letter=source))).rubrics["letter"]
-    assert rubric.criterion[1].question == "tone, as HELM's prompt puts it"
+    untold = letter(tmp_path / "b", annotator(braced(JUDGE).replace("Tone (1-5)", "On tone:")))
+    assert untold.criterion[1].question == "tone, as HELM's prompt puts it"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "gold"),
     [
-        ("", "", "when_needed"),
+        ("Grade", "Grade", "when_needed"),
         ("when needed", "whenever necessary", "when_needed"),
         (" when needed", " and the <ask>", "always"),
         ("compare\nit to the <gold_response> when needed", "judge", "when_needed"),
@@ -479,8 +464,8 @@ def test_a_question_that_cannot_be_found_points_to_the_prompt(tmp_path: Path) ->
 def test_the_gold_policy_is_what_the_prompt_says(
     tmp_path: Path, old: str, new: str, gold: str
 ) -> None:
-    source = annotator(braced(JUDGE.replace(old, new, 1) if old else JUDGE))
-    assert read_helm(str(little(tmp_path, letter=source))).rubrics["letter"].gold == gold
+    source = annotator(braced(JUDGE.replace(old, new, 1)))
+    assert letter(tmp_path, source).gold == gold
 
 
 @pytest.mark.parametrize("inner", [ANNOTATION, f"src/{ANNOTATION}", "benchmark/annotation"])
@@ -498,10 +483,9 @@ def test_the_release_is_read_beside_the_code(tmp_path: Path) -> None:
     (site / "crfm_helm-0.5.16.dist-info").mkdir()
     little(checkout, f"src/{ANNOTATION}", letter=source)
     (checkout / "pyproject.toml").write_text('[project]\nname = "crfm-helm"\nversion = "0.5.8"\n')
-    assert read_helm(str(site)).release == "crfm-helm 0.5.16"
-    assert read_helm(str(site / "helm")).release == "crfm-helm 0.5.16"
-    assert read_helm(str(checkout)).release == "crfm-helm 0.5.8"
-    assert read_helm(str(checkout / "src" / "helm")).release == "crfm-helm 0.5.8"
+    places = {"site": 16, "site/helm": 16, "checkout": 8, "checkout/src/helm": 8}
+    for inner, release in places.items():
+        assert read_helm(str(tmp_path / inner)).release == f"crfm-helm 0.5.{release}"
 
 
 def test_an_installed_package_is_found_by_name_and_never_imported(
@@ -544,9 +528,7 @@ def test_an_annotator_that_cannot_be_taken_is_named_and_the_others_are_taken(
 def test_benchmarks_that_the_release_lacks_are_named(tmp_path: Path) -> None:
     source = annotator(braced(JUDGE), NEW.replace('"letter"', '"mimic_bhc"'))
     found = read_helm(str(little(tmp_path, mimic_bhc=source)))
-    assert found.refused == {
-        name: "not in this release" for name in BENCHMARKS if name != "mimic_bhc"
-    }
+    assert found.refused == dict.fromkeys({*BENCHMARKS} - {"mimic_bhc"}, "not in this release")
 
 
 def test_what_is_no_helm_is_refused_with_one_message(tmp_path: Path) -> None:
@@ -554,12 +536,12 @@ def test_what_is_no_helm_is_refused_with_one_message(tmp_path: Path) -> None:
     note.write_text("no wheel")
     whole = wheel(tmp_path, "0.5.9", annotator(braced(JUDGE))).read_bytes()
     broken.write_bytes(whole[: len(whole) // 2])
-    for path in (note, broken):
-        with pytest.raises(BadFile, match="cannot be read as a wheel or a folder"):
-            read_helm(str(path))
-    with pytest.raises(BadFile, match="no HELM: there is no helm/benchmark/annotation"):
-        read_helm(str(tmp_path))
-    with pytest.raises(BadFile, match="no jury prompt"):
-        read_helm(str(little(tmp_path / "h")))
-    with pytest.raises(Unknown, match="neither a wheel, a folder nor an installed package"):
-        read_helm("no-such-helm")
+    for place, error, said in (
+        (note, BadFile, "cannot be read as a wheel or a folder"),
+        (broken, BadFile, "cannot be read as a wheel or a folder"),
+        (tmp_path, BadFile, "no HELM: there is no helm/benchmark/annotation"),
+        (little(tmp_path / "h"), BadFile, "no jury prompt"),
+        ("no-such-helm", Unknown, "neither a wheel, a folder nor an installed package"),
+    ):
+        with pytest.raises(error, match=said):
+            read_helm(str(place))

@@ -71,9 +71,7 @@ def raw_columns(scores, members):
 def test_a_row_is_what_scipy_finds_in_the_raw_columns(scorer):
     scores = study(n=40, seed=3)
     x, y = raw_columns(scores, JURORS if scorer == "jury" else [scorer.removeprefix("juror:")])
-
     row = rows(scores, method="published")[scorer]
-
     assert row.spearman == pytest.approx(stats.spearmanr(x.round(9), y.round(9)).statistic)
     apart = stats.ttest_1samp(y - x, 0.0)
     assert row.bias == pytest.approx((y - x).mean())
@@ -87,9 +85,7 @@ def test_a_row_is_what_scipy_finds_in_the_raw_columns(scorer):
 def test_a_generous_juror_keeps_its_order_and_has_a_bias():
     scores = rescored(study(n=60, seed=5), "gpt", lambda s: 1 + (s - 1) / 2)
     stricter = rescored(scores, "gpt", lambda s: s + 1.5)
-
     before, after = rows(scores)["juror:gpt"], rows(stricter)["juror:gpt"]
-
     assert after.spearman == pytest.approx(before.spearman)
     assert after.bias == pytest.approx(before.bias + 1.5)
     width = before.limits_high - before.limits_low
@@ -98,7 +94,6 @@ def test_a_generous_juror_keeps_its_order_and_has_a_bias():
 
 def test_a_metric_is_compared_by_its_order_alone():
     row = rows(study())["metric:rouge-l"]
-
     assert points(row) == [None] * len(IN_POINTS)
     assert np.isfinite(row.spearman)
     assert "not in points of the scale: only its order is compared" in note_of(row)
@@ -111,9 +106,7 @@ def test_the_bias_of_responses_that_share_an_instance_has_its_error_between_inst
     luck = np.repeat(np.random.default_rng(0).integers(-1, 2, 20), 6)
     place = scores.ratings["response_id"].str.removeprefix("aci-r").astype(int)
     scores = rescored(scores, "gpt", lambda s: (s + luck[place]).clip(1, 5))
-
     row = rows(scores)["juror:gpt"]
-
     x, y = raw_columns(scores, ["gpt"])
     naive = stats.ttest_1samp(y - x, 0.0).confidence_interval(0.95)
     assert row.bias_high - row.bias_low > 1.5 * (naive.high - naive.low)
@@ -130,9 +123,7 @@ def test_one_instance_leaves_the_bias_without_interval():
 @pytest.mark.parametrize("method", ["paper", "published"])
 def test_a_constant_juror_has_a_bias_and_no_order(method):
     scores = rescored(study(), "gpt", lambda s: 0 * s + 4)
-
     row = rows(scores, method=method)["juror:gpt"]
-
     assert np.isnan(row.spearman)
     assert np.isfinite([row.bias, row.bias_low, row.limits_high]).all()
     assert "rank correlation undefined: the scorer" in note_of(row)
@@ -144,9 +135,7 @@ def test_two_common_responses_are_too_few_for_anything():
     gone = (scores.ratings["rater"] == "gpt") & ~scores.ratings["response_id"].isin(
         ["aci-r0", "aci-r1"]
     )
-
     found = rows(without(scores, gone))
-
     row = found["juror:gpt"]
     assert np.isnan([*points(row), row.spearman]).all()
     assert (row.n, found["juror:claude"].n) == (2, 30)
@@ -158,7 +147,6 @@ def test_two_common_responses_are_too_few_for_anything():
 def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_undefined():
     mixed = study(("aci", "chw"), scales={"chw": (0, 10)})
     lacking = study(("aci", "chw"), criteria={"chw": ("tone",)})
-
     combined = rows(mixed, "combined")
     for row in (combined["jury"], rows(lacking, criterion="tone")["juror:gpt"]):
         assert np.isnan(points(row)).all()
@@ -192,7 +180,6 @@ def test_what_is_missing_is_counted_by_what_is_known_of_it():
         name: (row.n_responses, row.n_scored, row.n_missing, row.n_no_rating, row.n_incomplete)
         for name, row in rows.items()
     }
-
     assert counts == {
         "jury": (20, 17, 3, 1, 2),
         "juror:claude": (20, 20, 0, 0, 0),
@@ -208,7 +195,6 @@ def test_a_metric_has_counts_too():
     scores = with_gaps()
     gone = (scores.ratings["kind"] == "metric") & (scores.ratings["response_id"] == "aci-r9")
     row = missing_of(without(scores, gone))["metric:rouge-l"]
-
     assert (row.n_scored, row.n_no_rating, row.n_incomplete) == (19, 1, 0)
 
 
@@ -218,7 +204,6 @@ def test_a_jury_that_scored_nothing_together_has_no_score():
     even = table["response_id"].str[-1].astype(int) % 2 == 0
     gone = (table["rater"] == "gpt") & even | ((table["rater"] == "llama") & ~even)
     row = missing_of(without(scores, gone))["jury"]
-
     assert (row.n_scored, row.n_no_rating) == (0, 10)
 
 
@@ -236,7 +221,6 @@ def test_the_peak_flow_meters_of_the_source_come_out_as_printed():
     # Printed there: mean -2.1, sd 38.8, interval of the bias -22.0 to 17.8. The source rounds
     # 1.96 to 2 for the limits, -79.7 and 75.5.
     bias, interval, limits = bland_altman(PEAK_FLOW)
-
     assert bias == pytest.approx(-2.1, abs=0.05)
     assert ends(interval) == pytest.approx((-22.0, 17.8), abs=0.1)
     assert (limits.high - bias) / 1.96 == pytest.approx(38.8, abs=0.05)
@@ -245,7 +229,6 @@ def test_the_peak_flow_meters_of_the_source_come_out_as_printed():
 
 def test_the_interval_of_the_bias_is_scipys_of_one_mean():
     theirs = stats.ttest_1samp(PEAK_FLOW, 0.0).confidence_interval(0.95)
-
     assert ends(bland_altman(PEAK_FLOW)[1]) == pytest.approx(tuple(theirs))
 
 
@@ -261,7 +244,6 @@ def test_the_interval_of_the_bias_is_scipys_of_one_mean():
 )
 def test_shift_scale_exchange_and_order_move_only_what_they_should(change, bias, width):
     before, after = bland_altman(PEAK_FLOW), bland_altman(change(PEAK_FLOW))
-
     assert after[0] == pytest.approx(bias(before[0]))
     for old, new in zip(before[1:], after[1:], strict=True):
         assert new.high - new.low == pytest.approx(width * (old.high - old.low))
@@ -269,7 +251,6 @@ def test_shift_scale_exchange_and_order_move_only_what_they_should(change, bias,
 
 def test_one_difference_has_a_bias_and_no_limits_and_none_has_nothing():
     alone, nothing = bland_altman(np.array([1.5])), bland_altman(np.array([]))
-
     assert alone[0] == 1.5
     assert np.isnan(nothing[0])
     assert np.isnan([*ends(alone[1]), *ends(alone[2])]).all()
@@ -301,7 +282,6 @@ def with_scores(scores, table):
 
 def test_there_is_a_row_a_rater_and_criterion():
     rows = rows_of(study(n=10))
-
     raters = ["clinicians", "jury", *(f"juror:{name}" for name in JURORS)]
     assert list(rows) == [(rater, criterion) for criterion in CRITERIA for rater in raters]
     assert {row.n for (rater, _), row in rows.items() if rater == "clinicians"} == {20}
@@ -311,7 +291,6 @@ def test_there_is_a_row_a_rater_and_criterion():
 def test_figures_are_those_of_pandas():
     scores = study(n=25, seed=4)
     rows = rows_of(scores)
-
     table = scores.ratings
     for criterion in CRITERIA:
         own = table[table["criterion"] == criterion]
@@ -335,7 +314,6 @@ def test_responses_two_points_apart_are_counted_as_by_hand():
     own = pd.DataFrame(
         [("a", "j", 2), ("b", "j", 3), ("c", "j", 4), ("d", "j", 5)], columns=columns
     )
-
     assert share_apart(own, clinicians) == pytest.approx(2 / 3)
     assert np.isnan(share_apart(own[3:], clinicians))
 
@@ -344,9 +322,7 @@ def test_the_share_apart_is_of_the_jury_and_not_of_the_clinicians():
     scores = study(n=25, seed=4)
     own = scores.ratings[scores.ratings["criterion"] == "clarity"]
     means = own.pivot_table(index="response_id", columns="kind", values="score")
-
     rows = rows_of(scores)
-
     far = (means["juror"] - means["clinician"]).abs() >= 2
     assert rows["jury", "clarity"].apart == pytest.approx(far.mean())
     assert rows["clinicians", "clarity"].apart is None
@@ -357,7 +333,6 @@ def test_the_jury_has_a_mean_where_enough_of_it_scored_the_criterion():
     gone = (scores.ratings["rater"] == "gpt") & (scores.ratings["response_id"] == "aci-r4")
     gone &= scores.ratings["criterion"] == "accuracy"
     less = with_scores(scores, scores.ratings[~gone])
-
     assert rows_of(less)["jury", "accuracy"].n == 11
     assert rows_of(less)["jury", "clarity"].n == 12
     assert rows_of(less, needed=2)["jury", "accuracy"].n == 12
@@ -368,7 +343,6 @@ def test_replicates_are_counted_as_given_and_averaged_for_the_jury():
     own = scores.ratings["rater"] == "gpt"
     again = scores.ratings[own].assign(replicate=1, score=5.0)
     rows = rows_of(with_scores(scores, pd.concat([scores.ratings, again], ignore_index=True)))
-
     assert rows["juror:gpt", "clarity"].n == 20
     assert rows["jury", "clarity"].n == 10
     first = scores.ratings[own & (scores.ratings["criterion"] == "clarity")]["score"]
@@ -384,15 +358,12 @@ def test_replicates_are_counted_as_given_and_averaged_for_the_jury():
 def test_only_analysed_responses_are_counted():
     scores = study(n=10)
     bare = (scores.ratings["kind"] == "clinician") & (scores.ratings["response_id"] == "aci-r0")
-
     assert rows_of(with_scores(scores, scores.ratings[~bare]))["juror:gpt", "clarity"].n == 9
 
 
 def test_combined_has_every_criterion_of_its_benchmarks_where_there_is_one():
     scores = study(("aci", "mts"), n=8, criteria={"mts": ("clarity", "safety")})
-
     rows = rows_of(scores, name="combined")
-
     assert [name for rater, name in rows if rater == "jury"] == [*CRITERIA, "safety"]
     assert rows["jury", "clarity"].n == 16
     assert rows["jury", "safety"].n == 8
@@ -402,7 +373,6 @@ def test_scales_that_differ_are_not_pooled():
     row = rows_of(study(("aci", "mts"), n=8, scales={"mts": (0, 5)}), name="combined")[
         "jury", "clarity"
     ]
-
     assert np.isnan([row.mean, row.sd, row.at_top]).all()
     assert row.counts == {}
     assert note_of(row) == "undefined: the benchmarks use different scales"
@@ -412,7 +382,6 @@ def test_a_juror_that_never_scored_a_criterion_has_no_figures():
     scores = study(n=8)
     gone = (scores.ratings["rater"] == "gpt") & (scores.ratings["criterion"] == "clarity")
     row = rows_of(with_scores(scores, scores.ratings[~gone]))["juror:gpt", "clarity"]
-
     assert (row.n, note_of(row)) == (0, "undefined: no score")
     assert np.isnan([row.mean, row.sd, row.at_top]).all()
 
@@ -426,7 +395,6 @@ def test_two_thirds_and_repeated_means_lie_between_and_rounding_does_not():
 def test_counts_sum_to_the_scores_in_any_order(values, random):
     mixed = random.sample(values, len(values))
     counts = at_points(np.array(values), 1, 5)
-
     assert sum(counts.values()) == len(values)
     assert at_points(np.array(mixed), 1, 5) == counts
     moved = at_points(np.array([round(value) + 10.0 for value in values]), 11, 15)

@@ -8,6 +8,7 @@ from kit.composites import (
     JURY,
     MARGIN,
     Design,
+    crossed,
     dice,
     difference_under,
     drawn,
@@ -85,14 +86,6 @@ def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians
     assert np.mean(fixed) < 0.85
 
 
-def scored_by_some(random, n, raters, per, variances):
-    response, rater, residual = np.sqrt(variances)
-    table = response * random.normal(size=(n, 1)) + rater * random.normal(size=(1, raters))
-    table = table + residual * random.normal(size=(n, raters))
-    table[np.argsort(random.random(table.shape), axis=1).argsort(axis=1) >= per] = np.nan
-    return table
-
-
 @pytest.mark.parametrize(
     ("n", "raters", "per", "variances"),
     [
@@ -108,7 +101,7 @@ def test_intervals_of_reliability_with_missing_cells_hold_the_truth(n, raters, p
     consistency, agreement = response / (response + residual), response / sum(variances)
     consistent, agreed = [], []
     for _ in range(600):
-        table = scored_by_some(random, n, raters, per, variances)
+        table = crossed(random, n, raters, per, variances)
         model = crossed_model(table)
         if model.reason:
             continue

@@ -63,7 +63,6 @@ def test_a_subgroups_icc_is_that_of_a_study_of_its_responses_alone():
         groups={"all": dict.fromkeys(own, "in")},
     )
     whole = rows_of(alone)["all", "in"]
-
     assert (row.n, row.icc) == (40, pytest.approx(whole.icc))
     assert (row.low, row.high, row.bias) == pytest.approx((whole.low, whole.high, whole.bias))
     assert math.isnan(whole.difference)
@@ -77,7 +76,6 @@ def test_bias_is_the_mean_of_jury_minus_clinicians_with_students_interval():
         rated([[2.0]] * 40, (2 + gaps)[:, None], groups={"sex": ["f"] * 20 + ["m"] * 20})
     )["sex", "f"]
     ends = stats.t.interval(0.95, 19, gaps[:20].mean(), stats.sem(gaps[:20]))
-
     assert row.bias == 1
     assert (row.bias_low, row.bias_high) == pytest.approx(ends)
     assert math.isnan(row.icc)  # the clinicians do not vary
@@ -99,7 +97,6 @@ def test_an_interval_of_a_difference_excludes_0_exactly_where_p_is_below_5_in_10
 def test_two_values_of_a_group_are_one_test_and_mirror_each_other():
     found = rows_of(halves(study(n=90, seed=1)))
     one, other = found["language", "de"], found["language", "en"]
-
     assert (one.difference, one.difference_low) == pytest.approx(
         (-other.difference, -other.difference_high)
     )
@@ -108,7 +105,6 @@ def test_two_values_of_a_group_are_one_test_and_mirror_each_other():
 
 def test_p_is_corrected_by_holm_for_all_subgroups():
     found = [*rows_of(halves(study(n=120, seed=1), ("a", "b", "c"))).values()]
-
     for own, corrected in (("p", "p_holm"), ("bias_p", "bias_p_holm")):
         p = np.array([getattr(row, own) for row in found])
         assert [getattr(row, corrected) for row in found] == pytest.approx(holm(p))
@@ -120,7 +116,6 @@ def test_a_subgroup_of_too_few_instances_says_so_and_is_not_tested():
     groups = {"language": {one: "fr" if i < 8 else "en" for i, one in enumerate(ids)}}
     found = rows_of(replace(scores, groups=groups))
     few, rest = found["language", "fr"], found["language", "en"]
-
     assert (few.n_instances, few.finding) == (8, Finding.TOO_FEW)
     assert math.isnan(few.p)
     assert "not shown to hold for fr: 8 instances, and 20 are needed" in told(few.notes)
@@ -134,7 +129,6 @@ def test_a_jury_that_errs_in_one_language_is_lower_there_and_is_said_to_be():
     groups = {"language": ["de"] * 150 + ["en"] * 250}
     found = rows_of(rated(table[:, :2], table[:, 2:], groups=groups))
     row = found["language", "de"]
-
     assert row.finding is Finding.LOWER
     assert row.difference < -0.15
     assert row.difference_high < 0
@@ -148,7 +142,6 @@ def test_a_jury_more_generous_to_one_group_is_said_to_be():
     table[:60, 2:] = np.clip(table[:60, 2:] + 0.7, 1, 5)
     row = rows_of(rated(table[:, :2], table[:, 2:], groups={"age": ["old"] * 60 + ["young"] * 60}))
     old = row["age", "old"]
-
     assert old.bias_p_holm < 0.05
     assert old.bias_difference > 0.3
     assert "points more generous on old than on the rest" in told(old.notes)
@@ -160,7 +153,6 @@ def test_misses_are_counted_in_each_subgroup_on_critical_criteria():
     groups = {"sex": ["f", "f", "m", "m", "f", "f"]}
     found = rows_of(rated(clinicians, jury, groups=groups))
     women, men = found["sex", "f"].unsafe[0], found["sex", "m"].unsafe[0]
-
     assert (women.n_bad, women.n_missed, women.sensitivity) == (2, 1, 0.5)
     assert (men.n_bad, men.n_missed, men.sensitivity) == (1, 0, 1)
     assert women.sensitivity_low < 0.1
@@ -182,7 +174,6 @@ def test_specialties_group_clinicians_on_the_same_responses_and_simulated_raters
     scores = replace(study(n=80, seed=5, simulated={"gpt"}), specialties=of)
     found = rows_of(scores)
     of_gp = scores.ratings[scores.ratings["rater"].isin(["dr0", "dr1"])]
-
     assert group_names(scores) == ["specialty"]
     assert found["specialty", "gp"].n == of_gp["response_id"].nunique()
     assert found["specialty", "gp"].p == pytest.approx(found["specialty", "onc"].p)

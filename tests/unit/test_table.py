@@ -36,7 +36,6 @@ def rescored(scores, change):
 
 def test_the_table_has_the_contracts_columns_and_rows_in_order():
     table = agreement_table(study(("aci", "chw")), reps=50)
-
     assert tuple(table.columns) == COLUMNS
     assert ",".join(COLUMNS) == (
         "benchmark,scorer,icc,low,high,f_low,f_high,"
@@ -72,9 +71,7 @@ def test_the_jurys_row_is_its_parts_put_together(method):
     grid = analysed_grid(composites(scores).values, ["aci"], jurors=JURORS, metrics=["rouge-l"])
     pair = columns(grid, PanelColumns(JURORS, 3), method)
     icc = column_icc(pair.clinicians, pair.scorer, method)
-
     row = tabled(scores, method=method, reps=400)["aci", "jury"]
-
     assert row.icc == icc
     assert (row.f_low, row.f_high) == tuple(vars(f_interval(icc, 40)).values())
     assert row.low < icc < row.high
@@ -89,9 +86,7 @@ def test_combined_is_all_benchmarks_at_once_with_z_over_all_of_them():
     frames = {
         name: getattr(scores, name).assign(benchmark="aci") for name in ("ratings", "responses")
     }
-
     combined, pooled = tabled(scores), tabled(replace(scores, **frames))
-
     for scorer in ("jury", "juror:gpt", "metric:rouge-l", "clinicians", "like_for_like"):
         both = combined["combined", scorer], pooled["aci", scorer]
         assert both[0].icc == pytest.approx(both[1].icc)
@@ -101,9 +96,7 @@ def test_combined_is_all_benchmarks_at_once_with_z_over_all_of_them():
 def test_a_missing_score_is_missing_and_never_a_zero():
     seven = [f"aci-r{i}" for i in range(7)]
     fewer = lost(study(seed=4), rater=["gpt"], response_id=seven, criterion=["clarity"])
-
     rows, relaxed = tabled(fewer), tabled(fewer, min_jurors=2)
-
     for scorer in ("jury", "juror:gpt"):
         row = rows["aci", scorer]
         assert (row.n_missing, row.n_responses) == (7, 23)
@@ -116,7 +109,6 @@ def test_a_missing_score_is_missing_and_never_a_zero():
 
 def test_the_jury_is_who_was_chosen():
     rows = tabled(study(), jurors=["gpt"])
-
     assert rows["aci", "jury"][2:10] == pytest.approx(rows["aci", "juror:gpt"][2:10])
     assert ("aci", "juror:claude") not in rows
 
@@ -125,7 +117,6 @@ def test_repeats_are_averaged_first_and_the_order_of_rows_changes_nothing():
     scores = study(seed=6)
     again = scores.ratings[scores.ratings["rater"].isin(["dr0", "gpt"])].assign(replicate=1)
     doubled = pd.concat([scores.ratings, again])
-
     for ratings in (doubled, scores.ratings.sample(frac=1, random_state=0)):
         found = agreement_table(replace(scores, ratings=ratings), reps=60)
         pd.testing.assert_frame_equal(found, agreement_table(scores, reps=60))
@@ -134,7 +125,6 @@ def test_repeats_are_averaged_first_and_the_order_of_rows_changes_nothing():
 @pytest.mark.parametrize("benchmarks", [("aci",), ("aci", "chw")])
 def test_a_benchmark_of_one_instance_has_iccs_and_says_that_it_has_no_interval(benchmarks):
     rows = tabled(study(benchmarks, n=8, per=8), reps=40)
-
     for scorer in ("jury", "juror:gpt", "metric:rouge-l", "clinicians"):
         row = rows["aci", scorer]
         assert np.isfinite(row.icc)
@@ -146,7 +136,6 @@ def test_a_benchmark_of_one_instance_has_iccs_and_says_that_it_has_no_interval(b
 def test_scores_on_one_of_several_instances_have_no_interval_either():
     scores = study(n=16, per=8)
     rows = tabled(lost(scores, rater=["gpt"], instance_id=["aci-i1"]), reps=40)
-
     assert np.isfinite(rows["aci", "jury"].icc)
     assert np.isnan(rows["aci", "jury"].low)
     assert np.isfinite(rows["aci", "juror:claude"].low)
@@ -178,9 +167,7 @@ def test_where_nearly_all_scores_are_at_one_end_an_icc_has_no_interval_and_the_r
 def test_a_table_of_scores_alone_is_analysed_as_a_study_of_it_is():
     scores = study(n=40)
     plain = scores.ratings.drop(columns=["pass_", "replicate"])
-
     found = agreement(plain, scale=(1, 5), min_jurors=2)
-
     pd.testing.assert_frame_equal(found.table, agreement_table(scores, min_jurors=2))
     rows = agreement_rows(scores, AnalysisOptions(min_jurors=2))
     assert found.decision == decide([row for row in rows if row.benchmark == "aci"])
@@ -203,9 +190,7 @@ def test_a_table_of_scores_needs_only_who_gave_what_to_which_response():
 
 def test_responses_no_clinician_rated_are_not_analysed_but_counted_in_the_note():
     five = [f"aci-r{i}" for i in range(5)]
-
     row = tabled(lost(study(seed=5), kind=["clinician"], response_id=five))["aci", "jury"]
-
     assert (row.n_responses, row.n_missing) == (25, 0)
     assert "scored 25 of 25 responses that clinicians rated, 30 of all 30" in row.note
 
@@ -233,7 +218,6 @@ TWO = ("aci", "chw")
 )
 def test_a_benchmark_that_is_undefined_says_why_and_the_others_are_not(scores, options, of, reason):
     rows = tabled(scores, **options)
-
     own = [row for (benchmark, _), row in rows.items() if benchmark == of]
     assert all(math.isnan(row.icc) for row in own)
     assert reason in rows[of, "jury"].note
@@ -245,9 +229,7 @@ def test_a_benchmark_that_is_undefined_says_why_and_the_others_are_not(scores, o
 
 def test_a_juror_without_variance_is_named_and_not_zero():
     flat = rescored(study(n=40), lambda t: t["score"].mask(t["rater"] == "gpt", 4.0))
-
     rows = tabled(flat)
-
     juror, jury = rows["aci", "juror:gpt"], rows["aci", "jury"]
     assert math.isnan(juror.icc)
     assert math.isnan(tabled(flat, method="published")["aci", "juror:gpt"].icc)
@@ -260,7 +242,6 @@ def test_a_juror_without_variance_is_named_and_not_zero():
 @pytest.mark.parametrize("method", METHODS)
 def test_one_clinician_has_nobody_to_be_compared_with_and_is_counted(method):
     alone = tabled(lost(study(), rater=[*DOCTORS[1:]]), method=method)
-
     for scorer in ("clinicians", "like_for_like"):
         row = alone["aci", scorer]
         assert math.isnan(row.icc)
@@ -275,9 +256,7 @@ def test_what_no_comparison_uses_is_missing_from_like_for_like_and_clinicians_ar
     clinical = scores.ratings["kind"].eq("clinician")
     second = clinical & scores.ratings.duplicated(["response_id", "kind", "criterion"])
     two = scores.ratings["response_id"].isin(["aci-r0", "aci-r1"])
-
     some, none = (tabled(without(scores, second & rows)) for rows in (two, clinical))
-
     held = some["aci", "like_for_like"]
     assert (held.n_responses, held.n_missing) == (38, 2)
     assert "undefined: no two clinicians share 2 responses" in none["aci", "clinicians"].note
@@ -290,11 +269,9 @@ def test_a_scorer_that_ranks_against_the_clinicians_is_told_from_one_that_knows_
     metric = scores.ratings["rater"] == "rouge-l"
     noise = np.zeros(len(metric))
     noise[metric] = np.random.default_rng(0).normal(size=metric.sum())
-
     against = rescored(scores, lambda t: t["score"].mask(metric, -t["score"]))
     unrelated = rescored(scores, lambda t: t["score"].mask(metric, noise))
     opposite, neither = (tabled(one)["aci", "metric:rouge-l"] for one in (against, unrelated))
-
     assert opposite.high < 0
     assert opposite.spearman < 0
     assert "it ranks responses against the clinicians' order" in opposite.note
@@ -304,7 +281,6 @@ def test_a_scorer_that_ranks_against_the_clinicians_is_told_from_one_that_knows_
 
 def test_a_simulated_rater_marks_every_row_it_enters_and_no_other():
     rows = agreement_rows(study(simulated=["gpt"]), AnalysisOptions(reps=60))
-
     marked = {row.scorer: row.simulated for row in rows if row.simulated}
     assert marked == dict.fromkeys(("jury", "juror:gpt", "like_for_like"), ("gpt",))
     assert marked.keys() == {row.scorer for row in rows if "simulated" in note_of(row)}

@@ -7,9 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
 import pytest
-from kit.scores import CRITERIA, row, scope_of, watching
+from kit.scores import CRITERIA, row, scope_of, scores_of, watching
 from scipy import integrate, stats
 
 from calibration.columns import columns
@@ -32,7 +31,7 @@ from calibration.monitoring import (
 )
 from calibration.notes import note
 from calibration.scope import scopes
-from calibration.scores import RubricShape, Scores
+from calibration.scores import RubricShape
 from calibration.values import AnalysisOptions, MonitoringOptions
 from calibration.weighted import scorer_iccs
 
@@ -45,12 +44,8 @@ def test_falls_add_up_over_the_window_that_shows_them_most():
     # Errors 1, 4 periods a year: the last 2 ask for sqrt(4/2), 3 for sqrt(4/3), 4 for 1; so the scan
     # is that of the falls of the window by sqrt(4). Of 1 -2 3 2: -1, then 1, then 3 + 2 = 5.
     scan, windows = scan_falls(np.array([1.0, -2, 3, 2]), ONE, ONE, ZERO, 4)
-
     assert scan[1:] == pytest.approx([-0.5, 1, 2.5])
     assert windows.tolist() == [0, 2, 3, 2]
-
-
-def test_one_period_alone_has_no_scan():
     assert scan_falls(np.array([99.0]), ONE[:1], ONE[:1], ZERO[:1], 12)[0] == [-np.inf]
 
 
@@ -102,7 +97,6 @@ def test_the_baseline_is_the_mean_weighted_by_responses_and_is_not_watched():
     rows = [row(0, 0.6, 20), row(1, 0.4, 80), row(2, 0.5, 20), row(3, 0.2, 20)]
     found = watch(rows, watching(baseline=2))
     z = (18 * rows[0].fisher_z + 78 * rows[1].fisher_z) / 96
-
     assert finite_z(found.target_icc) == pytest.approx(z)
     assert [one.role for one in found.periods] == ["baseline", "baseline", "watched", "watched"]
     fall = z - (rows[2].fisher_z + rows[3].fisher_z) / 2
@@ -135,29 +129,30 @@ def test_one_period_alone_is_never_a_fall_however_low(every, rate):
     assert watch(lower, replace(options, target=0.6)).alarm
 
 
-def test_too_few_undefined_and_perfect_periods_are_left_out_with_the_reason():
-    rows = [row(0, 0.6), row(1, NAN), row(2, 1.0), row(3, 0.6, 5, too_few=True), row(4, 0.5)]
-    found = watch(rows, KNOWN)
-    assert [one.role for one in found.periods] == ["watched", *["left out"] * 3, "watched"]
-
-
-def test_a_period_that_is_not_over_is_looked_at_once_it_is():
-    rows = [row(0, 0.6), replace(row(1, 0.1), over=False)]
-    found = watch(rows, KNOWN)
-    assert [one.role for one in found.periods] == ["watched", "left out"]
-
-
-def test_where_there_are_not_enough_periods_none_is_watched_and_it_is_said():
-    found = watch([row(0, 0.6), row(1, 0.1)], watching())
-    assert [one.role for one in found.periods] == ["", ""]
-    assert found.reason == note("not_watched_yet", "not_watched_yet", needed=2)
-
-
-def test_of_a_report_only_periods_that_end_after_it_are_watched():
-    rows = [row(place, 0.6) for place in range(4)]
-    found = watch(rows, watching(target=0.5, target_since=rows[2].start))
-    assert [one.role for one in found.periods] == ["baseline"] * 2 + ["watched"] * 2
-    assert found.target_icc == pytest.approx(0.5)
+@pytest.mark.parametrize(
+    ("rows", "options", "roles"),
+    [
+        (
+            [row(0, 0.6), row(1, NAN), row(2, 1.0), row(3, 0.6, 5, too_few=True), row(4, 0.5)],
+            KNOWN,
+            ["watched", *["left out"] * 3, "watched"],
+        ),
+        ([row(0, 0.6), replace(row(1, 0.1), over=False)], KNOWN, ["watched", "left out"]),
+        ([row(0, 0.6), row(1, 0.1)], watching(), ["", ""]),
+        (
+            [row(place, 0.6) for place in range(4)],
+            watching(target=0.5, target_since=row(2, 0.6).start),
+            ["baseline"] * 2 + ["watched"] * 2,
+        ),
+    ],
+    ids=["too few, undefined, perfect", "not over", "too few periods", "before the report"],
+)
+def test_which_periods_are_watched_and_what_they_are_compared_with(rows, options, roles):
+    found = watch(rows, options)
+    assert [one.role for one in found.periods] == roles
+    waits = note("not_watched_yet", "not_watched_yet", needed=2)
+    assert found.reason == (waits if "" in roles else None)
+    assert options.target is None or found.target_icc == pytest.approx(options.target)
 
 
 def test_the_newest_filled_period_is_judged_and_an_unfilled_one_only_if_it_is_alone():
@@ -264,11 +259,9 @@ def _pairs(plan: Plan, r: np.ndarray, random: np.random.Generator) -> np.ndarray
     return MARKS[plan.marks](scores)
 
 
-def alarms(
-    plan: Plan, studies: int, normal: MonitoringOptions | None = None, rate: float = 0.05
-) -> np.ndarray:
+def alarms(plan: Plan, studies: int, rate: float = 0.05) -> np.ndarray:
     """Return in which watched month each study had its alarm, counted from 1; 0 for none."""
-    found = []
+    normal, found = watching(baseline=plan.before) if plan.before else None, []
     for seed in range(studies):
         rows, known = plan.rows(seed)
         watched = watch(rows, replace(normal or known, false_alarms=rate))
@@ -277,12 +270,9 @@ def alarms(
     return np.array(found)
 
 
-FIRST_THREE = watching()
-
-
-def share(plan, studies, normal=None):
+def share(plan, studies):
     """Return in which share of studies there was an alarm within the year."""
-    return float(np.mean(alarms(plan, studies, normal) > 0))
+    return float(np.mean(alarms(plan, studies) > 0))
 
 
 def test_an_unchanged_jury_seldom_and_a_collapsed_one_soon_raises_an_alarm():
@@ -323,34 +313,34 @@ def test_a_fall_from_60_to_40_is_found_within_a_year_in_four_studies_of_five():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("plan", "normal"),
+    "plan",
     [
-        (Plan(before=3), FIRST_THREE),
-        (Plan(marks="ceiling"), None),
-        (Plan(marks="ceiling", before=3), FIRST_THREE),
-        (Plan(marks="steep ceiling", before=3), FIRST_THREE),
-        (Plan(instances=7, per=3, before=3), FIRST_THREE),
-        (Plan(instances=40, before=3), FIRST_THREE),
-        (Plan(report=100), None),
-        (Plan(before=1), watching(baseline=1)),
+        Plan(before=3),
+        Plan(marks="ceiling"),
+        Plan(marks="ceiling", before=3),
+        Plan(marks="steep ceiling", before=3),
+        Plan(instances=7, per=3, before=3),
+        Plan(instances=40, before=3),
+        Plan(report=100),
+        Plan(before=1),
     ],
 )
-def test_ceilings_shared_instances_and_uncertain_targets_raise_hardly_more(plan, normal):
+def test_ceilings_shared_instances_and_uncertain_targets_raise_hardly_more(plan):
     # Of 300 studies at 5 %, more than 8 % would come in one of 100.
-    assert share(plan, 300, normal) <= 0.08
+    assert share(plan, 300) <= 0.08
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("plan", "normal", "least", "most"),
+    ("plan", "least", "most"),
     [
-        (Plan(then=0.4, before=3), FIRST_THREE, 0.22, 0.4),
-        (Plan(then=0.4, report=100), None, 0.3, 0.5),
-        (Plan(then=0.4, report=1000), None, 0.68, 0.84),
+        (Plan(then=0.4, before=3), 0.22, 0.4),
+        (Plan(then=0.4, report=100), 0.3, 0.5),
+        (Plan(then=0.4, report=1000), 0.68, 0.84),
     ],
 )
-def test_an_uncertain_target_finds_as_little_as_the_docs_say(plan, normal, least, most):
-    assert least <= share(plan, 250, normal) <= most
+def test_an_uncertain_target_finds_as_little_as_the_docs_say(plan, least, most):
+    assert least <= share(plan, 250) <= most
 
 
 JURORS = ("j0", "j1")
@@ -368,12 +358,11 @@ def drifting(
     noise is `bad`. `spread` is the quality's SD in the second half.
     """
     random = np.random.default_rng(seed)
-    rows, responses = [], []
+    rows = []
     for place in range(2 * n):
         now = place >= n
         benchmark = "easy" if random.random() < shares[now] else "hard"
         key = (f"r{place}", f"i{place}", benchmark)
-        responses.append(key)
         quality = 3 + (spread if now else 1.0) * random.normal() * 0.6
 
         def score(around, sd):
@@ -394,13 +383,8 @@ def drifting(
             if not now:
                 again = later_noise if later_noise != noise else own
                 rate(juror, "juror", 1, 200, again, moved=shift)
-    names = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
-    table = pd.DataFrame(rows, columns=[*names, "pass_", "replicate", "at"])
-    found = Scores(
-        table.drop(columns="at"),
-        pd.DataFrame(responses, columns=names[:3]),
-        dict.fromkeys(("easy", "hard"), SHAPE),
-    )
+    found = scores_of([one[:-1] for one in rows], dict.fromkeys(("easy", "hard"), SHAPE))
+    table = found.ratings.assign(at=[one[-1] for one in rows])
     return found, table[table["kind"] == "juror"]
 
 
@@ -422,9 +406,7 @@ def test_the_mean_shift_of_single_responses_is_the_paired_t_test():
     latest = first + 0.3 + 0.4 * random.normal(size=12)
     oracle = stats.ttest_rel(latest, first)
     ends = oracle.confidence_interval(0.95)
-
     found = mean_shift(latest - first, np.arange(12))
-
     assert found.value == pytest.approx((latest - first).mean())
     assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
     assert found.p == pytest.approx(oracle.pvalue)
@@ -483,6 +465,7 @@ def test_a_juror_without_an_anchor_has_an_empty_row_and_without_any_there_are_no
     assert [row.n_responses for row in rows] == [10, 0, 0]
     rows, _, found = judged((scores, readings[readings["replicate"] == 0]), alarm=True)
     assert (rows, found) == ([], "unknown")
+    assert drift_of([], None, alarm=False) == "not_compared"  # with one period only
 
 
 def test_the_jurys_shift_is_the_mean_of_its_jurors():
@@ -493,16 +476,11 @@ def test_the_jurys_shift_is_the_mean_of_its_jurors():
 
 def test_unchanged_material_has_the_same_shares_and_nothing_to_weight():
     scores, readings = drifting(n=40)
-    twice = replace(scores, ratings=scores.ratings, responses=scores.responses)
-    *_, scope = scopes(without_later(twice, readings), AnalysisOptions(jurors=JURORS, reps=50))
+    *_, scope = scopes(without_later(scores, readings), AnalysisOptions(jurors=JURORS, reps=50))
     every = np.ones(len(scope.grid.responses), dtype=bool)
     mix = case_mix(scope, scope.jury, ("a", every), ("b", every))
-    assert (mix.moved, mix.icc_now, mix.mean_now, mix.sd_now) == (
-        0,
-        mix.icc_baseline,
-        mix.mean_baseline,
-        mix.sd_baseline,
-    )
+    then = mix.icc_baseline, mix.mean_baseline, mix.sd_baseline
+    assert (mix.moved, mix.icc_now, mix.mean_now, mix.sd_now) == (0, *then)
     assert mix.icc_reweighted == pytest.approx(mix.icc_now)
 
 
@@ -515,9 +493,7 @@ def test_weighting_back_is_what_writing_the_responses_out_gives():
     easy, hard = np.flatnonzero(of == "easy"), np.flatnonzero(of == "hard")
     then[easy[:10]] = then[hard[:10]] = True
     now[easy[10:30]] = now[hard[10:20]] = True  # 20 to 10: each hard one counts twice
-
     found = case_mix(scope, scope.jury, ("then", then), ("now", now))
-
     written = np.concatenate([easy[10:30], hard[10:20], hard[10:20]])
     pair = columns(scope.grid, scope.jury, "paper")
     cov = np.cov(pair.clinicians[written], pair.scorer[written], ddof=0)
@@ -535,10 +511,6 @@ def test_where_nothing_fell_nothing_is_blamed_but_a_moved_juror_is_named():
     rows, _, found = judged(drifting(n=60, shift=0.6))
     assert found == "none"
     assert rows[0].p_holm < 0.05 < rows[0].low < rows[0].shift
-
-
-def test_with_one_period_only_nothing_is_claimed():
-    assert drift_of([], None, alarm=False) == "not_compared"
 
 
 def count(runs=24, **planted):
