@@ -1,6 +1,7 @@
 """Tables of composites: simulated raters, and studies whose right verdict is known: dice, a jury worse by the margin, one as good."""
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -113,6 +114,16 @@ def table(rows):
 SHROUT_FLEISS = np.array(
     [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
 )
+
+
+def by_pingouin(scores):
+    """Return all ICCs of a table (responses, raters) as pingouin finds them."""
+    import pingouin  # takes a second, and few tests need it
+
+    long = pd.DataFrame(scores).reset_index(names="target").melt(id_vars="target", var_name="judge")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pingouin.intraclass_corr(long, "target", "judge", "value").set_index("Type")["ICC"]
 
 
 def crossed(random, n, raters, per, variances=(1.0, 0.25, 1.0)):

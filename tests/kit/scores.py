@@ -66,6 +66,11 @@ def without(scores, rows):
     return replace(scores, ratings=scores.ratings[~rows])
 
 
+def lost(scores, query):
+    """Return scores without the ratings that a query of pandas finds."""
+    return without(scores, scores.ratings.index.isin(scores.ratings.query(query).index))
+
+
 def rescored(scores, change):
     """Return scores in which those of each rating are what `change` makes of the ratings."""
     return replace(scores, ratings=scores.ratings.assign(score=change(scores.ratings)))

@@ -1,17 +1,15 @@
 """The ICC, its F interval and its replicates: published tables, pingouin, by hand, and what is undefined."""
 
 import math
-import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
-import pingouin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from kit.composites import SHROUT_FLEISS
+from kit.composites import SHROUT_FLEISS, by_pingouin
 from scipy import stats
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
@@ -32,45 +30,24 @@ from calibration.icc import (
     spearman_brown,
 )
 from calibration.rating_matrix import RatingMatrix
-from calibration.scores import Array
 from calibration.weighted import scorer_iccs, weighted
 from data.errors import TooFew
 
+NAN, METHODS = math.nan, ["paper", "published"]
 TABLES = arrays(
     np.float64, st.tuples(st.integers(3, 9), st.integers(2, 4)), elements=st.integers(1, 5)
 )
 
 
-def by_pingouin(scores: Array) -> dict[str, float]:
-    import pandas as pd
-
-    n, k = scores.shape
-    long = pd.DataFrame(
-        {
-            "target": np.repeat(np.arange(n), k),
-            "judge": np.tile(np.arange(k), n),
-            "score": scores.ravel(),
-        }
-    )
-    table = pingouin.intraclass_corr(long, targets="target", raters="judge", ratings="score")
-    return dict(zip(table["Type"], table["ICC"], strict=True))
-
-
-def test_the_iccs_of_shrout_and_fleiss():
+def test_the_iccs_of_shrout_and_fleiss_and_the_interval_of_agreement():
     assert round(icc_agreement(SHROUT_FLEISS), 4) == 0.2898
     assert round(float(icc_consistency(SHROUT_FLEISS)), 4) == 0.9093
-
-
-def test_the_interval_of_agreement_of_shrout_and_fleiss():
     ms = mean_squares(SHROUT_FLEISS)
-    ends = agreement_interval(
-        (float(ms.rows), float(ms.columns), float(ms.error)), (5, 3, 15), (4, 6)
-    )
+    squares = float(ms.rows), float(ms.columns), float(ms.error)
+    ends = agreement_interval(squares, (5, 3, 15), (4, 6))
     assert (ends.low, ends.high) == pytest.approx((0.0188, 0.7611), abs=5e-5)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-@pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")
 @pytest.mark.parametrize("seed", range(12))
 def test_pingouin_finds_the_same(seed):
     random = np.random.default_rng(seed)
@@ -106,30 +83,23 @@ def test_one_response_or_one_rater_is_too_few(shape):
 
 
 @pytest.mark.parametrize(
-    ("icc", "n", "low", "high"),
+    ("icc", "n", "low", "high", "within"),
     [
-        (0.474, 56, 0.103, 0.692),
-        (0.361, 56, -0.090, 0.625),
-        (0.305, 31, -0.441, 0.665),
-        (0.625, 25, 0.149, 0.835),
-        (0.668, 25, 0.247, 0.854),
+        *((0.474, 56, 0.103, 0.692, 6e-4), (0.361, 56, -0.090, 0.625, 6e-4)),  # the paper's table
+        *((0.305, 31, -0.441, 0.665, 6e-4), (0.625, 25, 0.149, 0.835, 6e-4)),
+        (0.668, 25, 0.247, 0.854, 6e-4),
+        *((0.60, 56, 0.32, 0.77, 5e-3), (0.60, 400, 0.51, 0.67, 5e-3)),  # the planner's
+        *((NAN, 30, NAN, NAN, 0), (0.5, 1, NAN, NAN, 0), (-math.inf, 9, NAN, NAN, 0)),
     ],
 )
-def test_the_intervals_of_the_papers_table(icc, n, low, high):
+def test_intervals_are_those_of_the_papers_table_and_of_the_planner(icc, n, low, high, within):
     ends = f_interval(icc, n)
-    assert (ends.low, ends.high) == pytest.approx((low, high), abs=6e-4)
-
-
-@pytest.mark.parametrize(("icc", "n"), [(math.nan, 30), (0.5, 1), (-math.inf, 9)])
-def test_without_an_icc_there_is_no_interval(icc, n):
-    assert math.isnan(f_interval(icc, n).low)
-    assert math.isnan(f_interval(icc, n).high)
+    assert (ends.low, ends.high) == pytest.approx((low, high), abs=within, nan_ok=True)
 
 
 def test_rows_without_variance_have_no_interval_of_absolute_agreement():
     ends = agreement_interval((0.0, 0.3, 0.5), (2, 1, 2), (2, 3))
-    assert math.isnan(ends.low)
-    assert math.isnan(ends.high)
+    assert np.isnan([ends.low, ends.high]).all()
 
 
 def test_it_covers_what_it_says():
@@ -153,7 +123,6 @@ def test_spearman_brown_doubles_pearsons_r_into_the_icc_of_two_z_scores():
     assert icc_consistency(z) == pytest.approx(doubled, abs=1e-14)
 
 
-METHODS = ["paper", "published"]
 JURY = PanelColumns(("j0", "j1", "j2"), 3)
 SINGLES = ["j0", "j1", "j2", "rouge-l"]
 PANELS = [JURY, *map(single_rater, SINGLES)]
@@ -174,11 +143,9 @@ def make_grid(n=24, per=1, missing=0.0, seed=0):
 
 
 def grid_of(table, raters, clusters):
-    kinds = [{"d": "clinician", "j": "juror", "r": "metric"}[name[0]] for name in raters]
-    rows = tuple(f"response{i}" for i in range(len(table)))
-    return RatingMatrix(
-        np.asarray(table, float), rows, np.asarray(clusters), tuple(raters), tuple(kinds)
-    )
+    kinds = tuple({"d": "clinician", "j": "juror", "r": "metric"}[name[0]] for name in raters)
+    rows, table = tuple(f"response{i}" for i in range(len(table))), np.asarray(table, float)
+    return RatingMatrix(table, rows, np.asarray(clusters), tuple(raters), kinds)
 
 
 def expand(grid, counts):
@@ -200,18 +167,14 @@ def by_definition(table, members, method):
     ).dropna()
     if method == "published":
         pair = (pair - pair.mean()) / pair.std(ddof=1)
-    long = pair.reset_index(names="target").melt(id_vars="target", var_name="judge")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = pingouin.intraclass_corr(long, "target", "judge", "value").set_index("Type")
-    return float(found.loc["ICC(C,k)", "ICC"])
+    return by_pingouin(pair)["ICC(C,k)"]
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("per", "missing"), [(1, 0.0), (1, 0.15), (3, 0.1)])
 def test_a_replicate_is_what_pingouin_finds_in_the_resample_written_out(method, per, missing):
     grid = make_grid(per=per, missing=missing, seed=per)
-    resampled = next(draw_counts(grid.n_clusters, reps=6, seed=1))
+    resampled = next(draw_counts(grid.n_clusters, reps=2, seed=1))
     counts = np.vstack([np.ones(grid.n_clusters), resampled])
     drawn = scorer_iccs(grid, PANELS, method, counts)
     for resample, ours in zip(counts, drawn, strict=True):
@@ -287,7 +250,6 @@ def test_a_juror_whose_scores_are_all_equal_is_undefined_and_not_zero(method):
 def test_two_common_responses_are_too_few():
     why = why_undefined(np.array([1.0, 2]), np.array([2.0, 1]))
     assert (why.code, why["responses"]) == ("too_few_responses", 2)
-    assert "2 responses" in str(why)
 
 
 def test_a_mirrored_column_is_undefined_and_not_minus_infinity():
@@ -300,15 +262,11 @@ def test_a_mirrored_column_is_undefined_and_not_minus_infinity():
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_drawing_everything_once_gives_the_number_itself(method, missing):
     grid = make_grid(missing=missing, seed=4)
-    everything = np.ones((1, grid.n_clusters))
-    drawn = scorer_iccs(grid, PANELS, method, everything)[0]
+    drawn = scorer_iccs(grid, PANELS, method, np.ones((1, grid.n_clusters)))[0]
     for ours, panel in zip(drawn, PANELS, strict=True):
         pair = columns(grid, panel, method)
         x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
         assert ours == pytest.approx(column_icc(x, y, method), abs=1e-12)
-        assert ours == pytest.approx(
-            by_definition(expand(grid, everything[0]), list(panel.members), method), abs=1e-12
-        )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -318,18 +276,15 @@ def test_moving_one_rater_up_or_renaming_responses_changes_nothing(method):
     moved = grid.composites[order].copy()
     moved[:, 5] += 0.7  # juror j0, everywhere
     other = grid_of(moved, grid.raters, np.arange(24))
-    one_way, another = (columns(each, JURY, method) for each in (grid, other))
-    assert column_icc(another.clinicians, another.scorer, method) == pytest.approx(
-        column_icc(one_way.clinicians, one_way.scorer, method), abs=1e-12
-    )
+    pairs = [columns(each, JURY, method) for each in (grid, other)]
+    before, after = (column_icc(pair.clinicians, pair.scorer, method) for pair in pairs)
+    assert after == pytest.approx(before, abs=1e-12)
 
 
 def test_stretching_one_raters_scale_changes_nothing_in_the_papers_method():
     grid = make_grid(seed=7)
-    stretched = grid.composites.copy()
-    stretched[:, 0] *= 3
-    other = grid_of(stretched, grid.raters, np.arange(24))
-    one_way, another = (columns(each, JURY, "paper") for each in (grid, other))
+    stretched = grid_of(grid.composites * [3, *[1] * 8], grid.raters, np.arange(24))
+    one_way, another = (columns(each, JURY, "paper") for each in (grid, stretched))
     assert another.clinicians == pytest.approx(one_way.clinicians)
 
 
@@ -342,10 +297,11 @@ def test_a_worked_example_by_hand():
 
 @given(TABLES, st.floats(-3, 3), st.floats(0.1, 10))
 @settings(deadline=None)
-def test_shift_scale_and_order_change_nothing(scores, shift, factor):
+def test_it_never_exceeds_1_and_shift_scale_and_order_change_nothing(scores, shift, factor):
     if np.ptp(scores.mean(axis=1)) == 0:
         return
     icc = float(icc_consistency(scores))
+    assert icc <= 1
     moved = scores * factor
     moved[:, 0] += shift
     assert icc_consistency(moved) == pytest.approx(icc, rel=1e-6, abs=1e-9)
@@ -361,26 +317,10 @@ def test_two_columns_obey_the_covariance_identity(scores):
     assert icc_consistency(scores) == pytest.approx(4 * cov / (vx + vy + 2 * cov), abs=1e-8)
 
 
-@given(TABLES)
-@settings(deadline=None)
-def test_it_never_exceeds_one(scores):
-    icc = float(icc_consistency(scores))
-    assert np.isnan(icc) or icc <= 1
-
-
-@pytest.mark.parametrize(("n", "low", "high"), [(56, 0.32, 0.77), (400, 0.51, 0.67)])
-def test_the_intervals_of_the_planner(n, low, high):
-    ends = f_interval(0.60, n)
-    assert (ends.low, ends.high) == pytest.approx((low, high), abs=5e-3)
-
-
 def test_a_wider_confidence_is_a_wider_interval_around_the_same_icc():
     narrow, wide = f_interval(0.5, 40, confidence=0.8), f_interval(0.5, 40, confidence=0.99)
     assert wide.low < narrow.low < 0.5 < narrow.high < wide.high
-
-
-def test_a_negative_limit_is_not_cut_at_zero():
-    assert f_interval(-1.2, 18).low < -1.2
+    assert f_interval(-1.2, 18).low < -1.2  # not cut at 0
 
 
 def test_spearman_brown_undoes_itself():

@@ -1,12 +1,13 @@
 """Kappa, alpha and AC2: published tables, scikit-learn, irrCAC, properties, and the rows."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 from kit.composites import CANON, SPARSE, table
-from kit.scores import DOCTORS, JURORS, note_of, study, without
+from kit.scores import CRITERIA, DOCTORS, JURORS, lost, note_of, rescored, study, without
 from sklearn.metrics import cohen_kappa_score
 
 from calibration.chance_corrected import (
@@ -18,7 +19,6 @@ from calibration.chance_corrected import (
     quadratic_kappa,
 )
 from calibration.scope import scopes
-from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 
 # The table of Cohen (1968), 200 patients in three diagnoses.
@@ -46,15 +46,19 @@ def by_scikit(first, second):
     return cohen_kappa_score(first[both], second[both], weights="quadratic", labels=range(5))
 
 
-def test_cohens_table_by_hand():
-    # In shares: .07 + .05 + .05 + .03 = .20 one step apart and .10 two steps, so .20 + 4 * .10
-    # seen; margins .6 .3 .1 and .5 .3 .2, so .42 + 4 * .17 expected; 1 - .60 / 1.10.
-    assert of_table(COHEN) == pytest.approx(1 - 0.60 / 1.10)
-
-
-def test_of_two_points_it_is_plain_kappa():
-    # 50 proposals, 20 both yes, 15 both no: .70 seen, .50 expected, the textbook's .40.
-    assert of_table([[20, 5], [10, 15]]) == pytest.approx(0.40)
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # In shares: .07 + .05 + .05 + .03 = .20 one step apart and .10 two steps, so .20 + 4 * .10
+        # seen; margins .6 .3 .1 and .5 .3 .2, so .42 + 4 * .17 expected; 1 - .60 / 1.10.
+        (COHEN, 1 - 0.60 / 1.10),
+        # 50 proposals, 20 both yes, 15 both no: .70 seen, .50 expected, the textbook's .40.
+        ([[20, 5], [10, 15]], 0.40),
+    ],
+    ids=["Cohen's table", "two points: plain kappa"],
+)
+def test_kappa_by_hand(counts, expected):
+    assert of_table(counts) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -89,17 +93,14 @@ def test_properties(change, same):
     assert (after == pytest.approx(before)) is same
 
 
-def test_a_constant_rater_has_kappa_0():
-    assert quadratic_kappa(np.array([2.0, 2, 2, 2]), np.arange(4.0)) == pytest.approx(0.0)
-
-
-def test_a_pair_that_gave_one_and_the_same_score_has_no_kappa():
+def test_a_pair_that_gave_one_and_the_same_score_has_no_kappa_and_a_constant_rater_0():
     scores = np.array([[4.0, 4, 3], [4, 4, 4], [4, 4, 2]])
     kappa, reason = mean_kappa(scores, [(0, 1)], 2)
     assert np.isnan(kappa)
     assert reason.code == "kappa_alike"
     assert mean_kappa(scores, [(0, 1), (0, 2)], 2)[0] == mean_kappa(scores, [(0, 2)], 2)[0]
     assert np.isnan(quadratic_kappa(np.zeros(0), np.zeros(0)))
+    assert quadratic_kappa(np.array([2.0, 2, 2, 2]), np.arange(4.0)) == pytest.approx(0.0)
 
 
 def test_pairs_that_share_too_little_are_left_out_and_few_shared_responses_are_fragile():
@@ -144,15 +145,12 @@ def test_nothing_that_says_nothing_of_agreement_changes_alpha(change):
     assert alpha_ordinal(change(ratings)) == pytest.approx(alpha_ordinal(ratings))
 
 
-def test_full_agreement_is_1_and_a_stricter_rater_lowers_it():
+def test_full_agreement_is_1_a_stricter_rater_lowers_it_and_all_the_same_has_no_alpha():
     ratings = np.tile(np.array([[1.0], [2], [3], [4]]), (1, 3))
     stricter = ratings + np.array([1, 0, 0])
     assert alpha_ordinal(ratings) == pytest.approx(1)
     assert alpha_ordinal(stricter) < 1
-
-
-def test_ratings_that_are_all_the_same_or_never_shared_have_no_alpha():
-    lone = np.where(np.eye(4), 3.0, np.nan)
+    lone = np.where(np.eye(4), 3.0, np.nan)  # nothing is shared
     assert np.isnan([alpha_ordinal(np.full((6, 2), 4.0)), alpha_ordinal(lone)]).all()
 
 
@@ -172,20 +170,16 @@ def test_of_several_scores_the_first_is_taken_and_the_others_are_counted():
     scores = study(n=6)
     again = scores.ratings.query("kind != 'metric'").assign(pass_=1, score=1.0)
     more = scores.ratings.query("rater == 'gpt'").assign(replicate=2, score=5.0)
-    every = pd.concat([again, more, scores.ratings]).drop_duplicates(
-        ["response_id", "rater", "criterion", "pass_", "replicate"]
-    )
-    twice = Scores(every, scores.responses, scores.rubrics)
+    every = pd.concat([again, more, scores.ratings], ignore_index=True)
     once, _ = first_scores(scores.ratings, ["aci"], "clarity", JURORS)
-    read, again = first_scores(twice.ratings, ["aci"], "clarity", JURORS)
+    read, again = first_scores(every, ["aci"], "clarity", JURORS)
     pd.testing.assert_frame_equal(read, once)
     assert again.to_dict() == {**read.notna().sum().to_dict(), "gpt": 12}
 
 
 def test_responses_that_no_clinician_scored_take_no_part():
     scores = study(n=8, per=2)
-    gone = (scores.ratings["response_id"] == "aci-r3") & (scores.ratings["kind"] == "clinician")
-    fewer = Scores(scores.ratings[~gone], scores.responses, scores.rubrics)
+    fewer = lost(scores, "response_id == 'aci-r3' and kind == 'clinician'")
     read, again = first_scores(fewer.ratings, ["aci"], "clarity", JURORS)
     assert (len(read), again.sum()) == (7, 0)
 
@@ -272,12 +266,9 @@ def undefined(row):
 def test_each_criterion_has_a_row_of_the_clinicians_and_one_with_each_juror():
     groups = ["clinicians", *(f"juror:{name}" for name in JURORS)]
     found = rows(study())
-    assert list(found) == [
-        (one, group) for one in ("accuracy", "completeness", "clarity") for group in groups
-    ]
-    assert all(
-        np.isfinite([getattr(row, name) for name in NUMBERS]).all() for row in found.values()
-    )
+    assert list(found) == [(one, group) for one in CRITERIA for group in groups]
+    numbers = [getattr(row, name) for row in found.values() for name in NUMBERS]
+    assert np.isfinite(numbers).all()
     assert {row.n_responses for row in found.values()} == {30}
     assert list(rows(study(), criterion="clarity")) == [("clarity", group) for group in groups]
 
@@ -285,10 +276,7 @@ def test_each_criterion_has_a_row_of_the_clinicians_and_one_with_each_juror():
 def test_a_poor_juror_is_told_from_good_ones_by_every_coefficient():
     scores = study(n=120, seed=1)
     noise = np.random.default_rng(0).integers(1, 6, len(scores.ratings)).astype(float)
-    ratings = scores.ratings.assign(
-        score=scores.ratings["score"].where(scores.ratings["rater"] != "gpt", noise)
-    )
-    found = rows(Scores(ratings, scores.responses, scores.rubrics))
+    found = rows(rescored(scores, lambda t: t["score"].where(t["rater"] != "gpt", noise)))
     good, poor = found["clarity", "juror:claude"], found["clarity", "juror:gpt"]
     assert all(getattr(good, name) > getattr(poor, name) + 0.1 for name in NUMBERS)
     assert abs(poor.kappa_quadratic) < 0.2
@@ -297,8 +285,8 @@ def test_a_poor_juror_is_told_from_good_ones_by_every_coefficient():
 def test_hidden_repeats_change_nothing_and_are_counted():
     scores = study(n=10)
     again = scores.ratings[scores.ratings["kind"] == "clinician"].assign(pass_=1, score=1.0)
-    twice = Scores(pd.concat([scores.ratings, again]), scores.responses, scores.rubrics)
-    once, found = rows(scores), rows(twice)
+    once = rows(scores)
+    found = rows(replace(scores, ratings=pd.concat([scores.ratings, again])))
     for key, row in found.items():
         ours = [getattr(row, name) for name in NUMBERS]
         assert ours == pytest.approx([getattr(once[key], name) for name in NUMBERS])
@@ -310,10 +298,7 @@ def test_hidden_repeats_change_nothing_and_are_counted():
 def test_a_mean_of_jurors_among_the_jurors_has_alpha_and_neither_kappa_nor_ac2():
     scores = study()
     between = scores.ratings["score"].clip(upper=4) + 0.5
-    halves = scores.ratings.assign(
-        score=scores.ratings["score"].where(scores.ratings["rater"] != "gpt", between)
-    )
-    found = rows(Scores(halves, scores.responses, scores.rubrics))
+    found = rows(rescored(scores, lambda t: t["score"].where(t["rater"] != "gpt", between)))
     row = found["clarity", "juror:gpt"]
     assert np.isfinite(row.alpha_ordinal)
     assert np.isnan([row.kappa_quadratic, row.ac2]).all()
@@ -323,25 +308,21 @@ def test_a_mean_of_jurors_among_the_jurors_has_alpha_and_neither_kappa_nor_ac2()
 
 def test_a_single_clinician_has_no_row_of_clinicians_but_one_with_each_juror():
     scores = study()
-    alone = without(scores, scores.ratings["rater"].isin(DOCTORS[1:]))
-    found = rows(alone)
+    found = rows(without(scores, scores.ratings["rater"].isin(DOCTORS[1:])))
     assert undefined(found["clarity", "clinicians"])
     assert "only one clinician rated here, dr0" in note_of(found["clarity", "clinicians"])
     assert np.isfinite(found["clarity", "juror:gpt"].ac2)
 
 
 def test_a_juror_without_a_score_on_a_criterion_is_undefined_and_not_the_clinicians_again():
-    scores = study()
-    lost = (scores.ratings["rater"] == "gpt") & (scores.ratings["criterion"] == "clarity")
-    row = rows(without(scores, lost))["clarity", "juror:gpt"]
+    unscored = lost(study(), "rater == 'gpt' and criterion == 'clarity'")
+    row = rows(unscored)["clarity", "juror:gpt"]
     assert undefined(row)
     assert (row.n_responses, "no response here has a gpt score" in note_of(row)) == (0, True)
 
 
 def test_scores_that_are_all_the_same_leave_only_ac2():
-    scores = study()
-    same = Scores(scores.ratings.assign(score=4.0), scores.responses, scores.rubrics)
-    row = rows(same)["clarity", "clinicians"]
+    row = rows(rescored(study(), lambda t: 4.0))["clarity", "clinicians"]
     assert row.ac2 == 1.0
     assert np.isnan([row.kappa_quadratic, row.alpha_ordinal]).all()
     assert "kappa undefined: every pair gave one and the same score" in note_of(row)

@@ -81,7 +81,7 @@ def test_clinicians_and_jury_are_held_against_the_same_other_clinicians():
     assert jury.n_missed == 1  # its 4 on the same response
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.integers(8, 40))
 def test_auc_and_what_is_missed_are_scikit_learns(seed, n):
     random = np.random.default_rng(seed)

@@ -110,10 +110,12 @@ def test_one_seed_is_one_answer():
     assert (first != replicates(mean_of(values), BootstrapPlan(9, 9, reps=20, seed=6))).any()
 
 
-def test_no_resamples_are_an_empty_answer_and_an_undefined_interval():
+def test_no_resamples_have_no_interval_and_those_of_a_single_cluster_are_undefined():
     drawn = replicates(mean_of(np.arange(9.0)), BootstrapPlan(9, 9, reps=0))
     assert drawn.shape == (0,)
     assert math.isnan(percentile_interval(drawn).low)
+    alone = replicates(mean_of(np.ones(1)), BootstrapPlan(1, 8, reps=20))
+    assert np.isnan(alone).tolist() == [True] * 20
 
 
 def test_undefined_replicates_are_left_out_of_the_interval():
@@ -128,14 +130,7 @@ def test_the_mean_has_its_textbook_standard_error():
     assert drawn.std() == pytest.approx(values.std() / np.sqrt(200), rel=0.03)
 
 
-def test_a_single_cluster_has_replicates_and_intervals_that_are_undefined():
-    drawn = replicates(mean_of(np.ones(1)), BootstrapPlan(1, 8, reps=20))
-    assert np.isnan(drawn).all()
-    assert len(drawn) == 20
-
-
-STUDIES = 400
-REPS = 400
+STUDIES = REPS = 400
 # Of each column: half is truth (between instances and within), half the rater's own, as much of
 # it between instances as within. Two such columns correlate by 1/2: ICC(3,2) = 2r / (1 + r).
 TRUTH = 2 / 3
@@ -144,20 +139,15 @@ TRUTH = 2 / 3
 def study(random: np.random.Generator, instances: int, each: int) -> RatingMatrix:
     """Return a clinician and a juror who share half their variance."""
     clusters = np.repeat(np.arange(instances), each)
-    n = len(clusters)
-
-    def part() -> np.ndarray:
-        return random.normal(size=instances)[clusters] + random.normal(size=n)
-
-    truth = part()
-    values = np.column_stack([truth + part(), truth + part()])
-    names = tuple(map(str, range(n)))
-    return RatingMatrix(values, names, clusters, ("dr-a", "juror"), ("clinician", "juror"))
+    truth, *own = (
+        random.normal(size=instances)[clusters] + random.normal(size=len(clusters)) for _ in "tcj"
+    )
+    return grid_of(np.column_stack([truth + one for one in own]), clusters, jurors=1)
 
 
 def covered(instances: int, each: int) -> tuple[float, float]:
     """Return how often the bootstrap over instances, and F, hold the truth."""
-    random, panel = np.random.default_rng(instances), PanelColumns(("juror",), 1)
+    random, panel = np.random.default_rng(instances), PanelColumns(("j0",), 1)
     boot = exact = 0
     for number in range(STUDIES):
         grid = study(random, instances, each)
@@ -210,11 +200,16 @@ def draw(icc, n, per=1, seed=0):
     return quality + noise * random.normal(size=n), quality + noise * random.normal(size=n)
 
 
-def test_an_icc_of_six_tenths_is_a_z_of_nearly_half():
-    # ICC(C,1) = .6 / 1.4 = 3/7; atanh(3/7) = ln(10/4) / 2.
-    assert finite_z(0.6) == pytest.approx(math.log(2.5) / 2)
-    assert finite_z(0.4) == pytest.approx(math.log(1.25 / 0.75) / 2)
-    assert finite_z(0.0) == 0
+@pytest.mark.parametrize(
+    ("icc", "z"),
+    [
+        (0.6, math.log(2.5) / 2),  # ICC(C,1) = .6 / 1.4 = 3/7; atanh(3/7) = ln(10/4) / 2
+        *((0.4, math.log(1.25 / 0.75) / 2), (0.0, 0)),
+        *((1.0, math.nan), (math.nan, math.nan), (-math.inf, math.nan)),
+    ],
+)
+def test_an_icc_of_six_tenths_is_a_z_of_nearly_half_and_one_of_1_has_none(icc, z):
+    assert finite_z(icc) == pytest.approx(z, nan_ok=True)
 
 
 def test_z_scored_columns_have_the_z_of_their_correlation():
@@ -226,11 +221,6 @@ def test_z_scored_columns_have_the_z_of_their_correlation():
 @pytest.mark.parametrize("icc", [-486491.0, -1.2, -0.1, 0.0, 0.43, 0.999])
 def test_z_goes_there_and_back_however_low_the_icc(icc):
     assert float(icc_of_fisher(finite_z(icc))) == pytest.approx(icc, rel=1e-6)
-
-
-@pytest.mark.parametrize("icc", [1.0, math.nan, -math.inf])
-def test_without_a_finite_z_there_is_none(icc):
-    assert math.isnan(finite_z(icc))
 
 
 def test_the_error_of_independent_responses_is_that_of_half_the_log_of_an_f_ratio():

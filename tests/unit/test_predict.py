@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.scores import JURORS, both, study, without
+from kit.scores import both, lost, rescored, study, without
 
 from calibration import headlines
 from calibration.decision import Decision, DecisionKind
@@ -110,8 +110,8 @@ def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_
 
 def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
     scores = study(("aci", "med"), n=30)
-    unrated = (scores.ratings["benchmark"] == "med") & (scores.ratings["kind"] == "clinician")
-    aci, med, combined = predict(without(scores, unrated)).rows
+    unrated = lost(scores, "benchmark == 'med' and kind == 'clinician'")
+    aci, med, combined = predict(unrated).rows
     assert med.told("not_rated")
     assert math.isnan(med.mean_corrected)
     assert (med.n_unrated, med.n_predicted) == (30, 0)
@@ -123,9 +123,7 @@ def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
 
 
 def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
-    scores = study(n=60)
-    lost = scores.ratings["response_id"].isin(["aci-r1", "aci-r2"])
-    scores = without(scores, lost & (scores.ratings["rater"] == JURORS[0]))
+    scores = lost(study(n=60), "response_id in ['aci-r1', 'aci-r2'] and rater == 'claude'")
     strict, relaxed = predict(scores), predict(scores, min_jurors=2)
     assert (strict.rows[0].n_rated, len(strict.responses)) == (58, 58)
     assert "the jury scored 58 of 60 responses" in told(strict.rows[0].notes)
@@ -135,10 +133,8 @@ def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
 
 def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
     scores = study(n=60, juror_noise=0.3)
-    jurors = scores.ratings["kind"] == "juror"
-    dice = scores.ratings["score"].copy()
-    dice[jurors] = np.random.default_rng(0).integers(1, 6, size=int(jurors.sum())).astype(float)
-    bad = replace(scores, ratings=scores.ratings.assign(score=dice))
+    dice = np.random.default_rng(0).integers(1, 6, len(scores.ratings)).astype(float)
+    bad = rescored(scores, lambda t: t["score"].where(t["kind"] != "juror", dice))
     good, useless, few = (predict(one).rows[0] for one in (scores, bad, study(n=19)))
     assert (good.validated, useless.validated, few.validated) == (True, False, False)
     assert useless.verdict in ("inferior", "inconclusive")
@@ -170,11 +166,11 @@ def test_with_few_instances_intervals_are_undefined_with_the_reason():
 
 
 def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
-    scores = sampled(study(n=60), 0.5)
-    jury = scores.ratings["kind"] == "juror"
-    far = jury & (scores.ratings["response_id"] == "aci-r3")
-    moved = scores.ratings["score"].mask(jury, scores.ratings["score"].clip(2, 4)).mask(far, 5.0)
-    found = predict(replace(scores, ratings=scores.ratings.assign(score=moved)))
+    def moved(ratings):
+        jury, far = ratings["kind"] == "juror", ratings["response_id"] == "aci-r3"
+        return ratings["score"].mask(jury, ratings["score"].clip(2, 4)).mask(jury & far, 5.0)
+
+    found = predict(rescored(sampled(study(n=60), 0.5), moved))
     row = found.responses.set_index("response_id").loc["aci-r3"]
     assert row["notes"][0] == note("outside_map", "outside_map")
     assert row["clinician_scale"] == found.responses["clinician_scale"].max()

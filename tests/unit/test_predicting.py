@@ -1,9 +1,9 @@
 """What clinicians would have said: the map, cross-conformal intervals, and prediction-powered means against ppi_py."""
 
 import math
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -23,34 +23,16 @@ from calibration.predicting import (
 from calibration.scores import Array, Flags, Integers
 
 
-@dataclass(frozen=True, eq=False)
-class RatedSample:
-    """Composites and instances of rated responses, shape (n,), and of all others, (N,)."""
+class Sample(NamedTuple):
+    """Composites of clinicians, NaN where they rated nothing, those of the jury, and instances: (n,)."""
 
     clinicians: Array
     jury: Array
     instances: Integers
-    unrated_jury: Array = field(default_factory=lambda: np.empty(0))
-    unrated_instances: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
-    def of(self, rows: Flags | Integers) -> "RatedSample":
-        """Return some of the rated responses."""
-        return RatedSample(self.clinicians[rows], self.jury[rows], self.instances[rows])
-
-    @property
-    def arrays(self) -> tuple[Array, Array, Integers]:
-        """Return clinicians, jury and instances of all responses, as the statistics take them."""
-        unrated = np.full(len(self.unrated_jury), np.nan)
-        return (
-            np.concatenate([self.clinicians, unrated]),
-            np.concatenate([self.jury, self.unrated_jury]),
-            np.concatenate([self.instances, self.unrated_instances]),
-        )
-
-    def with_jury(self, jury: Array) -> "RatedSample":
-        """Return it with responses that the jury alone scored, each of an instance of its own."""
-        numbers = 10_000_000 + np.arange(len(jury))
-        return RatedSample(self.clinicians, self.jury, self.instances, jury, numbers)
+    def of(self, rows: Flags | Integers | slice) -> "Sample":
+        """Return some of the responses."""
+        return Sample(*(own[rows] for own in self))
 
 
 def juried(n=60, seed=0):
@@ -76,15 +58,30 @@ def test_map_and_interpolation_are_scikit_learns(seed):
     assert np.interp(asked, *found) == pytest.approx(theirs.predict(asked), abs=1e-8)
 
 
-def test_a_jury_that_ranks_against_the_clinicians_gives_everyone_their_mean():
-    _, values = isotonic_map(np.arange(1.0, 6), np.array([5.0, 4, 3, 3, 1]))
-    assert np.ptp(values) <= 1e-9
-    assert values == pytest.approx(np.full(5, 3.2))
+FIVE = [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("jury", "clinicians", "knots", "values"),
+    [
+        # 3 then 2 becomes 2.5 twice, 4 then 3.5 becomes 3.75 twice; the rest stays.
+        (FIVE, [1, 3, 2, 4, 3.5], FIVE, [1, 2.5, 2.5, 3.75, 3.75]),
+        # 4 (twice, mean 3) above 5 (once, 1.5): one knot of weight 2, pooled to (3 + 3 + 1.5) / 3.
+        ([4, 5, 4, 1], [2, 1.5, 4, 1], [1, 4, 5], [1, 2.5, 2.5]),
+        (FIVE, [5, 4, 3, 3, 1], FIVE, [3.2] * 5),  # against the clinicians: everyone has their mean
+    ],
+)
+def test_violators_are_pooled_as_by_hand(jury, clinicians, knots, values):
+    found = isotonic_map(np.array(jury, float), np.array(clinicians, float))
+    assert found[0] == pytest.approx(knots)
+    assert found[1] == pytest.approx(values, abs=1e-9)
 
 
 def ends(rated, jury, level, seed):
-    """Return the intervals of new responses with these jury composites."""
-    low, high = conformal_interval(*rated.with_jury(jury).arrays, level, seed)
+    """Return the intervals of new responses with these jury composites, each an instance of its own."""
+    new = np.full(len(jury), np.nan), jury, 10_000_000 + np.arange(len(jury))
+    every = (np.concatenate(both) for both in zip(rated, new, strict=True))
+    low, high = conformal_interval(*every, level, seed)
     return low[len(rated.jury) :], high[len(rated.jury) :]
 
 
@@ -96,7 +93,7 @@ def simulate(instances=60, per=1, seed=0, noise=0.5):
     quality = 3 + own[0] + 0.6 * random.normal(size=len(numbers))
     clinicians = quality + 0.3 * random.normal(size=len(numbers))
     jury = 4 + 0.5 * quality + own[1] + noise * random.normal(size=len(numbers))
-    return RatedSample(clinicians, jury, numbers)
+    return Sample(clinicians, jury, numbers)
 
 
 @pytest.mark.parametrize("level", ["0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99"])
@@ -165,10 +162,7 @@ def test_the_interval_is_that_of_the_paper_in_plain_loops(instances):
 
 def test_an_instance_counts_once_however_many_responses_it_has():
     rated = simulate(41)
-    thrice = RatedSample(
-        *(np.repeat(own, 3) for own in (rated.clinicians, rated.jury)),
-        np.repeat(rated.instances, 3),
-    )
+    thrice = Sample(*(np.repeat(own, 3) for own in rated))
     assert width(thrice) == pytest.approx(width(rated))
 
 
@@ -189,10 +183,10 @@ def test_one_seed_gives_the_same_parts_and_another_others():
 @pytest.mark.parametrize(
     ("change", "factor"),
     [
-        (lambda one: RatedSample(one.clinicians, one.jury + 3, one.instances), 1),
-        (lambda one: RatedSample(one.clinicians + 3, one.jury, one.instances), 1),
-        (lambda one: RatedSample(one.clinicians * 2, one.jury, one.instances), 2),
-        (lambda one: RatedSample(one.clinicians, one.jury, one.instances * 7), 1),
+        (lambda one: one._replace(jury=one.jury + 3), 1),
+        (lambda one: one._replace(clinicians=one.clinicians + 3), 1),
+        (lambda one: one._replace(clinicians=one.clinicians * 2), 2),
+        (lambda one: one._replace(instances=one.instances * 7), 1),
     ],
     ids=["jury shifted", "clinicians shifted", "clinicians scaled", "instances renumbered"],
 )
@@ -246,34 +240,14 @@ def test_intervals_hold_the_truth_as_often_as_they_say_and_are_narrower_than_hal
 CLINICIANS = np.array([4.0, 3, 4.67, 2.33, 5, 3.67, 4.33, 1.67, 3, 4, 2.67, 5])
 JURY = np.array([4.33, 3.33, 4.67, 3, 4.67, 4, 4.67, 2, 4, 4, 3.33, 4.67])
 UNRATED = np.array(
-    [
-        4.67,
-        4,
-        3.33,
-        2.67,
-        5,
-        4.33,
-        4,
-        3.67,
-        1.67,
-        4.67,
-        3,
-        4.33,
-        5,
-        2.33,
-        4,
-        3.67,
-        4.67,
-        4.33,
-        3.33,
-        4,
-    ]
+    str.split("4.67 4 3.33 2.67 5 4.33 4 3.67 1.67 4.67 3 4.33 5 2.33 4 3.67 4.67 4.33 3.33 4"),
+    float,
 )
 TRUTH = 3.5
 
 
 def powered(sample):
-    return prediction_powered_mean(*sample.arrays)
+    return prediction_powered_mean(*sample)
 
 
 def mean_of(value, error, instances):
@@ -281,10 +255,10 @@ def mean_of(value, error, instances):
     return ClusteredMean(value, np.array([error]), instances)
 
 
-def singles(clinicians=CLINICIANS, jury=JURY, unrated=UNRATED):
-    """Every response its own instance."""
-    n = len(clinicians)
-    return RatedSample(clinicians, jury, np.arange(n), unrated, n + np.arange(len(unrated)))
+def singles(clinicians=CLINICIANS, jury=JURY):
+    """Return responses of an instance each, of which the last have the jury's score alone."""
+    given = np.append(clinicians, np.full(len(UNRATED), np.nan))
+    return Sample(given, np.append(jury, UNRATED), np.arange(len(given)))
 
 
 def clustered(n, unrated, jury="good", per=1, seed=0, whole_instances=False):
@@ -306,9 +280,7 @@ def clustered(n, unrated, jury="good", per=1, seed=0, whole_instances=False):
         rated = np.isin(numbers, random.permutation(total // per)[: n // per])
     else:
         rated = np.isin(np.arange(total), random.permutation(total)[:n])
-    return RatedSample(
-        clinicians[rated], said[rated], numbers[rated], said[~rated], numbers[~rated]
-    )
+    return Sample(np.where(rated, clinicians, np.nan), said, numbers)
 
 
 def test_mean_and_standard_error_are_those_of_ppi_py():
@@ -350,16 +322,16 @@ def test_the_gain_is_how_many_more_ratings_would_help_as_much():
 
 def test_with_several_responses_lambda_is_the_ratio_of_docs_predict_and_no_other_has_less_error():
     sample = clustered(60, 180, per=4, seed=3)
-    names = set(sample.instances) | set(sample.unrated_instances)
+    rated, names = ~np.isnan(sample.clinicians), np.unique(sample.instances)
 
-    def parts(values, of, size):
+    def parts(values, rows):
+        values, of = values[rows], sample.instances[rows]
         centred, instances = values - values.mean(), len(set(of))
-        sums = np.array([centred[of == one].sum() / size for one in names])
+        sums = np.array([centred[of == one].sum() / rows.sum() for one in names])
         return math.sqrt(instances / (instances - 1)) * sums
 
-    clinical = parts(sample.clinicians, sample.instances, 60)
-    jury = parts(sample.jury, sample.instances, 60)
-    jury -= parts(sample.unrated_jury, sample.unrated_instances, 180)
+    clinical = parts(sample.clinicians, rated)
+    jury = parts(sample.jury, rated) - parts(sample.jury, ~rated)
     weight = powered(sample).weight
     assert weight == pytest.approx((clinical * jury).sum() / (jury**2).sum(), rel=1e-12)
     assert 0 < weight < 1
@@ -367,19 +339,11 @@ def test_with_several_responses_lambda_is_the_ratio_of_docs_predict_and_no_other
     assert min(errors) == errors[1]
 
 
-def without(sample, instance):
-    """Leave one instance out, rated and unrated."""
-    rated, other = sample.instances != instance, sample.unrated_instances != instance
-    left = sample.of(rated)
-    unrated = sample.unrated_jury[other], sample.unrated_instances[other]
-    return RatedSample(left.clinicians, left.jury, left.instances, *unrated)
-
-
 @pytest.mark.parametrize("per", [1, 4])
 def test_the_error_is_near_the_jackknife_over_instances(per):
     sample = clustered(120, 240, per=per, seed=1)
-    names = np.unique(np.concatenate([sample.instances, sample.unrated_instances]))
-    left = [powered(without(sample, one)).corrected.value for one in names]
+    names = np.unique(sample.instances)
+    left = [powered(sample.of(sample.instances != one)).corrected.value for one in names]
     jackknife = math.sqrt((len(names) - 1) * np.var(left))
     assert powered(sample).corrected.error == pytest.approx(jackknife, rel=0.06)
 
@@ -394,7 +358,7 @@ def test_of_few_rated_instances_no_more_is_said_than_they_tell(n):
 
 
 def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
-    found = powered(RatedSample(CLINICIANS, JURY, np.zeros(12, dtype=int), UNRATED, np.arange(20)))
+    found = powered(singles()._replace(instances=np.append(np.zeros(12, int), np.arange(20))))
     assert found.corrected.value == pytest.approx(CLINICIANS.mean())
     assert math.isnan(found.corrected.error)
     assert math.isnan(found.gain)
@@ -407,9 +371,6 @@ def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
     freedom = parts.sum() ** 2 / (parts**2 / [9, 19]).sum()
     by_hand = stats.t.interval(0.9, freedom, loc=3.5, scale=math.sqrt(parts.sum()))
     assert (ends.low, ends.high) == pytest.approx(by_hand)
-
-
-SCORED, PLACES = ("clinicians", "jury", "unrated_jury"), ("instances", "unrated_instances")
 
 
 def simulated(n, unrated, jury, per=1, whole=False, reps=1500):
@@ -447,19 +408,6 @@ def test_intervals_hold_the_truth_whatever_the_jury_is_worth(n, unrated, per, wh
         assert ratio < 0.85
 
 
-def test_violators_are_pooled_as_by_hand():
-    # 3 then 2 becomes 2.5 twice, 4 then 3.5 becomes 3.75 twice; the rest stays.
-    _, values = isotonic_map(np.arange(1.0, 6), np.array([1, 3, 2, 4, 3.5]))
-    assert values == pytest.approx([1, 2.5, 2.5, 3.75, 3.75])
-
-
-def test_responses_with_one_jury_composite_are_one_knot_with_their_number_as_weight():
-    # 4 (twice, mean 3) above 5 (once, 1.5): pooled to (3 + 3 + 1.5) / 3.
-    knots, values = isotonic_map(np.array([4.0, 5, 4, 1]), np.array([2.0, 1.5, 4, 1]))
-    assert knots == pytest.approx([1, 4, 5])
-    assert values == pytest.approx([1, 2.5, 2.5])
-
-
 @pytest.mark.parametrize(
     ("change", "back"),
     [
@@ -480,21 +428,19 @@ def test_values_follow_the_clinicians_and_only_the_jurys_order(change, back):
 
 @pytest.mark.parametrize("per", [1, 4])
 @pytest.mark.parametrize(
-    ("names", "change", "factor", "offset"),
+    ("change", "factor", "offset"),
     [
-        (["clinicians"], lambda value: value + 2, 1, 2),
-        (["jury", "unrated_jury"], lambda value: value + 2, 1, 0),
-        (SCORED, lambda value: 3 * value, 3, 0),
-        ((*SCORED, *PLACES), lambda value: value[::-1], 1, 0),
-        (PLACES, lambda value: 9 - value, 1, 0),
+        (lambda one: one._replace(clinicians=one.clinicians + 2), 1, 2),
+        (lambda one: one._replace(jury=one.jury + 2), 1, 0),
+        (lambda one: one._replace(clinicians=3 * one.clinicians, jury=3 * one.jury), 3, 0),
+        (lambda one: one.of(slice(None, None, -1)), 1, 0),
+        (lambda one: one._replace(instances=9 - one.instances), 1, 0),
     ],
     ids=["clinicians shifted", "jury shifted", "all scaled", "permuted", "instances renamed"],
 )
-def test_shifts_scale_and_order_change_only_what_they_must(names, change, factor, offset, per):
+def test_shifts_scale_and_order_change_only_what_they_must(change, factor, offset, per):
     sample = clustered(40, 80, per=per)
-    before = powered(sample)
-    values = vars(sample)
-    after = powered(RatedSample(**values | {name: change(values[name]) for name in names}))
+    before, after = powered(sample), powered(change(sample))
     assert after.corrected.value == pytest.approx(factor * before.corrected.value + offset)
     assert after.corrected.error == pytest.approx(factor * before.corrected.error)
     assert after.weight == pytest.approx(before.weight)

@@ -4,12 +4,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from kit.scores import note_of, scope_of
 from scipy import stats
 from statsmodels.api import OLS
-from statsmodels.formula.api import ols
 
 from calibration.raters import distances, length_rows, self_preference_rows, severity_rows
 
@@ -26,6 +24,12 @@ def texts(n=200, seed=0, slopes=(0.0, 0.0), doctors=(0.0, 0.0, 0.0)):
     return table, {f"r{i}": int(one) for i, one in enumerate(words)}
 
 
+def clustered(y, design):
+    """Return statsmodels' regression with errors robust to instances of four responses."""
+    groups = {"groups": np.arange(len(y)) // 4}
+    return OLS(y, design).fit(cov_type="cluster", cov_kwds=groups, use_t=True)
+
+
 def by_length(table, words, clinicians=3, **options):
     rows = length_rows(scope_of(table, clinicians, per=4, **options), words)
     return {row.rater: row for row in rows}
@@ -33,20 +37,11 @@ def by_length(table, words, clinicians=3, **options):
 
 def test_the_slope_is_statsmodels_with_cluster_robust_errors():
     table, words = texts(slopes=(0.3, 0.0))
-    frame = pd.DataFrame(
-        {
-            "y": table[:, 3] - table[:, :3].mean(axis=1),
-            "x": np.log2(list(words.values())),
-            "g": np.arange(200) // 4,
-        }
-    )
-    fitted = ols("y ~ x", frame).fit(
-        cov_type="cluster", cov_kwds={"groups": frame["g"]}, use_t=True
-    )
+    design = np.column_stack([np.ones(200), np.log2(list(words.values()))])
+    fitted = clustered(table[:, 3] - table[:, :3].mean(axis=1), design)
     row = by_length(table, words)["j0"]
-    assert row.slope_per_doubling == pytest.approx(fitted.params["x"])
-    assert (row.low, row.high) == pytest.approx(tuple(fitted.conf_int().loc["x"]))
-    assert row.p == pytest.approx(fitted.pvalues["x"])
+    assert (row.slope_per_doubling, row.p) == pytest.approx((fitted.params[1], fitted.pvalues[1]))
+    assert (row.low, row.high) == pytest.approx(tuple(fitted.conf_int()[1]))
     assert row.n == 200
 
 
@@ -64,14 +59,12 @@ def test_everyone_is_compared_with_the_clinicians_but_never_with_themselves():
 def test_planted_slopes_are_recovered_and_their_intervals_cover():
     planted = np.array([0.2, -0.1])
     found = [by_length(*texts(seed=seed, slopes=planted)) for seed in range(400)]
-    points = np.array([[rows[name].slope_per_doubling for name in ("j0", "j1")] for rows in found])
-    covered = [
-        rows[name].low < slope < rows[name].high
-        for rows in found
-        for name, slope in zip(("j0", "j1"), planted, strict=True)
-    ]
+    points, low, high = (
+        np.array([[getattr(rows[name], end) for name in ("j0", "j1")] for rows in found])
+        for end in ("slope_per_doubling", "low", "high")
+    )
     assert points.mean(axis=0) == pytest.approx(planted, abs=0.01)
-    assert np.mean(covered) == pytest.approx(0.95, abs=0.025)
+    assert np.mean((low < planted) & (planted < high)) == pytest.approx(0.95, abs=0.025)
 
 
 def test_a_response_without_words_is_left_out_and_counted():
@@ -136,8 +129,7 @@ def test_one_familys_preference_is_the_regression_of_the_jurors_residual():
     own = np.array([authors[f"r{i}"] == "gpt" for i in range(200)], dtype=float)
     residual = table[:, 2] - table[:, 3:].mean(axis=1)
     design = np.column_stack([np.ones(200), own, table[:, :2].mean(axis=1)])
-    groups = {"groups": np.arange(200) // 4}
-    fitted = OLS(residual, design).fit(cov_type="cluster", cov_kwds=groups, use_t=True)
+    fitted = clustered(residual, design)
     assert row.preference == pytest.approx(fitted.params[1])
     # The stack counts three rows a response, which moves the small-sample factor a little.
     assert (row.low, row.high) == pytest.approx(tuple(fitted.conf_int()[1]), abs=0.005)
@@ -148,35 +140,28 @@ def test_one_familys_preference_is_the_regression_of_the_jurors_residual():
 def test_planted_preferences_are_recovered_and_their_intervals_cover():
     planted = np.array([0.5, 0.2, 0.0])
     found = [by_family(*written(seed=seed, planted=planted)) for seed in range(120)]
-    points = np.array([[row.preference for row in rows] for rows in found])
-    covered = np.array(
-        [[row.low < b < row.high for row, b in zip(rows, planted, strict=True)] for rows in found]
+    points, low, high = (
+        np.array([[getattr(row, end) for row in rows] for rows in found])
+        for end in ("preference", "low", "high")
     )
     assert points.mean(axis=0) == pytest.approx(planted, abs=0.02)
-    assert covered.mean() == pytest.approx(0.95, abs=0.03)
+    assert np.mean((low < planted) & (planted < high)) == pytest.approx(0.95, abs=0.03)
 
 
 def test_unknown_authors_are_left_out_and_counted():
     table, authors = written()
     known = {name: writer for name, writer in authors.items() if int(name[1:]) >= 20}
-    some, without = by_family(table, known)[0], by_family(table[20:], shifted(authors, 20))[0]
+    renumbered = {f"r{int(name[1:]) - 20}": writer for name, writer in known.items()}
+    some, without = by_family(table, known)[0], by_family(table[20:], renumbered)[0]
     assert some.n_unknown == 20
     assert "20 responses by an unknown family left out" in note_of(some)
     assert some.preference == pytest.approx(without.preference)
 
 
-def shifted(authors, by):
-    return {f"r{int(name[1:]) - by}": one for name, one in authors.items() if int(name[1:]) >= by}
-
-
 @pytest.mark.parametrize(
     ("families", "writers", "reason"),
     [
-        (
-            {"j1": "claude"},
-            WRITERS,
-            "undefined: imported, no family is stored: --panel names families",
-        ),
+        ({"j1": "claude"}, WRITERS, "undefined: imported, no family is stored: --panel names"),
         (FAMILIES, ("qwen", "claude"), "responses by its family to 0 instances, and 5 are needed"),
         (FAMILIES, ("gpt",), "responses by other families to 0 instances, and 5 are needed"),
         (FAMILIES, (), "responses by its family to 0 instances"),
@@ -231,11 +216,12 @@ def rated(n=60, clinicians=4, jurors=3, seed=0, severities=None):
 def test_a_severity_is_the_mean_distance_to_the_others_of_the_same_response():
     # dr0: 4 - (2+3)/2 = 1.5, 5 - 4 = 1; j0: 3 - (4+2)/2 = 0, 4 - 5 = -1, and 1 alone.
     table = [[4, 2, 3], [5, NAN, 4], [NAN, NAN, 1]]
-    rows = {row.rater: row for row in severity_rows(scope_of(table, 2))}
-    assert (rows["dr0"].severity, rows["dr0"].n) == (1.25, 2)
-    assert (rows["dr1"].severity, rows["dr1"].n) == (-1.5, 1)
-    assert (rows["j0"].severity, rows["j0"].n) == (-0.5, 2)
-    assert [rows[name].kind for name in ("dr0", "dr1", "j0")] == ["clinician"] * 2 + ["juror"]
+    rows = severity_rows(scope_of(table, 2))
+    assert [(row.rater, row.kind, row.severity, row.n) for row in rows] == [
+        ("dr0", "clinician", 1.25, 2),
+        ("dr1", "clinician", -1.5, 1),
+        ("j0", "juror", -0.5, 2),
+    ]
 
 
 def test_the_interval_is_the_t_interval_of_single_responses():

@@ -1,9 +1,11 @@
 """Composites: scales that differ, answers in the place of scores, z within raters, and the responses that are analysed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from kit.scores import study
+from kit.scores import FIELDS, scores_of, study
 
 from calibration.answered import abstention_rows, applicability_rows, disputed_rows
 from calibration.columns import column_icc
@@ -120,82 +122,80 @@ def rate(response, rater, scores, kind="clinician", pass_=0, replicate=0):
 
 
 def study_of(*readings):
-    columns = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
-    rows = [row for reading in readings for row in reading]
-    ratings = pd.DataFrame(rows, columns=[*columns, "pass_", "replicate"])
-    return Scores(ratings, ratings[columns[:3]].drop_duplicates(), RUBRICS)
+    return scores_of([row for reading in readings for row in reading], RUBRICS)
 
 
 def values(found):
-    table = found.values
-    keys = zip(table["response_id"], table["rater"], strict=True)
-    return dict(zip(keys, table["composite"], strict=True))
+    return found.values.set_index(["response_id", "rater"])["composite"].to_dict()
 
 
 THREE = {"accuracy": 5, "completeness": 3, "clarity": 4}
 
 
-def test_a_composite_is_the_mean_over_the_rubrics_criteria():
-    found = composites(
-        study_of(rate("aci-1", "a", THREE), rate("chw-1", "a", {"accuracy": 2, "clarity": 3}))
-    )
-    assert values(found) == {("aci-1", "a"): 4.0, ("chw-1", "a"): 2.5}
-    assert found.incomplete.empty
+TWO = {"accuracy": 2, "clarity": 3}
 
 
 @pytest.mark.parametrize(
-    "lacking", [{"accuracy": 5, "clarity": 4}, {"empathy": 5}, THREE | {"clarity": float("nan")}]
+    ("readings", "criterion", "expected", "incomplete"),
+    [
+        (
+            [("aci-1", "a", THREE), ("chw-1", "a", TWO)],
+            None,
+            {("aci-1", "a"): 4, ("chw-1", "a"): 2.5},
+            0,
+        ),
+        *(
+            ([("aci-1", "a", lacking), ("aci-2", "a", THREE)], None, {("aci-2", "a"): 4}, 1)
+            for lacking in ({"accuracy": 5, "clarity": 4}, {"empathy": 5}, THREE | {"clarity": NAN})
+        ),
+        ([("chw-1", "a", TWO | {"empathy": 5})], None, {("chw-1", "a"): 2.5}, 0),
+        (
+            [
+                ("aci-1", "a", dict.fromkeys(THREE, 2)),
+                ("aci-1", "a", dict.fromkeys(THREE, 5), "clinician", 1),
+                ("aci-1", "j", dict.fromkeys(THREE, 1), "juror"),
+                ("aci-1", "j", dict.fromkeys(THREE, 4), "juror", 0, 1),
+                ("aci-1", "j", {"accuracy": 5}, "juror", 0, 2),
+            ],
+            None,
+            {("aci-1", "a"): 3.5, ("aci-1", "j"): 2.5},
+            1,
+        ),
+        (
+            [
+                ("aci-1", "a", THREE),
+                ("aci-2", "a", {"accuracy": 5, "completeness": 2}),
+                ("chw-1", "a", TWO),
+            ],
+            "completeness",
+            {("aci-1", "a"): 3, ("aci-2", "a"): 2},
+            0,
+        ),
+        *(
+            (
+                [("aci-1", "bert", {"f": 0.9, "p": 0.7}, "metric"), ("aci-1", "a", THREE)],
+                criterion,
+                {("aci-1", "bert"): 0.8, ("aci-1", "a"): 4},
+                0,
+            )
+            for criterion in (None, "clarity")
+        ),
+        ([("aci-1", "bert", {"f": 0.9}, "metric")], None, {("aci-1", "bert"): 0.9}, 0),
+        ([], None, {}, 0),
+    ],
+    ids=[
+        *("the mean over the rubric's criteria", "one is lacking", "all are lacking", "one is NaN"),
+        *("off the rubric", "repeats and replicates", "one criterion alone", "a metric's own"),
+        *("a metric whatever is asked", "a metric alone", "nothing at all"),
+    ],
 )
-def test_a_reading_that_lacks_a_criterion_has_no_composite_and_is_counted(lacking):
-    found = composites(study_of(rate("aci-1", "a", lacking), rate("aci-2", "a", THREE)))
-    assert values(found) == {("aci-2", "a"): 4.0}
-    assert found.incomplete.to_dict("records") == [
-        {"benchmark": "aci", "rater": "a", "readings": 1}
-    ]
-
-
-def test_a_criterion_off_the_rubric_does_not_enter_the_mean():
-    found = composites(study_of(rate("chw-1", "a", {"accuracy": 2, "clarity": 3, "empathy": 5})))
-    assert values(found) == {("chw-1", "a"): 2.5}
-
-
-def test_repeats_and_replicates_are_averaged_and_an_incomplete_one_left_out():
-    found = composites(
-        study_of(
-            rate("aci-1", "a", dict.fromkeys(THREE, 2)),
-            rate("aci-1", "a", dict.fromkeys(THREE, 5), pass_=1),
-            rate("aci-1", "j", dict.fromkeys(THREE, 1), "juror"),
-            rate("aci-1", "j", dict.fromkeys(THREE, 4), "juror", replicate=1),
-            rate("aci-1", "j", {"accuracy": 5}, "juror", replicate=2),
-        )
-    )
-    assert values(found) == {("aci-1", "a"): 3.5, ("aci-1", "j"): 2.5}
-    assert found.incomplete["readings"].tolist() == [1]
-
-
-def test_one_criterion_alone_leaves_out_the_benchmarks_without_it():
-    scores = study_of(
-        rate("aci-1", "a", THREE),
-        rate("aci-2", "a", {"accuracy": 5, "completeness": 2}),
-        rate("chw-1", "a", {"accuracy": 2, "clarity": 3}),
-    )
-    found = composites(scores, "completeness")
-    assert values(found) == {("aci-1", "a"): 3.0, ("aci-2", "a"): 2.0}
-
-
-def test_a_metric_is_the_mean_of_its_own_criteria_off_every_scale():
-    scores = study_of(
-        rate("aci-1", "bert", {"f": 0.9, "p": 0.7}, "metric"), rate("aci-1", "a", THREE)
-    )
-    assert values(composites(scores))["aci-1", "bert"] == pytest.approx(0.8)
-    assert values(composites(scores, "clarity"))["aci-1", "bert"] == pytest.approx(0.8)
-
-
-def test_only_metrics_or_nothing_at_all_is_no_error():
-    assert values(composites(study_of(rate("aci-1", "bert", {"f": 0.9}, "metric")))) == {
-        ("aci-1", "bert"): 0.9
-    }
-    assert values(composites(study_of())) == {}
+def test_composites(readings, criterion, expected, incomplete):
+    found = composites(study_of(*(rate(*one) for one in readings)), criterion)
+    assert values(found) == pytest.approx(expected)
+    assert found.incomplete["readings"].sum() == incomplete
+    if incomplete == 1 and ("aci-2", "a") in expected:
+        [row] = found.incomplete.to_dict("records")
+        assert row == {"benchmark": "aci", "rater": "a", "readings": 1}
 
 
 @pytest.mark.parametrize("score", [0, 6])
@@ -217,39 +217,30 @@ def test_a_score_given_twice_and_a_rater_of_two_kinds_or_none_are_refused(readin
         study_of(*(rate(response, "a", THREE, kind) for response, kind in readings))
 
 
-def test_a_missing_column_is_refused_by_name():
-    scores = study_of(rate("aci-1", "a", THREE))
-    with pytest.raises(BadInput, match="replicate"):
-        Scores(scores.ratings.drop(columns="replicate"), scores.responses, RUBRICS)
-    assert set(RATING_KEY) < set(scores.ratings.columns)
-
-
-def test_a_rating_of_an_unknown_response_or_benchmark_is_refused():
+def test_tables_that_do_not_belong_together_are_refused_by_name():
     scores = study_of(rate("aci-1", "a", THREE), rate("aci-2", "a", THREE))
-    with pytest.raises(BadInput, match="aci-2"):
-        Scores(scores.ratings, scores.responses.iloc[:1], RUBRICS)
-    with pytest.raises(BadInput, match="no rubric for the benchmarks aci"):
-        Scores(scores.ratings, scores.responses, {})
+    for changed, why in (
+        ({"ratings": scores.ratings.drop(columns="replicate")}, "replicate"),
+        ({"responses": scores.responses.iloc[:1]}, "aci-2"),
+        ({"rubrics": {}}, "no rubric for the benchmarks aci"),
+    ):
+        with pytest.raises(BadInput, match=why):
+            replace(scores, **changed)
+    assert set(RATING_KEY) < set(scores.ratings.columns)
 
 
 NA, UNSURE = "not_applicable", "cannot_tell"
 
 
-def of(cells, benchmark="b"):
+def of(cells, shape=RubricShape(("x", "y"), 1, 5)):  # noqa: B008 it is frozen
     """Return scores of cells (response, rater, kind, criterion, points or answer)."""
-    columns = ["response_id", "rater", "kind", "criterion", "said"]
-    table = pd.DataFrame(cells, columns=columns)
-    table = table.assign(
-        instance_id=table["response_id"], benchmark=benchmark, pass_=0, replicate=0
-    )
-    is_answer = table["said"].map(lambda one: isinstance(one, str))
-    ratings = table[~is_answer].rename(columns={"said": "score"}).astype({"score": float})
-    instead = table[is_answer].rename(columns={"said": "answer"})
-    about = table[["response_id", "instance_id", "benchmark"]].drop_duplicates()
-    shape = RubricShape(("x", "y"), 1, 5)
-    return Scores(
-        ratings.reset_index(drop=True), about, {benchmark: shape}, instead=instead.reset_index()
-    )
+    rows = [(name, name, "b", *given) for name, *given in cells]
+    table = pd.DataFrame(rows, columns=FIELDS).assign(pass_=0, replicate=0)
+    is_answer = table["score"].map(lambda one: isinstance(one, str))
+    ratings = table[~is_answer].astype({"score": float}).reset_index(drop=True)
+    instead = table[is_answer].rename(columns={"score": "answer"}).reset_index()
+    about = table[FIELDS[:3]].drop_duplicates()
+    return Scores(ratings, about, {"b": shape}, instead=instead)
 
 
 @pytest.fixture
@@ -343,19 +334,16 @@ def test_pdsqi_9_has_a_yes_or_no_item_and_one_that_need_not_apply() -> None:
 
 
 def test_a_rubric_of_mixed_scales_is_written_and_read_the_same(tmp_path) -> None:
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / "rubric.toml").write_text(rubric_toml(PDSQI))
-    (folder / "prompt.txt").write_text(PDSQI.prompt)
-    assert read_rubric(folder).sha256 == PDSQI.sha256
+    (tmp_path / "rubric.toml").write_text(rubric_toml(PDSQI))
+    (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
+    assert read_rubric(tmp_path).sha256 == PDSQI.sha256
 
 
 def test_a_juror_is_told_and_may_answer_each_criterion_on_its_own_scale() -> None:
     scores = PDSQI.json_schema()["properties"]
     assert scores["respectful"]["properties"]["score"] == {"type": "integer", "enum": [0, 1]}
-    assert {"type": "string", "enum": [NOT_APPLICABLE]} in scores["synthesized"]["properties"][
-        "score"
-    ]["anyOf"]
+    allowed = scores["synthesized"]["properties"]["score"]["anyOf"]
+    assert {"type": "string", "enum": [NOT_APPLICABLE]} in allowed
     told = PDSQI.schema_text()
     assert "The score of respectful is a whole number on the scale 0-1." in told
     assert 'synthesized is a whole number on the scale 1-5 or "not_applicable"' in told
@@ -380,9 +368,8 @@ def test_an_answer_is_read_only_where_the_criterion_allows_it(said, read) -> Non
     found = parse(answer(**said), PDSQI)
     assert found.status == read
     if said.get("synthesized") == '"not_applicable"':
-        assert found.reply == Reply(
-            {**GOOD, "synthesized": NOT_APPLICABLE}, dict.fromkeys(GOOD, "")
-        )
+        given = {**GOOD, "synthesized": NOT_APPLICABLE}
+        assert found.reply == Reply(given, dict.fromkeys(GOOD, ""))
 
 
 @pytest.mark.parametrize(
@@ -404,19 +391,17 @@ def test_what_a_criterion_does_not_allow_is_refused_with_its_own_scale(criterion
         PDSQI.score(criterion, written, "dr_a", "r1")
 
 
-def test_weights_of_criteria_are_refused_with_the_reason(tmp_path) -> None:
-    text = rubric_toml(PDSQI).replace('name = "cited"', 'name = "cited"\nweight = 2')
-    (tmp_path / "rubric.toml").write_text(text)
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('name = "cited"', 'name = "cited"\nweight = 2', "every criterion weighs the same"),
+        ('\n0 = "No:', '\n2 = "No:', "respectful: anchor 2 is off the scale 0-1"),
+    ],
+)
+def test_weights_and_an_anchor_off_its_scale_are_refused(tmp_path, old, new, said) -> None:
+    (tmp_path / "rubric.toml").write_text(rubric_toml(PDSQI).replace(old, new))
     (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
-    with pytest.raises(BadRubric, match="every criterion weighs the same"):
-        read_rubric(tmp_path)
-
-
-def test_an_anchor_off_a_criterions_own_scale_is_refused(tmp_path) -> None:
-    text = rubric_toml(PDSQI).replace('\n0 = "No:', '\n2 = "No:')
-    (tmp_path / "rubric.toml").write_text(text)
-    (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
-    with pytest.raises(BadRubric, match="respectful: anchor 2 is off the scale 0-1"):
+    with pytest.raises(BadRubric, match=said):
         read_rubric(tmp_path)
 
 
@@ -433,38 +418,28 @@ def test_a_readings_mean_is_the_composite_of_the_figures(said, mean) -> None:
     assert PDSQI.composite({"accurate": 4.0}) is None
 
 
-def scores_of(rows, instead=(), scales=((1, 5), (0, 1))):
-    columns = ["response_id", "rater", "criterion", "score"]
-    long = pd.DataFrame(rows, columns=columns)
-    rest = {"instance_id": long["response_id"], "benchmark": "b", "kind": "clinician"}
-    long = long.assign(**rest, pass_=0, replicate=0)
-    said = pd.DataFrame(instead, columns=[*columns[:-1], "answer"])
-    said = said.assign(
-        instance_id=said["response_id"], benchmark="b", kind="clinician", pass_=0, replicate=0
-    )
-    about = long[["response_id", "instance_id", "benchmark"]].drop_duplicates()
-    shape = RubricShape(("accurate", "respectful"), 0, 1, scales=scales)
-    return Scores(long, about, {"b": shape}, instead=said)
+def mixed(*given):
+    """Return scores of one clinician on two criteria whose scales differ: (response, criterion, said)."""
+    shape = RubricShape(("accurate", "respectful"), 0, 1, scales=((1, 5), (0, 1)))
+    return of([(name, "a", "clinician", *said) for name, *said in given], shape)
 
 
 def test_where_scales_differ_the_composite_is_the_mean_share_of_the_scales() -> None:
-    rows = [("r1", "a", "accurate", 4), ("r1", "a", "respectful", 1)]
-    rows += [("r2", "a", "accurate", 3)]
-    found = composites(scores_of(rows))
+    scores = mixed(("r1", "accurate", 4), ("r1", "respectful", 1), ("r2", "accurate", 3))
+    found = composites(scores)
     assert found.values["composite"].to_list() == [(0.75 + 1) / 2]
     assert found.incomplete["readings"].to_list() == [1]
-    alone = composites(scores_of(rows), "accurate").values
+    alone = composites(scores, "accurate").values
     assert alone["composite"].to_list() == [4, 3]  # in points of the criterion
 
 
 def test_what_does_not_apply_is_left_out_of_the_mean_and_what_cannot_be_told_leaves_none() -> None:
-    rows = [("r1", "a", "accurate", 3), ("r2", "a", "accurate", 5)]
-    answers = [("r1", "a", "respectful", NOT_APPLICABLE), ("r2", "a", "respectful", CANNOT_TELL)]
-    found = composites(scores_of(rows, answers))
+    answers = ("r1", "respectful", NOT_APPLICABLE), ("r2", "respectful", CANNOT_TELL)
+    found = composites(mixed(("r1", "accurate", 3), ("r2", "accurate", 5), *answers))
     assert found.values[["response_id", "composite"]].to_numpy().tolist() == [["r1", 0.5]]
     assert found.incomplete["readings"].to_list() == [1]
 
 
 def test_a_score_off_its_own_criterions_scale_is_refused() -> None:
     with pytest.raises(OffScale, match="respectful=3 by a"):
-        scores_of([("r1", "a", "respectful", 3)])
+        mixed(("r1", "respectful", 3))

@@ -204,24 +204,20 @@ def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alo
     assert "6 mg" in {row["response"] for row in ANSWERS}
 
 
-def test_the_recorded_metrics_are_those_that_are_computed() -> None:
-    with METRICS.open(encoding="utf-8", newline="") as file:
-        recorded = {(row["response_id"], row["metric"]): row for row in csv.DictReader(file)}
-    computed = metrics(["rouge-l"])
-    assert len(computed) == len([key for key in recorded if key[1] == "rouge-l"]) == 240
-    for response, metric, value, _ in computed:
-        assert float(recorded[response, metric]["f1"]) == pytest.approx(float(value), abs=1e-12)
-
-
-@pytest.mark.slow
-def test_the_recorded_bertscores_are_those_that_are_computed() -> None:
-    if not has_minilm():
+@pytest.mark.parametrize(
+    ("metric", "within"),
+    [("rouge-l", 1e-12), pytest.param("bertscore", 1e-5, marks=pytest.mark.slow)],
+)
+def test_the_recorded_metrics_are_those_that_are_computed(metric: str, within: float) -> None:
+    if metric == "bertscore" and not has_minilm():
         pytest.skip("BERTScore's weights are not installed")
     with METRICS.open(encoding="utf-8", newline="") as file:
         recorded = {(row["response_id"], row["metric"]): row for row in csv.DictReader(file)}
-    for response, metric, value, comment in metrics(["bertscore"]):
-        row = recorded[response, metric]
-        assert float(row["f1"]) == pytest.approx(float(value), abs=1e-5)
+    computed = metrics([metric])
+    assert len(computed) == len([key for key in recorded if key[1] == metric]) == 240
+    for response, name, value, comment in computed:
+        row = recorded[response, name]
+        assert float(row["f1"]) == pytest.approx(float(value), abs=within)
         assert row["comment"] == comment
 
 

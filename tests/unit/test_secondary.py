@@ -1,18 +1,19 @@
 """Scorers beside their ICC, what is missing of them, and raters' own distributions: pandas and scipy as oracles."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.scores import CRITERIA, JURORS, note_of, study, without
+from kit.scores import CRITERIA, JURORS, lost, note_of, rescored, study
 from scipy import stats
 
 from calibration.data_quality import at_points, distribution_rows, missing_rows, share_apart
 from calibration.other_measures import bland_altman, secondary_rows, spearman
 from calibration.report.content import IN_POINTS
 from calibration.scope import scopes
-from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 
 
@@ -28,19 +29,23 @@ def test_it_is_what_pandas_finds(seed):
     assert spearman(x, y) == pytest.approx(pd.Series(x).corr(pd.Series(y), method="spearman"))
 
 
-def test_means_that_differ_by_rounding_alone_are_ties():
-    sums = np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.9])
-    assert sums[0] != sums[1]
-    assert spearman(sums, np.array([1.0, 2, 3])) == pytest.approx(np.sqrt(3) / 2)
-
-
 @pytest.mark.parametrize(
-    ("x", "y"),
-    [([], []), ([1.0], [2.0]), ([3.0, 3, 3], [1.0, 2, 3]), ([1.0, 2, 3], [0.0, 0, 0])],
-    ids=["nothing", "one", "first constant", "second constant"],
+    ("x", "y", "expected"),
+    [
+        # Squared differences of the ranks 0, 0, 1, 1: rho 1 - 6 * 2 / (4 * 15).
+        ([1, 2, 3, 4], [10, 20, 40, 30], 0.8),
+        ([1, 1, 2], [1, 2, 3], np.sqrt(3) / 2),  # ranks 1.5, 1.5, 3 with 1, 2, 3
+        ([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.9], [1, 2, 3], np.sqrt(3) / 2),
+        ([], [], np.nan),
+        ([1], [2], np.nan),
+        ([3, 3, 3], [1, 2, 3], np.nan),
+        ([1, 2, 3], [0, 0, 0], np.nan),
+    ],
+    ids=["ranks", "ties", "rounding", "nothing", "one", "first constant", "second constant"],
 )
-def test_what_has_no_order_has_no_correlation(x, y):
-    assert np.isnan(spearman(np.array(x), np.array(y)))
+def test_rank_correlations_by_hand_and_none_where_there_is_no_order(x, y, expected):
+    found = spearman(np.array(x, float), np.array(y, float))
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 def rows(scores, name="aci", **asked):
@@ -53,11 +58,9 @@ def points(row):
     return [getattr(row, name) for name in IN_POINTS]
 
 
-def rescored(scores, rater, change):
-    own = scores.ratings["rater"] == rater
-    score = scores.ratings["score"].where(~own, change(scores.ratings["score"]))
-    ratings = scores.ratings.assign(score=score)
-    return Scores(ratings, scores.responses, scores.rubrics, scores.simulated)
+def changed(scores, rater, change):
+    """Return scores in which those of one rater are others."""
+    return rescored(scores, lambda t: t["score"].where(t["rater"] != rater, change(t["score"])))
 
 
 def raw_columns(scores, members):
@@ -73,18 +76,16 @@ def test_a_row_is_what_scipy_finds_in_the_raw_columns(scorer):
     x, y = raw_columns(scores, JURORS if scorer == "jury" else [scorer.removeprefix("juror:")])
     row = rows(scores, method="published")[scorer]
     assert row.spearman == pytest.approx(stats.spearmanr(x.round(9), y.round(9)).statistic)
-    apart = stats.ttest_1samp(y - x, 0.0)
-    assert row.bias == pytest.approx((y - x).mean())
-    assert (row.bias_low, row.bias_high) == pytest.approx(tuple(apart.confidence_interval(0.95)))
-    reach = stats.norm.ppf(0.975) * (y - x).std()
-    assert (row.limits_low, row.limits_high) == pytest.approx((row.bias - reach, row.bias + reach))
-    assert row.n == 40
-    assert note_of(row) == "scored 40 of 40"
+    bias, reach = (y - x).mean(), stats.norm.ppf(0.975) * (y - x).std()
+    ends = stats.ttest_1samp(y - x, 0.0).confidence_interval(0.95)
+    assert (row.bias, row.bias_low, row.bias_high) == pytest.approx((bias, *ends))
+    assert (row.limits_low, row.limits_high) == pytest.approx((bias - reach, bias + reach))
+    assert (row.n, note_of(row)) == (40, "scored 40 of 40")
 
 
 def test_a_generous_juror_keeps_its_order_and_has_a_bias():
-    scores = rescored(study(n=60, seed=5), "gpt", lambda s: 1 + (s - 1) / 2)
-    stricter = rescored(scores, "gpt", lambda s: s + 1.5)
+    scores = changed(study(n=60, seed=5), "gpt", lambda s: 1 + (s - 1) / 2)
+    stricter = changed(scores, "gpt", lambda s: s + 1.5)
     before, after = rows(scores)["juror:gpt"], rows(stricter)["juror:gpt"]
     assert after.spearman == pytest.approx(before.spearman)
     assert after.bias == pytest.approx(before.bias + 1.5)
@@ -105,7 +106,7 @@ def test_the_bias_of_responses_that_share_an_instance_has_its_error_between_inst
     scores = study(n=120, per=6, seed=7)
     luck = np.repeat(np.random.default_rng(0).integers(-1, 2, 20), 6)
     place = scores.ratings["response_id"].str.removeprefix("aci-r").astype(int)
-    scores = rescored(scores, "gpt", lambda s: (s + luck[place]).clip(1, 5))
+    scores = changed(scores, "gpt", lambda s: (s + luck[place]).clip(1, 5))
     row = rows(scores)["juror:gpt"]
     x, y = raw_columns(scores, ["gpt"])
     naive = stats.ttest_1samp(y - x, 0.0).confidence_interval(0.95)
@@ -122,7 +123,7 @@ def test_one_instance_leaves_the_bias_without_interval():
 
 @pytest.mark.parametrize("method", ["paper", "published"])
 def test_a_constant_juror_has_a_bias_and_no_order(method):
-    scores = rescored(study(), "gpt", lambda s: 0 * s + 4)
+    scores = changed(study(), "gpt", lambda s: 0 * s + 4)
     row = rows(scores, method=method)["juror:gpt"]
     assert np.isnan(row.spearman)
     assert np.isfinite([row.bias, row.bias_low, row.limits_high]).all()
@@ -131,17 +132,15 @@ def test_a_constant_juror_has_a_bias_and_no_order(method):
 
 
 def test_two_common_responses_are_too_few_for_anything():
-    scores = study()
-    gone = (scores.ratings["rater"] == "gpt") & ~scores.ratings["response_id"].isin(
-        ["aci-r0", "aci-r1"]
+    gone = "rater == 'gpt' and response_id not in ['aci-r0', 'aci-r1']"
+    found = rows(lost(study(), gone))
+    row, said = (
+        found["juror:gpt"],
+        "scored 2 of 30; undefined: 2 responses have all the scores needed",
     )
-    found = rows(without(scores, gone))
-    row = found["juror:gpt"]
     assert np.isnan([*points(row), row.spearman]).all()
     assert (row.n, found["juror:claude"].n) == (2, 30)
-    assert note_of(row).startswith(
-        "scored 2 of 30; undefined: 2 responses have all the scores needed"
-    )
+    assert note_of(row).startswith(said)
 
 
 def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_undefined():
@@ -155,23 +154,22 @@ def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_unde
     assert np.isfinite(rows(lacking, "chw", criterion="tone")["jury"].bias)
 
 
-def missing_of(scores, needed=None, name=None, **options):
-    found = list(scopes(scores, AnalysisOptions(**{"reps": 0, "min_jurors": needed} | options)))
-    scope = next(one for one in found if name in (None, one.name))
-    return {row.scorer: row for row in missing_rows(scope, scores)}
+def asked(scores, needed=None, name=None):
+    """Return a scope of a study in which so many jurors make a jury: the first, or that of a name."""
+    found = scopes(scores, AnalysisOptions(reps=0, min_jurors=needed))
+    return next(one for one in found if name in (None, one.name))
 
 
-def with_gaps(**options):
+def missing_of(scores, needed=None):
+    return {row.scorer: row for row in missing_rows(asked(scores, needed), scores)}
+
+
+def with_gaps():
     """Return a study in which gpt said nothing of r1 and half of r2, and llama half of r2 and r3."""
-    scores = study(n=20, **options)
-    table = scores.ratings
-    at = table["response_id"]
-    gone = (table["rater"] == "gpt") & (at == "aci-r1")
-    half = (table["rater"] == "gpt") & (at == "aci-r2") | (
-        (table["rater"] == "llama") & at.isin(["aci-r2", "aci-r3"])
-    )
-    gone |= half & (table["criterion"] == "clarity")
-    return without(scores, gone)
+    half = "rater == 'gpt' and response_id == 'aci-r2'"
+    half += " or rater == 'llama' and response_id in ['aci-r2', 'aci-r3']"
+    silent = "rater == 'gpt' and response_id == 'aci-r1'"
+    return lost(study(n=20), f"{silent} or criterion == 'clarity' and ({half})")
 
 
 def test_what_is_missing_is_counted_by_what_is_known_of_it():
@@ -191,20 +189,21 @@ def test_what_is_missing_is_counted_by_what_is_known_of_it():
     assert (lenient.n_scored, lenient.n_no_rating, lenient.n_incomplete) == (19, 0, 1)
 
 
-def test_a_metric_has_counts_too():
-    scores = with_gaps()
-    gone = (scores.ratings["kind"] == "metric") & (scores.ratings["response_id"] == "aci-r9")
-    row = missing_of(without(scores, gone))["metric:rouge-l"]
-    assert (row.n_scored, row.n_no_rating, row.n_incomplete) == (19, 1, 0)
-
-
-def test_a_jury_that_scored_nothing_together_has_no_score():
-    scores = study(n=10)
-    table = scores.ratings
-    even = table["response_id"].str[-1].astype(int) % 2 == 0
-    gone = (table["rater"] == "gpt") & even | ((table["rater"] == "llama") & ~even)
-    row = missing_of(without(scores, gone))["jury"]
-    assert (row.n_scored, row.n_no_rating) == (0, 10)
+@pytest.mark.parametrize(
+    ("gone", "scorer", "counts"),
+    [
+        ("kind == 'metric' and response_id == 'aci-r9'", "metric:rouge-l", (19, 1, 0)),
+        (
+            "rater == 'gpt' and instance_id > 'aci-i5' or rater == 'llama' and instance_id <= 'aci-i5'",
+            "jury",
+            (0, 20, 0),
+        ),
+    ],
+    ids=["a metric", "a jury that scored nothing together"],
+)
+def test_what_a_metric_or_a_jury_lacks_is_counted_too(gone, scorer, counts):
+    row = missing_of(lost(study(n=20), gone))[scorer]
+    assert (row.n_scored, row.n_no_rating, row.n_incomplete) == counts
 
 
 # Bland & Altman (1986), table 1: first peak flow by the large Wright meter and by the mini one.
@@ -270,14 +269,9 @@ def test_responses_of_one_instance_count_as_one_where_they_are_alike():
     assert ends(bland_altman(np.append(differences, np.nan))[1]) == pytest.approx(ends(once[1]))
 
 
-def rows_of(scores, needed=None, name=None, **options):
-    found = list(scopes(scores, AnalysisOptions(**{"reps": 0, "min_jurors": needed} | options)))
-    scope = next(one for one in found if name in (None, one.name))
-    return {(row.rater, row.criterion): row for row in distribution_rows(scope, scores)}
-
-
-def with_scores(scores, table):
-    return type(scores)(table, scores.responses, scores.rubrics, scores.simulated)
+def rows_of(scores, needed=None, name=None):
+    found = distribution_rows(asked(scores, needed, name), scores)
+    return {(row.rater, row.criterion): row for row in found}
 
 
 def test_there_is_a_row_a_rater_and_criterion():
@@ -308,12 +302,10 @@ def test_figures_are_those_of_pandas():
 def test_responses_two_points_apart_are_counted_as_by_hand():
     # Clinicians' means: a 4 (3 and 5), b 4, c 2 (its repeats 1 and 3 first), d none; the scorer's 2, 3, 4, 5.
     # Distances 2, 1, 2 and none: 2 of 3 responses.
-    columns = ["response_id", "rater", "score"]
     given = [("a", "x", 3), ("a", "y", 5), ("b", "x", 4), ("c", "x", 1), ("c", "x", 3)]
-    clinicians = pd.DataFrame(given, columns=columns)
-    own = pd.DataFrame(
-        [("a", "j", 2), ("b", "j", 3), ("c", "j", 4), ("d", "j", 5)], columns=columns
-    )
+    scored = [("a", "j", 2), ("b", "j", 3), ("c", "j", 4), ("d", "j", 5)]
+    columns = ["response_id", "rater", "score"]
+    clinicians, own = (pd.DataFrame(rows, columns=columns) for rows in (given, scored))
     assert share_apart(own, clinicians) == pytest.approx(2 / 3)
     assert np.isnan(share_apart(own[3:], clinicians))
 
@@ -329,10 +321,8 @@ def test_the_share_apart_is_of_the_jury_and_not_of_the_clinicians():
 
 
 def test_the_jury_has_a_mean_where_enough_of_it_scored_the_criterion():
-    scores = study(n=12)
-    gone = (scores.ratings["rater"] == "gpt") & (scores.ratings["response_id"] == "aci-r4")
-    gone &= scores.ratings["criterion"] == "accuracy"
-    less = with_scores(scores, scores.ratings[~gone])
+    gone = "rater == 'gpt' and response_id == 'aci-r4' and criterion == 'accuracy'"
+    less = lost(study(n=12), gone)
     assert rows_of(less)["jury", "accuracy"].n == 11
     assert rows_of(less)["jury", "clarity"].n == 12
     assert rows_of(less, needed=2)["jury", "accuracy"].n == 12
@@ -342,23 +332,16 @@ def test_replicates_are_counted_as_given_and_averaged_for_the_jury():
     scores = study(n=10)
     own = scores.ratings["rater"] == "gpt"
     again = scores.ratings[own].assign(replicate=1, score=5.0)
-    rows = rows_of(with_scores(scores, pd.concat([scores.ratings, again], ignore_index=True)))
-    assert rows["juror:gpt", "clarity"].n == 20
-    assert rows["jury", "clarity"].n == 10
-    first = scores.ratings[own & (scores.ratings["criterion"] == "clarity")]["score"]
-    others = scores.ratings[
-        scores.ratings["rater"].isin({"claude", "llama"})
-        & (scores.ratings["criterion"] == "clarity")
-    ]["score"]
-    assert rows["jury", "clarity"].mean == pytest.approx(
-        ((first.sum() + 50) / 2 + others.sum()) / 30
-    )
+    rows = rows_of(replace(scores, ratings=pd.concat([scores.ratings, again])))
+    assert (rows["juror:gpt", "clarity"].n, rows["jury", "clarity"].n) == (20, 10)
+    sums = scores.ratings.query("criterion == 'clarity'").groupby("rater")["score"].sum()
+    expected = ((sums["gpt"] + 50) / 2 + sums["claude"] + sums["llama"]) / 30
+    assert rows["jury", "clarity"].mean == pytest.approx(expected)
 
 
 def test_only_analysed_responses_are_counted():
-    scores = study(n=10)
-    bare = (scores.ratings["kind"] == "clinician") & (scores.ratings["response_id"] == "aci-r0")
-    assert rows_of(with_scores(scores, scores.ratings[~bare]))["juror:gpt", "clarity"].n == 9
+    fewer = lost(study(n=10), "kind == 'clinician' and response_id == 'aci-r0'")
+    assert rows_of(fewer)["juror:gpt", "clarity"].n == 9
 
 
 def test_combined_has_every_criterion_of_its_benchmarks_where_there_is_one():
@@ -370,18 +353,16 @@ def test_combined_has_every_criterion_of_its_benchmarks_where_there_is_one():
 
 
 def test_scales_that_differ_are_not_pooled():
-    row = rows_of(study(("aci", "mts"), n=8, scales={"mts": (0, 5)}), name="combined")[
-        "jury", "clarity"
-    ]
+    rows = rows_of(study(("aci", "mts"), n=8, scales={"mts": (0, 5)}), name="combined")
+    row = rows["jury", "clarity"]
     assert np.isnan([row.mean, row.sd, row.at_top]).all()
     assert row.counts == {}
     assert note_of(row) == "undefined: the benchmarks use different scales"
 
 
 def test_a_juror_that_never_scored_a_criterion_has_no_figures():
-    scores = study(n=8)
-    gone = (scores.ratings["rater"] == "gpt") & (scores.ratings["criterion"] == "clarity")
-    row = rows_of(with_scores(scores, scores.ratings[~gone]))["juror:gpt", "clarity"]
+    fewer = lost(study(n=8), "rater == 'gpt' and criterion == 'clarity'")
+    row = rows_of(fewer)["juror:gpt", "clarity"]
     assert (row.n, note_of(row)) == (0, "undefined: no score")
     assert np.isnan([row.mean, row.sd, row.at_top]).all()
 
@@ -399,13 +380,6 @@ def test_counts_sum_to_the_scores_in_any_order(values, random):
     assert at_points(np.array(mixed), 1, 5) == counts
     moved = at_points(np.array([round(value) + 10.0 for value in values]), 11, 15)
     assert moved["between"] == 0
-
-
-def test_examples_by_hand():
-    # Squared differences of the ranks 0, 0, 1, 1: rho 1 - 6 * 2 / (4 * 15).
-    assert spearman(np.array([1.0, 2, 3, 4]), np.array([10.0, 20, 40, 30])) == pytest.approx(0.8)
-    tied = spearman(np.array([1.0, 1, 2]), np.array([1.0, 2, 3]))
-    assert tied == pytest.approx(np.sqrt(3) / 2)  # ranks 1.5, 1.5, 3 with 1, 2, 3
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from kit.scores import DOCTORS, JURORS, note_of, rows_of, study, without
+from kit.scores import DOCTORS, JURORS, note_of, rescored, rows_of, study, without
 
 from calibration.columns import PanelColumns, column_icc, columns
 from calibration.decision import DecisionKind
@@ -28,10 +28,6 @@ def tabled(scores, **options):
 def lost(scores, **of):
     """Return scores without the ratings whose columns are among these values."""
     return without(scores, scores.ratings[list(of)].isin(of).all(axis=1))
-
-
-def rescored(scores, change):
-    return replace(scores, ratings=scores.ratings.assign(score=change(scores.ratings)))
 
 
 def test_the_table_has_the_contracts_columns_and_rows_in_order():
@@ -199,25 +195,22 @@ TWO = ("aci", "chw")
 
 
 @pytest.mark.parametrize(
-    ("scores", "options", "of", "reason"),
+    ("scores", "criterion", "of", "reason"),
     [
         (
             lost(study(TWO), kind=["clinician"], benchmark=["chw"]),
-            {},
+            None,
             "chw",
             "undefined: no clinician",
         ),
-        (
-            study(TWO, criteria={"chw": ("accuracy", "clarity")}),
-            {"criterion": "completeness"},
-            "chw",
-            "no criterion completeness",
-        ),
-        (study(TWO, scales={"chw": (1, 7)}), {}, "combined", "different scales"),
+        (study(TWO, criteria={"chw": ("accuracy",)}), "clarity", "chw", "no criterion clarity"),
+        (study(TWO, scales={"chw": (1, 7)}), None, "combined", "different scales"),
     ],
 )
-def test_a_benchmark_that_is_undefined_says_why_and_the_others_are_not(scores, options, of, reason):
-    rows = tabled(scores, **options)
+def test_a_benchmark_that_is_undefined_says_why_and_the_others_are_not(
+    scores, criterion, of, reason
+):
+    rows = tabled(scores, criterion=criterion)
     own = [row for (benchmark, _), row in rows.items() if benchmark == of]
     assert all(math.isnan(row.icc) for row in own)
     assert reason in rows[of, "jury"].note

@@ -6,7 +6,6 @@ The expected values lie in tests/fixtures, which say what made them, so that no 
 import csv
 import json
 import shutil
-from functools import cache
 from math import erf, sqrt
 from pathlib import Path
 from typing import Any
@@ -36,12 +35,8 @@ VOCABULARY = str.split(
 )
 
 WIDTH, INNER, LONGEST = 8, 16, 16
-
-PARTS = {
-    "attention.self.query": (WIDTH, WIDTH),
-    "attention.self.key": (WIDTH, WIDTH),
-    "attention.self.value": (WIDTH, WIDTH),
-    "attention.output.dense": (WIDTH, WIDTH),
+SQUARE = [f"attention.{name}" for name in ("self.query", "self.key", "self.value", "output.dense")]
+PARTS = dict.fromkeys(SQUARE, (WIDTH, WIDTH)) | {
     "attention.output.LayerNorm": (WIDTH,),
     "intermediate.dense": (INNER, WIDTH),
     "output.dense": (WIDTH, INNER),
@@ -112,8 +107,7 @@ def tiny(tmp_path: Path, name: str) -> Path:
     return write_backbone(tmp_path / name, loudness=30.0 if name.endswith("-loud") else 1.0)
 
 
-DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
-ACI = DATASETS / "aci_bench"
+ACI = Path(__file__).parents[3] / "shared" / "datasets" / "aci_bench"
 GOOGLE = RougeScorer(["rougeL"], use_stemmer=True)
 
 
@@ -123,30 +117,27 @@ def google(pairs: list[tuple[str, str]]) -> list[float]:
     ]
 
 
-def notes(path: Path) -> dict[str, str]:
+def notes(name: str) -> dict[str, str]:
+    """Return ACI-Bench's notes by encounter, from a file of it."""
+    if not ACI.is_dir():
+        pytest.skip(f"the ACI-Bench notes are not at {ACI}")
     csv.field_size_limit(10**7)
-    with path.open(newline="", encoding="utf-8") as file:
+    with (ACI / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return {row["encounter_id"]: row["note"] for row in csv.DictReader(file)}
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("system", ["BART_large", "LED"])
 def test_real_notes_score_as_google_scores_them(system: str) -> None:
-    if not ACI.is_dir():
-        pytest.skip(f"the ACI-Bench notes are not at {ACI}")
-    written = notes(ACI / "predictions" / f"{system}_clinicalnlp_taskB_test1_full.csv")
-    references = notes(ACI / "clinicalnlp_taskB_test1.csv")
+    written = notes(f"predictions/{system}_clinicalnlp_taskB_test1_full")
+    references = notes("clinicalnlp_taskB_test1")
     pairs = [(written[encounter], reference) for encounter, reference in references.items()]
     assert len(pairs) == 40
     assert rouge_l(pairs).tolist() == google(pairs)
 
 
-WORDY = st.lists(
-    st.sampled_from(
-        str.split("the patients patient denied denies 2.5mg {Pain} pained ΣΑΣ İv K no")
-    ),
-    max_size=30,
-).map(" ".join)
+WORDS = str.split("the patients patient denied denies 2.5mg {Pain} pained ΣΑΣ İv K no")
+WORDY = st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join)
 
 
 @given(st.lists(st.one_of(st.tuples(st.text(), st.text()), st.tuples(WORDY, WORDY)), max_size=4))
@@ -175,16 +166,19 @@ def test_more_words_than_there_are_common_characters_stay_apart() -> None:
     assert rouge_l(pairs).tolist() == [1.0, 0.5]
 
 
-MINILM_FIXTURE = Path(__file__).parents[1] / "fixtures" / "bertscore_minilm.json"
-MINILM = json.loads(MINILM_FIXTURE.read_text(encoding="utf-8"))
-PAIRS = [(row["prediction"], row["reference"]) for row in MINILM["pairs"]]
-ACI_BENCH = Path(__file__).parents[3] / "shared" / "datasets" / "aci_bench"
+def recorded(name: str) -> dict[str, Any]:
+    """Return what is expected, from a file of tests/fixtures."""
+    return json.loads((Path(__file__).parents[1] / "fixtures" / f"{name}.json").read_text("utf-8"))
+
+
+MINILM = recorded("bertscore_minilm")["pairs"]
+PAIRS = [(row["prediction"], row["reference"]) for row in MINILM]
 
 
 def test_scores_are_those_of_bert_score() -> None:
     found = bert_score(PAIRS)
     for name in ("precision", "recall", "f1"):
-        expected = [row[name] for row in MINILM["pairs"]]
+        expected = [row[name] for row in MINILM]
         np.testing.assert_allclose(getattr(found, name), expected, rtol=0, atol=1e-6)
     assert (found.backbone, found.layer) == ("all-MiniLM-L6-v2", 5)
     assert found.sha256.startswith("53aa5117")
@@ -257,14 +251,10 @@ def test_windows_keep_every_word_piece_once_where_it_has_most_context(
 
 @pytest.mark.real
 def test_the_long_notes_among_real_ones_are_those_counted() -> None:
-    if not ACI_BENCH.is_dir():
-        pytest.skip(f"the ACI_BENCH-Bench notes are not at {ACI_BENCH}")
-    csv.field_size_limit(10**7)
-    with (ACI_BENCH / "clinicalnlp_taskB_test1.csv").open(newline="", encoding="utf-8") as file:
-        notes = [row["note"] for row in csv.DictReader(file)][:8]
+    read = [*notes("clinicalnlp_taskB_test1").values()][:8]
     pieces = _pieces(load_encoder(layer=1).folder)
-    lengths = [len(pieces.ids(note)) for note in notes]
-    found = bert_score([("Stable.", note) for note in notes], layer=1)
+    lengths = [len(pieces.ids(note)) for note in read]
+    found = bert_score([("Stable.", note) for note in read], layer=1)
     assert found.truncated == tuple(np.flatnonzero(np.array(lengths) > 512).tolist())
     assert 0 < len(found.truncated) < 8
 
@@ -278,15 +268,14 @@ def test_a_folder_that_lacks_a_file_is_refused_by_name(tmp_path: Path, name: str
         bert_score([("a", "b")], folder)
 
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "tiny_backbones.json"
-TINY = json.loads(FIXTURE.read_text(encoding="utf-8"))
+TINY = recorded("tiny_backbones")["models"]
 
 
-@pytest.mark.parametrize("name", sorted(TINY["models"]))
+@pytest.mark.parametrize("name", sorted(TINY))
 @pytest.mark.parametrize("layer", [1, 2])
 def test_states_are_those_of_transformers(tmp_path: Path, name: str, layer: int) -> None:
     encode = load_encoder(tiny(tmp_path, name), layer).states
-    for example in TINY["models"][name].values():
+    for example in TINY[name].values():
         states = encode(np.array(example["ids"]))
         np.testing.assert_allclose(states, example["states"][layer - 1], rtol=0, atol=2e-5)
 
@@ -297,7 +286,7 @@ def test_word_pieces_are_those_of_transformers(tmp_path: Path, vocabulary: str) 
     for other in {"tokenizer.json", "vocab.txt"} - {vocabulary}:
         (folder / other).unlink()
     pieces = read_wordpieces(folder, longest=LONGEST, vocabulary_size=19)
-    for text, example in TINY["models"]["bert"].items():
+    for text, example in TINY["bert"].items():
         assert pieces.ids(text)[: LONGEST - 1] == example["ids"][: LONGEST - 1]
 
 
@@ -312,20 +301,17 @@ def test_gelu_differs_from_the_exact_one_by_less_than_single_precision_notices()
 def test_a_folder_s_layer_is_the_last_but_one_unless_bert_score_knows_better(
     tmp_path: Path,
 ) -> None:
-    folder = write_backbone(tmp_path / "some-clinical-bert")
-    assert load_encoder(folder).layer == 1
-    known = write_backbone(tmp_path / "bert-base-uncased")
+    assert load_encoder(tiny(tmp_path, "some-clinical-bert")).layer == 1
+    known = tiny(tmp_path, "bert-base-uncased")
     with pytest.raises(BadInput, match="layers 1 to 2; there is no layer 9"):
         load_encoder(known)
 
 
-@pytest.mark.parametrize("layer", [0, 3, -1])
-def test_a_layer_that_is_not_there_is_refused(tmp_path: Path, layer: int) -> None:
-    with pytest.raises(BadInput, match="there is no layer"):
-        load_encoder(tiny(tmp_path, "bert"), layer)
-
-
-def test_a_name_that_is_no_folder_says_what_to_do() -> None:
+def test_a_layer_that_is_not_there_and_a_name_that_is_no_folder_are_refused(tmp_path: Path) -> None:
+    folder = tiny(tmp_path, "bert")
+    for layer in (0, 3, -1):
+        with pytest.raises(BadInput, match="there is no layer"):
+            load_encoder(folder, layer)
     with pytest.raises(BadInput, match=r"nothing is downloaded.*path of a folder"):
         load_encoder("bert-base-uncased")
 
@@ -339,20 +325,17 @@ def test_an_altered_minilm_is_refused(tmp_path: Path) -> None:
         load_encoder(folder)
 
 
-@pytest.mark.parametrize(
-    "damage", [b"", b"\x05\x00", b"\xff" * 40, (2).to_bytes(8, "little") + b"no"]
-)
-def test_a_file_that_is_no_safetensors_is_refused(tmp_path: Path, damage: bytes) -> None:
-    folder = tiny(tmp_path, "bert")
-    (folder / "model.safetensors").write_bytes(damage)
-    with pytest.raises(BadFile, match="not a safetensors file"):
-        load_encoder(folder)
+NO_TENSORS = [b"", b"\x05\x00", b"\xff" * 40, (2).to_bytes(8, "little") + b"no"]
 
 
-def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [*NO_TENSORS, None])
+def test_a_file_that_is_no_safetensors_or_is_cut_short_is_refused(
+    tmp_path: Path, damage: bytes | None
+) -> None:
     path = tiny(tmp_path, "bert") / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(BadFile, match="cut short or damaged"):
+    path.write_bytes(path.read_bytes()[:-4] if damage is None else damage)
+    said = "cut short or damaged" if damage is None else "not a safetensors file"
+    with pytest.raises(BadFile, match=said):
         load_encoder(path.parent, 2)
 
 
@@ -384,34 +367,24 @@ def test_what_cannot_be_computed_exactly_is_refused(
         load_encoder(config.parent)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", '{"model": {"type": "BPE", "vocab": {}, "merges": []}}']
-)
-def test_a_tokenizer_that_is_none_of_bert_s_is_refused(tmp_path: Path, text: str) -> None:
-    folder = tiny(tmp_path, "bert")
-    (folder / "tokenizer.json").write_text(text)
-    with pytest.raises(BadFile, match=r"tokenizer\.json is no"):
-        read_wordpieces(folder, longest=LONGEST, vocabulary_size=19)
+BPE = '{"model": {"type": "BPE", "vocab": {}, "merges": []}}'
 
 
-def test_a_tokenizer_with_more_word_pieces_than_the_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="more word pieces than the model: 18"):
-        read_wordpieces(tiny(tmp_path, "bert"), longest=LONGEST, vocabulary_size=18)
-
-
-RECORDED = Path(__file__).parents[1] / "fixtures" / "helm_closed_ended.json"
-
-
-@cache
-def recorded() -> dict[str, Any]:
-    """Return what HELM 0.5.16 says of made answers."""
-    body: dict[str, Any] = json.loads(RECORDED.read_text("utf-8"))
-    return body
+@pytest.mark.parametrize("text", ["", "{}", BPE, None])
+def test_a_tokenizer_that_is_none_of_bert_s_or_has_too_much_is_refused(
+    tmp_path: Path, text: str | None
+) -> None:
+    folder, size = tiny(tmp_path, "bert"), 18 if text is None else 19
+    if text is not None:
+        (folder / "tokenizer.json").write_text(text)
+    said = "more word pieces than the model: 18" if text is None else r"tokenizer\.json is no"
+    with pytest.raises(BadFile, match=said):
+        read_wordpieces(folder, longest=LONGEST, vocabulary_size=size)
 
 
 def rows(part: str) -> list[dict[str, Any]]:
-    """Return the recorded answers of one part: 200 at least, or the claim is not made."""
-    found: list[dict[str, Any]] = recorded()[part]
+    """Return what HELM 0.5.16 says of made answers: 200 at least, or the claim is not made."""
+    found: list[dict[str, Any]] = recorded("helm_closed_ended")[part]
     assert len(found) >= 200
     return found
 

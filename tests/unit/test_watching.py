@@ -210,6 +210,7 @@ class Plan:
     marks: str = "exact"
     report: int = 0
 
+    @lru_cache(256)  # noqa: B019 a plan is a value
     def rows(self, seed: int) -> tuple[list[PeriodRow], MonitoringOptions]:
         """Return its periods as medjury computes them, and what they are compared with."""
         random = np.random.default_rng(seed)
