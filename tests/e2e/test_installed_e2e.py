@@ -100,8 +100,10 @@ def test_no_page_tab_or_segment_shows_or_logs_an_error(
             for surface in surfaces(page):
                 opened.append(surface)
                 errors.extend(f"{surface}: {text}" for text in wrong(page))
-                if re.match(r"/setup|/agreement \w+$", surface):
+                if re.match(r"/(setup|agreement) \w+$", surface):
                     errors.extend(f"{surface}: {one}" for one in screens.in_both_schemes(page, axe))
+                elif surface.startswith("/setup"):
+                    errors.extend(f"{surface}: {one}" for one in screens.violations(page, axe))
             page.context.close()
     logged = (begun.folder / "log").read_text("utf-8")
     assert "\n".join([*errors, logged]) == ""
