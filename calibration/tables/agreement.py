@@ -52,7 +52,7 @@ AGAIN = TableSpec(
     "Benchmark",
     (
         number("ICC(A,1)", "icc", 3, help=ICC_TO_THE_POINT),
-        icc_between("Bootstrap 95 %", "low", "high"),
+        icc_between("95 %", "low", "high"),
         count("Repeats", "n_responses"),
         count("Clinicians", "n_clinicians"),
     ),

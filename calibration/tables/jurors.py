@@ -34,7 +34,7 @@ SEVERITY = TableSpec(
     (
         text("Kind", "kind", wide=True),
         number("Leniency, points", "severity", help=LENIENCY),
-        between("Bootstrap 95 %", "low", "high"),
+        between("95 %", "low", "high"),
         count("Responses", "n"),
     ),
     tells=("severity",),

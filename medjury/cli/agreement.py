@@ -79,7 +79,7 @@ def calibrate(
     """Compare the jury, its jurors and metrics with the clinicians: the agreement table.
 
     Example:
-    medjury analyse calibrate --reps 200
+    medjury analyse calibrate
     """
     from medjury.services.calibration import CalibrationQuestion, as_json
     from medjury.services.frozen_reports import keep_report

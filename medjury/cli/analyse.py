@@ -543,7 +543,7 @@ def monitor(
     """Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.
 
     Example:
-    medjury analyse monitor --reps 200
+    medjury analyse monitor
     """
     from calibration.values import MonitoringOptions
     from medjury.services.monitoring import monitor as monitored
