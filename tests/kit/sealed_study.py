@@ -32,31 +32,13 @@ from data.schema import (
     State,
     Status,
 )
+from data.study import assignments, people
 from data.study.access import PSEUDONYM_KEY, SESSION_KEY, Way, enter, study_key
-from data.study.assignments import (
-    Slot,
-    answer_flag,
-    answer_seen,
-    assign,
-    assign_adjudication,
-    claim,
-    opened,
-    recuse,
-)
 from data.study.calls import BatchRequest, Step, add_jurors, carry_over, prepare, record_steps
 from data.study.improving import begin_improvement, end_improvement, keep_learned, open_test
 from data.study.ledger import Evaluation, freeze, record_evaluations
 from data.study.masks import MaskedText, mask_responses
 from data.study.pairs import import_pairs
-from data.study.people import (
-    add_people,
-    check_code,
-    end_access,
-    invite,
-    renew_access,
-    set_email,
-    set_specialty,
-)
 from data.study.points import add_points
 from data.study.ratings import FormState, import_ratings, save_draft, submit
 from data.study.responses import import_responses
@@ -140,17 +122,17 @@ def _material(engine: Engine) -> None:
 
 
 def _people(engine: Engine) -> dict[str, int]:
-    codes = {one.handle: one.code for one in invite(engine, CLINICIANS)}
+    codes = {one.handle: one.code for one in people.invite(engine, CLINICIANS)}
     boss = ("boss@hospital.example", Way(days=9))
-    add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, *boss)
-    add_people(OPERATOR, engine, ["gone"], Role.RESEARCHER, way=Way(once=True))
-    end_access(OPERATOR, engine, "gone")
-    renew_access(OPERATOR, engine, "dr_c")
-    set_email(OPERATOR, engine, "dr_b", "b@hospital.example")
-    set_specialty(OPERATOR, engine, "dr_a", "cardiology")
+    people.add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, *boss)
+    people.add_people(OPERATOR, engine, ["gone"], Role.RESEARCHER, way=Way(once=True))
+    people.end_access(OPERATOR, engine, "gone")
+    people.renew_access(OPERATOR, engine, "dr_c")
+    people.set_email(OPERATOR, engine, "dr_b", "b@hospital.example")
+    people.set_specialty(OPERATOR, engine, "dr_a", "cardiology")
     study_key(engine, SESSION_KEY)
     study_key(engine, PSEUDONYM_KEY)
-    person = check_code(engine, codes["dr_a"]).person
+    person = people.check_code(engine, codes["dr_a"]).person
     assert person is not None
     enter(engine, person)
     with Session(engine) as session:
@@ -163,10 +145,13 @@ def _readings(engine: Engine, keys: dict[str, int]) -> None:
     for name in CLINICIANS:
         give_consent(engine, keys[name], asked)
     slots = [
-        Slot(who, n, n) for k, who in enumerate(CLINICIANS) for n in range(1, N + 1) if n % 3 != k
+        assignments.Slot(who, n, n)
+        for k, who in enumerate(CLINICIANS)
+        for n in range(1, N + 1)
+        if n % 3 != k
     ]
-    assign(engine, slots, seed=0, per_response=2)
-    assign(engine, [], seed=0, dropped=[("dr_c", N, 0)])
+    assignments.assign(engine, slots, seed=0, per_response=2)
+    assignments.assign(engine, [], seed=0, dropped=[("dr_c", N, 0)])
     now_at = situation(engine, keys["dr_a"]).stage
     assert isinstance(now_at, Exercise)
     answer = Reply(dict.fromkeys(RUBRIC.criteria, 3))
@@ -174,7 +159,7 @@ def _readings(engine: Engine, keys: dict[str, int]) -> None:
     let_through(engine, "dr_b", "knows the form")
     for who in CLINICIANS:
         _rate_all(engine, keys[who])
-    assert claim(engine, keys["dr_b"])
+    assert assignments.claim(engine, keys["dr_b"])
 
 
 def _rate_all(engine: Engine, rater: int) -> None:
@@ -182,11 +167,11 @@ def _rate_all(engine: Engine, rater: int) -> None:
     number = 0
     while (task := next_task(engine, rater).task) is not None:
         code, number = task.card.code, number + 1
-        opened(engine, rater, code, reference=number == 2)
+        assignments.opened(engine, rater, code, reference=number == 2)
         entered = FormState({"by": "page", "seq": 1, "scores": {}}, 7)
         if number == 5 and rater % 2:
             save_draft(engine, rater, code, entered)
-            recuse(engine, rater, code, "I know the patient")
+            assignments.recuse(engine, rater, code, "I know the patient")
         elif number == 6:
             save_draft(engine, rater, code, entered)
             return
@@ -279,9 +264,9 @@ def _settled(engine: Engine, keys: dict[str, int]) -> None:
             col(Assignment.response).not_in(still_open), col(Assignment.response).not_in(known)
         )
         response = session.exec(free).one()
-    answer = answer_flag(engine, "coordinator", flag.id or 0, "thank you")
-    answer_seen(engine, rater, answer)
-    assign_adjudication(engine, "coordinator", "third", {response: "dr_c"})
+    answer = assignments.answer_flag(engine, "coordinator", flag.id or 0, "thank you")
+    assignments.answer_seen(engine, rater, answer)
+    assignments.assign_adjudication(engine, "coordinator", "third", {response: "dr_c"})
     with Session(engine) as session:
         code = session.exec(select(Assignment.code).where(Assignment.pass_ == 100)).one()
     submit(engine, keys["dr_c"], code, Reply(dict.fromkeys(RUBRIC.criteria, 4)), 9.0)

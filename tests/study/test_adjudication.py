@@ -1,19 +1,27 @@
-"""Differences between clinicians: found, given out, settled; and in no figure unless asked."""
+"""Differences between clinicians: found, given out, settled; and in figures only where asked for, and named."""
 
 import csv
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.studies import Run
+from kit.scores import FIELDS, rated
+from kit.studies import HEAD, Run, bring_in
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from data.card import Reply
+from calibration.adjudicated import adjudicated, with_independent
+from calibration.scores import RubricShape
+from calibration.table import agreement_rows
+from calibration.values import AnalysisOptions
+from data.card import CONSENSUS, THIRD, Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
 from data.schema import Assignment, Rater
@@ -204,15 +212,12 @@ def test_both_are_kept_and_every_figure_is_of_the_independent_ones(
     assert facts(apart).adjudicated == {"third": 1, "consensus": 0}
     kept = adjudicated_frame(apart)
     assert kept[["rater", "pass_"]].drop_duplicates().values.tolist() == [["dr_other", 100]]
-    folder = tmp_path / "out"
-    assert run("share", "export", str(folder))[0] == 0
-    exported = {}
-    for name in ("ratings", "readings"):
-        with (folder / f"{name}.csv").open(encoding="utf-8-sig", newline="") as file:
-            exported[name] = Counter(one["reading"] for one in csv.DictReader(file))
-    assert exported["ratings"] == {"independent": 12, "third": 3}
-    assert exported["readings"] == {"independent": 4, "third": 1}
-    code, said, _ = run("rate", "ratings", str(folder / "ratings.csv"))
+    assert run("share", "export", str(tmp_path / "out"))[0] == 0
+    for name, counts in (("ratings", (12, 3)), ("readings", (4, 1))):
+        with (tmp_path / "out" / f"{name}.csv").open(encoding="utf-8-sig", newline="") as file:
+            exported = Counter(one["reading"] for one in csv.DictReader(file))
+        assert exported == dict(zip(("independent", "third"), counts, strict=True))
+    code, said, _ = run("rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
     assert (code, "nothing changed" in said) == (0, True)
 
 
@@ -283,10 +288,9 @@ def test_the_command_lists_differences_looks_first_and_gives_out(
     assert "response" not in body["differences"][0]
     assert (body["plan"], body["assigned"]) == (None, 0)
     planned, said = told("--assign", "third", "--plan")
-    assert "model-" not in said
     assert (planned["assigned"], list(planned["plan"]["places"])) == (0, ["r11"])
     given, _ = told("--assign", "third")
-    assert (given["plan"], given["assigned"]) == (planned["plan"], 1)
+    assert (given["plan"], given["assigned"], "model-" in said) == (planned["plan"], 1, False)
     [found] = differences(OPERATOR, apart, 2)
     assert (found.reading, found.is_done) == ("third", False)
 
@@ -302,3 +306,126 @@ def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> N
         assert "dr_other" not in planned_settlement(OPERATOR, apart, reading).places.values()
     with pytest.raises(NotAllowed, match="gave this response back"):
         give(apart, "consensus", "dr_other")
+
+
+N = 40
+
+
+def study(seed=0):
+    """Return scores of three clinicians and two jurors, whole points."""
+    random = np.random.default_rng(seed)
+    quality = random.normal(3, 1, (N, 1))
+    points = np.clip(np.round(quality + random.normal(0, 0.9, (N, 5))), 1, 5)
+    return rated(points[:, :3], points[:, 3:])
+
+
+def settling(scores, score_of, pass_=THIRD, rater="dr9", criterion="safety"):
+    """Return the readings that settle some responses: response_id -> score."""
+    instances = scores.responses.set_index("response_id")["instance_id"]
+    rows = [
+        (name, instances[name], "visits", rater, "clinician", criterion, score)
+        for name, score in score_of.items()
+    ]
+    return pd.DataFrame(rows, columns=FIELDS).assign(pass_=pass_, replicate=0)
+
+
+def rows_of(scores, method="published"):
+    asked = AnalysisOptions(method=method, reps=20, seed=0, further=False)
+    return {one.scorer: one for one in agreement_rows(scores, asked)}
+
+
+def test_the_settling_reading_stands_in_the_place_of_the_clinicians_mean():
+    scores = study()
+    first = list(scores.responses["response_id"])[:12]
+    given = {name: float(1 + place % 5) for place, name in enumerate(first)}
+    found = adjudicated(scores, settling(scores, given))
+    assert (found.responses, found.third, found.consensus) == (12, 12, 0)
+    wide = scores.ratings.pivot(index="response_id", columns="rater", values="score")
+    people = wide[["dr0", "dr1", "dr2"]].mean(axis=1)
+    people.update(pd.Series(given))
+    jury = wide[["j0", "j1"]].mean(axis=1)
+    r = np.corrcoef(people, jury)[0, 1]
+    assert rows_of(found.scores)["jury"].icc == pytest.approx(2 * r / (1 + r), abs=1e-12)
+
+
+def test_a_consensus_goes_before_a_third_reading_and_half_a_reading_before_none():
+    scores = study(3)
+    one, two = list(scores.responses["response_id"])[:2]
+    third = settling(scores, {one: 1.0})
+    both = pd.concat([third, settling(scores, {one: 5.0}, CONSENSUS, "dr8")])
+    found = adjudicated(scores, both)
+    own = found.scores.ratings.query("response_id == @one and kind == 'clinician'")
+    assert own[["rater", "score", "pass_"]].values.tolist() == [["dr8", 5.0, 0]]
+    assert (found.third, found.consensus) == (0, 1)
+    shapes = {"visits": RubricShape(("safety", "another"), 1, 5)}
+    lacking = settling(scores, {two: 2.0}, criterion="another")
+    assert adjudicated(replace(scores, rubrics=shapes), lacking).responses == 0
+    nothing = adjudicated(scores, settling(scores, {}))
+    assert (nothing.scores is scores, nothing.responses) == (True, 0)
+
+
+def test_what_compares_clinicians_with_one_another_is_of_independent_readings():
+    scores = study(4)
+    people = scores.ratings[scores.ratings["kind"] == "clinician"]
+    spread = people.groupby("response_id")["score"].agg(np.ptp)
+    given = dict.fromkeys(spread[spread >= 2].index, 3.0)
+    found = adjudicated(scores, settling(scores, given))
+    alone, settled = rows_of(scores), rows_of(found.scores)
+    assert settled["clinicians"].icc > alone["clinicians"].icc + 0.05  # the worst are gone
+    both = {one.scorer: one for one in with_independent([*settled.values()], [*alone.values()])}
+    assert list(both) == list(alone)
+    for scorer in ("clinicians", "like_for_like"):
+        assert both[scorer].icc == alone[scorer].icc
+        assert both[scorer].told("independent_readings")
+    assert both["jury"] == settled["jury"]
+
+
+@pytest.fixture
+def judged(run: Run, tmp_path: Path) -> Run:
+    """Make a study of 24 responses, two clinicians and two jurors, with six differences settled."""
+    random = np.random.default_rng(5)
+    responses = [HEAD, *(f"i{n},b,context,prompt,,r{n},m{n % 2},text {n}" for n in range(24))]
+    ratings = ["response_id,rater,kind,criterion,score,pass"]
+    names = ("accuracy", "completeness", "clarity")
+    for n in range(24):
+        quality = random.normal(3, 1)
+        for who in ("dr0", "dr1", "j0", "j1"):
+            kind = "clinician" if who.startswith("dr") else "juror"
+            for name in names:
+                score = int(np.clip(np.round(quality + random.normal(0, 0.9)), 1, 5))
+                ratings.append(f"r{n},{who},{kind},{name},{score},0")
+        if n < 6:
+            pass_ = THIRD if n < 4 else CONSENSUS
+            ratings += [f"r{n},dr2,clinician,{name},{1 + n % 5},{pass_}" for name in names]
+    bring_in(run, tmp_path, responses, ratings)
+    return run
+
+
+def asked(run: Run, folder: Path, *options: str) -> dict:
+    to = folder / "out.json"
+    code, _, told = run("analyse", "calibrate", "--reps", "50", "--json", str(to), *options)
+    assert code == 0, told
+    return json.loads(to.read_text("utf-8"))
+
+
+def test_figures_are_of_independent_readings_unless_asked_and_say_so(
+    judged: Run, tmp_path: Path
+) -> None:
+    alone = asked(judged, tmp_path)
+    settled = asked(judged, tmp_path, "--use", "adjudicated")
+    for found, reading in ((alone, "independent"), (settled, "adjudicated")):
+        assert found["reading"] == reading
+        assert found["adjudicated"] == {"responses": 6, "third": 4, "consensus": 2}
+    own, other = ({row["scorer"]: row for row in one["rows"]} for one in (alone, settled))
+    assert own.keys() == other.keys()
+    assert own["jury"]["icc"] != other["jury"]["icc"]
+    assert own["jury"]["n_responses"] == other["jury"]["n_responses"] == 24
+    for scorer in ("clinicians", "like_for_like"):
+        assert own[scorer]["icc"] == other[scorer]["icc"]
+        assert "independent_readings" in {one["code"] for one in other[scorer]["notes"]}
+    assert alone["reliability"] == settled["reliability"]
+    for options in (("--use", "both"), ("--use", "adjudicated", "--freeze")):
+        assert judged("analyse", "calibrate", *options)[0] == 2
+    assert judged("study", "protocol", "set", "--margin", "0.1")[0] == 0  # of independent ones
+    assert asked(judged, tmp_path)["decision"]["kind"] != "no_protocol"
+    assert asked(judged, tmp_path, "--use", "adjudicated")["decision"]["kind"] == "no_protocol"

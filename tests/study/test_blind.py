@@ -223,23 +223,12 @@ def test_a_line_of_200_kilobytes_takes_no_longer_than_it_is_long(unit: str) -> N
 
 
 OWN_NAMES = [
-    "house-mistral-KKAUTHOR",
-    "Claude-opus-4",
-    "MedPaLM X",
-    "note",
-    "a",
-    "base",
-    "care plan",
+    *("house-mistral-KKAUTHOR", "Claude-opus-4", "MedPaLM X", "note", "a", "base", "care plan"),
     "the daily note",
 ]
 VARIANTS = [
-    "house-mistral-KKAUTHOR",
-    "house mistral KKAUTHOR",
-    "HOUSE_mistral.kkauthor",
-    "houseMistralKKauthor",
-    "house\u200b-mistral-KK\u200bAUTHOR",
-    "MedPaLM X",
-    "MedPaLM-X",
+    *("house-mistral-KKAUTHOR", "house mistral KKAUTHOR", "HOUSE_mistral.kkauthor"),
+    *("houseMistralKKauthor", "house\u200b-mistral-KK\u200bAUTHOR", "MedPaLM X", "MedPaLM-X"),
 ]
 
 

@@ -83,10 +83,7 @@ def test_equal_answers_without_an_id_are_told_apart_in_one_file_and_counted_in_t
         ("i3,,c,p,,r31,m,x\n", r"row 6, column benchmark"),
         ("i3,visits,,,,r31,m,x\n", r"row 6, column context"),
         ("i3,visits,c,p,,r11,m,x\n", r"row 6, column response_id: 'r11': already used in row 2"),
-        (
-            "i1,visits,other,p,,r31,m,x\n",
-            r"row 6, column context: in response r31: instance i1 of visits",
-        ),
+        ("i1,visits,other,p,,r31,m,x\n", r"row 6, column context: in response r31: instance i1 of"),
     ],
 )
 def test_one_bad_row_imports_nothing_and_is_named(
@@ -164,11 +161,7 @@ FIRST = "r12,dr_a,clinician,clarity,3,,\n"
         ("r99,dr_a,clinician,clarity,3,,\n" + FIRST, BadRow, r"row 3, column response_id: 'r99'"),
         ("r11,dr_a,doctor,clarity,3,,", BadRow, r"row 3, column kind: 'doctor'"),
         ("r11,,clinician,clarity,3,,", BadRow, r"row 3, column rater"),
-        (
-            FIRST + "r99,dr_a,clinician,clarity,3,,",
-            BadRow,
-            r"already rates clarity of r12 in row 2",
-        ),
+        (FIRST + "r99,dr_a,clinician,clarity,3,,", BadRow, "already rates clarity of r12 in row 2"),
         ("r11,dr_a,juror,clarity,3,,", BadRow, r"row 3, column kind: 'juror': dr_a is a clinician"),
         ("r11,dr_a,clinician,clarity,3,,yesterday", BadRow, r"column rated_at: 'yesterday'"),
         ("r11,rouge,metric,f,nan,,", BadRow, r"a finite number"),
@@ -188,9 +181,8 @@ def test_a_rating_given_twice_is_named_by_both_rows_however_far_apart(
     many = "".join(f"r11,m{n},metric,f,{n},,\n" for n in range(AT_ONCE + 100))
     twice = LONG + FIRST + many + "r12,dr_a,clinician,clarity,4,,\n"
     for stored in (0, 1):  # though the study says it already
-        with pytest.raises(
-            BadRow, match=rf"row {AT_ONCE + 103}.* clarity of r12 in row 2; nothing"
-        ):
+        said = rf"row {AT_ONCE + 103}.* clarity of r12 in row 2; nothing"
+        with pytest.raises(BadRow, match=said):
             rate(small_study, write("r.csv", twice))
         assert count(small_study, "rating") == count(small_study, "rater") == stored
         rate(small_study, write("one.csv", LONG + FIRST))

@@ -90,9 +90,9 @@ def test_no_copy_has_the_key_that_signs_sessions(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
     key, names = study_key(whole, SESSION_KEY), study_key(whole, PSEUDONYM_KEY)
-    assert run("study", "backup", empty, "--db", url_of(whole))[0] == 0
     backup = tmp_path / "backup.db"
-    assert run("study", "backup", str(backup), "--db", url_of(whole))[0] == 0
+    for to in (empty, str(backup)):
+        assert run("study", "backup", to, "--db", url_of(whole))[0] == 0
     assert key.encode() not in backup.read_bytes()
     for copy in (opened(empty), opened(f"sqlite:///{backup}")):
         with reading(copy) as session:
@@ -108,12 +108,15 @@ def test_clinicians_rate_on_where_the_study_went(
 ) -> None:
     run("study", "backup", empty, "--db", url_of(whole))
     moved = opened(empty)
-    with moved.connect() as connection:
-        rater = int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'")) or 0)
-        last = int(connection.scalar(text("SELECT MAX(id) FROM rating")) or 0)
+
+    def found(query: str) -> int:
+        with moved.connect() as connection:
+            return int(connection.scalar(text(query)) or 0)
+
+    rater, last = found("SELECT id FROM rater WHERE handle = 'dr_z'"), "SELECT MAX(id) FROM rating"
+    before = found(last)
     submit(moved, rater, task_of(moved, rater).card.code, Reply(SCORES), 5)
-    with moved.connect() as connection:
-        assert connection.scalar(text("SELECT MIN(id) FROM rating WHERE id > :n"), {"n": last})
+    assert found(last) > before
     assert verify(moved).findings == ()
 
 
@@ -199,15 +202,15 @@ def test_nobody_writes_to_a_study_while_it_is_moved(
 @pytest.mark.parametrize(
     "place",
     [
-        f"postgresql+psycopg://dr:{SECRET}@127.0.0.1:1/study",
+        *(
+            f"postgresql+psycopg://dr:{odd}{SECRET}@127.0.0.1:1/study"
+            for odd in ("", "a@", "a@b/", "a@b?")
+        ),
         f"postgresql+psycopg://127.0.0.1:1/study?user=dr&password={SECRET}",
         f"postgresql+nodriver://dr:{SECRET}@127.0.0.1/study",
         f"postgresql://dr:{SECRET}@127.0.0.1:port/study",
         f"nonsense://dr:{SECRET}@127.0.0.1/study",
         f"dr:{SECRET}@127.0.0.1://study",
-        f"postgresql+psycopg://dr:a@{SECRET}@127.0.0.1:1/study",
-        f"postgresql+psycopg://dr:a@b/{SECRET}@127.0.0.1:1/study",
-        f"postgresql+psycopg://dr:a@b?{SECRET}@127.0.0.1:1/study",
     ],
 )
 def test_a_database_that_cannot_be_opened_is_told_without_its_password(
@@ -221,24 +224,21 @@ def test_a_database_that_cannot_be_opened_is_told_without_its_password(
 
 
 @pytest.mark.parametrize(
-    ("db", "told"),
+    ("begin", "told"),
     [
+        ("postgresql+psycopg://dr:a@", "dr:***@127.0.0.1:1/study: holds more than one @; in a"),
         (
-            f"postgresql+psycopg://dr:a@{SECRET}@127.0.0.1:1/study",
-            ("dr:***@127.0.0.1:1/study: holds more than one @; in a", "@ as %40"),
-        ),
-        (
-            f"postgres://dr:{SECRET}@127.0.0.1:1/study",
-            ("postgres://dr:***@127.0.0.1:1/study: begin it with postgresql+psycopg://",),
+            "postgres://dr:",
+            "postgres://dr:***@127.0.0.1:1/study: begin it with postgresql+psycopg://",
         ),
     ],
 )
 def test_a_url_that_must_be_written_otherwise_is_told_how_and_without_its_password(
-    run: Run, db: str, told: tuple[str, ...]
+    run: Run, begin: str, told: str
 ) -> None:
+    db = f"{begin}{SECRET}@127.0.0.1:1/study"
     code, _, err = run("study", "verify", "--db", db)
-    assert (code, SECRET in err) == (2, False)
-    assert all(one in err for one in told)
+    assert (code, SECRET in err, told in err) == (2, False, True)
     code, _, err = run("study", "verify", db.replace("postgres:", "postgresql:"))  # for a file
     assert (code, SECRET in err, "is a database" in err) == (2, False, True)
     after = f"postgresql+psycopg://127.0.0.1:1/study?user=dr&password={SECRET}"

@@ -104,11 +104,8 @@ def other(table: str, column: str, cell: Any) -> Any:
 @pytest.mark.parametrize(
     ("kind", "table", "column"),
     [
-        ("without", "rater", "kind"),
-        ("without", "response", "text"),
-        ("with", "rating", "score"),
-        ("without", "attempt", "usd"),
-        ("with", "setting", "value"),
+        *(("without", "rater", "kind"), ("without", "response", "text")),
+        *(("with", "rating", "score"), ("without", "attempt", "usd"), ("with", "setting", "value")),
         ("without", "benchmark", "rubric_sha256"),
     ],
 )

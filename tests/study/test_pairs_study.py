@@ -2,7 +2,9 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit.commands import call
@@ -38,6 +40,19 @@ from data.study.withdrawals import withdraw
 PREFERENCE = read_rubric("preference")
 
 
+def every(engine: Engine, table: Any) -> Sequence[Any]:
+    """Return all rows of a table."""
+    with Session(engine) as session:
+        return session.exec(select(table)).all()
+
+
+def told(engine: Engine, *words: str, code: int = 0) -> str:
+    """Return what a command on a study says; it ends with this code."""
+    ended, out, err = call(str(engine.url), *words)
+    assert ended == code, err
+    return out or err
+
+
 @pytest.fixture
 def study(engine: Engine, tmp_path: Path) -> Engine:
     """Return a study of six pairs that three clinicians are to judge, each pair by two of them."""
@@ -55,9 +70,8 @@ def test_pairs_are_subjects_and_their_responses_are_not_rated_by_themselves(stud
     assert (view.instances, view.responses, view.rubric.compares) == (6, 6, True)
     assert len(design_items(study)) == 6
     assert responses_frame(study).empty
-    with Session(study) as session:
-        assert len(session.exec(select(Response)).all()) == 18
-        assert {one.model for one in session.exec(select(Authorship))} == {*MODELS}
+    assert len(every(study, Response)) == 18
+    assert {one.model for one in every(study, Authorship)} == {*MODELS}
     assert [*pairs_frame(study)["first_model"]] == [""] * 6  # blind
     unblind(study, "researcher", "the test asks")
     assert {*pairs_frame(study)["first_model"]} == {*MODELS}
@@ -92,8 +106,7 @@ def test_ids_that_a_file_lacks_are_the_same_each_time(engine: Engine, tmp_path: 
     ]
     assert bring(engine, tmp_path, bare).pairs == 3
     assert bring(engine, tmp_path, bare).unchanged == 3
-    with Session(engine) as session:
-        names = [one.response_id for one in session.exec(select(Response))]
+    names = [one.response_id for one in every(engine, Response)]
     assert not any(model in name for name in names for model in MODELS)
 
 
@@ -105,24 +118,16 @@ def test_only_a_rubric_that_compares_is_for_pairs_and_it_for_nothing_else(
         bring(engine, tmp_path, [row | {"benchmark": "visits"} for row in rows()])
     with pytest.raises(BadInput, match="compare"):
         make_pairs(engine, "visits", "new", read_rubric("generic"))
-    code, _, said = call(
-        str(engine.url),
-        "study",
-        "import",
-        str(tmp_path / "responses.csv"),
-        "--rubric",
-        "preference",
-    )
-    assert (code, 'mode = "compare"' in said) == (2, True)
+    path = str(tmp_path / "responses.csv")
+    said = told(engine, "study", "import", path, "--rubric", "preference", code=2)
+    assert 'mode = "compare"' in said
 
 
 def test_each_pair_is_shown_either_way_and_each_clinician_has_half_either_way(
     study: Engine,
 ) -> None:
-    with Session(study) as session:
-        given = session.exec(select(Assignment)).all()
     by_pair, by_rater = Counter[int](), Counter[int]()
-    for one in given:
+    for one in every(study, Assignment):
         sign = {"first": 1, "second": -1}[one.shown_first]
         by_pair[one.response] += sign
         by_rater[one.rater] += sign
@@ -135,26 +140,21 @@ def test_a_preference_is_stored_as_of_the_stored_order_whichever_side_was_shown(
 ) -> None:
     for rater in (1, 2, 3):
         rate_all(study, rater)
-    with Session(study) as session:
-        found = {one.response: one for one in session.exec(select(Rating))}
-        pairs = session.exec(select(Pair)).all()
-        texts = {one.id: one.text for one in session.exec(select(Response))}
-        sides = {one.shown_first for one in session.exec(select(Rating))}
-    assert sides == {"first", "second"}
-    for pair in pairs:
+    found = {one.response: one.score for one in every(study, Rating)}
+    texts = {one.id: one.text for one in every(study, Response)}
+    assert {one.shown_first for one in every(study, Rating)} == {"first", "second"}
+    for pair in every(study, Pair):
         good_first = texts[pair.first].startswith("Sound")
-        assert found[pair.response].score == (2 if good_first else -2)
-    frame = preferences_frame(study)
-    assert len(frame) == 12
+        assert found[pair.response] == (2 if good_first else -2)
+    assert len(preferences_frame(study)) == 12
     assert ratings_frame(study).empty
     assert verify(study).findings == ()
 
 
 def _of_side(engine: Engine, side: str) -> tuple[int, str]:
     """Return the first clinician with a pair whose other response is shown first, and its code."""
-    with Session(engine) as session:
-        query = select(Assignment.rater, Assignment.code).where(Assignment.shown_first == side)
-        return session.exec(query).first() or (0, "")
+    given = every(engine, Assignment)
+    return next((one.rater, one.code) for one in given if one.shown_first == side)
 
 
 @pytest.mark.parametrize("side", ["first", "second"])
@@ -172,76 +172,59 @@ def test_marks_are_of_the_stored_response_and_a_draft_stays_as_it_was_entered(
     reply = Reply({"overall": 1}, spans=(Marked("overall", 0, 5, "wrong", side="second"),))
     assert submit(study, rater, code, reply, 5)
     assert not submit(study, rater, code, reply, 5)  # the same again is no revision
-    with Session(study) as session:
-        [stored], [mark] = session.exec(select(Rating)).all(), session.exec(select(Span)).all()
+    [stored], [mark] = every(study, Rating), every(study, Span)
     assert stored.score == (1 if side == "first" else -1)
     assert mark.side == ("second" if side == "first" else "response")
     assert mark.text == shown.card.second[:5]
 
 
 def test_a_place_that_becomes_free_has_a_side_too(study: Engine) -> None:
-    with Session(study) as session:
-        given = {(one.rater, one.response) for one in session.exec(select(Assignment))}
+    given = {one.id for one in every(study, Assignment)}
     taken = assign(study, [], seed=0, per_response=3)
     assert (taken, claim(study, 1)) == (0, True)
-    with Session(study) as session:
-        new = [
-            one
-            for one in session.exec(select(Assignment))
-            if (one.rater, one.response) not in given
-        ]
-    assert [one.shown_first in ("first", "second") for one in new] == [True]
+    [new] = [one for one in every(study, Assignment) if one.id not in given]
+    assert new.shown_first in ("first", "second")
 
 
 def test_preferences_made_elsewhere_are_ratings_of_the_pair(study: Engine, tmp_path: Path) -> None:
-    head = "pair_id,rater,kind,preference,shown_first,comment"
-    lines = [
+    def given(*lines: str, code: int = 0) -> str:
+        head, path = "pair_id,rater,kind,preference,shown_first,comment", tmp_path / "given.csv"
+        path.write_text("\n".join([head, *lines]) + "\n", "utf-8")
+        return told(study, "rate", "ratings", str(path), code=code)
+
+    clinician = (
         "p0,dr_x,clinician,first,first,sound",
         "p1,dr_x,clinician,-2,,",
         "p2,dr_x,clinician,tie,,",
+    )
+    given(*clinician, "p0,judge,juror,1,first,", "p0,judge,juror,-1,second,")
+    found = every(study, Rating)
+    assert sorted((one.score, one.shown_first) for one in found) == [
+        *((-2, ""), (-1, "second"), (0, ""), (1, "first"), (1, "first"))
     ]
-    lines += ["p0,judge,juror,1,first,", "p0,judge,juror,-1,second,"]
-    path = tmp_path / "preferences.csv"
-    path.write_text("\n".join([head, *lines]) + "\n", "utf-8")
-    url = str(study.url)
-    code, _, said = call(url, "rate", "ratings", str(path))
-    assert code == 0, said
-    with Session(study) as session:
-        found = {
-            (one.response, one.rater, one.replicate): (one.score, one.shown_first)
-            for one in session.exec(select(Rating))
-        }
-    assert sorted(found.values()) == [(-2, ""), (-1, "second"), (0, ""), (1, "first"), (1, "first")]
-    assert {replicate for _, _, replicate in found} == {0, 1}
-    path.write_text(f"{head}\np0,dr_y,clinician,3,first,\n", "utf-8")
-    code, _, said = call(url, "rate", "ratings", str(path))
-    assert (code, "the scale of preference is -2 to 2" in said) == (2, True)
-    path.write_text(f"{head}\np0,dr_y,clinician,1,left,\n", "utf-8")
-    code, _, said = call(url, "rate", "ratings", str(path))
-    assert (code, "column shown_first: 'left': must be first" in said) == (2, True)
+    assert {one.replicate for one in found} == {0, 1}
+    assert "the scale of preference is -2 to 2" in given("p0,dr_y,clinician,3,first,", code=2)
+    refused = given("p0,dr_y,clinician,1,left,", code=2)
+    assert "column shown_first: 'left': must be first" in refused
 
 
 def test_exported_preferences_come_back_the_same(study: Engine, tmp_path: Path) -> None:
     rate_all(study, 1)
-    url = str(study.url)
-    assert call(url, "share", "export", str(tmp_path / "out"))[0] == 0
-    code, said, _ = call(url, "rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
-    assert (code, "0 ratings imported" in said) == (0, True)
+    told(study, "share", "export", str(tmp_path / "out"))
+    said = told(study, "rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
+    assert "0 ratings imported" in said
 
 
 @pytest.mark.parametrize("authors", [True, False])
 def test_a_package_brings_the_pairs_whole(study: Engine, tmp_path: Path, authors: bool) -> None:
     rate_all(study, 2)
     with_them = ("--unblind", "--reason", "the test asks") if authors else ()
-    packed = ("share", "export", "--package", str(tmp_path / "study.zip"), *with_them)
-    code, _, said = call(str(study.url), *packed)
-    assert code == 0, said
+    told(study, "share", "export", "--package", str(tmp_path / "study.zip"), *with_them)
     url = f"sqlite:///{tmp_path}/other.db"
-    code, told, said = call(url, "study", "import", str(tmp_path / "study.zip"))
-    assert (code, "the record is whole" in told) == (0, True), said
+    code, out, said = call(url, "study", "import", str(tmp_path / "study.zip"))
+    assert (code, "the record is whole" in out) == (0, True), said
     assert call(url, "study", "verify")[0] == 0
-    code, told, _ = call(url, "status", "--json", "-")
-    assert json.loads(told)
+    assert json.loads(call(url, "status", "--json", "-")[1])
 
 
 def test_a_withdrawn_response_takes_its_pairs_with_it(engine: Engine, tmp_path: Path) -> None:
@@ -257,17 +240,12 @@ def test_a_withdrawn_response_takes_its_pairs_with_it(engine: Engine, tmp_path: 
 def test_what_is_masked_in_a_response_is_masked_in_its_pair_until_somebody_saw_it(
     study: Engine,
 ) -> None:
-    with Session(study) as session:
-        pair = session.exec(select(Pair)).first()
-        assert pair is not None
-        text = session.get_one(Response, pair.first).text
+    pair = every(study, Pair)[0]
+    text = next(one.text for one in every(study, Response) if one.id == pair.first)
     masked = MaskedText(pair.first, text.replace("note", "[x]"), [(6, 10, "note")])
     assert mask_responses(study, [masked]) == (1, 0)
-    with Session(study) as session:
-        own = select(Assignment).where(Assignment.response == pair.response)
-        one = session.exec(own).first()
-        assert one is not None
-        rater, code = one.rater, one.code
+    given = every(study, Assignment)
+    rater, code = next((one.rater, one.code) for one in given if one.response == pair.response)
     shown = task_of(study, rater, code)
     assert any("[x]" in text for text in shown.card.rated)
     assert submit(study, rater, code, prefer_good(shown), 5)
@@ -290,8 +268,8 @@ def test_pairs_are_made_without_looking_at_authors_while_the_study_is_blind(
     made = make_pairs(engine, "visits", "two", PREFERENCE, models=["model-one", "model-two"])
     assert made.pairs == 2
     assert len(design_items(engine)) == 4 + 1 + 2
-    code, said, _ = call(str(engine.url), "study", "pairs", "visits", "--into", "three")
-    assert (code, "three: 2 pairs on 2 instances" in said) == (0, True)
+    said = told(engine, "study", "pairs", "visits", "--into", "three")
+    assert "three: 2 pairs on 2 instances" in said
 
 
 @pytest.mark.parametrize("number", [4, 7, 12])
@@ -304,7 +282,7 @@ def test_a_design_of_so_many_pairs_is_balanced_and_connects_all_models(
     ]
     path = tmp_path / "five.csv"
     path.write_text("\n".join(texts) + "\n", "utf-8")
-    assert call(str(engine.url), "study", "import", str(path))[0] == 0
+    told(engine, "study", "import", str(path))
     unblind(engine, "researcher", "the test asks")
     assert make_pairs(engine, "b", "pairs", PREFERENCE, number=number, seed=3).pairs == number
     frame = pairs_frame(engine)
@@ -354,22 +332,16 @@ def test_a_file_with_a_wrong_column_says_what_a_file_of_pairs_has(
 ) -> None:
     path = write(tmp_path / "bad.csv", [{"instance_id": "i", "first": "a", "second": "b"}])
     whole = write(tmp_path / "pairs.csv", rows(1))
-    code, _, said = call(str(engine.url), "study", "import", str(whole))
-    assert (code, "give --pairs" in said) == (2, True)
-    code, _, said = call(str(engine.url), "study", "import", str(path), "--pairs")
-    assert (code, "column 'first_model' is missing (a file of pairs has pair_id" in said) == (
-        2,
-        True,
-    )
+    assert "give --pairs" in told(engine, "study", "import", str(whole), code=2)
+    said = told(engine, "study", "import", str(path), "--pairs", code=2)
+    assert "column 'first_model' is missing (a file of pairs has pair_id" in said
 
 
 def test_who_settles_a_difference_reads_the_others_as_of_the_sides_that_are_shown(
     study: Engine,
 ) -> None:
-    with Session(study) as session:
-        [pair, *_] = session.exec(select(Pair)).all()
-        own = select(Assignment).where(Assignment.response == pair.response)
-        given = [(one.rater, one.code) for one in session.exec(own)]
+    pair, places = every(study, Pair)[0], every(study, Assignment)
+    given = [(one.rater, one.code) for one in places if one.response == pair.response]
     for (rater, code), points in zip(given, (2, -1), strict=True):
         shown = task_of(study, rater, code)
         submit(study, rater, code, prefer_good(shown, points), 5)
@@ -394,13 +366,10 @@ def test_training_on_a_pair_is_of_its_stored_order(study: Engine) -> None:
     [first, *_] = rows()
     origin = Origin("made up", 1)
     practice = {name: cell.replace("notes", "practice") for name, cell in first.items()}
-    made = [
-        ResponseRow(
-            origin, "t", "practice", practice["context"], "Write.", None, f"t{side}", model, text
-        )
-        for side, model, text in zip("ab", MODELS, (first["first"], first["second"]), strict=True)
-    ]
-    pair = PairRow(origin, "t", (made[0], made[1]))
+    case = ("t", "practice", practice["context"], "Write.", None)
+    sides = zip("ab", MODELS, (first["first"], first["second"]), strict=True)
+    one, other = (ResponseRow(origin, *case, f"t{side}", *said) for side, *said in sides)
+    pair = PairRow(origin, "t", (one, other))
     import_pairs(study, [pair], PREFERENCE, lambda _: None)
     import_experts(study, [ExpertRow(origin, "t", "overall", "2", "sound")])
     now = situation(study, 1).stage
@@ -423,42 +392,39 @@ def test_what_pairs_have_not_is_said_in_one_message(
 ) -> None:
     rate_all(study, 1)
     more = (str(tmp_path / "redcap"),) if words[-1] == "--redcap" else ()
-    code, _, told = call(str(study.url), *words, *more)
-    assert (code, said in told, "Traceback" in told) == (2, True, False)
+    refused = told(study, *words, *more, code=2)
+    assert (said in refused, "Traceback" in refused) == (True, False)
 
 
 def test_pairs_stand_beside_scores_where_all_is_asked_about(engine: Engine, tmp_path: Path) -> None:
     import_small(engine, tmp_path)
     bring(engine, tmp_path)
-    url, lines = str(engine.url), ["response_id,rater,kind,criterion,score"]
-    lines += [
+    scores = [
         f"{name},{rater},{kind},{criterion},{1 + (n + len(rater)) % 5}"
         for n, name in enumerate(("r11", "r12", "r21", "r22"))
         for rater, kind in (("dr_a", "clinician"), ("dr_bb", "clinician"), ("gpt", "juror"))
         for criterion in ("accuracy", "completeness", "clarity")
     ]
-    (tmp_path / "r.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    given = ["pair_id,rater,kind,preference"]
-    given += [
-        f"p{n},{who}"
-        for n in range(6)
-        for who in ("dr_a,clinician,1", "dr_c,clinician,2", "judge,juror,1")
-    ]
-    (tmp_path / "p.csv").write_text("\n".join(given) + "\n", "utf-8")
-    for file in ("r.csv", "p.csv"):
-        assert call(url, "rate", "ratings", str(tmp_path / file))[0] == 0
+    said = ("dr_a,clinician,1", "dr_c,clinician,2", "judge,juror,1")
+    given = [f"p{n},{who}" for n in range(6) for who in said]
+    for head, lines in (
+        ("response_id,rater,kind,criterion,score", scores),
+        ("pair_id,rater,kind,preference", given),
+    ):
+        (tmp_path / "given.csv").write_text("\n".join([head, *lines]) + "\n", "utf-8")
+        told(engine, "rate", "ratings", str(tmp_path / "given.csv"))
 
     def found(*words: str) -> tuple[set[str], set[str]]:
-        code, out, said = call(url, "analyse", "calibrate", "--reps", "20", "--json", "-", *words)
-        assert code == 0, said
-        body = json.loads(out)
+        body = json.loads(
+            told(engine, "analyse", "calibrate", "--reps", "20", "--json", "-", *words)
+        )
         of_pairs = {row["scorer"] for row in body.get("pairs", ())}
         return {row["benchmark"] for row in body["rows"]}, of_pairs
 
-    every = {"jury", "juror:judge", "clinicians", "like_for_like"}
-    assert found() == ({"visits"}, every)
-    assert found("--without", "dr_bb") == ({"visits"}, every)
+    both = {"jury", "juror:judge", "clinicians", "like_for_like"}
+    assert found() == ({"visits"}, both)
+    assert found("--without", "dr_bb") == ({"visits"}, both)
     assert found("--benchmark", "visits") == ({"visits"}, set())
-    assert found("--benchmark", "notes") == (set(), every)
-    assert found("--criterion", "overall") == (set(), every)
+    assert found("--benchmark", "notes") == (set(), both)
+    assert found("--criterion", "overall") == (set(), both)
     assert found("--jurors", "gpt") == ({"visits"}, set())

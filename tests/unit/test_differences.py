@@ -264,11 +264,8 @@ def test_scorers_who_say_the_same_differ_by_nothing():
 @pytest.mark.parametrize(
     ("icc", "first"),
     [
-        (1.0, [1.0, 1.0, 1.0]),
-        (0.8, [0.8, NAN, 0.7]),
-        (0.8, [0.8, 0.7]),
-        (0.8, [0.8, 0.8, 0.8]),
-        (NAN, [1, 1]),
+        *((1.0, [1.0, 1.0, 1.0]), (0.8, [0.8, NAN, 0.7]), (0.8, [0.8, 0.7])),
+        *((0.8, [0.8, 0.8, 0.8]), (NAN, [1, 1])),
     ],
     ids=["an ICC of 1", "undefined without one", "two instances", "nothing changes it", "no ICC"],
 )

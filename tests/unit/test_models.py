@@ -133,20 +133,14 @@ def table(models=5, benchmarks=7, missing=0.0, seed=0):
 
 def one_by_one(means):
     """HELM's definition read aloud: who, of the others that have a score, is beaten."""
-    found = []
-    for own, row in enumerate(means):
-        rates = []
-        for column, value in enumerate(row):
-            others = [
-                other[column]
-                for place, other in enumerate(means)
-                if place != own and not np.isnan(other[column])
-            ]
-            if not np.isnan(value) and others:
-                wins = [1.0 if value > one else 0.5 if value == one else 0.0 for one in others]
-                rates.append(sum(wins) / len(wins))
-        found.append(sum(rates) / len(rates) if rates else np.nan)
-    return found
+    rates = np.full(means.shape, NAN)
+    for (own, column), value in np.ndenumerate(means):
+        others = np.delete(means[:, column], own)
+        others = others[~np.isnan(others)]
+        if not np.isnan(value) and len(others):
+            rates[own, column] = np.mean((value > others) + 0.5 * (value == others))
+    known = [row[~np.isnan(row)] for row in rates]
+    return [row.mean() if len(row) else NAN for row in known]
 
 
 ROUNDED = [[0.1 + 0.2], [0.3]]  # which differ by rounding alone
@@ -585,37 +579,34 @@ def lost(pattern):
     return lambda scores: without(scores, scores.ratings["response_id"].str.fullmatch(pattern))
 
 
+def robots(scores):
+    return replace(scores, simulated=frozenset(["dr_a"]))
+
+
+NOT_SAME, NOT_RANKED = (
+    {"code": code, "models": ["gamma"]} for code in ("other_benchmarks", "not_ranked")
+)
+
+
 @pytest.mark.parametrize(
     ("change", "by", "kind", "reason", "todo"),
     [
         (
-            lambda scores: replace(scores, simulated=frozenset(["dr_a"])),
+            robots,
             [CLINICIANS],
-            DecisionKind.SIMULATED,
+            "simulated",
             {"code": "simulated", "raters": ["dr_a"]},
             "do_real_raters",
         ),
-        (
-            lambda scores: scores,
-            [JURY],
-            DecisionKind.INCONCLUSIVE,
-            {"code": "by_jury_alone"},
-            "do_compare_with_clinicians",
-        ),
+        (replace, [JURY], "inconclusive", {"code": "by_jury_alone"}, "do_compare_with_clinicians"),
         (
             lost(r"letters-\d+-gamma"),
             [CLINICIANS],
-            DecisionKind.INCONCLUSIVE,
-            {"code": "other_benchmarks", "models": ["gamma"]},
+            "inconclusive",
+            NOT_SAME,
             "do_score_same_benchmarks",
         ),
-        (
-            lost(".*-gamma"),
-            WAYS,
-            DecisionKind.TOLD_APART,
-            {"code": "not_ranked", "models": ["gamma"]},
-            None,
-        ),
+        (lost(".*-gamma"), WAYS, "told_apart", NOT_RANKED, None),
     ],
     ids=["simulated raters", "the jury alone", "other benchmarks", "a model without scores"],
 )
@@ -624,29 +615,19 @@ def test_what_keeps_a_model_from_leading_and_what_is_left_out_is_named(
 ):
     scores, authors = all_rated
     decision = compared(change(scores), authors, by=by).decision
-    assert decision.kind is kind
-    assert (decision.next and decision.next.code) == todo
+    assert (decision.kind.value, decision.next and decision.next.code) == (kind, todo)
     told = next(one for one in decision.reasons if one.code == reason["code"])
     assert reason.items() <= json_value(told).items()
 
 
 def _rows(by, macro, win_rates, gaps, notes=(), lacking=()):
     """Return rows of models with these figures, and the standings that follow from the gaps."""
-    places = standings(win_rates, gaps)
-    rows = [
-        model_row(
-            name,
-            by,
-            macro_average=macro[name],
-            win_rate=rate,
-            shared_rank_low=places[name][0],
-            shared_rank_high=places[name][1],
-            not_told_apart=places[name][2],
-            without=("letters",) if name in lacking else (),
-            notes=notes,
-        )
-        for name, rate in win_rates.items()
-    ]
+    rows = []
+    for name, (low, high, alike) in standings(win_rates, gaps).items():
+        place = {"shared_rank_low": low, "shared_rank_high": high, "not_told_apart": alike}
+        place |= {"without": ("letters",) if name in lacking else (), "notes": notes}
+        own = {"macro_average": macro[name], "win_rate": win_rates[name]}
+        rows.append(model_row(name, by, **own, **place))
     return sorted(rows, key=lambda row: (-row.win_rate, -row.macro_average))
 
 

@@ -1,26 +1,31 @@
-"""What clinicians would have said: the map, cross-conformal intervals, and prediction-powered means against ppi_py."""
+"""What clinicians would have said: the map, intervals and means against ppi_py, and whether predictions may be used."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.scores import both, lost, rescored, study, without
 from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
+from calibration import headlines, predicting
 from calibration.clustered_intervals import ClusteredMean
-from calibration.predicting import (
-    PredictionPowered,
-    conformal_interval,
-    isotonic_map,
-    least_instances,
-    prediction_powered_mean,
-    stratified,
-    weighted_quantile,
-)
-from calibration.scores import Array, Flags, Integers
+from calibration.decision import Decision, DecisionKind
+from calibration.notes import note, told
+from calibration.protocol import Protocol
+from calibration.scores import Array, Flags, Integers, Scores
+from calibration.table import agreement_rows
+from calibration.values import COMBINED, NAN, AnalysisOptions
+from calibration.verdict import JuryClaim, decisions
+from data.errors import BadInput, TooFew
 
 
 class Sample(NamedTuple):
@@ -46,7 +51,7 @@ def juried(n=60, seed=0):
 def test_the_same_three_scores_added_in_another_order_are_one_knot():
     thirds = np.array([(0.1 + 0.2) + 0.3, 0.1 + (0.2 + 0.3), 2.0])
     assert len(np.unique(thirds)) == 3
-    assert len(isotonic_map(thirds, np.array([1.0, 2, 3]))[0]) == 2
+    assert len(predicting.isotonic_map(thirds, np.array([1.0, 2, 3]))[0]) == 2
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -54,7 +59,7 @@ def test_map_and_interpolation_are_scikit_learns(seed):
     jury, clinicians = juried(seed=seed)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(jury, clinicians)
     asked = np.linspace(0.5, 5.5, 101)
-    found = isotonic_map(jury, clinicians)
+    found = predicting.isotonic_map(jury, clinicians)
     assert np.interp(asked, *found) == pytest.approx(theirs.predict(asked), abs=1e-8)
 
 
@@ -72,7 +77,7 @@ FIVE = [1, 2, 3, 4, 5]
     ],
 )
 def test_violators_are_pooled_as_by_hand(jury, clinicians, knots, values):
-    found = isotonic_map(np.array(jury, float), np.array(clinicians, float))
+    found = predicting.isotonic_map(np.array(jury, float), np.array(clinicians, float))
     assert found[0] == pytest.approx(knots)
     assert found[1] == pytest.approx(values, abs=1e-9)
 
@@ -81,7 +86,7 @@ def ends(rated, jury, level, seed):
     """Return the intervals of new responses with these jury composites, each an instance of its own."""
     new = np.full(len(jury), np.nan), jury, 10_000_000 + np.arange(len(jury))
     every = (np.concatenate(both) for both in zip(rated, new, strict=True))
-    low, high = conformal_interval(*every, level, seed)
+    low, high = predicting.conformal_interval(*every, level, seed)
     return low[len(rated.jury) :], high[len(rated.jury) :]
 
 
@@ -101,10 +106,10 @@ def test_the_least_instances_and_the_rank_are_those_of_exact_arithmetic(level):
     # In floating point 1 / (1 - 0.9) is a little more than 10, and a ceiling would jump.
     exact = Fraction(level)
     least = math.ceil(1 / (1 - exact)) - 1
-    assert least_instances(float(level)) == max(4, least)
+    assert predicting.least_instances(float(level)) == max(4, least)
     for m in range(max(1, least - 3), 300):
         values = np.arange(1.0, m + 1)[:, None]
-        found = weighted_quantile(values, np.full(m, 1 / (m + 1)), float(level))
+        found = predicting.weighted_quantile(values, np.full(m, 1 / (m + 1)), float(level))
         rank = math.ceil((m + 1) * exact)
         assert found[0] == (rank if rank <= m else math.inf)
 
@@ -114,9 +119,9 @@ def test_responses_of_one_instance_share_its_weight():
     # (0.5) are not enough and 3 is; the first of the last instance's lies before 2.
     values = np.array([[1.0, 9.0], [2.0, 8.0], [1.5, 3.0], [3.0, 4.0]])
     weights = np.array([0.25, 0.25, 0.125, 0.125])
-    assert weighted_quantile(values, weights, 0.6).tolist() == [2.0, 9.0]
-    assert weighted_quantile(values, weights, 0.7).tolist() == [3.0, 9.0]
-    assert np.isinf(weighted_quantile(values, weights, 0.8)).all()
+    assert predicting.weighted_quantile(values, weights, 0.6).tolist() == [2.0, 9.0]
+    assert predicting.weighted_quantile(values, weights, 0.7).tolist() == [3.0, 9.0]
+    assert np.isinf(predicting.weighted_quantile(values, weights, 0.8)).all()
 
 
 @pytest.mark.parametrize("m", [9, 10, 25, 39])
@@ -125,7 +130,8 @@ def test_a_new_value_is_within_the_quantile_as_often_as_its_rank_says(m):
     values = np.random.default_rng(m).exponential(size=m + 1)
     weights = np.full(m, 1 / (m + 1))
     covered = [
-        values[new] <= weighted_quantile(np.delete(values, new)[:, None], weights, 0.9)[0]
+        values[new]
+        <= predicting.weighted_quantile(np.delete(values, new)[:, None], weights, 0.9)[0]
         for new in range(m + 1)
     ]
     assert np.mean(covered) == pytest.approx(math.ceil((m + 1) * 0.9 - 1e-9) / (m + 1))
@@ -136,7 +142,7 @@ def by_loops(rated, jury, parts, level):
     lows, highs = [], []
     for part, x, y in zip(parts, rated.jury, rated.clinicians, strict=True):
         left = parts != part
-        made = isotonic_map(rated.jury[left], rated.clinicians[left])
+        made = predicting.isotonic_map(rated.jury[left], rated.clinicians[left])
         error = abs(y - np.interp(x, *made))
         lows.append(np.interp(jury, *made) - error)
         highs.append(np.interp(jury, *made) + error)
@@ -170,7 +176,7 @@ def test_an_instance_counts_once_however_many_responses_it_has():
 def test_too_few_instances_have_no_interval(instances, level):
     low, high = ends(simulate(instances), np.array([4.0]), level, 0)
     assert np.isnan([low, high]).all()
-    enough = simulate(least_instances(level))
+    enough = simulate(predicting.least_instances(level))
     assert np.isfinite(ends(enough, np.array([4.0]), level, 0)).all()
 
 
@@ -200,7 +206,7 @@ def split(rated, level, seed):
     random = np.random.default_rng(seed)
     names, place = np.unique(rated.instances, return_inverse=True)
     fitting = np.isin(place, random.permutation(len(names))[: len(names) // 2])
-    made = isotonic_map(rated.jury[fitting], rated.clinicians[fitting])
+    made = predicting.isotonic_map(rated.jury[fitting], rated.clinicians[fitting])
     other = rated.of(~fitting)
     order = random.permutation(len(other.jury))
     one = other.of(order[np.unique(other.instances[order], return_index=True)[1]])
@@ -247,7 +253,7 @@ TRUTH = 3.5
 
 
 def powered(sample):
-    return prediction_powered_mean(*sample)
+    return predicting.prediction_powered_mean(*sample)
 
 
 def mean_of(value, error, instances):
@@ -316,8 +322,8 @@ def test_the_clinicians_alone_have_the_textbook_t_interval():
 
 def test_the_gain_is_how_many_more_ratings_would_help_as_much():
     wide, narrow, none = (mean_of(3, error, 10) for error in (0.2, 0.1, 0.0))
-    assert PredictionPowered(wide, narrow, 1).gain == pytest.approx(4)
-    assert math.isnan(PredictionPowered(none, none, 1).gain)
+    assert predicting.PredictionPowered(wide, narrow, 1).gain == pytest.approx(4)
+    assert math.isnan(predicting.PredictionPowered(none, none, 1).gain)
 
 
 def test_with_several_responses_lambda_is_the_ratio_of_docs_predict_and_no_other_has_less_error():
@@ -365,7 +371,9 @@ def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
 
 
 def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
-    mean, error, ends = stratified([mean_of(4, 0.1, 10), mean_of(2, 0.3, 20)], [300, 100], 0.9)
+    mean, error, ends = predicting.stratified(
+        [mean_of(4, 0.1, 10), mean_of(2, 0.3, 20)], [300, 100], 0.9
+    )
     assert (mean, error) == pytest.approx((3.5, math.sqrt((0.75 * 0.1) ** 2 + (0.25 * 0.3) ** 2)))
     parts = np.array([(0.75 * 0.1) ** 2, (0.25 * 0.3) ** 2])
     freedom = parts.sum() ** 2 / (parts**2 / [9, 19]).sum()
@@ -390,12 +398,8 @@ def simulated(n, unrated, jury, per=1, whole=False, reps=1500):
 @pytest.mark.parametrize(
     ("n", "unrated", "per", "whole"),
     [
-        (20, 400, 1, False),
-        (60, 400, 1, False),
-        (60, 60, 1, False),
-        (100, 400, 4, False),
-        (100, 400, 4, True),
-        (60, 60, 4, False),
+        *((20, 400, 1, False), (60, 400, 1, False), (60, 60, 1, False), (100, 400, 4, False)),
+        *((100, 400, 4, True), (60, 60, 4, False)),
     ],
 )
 def test_intervals_hold_the_truth_whatever_the_jury_is_worth(n, unrated, per, whole, jury):
@@ -421,8 +425,8 @@ def test_intervals_hold_the_truth_whatever_the_jury_is_worth(n, unrated, per, wh
 )
 def test_values_follow_the_clinicians_and_only_the_jurys_order(change, back):
     jury, clinicians = juried()
-    _, before = isotonic_map(jury, clinicians)
-    _, after = isotonic_map(*change(jury, clinicians))
+    _, before = predicting.isotonic_map(jury, clinicians)
+    _, after = predicting.isotonic_map(*change(jury, clinicians))
     assert back(after) == pytest.approx(before)
 
 
@@ -444,3 +448,266 @@ def test_shifts_scale_and_order_change_only_what_they_must(change, factor, offse
     assert after.corrected.value == pytest.approx(factor * before.corrected.value + offset)
     assert after.corrected.error == pytest.approx(factor * before.corrected.error)
     assert after.weight == pytest.approx(before.weight)
+
+
+def sampled(scores: Scores, share: float, seed: int = 1) -> Scores:
+    """Take the clinicians' ratings of a random share of the instances out."""
+    names = np.unique(scores.responses["instance_id"].to_numpy(dtype=str))
+    left = np.random.default_rng(seed).random(len(names)) > share
+    rows = scores.ratings["instance_id"].isin(names[left])
+    return without(scores, rows & (scores.ratings["kind"] == "clinician"))
+
+
+def predict(scores: Scores, level: float = 0.9, **asked: Any):
+    options = AnalysisOptions(**{"reps": 100} | asked)
+    rows = agreement_rows(scores, options)
+    verdicts = decisions(rows, JuryClaim(Protocol(0.2, jurors=("j",))))
+    rows, responses = predicting.predictions(scores, options, verdicts, level)
+    return SimpleNamespace(rows=rows, responses=responses)
+
+
+def means(scores: Scores, kind: str) -> pd.Series:
+    """Return raters' means by response, written out: criteria, then raters."""
+    own = scores.ratings[scores.ratings["kind"] == kind]
+    own = own.groupby(["response_id", "rater"])["score"].mean()
+    return own.groupby("response_id").mean()
+
+
+def test_figures_are_those_of_the_ratings_written_out():
+    scores = sampled(study(n=60), 0.5)
+    jury, clinicians = means(scores, "juror"), means(scores, "clinician")
+    rated, other = jury[clinicians.index], jury.drop(clinicians.index)
+    n, unrated = len(rated), len(other)
+    weight = np.cov(clinicians, rated, ddof=0)[0, 1] / ((1 + n / unrated) * jury.var(ddof=1))
+    error = clinicians - weight * rated
+    (row,) = predict(scores).rows
+    assert (row.n_rated, row.n_unrated, row.n_predicted) == (n, unrated, 60)
+    assert row.n_calibration == n
+    assert row.weight == pytest.approx(weight)
+    assert row.mean_clinicians == pytest.approx(clinicians.mean())
+    assert row.mean_jury == pytest.approx(jury.mean())
+    assert row.mean_corrected == pytest.approx(error.mean() + weight * other.mean())
+    variance = error.var(ddof=1) / n + weight**2 * other.var(ddof=1) / unrated
+    assert row.gain == pytest.approx(clinicians.var(ddof=1) / n / variance)
+    assert row.low < row.mean_corrected < row.high
+    assert row.notes == ()
+
+
+def test_single_responses_are_those_of_the_raw_composites():
+    scores = sampled(study(n=80), 0.6)
+    jury, clinicians = means(scores, "juror"), means(scores, "clinician")
+    names = sorted(jury.index)
+    rated = [name for name in names if name in clinicians.index]
+    given = np.array([clinicians.get(name, np.nan) for name in names])
+    every = given, jury[names].to_numpy(), np.arange(len(names))
+    is_rated = ~np.isnan(given)
+    low, high = predicting.conformal_interval(*every, 0.9, 4)
+    mapped = np.interp(jury[names], *predicting.isotonic_map(every[1][is_rated], given[is_rated]))
+    found = predict(scores, seed=4)
+    table = found.responses.set_index("response_id")
+    assert list(found.responses.columns) == list(predicting.COLUMNS)
+    assert list(table.index) == names
+    assert table["jury"].to_numpy() == pytest.approx(jury[names].to_numpy())
+    assert found.rows[0].q == pytest.approx((high - low)[is_rated].mean() / 2)
+    assert table["clinician_scale"].to_numpy() == pytest.approx(mapped)
+    assert table["low"].to_numpy() == pytest.approx(np.maximum(low, 1))
+    assert table["high"].to_numpy() == pytest.approx(np.minimum(high, 5))
+    assert table["rated_by_clinicians"].sum() == len(rated)
+
+
+def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_rated():
+    one, other = study(("aci",), n=40), sampled(study(("med",), n=120, seed=1), 0.2)
+    *parts, combined = predict(both(one, other)).rows
+    assert combined.mean_corrected == pytest.approx(
+        (40 * parts[0].mean_corrected + 120 * parts[1].mean_corrected) / 160
+    )
+    assert combined.n_rated == parts[0].n_rated + parts[1].n_rated
+    assert math.isnan(combined.q)
+    assert combined.gain > 1
+
+
+def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
+    scores = study(("aci", "med"), n=30)
+    unrated = lost(scores, "benchmark == 'med' and kind == 'clinician'")
+    aci, med, combined = predict(unrated).rows
+    assert med.told("not_rated")
+    assert math.isnan(med.mean_corrected)
+    assert (med.n_unrated, med.n_predicted) == (30, 0)
+    assert combined.mean_corrected == pytest.approx(aci.mean_corrected)
+    assert combined.told("in_no_mean")["benchmarks"] == ("med",)
+    *_, unlike = predict(study(("aci", "med"), n=30, scales={"med": (1, 7)})).rows
+    assert math.isnan(unlike.mean_corrected)
+    assert unlike.told("different_scales")
+
+
+def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
+    scores = lost(study(n=60), "response_id in ['aci-r1', 'aci-r2'] and rater == 'claude'")
+    strict, relaxed = predict(scores), predict(scores, min_jurors=2)
+    assert (strict.rows[0].n_rated, len(strict.responses)) == (58, 58)
+    assert "the jury scored 58 of 60 responses" in told(strict.rows[0].notes)
+    assert "2 of them rated by clinicians" in told(strict.rows[0].notes)
+    assert (relaxed.rows[0].n_rated, len(relaxed.responses)) == (60, 60)
+
+
+def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
+    scores = study(n=60, juror_noise=0.3)
+    dice = np.random.default_rng(0).integers(1, 6, len(scores.ratings)).astype(float)
+    bad = rescored(scores, lambda t: t["score"].where(t["kind"] != "juror", dice))
+    good, useless, few = (predict(one).rows[0] for one in (scores, bad, study(n=19)))
+    assert (good.validated, useless.validated, few.validated) == (True, False, False)
+    assert useless.verdict in ("inferior", "inconclusive")
+    assert few.verdict == "too_few"
+    assert math.isfinite(useless.mean_corrected)
+    assert useless.q > good.q
+
+
+def test_rated_responses_that_the_jury_finds_better_are_warned_of():
+    scores = study(n=80)
+    jury = means(scores, "juror")
+    worst = jury.sort_values().index[:40]
+    rows = scores.ratings["response_id"].isin(worst) & (scores.ratings["kind"] == "clinician")
+    (biased,) = predict(without(scores, rows)).rows
+    (fair,) = predict(sampled(study(n=300), 0.5)).rows
+    assert biased.rated_unrated_difference > 1
+    assert biased.told("rated_unlike")
+    assert abs(fair.rated_unrated_difference) < 0.25
+    assert fair.told("rated_unlike") is None
+
+
+def test_with_few_instances_intervals_are_undefined_with_the_reason():
+    found = predict(study(n=16), level=0.95)
+    assert math.isnan(found.rows[0].q)
+    assert found.rows[0].told("few_to_calibrate")["responses"] == 16
+    assert found.responses["low"].isna().all()
+    assert found.responses["clinician_scale"].notna().all()
+    assert all(notes[-1]["least"] == 19 for notes in found.responses["notes"])
+
+
+def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
+    def moved(ratings):
+        jury, far = ratings["kind"] == "juror", ratings["response_id"] == "aci-r3"
+        return ratings["score"].mask(jury, ratings["score"].clip(2, 4)).mask(jury & far, 5.0)
+
+    found = predict(rescored(sampled(study(n=60), 0.5), moved))
+    row = found.responses.set_index("response_id").loc["aci-r3"]
+    assert row["notes"][0] == note("outside_map", "outside_map")
+    assert row["clinician_scale"] == found.responses["clinician_scale"].max()
+
+
+@pytest.mark.parametrize("change", ["ratings", "responses"])
+def test_the_order_of_rows_changes_nothing(change):
+    scores = sampled(study(n=50, per=2), 0.5)
+    moved = replace(scores, **{change: getattr(scores, change).sample(frac=1, random_state=0)})
+    before, after = predict(scores), predict(moved)
+    numbers = [
+        [value for value in vars(one.rows[0]).values() if isinstance(value, float | int)]
+        for one in (before, after)
+    ]
+    assert numbers[0] == pytest.approx(numbers[1], nan_ok=True)
+    pd.testing.assert_frame_equal(before.responses, after.responses)
+
+
+def test_a_level_that_is_no_share_and_a_study_without_jurors_are_refused():
+    scores = study(n=10)
+    for level in (0.0, 1.0, -0.1, 90.0):
+        with pytest.raises(BadInput, match="between 0 and 1"):
+            predict(scores, level=level)
+    with pytest.raises(TooFew, match="no juror"):
+        predict(without(scores, scores.ratings["kind"] == "juror"))
+
+
+SIMULATED = note("simulated", "simulated", raters=("Smith, John",))
+REAL_NOTES = [
+    note("no_variance", "no_variance", raters=("dr_c; simulated raters: nobody",)),
+    note("rated_unlike", "rated_unlike", rated=4.0, unrated=3.0, deviations=0.9),
+]
+KINDS = [
+    *(DecisionKind.NON_INFERIOR, DecisionKind.INFERIOR, DecisionKind.INCONCLUSIVE),
+    *(DecisionKind.NO_PROTOCOL, DecisionKind.TOO_FEW, DecisionKind.UNDEFINED),
+]
+Study = tuple[list[predicting.PredictedRow], dict[str, Decision]]
+
+
+def verdict_of(kind: DecisionKind) -> Decision:
+    reasons = (note("all_above", "all_above", margin=0.1),)
+    known = {"reasons": reasons, "next": note("do_see_notes", "do_see_notes")}
+    return Decision("agreement", kind, estimate=0.01, low=-0.05, high=0.07, **known)  # type: ignore[arg-type]
+
+
+def study_of(*kinds: DecisionKind, **other: object) -> Study:
+    """Return the rows and verdicts of a study; the last of several kinds is of all combined."""
+    names = [*["b", "c", "d"][: len(kinds) - 1], COMBINED] if len(kinds) > 1 else ["b"]
+    of = dict(zip(names, kinds, strict=True))
+    rows = [predicting.PredictedRow(name, verdict=kind.value, **other) for name, kind in of.items()]  # type: ignore[arg-type]
+    return rows, {name: verdict_of(kind) for name, kind in of.items()}
+
+
+@st.composite
+def studies(draw: st.DrawFn) -> Study:
+    """Draw the rows of a study of one to three benchmarks, and of all combined if several."""
+    number = draw(st.integers(1, 3))
+    kinds = [draw(st.sampled_from(KINDS)) for _ in range(number + (number > 1))]
+    told = st.lists(st.sampled_from([*REAL_NOTES, SIMULATED]), max_size=3).map(tuple)
+    rows, verdicts = study_of(*kinds)
+    unlike = st.sampled_from([NAN, 0.0, 0.9])
+    drawn = [replace(row, rated_unrated_difference=draw(unlike), notes=draw(told)) for row in rows]
+    return drawn, verdicts
+
+
+def parts(rows: list[predicting.PredictedRow]) -> list[predicting.PredictedRow]:
+    return [row for row in rows if row.benchmark != COMBINED]
+
+
+@given(studies())
+def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_inferior(
+    study: Study,
+) -> None:
+    rows, verdicts = study
+    found = predicting.decide(rows, verdicts)
+    assert (found.kind is DecisionKind.SIMULATED) == any(row.simulated for row in rows)
+    if found.kind in predicting.USABLE:
+        assert (found.kind is DecisionKind.USABLE) == all(row.validated for row in parts(rows))
+        decides = verdicts[rows[-1].benchmark].kind
+        assert decides in (DecisionKind.NON_INFERIOR, DecisionKind.UNDEFINED)
+    elif found.kind is not DecisionKind.SIMULATED:
+        assert found.kind in {one.kind for one in verdicts.values()} - {DecisionKind.NON_INFERIOR}
+    assert found.headline == headlines.HEADLINES["predictions"][found.kind.value]
+    assert len(found.sentences) == len(found.reasons) > 0
+
+
+GOOD, FEW = DecisionKind.NON_INFERIOR, DecisionKind.TOO_FEW
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([GOOD], DecisionKind.USABLE),
+        ([FEW], DecisionKind.TOO_FEW),
+        ([DecisionKind.NO_PROTOCOL], DecisionKind.NO_PROTOCOL),
+        ([DecisionKind.INFERIOR], DecisionKind.INFERIOR),
+        ([FEW, GOOD, GOOD], DecisionKind.USABLE_COMBINED),
+        ([GOOD, GOOD, GOOD], DecisionKind.USABLE),
+        ([GOOD, GOOD, DecisionKind.INCONCLUSIVE], DecisionKind.INCONCLUSIVE),
+        ([GOOD, GOOD, DecisionKind.UNDEFINED], DecisionKind.USABLE),
+        ([GOOD, FEW, DecisionKind.UNDEFINED], DecisionKind.TOO_FEW),
+    ],
+)
+def test_the_kind_follows_from_the_verdict_that_decides(
+    kinds: list[DecisionKind], expected: DecisionKind
+) -> None:
+    assert predicting.decide(*study_of(*kinds)).kind is expected
+
+
+def test_figures_reasons_and_next_step_are_the_verdicts() -> None:
+    found, verdict = predicting.decide(*study_of(FEW)), verdict_of(FEW)
+    assert (found.estimate, found.low, found.high) == (0.01, -0.05, 0.07)
+    assert (found.reasons, found.next) == (verdict.reasons, verdict.next)
+    assert predicting.decide(*study_of(GOOD)).next is None
+
+
+def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do() -> None:
+    unlike = note("rated_unlike", "rated_unlike", rated=4.0, unrated=3.0, deviations=0.9)
+    found = predicting.decide(*study_of(GOOD, rated_unrated_difference=0.9, notes=(unlike,)))
+    assert found.reasons[-1] == note("of_benchmark", "of_benchmark", benchmark="b", what=unlike)
+    assert found.next == note("do_rate_at_random", "do_rate_at_random")
+    assert "if the responses that clinicians rated are a random sample" in found.headline

@@ -139,10 +139,8 @@ TWO = {"accuracy": 2, "clarity": 3}
     ("readings", "criterion", "expected", "incomplete"),
     [
         (
-            [("aci-1", "a", THREE), ("chw-1", "a", TWO)],
-            None,
-            {("aci-1", "a"): 4, ("chw-1", "a"): 2.5},
-            0,
+            *([("aci-1", "a", THREE), ("chw-1", "a", TWO)], None),
+            *({("aci-1", "a"): 4, ("chw-1", "a"): 2.5}, 0),
         ),
         *(
             ([("aci-1", "a", lacking), ("aci-2", "a", THREE)], None, {("aci-2", "a"): 4}, 1)
@@ -375,10 +373,8 @@ def test_an_answer_is_read_only_where_the_criterion_allows_it(said, read) -> Non
 @pytest.mark.parametrize(
     ("criterion", "written", "stored"),
     [
-        ("synthesized", "NA", NOT_APPLICABLE),
-        ("synthesized", "n/a", NOT_APPLICABLE),
-        ("synthesized", "3", 3.0),
-        ("respectful", "0", 0.0),
+        *(("synthesized", "NA", NOT_APPLICABLE), ("synthesized", "n/a", NOT_APPLICABLE)),
+        *(("synthesized", "3", 3.0), ("respectful", "0", 0.0)),
     ],
 )
 def test_a_file_says_not_applicable_by_na(criterion, written, stored) -> None:

@@ -17,16 +17,9 @@ from kit.composites import grid_of as grid_of_composites
 from kit.scores import note_of, scope_of, scores_of, without
 from statsmodels.formula.api import mixedlm
 
+from calibration import icc as iccs
 from calibration import reliability as retest
 from calibration.crossed import clinicians_mixed_model, crossed_model
-from calibration.icc import (
-    agreement_interval,
-    f_interval,
-    icc_agreement,
-    icc_consistency,
-    mean_squares,
-    spearman_brown,
-)
 from calibration.intervals import jackknife_interval, left_out
 from calibration.rating_matrix import repeats
 from calibration.reliability import FORMS, icc_one, panel_sizes, reliability_rows
@@ -73,19 +66,21 @@ def test_the_error_of_measurement_is_that_of_the_mean_squares():
 
 def test_any_complete_table_has_the_values_of_its_mean_squares():
     table = crossed(40, 5, 5)
-    of_mean = float(icc_consistency(table))
-    exact, among = f_interval(of_mean, 40, 5), of_mean_squares(table)
+    of_mean = float(iccs.icc_consistency(table))
+    exact, among = iccs.f_interval(of_mean, 40, 5), of_mean_squares(table)
     panel = of_mean, exact.low, exact.high
     found = {form: (row.icc, row.low, row.high) for form, row in forms(table).items()}
     assert found["ICC(C,k)"] == pytest.approx(panel)
-    assert found["ICC(C,1)"] == pytest.approx([spearman_brown(one, 1 / 5) for one in panel])
-    assert found["ICC(A,1)"] == pytest.approx((icc_agreement(table), among.low, among.high))
+    assert found["ICC(C,1)"] == pytest.approx([iccs.spearman_brown(one, 1 / 5) for one in panel])
+    assert found["ICC(A,1)"] == pytest.approx((iccs.icc_agreement(table), among.low, among.high))
 
 
 def of_mean_squares(table):
-    ms, (n, k) = mean_squares(table), table.shape
+    ms, (n, k) = iccs.mean_squares(table), table.shape
     freedom = n - 1, k - 1, (n - 1) * (k - 1)
-    return agreement_interval((float(ms.rows), float(ms.columns), float(ms.error)), freedom, (k, n))
+    return iccs.agreement_interval(
+        (float(ms.rows), float(ms.columns), float(ms.error)), freedom, (k, n)
+    )
 
 
 @pytest.mark.parametrize("per", [2, 3])
@@ -266,14 +261,8 @@ def test_what_differs_between_clinicians_is_no_reliability():
     random = np.random.default_rng(0)
     rows = [
         (
-            f"r{i}",
-            f"i{i}",
-            "aci",
-            rater,
-            "clinician",
-            "accuracy",
-            level + random.uniform(-0.5, 0.5),
-            pass_,
+            *(f"r{i}", f"i{i}", "aci", rater, "clinician", "accuracy"),
+            *(level + random.uniform(-0.5, 0.5), pass_),
         )
         for i in range(30)
         for rater, level in (("dr_a", 1.5), ("dr_b", 4.5))
@@ -373,13 +362,13 @@ def simulate(n, raters, each, seed, variances=(1.0, 0.25, 0.75)):
 def test_when_everybody_rates_everything_it_is_the_icc_from_mean_squares():
     # For a balanced table REML and analysis of variance give the same components.
     grid = simulate(40, 5, 5, seed=0)
-    of_mean = float(icc_consistency(grid.composites))
-    single = icc_agreement(grid.composites)
+    of_mean = float(iccs.icc_consistency(grid.composites))
+    single = iccs.icc_agreement(grid.composites)
     model = clinicians_mixed_model(grid)
-    assert model.consistency() == pytest.approx(spearman_brown(of_mean, 1 / 5), abs=1e-12)
+    assert model.consistency() == pytest.approx(iccs.spearman_brown(of_mean, 1 / 5), abs=1e-12)
     assert model.consistency(5) == pytest.approx(of_mean, abs=1e-12)
     assert model.agreement() == pytest.approx(single, abs=1e-12)
-    assert model.agreement(5) == pytest.approx(spearman_brown(single, 5), abs=1e-12)
+    assert model.agreement(5) == pytest.approx(iccs.spearman_brown(single, 5), abs=1e-12)
 
 
 def test_an_unbalanced_table_has_the_variances_that_r_finds():
@@ -476,10 +465,8 @@ def test_order_of_the_two_and_a_common_constant_change_nothing(pairs):
 @pytest.mark.parametrize(
     ("change", "scale"),
     [
-        (lambda table: table + 10, 1),
-        (lambda table: table * 3, 3),
-        (lambda table: table[::-1], 1),
-        (lambda table: table[:, ::-1], 1),
+        *((lambda table: table + 10, 1), (lambda table: table * 3, 3)),
+        *((lambda table: table[::-1], 1), (lambda table: table[:, ::-1], 1)),
     ],
     ids=["shift", "scale", "responses", "replicates"],
 )

@@ -16,26 +16,9 @@ import pytest
 
 from calibration.closed_ended import medcalc_match
 from calibration.encoder import has_minilm
+from data import samples
 from data.card import ERRORS, SEVERITIES, SIDES
 from data.rubric import read_rubric
-from data.samples import (
-    CALCULATIONS,
-    CLINICIANS,
-    CLOSED_ENDED,
-    COSTS,
-    KEYS,
-    MENTALBENCH,
-    METRICS,
-    RESPONSES,
-    SimulatedReading,
-    benchmarks,
-    clinicians_ratings,
-    marked_instances,
-    marked_readings,
-    planned,
-    planned_marks,
-    texts,
-)
 from data.study.standing import ReferencePair
 from medjury.services.measuring import read_keys, scored_by, way
 
@@ -47,8 +30,8 @@ def metrics(names: Iterable[str] = ("rouge-l", "bertscore")) -> list[tuple[str, 
     """Return response, metric, value and comment of every demo response with a reference."""
     pairs = [
         ReferencePair(0, row["response_id"], row["response"], row["reference"])
-        for row in texts().values()
-        if row["reference"] and row["benchmark"] != CLOSED_ENDED
+        for row in samples.texts().values()
+        if row["reference"] and row["benchmark"] != samples.CLOSED_ENDED
     ]
     return [
         (row.response_id, row.rater, row.score, row.comment)
@@ -83,13 +66,13 @@ def write(path: Path, rows: Sequence[Sequence[str]]) -> None:
 
 
 if __name__ == "__main__":
-    write(METRICS, [("response_id", "metric", "f1", "comment"), *metrics()])
-    write(MENTALBENCH, mentalbench_safety(Path(sys.argv[1])))
+    write(samples.METRICS, [("response_id", "metric", "f1", "comment"), *metrics()])
+    write(samples.MENTALBENCH, mentalbench_safety(Path(sys.argv[1])))
 
 
 DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
-ROWS = [json.loads(line) for line in RESPONSES.read_text("utf-8").splitlines()]
-ANSWERS = [json.loads(line) for line in CALCULATIONS.read_text("utf-8").splitlines()]
+ROWS = [json.loads(line) for line in samples.RESPONSES.read_text("utf-8").splitlines()]
+ANSWERS = [json.loads(line) for line in samples.CALCULATIONS.read_text("utf-8").splitlines()]
 
 
 # Worked out from the cases by their formulas, apart from the file of keys.
@@ -117,15 +100,17 @@ def test_every_response_has_an_id_a_text_and_a_model_of_its_own_in_its_instance(
     assert len(ROWS) == 3 * len(instances) == 3 * len({row["instance_id"] for row in ROWS})
     models = {row["model"] for row in ROWS}
     assert {one.partition("/")[0] for one in models} == {"simulated"}
-    with COSTS.open(encoding="utf-8", newline="") as file:
+    with samples.COSTS.open(encoding="utf-8", newline="") as file:
         assert {row["model"] for row in csv.DictReader(file)} == models
 
 
 def test_the_plan_has_each_criterion_of_each_response_once_from_1_to_5() -> None:
-    quality = planned()
+    quality = samples.planned()
     assert quality.keys() == {row["response_id"] for row in ROWS}
-    criteria = {one["name"]: set(read_rubric(one["rubric"]).criteria) for one in benchmarks()}
-    assert criteria.keys() == {row["benchmark"] for row in ROWS} | {CLOSED_ENDED}
+    criteria = {
+        one["name"]: set(read_rubric(one["rubric"]).criteria) for one in samples.benchmarks()
+    }
+    assert criteria.keys() == {row["benchmark"] for row in ROWS} | {samples.CLOSED_ENDED}
     for row in ROWS:
         assert quality[row["response_id"]].keys() == criteria[row["benchmark"]]
     assert all(1 <= score <= 5 for scores in quality.values() for score in scores.values())
@@ -133,17 +118,19 @@ def test_the_plan_has_each_criterion_of_each_response_once_from_1_to_5() -> None
 
 def test_clinicians_ratings_are_whole_points_and_the_same_whenever_they_are_drawn() -> None:
     readings = [
-        SimulatedReading(who, row["response_id"]) for who in CLINICIANS for row in ROWS[:20]
+        samples.SimulatedReading(who, row["response_id"])
+        for who in samples.CLINICIANS
+        for row in ROWS[:20]
     ]
-    drawn = list(clinicians_ratings(readings, seed=1))
-    assert drawn == list(clinicians_ratings(reversed(readings), seed=1))
-    assert drawn != list(clinicians_ratings(readings, seed=2))
+    drawn = list(samples.clinicians_ratings(readings, seed=1))
+    assert drawn == list(samples.clinicians_ratings(reversed(readings), seed=1))
+    assert drawn != list(samples.clinicians_ratings(readings, seed=2))
     assert {row.score for row in drawn} <= set("12345")
     assert all(row.comment == "simulated" for row in drawn)
 
 
 def test_each_calculation_has_an_answer_of_each_model_and_the_key_that_its_case_gives() -> None:
-    keys = read_keys(KEYS)
+    keys = read_keys(samples.KEYS)
     given = {(row["instance_id"], row["model"]) for row in ANSWERS}
     assert given == {(one, model) for one in keys for model in {row["model"] for row in ROWS}}
     assert len({row["response_id"] for row in (*ROWS, *ANSWERS)}) == len(ROWS) + len(given)
@@ -157,8 +144,8 @@ def test_each_calculation_has_an_answer_of_each_model_and_the_key_that_its_case_
 
 def test_each_mark_is_of_words_that_stand_once_in_its_text_and_of_an_error_of_the_study() -> None:
     rows = {row["response_id"]: row for row in ROWS}
-    rubrics = {one["name"]: read_rubric(one["rubric"]).criteria for one in benchmarks()}
-    for mark in planned_marks():
+    rubrics = {one["name"]: read_rubric(one["rubric"]).criteria for one in samples.benchmarks()}
+    for mark in samples.planned_marks():
         row = rows[mark.response_id]
         text = row["response" if mark.side == "response" else "context"]
         assert text.count(mark.words) == 1, mark
@@ -168,31 +155,31 @@ def test_each_mark_is_of_words_that_stand_once_in_its_text_and_of_an_error_of_th
 
 
 def test_a_marked_reading_has_the_scores_of_the_plan_and_notes_that_say_simulated() -> None:
-    instances = marked_instances()
+    instances = samples.marked_instances()
     readings = [
-        SimulatedReading(who, row["response_id"])
+        samples.SimulatedReading(who, row["response_id"])
         for row in ROWS
         if row["instance_id"] in instances
         for who in ("sim-clinician-1", "sim-clinician-2")
     ]
     drawn: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for rating in clinicians_ratings(readings, seed=3):
+    for rating in samples.clinicians_ratings(readings, seed=3):
         drawn[rating.rater, rating.response_id][rating.criterion] = float(rating.score)
     rows, spans = {row["response_id"]: row for row in ROWS}, 0
-    for one in marked_readings(readings, seed=3):
+    for one in samples.marked_readings(readings, seed=3):
         assert one.reply.scores == drawn.pop((one.clinician, one.response_id))
         assert set(one.reply.comments.values()) == {"simulated"}
         for span in one.reply.spans:
             row = rows[one.response_id]
             words = row["response" if span.side == "response" else "context"][span.start : span.end]
-            assert words in {mark.words for mark in planned_marks()}
+            assert words in {mark.words for mark in samples.planned_marks()}
             assert span.note.startswith("simulated: ")
             spans += 1
-    assert (drawn, spans) == ({}, len(planned_marks()))
+    assert (drawn, spans) == ({}, len(samples.planned_marks()))
 
 
 def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alone() -> None:
-    keys = read_keys(KEYS)
+    keys = read_keys(samples.KEYS)
     right: dict[str, list[float]] = defaultdict(list)
     for row in ANSWERS:
         limits = keys[row["instance_id"]]
@@ -211,7 +198,7 @@ def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alo
 def test_the_recorded_metrics_are_those_that_are_computed(metric: str, within: float) -> None:
     if metric == "bertscore" and not has_minilm():
         pytest.skip("BERTScore's weights are not installed")
-    with METRICS.open(encoding="utf-8", newline="") as file:
+    with samples.METRICS.open(encoding="utf-8", newline="") as file:
         recorded = {(row["response_id"], row["metric"]): row for row in csv.DictReader(file)}
     computed = metrics([metric])
     assert len(computed) == len([key for key in recorded if key[1] == metric]) == 240
@@ -225,5 +212,5 @@ def test_the_recorded_metrics_are_those_that_are_computed(metric: str, within: f
 def test_the_shipped_scores_of_mentalbench_are_the_published_ones() -> None:
     if not (DATASETS / "mentalbench_judges").is_dir():
         pytest.skip("the public data set mentalbench_judges is not there")
-    with MENTALBENCH.open(encoding="utf-8", newline="") as file:
+    with samples.MENTALBENCH.open(encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == mentalbench_safety(DATASETS)

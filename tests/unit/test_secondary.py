@@ -234,10 +234,8 @@ def test_the_interval_of_the_bias_is_scipys_of_one_mean():
 @pytest.mark.parametrize(
     ("change", "bias", "width"),
     [
-        (lambda d: d + 2, lambda b: b + 2, 1.0),
-        (lambda d: 3 * d, lambda b: 3 * b, 3.0),
-        (lambda d: -d, lambda b: -b, 1.0),
-        (lambda d: d[::-1], lambda b: b, 1.0),
+        *((lambda d: d + 2, lambda b: b + 2, 1.0), (lambda d: 3 * d, lambda b: 3 * b, 3.0)),
+        *((lambda d: -d, lambda b: -b, 1.0), (lambda d: d[::-1], lambda b: b, 1.0)),
     ],
     ids=["shift", "scale", "exchange", "permutation"],
 )
@@ -385,12 +383,9 @@ def test_counts_sum_to_the_scores_in_any_order(values, random):
 @pytest.mark.parametrize(
     ("change", "sign"),
     [
-        (lambda x, y: (x + 9, y), 1),
-        (lambda x, y: (x, 0.01 * y), 1),
-        (lambda x, y: (np.exp(x), y**3), 1),
-        (lambda x, y: (x[::-1], y[::-1]), 1),
-        (lambda x, y: (y, x), 1),
-        (lambda x, y: (x, -y), -1),
+        *((lambda x, y: (x + 9, y), 1), (lambda x, y: (x, 0.01 * y), 1)),
+        *((lambda x, y: (np.exp(x), y**3), 1), (lambda x, y: (x[::-1], y[::-1]), 1)),
+        *((lambda x, y: (y, x), 1), (lambda x, y: (x, -y), -1)),
     ],
     ids=["shift", "scale", "monotone", "permutation", "exchange", "reversal"],
 )

@@ -89,10 +89,8 @@ def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians
 @pytest.mark.parametrize(
     ("n", "raters", "per", "variances"),
     [
-        (60, 4, 2, (1.0, 0.25, 1.0)),
-        (60, 3, 2, (1.0, 0.5, 1.0)),
-        (100, 12, 2, (0.4, 0.25, 1.0)),
-        (60, 4, 3, (4.0, 0.25, 1.0)),
+        *((60, 4, 2, (1.0, 0.25, 1.0)), (60, 3, 2, (1.0, 0.5, 1.0))),
+        *((100, 12, 2, (0.4, 0.25, 1.0)), (60, 4, 3, (4.0, 0.25, 1.0))),
     ],
 )
 def test_intervals_of_reliability_with_missing_cells_hold_the_truth(n, raters, per, variances):

@@ -351,11 +351,8 @@ def test_half_precision_is_widened_without_loss(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("model_type", "roberta"),
-        ("model_type", "distilbert"),
-        ("hidden_act", "gelu_new"),
-        ("position_embedding_type", "relative"),
-        ("is_decoder", True),
+        *(("model_type", "roberta"), ("model_type", "distilbert"), ("hidden_act", "gelu_new")),
+        *(("position_embedding_type", "relative"), ("is_decoder", True)),
     ],
 )
 def test_what_cannot_be_computed_exactly_is_refused(

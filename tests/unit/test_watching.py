@@ -316,14 +316,9 @@ def test_a_fall_from_60_to_40_is_found_within_a_year_in_four_studies_of_five():
 @pytest.mark.parametrize(
     "plan",
     [
-        Plan(before=3),
-        Plan(marks="ceiling"),
-        Plan(marks="ceiling", before=3),
-        Plan(marks="steep ceiling", before=3),
-        Plan(instances=7, per=3, before=3),
-        Plan(instances=40, before=3),
-        Plan(report=100),
-        Plan(before=1),
+        *(Plan(before=3), Plan(marks="ceiling"), Plan(marks="ceiling", before=3)),
+        *(Plan(marks="steep ceiling", before=3), Plan(instances=7, per=3, before=3)),
+        *(Plan(instances=40, before=3), Plan(report=100), Plan(before=1)),
     ],
 )
 def test_ceilings_shared_instances_and_uncertain_targets_raise_hardly_more(plan):
