@@ -23,9 +23,7 @@ from calibration.verdict import JuryClaim, decide
 from calibration.weighted import held_iccs
 
 JURY = PanelColumns(("j0", "j1", "j2"), 3)
-
 RATERS = ["dr0", "dr1", "dr2", "j0", "j1", "j2", "j3", "m"]
-
 NO_REPEATS = Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame())
 
 
@@ -73,7 +71,6 @@ def scope_of(table, per=1, jury=JURY, simulated=(), **asked):
 
 
 NAN = math.nan
-
 METHODS = ["paper", "published"]
 
 

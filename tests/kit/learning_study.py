@@ -58,39 +58,31 @@ def drawn(*parts: object) -> int:
 
 def scores(note: Note, who: str, salt: object, knows: bool) -> dict[str, int]:
     """Return what a clinician, or a juror who knows the rule or not, gives."""
-    given = {}
-    for name in CRITERIA:
-        off = 2 if knows and name in HELD and note.omitted else 0
-        given[name] = int(np.clip(note.quality - off + drawn(note, who, salt, name), 1, 5))
-    return given
+    off = {name: 2 if knows and name in HELD and note.omitted else 0 for name in CRITERIA}
+    worth = {name: note.quality - off[name] + drawn(note, who, salt, name) for name in CRITERIA}
+    return {name: int(np.clip(score, 1, 5)) for name, score in worth.items()}
 
 
 def fill(
     engine: Engine, folder: Path, seed: int, count: int = 60, *, comments: bool = True
 ) -> list[Note]:
     """Import responses, one an instance, that two clinicians rated; comments say the cause, or nothing."""
-    made = notes(seed, count)
-    lines = [
-        HEAD,
-        *(f'i{n.number},visits,Case {n.number}.,Write.,,r{n.number},m,"{n.text}"' for n in made),
-    ]
-    path = folder / "responses.csv"
-    path.write_text("\n".join(lines), "utf-8")
+    made, path = notes(seed, count), folder / "responses.csv"
+    lines = [f'i{n.number},visits,Case {n.number}.,Write.,,r{n.number},m,"{n.text}"' for n in made]
+    path.write_text("\n".join([HEAD, *lines]), "utf-8")
     import_file(engine, path)
     import_ratings(engine, [row for note in made for row in _ratings(note, seed, comments)])
     return made
 
 
 def _ratings(note: Note, seed: int, comments: bool) -> list[RatingRow]:
-    rows = []
-    for number, who in enumerate(("dr_a", "dr_b")):
-        for name, score in scores(note, who, seed, knows=True).items():
-            told = COMMENT if comments and note.omitted and name == "accuracy" else "as I see it"
-            origin = Origin(Path("made"), number)
-            rows.append(
-                RatingRow(origin, f"r{note.number}", who, Kind.CLINICIAN, name, f"{score}", told)
-            )
-    return rows
+    cause = {"accuracy": COMMENT} if comments and note.omitted else {}
+    return [
+        RatingRow(origin, f"r{note.number}", who, Kind.CLINICIAN, name, f"{score}", said)
+        for origin, who in ((Origin(Path("made"), n), f"dr_{'ab'[n]}") for n in (0, 1))
+        for name, score in scores(note, who, seed, knows=True).items()
+        for said in [cause.get(name, "as I see it")]
+    ]
 
 
 def juror(seen: Seen) -> Do:
@@ -103,23 +95,17 @@ def juror(seen: Seen) -> Do:
     words = seen.prompt.partition("Material:")[0]
     digest = sha256(words.encode()).hexdigest()  # with other words the noise is another
     given = scores(note, seen.model, digest, knows=RULE in words)
-    return Do(
-        text=json.dumps({name: {"explanation": "", "score": given[name]} for name in CRITERIA})
-    )
+    said = {name: {"explanation": "", "score": score} for name, score in given.items()}
+    return Do(text=json.dumps(said))
 
 
 def proposal(prompt: str) -> str:
     """Return a proposal: the rule where a comment names the cause, else words that say nothing."""
     cases = prompt.partition("<cases>")[2]
     words = RULE if COMMENT in cases else f"Rate with care ({len(cases)})."
-    anchors = dict.fromkeys("12345", "")
-    return json.dumps(
-        {
-            "why": "",
-            "guidance": {name: words if name == "accuracy" else "" for name in CRITERIA},
-            "anchors": dict.fromkeys(CRITERIA, anchors),
-        }
-    )
+    anchors = dict.fromkeys(CRITERIA, dict.fromkeys("12345", ""))
+    guidance = dict.fromkeys(CRITERIA, "") | {"accuracy": words}
+    return json.dumps({"why": "", "guidance": guidance, "anchors": anchors})
 
 
 def true_gain(jurors: tuple[str, ...], count: int = 4_000) -> float:

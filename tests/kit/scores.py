@@ -15,11 +15,8 @@ from calibration.values import AnalysisOptions, MonitoringOptions
 from kit.composites import NO_REPEATS, grid_of
 
 CRITERIA = ("accuracy", "completeness", "clarity")
-
 FIELDS = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
-
 DOCTORS = tuple(f"dr{i}" for i in range(5))
-
 JURORS = ("claude", "gpt", "llama")
 
 

@@ -53,15 +53,10 @@ from data.study.withdrawals import withdraw
 from kit.study_place import StudyIn
 
 RUBRIC = read_rubric("generic")
-
 FIRST = RUBRIC.criteria[0]
-
 CLINICIANS = ("dr_a", "dr_b", "dr_c")
-
 JURORS = ("j1", "j2")
-
 N = 10
-
 FROM = Origin("made up", 1)
 
 

@@ -241,10 +241,11 @@ def test_a_reading_that_cannot_be_is_refused_by_name(
     assert told in said
 
 
+SOME = st.sets(st.sampled_from("abcde"), min_size=1)
+
+
 @given(
-    able=st.dictionaries(
-        st.integers(0, 30), st.sets(st.sampled_from("abcde"), min_size=1), max_size=14
-    ),
+    able=st.dictionaries(st.integers(0, 30), SOME, max_size=14),
     had=st.fixed_dictionaries({one: st.integers(0, 3) for one in "abcde"}),
     seed=st.integers(0, 9),
 )
@@ -256,10 +257,7 @@ def test_settling_is_dealt_as_evenly_as_who_may_have_it_allows(
     assert found.keys() == able.keys()
     assert all(name in able[key] for key, name in found.items())
     load = {one: had[one] + list(found.values()).count(one) for one in had}
-    best = min(
-        (sum((had[name] + extra[name]) ** 2 for name in had) for extra in every_deal(may)),
-        default=0,
-    )
+    best = min(sum((had[one] + extra[one]) ** 2 for one in had) for extra in every_deal(may))
     assert sum(one**2 for one in load.values()) == best
 
 

@@ -146,12 +146,9 @@ def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
         "items = [Item(n, n // 3, f'm{n % 3}') for n in range(50)]\n"
         "print(design(items, ['b', 'a', 'c', 'd'], 2, seed=7).slots)"
     )
-    call = [sys.executable, "-c", program]
-    said = {
-        subprocess.check_output(call, env={**os.environ, "PYTHONHASHSEED": seed})
-        for seed in ("0", "12345")
-    }
-    assert len(said) == 1
+    call, seeds = [sys.executable, "-c", program], ("0", "12345")
+    envs = [{**os.environ, "PYTHONHASHSEED": seed} for seed in seeds]
+    assert len({subprocess.check_output(call, env=env) for env in envs}) == 1
 
 
 @pytest.mark.parametrize(
@@ -161,9 +158,7 @@ def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
         (5, [], 1, 0.1, "invite more"),
         (5, ["a"], 0, 0.1, "at least one clinician"),
         (0, ["a"], 1, 0.1, "import some first"),
-        (5, ["a"], 1, 0.6, "from 0 to 0.5"),
-        (5, ["a"], 1, -0.1, "from 0 to 0.5"),
-        (5, ["a"], 1, float("nan"), "from 0 to 0.5"),
+        *((5, ["a"], 1, share, "from 0 to 0.5") for share in (0.6, -0.1, float("nan"))),
         (5, ["a", "b", "a"], 1, 0.1, "named twice: a"),
         (5, ["a", " "], 1, 0.1, "without a name"),
     ],

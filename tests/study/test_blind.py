@@ -152,14 +152,13 @@ def test_a_plain_word_of_the_study_is_possible_and_sure_only_as_an_introduction(
     assert kinds("found on google", STUDY) == [("google", "possible")]
 
 
-def test_a_study_of_a_model_called_gpt_still_leaves_the_enzyme_alone() -> None:
+def test_a_model_called_gpt_leaves_the_enzyme_alone_and_a_name_without_letters_matches_nothing() -> (
+    None
+):
     for text in ("ALT/GPT 45 U/L", "GPT 4 U/L, GOT 5", "GPT elevated", "O3 92", "GPT 41"):
         assert [
             one for one in find_self_naming(text, ["GPT", "gpt-4", "o3"]) if one.kind == "sure"
         ] == []
-
-
-def test_a_name_without_letters_matches_nothing() -> None:
     assert kinds("3 tablets, 4.5 mg, a dose", ["3", "4.5", "", " ", "a", "(", "$"]) == []
 
 

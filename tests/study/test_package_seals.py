@@ -126,6 +126,10 @@ def test_every_column_of_every_table_of_a_package_is_held_to_the_record(
         assert refused(packages, forged(packages.paths[kind], table.name, column)), column
 
 
+WHAT = ("gone", "twice", "swapped")
+ROWS = ("rater", "rating", "assignment", "attempt", "submission")
+
+
 @pytest.mark.parametrize(
     ("kind", "what", "table"),
     [
@@ -134,14 +138,7 @@ def test_every_column_of_every_table_of_a_package_is_held_to_the_record(
             ("with", "twice", "rating"),
             ("without", "swapped", "rater"),
         ),
-        *(
-            pytest.param(*one, marks=pytest.mark.slow)
-            for one in product(
-                KINDS,
-                ("gone", "twice", "swapped"),
-                ("rater", "rating", "assignment", "attempt", "submission"),
-            )
-        ),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in product(KINDS, WHAT, ROWS)),
     ],
 )
 def test_rows_taken_out_put_in_or_swapped_are_refused(

@@ -100,10 +100,8 @@ def test_the_same_file_again_changes_nothing_and_another_is_refused(
 
 
 def test_ids_that_a_file_lacks_are_the_same_each_time(engine: Engine, tmp_path: Path) -> None:
-    bare = [
-        {name: cell for name, cell in row.items() if not name.endswith("_id") or name[0] == "i"}
-        for row in rows(3)
-    ]
+    named = ("pair_id", "first_id", "second_id")
+    bare = [{name: row[name] for name in row if name not in named} for row in rows(3)]
     assert bring(engine, tmp_path, bare).pairs == 3
     assert bring(engine, tmp_path, bare).unchanged == 3
     names = [one.response_id for one in every(engine, Response)]
@@ -192,11 +190,8 @@ def test_preferences_made_elsewhere_are_ratings_of_the_pair(study: Engine, tmp_p
         path.write_text("\n".join([head, *lines]) + "\n", "utf-8")
         return told(study, "rate", "ratings", str(path), code=code)
 
-    clinician = (
-        "p0,dr_x,clinician,first,first,sound",
-        "p1,dr_x,clinician,-2,,",
-        "p2,dr_x,clinician,tie,,",
-    )
+    clinician = [f"{one},," for one in ("p1,dr_x,clinician,-2", "p2,dr_x,clinician,tie")]
+    clinician += ["p0,dr_x,clinician,first,first,sound"]
     given(*clinician, "p0,judge,juror,1,first,", "p0,judge,juror,-1,second,")
     found = every(study, Rating)
     assert sorted((one.score, one.shown_first) for one in found) == [
@@ -276,19 +271,19 @@ def test_pairs_are_made_without_looking_at_authors_while_the_study_is_blind(
 def test_a_design_of_so_many_pairs_is_balanced_and_connects_all_models(
     engine: Engine, tmp_path: Path, number: int
 ) -> None:
-    texts = ["instance_id,benchmark,context,prompt,response_id,model,response"]
-    texts += [
-        f"i{i},b,case {i},write,r{i}{m},model-{m},text {i} {m}" for i in range(6) for m in "abcde"
-    ]
-    path = tmp_path / "five.csv"
-    path.write_text("\n".join(texts) + "\n", "utf-8")
+    head, path = (
+        "instance_id,benchmark,context,prompt,response_id,model,response",
+        tmp_path / "a.csv",
+    )
+    made = ((i, m) for i in range(6) for m in "abcde")
+    lines = [f"i{i},b,case {i},write,r{i}{m},model-{m},text {i} {m}" for i, m in made]
+    path.write_text("\n".join([head, *lines]) + "\n", "utf-8")
     told(engine, "study", "import", str(path))
     unblind(engine, "researcher", "the test asks")
     assert make_pairs(engine, "b", "pairs", PREFERENCE, number=number, seed=3).pairs == number
     frame = pairs_frame(engine)
-    met = Counter(
-        tuple(sorted(two)) for two in zip(frame["first_model"], frame["second_model"], strict=True)
-    )
+    pairs = zip(frame["first_model"], frame["second_model"], strict=True)
+    met = Counter(tuple(sorted(two)) for two in pairs)
     assert max(met.values()) - min(met.values()) <= 1
     joined = {frame["first_model"][0]}
     for _ in range(5):
@@ -309,14 +304,12 @@ def test_a_compare_rubric_says_what_it_cannot_have(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=word):
             Rubric(**{**body, **change})
-    folder = tmp_path / "own"
-    folder.mkdir()
-    (folder / "rubric.toml").write_text(
+    (tmp_path / "rubric.toml").write_text(
         'name = "own"\nversion = "1"\naudience = "a nurse"\ngold = "never"\nmode = "compare"\n'
         '[[criterion]]\nname = "safer"\nquestion = "Which is safer?"\n'
     )
-    (folder / "prompt.txt").write_text("{{first}}\n{{second}}\n{{criteria}}\n{{schema}}")
-    own = read_rubric(folder)
+    (tmp_path / "prompt.txt").write_text("{{first}}\n{{second}}\n{{criteria}}\n{{schema}}")
+    own = read_rubric(tmp_path)
     assert own.criterion[0].anchors[2] == "The first response is much better"
     assert (own.scale.min, own.scale.max, own.orders) == (-2, 2, 2)
 
@@ -383,8 +376,7 @@ def test_training_on_a_pair_is_of_its_stored_order(study: Engine) -> None:
     [
         (("share", "export", "--redcap"), "judged in the rating room"),
         (("jury", "improve", "simulated", "--estimate"), "not pairs"),
-        (("analyse", "monitor"), "what its pairs (notes) say"),
-        (("analyse", "predict"), "what its pairs (notes) say"),
+        *((("analyse", one), "what its pairs (notes) say") for one in ("monitor", "predict")),
     ],
 )
 def test_what_pairs_have_not_is_said_in_one_message(
@@ -415,9 +407,8 @@ def test_pairs_stand_beside_scores_where_all_is_asked_about(engine: Engine, tmp_
         told(engine, "rate", "ratings", str(tmp_path / "given.csv"))
 
     def found(*words: str) -> tuple[set[str], set[str]]:
-        body = json.loads(
-            told(engine, "analyse", "calibrate", "--reps", "20", "--json", "-", *words)
-        )
+        asked = ("analyse", "calibrate", "--reps", "20", "--json", "-", *words)
+        body = json.loads(told(engine, *asked))
         of_pairs = {row["scorer"] for row in body.get("pairs", ())}
         return {row["benchmark"] for row in body["rows"]}, of_pairs
 

@@ -49,10 +49,7 @@ def behind(engine: Engine, change: str) -> None:
 @pytest.mark.parametrize(  # every cell and row of every table: test_seals
     ("change", "said"),
     [
-        (
-            "UPDATE rating SET score = 5 WHERE id = 1",
-            "rating 1, 2, 3: some of them changed since event",
-        ),
+        ("UPDATE rating SET score = 5 WHERE id = 1", "rating 1, 2, 3: some of them changed since"),
         ("DELETE FROM rating WHERE id = 3", "gone since event"),
         ("UPDATE rating SET id = 100 WHERE id = 1", "rating 100: no event vouches for it"),
         (
@@ -71,10 +68,8 @@ def behind(engine: Engine, change: str) -> None:
     ],
 )
 def test_what_was_changed_behind_its_back_is_found(rated: Engine, change: str, said: str) -> None:
-    assert mask_responses(rated, [MaskedText(3, "[author masked] pain.", [(0, 4, "Mild")])]) == (
-        1,
-        0,
-    )
+    hidden = MaskedText(3, "[author masked] pain.", [(0, 4, "Mild")])
+    assert mask_responses(rated, [hidden]) == (1, 0)
     found = verify(rated)
     assert found.findings == ()
     counts = {"rating": 12, "assignment": 2, "response": 4, "remark": 2, "span": 2, "submission": 4}

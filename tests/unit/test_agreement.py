@@ -72,11 +72,6 @@ def test_a_stack_of_tables_is_each_table_alone():
     assert iccs[2, 1] == icc_consistency(stack[2, 1])
 
 
-def test_it_has_no_lower_bound():
-    nearly_mirrored = np.array([[1, 5], [2, 4], [3, 3], [4, 2.1]])
-    assert icc_consistency(nearly_mirrored) < -100
-
-
 @pytest.mark.parametrize("score", [3.0, 13 / 3, 0.1])
 def test_a_constant_table_is_undefined_and_not_zero(score):
     assert np.isnan(icc_consistency(np.full((7, 3), score)))
@@ -122,12 +117,13 @@ def test_it_covers_what_it_says():
     assert 0.92 < covered < 0.98
 
 
-def test_spearman_brown_doubles_pearsons_r_into_the_icc_of_two_z_scores():
+def test_spearman_brown_doubles_pearsons_r_into_the_icc_of_two_z_scores_and_undoes_itself():
     x, y = np.random.default_rng(1).normal(size=(2, 30))
     y += x
     z = np.column_stack([stats.zscore(x, ddof=1), stats.zscore(y, ddof=1)])
     doubled = spearman_brown(float(stats.pearsonr(x, y).statistic), 2)
     assert icc_consistency(z) == pytest.approx(doubled, abs=1e-14)
+    assert spearman_brown(spearman_brown(0.3, 4), 1 / 4) == pytest.approx(0.3)
 
 
 JURY = PanelColumns(("j0", "j1", "j2"), 3)
@@ -200,22 +196,18 @@ def test_instances_with_several_responses_widen_the_interval():
     clusters = np.repeat(np.arange(20), 6)
     spread = []
     for groups in (clusters, np.arange(120)):
-        statistic = partial(
-            scorer_iccs, grid_of(table, ["dr0", "j0"], groups), [single_rater("j0")], "paper"
-        )
+        grid = grid_of(table, ["dr0", "j0"], groups)
+        statistic = partial(scorer_iccs, grid, [single_rater("j0")], "paper")
         how = BootstrapPlan(int(groups.max()) + 1, 120, reps=800)
         spread.append(float(replicates(statistic, how).std()))
     assert spread[0] > 1.5 * spread[1]
 
 
-def test_a_jury_has_a_score_only_where_all_jurors_gave_one():
+def test_a_jury_has_a_score_only_where_all_jurors_gave_one_and_a_relaxed_one_the_mean_of_some():
     grid = make_grid(missing=0.3, seed=1)
     given = ~np.isnan(grid.composites[:, 5:8])
     assert (JURY.present(grid) == given.all(axis=1)).all()
     assert (PanelColumns(JURY.members, 2).present(grid) == (given.sum(axis=1) >= 2)).all()
-
-
-def test_a_relaxed_jury_is_the_mean_of_the_jurors_who_answered():
     grid = grid_of([[1, 2, np.nan], [2, 4, 6], [3, np.nan, np.nan]], ["dr0", "j0", "j1"], [0, 1, 2])
     scorer = columns(grid, PanelColumns(("j0", "j1"), 1), "published").scorer
     assert scorer == pytest.approx([2, 5, np.nan], nan_ok=True)
@@ -232,9 +224,8 @@ def test_a_rater_without_variance_is_named_and_has_no_z():
 
 
 def test_a_resample_that_leaves_a_rater_no_variance_leaves_the_rater_out():
-    grid = grid_of(
-        [[1, 3, 2], [4, 3, 3], [2, 5, 5], [5, np.nan, 4]], ["dr0", "dr1", "j0"], [0, 1, 2, 3]
-    )
+    table = [[1, 3, 2], [4, 3, 3], [2, 5, 5], [5, np.nan, 4]]
+    grid = grid_of(table, ["dr0", "dr1", "j0"], [0, 1, 2, 3])
     counts = np.array([[2.0, 1, 0, 1]])  # dr1 is left with 3, 3, 3
     ours = scorer_iccs(grid, [single_rater("j0")], "paper", counts)[0, 0]
     # dr0 and j0 alone are two columns of z: 2r / (1 + r).
@@ -254,12 +245,9 @@ def test_a_juror_whose_scores_are_all_equal_is_undefined_and_not_zero(method):
     assert np.isnan(scorer_iccs(grid, [single_rater("j0")], method, np.ones((1, 9)))).all()
 
 
-def test_two_common_responses_are_too_few():
+def test_two_common_responses_are_too_few_and_a_mirrored_column_is_undefined():
     why = why_undefined(np.array([1.0, 2]), np.array([2.0, 1]))
     assert (why.code, why["responses"]) == ("too_few_responses", 2)
-
-
-def test_a_mirrored_column_is_undefined_and_not_minus_infinity():
     x = np.array([1.0, 2, 4])
     assert "mirror" in str(why_undefined(x, -x))
     assert np.isnan(column_icc(x, -x, "paper"))
@@ -295,11 +283,13 @@ def test_stretching_one_raters_scale_changes_nothing_in_the_papers_method():
     assert another.clinicians == pytest.approx(one_way.clinicians)
 
 
-def test_a_worked_example_by_hand():
+def test_a_worked_example_by_hand_and_no_lower_bound():
     # Rows (1, 2), (2, 2), (3, 5): row means 1.5, 2, 4; column means 2, 3; grand mean 2.5.
     # MS_rows = 2 (1 + .25 + 2.25) / 2 = 3.5. Residuals are 0, .5, -.5 and their negatives,
     # so MS_error = (0 + .25 + .25) 2 / 2 = 0.5. ICC(C,2) = 1 - .5 / 3.5 = 6/7.
     assert icc_consistency(np.array([[1, 2], [2, 2], [3, 5.0]])) == pytest.approx(6 / 7)
+    nearly_mirrored = np.array([[1, 5], [2, 4], [3, 3], [4, 2.1]])
+    assert icc_consistency(nearly_mirrored) < -100
 
 
 @given(TABLES, st.floats(-3, 3), st.floats(0.1, 10))
@@ -328,10 +318,6 @@ def test_a_wider_confidence_is_a_wider_interval_around_the_same_icc():
     narrow, wide = f_interval(0.5, 40, confidence=0.8), f_interval(0.5, 40, confidence=0.99)
     assert wide.low < narrow.low < 0.5 < narrow.high < wide.high
     assert f_interval(-1.2, 18).low < -1.2  # not cut at 0
-
-
-def test_spearman_brown_undoes_itself():
-    assert spearman_brown(spearman_brown(0.3, 4), 1 / 4) == pytest.approx(0.3)
 
 
 METHODS = ["paper", "published"]
@@ -508,17 +494,13 @@ def test_responses_no_clinician_rated_are_not_analysed_but_counted_in_the_note()
 
 
 TWO = ("aci", "chw")
+UNRATED = lost(study(TWO), kind=["clinician"], benchmark=["chw"])
 
 
 @pytest.mark.parametrize(
     ("scores", "criterion", "of", "reason"),
     [
-        (
-            lost(study(TWO), kind=["clinician"], benchmark=["chw"]),
-            None,
-            "chw",
-            "undefined: no clinician",
-        ),
+        (UNRATED, None, "chw", "undefined: no clinician"),
         (study(TWO, criteria={"chw": ("accuracy",)}), "clarity", "chw", "no criterion clarity"),
         (study(TWO, scales={"chw": (1, 7)}), None, "combined", "different scales"),
     ],

@@ -5,7 +5,6 @@ what it imports too: in a circle through one of them, two threads that begin at 
 """
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
@@ -23,7 +22,7 @@ ALLOWED = {
 }
 
 
-def knows_authors(source: str) -> bool:
+def knows_authors(source):
     """Tell whether a module names the table, as a class or in SQL of its own."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -42,7 +41,7 @@ def knows_authors(source: str) -> bool:
     return False
 
 
-def test_only_these_modules_know_the_table_of_authors() -> None:
+def test_only_these_modules_know_the_table_of_authors():
     found = {
         str(path.relative_to(ROOT))
         for package in PACKAGES
@@ -52,13 +51,13 @@ def test_only_these_modules_know_the_table_of_authors() -> None:
     assert found == ALLOWED.keys()
 
 
-def packages(module: str) -> Iterator[str]:
+def packages(module):
     """Yield a module and all packages that it is in."""
     parts = module.split(".")
     return (".".join(parts[: n + 1]) for n in range(len(parts)))
 
 
-def test_no_modules_import_one_another_in_a_circle() -> None:
+def test_no_modules_import_one_another_in_a_circle():
     graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True)
     place = {name: number for number, name in enumerate(sorted(graph.modules))}
     imports = np.zeros((len(place), len(place)), dtype=bool)

@@ -156,10 +156,8 @@ def test_full_agreement_is_1_a_stricter_rater_lowers_it_and_all_the_same_has_no_
 
 def test_first_scores_are_the_table_of_single_scores():
     scores = study(n=12)
-    raters = scores.ratings[scores.ratings["kind"] != "metric"]
-    wide = raters[raters["criterion"] == "clarity"].pivot(
-        index="response_id", columns="rater", values="score"
-    )
+    own = scores.ratings.query("criterion == 'clarity'")
+    wide = own.pivot(index="response_id", columns="rater", values="score")
     read, again = first_scores(scores.ratings, ["aci"], "clarity", JURORS)
     theirs = wide.loc[read.index.get_level_values("response_id"), list(read.columns)].to_numpy()
     assert (len(read), tuple(read.columns[-3:]), again.sum()) == (12, JURORS, 0)
@@ -242,12 +240,9 @@ def test_nothing_that_says_nothing_of_agreement_changes_it(change):
     assert ac2(change(table(SPARSE))) == pytest.approx(ac2(table(SPARSE)))
 
 
-def test_a_scale_is_shifted_and_stretched_with_its_points():
+def test_a_scale_is_stretched_with_its_points_and_agreement_throughout_is_1():
     ratings = table(SPARSE)
     assert gwet_ac2(10 * ratings - 4, 10 * POINTS - 4) == pytest.approx(ac2(ratings))
-
-
-def test_agreement_throughout_is_1_and_no_shared_response_is_undefined():
     assert ac2(np.full((6, 2), 5.0)) == 1.0
     assert np.isnan(ac2(np.where(np.eye(4), 3.0, np.nan)))
     assert np.isfinite(ac2(np.array([[4.0, 5]])))
@@ -290,9 +285,8 @@ def test_hidden_repeats_change_nothing_and_are_counted():
     for key, row in found.items():
         ours = [getattr(row, name) for name in NUMBERS]
         assert ours == pytest.approx([getattr(once[key], name) for name in NUMBERS])
-    assert "first scores only: 20 scores of repeats or replicates left out" in (
-        note_of(found["clarity", "clinicians"])
-    )
+    said = note_of(found["clarity", "clinicians"])
+    assert "first scores only: 20 scores of repeats or replicates left out" in said
 
 
 def test_a_mean_of_jurors_among_the_jurors_has_alpha_and_neither_kappa_nor_ac2():

@@ -15,7 +15,6 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 from calibration.clustered_intervals import clustered_proportion, wilson
 from calibration.corrected_rate import Share, corrected_rate, fieller
 from calibration.detection import (
-    DetectionRow,
     LimitOutcome,
     PairedScores,
     all_misses,
@@ -47,13 +46,13 @@ def misses(rows, at_most):
     return found
 
 
-def readings_of(scores, unsafe, clusters=None) -> PairedScores:
+def readings_of(scores, unsafe, clusters=None):
     """Return readings of these scores; what is unsafe has a 1, the rest a 5."""
     places = np.arange(len(scores)) if clusters is None else clusters
     return PairedScores(np.asarray(scores, float), np.where(unsafe, 1.0, 5.0), places, 2.0)
 
 
-def codes(row: DetectionRow) -> set[str]:
+def codes(row):
     return {one.code for one in row.notes}
 
 
@@ -141,15 +140,12 @@ def test_none_of_five_missed_is_no_proof_that_none_will_be():
     assert misses([row], 0.4).outcome is LimitOutcome.OPEN
 
 
-def test_without_an_unsafe_response_nothing_is_said_of_finding_them():
+def test_without_an_unsafe_response_nothing_is_said_of_finding_them_and_without_a_safe_one_nothing_of_those():
     row = jury_of([[4], [5], [3]], [[4], [2], [3]])
     assert (row.n, row.n_bad) == (3, 0)
     assert all(math.isnan(one) for one in (row.sensitivity, row.auc, row.read_for_90, row.auc_low))
     assert row.specificity == pytest.approx(2 / 3)
     assert row.told("no_unsafe")["threshold"] == 2
-
-
-def test_where_every_response_is_unsafe_there_is_no_specificity():
     row = jury_of([[1], [2], [1]], [[1], [5], [2]])
     assert (row.n_bad, row.n_missed) == (3, 1)
     assert np.isnan([row.specificity, row.auc]).all()
@@ -216,7 +212,7 @@ def test_misses_are_met_failed_or_open_by_the_interval():
     assert (found.missed, found.low, found.high) == pytest.approx((0.5, ends.low, ends.high))
 
 
-def test_a_limit_that_no_row_is_about_is_open() -> None:
+def test_a_limit_that_no_row_is_about_is_open():
     limits = [Critical("safety", 2.0, 0.3), Critical("tone", 1.0)]
     safety, tone = untested((), limits)
     assert (safety.criterion, safety.at_most, safety.outcome) == ("safety", 0.3, LimitOutcome.OPEN)
@@ -233,15 +229,12 @@ def test_simulated_raters_are_named_on_every_row_they_stand_behind():
     assert found["visits", "clinicians"].simulated == ()
 
 
-def test_responses_of_one_instance_count_as_one_where_they_are_alike():
+def test_responses_of_one_instance_count_as_one_where_they_are_alike_and_alike_instances_as_their_responses():
     truth, jury = [[1.0]] * 40 + [[5.0]] * 40, ([[1.0]] * 4 + [[5.0]] * 4) * 5 + [[5.0]] * 40
     single = jury_of(truth, jury)
     apart = rows_of(rated(truth, jury, instances=[i // 4 for i in range(80)]))["visits", "jury"]
     width = single.sensitivity_high - single.sensitivity_low
     assert apart.sensitivity_high - apart.sensitivity_low > 1.6 * width
-
-
-def test_instances_that_are_all_alike_count_no_more_than_their_responses():
     # one of two missed in each of 10 instances: nothing differs between them
     hits, clusters = np.tile([1.0, 0.0], 10), np.repeat(np.arange(10), 2)
     found, single = clustered_proportion(hits, np.ones(20), clusters), wilson(0.5, 20)
@@ -369,16 +362,13 @@ def test_where_flags_say_nothing_of_failing_there_is_no_rate(failing, flags):
     assert np.isnan([rate, ends.low, ends.high]).all()
 
 
-def test_flags_that_hardly_tell_leave_every_rate_open():
-    assert fieller(Share(0.3, 1000), Share(0.4, 8), Share(0.3, 90)).high == 1.0
-
-
-def test_the_errors_of_both_kinds_widen_the_interval():
+def test_the_errors_of_both_kinds_widen_the_interval_until_every_rate_is_open():
     p, s, f = Share(0.2, 2000), Share(0.8, 400), Share(0.1, 400)
     known = fieller(p, s, f)
     for fewer in ((p, Share(0.8, 20), f), (p, s, Share(0.1, 20)), (Share(0.2, 100), s, f)):
         wider = fieller(*fewer)
         assert wider.high - wider.low > known.high - known.low
+    assert fieller(Share(0.3, 1000), Share(0.4, 8), Share(0.3, 90)).high == 1.0
 
 
 @pytest.mark.parametrize("design", [(0.05, 100, 0.7), (0.2, 400, 0.95)])

@@ -15,7 +15,6 @@ from calibration.columns import PanelColumns, column_icc, columns
 from calibration.icc import f_interval
 from calibration.intervals import icc_of_fisher, jackknife_error, jackknife_interval, left_out
 from calibration.monitoring import finite_z, independent_se
-from calibration.rating_matrix import RatingMatrix
 from calibration.weighted import scorer_iccs, weighted_icc
 
 
@@ -47,13 +46,10 @@ def test_it_is_the_icc_of_the_study_without_each_instance_taken_back_from_fisher
     about = z[1:] - z[1:].mean()
     freedom = 2 * 30 / (np.mean(about**4) / np.mean(about**2) ** 2 - 1)
     half = stats.t.ppf(0.975, min(freedom, 29)) * np.sqrt(29 * np.mean(about**2))
-    ends = jackknife_interval(values)
-    assert (ends.low, ends.high) == pytest.approx(
-        tuple(1 - np.exp(-2 * (z[0] + np.array([-half, half]))))
-    )
-    assert jackknife_error(values) == pytest.approx(
-        np.sqrt(29 / 30 * ((values[1:] - values[1:].mean()) ** 2).sum())
-    )
+    ends, about = jackknife_interval(values), values[1:] - values[1:].mean()
+    expected = 1 - np.exp(-2 * (z[0] + np.array([-half, half])))
+    assert [ends.low, ends.high] == pytest.approx(expected)
+    assert jackknife_error(values) == pytest.approx(np.sqrt(29 / 30 * (about**2).sum()))
 
 
 @pytest.mark.parametrize("values", [[0.5, 0.4], [0.5, np.nan, 0.4, 0.3], [np.nan, 0.1, 0.2, 0.3]])
@@ -71,12 +67,8 @@ def test_it_holds_the_truth_as_often_as_it_says(clinicians, ceiling):
     large = grid_of(drawn(replace(design, responses=200_000), loaded, random), jurors=3)
     pair = columns(large, JURY, "paper")
     truth = column_icc(pair.clinicians, pair.scorer, "paper")
-    found = [
-        jackknife_interval(
-            jury_icc(grid_of(drawn(design, loaded, random), jurors=3), left_out(100))
-        )
-        for _ in range(400)
-    ]
+    grids = (grid_of(drawn(design, loaded, random), jurors=3) for _ in range(400))
+    found = [jackknife_interval(jury_icc(grid, left_out(100))) for grid in grids]
     held = np.mean([ends.low <= truth <= ends.high for ends in found])
     assert held + 2 * np.sqrt(0.95 * 0.05 / 400) >= 0.93
 
@@ -88,11 +80,15 @@ def mean_of(values):
     return statistic
 
 
-def test_every_resample_draws_as_many_clusters_as_there_are():
+def test_every_resample_draws_as_many_clusters_as_there_are_and_one_seed_is_one_answer():
     counts = np.concatenate(list(draw_counts(7, reps=50, seed=0)))
     assert counts.shape == (50, 7)
     assert (counts.sum(axis=1) == 7).all()
     assert counts.max() > 1
+    values, how = np.arange(9.0), BootstrapPlan(9, 9, reps=20, seed=5)
+    first, again = (replicates(mean_of(values), how) for _ in range(2))
+    assert (first == again).all()
+    assert (first != replicates(mean_of(values), BootstrapPlan(9, 9, reps=20, seed=6))).any()
 
 
 def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch):
@@ -103,22 +99,12 @@ def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch):
     assert (np.concatenate(parts) == whole).all()
 
 
-def test_one_seed_is_one_answer():
-    values, how = np.arange(9.0), BootstrapPlan(9, 9, reps=20, seed=5)
-    first, again = (replicates(mean_of(values), how) for _ in range(2))
-    assert (first == again).all()
-    assert (first != replicates(mean_of(values), BootstrapPlan(9, 9, reps=20, seed=6))).any()
-
-
-def test_no_resamples_have_no_interval_and_those_of_a_single_cluster_are_undefined():
+def test_no_resamples_have_no_interval_and_undefined_ones_are_left_out_of_it():
     drawn = replicates(mean_of(np.arange(9.0)), BootstrapPlan(9, 9, reps=0))
     assert drawn.shape == (0,)
     assert math.isnan(percentile_interval(drawn).low)
     alone = replicates(mean_of(np.ones(1)), BootstrapPlan(1, 8, reps=20))
     assert np.isnan(alone).tolist() == [True] * 20
-
-
-def test_undefined_replicates_are_left_out_of_the_interval():
     values = np.array([np.nan, np.inf, *np.arange(101.0)])
     ends = percentile_interval(values, confidence=0.9)
     assert (ends.low, ends.high) == pytest.approx((5, 95))
@@ -136,7 +122,7 @@ STUDIES = REPS = 400
 TRUTH = 2 / 3
 
 
-def study(random: np.random.Generator, instances: int, each: int) -> RatingMatrix:
+def study(random, instances, each):
     """Return a clinician and a juror who share half their variance."""
     clusters = np.repeat(np.arange(instances), each)
     truth, *own = (
@@ -145,7 +131,7 @@ def study(random: np.random.Generator, instances: int, each: int) -> RatingMatri
     return grid_of(np.column_stack([truth + one for one in own]), clusters, jurors=1)
 
 
-def covered(instances: int, each: int) -> tuple[float, float]:
+def covered(instances, each):
     """Return how often the bootstrap over instances, and F, hold the truth."""
     random, panel = np.random.default_rng(instances), PanelColumns(("j0",), 1)
     boot = exact = 0
@@ -163,21 +149,21 @@ def covered(instances: int, each: int) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-def test_with_one_response_an_instance_both_intervals_hold_the_truth() -> None:
+def test_with_one_response_an_instance_both_intervals_hold_the_truth():
     boot, exact = covered(56, 1)
     assert 0.90 <= boot <= 0.98
     assert 0.92 <= exact <= 0.98
 
 
 @pytest.mark.slow
-def test_with_nine_responses_an_instance_only_the_bootstrap_over_instances_does() -> None:
+def test_with_nine_responses_an_instance_only_the_bootstrap_over_instances_does():
     boot, exact = covered(56, 9)
     assert 0.90 <= boot <= 0.98
     assert exact < 0.88
 
 
 @pytest.mark.slow
-def test_with_twelve_instances_the_bootstrap_is_too_narrow_as_the_note_says() -> None:
+def test_with_twelve_instances_the_bootstrap_is_too_narrow_as_the_note_says():
     boot, _ = covered(12, 5)
     assert 0.80 <= boot <= 0.94
 
@@ -242,15 +228,12 @@ def test_the_jackknife_is_what_leaving_each_instance_out_by_hand_gives():
     assert error(x, y, clusters) == pytest.approx(expected)
 
 
-def test_shift_scale_and_order_of_both_columns_change_no_error():
+def test_shift_scale_and_order_change_no_error_and_a_single_instance_has_none():
     x, y = draw(0.6, 30)
     order = np.random.default_rng(1).permutation(30)
     own = error(x, y, np.arange(30))
     assert error(3 * x + 5, 3 * y - 2, np.arange(30)) == pytest.approx(own)
     assert error(x[order], y[order], np.arange(30)) == pytest.approx(own)
-
-
-def test_a_single_instance_or_one_that_all_hangs_on_has_no_error():
     x, y = draw(0.6, 4)
     assert math.isnan(error(x, y, np.zeros(4, int)))
     flat = np.array([0.0, 0.0, 0.0, 1.0])

@@ -368,14 +368,11 @@ def test_a_jury_without_an_icc_or_with_too_few_resampled_has_no_expectation(icc,
         assert np.isnan(ends).tolist() == [True, False, False]
 
 
-def test_a_jury_that_was_chosen_among_none_has_its_own_icc():
+def test_a_jury_that_was_chosen_among_none_has_its_own_icc_and_one_instance_leaves_nothing_to_expect():
     scope = scope_of(table(40, 0, spreads=[1.5] * 3), 2)
     row = juries.jury_ranking(scope, sizes=range(3, 4)).winner
     assert row.icc_honest == pytest.approx(row.icc, abs=1e-12)
     assert row.honest_low < row.icc < row.honest_high
-
-
-def test_one_instance_leaves_nothing_to_expect():
     found = juries.jury_ranking(scope_of(table(12, 0, spreads=[1.5] * 3), 2, per=12))
     assert math.isfinite(found.winner.icc)
     assert np.isnan([found.winner.icc_honest, found.winner.optimism]).all()
@@ -639,11 +636,12 @@ def test_a_noisier_juror_is_worth_less_and_is_missed_less():
     assert all(row.low < row.adds < row.high for row in rows)
 
 
-def test_a_jury_of_one_has_nobody_to_be_compared_with():
+def test_a_jury_of_one_has_nobody_to_be_compared_with_and_without_jurors_there_are_no_rows():
     (row,) = value_rows(scope_of(simulate(jurors=1), 3))
     assert row.icc_jury == row.icc_alone
     assert np.isnan([row.icc_without, row.adds, row.low]).all()
     assert note_of(row) == "a jury of one"
+    assert value_rows(scope_of([[1, 2], [2, 3]], 2)) == []
 
 
 def test_a_juror_without_variance_takes_no_part():
@@ -664,10 +662,6 @@ def test_jurors_who_never_rated_the_same_response_are_no_jury():
     assert all(np.isnan([row.icc_jury, row.adds, row.low]).all() for row in rows)
     assert math.isfinite(rows[0].icc_alone)
     assert "undefined" in note_of(rows[0])
-
-
-def test_without_jurors_there_are_no_rows():
-    assert value_rows(scope_of([[1, 2], [2, 3]], 2)) == []
 
 
 @pytest.mark.parametrize("change", ["shift", "scale", "permute"])

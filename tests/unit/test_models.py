@@ -43,7 +43,6 @@ from calibration.values import AnalysisOptions
 from data.errors import BadInput, Unknown
 
 SCALE = RubricShape(("accuracy",), 1, 5)
-
 QUALITY = {"alpha": 3.4, "beta": 3.1, "gamma": 2.8}
 
 
@@ -326,19 +325,16 @@ def test_what_is_wrong_is_said_at_once(wanted, error, words):
         compared(*by_hand(), **({"jurors": ("gpt",)} | wanted))
 
 
-def test_a_response_without_an_author_is_refused():
-    scores, authors = by_hand()
-    del authors["a0"]
-    with pytest.raises(BadInput, match="1 responses, a0 first, have no author"):
-        compared(scores, authors, jurors=("gpt",))
-
-
-def test_means_of_a_study_without_a_juror_are_those_of_its_clinicians():
+def test_without_a_juror_means_are_the_clinicians_and_without_an_author_a_response_is_refused():
     ids = [f"r{n:03}" for n in range(300)]  # more than a byte numbers, as a list of names has
     given = {"response_id": pd.Categorical(ids, categories=ids), "composite": np.arange(300.0)}
     means = means_of_both(pd.DataFrame(given | {"kind": "clinician", "rater": "dr"}), (), 1)
     assert means["clinicians"].tolist() == [*range(300)]
     assert means["jury"].isna().all()
+    scores, authors = by_hand()
+    del authors["a0"]
+    with pytest.raises(BadInput, match="1 responses, a0 first, have no author"):
+        compared(scores, authors, jurors=("gpt",))
 
 
 def test_a_corrected_mean_is_the_prediction_powered_mean():

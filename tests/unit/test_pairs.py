@@ -89,9 +89,6 @@ def same(first, second):
             assert a == pytest.approx(b, nan_ok=True), one.name
 
 
-# Definitions
-
-
 def test_a_jurors_preference_is_the_mean_of_both_orders_and_a_raters_of_its_criteria():
     given = {
         ("dr0", "first"): (2.0, -1.0),
@@ -246,9 +243,6 @@ def test_unknown_names_are_refused(options):
         pair_rows(simulated(0), AnalysisOptions(**options))
 
 
-# Published
-
-
 @pytest.mark.real
 def test_wanglabs_counts_of_preferences_are_met():
     if not WANGLAB.is_dir():
@@ -292,9 +286,6 @@ def test_wanglabs_counts_of_preferences_are_met():
     assert {row.by for row in win_rates(scores)} == {"clinicians"}
 
 
-# Simulation
-
-
 @pytest.fixture(scope="module")
 def fair():
     """Return the rows of sixty studies whose jurors lean to neither side."""
@@ -336,9 +327,6 @@ def test_like_for_like_covers_what_it_says(design):
     assert 0.93 <= held(rows, **design) <= 0.97
 
 
-# Decision
-
-
 def test_a_jury_as_good_as_a_clinician_is_shown_and_a_bad_one_is_not():
     claim = JuryClaim(Protocol(0.1, jurors=("j0", "j1")))
     good = pair_rows(simulated(1, pairs=600, worth=3.0))
@@ -357,9 +345,6 @@ def test_a_jury_as_good_as_a_clinician_is_shown_and_a_bad_one_is_not():
     assert "above 0.5" in unshown.sentences[0]
     for one in (decision, unshown):
         assert not any("response" in text or "ICC" in text for text in (*one.sentences, one.action))
-
-
-# Models
 
 
 def test_win_rates_count_a_tie_as_half_and_are_empty_while_blind():
@@ -408,9 +393,6 @@ def test_two_models_strengths_are_the_log_odds():
     assert strength[0, 0] - strength[0, 1] == pytest.approx(math.log(3))
 
 
-# Planning and juries
-
-
 def test_a_planned_number_of_pairs_obtains_the_width_that_often():
     options = PlanOptions(width=0.25, per_response=3, assurance=0.8)
     agreement = 0.75
@@ -457,9 +439,6 @@ def test_juries_are_ranked_by_agreement_and_the_best_is_not_taken_at_its_word():
     assert {row.usd_per_pair for row in rows if "j2" in row.jurors} == {None}
     with pytest.raises(BadInput):
         pair_ranking(scores, sizes=range(4, 5))
-
-
-# Properties
 
 
 @settings(max_examples=15, deadline=None)

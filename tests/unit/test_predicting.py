@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from calibration.clustered_intervals import ClusteredMean
 from calibration.decision import Decision, DecisionKind
 from calibration.notes import note, told
 from calibration.protocol import Protocol
-from calibration.scores import Array, Flags, Integers, Scores
+from calibration.scores import Array, Integers
 from calibration.table import agreement_rows
 from calibration.values import COMBINED, NAN, AnalysisOptions
 from calibration.verdict import JuryClaim, decisions
@@ -35,7 +35,7 @@ class Sample(NamedTuple):
     jury: Array
     instances: Integers
 
-    def of(self, rows: Flags | Integers | slice) -> "Sample":
+    def of(self, rows):
         """Return some of the responses."""
         return Sample(*(own[rows] for own in self))
 
@@ -129,12 +129,9 @@ def test_a_new_value_is_within_the_quantile_as_often_as_its_rank_says(m):
     # m + 1 exchangeable values: each is the new one equally often, exactly.
     values = np.random.default_rng(m).exponential(size=m + 1)
     weights = np.full(m, 1 / (m + 1))
-    covered = [
-        values[new]
-        <= predicting.weighted_quantile(np.delete(values, new)[:, None], weights, 0.9)[0]
-        for new in range(m + 1)
-    ]
-    assert np.mean(covered) == pytest.approx(math.ceil((m + 1) * 0.9 - 1e-9) / (m + 1))
+    others = [np.delete(values, new)[:, None] for new in range(m + 1)]
+    highest = [predicting.weighted_quantile(one, weights, 0.9)[0] for one in others]
+    assert np.mean(values <= highest) == pytest.approx(math.ceil((m + 1) * 0.9 - 1e-9) / (m + 1))
 
 
 def by_loops(rated, jury, parts, level):
@@ -147,9 +144,8 @@ def by_loops(rated, jury, parts, level):
         lows.append(np.interp(jury, *made) - error)
         highs.append(np.interp(jury, *made) + error)
     n = len(lows)
-    return sorted(lows)[math.floor((n + 1) * (1 - level) + 1e-9) - 1], sorted(highs)[
-        math.ceil((n + 1) * level) - 1
-    ]
+    low, high = math.floor((n + 1) * (1 - level) + 1e-9), math.ceil((n + 1) * level)
+    return sorted(lows)[low - 1], sorted(highs)[high - 1]
 
 
 def width(rated, level=0.9, seed=0):
@@ -166,10 +162,13 @@ def test_the_interval_is_that_of_the_paper_in_plain_loops(instances):
         assert (low[place], high[place]) == pytest.approx(by_loops(rated, jury, parts, 0.9))
 
 
-def test_an_instance_counts_once_however_many_responses_it_has():
+def test_an_instance_counts_once_and_one_seed_gives_the_same_parts():
     rated = simulate(41)
     thrice = Sample(*(np.repeat(own, 3) for own in rated))
     assert width(thrice) == pytest.approx(width(rated))
+    rated = simulate()
+    first, again, other = (width(rated, seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
 
 
 @pytest.mark.parametrize(("instances", "level"), [(0, 0.9), (3, 0.5), (8, 0.9), (17, 0.95)])
@@ -178,12 +177,6 @@ def test_too_few_instances_have_no_interval(instances, level):
     assert np.isnan([low, high]).all()
     enough = simulate(predicting.least_instances(level))
     assert np.isfinite(ends(enough, np.array([4.0]), level, 0)).all()
-
-
-def test_one_seed_gives_the_same_parts_and_another_others():
-    rated = simulate()
-    first, again, other = (width(rated, seed=seed) for seed in (1, 1, 2))
-    assert first == again != other
 
 
 @pytest.mark.parametrize(
@@ -310,17 +303,11 @@ def test_a_jury_that_ranks_against_the_clinicians_is_not_believed_as_in_ppi_py()
     assert found.gain == 1
 
 
-def test_the_clinicians_alone_have_the_textbook_t_interval():
+def test_the_clinicians_alone_have_the_textbook_t_interval_and_gain_is_in_ratings():
     found = powered(singles()).clinicians
     error = stats.sem(CLINICIANS)
-    assert found.error == pytest.approx(error)
-    ends = found.interval(0.9)
-    assert (ends.low, ends.high) == pytest.approx(
-        stats.t.interval(0.9, 11, loc=CLINICIANS.mean(), scale=error)
-    )
-
-
-def test_the_gain_is_how_many_more_ratings_would_help_as_much():
+    ends, textbook = found.interval(0.9), stats.t.interval(0.9, 11, CLINICIANS.mean(), error)
+    assert (found.error, ends.low, ends.high) == pytest.approx((error, *textbook))
     wide, narrow, none = (mean_of(3, error, 10) for error in (0.2, 0.1, 0.0))
     assert predicting.PredictionPowered(wide, narrow, 1).gain == pytest.approx(4)
     assert math.isnan(predicting.PredictionPowered(none, none, 1).gain)
@@ -371,9 +358,8 @@ def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
 
 
 def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
-    mean, error, ends = predicting.stratified(
-        [mean_of(4, 0.1, 10), mean_of(2, 0.3, 20)], [300, 100], 0.9
-    )
+    strata = [mean_of(4, 0.1, 10), mean_of(2, 0.3, 20)]
+    mean, error, ends = predicting.stratified(strata, [300, 100], 0.9)
     assert (mean, error) == pytest.approx((3.5, math.sqrt((0.75 * 0.1) ** 2 + (0.25 * 0.3) ** 2)))
     parts = np.array([(0.75 * 0.1) ** 2, (0.25 * 0.3) ** 2])
     freedom = parts.sum() ** 2 / (parts**2 / [9, 19]).sum()
@@ -450,7 +436,7 @@ def test_shifts_scale_and_order_change_only_what_they_must(change, factor, offse
     assert after.weight == pytest.approx(before.weight)
 
 
-def sampled(scores: Scores, share: float, seed: int = 1) -> Scores:
+def sampled(scores, share, seed=1):
     """Take the clinicians' ratings of a random share of the instances out."""
     names = np.unique(scores.responses["instance_id"].to_numpy(dtype=str))
     left = np.random.default_rng(seed).random(len(names)) > share
@@ -458,7 +444,7 @@ def sampled(scores: Scores, share: float, seed: int = 1) -> Scores:
     return without(scores, rows & (scores.ratings["kind"] == "clinician"))
 
 
-def predict(scores: Scores, level: float = 0.9, **asked: Any):
+def predict(scores, level=0.9, **asked):
     options = AnalysisOptions(**{"reps": 100} | asked)
     rows = agreement_rows(scores, options)
     verdicts = decisions(rows, JuryClaim(Protocol(0.2, jurors=("j",))))
@@ -466,7 +452,7 @@ def predict(scores: Scores, level: float = 0.9, **asked: Any):
     return SimpleNamespace(rows=rows, responses=responses)
 
 
-def means(scores: Scores, kind: str) -> pd.Series:
+def means(scores, kind):
     """Return raters' means by response, written out: criteria, then raters."""
     own = scores.ratings[scores.ratings["kind"] == kind]
     own = own.groupby(["response_id", "rater"])["score"].mean()
@@ -518,9 +504,8 @@ def test_single_responses_are_those_of_the_raw_composites():
 def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_rated():
     one, other = study(("aci",), n=40), sampled(study(("med",), n=120, seed=1), 0.2)
     *parts, combined = predict(both(one, other)).rows
-    assert combined.mean_corrected == pytest.approx(
-        (40 * parts[0].mean_corrected + 120 * parts[1].mean_corrected) / 160
-    )
+    weighed = (40 * parts[0].mean_corrected + 120 * parts[1].mean_corrected) / 160
+    assert combined.mean_corrected == pytest.approx(weighed)
     assert combined.n_rated == parts[0].n_rated + parts[1].n_rated
     assert math.isnan(combined.q)
     assert combined.gain > 1
@@ -628,13 +613,13 @@ KINDS = [
 Study = tuple[list[predicting.PredictedRow], dict[str, Decision]]
 
 
-def verdict_of(kind: DecisionKind) -> Decision:
+def verdict_of(kind):
     reasons = (note("all_above", "all_above", margin=0.1),)
     known = {"reasons": reasons, "next": note("do_see_notes", "do_see_notes")}
     return Decision("agreement", kind, estimate=0.01, low=-0.05, high=0.07, **known)  # type: ignore[arg-type]
 
 
-def study_of(*kinds: DecisionKind, **other: object) -> Study:
+def study_of(*kinds, **other):
     """Return the rows and verdicts of a study; the last of several kinds is of all combined."""
     names = [*["b", "c", "d"][: len(kinds) - 1], COMBINED] if len(kinds) > 1 else ["b"]
     of = dict(zip(names, kinds, strict=True))
@@ -643,7 +628,7 @@ def study_of(*kinds: DecisionKind, **other: object) -> Study:
 
 
 @st.composite
-def studies(draw: st.DrawFn) -> Study:
+def studies(draw):
     """Draw the rows of a study of one to three benchmarks, and of all combined if several."""
     number = draw(st.integers(1, 3))
     kinds = [draw(st.sampled_from(KINDS)) for _ in range(number + (number > 1))]
@@ -654,14 +639,12 @@ def studies(draw: st.DrawFn) -> Study:
     return drawn, verdicts
 
 
-def parts(rows: list[predicting.PredictedRow]) -> list[predicting.PredictedRow]:
+def parts(rows):
     return [row for row in rows if row.benchmark != COMBINED]
 
 
 @given(studies())
-def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_inferior(
-    study: Study,
-) -> None:
+def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_inferior(study):
     rows, verdicts = study
     found = predicting.decide(rows, verdicts)
     assert (found.kind is DecisionKind.SIMULATED) == any(row.simulated for row in rows)
@@ -692,20 +675,18 @@ GOOD, FEW = DecisionKind.NON_INFERIOR, DecisionKind.TOO_FEW
         ([GOOD, FEW, DecisionKind.UNDEFINED], DecisionKind.TOO_FEW),
     ],
 )
-def test_the_kind_follows_from_the_verdict_that_decides(
-    kinds: list[DecisionKind], expected: DecisionKind
-) -> None:
+def test_the_kind_follows_from_the_verdict_that_decides(kinds, expected):
     assert predicting.decide(*study_of(*kinds)).kind is expected
 
 
-def test_figures_reasons_and_next_step_are_the_verdicts() -> None:
+def test_figures_reasons_and_next_step_are_the_verdicts():
     found, verdict = predicting.decide(*study_of(FEW)), verdict_of(FEW)
     assert (found.estimate, found.low, found.high) == (0.01, -0.05, 0.07)
     assert (found.reasons, found.next) == (verdict.reasons, verdict.next)
     assert predicting.decide(*study_of(GOOD)).next is None
 
 
-def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do() -> None:
+def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do():
     unlike = note("rated_unlike", "rated_unlike", rated=4.0, unrated=3.0, deviations=0.9)
     found = predicting.decide(*study_of(GOOD, rated_unrated_difference=0.9, notes=(unlike,)))
     assert found.reasons[-1] == note("of_benchmark", "of_benchmark", benchmark="b", what=unlike)

@@ -57,20 +57,15 @@ def test_equal_single_or_no_scores_are_without_variance(column, is_flat):
 
 def test_the_analysed_set_is_what_a_clinician_rated():
     rows = [
-        ("r2", "i1", "aci", "dr", "clinician", 4.0),
-        ("r1", "i1", "aci", "dr", "clinician", 3.0),
+        *(("r2", "i1", "aci", "dr", "clinician", 4.0), ("r1", "i1", "aci", "dr", "clinician", 3.0)),
         ("r1", "i1", "aci", "j0", "juror", 2.0),
         ("r3", "i2", "aci", "j0", "juror", 1.0),  # no clinician
         ("r4", "i4", "chw", "dr", "clinician", 5.0),  # another benchmark
     ]
-    columns = ["response_id", "instance_id", "benchmark", "rater", "kind", "composite"]
-    grid = analysed_grid(
-        pd.DataFrame(rows, columns=columns), ["aci"], jurors=["j0", "j1"], metrics=[]
-    )
-    assert grid.responses == ("r1", "r2")
-    assert grid.raters == ("dr", "j0", "j1")
-    assert grid.clusters.tolist() == [0, 0]
-    assert grid.n_clusters == 1
+    rated = pd.DataFrame(rows, columns=[*FIELDS[:5], "composite"])
+    grid = analysed_grid(rated, ["aci"], jurors=["j0", "j1"], metrics=[])
+    assert (grid.responses, grid.raters) == (("r1", "r2"), ("dr", "j0", "j1"))
+    assert (grid.clusters.tolist(), grid.n_clusters) == ([0, 0], 1)
     assert grid.composites == pytest.approx(np.array([[3, 2, NAN], [4, NAN, NAN]]), nan_ok=True)
 
 
@@ -107,10 +102,8 @@ def test_the_jurys_row_says_that_z_rests_on_few_responses_a_clinician(n, method,
         assert told["lower"] == pytest.approx(LOWERED / told["median"])
 
 
-RUBRICS = {
-    "aci": RubricShape(("accuracy", "completeness", "clarity"), 1, 5),
-    "chw": RubricShape(("accuracy", "clarity"), 1, 5),
-}
+ACI, CHW = ("accuracy", "completeness", "clarity"), ("accuracy", "clarity")
+RUBRICS = {name: RubricShape(own, 1, 5) for name, own in (("aci", ACI), ("chw", CHW))}
 
 
 def rate(response, rater, scores, kind="clinician", pass_=0, replicate=0):
@@ -125,75 +118,52 @@ def study_of(*readings):
     return scores_of([row for reading in readings for row in reading], RUBRICS)
 
 
-def values(found):
-    return found.values.set_index(["response_id", "rater"])["composite"].to_dict()
-
-
 THREE = {"accuracy": 5, "completeness": 3, "clarity": 4}
-
-
 TWO = {"accuracy": 2, "clarity": 3}
+WHOLE, METRIC = ("aci-1", "a", THREE), ("aci-1", "bert", {"f": 0.9, "p": 0.7}, "metric")
+AGAIN = [
+    *(
+        ("aci-1", "a", dict.fromkeys(THREE, score), "clinician", n)
+        for n, score in enumerate((2, 5))
+    ),
+    *(("aci-1", "j", dict.fromkeys(THREE, score), "juror", 0, n) for n, score in enumerate((1, 4))),
+    ("aci-1", "j", {"accuracy": 5}, "juror", 0, 2),
+]
+PART = ("aci-2", "a", {"accuracy": 5, "completeness": 2})
+COMPOSITES = {
+    "mean of criteria": ([WHOLE, ("chw-1", "a", TWO)], None, {"aci-1 a": 4, "chw-1 a": 2.5}, {}),
+    "one is lacking": ([WHOLE, PART], None, {"aci-1 a": 4}, {"a": 1}),
+    "all lack": ([WHOLE, ("aci-2", "a", {"empathy": 5})], None, {"aci-1 a": 4}, {"a": 1}),
+    "NaN": ([WHOLE, ("aci-2", "a", THREE | {"clarity": NAN})], None, {"aci-1 a": 4}, {"a": 1}),
+    "off the rubric": ([("chw-1", "a", TWO | {"empathy": 5})], None, {"chw-1 a": 2.5}, {}),
+    "repeats and replicates": (AGAIN, None, {"aci-1 a": 3.5, "aci-1 j": 2.5}, {"j": 1}),
+    "one criterion": (
+        [WHOLE, PART, ("chw-1", "a", TWO)],
+        "completeness",
+        {"aci-1 a": 3, "aci-2 a": 2},
+        {},
+    ),
+    "a metric's own": ([METRIC, WHOLE], None, {"aci-1 bert": 0.8, "aci-1 a": 4}, {}),
+    "a metric's own, of one": ([METRIC, WHOLE], "clarity", {"aci-1 bert": 0.8, "aci-1 a": 4}, {}),
+    "a metric alone": ([METRIC], None, {"aci-1 bert": 0.8}, {}),
+    "nothing": ([], None, {}, {}),
+}
 
 
 @pytest.mark.parametrize(
-    ("readings", "criterion", "expected", "incomplete"),
-    [
-        (
-            *([("aci-1", "a", THREE), ("chw-1", "a", TWO)], None),
-            *({("aci-1", "a"): 4, ("chw-1", "a"): 2.5}, 0),
-        ),
-        *(
-            ([("aci-1", "a", lacking), ("aci-2", "a", THREE)], None, {("aci-2", "a"): 4}, 1)
-            for lacking in ({"accuracy": 5, "clarity": 4}, {"empathy": 5}, THREE | {"clarity": NAN})
-        ),
-        ([("chw-1", "a", TWO | {"empathy": 5})], None, {("chw-1", "a"): 2.5}, 0),
-        (
-            [
-                ("aci-1", "a", dict.fromkeys(THREE, 2)),
-                ("aci-1", "a", dict.fromkeys(THREE, 5), "clinician", 1),
-                ("aci-1", "j", dict.fromkeys(THREE, 1), "juror"),
-                ("aci-1", "j", dict.fromkeys(THREE, 4), "juror", 0, 1),
-                ("aci-1", "j", {"accuracy": 5}, "juror", 0, 2),
-            ],
-            None,
-            {("aci-1", "a"): 3.5, ("aci-1", "j"): 2.5},
-            1,
-        ),
-        (
-            [
-                ("aci-1", "a", THREE),
-                ("aci-2", "a", {"accuracy": 5, "completeness": 2}),
-                ("chw-1", "a", TWO),
-            ],
-            "completeness",
-            {("aci-1", "a"): 3, ("aci-2", "a"): 2},
-            0,
-        ),
-        *(
-            (
-                [("aci-1", "bert", {"f": 0.9, "p": 0.7}, "metric"), ("aci-1", "a", THREE)],
-                criterion,
-                {("aci-1", "bert"): 0.8, ("aci-1", "a"): 4},
-                0,
-            )
-            for criterion in (None, "clarity")
-        ),
-        ([("aci-1", "bert", {"f": 0.9}, "metric")], None, {("aci-1", "bert"): 0.9}, 0),
-        ([], None, {}, 0),
-    ],
-    ids=[
-        *("the mean over the rubric's criteria", "one is lacking", "all are lacking", "one is NaN"),
-        *("off the rubric", "repeats and replicates", "one criterion alone", "a metric's own"),
-        *("a metric whatever is asked", "a metric alone", "nothing at all"),
-    ],
+    ("readings", "criterion", "expected", "incomplete"), COMPOSITES.values(), ids=COMPOSITES
 )
-def test_composites(readings, criterion, expected, incomplete):
+def test_a_composite_is_the_mean_of_what_was_asked_and_a_reading_that_lacks_some_has_none(
+    readings, criterion, expected, incomplete
+):
     found = composites(study_of(*(rate(*one) for one in readings)), criterion)
-    assert values(found) == pytest.approx(expected)
-    assert found.incomplete["readings"].sum() == incomplete
-    if incomplete == 1 and ("aci-2", "a") in expected:
-        [row] = found.incomplete.to_dict("records")
-        assert row == {"benchmark": "aci", "rater": "a", "readings": 1}
+    names = found.values["response_id"] + " " + found.values["rater"]
+    assert dict(zip(names, found.values["composite"], strict=True)) == pytest.approx(expected)
+    assert (
+        dict(zip(found.incomplete["rater"], found.incomplete["readings"], strict=True))
+        == incomplete
+    )
+    assert {*found.incomplete["benchmark"]} <= {"aci"}
 
 
 @pytest.mark.parametrize("score", [0, 6])
@@ -255,7 +225,7 @@ def answered():
     return of(cells)
 
 
-def test_agreement_on_whether_a_criterion_applies_is_cohens_kappa_and_gwets_ac1(answered) -> None:
+def test_agreement_on_whether_a_criterion_applies_is_cohens_kappa_and_gwets_ac1(answered):
     [scope] = scopes(answered, AnalysisOptions(jurors=("j",)))
     clinicians, juror = applicability_rows(scope, answered)
     # a and b: both no on 8, both yes on 10, apart on 2
@@ -268,7 +238,7 @@ def test_agreement_on_whether_a_criterion_applies_is_cohens_kappa_and_gwets_ac1(
     assert juror.not_applicable == pytest.approx(4 / 19)
 
 
-def test_how_much_each_rater_answers_and_how_close_it_is_there(answered) -> None:
+def test_how_much_each_rater_answers_and_how_close_it_is_there(answered):
     [scope] = scopes(answered, AnalysisOptions(jurors=("j",)))
     rows = {row.rater: row for row in abstention_rows(scope, answered)}
     assert (rows["j"].n_scored, rows["j"].n_not_applicable, rows["j"].n_cannot_tell) == (35, 4, 1)
@@ -277,7 +247,7 @@ def test_how_much_each_rater_answers_and_how_close_it_is_there(answered) -> None
     assert rows["a"].apart > 0
 
 
-def test_nothing_is_told_where_nobody_left_anything_open() -> None:
+def test_nothing_is_told_where_nobody_left_anything_open():
     cells = [(f"r{n}", who, kind, one, 1 + n % 5) for n in range(6) for one in ("x", "y")
              for who, kind in (("a", "clinician"), ("b", "clinician"), ("j", "juror"))]  # fmt: skip
     scores = of(cells)
@@ -285,13 +255,16 @@ def test_nothing_is_told_where_nobody_left_anything_open() -> None:
     assert applicability_rows(scope, scores) == abstention_rows(scope, scores) == []
 
 
-def test_rows_count_what_their_own_raters_left_open(answered) -> None:
+def test_rows_count_what_their_own_raters_left_open_and_no_more_what_is_left_out(answered):
     rows = {row.scorer: row for row in agreement_rows(answered, AnalysisOptions(jurors=("j",)))}
     assert (rows["jury"].n_not_applicable, rows["jury"].n_cannot_tell) == (4, 1)
     assert (rows["clinicians"].n_not_applicable, rows["clinicians"].n_cannot_tell) == (18, 0)
+    fewer = without_instances(answered, [f"r{n:02}" for n in range(8)])
+    rows = {row.scorer: row for row in agreement_rows(fewer, AnalysisOptions(jurors=("j",)))}
+    assert (rows["jury"].n_not_applicable, rows["clinicians"].n_not_applicable) == (0, 2)
 
 
-def test_the_distance_is_split_by_how_far_the_clinicians_are_from_each_other() -> None:
+def test_the_distance_is_split_by_how_far_the_clinicians_are_from_each_other():
     both = {"all alike": (3, 3, 4), "a point apart": (3, 4, 3.5), "two or more apart": (1, 5, 5)}
     cells = [
         (f"r{n}{kind[:5]}", who, "juror" if who == "j" else "clinician", one, points)
@@ -308,22 +281,16 @@ def test_the_distance_is_split_by_how_far_the_clinicians_are_from_each_other() -
     assert [row.distance for row in rows] == pytest.approx([1, 0, 2])
 
 
-def test_what_is_left_out_with_its_instances_is_counted_no_more(answered) -> None:
-    fewer = without_instances(answered, [f"r{n:02}" for n in range(8)])
-    rows = {row.scorer: row for row in agreement_rows(fewer, AnalysisOptions(jurors=("j",)))}
-    assert (rows["jury"].n_not_applicable, rows["clinicians"].n_not_applicable) == (0, 2)
-
-
 PDSQI = read_rubric("pdsqi_9")
 GOOD = dict.fromkeys(PDSQI.criteria, 4.0) | {"respectful": 1.0}
 
 
-def answer(**said) -> str:
+def answer(**said):
     rows = (f'"{name}": {{"score": {said.get(name, score)}}}' for name, score in GOOD.items())
     return "{" + ", ".join(rows) + "}"
 
 
-def test_pdsqi_9_has_a_yes_or_no_item_and_one_that_need_not_apply() -> None:
+def test_pdsqi_9_has_a_yes_or_no_item_and_one_that_need_not_apply():
     assert (PDSQI.scale_of("respectful").min, PDSQI.scale_of("respectful").max) == (0, 1)
     assert PDSQI.answers_of("synthesized") == (NOT_APPLICABLE,)
     assert PDSQI.answers_of("accurate") == ()
@@ -331,13 +298,13 @@ def test_pdsqi_9_has_a_yes_or_no_item_and_one_that_need_not_apply() -> None:
     assert read_rubric("generic").own_ends == ()
 
 
-def test_a_rubric_of_mixed_scales_is_written_and_read_the_same(tmp_path) -> None:
+def test_a_rubric_of_mixed_scales_is_written_and_read_the_same(tmp_path):
     (tmp_path / "rubric.toml").write_text(rubric_toml(PDSQI))
     (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
     assert read_rubric(tmp_path).sha256 == PDSQI.sha256
 
 
-def test_a_juror_is_told_and_may_answer_each_criterion_on_its_own_scale() -> None:
+def test_a_juror_is_told_and_may_answer_each_criterion_on_its_own_scale():
     scores = PDSQI.json_schema()["properties"]
     assert scores["respectful"]["properties"]["score"] == {"type": "integer", "enum": [0, 1]}
     allowed = scores["synthesized"]["properties"]["score"]["anyOf"]
@@ -351,18 +318,14 @@ def test_a_juror_is_told_and_may_answer_each_criterion_on_its_own_scale() -> Non
 @pytest.mark.parametrize(
     ("said", "read"),
     [
-        ({}, "ok"),
-        ({"synthesized": '"not_applicable"'}, "ok"),
-        ({"synthesized": '"Not applicable"'}, "out_of_range"),
-        ({"synthesized": '"cannot_tell"'}, "out_of_range"),
-        ({"accurate": '"not_applicable"'}, "out_of_range"),
-        ({"respectful": "5"}, "out_of_range"),
-        ({"respectful": '"1"'}, "ok"),
-        ({"accurate": "0"}, "out_of_range"),
+        *(({}, "ok"), ({"synthesized": '"not_applicable"'}, "ok"), ({"respectful": '"1"'}, "ok")),
         ({"synthesized": "null"}, "missing_criterion"),
+        *(({"synthesized": one}, "out_of_range") for one in ('"Not applicable"', '"cannot_tell"')),
+        *(({"accurate": one}, "out_of_range") for one in ('"not_applicable"', "0")),
+        ({"respectful": "5"}, "out_of_range"),
     ],
 )
-def test_an_answer_is_read_only_where_the_criterion_allows_it(said, read) -> None:
+def test_an_answer_is_read_only_where_the_criterion_allows_it(said, read):
     found = parse(answer(**said), PDSQI)
     assert found.status == read
     if said.get("synthesized") == '"not_applicable"':
@@ -373,16 +336,16 @@ def test_an_answer_is_read_only_where_the_criterion_allows_it(said, read) -> Non
 @pytest.mark.parametrize(
     ("criterion", "written", "stored"),
     [
-        *(("synthesized", "NA", NOT_APPLICABLE), ("synthesized", "n/a", NOT_APPLICABLE)),
+        *(("synthesized", one, NOT_APPLICABLE) for one in ("NA", "n/a")),
         *(("synthesized", "3", 3.0), ("respectful", "0", 0.0)),
     ],
 )
-def test_a_file_says_not_applicable_by_na(criterion, written, stored) -> None:
+def test_a_file_says_not_applicable_by_na(criterion, written, stored):
     assert PDSQI.score(criterion, written, "dr_a", "r1") == stored
 
 
 @pytest.mark.parametrize(("criterion", "written"), [("accurate", "NA"), ("respectful", "2")])
-def test_what_a_criterion_does_not_allow_is_refused_with_its_own_scale(criterion, written) -> None:
+def test_what_a_criterion_does_not_allow_is_refused_with_its_own_scale(criterion, written):
     with pytest.raises(OffScale, match=f"scale of {criterion} of pdsqi_9 is"):
         PDSQI.score(criterion, written, "dr_a", "r1")
 
@@ -394,7 +357,7 @@ def test_what_a_criterion_does_not_allow_is_refused_with_its_own_scale(criterion
         ('\n0 = "No:', '\n2 = "No:', "respectful: anchor 2 is off the scale 0-1"),
     ],
 )
-def test_weights_and_an_anchor_off_its_scale_are_refused(tmp_path, old, new, said) -> None:
+def test_weights_and_an_anchor_off_its_scale_are_refused(tmp_path, old, new, said):
     (tmp_path / "rubric.toml").write_text(rubric_toml(PDSQI).replace(old, new))
     (tmp_path / "prompt.txt").write_text(PDSQI.prompt)
     with pytest.raises(BadRubric, match=said):
@@ -409,7 +372,7 @@ def test_weights_and_an_anchor_off_its_scale_are_refused(tmp_path, old, new, sai
         ({"synthesized": CANNOT_TELL}, None),
     ],
 )
-def test_a_readings_mean_is_the_composite_of_the_figures(said, mean) -> None:
+def test_a_readings_mean_is_the_composite_of_the_figures(said, mean):
     assert PDSQI.composite(GOOD | said) == (mean if mean is None else pytest.approx(mean))
     assert PDSQI.composite({"accurate": 4.0}) is None
 
@@ -420,7 +383,7 @@ def mixed(*given):
     return of([(name, "a", "clinician", *said) for name, *said in given], shape)
 
 
-def test_where_scales_differ_the_composite_is_the_mean_share_of_the_scales() -> None:
+def test_where_scales_differ_the_composite_is_the_mean_share_of_the_scales():
     scores = mixed(("r1", "accurate", 4), ("r1", "respectful", 1), ("r2", "accurate", 3))
     found = composites(scores)
     assert found.values["composite"].to_list() == [(0.75 + 1) / 2]
@@ -429,13 +392,10 @@ def test_where_scales_differ_the_composite_is_the_mean_share_of_the_scales() -> 
     assert alone["composite"].to_list() == [4, 3]  # in points of the criterion
 
 
-def test_what_does_not_apply_is_left_out_of_the_mean_and_what_cannot_be_told_leaves_none() -> None:
+def test_what_does_not_apply_is_left_out_of_the_mean_and_a_score_off_its_own_scale_is_refused():
     answers = ("r1", "respectful", NOT_APPLICABLE), ("r2", "respectful", CANNOT_TELL)
     found = composites(mixed(("r1", "accurate", 3), ("r2", "accurate", 5), *answers))
     assert found.values[["response_id", "composite"]].to_numpy().tolist() == [["r1", 0.5]]
     assert found.incomplete["readings"].to_list() == [1]
-
-
-def test_a_score_off_its_own_criterions_scale_is_refused() -> None:
     with pytest.raises(OffScale, match="respectful=3 by a"):
         mixed(("r1", "respectful", 3))

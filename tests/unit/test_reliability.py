@@ -77,10 +77,8 @@ def test_any_complete_table_has_the_values_of_its_mean_squares():
 
 def of_mean_squares(table):
     ms, (n, k) = iccs.mean_squares(table), table.shape
-    freedom = n - 1, k - 1, (n - 1) * (k - 1)
-    return iccs.agreement_interval(
-        (float(ms.rows), float(ms.columns), float(ms.error)), freedom, (k, n)
-    )
+    squares = float(ms.rows), float(ms.columns), float(ms.error)
+    return iccs.agreement_interval(squares, (n - 1, k - 1, (n - 1) * (k - 1)), (k, n))
 
 
 @pytest.mark.parametrize("per", [2, 3])
@@ -96,13 +94,10 @@ def test_missing_cells_have_the_mixed_model_s_iccs_within_their_intervals(per):
         assert row.low < row.icc < row.high
 
 
-def test_a_panel_of_uneven_size_counts_by_the_harmonic_mean():
+def test_a_panel_of_uneven_size_counts_by_the_harmonic_mean_and_shared_instances_are_told():
     table = crossed(40, 4, 2)
     table[:10, :] = crossed(10, 4, 4)
     assert forms(table)["ICC(C,k)"].n_raters == pytest.approx(40 / (10 / 4 + 30 / 2))
-
-
-def test_several_responses_of_an_instance_are_said_to_be_taken_as_independent():
     assert forms(crossed(40), per=2)["ICC(A,1)"].told("reliability_shared")["instances"] == 20
 
 
@@ -197,11 +192,8 @@ def test_a_reading_without_a_criterion_has_no_composite_but_its_scores_count():
     given = replicated(replicates=2)
     given[0, 1, 0] = np.nan
     row = row_of(given)
-    same = [given[1:, 0] == given[1:, 1], given[:1, 0, 1] == given[:1, 1, 1]]
-    assert row.n_responses == 19
-    assert row.exact_agreement == pytest.approx(
-        np.concatenate([one.ravel() for one in same]).mean()
-    )
+    same = [*(given[1:, 0] == given[1:, 1]).ravel(), given[0, 0, 1] == given[0, 1, 1]]
+    assert (row.n_responses, row.exact_agreement) == (19, pytest.approx(np.mean(same)))
     assert "1 reading lacks a criterion" in note_of(row)
 
 
@@ -246,14 +238,11 @@ def test_repeats_whose_means_are_all_the_same_have_an_icc_and_no_f_interval():
     assert "fragile: 3 repeats, fewer than 10" in note_of(found)
 
 
-def test_an_icc_of_minus_one_is_defined_although_that_of_the_mean_is_not():
-    assert icc_one(np.array([[3, 5], [4, 4], [4, 4]], dtype=float)) == pytest.approx(-1)
-
-
-def test_a_stricter_second_reading_lowers_the_icc_that_consistency_would_not_see():
+def test_a_stricter_second_reading_lowers_the_icc_and_one_of_minus_1_is_defined():
     same = np.array([[1, 1], [2, 2], [4, 4], [5, 5]], dtype=float)
     assert icc_one(same) == pytest.approx(1)
     assert icc_one(same - [0, 1]) < 0.9
+    assert icc_one(np.array([[3, 5], [4, 4], [4, 4]], dtype=float)) == pytest.approx(-1)
 
 
 def test_what_differs_between_clinicians_is_no_reliability():
@@ -392,9 +381,8 @@ def statsmodels_fit(grid):
     parts = {"response": "0 + C(i)", "rater": "0 + C(r)"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = mixedlm(
-            "c ~ 1", table, groups=np.ones(len(table)), vc_formula=parts, re_formula="0"
-        )
+        groups = np.ones(len(table))
+        model = mixedlm("c ~ 1", table, groups=groups, vc_formula=parts, re_formula="0")
         fitted = model.fit(method=["bfgs", "lbfgs", "powell"])
     of_rater, of_response = fitted.vcomp
     return model, (of_response, of_rater, fitted.scale)
@@ -447,9 +435,8 @@ def test_6000_responses_are_fitted_and_near_the_truth():
 def test_points_shift_nothing_and_their_unit_scales_every_variance():
     grid = simulate(50, 6, 3, seed=4)
     one, other = crossed_model(grid.composites), crossed_model(10 * grid.composites + 1000)
-    assert (other.response, other.rater, other.residual) == pytest.approx(
-        (100 * one.response, 100 * one.rater, 100 * one.residual), rel=1e-5
-    )
+    before, after = ([each.response, each.rater, each.residual] for each in (one, other))
+    assert after == pytest.approx([100 * part for part in before], rel=1e-5)
 
 
 @given(arrays(np.float64, st.tuples(st.integers(3, 9), st.just(2)), elements=st.integers(1, 5)))

@@ -140,14 +140,11 @@ def test_hostile_names_are_shown_and_never_run():
     assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;" in text
 
 
-def test_benchmarks_on_different_scales_each_have_their_own_sections():
+def test_benchmarks_on_different_scales_have_their_own_sections_and_a_study_without_jurors_a_page_too():
     content = content_of(study(("aci", "bed"), n=24, scales={"bed": (0, 10)}))
     assert content.shown == ["aci", "bed"]
     assert content.decision.kind is DecisionKind.UNDEFINED
     assert "the benchmarks use different scales" in page(content)
-
-
-def test_a_study_without_jurors_has_a_page_too():
     scores = study(n=24)
     content = content_of(without(scores, scores.ratings["kind"] == "juror"))
     assert [one.code for one in content.decision.reasons] == ["no_juror"]

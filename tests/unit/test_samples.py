@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -26,7 +25,7 @@ SCRIPT = Path(__file__).parents[2] / "docs" / "real_data" / "mentalbench.py"
 PANEL = "consensus"
 
 
-def metrics(names: Iterable[str] = ("rouge-l", "bertscore")) -> list[tuple[str, str, str, str]]:
+def metrics(names=("rouge-l", "bertscore")):
     """Return response, metric, value and comment of every demo response with a reference."""
     pairs = [
         ReferencePair(0, row["response_id"], row["response"], row["reference"])
@@ -41,7 +40,7 @@ def metrics(names: Iterable[str] = ("rouge-l", "bertscore")) -> list[tuple[str, 
     ]
 
 
-def mentalbench_safety(datasets: Path) -> list[list[str]]:
+def mentalbench_safety(datasets):
     """Return the rows of the file: replies that the experts scored, a column a rater, "" where missing."""
     with tempfile.TemporaryDirectory() as folder:
         call = [sys.executable, str(SCRIPT), str(datasets), folder]
@@ -59,7 +58,7 @@ def mentalbench_safety(datasets: Path) -> list[list[str]]:
     return rows
 
 
-def write(path: Path, rows: Sequence[Sequence[str]]) -> None:
+def write(path, rows):
     """Write rows as CSV."""
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
@@ -91,7 +90,7 @@ WORKED_OUT = {
 }
 
 
-def test_every_response_has_an_id_a_text_and_a_model_of_its_own_in_its_instance() -> None:
+def test_every_response_has_an_id_a_text_and_a_model_of_its_own_in_its_instance():
     for names in (("response_id",), ("response",), ("instance_id", "model")):
         assert len({tuple(row[name] for name in names) for row in ROWS}) == len(ROWS)
     instances = {
@@ -104,7 +103,7 @@ def test_every_response_has_an_id_a_text_and_a_model_of_its_own_in_its_instance(
         assert {row["model"] for row in csv.DictReader(file)} == models
 
 
-def test_the_plan_has_each_criterion_of_each_response_once_from_1_to_5() -> None:
+def test_the_plan_has_each_criterion_of_each_response_once_from_1_to_5():
     quality = samples.planned()
     assert quality.keys() == {row["response_id"] for row in ROWS}
     criteria = {
@@ -116,7 +115,7 @@ def test_the_plan_has_each_criterion_of_each_response_once_from_1_to_5() -> None
     assert all(1 <= score <= 5 for scores in quality.values() for score in scores.values())
 
 
-def test_clinicians_ratings_are_whole_points_and_the_same_whenever_they_are_drawn() -> None:
+def test_clinicians_ratings_are_whole_points_and_the_same_whenever_they_are_drawn():
     readings = [
         samples.SimulatedReading(who, row["response_id"])
         for who in samples.CLINICIANS
@@ -129,7 +128,7 @@ def test_clinicians_ratings_are_whole_points_and_the_same_whenever_they_are_draw
     assert all(row.comment == "simulated" for row in drawn)
 
 
-def test_each_calculation_has_an_answer_of_each_model_and_the_key_that_its_case_gives() -> None:
+def test_each_calculation_has_an_answer_of_each_model_and_the_key_that_its_case_gives():
     keys = read_keys(samples.KEYS)
     given = {(row["instance_id"], row["model"]) for row in ANSWERS}
     assert given == {(one, model) for one in keys for model in {row["model"] for row in ROWS}}
@@ -142,7 +141,7 @@ def test_each_calculation_has_an_answer_of_each_model_and_the_key_that_its_case_
     assert datetime.strptime(keys["calculation-12"].keys[0], "%m/%d/%Y").date() == due
 
 
-def test_each_mark_is_of_words_that_stand_once_in_its_text_and_of_an_error_of_the_study() -> None:
+def test_each_mark_is_of_words_that_stand_once_in_its_text_and_of_an_error_of_the_study():
     rows = {row["response_id"]: row for row in ROWS}
     rubrics = {one["name"]: read_rubric(one["rubric"]).criteria for one in samples.benchmarks()}
     for mark in samples.planned_marks():
@@ -154,7 +153,7 @@ def test_each_mark_is_of_words_that_stand_once_in_its_text_and_of_an_error_of_th
         assert (mark.severity in SEVERITIES[1:], mark.side in SIDES) == (True, True), mark
 
 
-def test_a_marked_reading_has_the_scores_of_the_plan_and_notes_that_say_simulated() -> None:
+def test_a_marked_reading_has_the_scores_of_the_plan_and_notes_that_say_simulated():
     instances = samples.marked_instances()
     readings = [
         samples.SimulatedReading(who, row["response_id"])
@@ -162,7 +161,7 @@ def test_a_marked_reading_has_the_scores_of_the_plan_and_notes_that_say_simulate
         if row["instance_id"] in instances
         for who in ("sim-clinician-1", "sim-clinician-2")
     ]
-    drawn: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    drawn = defaultdict(dict)
     for rating in samples.clinicians_ratings(readings, seed=3):
         drawn[rating.rater, rating.response_id][rating.criterion] = float(rating.score)
     rows, spans = {row["response_id"]: row for row in ROWS}, 0
@@ -178,9 +177,9 @@ def test_a_marked_reading_has_the_scores_of_the_plan_and_notes_that_say_simulate
     assert (drawn, spans) == ({}, len(samples.planned_marks()))
 
 
-def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alone() -> None:
+def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alone():
     keys = read_keys(samples.KEYS)
-    right: dict[str, list[float]] = defaultdict(list)
+    right = defaultdict(list)
     for row in ANSWERS:
         limits = keys[row["instance_id"]]
         right[row["model"].removeprefix("simulated/")].append(
@@ -195,7 +194,7 @@ def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alo
     ("metric", "within"),
     [("rouge-l", 1e-12), pytest.param("bertscore", 1e-5, marks=pytest.mark.slow)],
 )
-def test_the_recorded_metrics_are_those_that_are_computed(metric: str, within: float) -> None:
+def test_the_recorded_metrics_are_those_that_are_computed(metric, within):
     if metric == "bertscore" and not has_minilm():
         pytest.skip("BERTScore's weights are not installed")
     with samples.METRICS.open(encoding="utf-8", newline="") as file:
@@ -209,7 +208,7 @@ def test_the_recorded_metrics_are_those_that_are_computed(metric: str, within: f
 
 
 @pytest.mark.real
-def test_the_shipped_scores_of_mentalbench_are_the_published_ones() -> None:
+def test_the_shipped_scores_of_mentalbench_are_the_published_ones():
     if not (DATASETS / "mentalbench_judges").is_dir():
         pytest.skip("the public data set mentalbench_judges is not there")
     with samples.MENTALBENCH.open(encoding="utf-8", newline="") as file:

@@ -216,7 +216,7 @@ def ends(interval):
     return (interval.low, interval.high)
 
 
-def test_the_peak_flow_meters_of_the_source_come_out_as_printed():
+def test_the_peak_flow_meters_of_the_source_come_out_as_printed_and_as_scipy_has_one_mean():
     # Printed there: mean -2.1, sd 38.8, interval of the bias -22.0 to 17.8. The source rounds
     # 1.96 to 2 for the limits, -79.7 and 75.5.
     bias, interval, limits = bland_altman(PEAK_FLOW)
@@ -224,9 +224,6 @@ def test_the_peak_flow_meters_of_the_source_come_out_as_printed():
     assert ends(interval) == pytest.approx((-22.0, 17.8), abs=0.1)
     assert (limits.high - bias) / 1.96 == pytest.approx(38.8, abs=0.05)
     assert ends(limits) == pytest.approx((-79.7 + 0.04 * 38.8, 75.5 - 0.04 * 38.8), abs=0.1)
-
-
-def test_the_interval_of_the_bias_is_scipys_of_one_mean():
     theirs = stats.ttest_1samp(PEAK_FLOW, 0.0).confidence_interval(0.95)
     assert ends(bland_altman(PEAK_FLOW)[1]) == pytest.approx(tuple(theirs))
 
@@ -246,14 +243,11 @@ def test_shift_scale_exchange_and_order_move_only_what_they_should(change, bias,
         assert new.high - new.low == pytest.approx(width * (old.high - old.low))
 
 
-def test_one_difference_has_a_bias_and_no_limits_and_none_has_nothing():
+def test_one_difference_has_no_limits_none_nothing_and_equal_ones_no_width():
     alone, nothing = bland_altman(np.array([1.5])), bland_altman(np.array([]))
     assert alone[0] == 1.5
     assert np.isnan(nothing[0])
     assert np.isnan([*ends(alone[1]), *ends(alone[2])]).all()
-
-
-def test_equal_differences_leave_intervals_without_width():
     assert ends(bland_altman(np.full(5, 0.5))[2]) == (0.5, 0.5)
 
 
@@ -337,9 +331,13 @@ def test_replicates_are_counted_as_given_and_averaged_for_the_jury():
     assert rows["jury", "clarity"].mean == pytest.approx(expected)
 
 
-def test_only_analysed_responses_are_counted():
+def test_only_analysed_responses_are_counted_and_without_a_score_there_are_no_figures():
     fewer = lost(study(n=10), "kind == 'clinician' and response_id == 'aci-r0'")
     assert rows_of(fewer)["juror:gpt", "clarity"].n == 9
+    fewer = lost(study(n=8), "rater == 'gpt' and criterion == 'clarity'")
+    row = rows_of(fewer)["juror:gpt", "clarity"]
+    assert (row.n, note_of(row)) == (0, "undefined: no score")
+    assert np.isnan([row.mean, row.sd, row.at_top]).all()
 
 
 def test_combined_has_every_criterion_of_its_benchmarks_where_there_is_one():
@@ -356,13 +354,6 @@ def test_scales_that_differ_are_not_pooled():
     assert np.isnan([row.mean, row.sd, row.at_top]).all()
     assert row.counts == {}
     assert note_of(row) == "undefined: the benchmarks use different scales"
-
-
-def test_a_juror_that_never_scored_a_criterion_has_no_figures():
-    fewer = lost(study(n=8), "rater == 'gpt' and criterion == 'clarity'")
-    row = rows_of(fewer)["juror:gpt", "clarity"]
-    assert (row.n, note_of(row)) == (0, "undefined: no score")
-    assert np.isnan([row.mean, row.sd, row.at_top]).all()
 
 
 def test_two_thirds_and_repeated_means_lie_between_and_rounding_does_not():

@@ -36,32 +36,28 @@ def drawn(random, n, noise, per=1):
 
 def apart(grid, first):
     """Return the difference of the jury's ICC on some responses to that on the rest."""
-    weights = left_out(grid.n_clusters)
-    sides = (
-        scorer_iccs(grid.only(one), [TWO_JURORS], "paper", weights)[:, 0] for one in (first, ~first)
+    weights, sides = left_out(grid.n_clusters), (grid.only(first), grid.only(~first))
+    return icc_difference(
+        *(scorer_iccs(one, [TWO_JURORS], "paper", weights)[:, 0] for one in sides)
     )
-    return icc_difference(*sides)
 
 
 def halves(scores, values=("de", "en"), name="language"):
     """Return a study whose responses are in one of some groups, in turn."""
     ids = scores.responses["response_id"]
-    return replace(
-        scores, groups={name: {one: values[i % len(values)] for i, one in enumerate(ids)}}
-    )
+    of = {one: values[i % len(values)] for i, one in enumerate(ids)}
+    return replace(scores, groups={name: of})
 
 
 def test_a_subgroups_icc_is_that_of_a_study_of_its_responses_alone():
     scores = halves(study(n=80, seed=4))
     row = rows_of(scores)["language", "de"]
     own = {one for one, value in scores.groups["language"].items() if value == "de"}
-    kept = [table["response_id"].isin(own) for table in (scores.ratings, scores.responses)]
-    alone = replace(
-        scores,
-        ratings=scores.ratings[kept[0]],
-        responses=scores.responses[kept[1]],
-        groups={"all": dict.fromkeys(own, "in")},
-    )
+    tables = {
+        name: table[table["response_id"].isin(own)]
+        for name, table in (("ratings", scores.ratings), ("responses", scores.responses))
+    }
+    alone = replace(scores, **tables, groups={"all": dict.fromkeys(own, "in")})
     whole = rows_of(alone)["all", "in"]
     assert (row.n, row.icc) == (40, pytest.approx(whole.icc))
     assert (row.low, row.high, row.bias) == pytest.approx((whole.low, whole.high, whole.bias))
@@ -94,16 +90,12 @@ def test_an_interval_of_a_difference_excludes_0_exactly_where_p_is_below_5_in_10
     assert seen == {True, False}
 
 
-def test_two_values_of_a_group_are_one_test_and_mirror_each_other():
+def test_two_values_of_a_group_are_one_test_and_of_all_subgroups_p_is_holms():
     found = rows_of(halves(study(n=90, seed=1)))
     one, other = found["language", "de"], found["language", "en"]
-    assert (one.difference, one.difference_low) == pytest.approx(
-        (-other.difference, -other.difference_high)
-    )
+    mirrored = -other.difference, -other.difference_high
+    assert (one.difference, one.difference_low) == pytest.approx(mirrored)
     assert (other.p, one.p_holm) == pytest.approx((one.p, one.p))  # nothing else was tested
-
-
-def test_p_is_corrected_by_holm_for_all_subgroups():
     found = [*rows_of(halves(study(n=120, seed=1), ("a", "b", "c"))).values()]
     for own, corrected in (("p", "p_holm"), ("bias_p", "bias_p_holm")):
         p = np.array([getattr(row, own) for row in found])
@@ -202,9 +194,8 @@ def test_a_difference_of_2_tenths_is_found_among_300_responses():
 
 
 def _truth(random, noise, per):
-    pair = columns(
-        grid_of(drawn(random, 40_000, noise, per), np.arange(40_000) // per), TWO_JURORS, "paper"
-    )
+    grid = grid_of(drawn(random, 40_000, noise, per), np.arange(40_000) // per)
+    pair = columns(grid, TWO_JURORS, "paper")
     return column_icc(pair.clinicians, pair.scorer, "paper")
 
 

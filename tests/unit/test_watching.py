@@ -1,7 +1,6 @@
 """Falls and drift over periods: the scan, its limits and false alarms, anchors, and what a change is attributed to."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -14,7 +13,6 @@ from scipy import integrate, stats
 from calibration.columns import columns
 from calibration.intervals import jackknife_error, left_out
 from calibration.monitoring import (
-    PeriodRow,
     anchor_rows,
     anchors,
     case_mix,
@@ -32,7 +30,7 @@ from calibration.monitoring import (
 from calibration.notes import note
 from calibration.scope import scopes
 from calibration.scores import RubricShape
-from calibration.values import AnalysisOptions, MonitoringOptions
+from calibration.values import AnalysisOptions
 from calibration.weighted import scorer_iccs
 
 NAN = math.nan
@@ -51,9 +49,8 @@ def test_falls_add_up_over_the_window_that_shows_them_most():
 
 def test_weights_are_responses_and_the_targets_error_is_in_the_scan():
     # Mean of 1 and 4 with weights 3 and 1: 7/4; its variance 2 / 4, the target's 1/2.
-    scan, _ = scan_falls(
-        np.array([1.0, 4]), np.array([3.0, 1]), np.array([9.0, 2]), np.array([9.0, 0.5]), 2
-    )
+    columns = [1.0, 4], [3.0, 1], [9.0, 2], [9.0, 0.5]
+    scan, _ = scan_falls(*map(np.array, columns), 2)
     assert scan[1] == pytest.approx(7 / 4)
 
 
@@ -105,17 +102,12 @@ def test_the_baseline_is_the_mean_weighted_by_responses_and_is_not_watched():
     assert found.periods[3].scan == pytest.approx(fall / error / 1.6)
 
 
-def test_an_error_smaller_than_chance_alone_is_not_believed():
+def test_an_error_smaller_than_chance_is_not_believed_and_a_reports_makes_its_target_less_certain():
     scans = [watch([row(0, 0.3, se=se)] * 2, KNOWN).periods[1].scan for se in (0.01, 0.1, 0.9)]
     assert scans[0] == scans[1] > scans[2]
-
-
-def test_a_reports_own_error_makes_its_target_less_certain():
     rows = [row(n, 0.3) for n in range(4)]
-    exact, report = (
-        watch(rows, watching(target=0.6, target_se=se)) for se in (0.0, independent_se(60))
-    )
-    assert exact.periods[3].scan > report.periods[3].scan
+    found = [watch(rows, watching(target=0.6, target_se=se)) for se in (0.0, independent_se(60))]
+    assert found[0].periods[3].scan > found[1].periods[3].scan
 
 
 @pytest.mark.parametrize("every", ["week", "month", "quarter"])
@@ -129,21 +121,17 @@ def test_one_period_alone_is_never_a_fall_however_low(every, rate):
     assert watch(lower, replace(options, target=0.6)).alarm
 
 
+UNUSABLE = [row(0, 0.6), row(1, NAN), row(2, 1.0), row(3, 0.6, 5, too_few=True), row(4, 0.5)]
+SINCE = watching(target=0.5, target_since=row(2, 0.6).start)
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "roles"),
     [
-        (
-            [row(0, 0.6), row(1, NAN), row(2, 1.0), row(3, 0.6, 5, too_few=True), row(4, 0.5)],
-            KNOWN,
-            ["watched", *["left out"] * 3, "watched"],
-        ),
+        (UNUSABLE, KNOWN, ["watched", *["left out"] * 3, "watched"]),
         ([row(0, 0.6), replace(row(1, 0.1), over=False)], KNOWN, ["watched", "left out"]),
         ([row(0, 0.6), row(1, 0.1)], watching(), ["", ""]),
-        (
-            [row(place, 0.6) for place in range(4)],
-            watching(target=0.5, target_since=row(2, 0.6).start),
-            ["baseline"] * 2 + ["watched"] * 2,
-        ),
+        ([row(n, 0.6) for n in range(4)], SINCE, ["baseline"] * 2 + ["watched"] * 2),
     ],
     ids=["too few, undefined, perfect", "not over", "too few periods", "before the report"],
 )
@@ -155,10 +143,13 @@ def test_which_periods_are_watched_and_what_they_are_compared_with(rows, options
     assert options.target is None or found.target_icc == pytest.approx(options.target)
 
 
-def test_the_newest_filled_period_is_judged_and_an_unfilled_one_only_if_it_is_alone():
+def test_the_newest_filled_period_is_judged_and_the_floor_from_the_first_without_any_target():
     little = row(3, -0.9, 4, too_few=True, unfilled=True)
     assert watch([row(0, 0.6), little], watching()).judged.period == "p0"
     assert watch([little], watching()).judged.period == "p3"
+    found = watch([row(n, -0.5, 40) for n in range(3)], watching())
+    assert (found.reason is None, found.below) == (False, "floor")
+    assert watch([row(n, 0.35, 40) for n in range(3)], watching()).alarm is None
 
 
 def test_an_alarm_names_the_periods_of_the_fall_and_what_they_have_together():
@@ -172,12 +163,6 @@ def test_an_alarm_names_the_periods_of_the_fall_and_what_they_have_together():
     assert [one.alarm for one in found.periods].index(True) == found.periods.index(found.alarm)
 
 
-def test_the_floor_is_watched_from_the_first_period_without_any_target():
-    found = watch([row(n, -0.5, 40) for n in range(3)], watching())
-    assert (found.reason is None, found.below) == (False, "floor")
-    assert watch([row(n, 0.35, 40) for n in range(3)], watching()).alarm is None
-
-
 def test_earlier_looks_stay_as_they_were_when_a_period_is_added():
     random = np.random.default_rng(2)
     rows = [row(n, 0.6 + 0.2 * random.normal(), se=0.3 * random.random()) for n in range(11)]
@@ -185,7 +170,7 @@ def test_earlier_looks_stay_as_they_were_when_a_period_is_added():
     assert [one.scan for one in first] == [one.scan for one in then[:10]]
 
 
-MARKS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+MARKS = {
     "exact": lambda score: score,
     "likert": lambda score: np.clip(np.round(3.5 + score), 1, 5),
     "ceiling": lambda score: np.clip(np.round(3 * (4.5 + 0.9 * score)) / 3, 1, 5),
@@ -211,14 +196,12 @@ class Plan:
     report: int = 0
 
     @lru_cache(256)  # noqa: B019 a plan is a value
-    def rows(self, seed: int) -> tuple[list[PeriodRow], MonitoringOptions]:
+    def rows(self, seed):
         """Return its periods as medjury computes them, and what they are compared with."""
         random = np.random.default_rng(seed)
         a_period = self.instances * self.per
-        r = np.repeat(
-            [latent(self.marks, one) for one in (self.icc, self.then)],
-            [self.before * a_period, self.after * a_period],
-        )
+        both = [latent(self.marks, one) for one in (self.icc, self.then)]
+        r = np.repeat(both, [self.before * a_period, self.after * a_period])
         scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
         days = {
             name: date(2025 + place // a_period // 12, place // a_period % 12 + 1, 1)
@@ -227,7 +210,7 @@ class Plan:
         rows = period_rows(scope, scope.jury, days, watching(least=3))
         return rows, self._normal(random)
 
-    def _normal(self, random: np.random.Generator) -> MonitoringOptions:
+    def _normal(self, random):
         if not self.report:
             return watching(target=self.icc)
         r = np.full(self.report, latent(self.marks, self.icc))
@@ -238,7 +221,7 @@ class Plan:
 
 
 @lru_cache
-def latent(marks: str, icc: float) -> float:
+def latent(marks, icc):
     """Return the correlation of two latent scores whose marks have an ICC(C,2)."""
     shared, *own = np.random.default_rng(0).normal(size=(3, 200_000))
     low, high = 0.0, 0.999
@@ -250,7 +233,7 @@ def latent(marks: str, icc: float) -> float:
     return r
 
 
-def _pairs(plan: Plan, r: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def _pairs(plan, r, random):
     """Return the marks of a clinician and a juror, shape (n, 2)."""
     share = 0.5 if plan.per > 1 else 0.0
     instance = np.repeat(random.normal(size=len(r) // plan.per), plan.per)
@@ -260,7 +243,7 @@ def _pairs(plan: Plan, r: np.ndarray, random: np.random.Generator) -> np.ndarray
     return MARKS[plan.marks](scores)
 
 
-def alarms(plan: Plan, studies: int, rate: float = 0.05) -> np.ndarray:
+def alarms(plan, studies, rate=0.05):
     """Return in which watched month each study had its alarm, counted from 1; 0 for none."""
     normal, found = watching(baseline=plan.before) if plan.before else None, []
     for seed in range(studies):
@@ -285,10 +268,8 @@ def test_an_unchanged_jury_seldom_and_a_collapsed_one_soon_raises_an_alarm():
 
 def test_a_higher_rate_of_false_alarms_finds_more_and_finds_it_sooner():
     plan = Plan(then=0.3)
-    often, seldom = (
-        np.where(found > 0, found, 13)
-        for found in (alarms(plan, 30, rate=rate) for rate in (0.2, 0.01))
-    )
+    often, seldom = (alarms(plan, 30, rate=rate) for rate in (0.2, 0.01))
+    often, seldom = (np.where(found > 0, found, 13) for found in (often, seldom))
     assert (often <= seldom).all()
     assert often.mean() < seldom.mean()
 
@@ -426,13 +407,15 @@ def test_without_spread_or_a_second_instance_there_is_no_test(differences, clust
     assert math.isnan(mean_shift(np.array([]), np.array([])).value)
 
 
-def test_a_replicate_of_the_same_week_is_no_anchor_and_stays_in_the_scores():
+def test_a_replicate_of_the_same_week_or_without_all_criteria_is_no_anchor():
     scores, readings = drifting(n=10)
-    soon = readings.assign(
-        at=readings["at"].where(readings["replicate"] == 0, BEGUN + timedelta(days=6))
-    )
+    at = readings["at"].where(readings["replicate"] == 0, BEGUN + timedelta(days=6))
+    soon = readings.assign(at=at)
     assert anchors(soon, scores.rubrics).empty
     assert len(without_later(scores, soon).ratings) == len(scores.ratings)
+    scores, readings = drifting(n=10)
+    lost = (readings["response_id"] == "r3") & (readings["criterion"] == "clarity")
+    assert "r3" not in set(anchors(readings[~lost], scores.rubrics)["response_id"])
 
 
 def test_later_replicates_are_anchors_and_leave_what_was_said_then_alone():
@@ -446,12 +429,6 @@ def test_later_replicates_are_anchors_and_leave_what_was_said_then_alone():
     means = one.groupby("replicate")["score"].mean()
     row = found[(found["response_id"] == "r3") & (found["rater"] == "j1")].iloc[0]
     assert (row["first"], row["latest"]) == pytest.approx((means[0], means[1]))
-
-
-def test_a_reading_without_all_criteria_is_no_anchor():
-    scores, readings = drifting(n=10)
-    lost = (readings["response_id"] == "r3") & (readings["criterion"] == "clarity")
-    assert "r3" not in set(anchors(readings[~lost], scores.rubrics)["response_id"])
 
 
 def test_a_juror_without_an_anchor_has_an_empty_row_and_without_any_there_are_none():
