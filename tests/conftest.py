@@ -3,7 +3,6 @@
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,16 +12,12 @@ from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 from kit import postgres, study_place
 from kit.browsers import chromium, new_context
-from kit.commands import Demo, demo_of_run
+from kit.commands import demo_of_run
 from kit.jurors import Stub
-from kit.servers import Server, serving
-from kit.studies import Run, import_small
-from kit.study_place import StudyIn
-from playwright.sync_api import Browser, BrowserContext, Page
-from sqlalchemy import Engine
+from kit.servers import serving
+from kit.studies import import_small
 
 from data.database import open_study
-from data.person import Person
 from medjury import main
 from medjury.cli import files, output  # noqa: F401 rich reads COLUMNS once: before any test sets it
 
@@ -65,7 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cheap_hashes() -> Iterator[None]:
+def cheap_hashes():
     """Hash codes at once: a fifth of a second each is for those who guess. Commands of their own do not."""
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
@@ -75,25 +70,25 @@ def cheap_hashes() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def study_in() -> StudyIn:
+def study_in():
     """Say where the study of a folder is, in a file or on a server."""
     return study_place.study_in
 
 
 @pytest.fixture
-def url(tmp_path: Path, study_in: StudyIn) -> Iterator[str]:
+def url(tmp_path, study_in):
     yield study_in(tmp_path)
     study_place.leave(tmp_path)
 
 
 @pytest.fixture
-def study_file(url: str) -> Path:
+def study_file(url):
     """Return the SQLite file of the test's study; whoever asks for it skips on PostgreSQL."""
     return Path(url.removeprefix("sqlite:///"))
 
 
 @pytest.fixture(scope="session")
-def empty_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_study(tmp_path_factory):
     """Make one empty study a process: a copy of it is there sooner than its migrations are."""
     path = tmp_path_factory.mktemp("empty") / "study.db"
     open_study(f"sqlite:///{path}", create=True).dispose()
@@ -101,14 +96,14 @@ def empty_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+def demo(tmp_path_factory):
     """Return the demo study, made once for all processes of this run; tests work on copies."""
     own = tmp_path_factory.getbasetemp()
     return demo_of_run(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
 @pytest.fixture
-def engine(url: str, empty_study: Path) -> Iterator[Engine]:
+def engine(url, empty_study):
     if not postgres.wanted() and not Path(url.removeprefix("sqlite:///")).exists():
         shutil.copy(empty_study, url.removeprefix("sqlite:///"))
     engine = open_study(url, create=True)
@@ -117,7 +112,7 @@ def engine(url: str, empty_study: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], Path]:
+def write(tmp_path):
     """Write a file into the test's folder and return its path."""
 
     def put(name: str, text: str) -> Path:
@@ -129,14 +124,14 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture
-def small_study(engine: Engine, tmp_path: Path) -> Engine:
+def small_study(engine, tmp_path):
     """Two instances of one benchmark on the generic rubric, two responses each."""
     import_small(engine, tmp_path)
     return engine
 
 
 @pytest.fixture
-def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(url, capsys, monkeypatch):
     """Run one command on the test's study and return its exit code, output and messages."""
     monkeypatch.setenv("MEDJURY_DB", url)
     monkeypatch.setenv("COLUMNS", "100")
@@ -153,13 +148,13 @@ def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser():
     with chromium() as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
+def study(tmp_path_factory, study_in):
     """Return an empty study that all tests of a module share, as its server does."""
     engine = open_study(study_in(tmp_path_factory.mktemp("e2e")), create=True)
     yield engine
@@ -167,21 +162,21 @@ def study(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterat
 
 
 @pytest.fixture
-def me(engine: Engine, study: Engine, invited: Person) -> Person:
+def me(engine, study, invited):
     """Return who the module's `invited` is, in a study of the test's own that is as the module's."""
     study_place.fill(engine, study)
     return invited
 
 
 @pytest.fixture(scope="module")
-def server(study: Engine, codes: dict[str, str]) -> Iterator[Server]:
+def server(study, codes):
     """Serve the module's study, which its fixture `codes` has filled."""
     with serving(str(study.url)) as server:
         yield server
 
 
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
+def context(browser):
     """Return a clinician's browser, on a laptop."""
     context = new_context(browser)
     yield context
@@ -189,12 +184,12 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Page:
+def page(context):
     return context.new_page()
 
 
 @pytest.fixture
-def stub() -> Iterator[Stub]:
+def stub():
     """Serve jurors on the loopback."""
     with Stub() as running:
         yield running

@@ -1,17 +1,13 @@
 """Screens of the test's study, drawn in the tests' own process."""
 
-from collections.abc import Callable, Iterator
-
 import pytest
 from kit.browsers import end_computing, screen_of
-from sqlalchemy import Engine
-from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import study as served
 
 
 @pytest.fixture
-def serve(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def serve(engine, monkeypatch):
     """Let pages that are drawn be of the test's study, and end what they have begun."""
     monkeypatch.setenv("MEDJURY_DB", engine.url.render_as_string(hide_password=False))
     yield engine
@@ -20,6 +16,6 @@ def serve(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def screen(serve: Engine) -> Callable[..., AppTest]:
+def screen(serve):
     """Return what opens the screen of a module for somebody, at an address; it is not yet run."""
     return screen_of

@@ -1,16 +1,13 @@
 """A coordinator invites, a clinician comes and rates; who is signed out, or of a hospital, is led to where to go."""
 
-from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from kit.browsers import TABLET, new_context, wait_open
 from kit.identity_servers import auth, hospital
 from kit.rating_study import build, in_browser, person_of, row, rubric, scores_of, session_of
 from kit.servers import Server, free_port
-from playwright.sync_api import Browser, Page, expect
-from sqlalchemy import Engine
+from playwright.sync_api import expect
 
 from annotate.sessions import HOSPITAL_COOKIE, SESSION_COOKIE, cookie_name
 from data.person import OPERATOR
@@ -24,7 +21,7 @@ COORDINATOR, RESEARCHER = "Coordinator Lindqvist", "Rita Okafor"
 
 
 @pytest.fixture
-def other(browser: Browser) -> Iterator[Page]:
+def other(browser):
     """Return a page of somebody else's browser."""
     context = new_context(browser, TABLET)
     yield context.new_page()
@@ -32,19 +29,19 @@ def other(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study):
     rows = [row(1, "No fever."), row(2, "Mild pain.")]
     return build(study, rows, ["dr-one", "dr-other"], rubric())
 
 
 @pytest.fixture(scope="module")
-def coordinator(study: Engine, codes: dict[str, str]) -> str:
+def coordinator(study, codes):
     return add_people(OPERATOR, study, [COORDINATOR], Role.COORDINATOR)[0].code
 
 
 def test_an_invitation_leads_from_the_coordinator_to_a_rating(
-    page: Page, other: Page, server: Server, study: Engine, coordinator: str
-) -> None:
+    page, other, server, study, coordinator
+):
     page.goto(server.address)
     page.get_by_label("Your sign-in code").fill(coordinator)
     page.keyboard.press("Enter")
@@ -76,9 +73,7 @@ def test_an_invitation_leads_from_the_coordinator_to_a_rating(
     expect(other.get_by_role("alert")).to_contain_text("used already")
 
 
-def test_a_page_whose_session_has_ended_meanwhile_leads_to_the_sign_in(
-    page: Page, server: Server, study: Engine
-) -> None:
+def test_a_page_whose_session_has_ended_meanwhile_leads_to_the_sign_in(page, server, study):
     [rita] = add_people(OPERATOR, study, [RESEARCHER], Role.RESEARCHER)
     session = session_of(study, enter(study, person_of(study, rita.code)).person)
     page.context.add_cookies([in_browser(session, server.address)])
@@ -91,9 +86,7 @@ def test_a_page_whose_session_has_ended_meanwhile_leads_to_the_sign_in(
 
 
 @pytest.mark.skipif(find_spec("authlib") is None, reason="the `auth` extra is not installed")
-def test_a_hospital_account_signs_in_at_the_page(
-    page: Page, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hospital_account_signs_in_at_the_page(page, engine, tmp_path, monkeypatch):
     build(engine, [row(1, "No fever.")], ["dr-first"], rubric())
     add_people(OPERATOR, engine, ["dr-oidc"], email="dr.oidc@ward.example")
     assign(engine, [Slot("dr-oidc", 1, 0)], seed=0)

@@ -9,7 +9,6 @@ from kit.screens import axe as axe
 from kit.screens import violations
 from kit.servers import Server
 from playwright.sync_api import Page, expect
-from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.description import Description, GuidelinePage
@@ -34,7 +33,7 @@ SOURCE = "CHIEF COMPLAINT\nKnee pain.\nAssessment:\n" + "Osteoarthritis of the k
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def codes(study, tmp_path_factory):
     set_setting(study, "reference", "after_rating")
     describe(study, TOLD, "coordinator")
     scale = rubric()
@@ -45,9 +44,7 @@ def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return build(study, rows, ["dr-tour"], scale)
 
 
-def test_no_view_of_the_rating_room_breaks_wcag_22_aa(
-    page: Page, server: Server, study: Engine, codes: dict[str, str], axe: str
-) -> None:
+def test_no_view_of_the_rating_room_breaks_wcag_22_aa(page, server, study, codes, axe):
     found = {state: looked_at(page, axe) for state in _tour(page, server, codes["dr-tour"])}
     assert {state: broken for state, broken in found.items() if broken} == {}
     assert len(found) == 19
@@ -65,7 +62,7 @@ def looked_at(page: Page, axe: str) -> list[str]:
     found = []
     for size, scheme in LOOKS:
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # its own names
+        page.emulate_media(color_scheme=scheme)
         room = page.locator(".mj-room")
         if room.count():
             expect(room).to_have_css("background-color", PAPER[scheme])

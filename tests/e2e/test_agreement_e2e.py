@@ -1,7 +1,6 @@
 """The agreement screen in Chromium: every view, and each response one click away."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from kit import screens
@@ -9,10 +8,9 @@ from kit.agreement_screen import FIRST_MS, MARKUP, opened, view
 from kit.agreement_screen import served as served
 from kit.browsers import wait_settled
 from kit.rating_study import build, codes_of, person_of, row, rubric
-from kit.servers import Server, serving
+from kit.servers import serving
 from kit.studies import AUTHOR
-from playwright.sync_api import Browser, Page, expect
-from sqlalchemy import Engine
+from playwright.sync_api import Page, expect
 
 from data.card import Marked, Reply
 from data.database import open_study
@@ -31,9 +29,7 @@ axe = screens.axe
 
 @pytest.mark.slow  # test_installed_e2e.py looks at each view of the demo
 @pytest.mark.parametrize("size", ["laptop", "tablet"])
-def test_no_view_of_agreement_breaks_wcag_22_aa_or_names_an_author(
-    size: str, browser: Browser, served: tuple[Server, str], axe: str
-) -> None:
+def test_no_view_of_agreement_breaks_wcag_22_aa_or_names_an_author(size, browser, served, axe):
     page = opened(browser, served, "agreement?method=published&criterion=nonsense", size)
     expect(page).to_have_url(re.compile("method=published"))
     assert "nonsense" not in page.url
@@ -52,9 +48,7 @@ def test_no_view_of_agreement_breaks_wcag_22_aa_or_names_an_author(
 
 
 @pytest.fixture(scope="module")
-def read(
-    tmp_path_factory: pytest.TempPathFactory, empty_study: object
-) -> Iterator[tuple[Engine, Server, str]]:
+def read(tmp_path_factory, empty_study):
     """Serve a study with a marked response, hostile words, and two jurors; for a researcher."""
     engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('read') / 'study.db'}", create=True)
     rows = [row(n, f"Note {n}. No fever. {HOSTILE}") for n in (1, 2, 3)]
@@ -81,9 +75,7 @@ def read(
     engine.dispose()
 
 
-def test_a_researcher_finds_a_disagreement_reads_it_and_tags_it(
-    browser: Browser, read: tuple[Engine, Server, str], axe: str
-) -> None:
+def test_a_researcher_finds_a_disagreement_reads_it_and_tags_it(browser, read, axe):
     engine, server, code = read
     page = screens.signed_in(browser, server, code)
     asked: list[str] = []

@@ -3,7 +3,6 @@
 import pytest
 from kit.browsers import wait_for_count, wait_open, wait_saved, wait_settled
 from kit.rating_study import FULL, build, codes_of, row, rubric, train
-from kit.servers import Server
 from kit.wiretap import read, record
 from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
@@ -67,7 +66,7 @@ ANOTHER_PICTURE = """() => new Promise((done) => {
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def codes(study, tmp_path_factory):
     """Fill a study that others and a juror have rated; return the codes of two who rate it."""
     text = "No fever. Mild knee pain."
     rows = [row(n, f"Note {n}. {text}", reference="Gold note.") for n in range(4)]
@@ -88,9 +87,7 @@ def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return codes | build(study, [hostile], ["dr-brave"], rubric("accuracy"))
 
 
-def test_no_byte_of_a_shift_tells_author_or_others(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+def test_no_byte_of_a_shift_tells_author_or_others(page, server, study, codes):
     heard = record(page)
     work_a_shift(page, server.address, codes["dr-shift"], heard)
     _end_with_a_reference(page, study, heard)
@@ -197,9 +194,7 @@ def found_in(told: bytes, secrets: list[str]) -> list[str]:
     return [one for one in secrets if one.lower().encode() in told]
 
 
-def test_hostile_text_is_shown_verbatim_and_reaches_no_host(
-    page: Page, server: Server, codes: dict[str, str]
-) -> None:
+def test_hostile_text_is_shown_verbatim_and_reaches_no_host(page, server, codes):
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(server.address)

@@ -1,13 +1,13 @@
 """The line is cut at each keystroke of a rating, and the server killed: nothing is lost or invented."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pytest
 from kit.browsers import new_context, sign_in
 from kit.cut_line import RESPONSE, SOURCE, STEPS, TYPED, Cut, CutLine, cut, rate_with_cut, stored
 from kit.rating_study import build, row, rubric
 from kit.servers import Server, serving
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from sqlalchemy import Engine
 
 from data.study.verify import verify
@@ -43,21 +43,21 @@ class KilledServer(CutLine):
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study):
     rows = [row(n, RESPONSE, context=SOURCE, prompt="Write the note.") for n in range(AT_ONCE + 1)]
     raters = [f"dr-{n}" for n in range(CUTS // AT_ONCE)]
     return build(study, rows, ["dr-often", "dr-click", "dr-kills", *raters], rubric())
 
 
 @pytest.fixture
-def line(server: Server) -> Iterator[CutLine]:
+def line(server):
     line = CutLine(server.port).start()
     yield line
     line.kill()
 
 
 @pytest.fixture
-def errors(page: Page) -> list[str]:
+def errors(page):
     found: list[str] = []
     page.context.on("weberror", lambda error: found.append(str(error.error)))
     return found
@@ -74,16 +74,14 @@ def rate(page: Page, line: CutLine, study: Engine, rater: str, cuts: Iterable[Cu
 
 
 def test_what_is_typed_while_the_line_is_cut_is_stored_once_and_nothing_else(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str], errors: list[str]
-) -> None:
+    page, line, study, codes, errors
+):
     sign_in(page, line, codes["dr-often"])
     rate(page, line, study, "dr-often", OFTEN)
     assert errors == []
 
 
-def test_a_click_is_taken_though_the_line_breaks_while_it_is_made(
-    page: Page, line: CutLine, codes: dict[str, str]
-) -> None:
+def test_a_click_is_taken_though_the_line_breaks_while_it_is_made(page, line, codes):
     sign_in(page, line, codes["dr-click"])
     line.hang()
     page.keyboard.press("4")
@@ -100,9 +98,7 @@ def test_a_click_is_taken_though_the_line_breaks_while_it_is_made(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(CUTS // AT_ONCE))
-def test_a_cut_at_any_keystroke_loses_and_invents_nothing(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str], errors: list[str], part: int
-) -> None:
+def test_a_cut_at_any_keystroke_loses_and_invents_nothing(page, line, study, codes, errors, part):
     sign_in(page, line, codes[f"dr-{part}"])
     cuts = (cut(part * AT_ONCE + n) for n in range(AT_ONCE))
     rate(page, line, study, f"dr-{part}", cuts)
@@ -110,9 +106,7 @@ def test_a_cut_at_any_keystroke_loses_and_invents_nothing(
 
 
 @pytest.mark.slow
-def test_a_killed_server_loses_and_invents_nothing(
-    browser: Browser, study: Engine, codes: dict[str, str]
-) -> None:
+def test_a_killed_server_loses_and_invents_nothing(browser, study, codes):
     with serving(study.url.render_as_string(hide_password=False)) as server:
         line = KilledServer(server.port, server.port)
         line.server = server

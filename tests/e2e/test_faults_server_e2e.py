@@ -1,14 +1,11 @@
 """PostgreSQL goes away and comes back while a clinician types, in the real browser."""
 
-from collections.abc import Iterator
-
 import pytest
 from kit.browsers import chosen, sign_in, wait_for_count, wait_saved
-from kit.postgres import Database, killable
+from kit.postgres import killable
 from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
-from kit.servers import Server
 from kit.wiretap import record
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from sqlalchemy import Engine
 
 from data.database import open_study
@@ -24,20 +21,20 @@ LATER = " It is 25 mg."
 
 
 @pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
+def database():
     with killable() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def study(database: Database) -> Iterator[Engine]:
+def study(database):
     engine = open_study(database.url, create=True)
     yield engine
     engine.dispose()
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study):
     rows = [row(n, f"Note {n}: no fever.", reference="Mild pain.") for n in (1, 2)]
     return build(study, rows, RATERS, rubric(name="rubric_hidden"))
 
@@ -47,8 +44,8 @@ def stored(study: Engine, rater: str) -> list[float]:
 
 
 def test_what_is_typed_while_the_study_is_away_stays_and_is_rated_once_when_it_is_back(
-    page: Page, server: Server, study: Engine, database: Database, codes: dict[str, str]
-) -> None:
+    page, server, study, database, codes
+):
     heard = record(page)
     sign_in(page, server, codes["dr-types"])
     page.keyboard.type("4")
@@ -77,8 +74,8 @@ def test_what_is_typed_while_the_study_is_away_stays_and_is_rated_once_when_it_i
 
 
 def test_what_is_submitted_or_asked_for_while_the_study_is_away_is_told_and_goes_on_later(
-    page: Page, server: Server, study: Engine, database: Database, codes: dict[str, str]
-) -> None:
+    page, server, study, database, codes
+):
     sign_in(page, server, codes["dr-submits"])
     page.keyboard.type("42")
     wait_saved(page)

@@ -18,7 +18,7 @@ from kit import screens
 from kit.browsers import LAPTOP, new_context, wait_open
 from kit.servers import CODE, Server, free_port
 from kit.surfaces import surfaces, wrong
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 RESPONSES = """instance_id,benchmark,context,prompt,response_id,model,response
 case-1,cases,The knee has hurt since Monday.,Write the note.,case-1-a,m,Knee pain since Monday.
@@ -51,7 +51,7 @@ class Begun:
 
 
 @pytest.fixture(scope="session")
-def python() -> str:
+def python():
     """Return the Python whose environment is tested."""
     named = os.environ.get("MEDJURY_PYTHON", "")
     if not named and os.environ.get("CI"):
@@ -60,7 +60,7 @@ def python() -> str:
 
 
 @pytest.fixture(scope="module")
-def demo(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
+def demo(python, tmp_path_factory):
     """Make the demo study as the README does, and unblind it: it has what most screens show."""
     folder = tmp_path_factory.mktemp("demo")
     printed = medjury(python, folder, "demo", "--no-serve")
@@ -69,7 +69,7 @@ def demo(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
 
 
 @pytest.fixture(scope="module")
-def own(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
+def own(python, tmp_path_factory):
     """Begin a study with points of the case, to be rated by a guest."""
     folder = tmp_path_factory.mktemp("own")
     for name, text in {"responses": RESPONSES, "points": POINTS, "raters": "guest\n"}.items():
@@ -84,9 +84,7 @@ def own(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
 @pytest.mark.timeout(900)
 # One is unblinded, one blind.
 @pytest.mark.parametrize("study", ["demo", pytest.param("own", marks=pytest.mark.slow)])
-def test_no_page_tab_or_segment_shows_or_logs_an_error(
-    study: str, browser: Browser, python: str, axe: str, request: pytest.FixtureRequest
-) -> None:
+def test_no_page_tab_or_segment_shows_or_logs_an_error(study, browser, python, axe, request):
     begun: Begun = request.getfixturevalue(study)
     seen: dict[str, list[str]] = {"guest": [], "coordinator": []}
     errors: list[str] = []

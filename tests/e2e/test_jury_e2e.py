@@ -1,7 +1,5 @@
 """The jury screen in Chromium: a run outlives the page, is stopped and taken up, and juries are ranked."""
 
-from collections.abc import Iterator
-
 import pytest
 from kit import screens
 from kit.browsers import wait_settled
@@ -9,7 +7,7 @@ from kit.jurors import Do, Seen, Stub
 from kit.rating_study import build, row, rubric
 from kit.screens import WAIT_MS, keep, panel, sheet, start, wait_run
 from kit.servers import Server
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
 
 from data.importers.rows import Origin, RatingRow
@@ -27,7 +25,7 @@ axe = screens.axe
 
 
 @pytest.fixture(scope="module")
-def stub() -> Iterator[Stub]:
+def stub():
     """Serve two jurors: slow, so that there is time to stop them; one refuses a response."""
 
     def script(seen: Seen) -> Do:
@@ -40,7 +38,7 @@ def stub() -> Iterator[Stub]:
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study):
     codes = build(study, [row(n, f"Response {n}.") for n in range(RESPONSES)], ["dr-a"], rubric())
     given = [
         RatingRow(Origin("f", 1), f"resp-hidden-{n}", who, Kind.CLINICIAN, name, str(1 + n % 5))
@@ -56,8 +54,8 @@ def codes(study: Engine) -> dict[str, str]:
 
 @pytest.mark.slow  # CI has 15 minutes; test_whole_study_e2e runs a jury too
 def test_a_jury_is_written_probed_priced_run_stopped_taken_up_ranked_and_compared(
-    browser: Browser, server: Server, study: Engine, codes: dict[str, str], stub: Stub, axe: str
-) -> None:
+    browser, server, study, codes, stub, axe
+):
     rita = screens.signed_in(browser, server, codes["Rita"])
     screens.opened(rita, server, "jury?panel=current")
     expect(sheet(rita, "Jurors of the panel current")).to_contain_text("ANTHROPIC_API_KEY")

@@ -1,7 +1,6 @@
 """What the browser keeps while the study is away: of whom, for how long, and nothing else."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from kit.browsers import (
@@ -13,7 +12,6 @@ from kit.browsers import (
 )
 from kit.cut_line import CutLine
 from kit.rating_study import DIALOGUE, FULL, build, codes_of, row, rubric, scores_of
-from kit.servers import Server
 from playwright.sync_api import BrowserContext, Page, expect
 from sqlalchemy import Engine
 from sqlmodel import Session, select
@@ -42,13 +40,13 @@ RATERS = [f"dr-{n}" for n in range(18)]
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study):
     rows = [row(n, f"Note {n}: no fever, knee pain.") for n in range(1, 4)]
     return build(study, rows, RATERS, rubric())
 
 
 @pytest.fixture
-def line(server: Server) -> Iterator[CutLine]:
+def line(server):
     line = CutLine(server.port).start()
     yield line
     line.kill()
@@ -83,8 +81,8 @@ def drafted(study: Engine, rater: str) -> tuple[object, object]:
 
 
 def test_two_tabs_keep_what_was_entered_in_each_while_the_line_was_cut(
-    page: Page, context: BrowserContext, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+    page, context, line, study, codes
+):
     sign_in(page, line, codes["dr-0"])
     other = open_tab(context, line)
     line.kill()
@@ -107,9 +105,7 @@ def test_two_tabs_keep_what_was_entered_in_each_while_the_line_was_cut(
     assert drafted(study, "dr-0") == ({"accuracy": 4, "completeness": 2}, "in the first")
 
 
-def test_two_tabs_cut_in_turn_lose_neither_ones_entries(
-    page: Page, context: BrowserContext, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+def test_two_tabs_cut_in_turn_lose_neither_ones_entries(page, context, line, study, codes):
     sign_in(page, line, codes["dr-1"])
     other = open_tab(context, line)
     write(page, "one ")
@@ -132,8 +128,8 @@ def test_two_tabs_cut_in_turn_lose_neither_ones_entries(
 
 
 def test_who_signs_out_with_entries_not_stored_is_asked_and_else_they_are_stored_first(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+    page, line, study, codes
+):
     sign_in(page, line, codes["dr-3"])
     line.kill()
     write(page, REMARK)
@@ -161,8 +157,8 @@ def test_who_signs_out_with_entries_not_stored_is_asked_and_else_they_are_stored
 
 
 def test_another_clinician_in_the_same_browser_neither_sees_nor_sends_the_firsts_notes(
-    page: Page, context: BrowserContext, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+    page, context, line, study, codes
+):
     sign_in(page, line, codes["dr-4"])
     page.keyboard.type("4")
     wait_saved(page)
@@ -195,8 +191,8 @@ def test_another_clinician_in_the_same_browser_neither_sees_nor_sends_the_firsts
 
 
 def test_signing_in_again_in_another_tab_stores_what_was_typed_since_the_session_ended(
-    page: Page, context: BrowserContext, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+    page, context, line, study, codes
+):
     sign_in(page, line, codes["dr-6"])
     context.clear_cookies()
     page.keyboard.type("425")
@@ -213,9 +209,7 @@ def test_signing_in_again_in_another_tab_stores_what_was_typed_since_the_session
     assert [score for _, _, score in scores_of(study, "dr-6")] == [*FULL.values()]
 
 
-def test_a_full_browser_keeps_the_page_and_says_that_it_must_stay_open(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+def test_a_full_browser_keeps_the_page_and_says_that_it_must_stay_open(page, line, study, codes):
     sign_in(page, line, codes["dr-7"])
     page.evaluate(FILL)
     line.kill()
@@ -229,8 +223,8 @@ def test_a_full_browser_keeps_the_page_and_says_that_it_must_stay_open(
 
 
 def test_what_a_page_sent_and_arrives_after_it_was_loaded_again_is_no_other_pages(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+    page, line, study, codes
+):
     sign_in(page, line, codes["dr-16"])
     page.keyboard.type("42")
     wait_saved(page)
@@ -254,8 +248,8 @@ def test_what_a_page_sent_and_arrives_after_it_was_loaded_again_is_no_other_page
 
 @pytest.mark.slow
 def test_a_line_that_swallows_everything_is_given_up_and_all_is_sent_over_another(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+    page, line, study, codes
+):
     sign_in(page, line, codes["dr-17"])
     line.hang()
     page.keyboard.type("425")
@@ -267,8 +261,8 @@ def test_a_line_that_swallows_everything_is_given_up_and_all_is_sent_over_anothe
 
 
 def test_giving_back_outlives_a_reload_and_what_is_given_back_meanwhile_is_not_rated(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+    page, line, study, codes
+):
     sign_in(page, line, codes["dr-10"])
     line.kill()
     page.keyboard.press("r")
@@ -292,9 +286,7 @@ def test_giving_back_outlives_a_reload_and_what_is_given_back_meanwhile_is_not_r
     assert chosen(page) == {}
 
 
-def test_a_note_holds_what_was_entered_and_nothing_of_the_texts(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+def test_a_note_holds_what_was_entered_and_nothing_of_the_texts(page, line, study, codes):
     sign_in(page, line, codes["dr-12"])
     line.kill()
     for key in ["4", "s", "ArrowDown", "w", "f"]:
@@ -320,9 +312,7 @@ def test_a_note_holds_what_was_entered_and_nothing_of_the_texts(
     assert drafted(study, "dr-12") == ({"accuracy": 4}, REMARK + "!")
 
 
-def test_what_somebody_in_between_answers_is_no_answer(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+def test_what_somebody_in_between_answers_is_no_answer(page, line, study, codes):
     sign_in(page, line, codes["dr-13"])
     written = ""
     for status, body, headers in PORTALS:
@@ -337,8 +327,8 @@ def test_what_somebody_in_between_answers_is_no_answer(
 
 
 def test_a_study_that_is_away_while_all_is_typed_and_submitted_gets_it_once(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+    page, line, study, codes
+):
     sign_in(page, line, codes["dr-14"])
     page.keyboard.type("4")
     wait_saved(page)
@@ -354,9 +344,7 @@ def test_a_study_that_is_away_while_all_is_typed_and_submitted_gets_it_once(
     assert drafted(study, "dr-14") == (FULL, REMARK)
 
 
-def test_keys_struck_while_a_late_response_appears_rate_nothing(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+def test_keys_struck_while_a_late_response_appears_rate_nothing(page, line, study, codes):
     sign_in(page, line, codes["dr-15"])
     line.kill()
     page.keyboard.type("425c")
@@ -373,9 +361,7 @@ def test_keys_struck_while_a_late_response_appears_rate_nothing(
     assert verify(study).findings == ()
 
 
-def test_a_study_locked_meanwhile_takes_nothing_and_the_page_says_so(
-    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
-) -> None:
+def test_a_study_locked_meanwhile_takes_nothing_and_the_page_says_so(page, line, study, codes):
     """It comes last: from here on nothing can be rated."""
     sign_in(page, line, codes["dr-8"])
     line.kill()

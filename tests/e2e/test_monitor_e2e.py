@@ -1,18 +1,13 @@
 """The monitor in Chromium: what the command finds, frozen and withdrawn by who may."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from kit import screens
 from kit.browsers import PATIENCE_MS
 from kit.screens import codes as codes
 from kit.screens import opened, settle, sheet, signed_in
 from kit.screens import server as server
-from kit.servers import Server
-from kit.studies import Run, monthly_ratings, monthly_responses
-from playwright.sync_api import Browser, expect
-from sqlalchemy import Engine
+from kit.studies import monthly_ratings, monthly_responses
+from playwright.sync_api import expect
 
 from data.person import OPERATOR
 from data.schema import Role
@@ -23,7 +18,7 @@ axe = screens.axe
 
 
 @pytest.fixture
-def watched(run: Run, write: Callable[[str, str], Path]) -> None:
+def watched(run, write):
     """Fill a study with five months, in the last two of which the jury guesses."""
     responses = write("responses.csv", monthly_responses(100))
     assert run("study", "import", str(responses))[0] == 0
@@ -34,8 +29,8 @@ def watched(run: Run, write: Callable[[str, str], Path]) -> None:
 @pytest.mark.usefixtures("watched")
 @pytest.mark.slow  # CI has 15 minutes
 def test_a_coordinator_sees_the_fall_freezes_reports_compares_and_withdraws_them(
-    browser: Browser, server: Server, codes: dict[Role, str], engine: Engine, axe: str
-) -> None:
+    browser, server, codes, engine, axe
+):
     page = signed_in(browser, server, codes[Role.COORDINATOR])
     opened(page, server, "monitor")
     expect(page.get_by_text("Agreement has fallen.")).to_be_visible()

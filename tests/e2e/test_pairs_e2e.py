@@ -2,7 +2,6 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from kit import screens, wiretap
@@ -12,7 +11,6 @@ from kit.jury_runs import HASTY, panel_at
 from kit.pair_study import MODELS, rows, write
 from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
-from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.person import OPERATOR
@@ -36,9 +34,7 @@ def juror(seen: Seen) -> Do:
 
 
 @pytest.mark.parametrize("n", [8, pytest.param(60, marks=pytest.mark.slow)])
-def test_a_study_of_pairs_from_import_to_verdict(
-    browser: Browser, engine: Engine, server: Server, axe: str, tmp_path: Path, n: int
-) -> None:
+def test_a_study_of_pairs_from_import_to_verdict(browser, engine, server, axe, tmp_path, n):
     [boss] = add_people(OPERATOR, engine, ["Carla"], Role.COORDINATOR)
     codes = {
         one.handle: one.code for one in add_people(OPERATOR, engine, [*CLINICIANS], Role.CLINICIAN)

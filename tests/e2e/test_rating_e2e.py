@@ -3,9 +3,7 @@
 import pytest
 from kit.browsers import chosen, sign_in, wait_for_count, wait_open, wait_saved
 from kit.rating_study import build, row, rubric, scores_of
-from kit.servers import Server
-from playwright.sync_api import BrowserContext, Page, expect
-from sqlalchemy import Engine
+from playwright.sync_api import Page, expect
 from sqlmodel import Session, col, select
 
 from data.importers.ratings import PointRow
@@ -55,7 +53,7 @@ SELECT = """(pane, [words, from, length]) => {
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study):
     rows = [row(n, f"Note {n}: no fever, mild knee pain.") for n in range(1, 4)]
     codes = build(study, rows, RATERS, rubric())
     for number, (low, high) in enumerate(STEPPED, 7):
@@ -86,8 +84,8 @@ def rate(page: Page, keys: str, done: int, total: int = 3) -> None:
 
 
 def test_a_second_tab_that_is_stale_replaces_no_submitted_score_without_a_word(
-    page: Page, context: BrowserContext, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+    page, context, server, study, codes
+):
     sign_in(page, server, codes["dr-stale"])
     other = context.new_page()
     other.goto(server.address)
@@ -111,8 +109,8 @@ def test_a_second_tab_that_is_stale_replaces_no_submitted_score_without_a_word(
 
 
 def test_a_comment_that_is_overruled_while_it_is_written_goes_on_and_can_be_kept(
-    page: Page, context: BrowserContext, server: Server, codes: dict[str, str]
-) -> None:
+    page, context, server, codes
+):
     sign_in(page, server, codes["dr-writes"])
     other = context.new_page()
     other.goto(server.address)
@@ -133,9 +131,7 @@ def test_a_comment_that_is_overruled_while_it_is_written_goes_on_and_can_be_kept
     wait_saved(other)
 
 
-def test_with_the_mouse_and_something_missing_nothing_is_sent(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+def test_with_the_mouse_and_something_missing_nothing_is_sent(page, server, study, codes):
     sign_in(page, server, codes["dr-mouse"])
     page.get_by_role("radio", name="2 Point 2 of completeness").check(force=True)
     page.get_by_role("button", name="Submit and next").click()
@@ -148,9 +144,7 @@ def test_with_the_mouse_and_something_missing_nothing_is_sent(
     assert sorted(s[1:] for s in scores_of(study, "dr-mouse")) == sorted(expected)
 
 
-def test_a_power_cut_loses_nothing_and_the_page_goes_on(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+def test_a_power_cut_loses_nothing_and_the_page_goes_on(page, server, study, codes):
     sign_in(page, server, codes["dr-power"])
     page.keyboard.type("4")
     page.get_by_label("Comment (").fill("dose missing")
@@ -168,9 +162,7 @@ def test_a_power_cut_loses_nothing_and_the_page_goes_on(
     assert scores_of(study, "dr-power") == [(1, c, s) for c, s in scores]
 
 
-def test_what_is_rated_can_be_changed_and_the_earlier_rating_stays(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+def test_what_is_rated_can_be_changed_and_the_earlier_rating_stays(page, server, study, codes):
     sign_in(page, server, codes["dr-back"])
     rate(page, "345", 1)
     rate(page, "345", 2)
@@ -192,8 +184,8 @@ def test_what_is_rated_can_be_changed_and_the_earlier_rating_stays(
 
 
 def test_a_low_score_asks_why_and_without_enough_context_no_score_is_needed(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+    page, server, study, codes
+):
     sign_in(page, server, codes["dr-low"])
     page.keyboard.type("2")
     asked = page.get_by_text("Accuracy is low: write one line why (C), or mark where")
@@ -210,9 +202,7 @@ def test_a_low_score_asks_why_and_without_enough_context_no_score_is_needed(
         assert [*kinds] == ["not_enough_context", "names_author"]
 
 
-def test_a_flag_asks_what_is_odd_and_its_answer_leads_back(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+def test_a_flag_asks_what_is_odd_and_its_answer_leads_back(page, server, study, codes):
     sign_in(page, server, codes["dr-flag"])
     page.keyboard.press("f")
     page.keyboard.type("No dose of 1 mg exists.")
@@ -230,8 +220,8 @@ def test_a_flag_asks_what_is_odd_and_its_answer_leads_back(
 
 @pytest.mark.parametrize(("low", "high"), STEPPED)
 def test_a_scale_without_digits_takes_numbers_and_steps_and_seven_criteria_fit(
-    low: int, high: int, page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+    low, high, page, server, study, codes
+):
     sign_in(page, server, codes[f"dr-wide{low}"])
     expect(page.get_by_role("button", name="Submit and next")).to_be_in_viewport()
     page.keyboard.type(f"{low + 1}")
@@ -248,9 +238,7 @@ def test_a_scale_without_digits_takes_numbers_and_steps_and_seven_criteria_fit(
     assert [s[1:] for s in scores_of(study, f"dr-wide{low}")] == [(c, low + 1) for c in SEVEN]
 
 
-def test_points_of_a_case_are_whole_at_every_size_and_take_a_key_each(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+def test_points_of_a_case_are_whole_at_every_size_and_take_a_key_each(page, server, study, codes):
     sent: list[str] = []
     page.on("response", lambda one: sent.append(one.text()) if "/room" in one.url else None)
     sign_in(page, server, codes["dr-points"])
@@ -288,8 +276,8 @@ def wait_highlighted(page: Page, name: str, *stretches: str) -> None:
 
 
 def test_a_text_is_laid_out_and_what_is_marked_in_it_is_stored_as_python_counts_it(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+    page, server, study, codes
+):
     sign_in(page, server, codes["dr-text"])
     response = page.locator(".mj-response")
     assert "|" not in response.inner_text()
@@ -327,9 +315,7 @@ def test_a_text_is_laid_out_and_what_is_marked_in_it_is_stored_as_python_counts_
     assert [NOTE[one.start : one.end] for one in spans] == ["Aspirin", "😀 word."]
 
 
-def test_a_mark_can_be_changed_and_removed_and_links_to_it_follow(
-    page: Page, server: Server, codes: dict[str, str]
-) -> None:
+def test_a_mark_can_be_changed_and_removed_and_links_to_it_follow(page, server, codes):
     sign_in(page, server, codes["dr-changes"])
     page.keyboard.type("swswsx")
     page.get_by_label("Goes with").select_option(index=2)
@@ -348,9 +334,7 @@ def test_a_mark_can_be_changed_and_removed_and_links_to_it_follow(
     expect(listed.last).not_to_contain_text("with")
 
 
-def test_texts_are_searched_folded_and_enlarged_without_being_changed(
-    page: Page, server: Server, codes: dict[str, str]
-) -> None:
+def test_texts_are_searched_folded_and_enlarged_without_being_changed(page, server, codes):
     sign_in(page, server, codes["dr-read"])
     rate(page, "333", 1, 2)
     source = page.locator(".mj-source")
@@ -378,8 +362,8 @@ def test_texts_are_searched_folded_and_enlarged_without_being_changed(
 
 
 def test_digits_rate_on_keyboards_of_other_countries_and_the_room_speaks_the_studys_language(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+    page, server, study, codes
+):
     set_setting(study, "language", "de")
     sign_in(page, server, codes["dr-keys"])
     for keys, given in KEYBOARDS:

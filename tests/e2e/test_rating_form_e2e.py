@@ -15,9 +15,7 @@ from kit.browsers import (
     wait_open,
 )
 from kit.rating_study import build, row, rubric, scores_of
-from kit.servers import Server
-from playwright.sync_api import Browser, Page, expect
-from sqlalchemy import Engine
+from playwright.sync_api import Page, expect
 from sqlmodel import Session, col, select
 
 from data.schema import Remark, Span
@@ -131,7 +129,7 @@ BROKEN_NAMES = """() => [...document.querySelectorAll(".mj-who")].filter(one => 
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study):
     rows = [row(n, f"Note {n}. No fever. Knee pain since May.") for n in range(2, SHIFT + 1)]
     rows = [row(1, ODD), *rows]
     codes = build(study, rows, RATERS, rubric()) | build(study, rows[:FEW], ["dr-few"], rubric())
@@ -149,8 +147,8 @@ def wait_quiet(page: Page) -> None:
 
 
 def test_no_digit_typed_or_held_after_a_submission_lands_on_the_next_response(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+    page, server, study, codes
+):
     sign_in(page, server, codes["dr-late"])
     moments = [*product(("entered", "shown"), GAPS_MS, APART_MS)]
     for number, moment in enumerate(moments, 1):
@@ -176,9 +174,7 @@ def test_no_digit_typed_or_held_after_a_submission_lands_on_the_next_response(
     assert [score for _, _, score in scores_of(study, "dr-late")] == expected
 
 
-def test_keys_are_obeyed_neither_in_a_foreign_dialog_nor_outside_the_room(
-    page: Page, server: Server, codes: dict[str, str]
-) -> None:
+def test_keys_are_obeyed_neither_in_a_foreign_dialog_nor_outside_the_room(page, server, codes):
     sign_in(page, server, codes["dr-foreign"])
     for kind in ("role", "open", "button"):
         page.evaluate(OUTSIDE, kind)
@@ -200,8 +196,8 @@ def test_keys_are_obeyed_neither_in_a_foreign_dialog_nor_outside_the_room(
 
 
 def test_single_keys_can_be_switched_off_and_the_form_still_obeys_tab_and_arrows(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+    page, server, study, codes
+):
     sign_in(page, server, codes["dr-off"])
     page.keyboard.press("?")
     page.get_by_label("Single keys are on").press("Space")
@@ -221,9 +217,7 @@ def test_single_keys_can_be_switched_off_and_the_form_still_obeys_tab_and_arrows
     assert [score for _, _, score in scores_of(study, "dr-off")] == [3, 3, 3]
 
 
-def test_a_shift_with_every_tool_needs_no_mouse(
-    page: Page, server: Server, study: Engine, codes: dict[str, str]
-) -> None:
+def test_a_shift_with_every_tool_needs_no_mouse(page, server, study, codes):
     sign_in_by_keys(page, server, codes["dr-few"])
     press(page, *"5u2", "s", "ArrowDown", "w", "s", "ArrowRight", "Shift+ArrowRight", "o")
     press(page, *"45f", "Control+Enter")
@@ -283,9 +277,7 @@ MARKING = (
 )
 
 
-def test_nothing_is_cut_or_too_small_to_be_hit_at_any_size(
-    page: Page, server: Server, codes: dict[str, str]
-) -> None:
+def test_nothing_is_cut_or_too_small_to_be_hit_at_any_size(page, server, codes):
     sign_in(page, server, codes["dr-sizes"])
     for done, (width, height) in enumerate(SIZES):
         page.set_viewport_size({"width": width, "height": height})
@@ -297,11 +289,9 @@ def test_nothing_is_cut_or_too_small_to_be_hit_at_any_size(
 
 
 @pytest.mark.parametrize("size", TOUCHED)
-def test_every_target_is_as_large_as_a_finger_where_there_is_no_mouse(
-    size: tuple[int, int], browser: Browser, server: Server, codes: dict[str, str]
-) -> None:
+def test_every_target_is_as_large_as_a_finger_where_there_is_no_mouse(size, browser, server, codes):
     view = {"width": size[0], "height": size[1]}
-    context = browser.new_context(viewport=view, has_touch=True, is_mobile=True)  # type: ignore[arg-type] # its own names
+    context = browser.new_context(viewport=view, has_touch=True, is_mobile=True)
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     sign_in(page, server, codes[str(size)])

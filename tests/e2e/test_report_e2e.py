@@ -6,7 +6,6 @@ from kit.scores import study
 from kit.screens import TAGS, violations
 from kit.screens import axe as axe
 from kit.studies import content_of
-from playwright.sync_api import Browser, Page
 
 from calibration.report.page import page as report
 
@@ -14,18 +13,16 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+def address(tmp_path_factory):
     scores = study(benchmarks=("aci", "a_benchmark_with_a_rather_long_name"), n=24, per=2)
     place = tmp_path_factory.mktemp("report") / "report.html"
     place.write_text(report(content_of(scores)), "utf-8")
     return place.as_uri()
 
 
-def test_axe_finds_nothing_on_the_report_and_it_never_scrolls_sideways(
-    page: Page, address: str, axe: str
-) -> None:
+def test_axe_finds_nothing_on_the_report_and_it_never_scrolls_sideways(page, address, axe):
     for scheme, size in (("light", LAPTOP), ("dark", TABLET), ("light", TABLET), ("dark", LAPTOP)):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # its own names
+        page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.goto(address)
         assert violations(page, axe, (*TAGS, "best-practice")) == []
@@ -34,9 +31,7 @@ def test_axe_finds_nothing_on_the_report_and_it_never_scrolls_sideways(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_browser_with_no_script_fetches_the_page_alone_and_finds_no_fault(
-    browser: Browser, address: str
-) -> None:
+def test_a_browser_with_no_script_fetches_the_page_alone_and_finds_no_fault(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     asked: list[str] = []

@@ -1,7 +1,5 @@
 """Every screen of those who steer: names and texts that are code, light and dark."""
 
-from collections.abc import Iterator
-
 import pytest
 from kit import screens
 from kit.agreement_screen import FIRST_MS
@@ -9,10 +7,9 @@ from kit.browsers import SIZES, wait_settled
 from kit.commands import command
 from kit.rating_study import build, row, rubric
 from kit.screens import at_rest, settle, signed_in
-from kit.servers import Server, serving
+from kit.servers import serving
 from kit.studies import rated
-from playwright.sync_api import Browser, Page, expect
-from sqlalchemy import Engine
+from playwright.sync_api import Page, expect
 
 from data.database import open_study
 from data.importers.rows import Origin, RatingRow
@@ -39,7 +36,7 @@ INK = {LIGHT: "rgb(23, 37, 43)", DARK: "rgb(230, 233, 236)"}
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study):
     evil = f"{RUNS}{LINKS}<script>broken=2</script>"
     rows = [
         row(n, f"{evil} {n}", model=f"m{n % 2} {evil}", benchmark=f"b {RUNS}{LINKS}", prompt=evil)
@@ -58,9 +55,7 @@ def codes(study: Engine) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("paths", [QUICK, pytest.param(OF_FIGURES, marks=pytest.mark.slow)])
-def test_no_name_or_text_becomes_an_element_a_link_or_a_request(
-    paths: tuple[str, ...], browser: Browser, server: Server, codes: dict[str, str]
-) -> None:
+def test_no_name_or_text_becomes_an_element_a_link_or_a_request(paths, browser, server, codes):
     page = signed_in(browser, server, codes["boss"])
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -87,11 +82,11 @@ def is_shown(page: Page, paper: str) -> None:
 
 @pytest.mark.parametrize("size", ["laptop", pytest.param("tablet", marks=pytest.mark.slow)])
 def test_screens_turn_dark_with_the_system_and_break_no_wcag_22_aa(
-    size: str, browser: Browser, server: Server, codes: dict[str, str], axe: str
-) -> None:
+    size, browser, server, codes, axe
+):
     page = signed_in(browser, server, codes["boss"], size)
     for scheme, paper in (("light", LIGHT), ("dark", DARK)):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # its own names
+        page.emulate_media(color_scheme=scheme)
         is_shown(page, paper)
     found: dict[str, list[str]] = {}
     for path in IN_THE_DARK:
@@ -110,9 +105,7 @@ def test_screens_turn_dark_with_the_system_and_break_no_wcag_22_aa(
 
 
 @pytest.fixture(scope="module")
-def figured(
-    tmp_path_factory: pytest.TempPathFactory, empty_study: object
-) -> Iterator[tuple[Server, str]]:
+def figured(tmp_path_factory, empty_study):
     """Serve a study with figures; return the server and a coordinator's code."""
     engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('dark') / 'study.db'}", create=True)
     rated(command(engine), tmp_path_factory.mktemp("files"))
@@ -124,9 +117,7 @@ def figured(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", list(SIZES))
-def test_no_screen_of_figures_breaks_wcag_22_aa_in_the_dark(
-    size: str, browser: Browser, figured: tuple[Server, str], axe: str
-) -> None:
+def test_no_screen_of_figures_breaks_wcag_22_aa_in_the_dark(size, browser, figured, axe):
     server, code = figured
     page = signed_in(browser, server, code, size)
     page.emulate_media(color_scheme="dark")

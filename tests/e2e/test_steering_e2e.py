@@ -3,17 +3,13 @@
 The dark of all screens is looked at in test_screens_e2e.py.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from kit import screens
 from kit.browsers import LAPTOP, PATIENCE_MS, new_context
 from kit.screens import GOOD, HOSTILE, WAIT_MS, at_study, choose, open_part, unfold, upload
 from kit.screens import server as server
-from kit.servers import Server
 from kit.studies import RESPONSES, import_small
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
 
 from data.card import Reply
@@ -41,7 +37,7 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture
-def boss(browser: Browser, server: Server, engine: Engine) -> Iterator[Page]:
+def boss(browser, server, engine):
     """Return the page of a coordinator who has just signed in."""
     [coordinator] = add_people(OPERATOR, engine, ["Boss Lindqvist"], Role.COORDINATOR)
     context = new_context(browser, LAPTOP)
@@ -50,9 +46,7 @@ def boss(browser: Browser, server: Server, engine: Engine) -> Iterator[Page]:
 
 
 @pytest.mark.slow  # as test_whole_study_e2e.py does, with all that can go wrong
-def test_a_coordinator_sets_a_study_up_from_its_first_file_to_its_design(
-    boss: Page, engine: Engine, axe: str
-) -> None:
+def test_a_coordinator_sets_a_study_up_from_its_first_file_to_its_design(boss, engine, axe):
     frames: list[bytes | str] = []
     asked: list[str] = []
     boss.on("request", lambda request: asked.append(request.url))
@@ -135,7 +129,7 @@ def _description(page: Page, study: Engine) -> None:
     page.wait_for_timeout(screens.REST_MS)  # the last field's answer is on its way
     screens.settle(page)
     file = {"name": "doses.md", "mimeType": "text/markdown", "buffer": LOADS.encode()}
-    page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+    page.locator("input[type=file]").set_input_files(file)
     page.get_by_role("button", name="Remove doses.md").wait_for()
     page.wait_for_timeout(screens.REST_MS)
     screens.settle(page)
@@ -188,7 +182,7 @@ def _settings(page: Page, study: Engine) -> None:
 
 
 @pytest.fixture
-def differing(engine: Engine, tmp_path: Path) -> Engine:
+def differing(engine, tmp_path):
     """Return a study with one difference between two clinicians, and one flag."""
     import_small(engine, tmp_path)
     invite(engine, ["dr_low", "dr_high", "dr_other"])
@@ -203,9 +197,7 @@ def differing(engine: Engine, tmp_path: Path) -> Engine:
     return engine
 
 
-def test_home_has_what_waits_and_who_takes_part(
-    differing: Engine, boss: Page, browser: Browser, server: Server, axe: str
-) -> None:
+def test_home_has_what_waits_and_who_takes_part(differing, boss, browser, server, axe):
     boss.get_by_text("1 flag, 1 not answered").wait_for(timeout=WAIT_MS)
     expect(boss.get_by_text("is it <b>cut</b> off?")).to_be_visible()
     screens.settle(boss)

@@ -6,7 +6,6 @@ from kit.rating_study import build, row, rubric, scores_of, train
 from kit.servers import Server
 from kit.wiretap import record
 from playwright.sync_api import Browser, Locator, Page, expect
-from sqlalchemy import Engine
 
 pytestmark = pytest.mark.e2e
 
@@ -19,7 +18,7 @@ SECRETS += ["rubric_hidden", "train-hidden", "dr-other"]
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def codes(study, tmp_path_factory):
     trained = [
         row(n + 7, f"Practice {n}: mild pain.", response_id=f"train-hidden-{n}") for n in (1, 2)
     ]
@@ -29,8 +28,8 @@ def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 def test_a_clinician_fails_repeats_passes_and_then_rates_the_study(
-    page: Page, server: Server, study: Engine, codes: dict[str, str], browser: Browser
-) -> None:
+    page, server, study, codes, browser
+):
     heard = record(page)
     sign_in(page, server, codes["dr-learns"])
     _answer(page, 1, "551")

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,15 +82,13 @@ class Begun:
 
 
 @pytest.fixture
-def begun(tmp_path: Path) -> Iterator[Begun]:
+def begun(tmp_path):
     """Run `medjury serve --create` in an empty folder until the test is over."""
     with created(tmp_path) as (server, code):
         yield Begun(server, code, tmp_path)
 
 
-def test_a_study_is_taken_from_nothing_to_its_report_and_lock_in_the_app_alone(
-    browser: Browser, begun: Begun, axe: str
-) -> None:
+def test_a_study_is_taken_from_nothing_to_its_report_and_lock_in_the_app_alone(browser, begun, axe):
     boss = entered(browser, begun)
     bring_in(boss)
     codes = invite(boss)
