@@ -11,13 +11,16 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 IMPORTED = (
-    *("medjury.cli.app", "medjury.services.calibrate", "medjury.services.juries"),
+    *("medjury.cli.app", "medjury.cli.agreement", "medjury.cli.analyse", "medjury.cli.share"),
+    *("medjury.cli.study", "medjury.services.dossier", "medjury.services.juries"),
     *("calibration.report.content", "calibration.report.page", "data.importers.table"),
+    "pingouin",  # which checks each `analyse calibrate`, and takes longer to import than that
 )
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
@@ -54,8 +57,10 @@ def forked_medjury(folder: Path) -> Iterator[Path]:
 
 def _serve(listening: socket.socket) -> None:
     """Answer calls, each in a process of its own, until this one is ended."""
-    for module in IMPORTED:
-        __import__(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in IMPORTED:
+            __import__(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those that have answered leave nothing
     while True:
         select.select([listening], [], [])
