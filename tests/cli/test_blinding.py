@@ -1,25 +1,18 @@
 """Blinding: names that are hidden or shortened are masked where sure at import, and listed where doubtful."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from kit.studies import Run
+from kit.studies import Run, Write
 from sqlalchemy import Engine, text
 
 from data.study.masks import SHOWN
 from data.study.verify import acts, verify
 from medjury.services.blinding.search import MARK, Why, find_self_naming, mask, unmask
 
-Write = Callable[[str, str], Path]
-
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"
-
 NAMED = 'r1,openai/gpt-4o,"As ChatGPT, I cannot examine. Patient denies fever."'
-
 POSSIBLE = "r2,nova-large,Seen by Claude in clinic today. Nothing else."
-
 PLAIN = "r3,nova-large,Mild pain."
 
 
@@ -35,9 +28,7 @@ def shown(engine: Engine) -> dict[str, str | None]:
         return dict(connection.execute(text("SELECT response_id, shown FROM response")).all())
 
 
-def test_an_import_masks_what_is_sure_and_counts_what_is_possible(
-    run: Run, engine: Engine, write: Write
-) -> None:
+def test_an_import_masks_what_is_sure_and_counts_what_is_possible(run, engine, write):
     out = imported(run, write, NAMED, POSSIBLE, PLAIN)
     assert "1 responses named their author: masked (1 places)" in out
     assert "1 possible places left as they are: `medjury study blind` lists them" in out
@@ -49,9 +40,7 @@ def test_an_import_masks_what_is_sure_and_counts_what_is_possible(
     assert verify(engine).findings == ()
 
 
-def test_a_search_that_was_cut_short_goes_on_with_the_next_command(
-    run: Run, engine: Engine, write: Write
-) -> None:
+def test_a_search_that_was_cut_short_goes_on_with_the_next_command(run, engine, write):
     imported(run, write, NAMED, PLAIN)
     with engine.execution_options(writes=True).begin() as connection:
         connection.execute(text("DELETE FROM setting"))
@@ -63,9 +52,7 @@ def test_a_search_that_was_cut_short_goes_on_with_the_next_command(
 
 
 @pytest.mark.parametrize("masked", [(), ("--masked",)])
-def test_names_are_blotted_out_in_lists_until_showing_them_is_recorded(
-    run: Run, engine: Engine, write: Write, masked: tuple[str, ...]
-) -> None:
+def test_names_are_blotted_out_in_lists_until_showing_them_is_recorded(run, engine, write, masked):
     imported(run, write, NAMED.replace("Patient", "Claude agreed; patient"), PLAIN)
     _, out, _ = run("study", "blind", *masked, "--json", "-")
     assert "ChatGPT" not in out
@@ -80,7 +67,7 @@ def test_names_are_blotted_out_in_lists_until_showing_them_is_recorded(
     assert verify(engine).findings == ()
 
 
-def test_the_names_of_a_locked_study_are_not_shown(run: Run, write: Write) -> None:
+def test_the_names_of_a_locked_study_are_not_shown(run, write):
     imported(run, write, NAMED)
     assert run("study", "lock")[0] == 0
     code, out, err = run("study", "blind", "--masked", "--show-names")
@@ -90,8 +77,8 @@ def test_the_names_of_a_locked_study_are_not_shown(run: Run, write: Write) -> No
 
 
 def test_a_place_is_counted_in_the_text_as_shown_which_hides_how_long_a_masked_name_is(
-    run: Run, engine: Engine, write: Write
-) -> None:
+    run, engine, write
+):
     long = NAMED.replace("Patient", "Claude agreed; patient")
     short = long.replace("ChatGPT", "GPT-5").replace("r1", "r7")
     imported(run, write, long, short)
@@ -106,9 +93,7 @@ def test_a_place_is_counted_in_the_text_as_shown_which_hides_how_long_a_masked_n
     assert "nothing that may name an author" in run("study", "blind")[1]
 
 
-def test_what_is_possible_is_masked_or_left_by_hand_and_listed_no_more(
-    run: Run, engine: Engine, write: Write
-) -> None:
+def test_what_is_possible_is_masked_or_left_by_hand_and_listed_no_more(run, engine, write):
     imported(run, write, POSSIBLE, PLAIN, POSSIBLE.replace("r2", "r6"))
     assert "1 responses masked, 0 left" in run("study", "blind", "--mask", "r2")[1]
     assert shown(engine)["r2"] == "Seen by [author masked] in clinic today. Nothing else."
@@ -123,9 +108,7 @@ def test_what_is_possible_is_masked_or_left_by_hand_and_listed_no_more(
 TWICE = "r4,nova-large,Seen by Claude. Opus 4 agrees."
 
 
-def test_the_list_tells_place_words_and_why_and_never_the_author(
-    run: Run, write: Write, tmp_path: Path
-) -> None:
+def test_the_list_tells_place_words_and_why_and_never_the_author(run, write, tmp_path):
     imported(run, write, TWICE.replace("Seen", "Seen\t\x1b[31m"))
     out = run("study", "blind", "--show-names")[1]
     assert "`--leave ID@PLACE`" in out
@@ -136,9 +119,7 @@ def test_the_list_tells_place_words_and_why_and_never_the_author(
     assert {one["why"] for one in found} == {"other_meaning"}
 
 
-def test_single_places_are_masked_or_left_and_the_decision_stays(
-    run: Run, engine: Engine, write: Write
-) -> None:
+def test_single_places_are_masked_or_left_and_the_decision_stays(run, engine, write):
     imported(run, write, TWICE)
     assert run("study", "blind", "--mask", "r4@16")[0] == 0
     assert shown(engine)["r4"] == "Seen by Claude. [author masked] agrees."
@@ -150,7 +131,7 @@ def test_single_places_are_masked_or_left_and_the_decision_stays(
     assert verify(engine).findings == ()
 
 
-def test_words_can_be_left_in_every_response(run: Run, engine: Engine, write: Write) -> None:
+def test_words_can_be_left_in_every_response(run, engine, write):
     imported(run, write, POSSIBLE, TWICE)
     assert run("study", "blind", "--leave-words", "claude")[0] == 0
     out = run("study", "blind", "--show-names")[1]
@@ -222,9 +203,7 @@ CLINICAL = [
 
 
 @pytest.mark.parametrize(("text", "betrayal", "why"), MASKED)
-def test_a_hidden_name_that_can_mean_nothing_else_is_masked(
-    text: str, betrayal: str, why: Why
-) -> None:
+def test_a_hidden_name_that_can_mean_nothing_else_is_masked(text, betrayal, why):
     found = find_self_naming(text, STUDY)
     assert [(one.text, one.kind, one.why) for one in found] == [(betrayal, "sure", why)]
     masked = mask(text, STUDY)
@@ -233,16 +212,14 @@ def test_a_hidden_name_that_can_mean_nothing_else_is_masked(
 
 
 @pytest.mark.parametrize(("text", "betrayal", "why"), LISTED)
-def test_what_may_be_something_else_is_listed_with_the_reason_and_stays(
-    text: str, betrayal: str, why: Why
-) -> None:
+def test_what_may_be_something_else_is_listed_with_the_reason_and_stays(text, betrayal, why):
     found = find_self_naming(text, STUDY)
     assert [(one.text, one.kind, one.why) for one in found] == [(betrayal, "possible", why)]
     assert mask(text, STUDY).text == text
 
 
 @pytest.mark.parametrize("text", CLINICAL)
-def test_clinical_words_are_neither_masked_nor_listed(text: str) -> None:
+def test_clinical_words_are_neither_masked_nor_listed(text):
     assert find_self_naming(text) == []
 
 
@@ -265,7 +242,7 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_a_reasoning_block_is_masked_whole_and_named_as_such(block: str) -> None:
+def test_a_reasoning_block_is_masked_whole_and_named_as_such(block):
     text = f"{block}\nPlan: rest."
     masked = mask(text)
     assert masked.text.replace(MARK, "") == "\nPlan: rest."
@@ -273,14 +250,14 @@ def test_a_reasoning_block_is_masked_whole_and_named_as_such(block: str) -> None
     assert unmask(masked) == text
 
 
-def test_a_reasoning_block_that_is_all_there_is_loses_only_its_tags() -> None:
+def test_a_reasoning_block_that_is_all_there_is_loses_only_its_tags():
     text = "<think>Plan: rest.</think>\n"
     masked = mask(text)
     assert masked.text == f"{MARK}Plan: rest.{MARK}\n"
     assert unmask(masked) == text
 
 
-def test_reasoning_with_one_tag_is_listed_and_the_tag_masked() -> None:
+def test_reasoning_with_one_tag_is_listed_and_the_tag_masked():
     for words, rest in (
         ("Okay, the dose.</think>\nPlan: rest.", "Okay, the dose."),
         ("<think>Okay, the dose", "Okay, the dose"),
@@ -293,14 +270,12 @@ def test_reasoning_with_one_tag_is_listed_and_the_tag_masked() -> None:
 
 
 @pytest.mark.parametrize("unit", ["<think>", "GPT-4 ", "</think> "])
-def test_a_text_of_nothing_but_marks_takes_no_longer_for_each_than_one_among_words(
-    unit: str,
-) -> None:
+def test_a_text_of_nothing_but_marks_takes_no_longer_for_each_than_one_among_words(unit):
     masked = mask(unit * 5_000)
     assert len(masked.changes) == 5_000
     assert unmask(masked) == unit * 5_000
 
 
-def test_reasoning_that_is_opened_twice_and_never_closed_loses_both_tags() -> None:
+def test_reasoning_that_is_opened_twice_and_never_closed_loses_both_tags():
     assert mask("<think>a<think>b").text == f"{MARK}a{MARK}b"
     assert mask("x <think>a<think>b</think> y").text == f"x {MARK} y"

@@ -51,9 +51,7 @@ def calibrated(run: Run, *options: str, reps: int = 50) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("room", [80, 100, 120])
-def test_every_line_of_a_table_fits_the_screen_and_no_scorer_is_folded(
-    room: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_line_of_a_table_fits_the_screen_and_no_scorer_is_folded(room, monkeypatch):
     written = io.StringIO()
     monkeypatch.setattr(output, "console", Console(file=written, width=room))
     widest = dict.fromkeys(["icc", "low", "high", "f_low", "f_high", "spearman"], -1.25)
@@ -84,8 +82,8 @@ def like_the_demo(run: Run, tmp_path: Path) -> Run:
 
 
 def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by_24(
-    like_the_demo: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    like_the_demo, monkeypatch, tmp_path
+):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, err = like_the_demo("analyse", "calibrate")
     assert code == 0
@@ -101,9 +99,7 @@ def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by
         assert any(line.startswith(scorer) for line in shown), scorer
 
 
-def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
-    like_the_demo: Run,
-) -> None:
+def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(like_the_demo):
     body = calibrated(like_the_demo, reps=400)
     decision = body["decision"]
     rows = {(one["benchmark"], one["scorer"]): one for one in body["rows"]}
@@ -125,8 +121,8 @@ def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
 
 
 def test_unsafe_responses_and_subgroups_are_told_where_they_are_to_be_and_are_in_json(
-    run: Run, tmp_path: Path
-) -> None:
+    run, tmp_path
+):
     random = np.random.default_rng(5)
     texts = ["instance_id,benchmark,context,prompt,response_id,model,response,group:language"]
     scores = [SCORES]
@@ -197,7 +193,7 @@ def shown(
     return body | {"printed": out}
 
 
-def test_every_section_is_printed_and_written(shown: dict[str, Any]) -> None:
+def test_every_section_is_printed_and_written(shown):
     found, out = shown["details"], shown["printed"]
     assert set(found) == set(SECTIONS)
     for name, section in SECTIONS.items():
@@ -205,9 +201,7 @@ def test_every_section_is_printed_and_written(shown: dict[str, Any]) -> None:
         assert not found[name] or (section.unwanted or section.caption) in out
 
 
-def test_a_study_without_a_juror_has_the_details_of_its_clinicians(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_study_without_a_juror_has_the_details_of_its_clinicians(run, tmp_path):
     rows = [HEAD, *(f"i{n},visits,Pain.,Write.,,r{n},m,Word {n}" for n in range(6))]
     scores = [SCORES]
     scores += [
@@ -218,9 +212,7 @@ def test_a_study_without_a_juror_has_the_details_of_its_clinicians(
 
 
 @pytest.mark.usefixtures("detailed")
-def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
-    run: Run, shown: dict[str, Any], tmp_path: Path
-) -> None:
+def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(run, shown, tmp_path):
     rows = [HEAD, *(f"i{n},letters,Pain.,Write.,,l{n},m,Word {n}" for n in range(6))]
     scores = [SCORES]
     for n, (place, name) in product(range(6), enumerate((*DOCTORS, *JURORS))):
@@ -234,9 +226,7 @@ def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
 
 
 @pytest.mark.usefixtures("detailed")
-def test_every_jury_looked_at_stands_in_the_ledger_and_is_counted_beside_p(
-    run: Run, engine: Engine
-) -> None:
+def test_every_jury_looked_at_stands_in_the_ledger_and_is_counted_beside_p(run, engine):
     def tried(*options: str) -> set[int]:
         rows = calibrated(run, "--details", *options)["details"]["differences"]
         return {row["n_tried"] for row in rows}
@@ -251,9 +241,7 @@ def test_every_jury_looked_at_stands_in_the_ledger_and_is_counted_beside_p(
 
 
 @pytest.mark.usefixtures("detailed")
-def test_families_of_imported_jurors_are_the_panels(
-    run: Run, shown: dict[str, Any], tmp_path: Path
-) -> None:
+def test_families_of_imported_jurors_are_the_panels(run, shown, tmp_path):
     panel = ['name = "imported"']
     for name in JURORS:
         panel += ["[[juror]]", f'name = "{name}"', f'family = "{name}"', 'model = "x"']
@@ -300,14 +288,8 @@ def given(run: Run, folder: Path, **raters: str) -> None:
 )
 @pytest.mark.parametrize("method", ["paper", "published"])
 def test_scores_that_tell_nothing_apart_are_named_where_the_decision_stands(
-    run: Run,
-    tmp_path: Path,
-    raters: dict[str, str],
-    reason: str,
-    told: str,
-    clinicians: int,
-    method: str,
-) -> None:
+    run, tmp_path, raters, reason, told, clinicians, method
+):
     given(run, tmp_path, **{"dr_a": "1+5;1+4;3+2", "dr_b": "1+5;1+5;3+3"} | raters)
     decision = calibrated(run, "--method", method)["decision"]
     assert decision["kind"] == "undefined"
@@ -330,9 +312,7 @@ def written(run: Run, tmp_path: Path) -> Callable[..., str]:
     return write
 
 
-def test_all_four_reports_are_written_and_name_no_author_and_no_text(
-    run: Run, written: Callable[..., str], tmp_path: Path
-) -> None:
+def test_all_four_reports_are_written_and_name_no_author_and_no_text(run, written, tmp_path):
     places = [tmp_path / f"report.{ending}" for ending in ("html", "md", "csv", "tex")]
     options = [part for to in places for part in ("--table", str(to))]
     written(*options)
@@ -344,9 +324,7 @@ def test_all_four_reports_are_written_and_name_no_author_and_no_text(
     assert list(tmp_path.glob("*.part")) == []
 
 
-def test_a_page_tells_which_jurors_another_model_answered_for(
-    engine: Engine, written: Callable[..., str]
-) -> None:
+def test_a_page_tells_which_jurors_another_model_answered_for(engine, written):
     with behind_the_record(engine) as session:
         gpt = session.exec(select(Rater).where(Rater.handle == "gpt")).one()
         gpt.profile = {"provider": "openai", "model": "gpt-9"}
@@ -358,8 +336,8 @@ def test_a_page_tells_which_jurors_another_model_answered_for(
 
 
 def test_every_criterion_on_the_page_stands_in_the_ledger_and_two_scorers_count_once(
-    run: Run, engine: Engine, written: Callable[..., str]
-) -> None:
+    run, engine, written
+):
     text = written()
     entries = {one.criterion: one for one in compositions_tried(engine)}
     assert set(entries) == {"", *CRITERIA}
@@ -424,7 +402,7 @@ def calibrated_by(run: Run, tmp_path, *absent: str):
     return ran.stdout, ran.stderr, json.loads((tmp_path / "found.json").read_text("utf-8"))
 
 
-def test_calibrate_says_by_itself_that_pingouin_was_asked(run: Run, tmp_path) -> None:
+def test_calibrate_says_by_itself_that_pingouin_was_asked(run, tmp_path):
     out, err, body = calibrated_by(run, tmp_path)
     told = body["checked_with"]
     line = f"checked with pingouin {told['version']}: {told['n']} ICCs, largest difference "
@@ -434,14 +412,14 @@ def test_calibrate_says_by_itself_that_pingouin_was_asked(run: Run, tmp_path) ->
     assert told["largest_difference"] < 1e-9
 
 
-def test_without_pingouin_calibrate_says_so_and_goes_on(run: Run, tmp_path) -> None:
+def test_without_pingouin_calibrate_says_so_and_goes_on(run, tmp_path):
     out, err, body = calibrated_by(run, tmp_path, "pingouin")
     assert (out.count("not checked: pingouin is not installed"), err) == (1, "")
     assert body["checked_with"] is None
     assert body["rows"]
 
 
-def test_nothing_that_pingouin_sets_outlasts_the_check() -> None:
+def test_nothing_that_pingouin_sets_outlasts_the_check():
     told = """
 import warnings
 import numpy

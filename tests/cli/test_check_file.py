@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kit.studies import Run
 
 import calibration
 import medjury
@@ -30,9 +29,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_the_verdict_stands_first_and_only_what_is_asked_for_is_written(
-    file: Path, run: Run
-) -> None:
+def test_the_verdict_stands_first_and_only_what_is_asked_for_is_written(file, run):
     code, out, _ = run("check", "scores.csv", "--margin", "0.1")
     assert code == 0
     lines = out.splitlines()
@@ -43,9 +40,7 @@ def test_the_verdict_stands_first_and_only_what_is_asked_for_is_written(
     assert [one.name for one in file.parent.iterdir() if one.suffix != ".db"] == ["scores.csv"]
 
 
-def test_json_has_the_keys_of_calibrate_and_the_page_is_the_report(
-    file: Path, small_study, run: Run
-) -> None:
+def test_json_has_the_keys_of_calibrate_and_the_page_is_the_report(file, small_study, run):
     (file.parent / "ratings.csv").write_text(
         "response_id,rater,kind,accuracy,completeness,clarity\n"
         + "".join(
@@ -64,7 +59,7 @@ def test_json_has_the_keys_of_calibrate_and_the_page_is_the_report(
 
 
 @pytest.mark.parametrize("form", ["tsv", "jsonl", "xlsx", "parquet"])
-def test_every_kind_of_file_says_the_same(file: Path, form: str, run: Run) -> None:
+def test_every_kind_of_file_says_the_same(file, form, run):
     frame = pd.read_csv(file, sep=";", decimal=",")
     write = {
         "tsv": lambda to: frame.to_csv(to, sep="\t", index=False),
@@ -90,17 +85,13 @@ def test_every_kind_of_file_says_the_same(file: Path, form: str, run: Run) -> No
         (("--item", "note"), "no column note"),
     ],
 )
-def test_wrong_input_is_one_message_and_nothing_is_written(
-    file: Path, run: Run, asked: tuple[str, ...], said: str
-) -> None:
+def test_wrong_input_is_one_message_and_nothing_is_written(file, run, asked, said):
     code, _, err = run("check", "scores.csv", *asked, "--json", "found.json")
     assert (code, said in err, "Traceback" in err) == (2, True, False), err
     assert not Path("found.json").exists()
 
 
-def test_who_cannot_be_told_from_the_names_is_asked_for_with_the_line_to_type(
-    file: Path, run: Run
-) -> None:
+def test_who_cannot_be_told_from_the_names_is_asked_for_with_the_line_to_type(file, run):
     file.write_text("item;x;y;z\n" + "".join(f"n{n};1;2;3\n" for n in range(5)))
     code, _, err = run("check", "scores.csv")
     assert code == 2
@@ -120,7 +111,7 @@ PAIRED = "pair_id,rater,kind,preference,shown_first,first_model,second_model\n" 
 )
 
 
-def test_preferences_on_pairs_get_agreement_a_verdict_and_win_rates(file: Path, run: Run) -> None:
+def test_preferences_on_pairs_get_agreement_a_verdict_and_win_rates(file, run):
     (file.parent / "pairs.csv").write_text(PAIRED)
     code, out, _ = run("check", "pairs.csv", "--margin", "0.2", "--json", "pairs.json")
     assert code == 0
@@ -145,9 +136,7 @@ def test_preferences_on_pairs_get_agreement_a_verdict_and_win_rates(file: Path, 
         ("-2.5", "from -2 to 2"),
     ],
 )
-def test_what_is_no_preference_is_refused_by_pair_and_rater(
-    file: Path, run: Run, cell: str, says: str
-) -> None:
+def test_what_is_no_preference_is_refused_by_pair_and_rater(file, run, cell, says):
     (file.parent / "pairs.csv").write_text(
         PAIRED.replace("p0,dr_a,clinician,2", f"p0,dr_a,clinician,{cell}")
     )
@@ -157,7 +146,7 @@ def test_what_is_no_preference_is_refused_by_pair_and_rater(
     assert says in said
 
 
-def test_several_judges_are_ranked_and_what_the_margin_takes_is_said(file: Path, run: Run) -> None:
+def test_several_judges_are_ranked_and_what_the_margin_takes_is_said(file, run):
     worse = "".join(f"p{n},claude,juror,{(1, 1, -1, -1)[n % 4]},first,,\n" for n in range(40))
     (file.parent / "pairs.csv").write_text(PAIRED + worse)
     code, out, _ = run("check", "pairs.csv", "--margin", "0.2", "--json", "pairs.json")
@@ -171,7 +160,7 @@ def test_several_judges_are_ranked_and_what_the_margin_takes_is_said(file: Path,
     )
 
 
-def test_words_of_arenas_are_preferences_too(file: Path, run: Run) -> None:
+def test_words_of_arenas_are_preferences_too(file, run):
     winner = {2: "model_a", 1: "model_a", 0: "tie", -1: "model_b", -2: "model_b"}
     head, *lines = PAIRED.splitlines()
     cells = [line.split(",") for line in lines]
@@ -184,7 +173,7 @@ def test_words_of_arenas_are_preferences_too(file: Path, run: Run) -> None:
     assert next(row for row in rows if row["scorer"] == "jury")["agreement"] < 1
 
 
-def test_a_human_alone_gets_no_table_against_others(file: Path, run: Run) -> None:
+def test_a_human_alone_gets_no_table_against_others(file, run):
     code, out, _ = run("check", "scores.csv", "--human", "human_a")
     assert code == 0
     assert "only one clinician rated" in " ".join(out.split())
@@ -211,7 +200,7 @@ def melted(wide: pd.DataFrame) -> pd.DataFrame:
     return long.assign(kind=long["rater"].map(lambda name: kind_of(name)))
 
 
-def test_figures_are_those_of_the_agreement_table_wide_or_long(wide: pd.DataFrame) -> None:
+def test_figures_are_those_of_the_agreement_table_wide_or_long(wide):
     long = melted(wide)
     known = calibration.agreement(
         long.rename(columns={"item": "response_id"}),
@@ -243,11 +232,11 @@ def test_figures_are_those_of_the_agreement_table_wide_or_long(wide: pd.DataFram
         ("drama", ""),
     ],
 )
-def test_who_is_who_is_told_by_whole_words_of_a_name(name: str, kind: str) -> None:
+def test_who_is_who_is_told_by_whole_words_of_a_name(name, kind):
     assert kind_of(name) == kind
 
 
-def test_what_was_guessed_is_said_and_named_raters_alone_are_taken(wide: pd.DataFrame) -> None:
+def test_what_was_guessed_is_said_and_named_raters_alone_are_taken(wide):
     found = medjury.check(wide, humans=["dr_a", "dr_b"], judges=["gpt4"])
     [who] = [dict(one.figures) for one in found.notes if one.code == "who_is_who"]
     assert (list(who["humans"]), list(who["judges"])) == (["dr_a", "dr_b"], ["gpt4"])
@@ -266,14 +255,12 @@ def test_what_was_guessed_is_said_and_named_raters_alone_are_taken(wide: pd.Data
         (lambda one: one.assign(item=""), {}, "names no item"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_what_to_do(
-    wide: pd.DataFrame, change, asked, match
-) -> None:
+def test_what_cannot_be_read_is_refused_with_what_to_do(wide, change, asked, match):
     with pytest.raises(BadInput, match=match):
         medjury.check(change(wide), **asked)
 
 
-def test_empty_cells_stay_missing_and_are_counted(wide: pd.DataFrame) -> None:
+def test_empty_cells_stay_missing_and_are_counted(wide):
     holes = wide.astype(object).copy()
     holes.loc[:4, "dr_a"] = "NA"
     holes.loc[5:6, "gpt4"] = None
@@ -284,7 +271,7 @@ def test_empty_cells_stay_missing_and_are_counted(wide: pd.DataFrame) -> None:
     assert int(jury["n_responses"]) == len(wide) - 2
 
 
-def test_criteria_make_a_composite_and_one_can_be_asked_for(wide: pd.DataFrame) -> None:
+def test_criteria_make_a_composite_and_one_can_be_asked_for(wide):
     columns = {f"{name}.{one}": score(0.6) for name in NAMES for one in ("accuracy", "clarity")}
     frame = pd.DataFrame({"item": wide["item"], **columns})
     both, one = medjury.check(frame), medjury.check(frame, criterion="accuracy")
@@ -294,7 +281,7 @@ def test_criteria_make_a_composite_and_one_can_be_asked_for(wide: pd.DataFrame) 
     assert medjury.check(alone).table["icc"][0] == pytest.approx(of[1])
 
 
-def test_of_pass_and_fail_what_fails_is_found_or_missed(wide: pd.DataFrame) -> None:
+def test_of_pass_and_fail_what_fails_is_found_or_missed(wide):
     passing = wide.assign(**{name: np.where(wide[name] > 2, "pass", "fail") for name in NAMES})
     found = medjury.check(passing, judges=["gpt4"]).calibration
     [row] = [one for one in found.detection if one.scorer == "jury"]
@@ -314,13 +301,11 @@ def test_of_pass_and_fail_what_fails_is_found_or_missed(wide: pd.DataFrame) -> N
         (lambda one: one, "no_protocol"),
     ],
 )
-def test_nothing_is_claimed_without_a_second_human_spread_or_enough_items(
-    wide: pd.DataFrame, change, kind: str
-) -> None:
+def test_nothing_is_claimed_without_a_second_human_spread_or_enough_items(wide, change, kind):
     assert medjury.check(change(wide)).decision.kind == kind
 
 
-def test_a_dot_in_a_models_name_is_no_criterion() -> None:
+def test_a_dot_in_a_models_name_is_no_criterion():
     frame = pd.DataFrame({"experts": [1, 2, 3, 4] * 5, "claude-3.7-sonnet": [1, 2, 3, 5] * 5})
     found = medjury.check(frame)
     assert found.calibration.jury == ["claude-3.7-sonnet"]
@@ -328,7 +313,7 @@ def test_a_dot_in_a_models_name_is_no_criterion() -> None:
     assert medjury.check(frame).calibration.jury == ["gpt-4.1"]
 
 
-def test_of_pass_and_fail_the_failing_share_is_corrected_for_the_judges_errors() -> None:
+def test_of_pass_and_fail_the_failing_share_is_corrected_for_the_judges_errors():
     human = [0, 0, 1, 1, 1, 1, 1, 1, 1, 1] * 6 + [""] * 60
     judge = [0, 1, 0, 1, 1, 1, 1, 1, 1, 1] * 12
     found = medjury.check(pd.DataFrame({"human": human, "judge": judge}, dtype=object).astype(str))

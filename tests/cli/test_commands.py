@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,18 +47,16 @@ STUDY = (
     *("study verify", "check"),
 )
 # The one makes a study of its own, the other does not end; of points in `test_points.py`, of pairs in `test_pairs_study.py`.
-ALONE = {
-    *("demo", "serve", "study points", "study pairs", "rate withdraw", "rate people join"),
-}
+ALONE = {*("demo", "serve", "study points", "study pairs", "rate withdraw", "rate people join")}
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 
 
-def test_the_help_lists_the_groups() -> None:
+def test_the_help_lists_the_groups():
     assert {*whole().commands} == LISTED
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_a_command_says_what_it_does_and_gives_one_example(run: Run, name: str) -> None:
+def test_the_help_of_a_command_says_what_it_does_and_gives_one_example(run, name):
     code, out, _ = run(*name.split(), "-h")
     assert code == 0
     assert summary(name)
@@ -68,9 +65,7 @@ def test_the_help_of_a_command_says_what_it_does_and_gives_one_example(run: Run,
     assert words_of(name)[: len(name.split())] == name.split()
 
 
-def test_where_the_study_is_and_quiet_may_stand_behind_a_command(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_the_study_is_and_quiet_may_stand_behind_a_command(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
@@ -81,13 +76,13 @@ def test_where_the_study_is_and_quiet_may_stand_behind_a_command(
     assert run("status", "--db")[0] == 2
 
 
-def test_every_command_is_in_the_docs() -> None:
+def test_every_command_is_in_the_docs():
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     said = "\n".join(page.read_text("utf-8") for page in pages)
     assert [name for name in COMMANDS if f"medjury {name}" not in said] == []
 
 
-def test_a_shell_completes_groups_commands_and_options() -> None:
+def test_a_shell_completes_groups_commands_and_options():
     def completed(words: str) -> list[str]:
         number = str(len(words.split(" ")) - 1)
         wanted = {"_MEDJURY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": number}
@@ -101,9 +96,7 @@ def test_a_shell_completes_groups_commands_and_options() -> None:
     assert "rubric" not in completed("medjury ")
 
 
-def test_quiet_leaves_out_advice_and_the_studys_name_and_no_result(
-    run: Run, tmp_path: Path
-) -> None:
+def test_quiet_leaves_out_advice_and_the_studys_name_and_no_result(run, tmp_path):
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
     run("study", "import", str(path))
@@ -117,16 +110,14 @@ def test_quiet_leaves_out_advice_and_the_studys_name_and_no_result(
         assert "keep this hash elsewhere" not in out
 
 
-def test_a_command_that_is_not_quiet_speaks_after_one_that_is(run: Run, tmp_path: Path) -> None:
+def test_a_command_that_is_not_quiet_speaks_after_one_that_is(run, tmp_path):
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
     run("-q", "study", "import", str(path))
     assert "study " in run("study", "settings")[2]
 
 
-def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(
-    run: Run, tmp_path: Path
-) -> None:
+def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(run, tmp_path):
     def told() -> dict[str, Any]:
         body: dict[str, Any] = json.loads(run("status", "--json", "-")[1])
         return body
@@ -161,15 +152,13 @@ def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(
     assert "model-" not in out + json.dumps(now)
 
 
-def test_the_status_of_no_study_says_that_there_is_none(run: Run) -> None:
+def test_the_status_of_no_study_says_that_there_is_none(run):
     code, out, err = run("status", "--db", "absent.db")
     assert (code, out) == (2, "")
     assert "there is no study at" in err
 
 
-def test_the_panels_are_listed_with_those_of_the_folder_and_what_is_not_usable(
-    run: Run, tmp_path: Path
-) -> None:
+def test_the_panels_are_listed_with_those_of_the_folder_and_what_is_not_usable(run, tmp_path):
     head = 'name = "ours"\n[[juror]]\nname = "ward"\nfamily = "own"\nmodel = "w-1"\n'
     local = 'provider = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
     prices = "usd_per_million_in = 3\nusd_per_million_out = 9\n"
@@ -189,13 +178,11 @@ def test_the_panels_are_listed_with_those_of_the_folder_and_what_is_not_usable(
 
 
 @pytest.mark.parametrize("name", sorted({*COMMANDS} - {"demo", "serve"}))
-def test_every_command_that_tells_facts_writes_json(name: str) -> None:
+def test_every_command_that_tells_facts_writes_json(name):
     assert any("--json" in one.opts for one in loaded(name).params)
 
 
-def test_json_on_standard_output_is_all_there_is_on_it(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_on_standard_output_is_all_there_is_on_it(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path)
     for name in (
@@ -210,7 +197,7 @@ def test_json_on_standard_output_is_all_there_is_on_it(
             assert run("study", "lock", "--reopen", "--reason", "Go on.")[0] == 0
 
 
-def test_a_sign_in_code_is_shown_and_never_written_as_json(run: Run, tmp_path: Path) -> None:
+def test_a_sign_in_code_is_shown_and_never_written_as_json(run, tmp_path):
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
     run("study", "import", str(path))
@@ -219,14 +206,12 @@ def test_a_sign_in_code_is_shown_and_never_written_as_json(run: Run, tmp_path: P
     assert "dr_a   " in err
 
 
-def test_the_example_of_serve_is_understood() -> None:
+def test_the_example_of_serve_is_understood():
     assert loaded("serve").make_context("serve", words_of("serve")[1:]).params["create"] is True
 
 
 @pytest.mark.timeout(600)
-def test_every_example_runs_in_the_order_of_a_study(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_example_runs_in_the_order_of_a_study(run, tmp_path, monkeypatch):
     assert sorted([*STUDY, *ALONE]) == sorted(COMMANDS)
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path)
@@ -279,19 +264,12 @@ def write_files(folder: Path) -> None:
     helm_wheel(folder)
 
 
-Write = Callable[[str, str], Path]
-
 ROWS = ["benchmark", "scorer", "icc", "low", "high", "f_low", "f_high"]
-
 ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman"]
 ROWS += ["n_not_applicable", "n_cannot_tell"]
-
 HELD = ["jury_icc", "jury_low", "jury_high", "clinician_icc", "clinician_low", "clinician_high"]
-
 HELD += ["without", "corrected_low", "corrected_high"]
-
 HELD += ["population_low", "population_high", "undefined_resamples", "resamples"]
-
 NOTES = ["note", "notes"]
 
 
@@ -319,7 +297,7 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 
 
-def test_the_demo_runs_the_whole_chain_and_says_simulated(made: tuple[str, str]) -> None:
+def test_the_demo_runs_the_whole_chain_and_says_simulated(made):
     _, said = made
     assert "scored 738 of 738" in said
     assert "medcalc: scored 36 answers of demo_calculations by its key" in said
@@ -328,7 +306,7 @@ def test_the_demo_runs_the_whole_chain_and_says_simulated(made: tuple[str, str])
     assert len(re.findall(r"http://127\.0\.0\.1:8501/join#\S+", said)) == 2
 
 
-def test_the_demo_first_says_what_real_judges_miss(made: tuple[str, str]) -> None:
+def test_the_demo_first_says_what_real_judges_miss(made):
     said = made[1].partition("Now a study")[0]
     assert "9704 replies" in said
     assert "ICC 0.57 (0.52 to 0.63)" in said
@@ -337,7 +315,7 @@ def test_the_demo_first_says_what_real_judges_miss(made: tuple[str, str]) -> Non
     assert "imulated" not in said
 
 
-def test_calibrate_writes_every_key_of_the_contract(run: Run, made: tuple[str, str]) -> None:
+def test_calibrate_writes_every_key_of_the_contract(run, made):
     rows = rows_of(run, "--db", made[0])
     for (_, scorer), row in rows.items():
         own = {"like_for_like": HELD, "clinicians": ["each"]}.get(scorer, [])
@@ -349,9 +327,7 @@ def test_calibrate_writes_every_key_of_the_contract(run: Run, made: tuple[str, s
     assert all("simulated" in {one["code"] for one in row["notes"]} for row in rows.values())
 
 
-def test_the_demos_marks_are_grouped_by_error_on_every_benchmark_that_clinicians_rate(
-    run: Run, made: tuple[str, str]
-) -> None:
+def test_the_demos_marks_are_grouped_by_error_on_every_benchmark_that_clinicians_rate(run, made):
     body = json.loads(run("analyse", "errors", "--json", "-", "--db", made[0])[1])
     assert len(body["simulated"]) == 7
     assert len(body["benchmarks"]) == 5
@@ -363,7 +339,7 @@ def test_the_demos_marks_are_grouped_by_error_on_every_benchmark_that_clinicians
         assert all(quote["note"].startswith("simulated: ") for quote in quotes)
 
 
-def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(made: tuple[str, str]) -> None:
+def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(made):
     engine = open_study(made[0])
     benchmark = {one.response: (one.benchmark, one.instance) for one in design_items(engine)}
     given = [benchmark[one.response] for one in assigned(engine) if one.rater == GUEST]
@@ -373,16 +349,14 @@ def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(made: tuple[st
 
 
 @pytest.mark.slow  # CI has 15 minutes
-def test_the_demo_again_renews_the_links_and_changes_nothing_else(
-    run: Run, made: tuple[str, str]
-) -> None:
+def test_the_demo_again_renews_the_links_and_changes_nothing_else(run, made):
     code, out, _ = run("demo", "--no-serve", "--db", made[0])
     assert code == 0
     assert out.count("/join#") == 2
     assert "scored 738 of 738 (246 responses x 3 jurors), 0 calls" in out
 
 
-def test_a_study_goes_from_file_to_table_in_the_readmes_commands(run: Run, write: Write) -> None:
+def test_a_study_goes_from_file_to_table_in_the_readmes_commands(run, write):
     responses = "".join(
         f"i{n},visits,dialogue {n},write,reference {n},r{n},model-{n % 3},answer {n}\n"
         for n in range(12)
@@ -404,7 +378,7 @@ def test_a_study_goes_from_file_to_table_in_the_readmes_commands(run: Run, write
     assert clinicians["n_pairs"] == 1
 
 
-def test_a_plan_stores_nothing(run: Run, write: Write) -> None:
+def test_a_plan_stores_nothing(run, write):
     run("study", "import", str(write("responses.csv", RESPONSES)))
     code, out, _ = run("rate", "assign", "--raters", "2", "--plan")
     assert code == 0
@@ -412,7 +386,7 @@ def test_a_plan_stores_nothing(run: Run, write: Write) -> None:
     assert "assignments stored" in run("rate", "assign", "--raters", "2")[1]
 
 
-def test_a_rubric_added_to_a_study_is_found_by_name(run: Run, tmp_path: Path, write: Write) -> None:
+def test_a_rubric_added_to_a_study_is_found_by_name(run, tmp_path, write):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "prompt.txt").write_text("Rate {{response}}")
     (tmp_path / "own" / "rubric.toml").write_text(
@@ -427,9 +401,7 @@ def test_a_rubric_added_to_a_study_is_found_by_name(run: Run, tmp_path: Path, wr
     assert run("rate", "ratings", str(ratings))[0] == 0
 
 
-def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(
-    run: Run, url: str, write: Write
-) -> None:
+def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(run, url, write):
     run("study", "import", str(write("responses.csv", RESPONSES)))
     names = write("raters.txt", "dr_a\ndr_b\ndr_c\n")
     run("rate", "assign", "--raters", str(names), "--repeats", "0")
@@ -457,9 +429,7 @@ def rater_named(engine: Engine, handle: str) -> int:
         return int(connection.scalar(query, {"handle": handle}) or 0)
 
 
-def test_the_option_before_a_command_beats_the_variable(
-    run: Run, tmp_path: Path, write: Write, study_in: StudyIn, url: str
-) -> None:
+def test_the_option_before_a_command_beats_the_variable(run, tmp_path, write, study_in, url):
     path = write("responses.csv", RESPONSES)
     other = study_in(tmp_path, "other.db")
     assert run("--db", other, "study", "import", str(path))[0] == 0
@@ -469,7 +439,7 @@ def test_the_option_before_a_command_beats_the_variable(
     assert (code, "is empty" in err) == (2, True)
 
 
-def test_simulated_jurors_never_sit_with_real_ones(run: Run, write: Write) -> None:
+def test_simulated_jurors_never_sit_with_real_ones(run, write):
     run("study", "import", str(write("responses.csv", RESPONSES)))
     run("jury", "run", "simulated")
     head = "response_id,rater,kind,accuracy,completeness,clarity\n"
@@ -495,8 +465,6 @@ def test_simulated_jurors_never_sit_with_real_ones(run: Run, write: Write) -> No
         ("analyse", "calibrate", "--panel"),
     ],
 )
-def test_a_name_too_long_for_a_file_is_one_message(
-    small_study: Engine, run: Run, words: tuple[str, ...]
-) -> None:
+def test_a_name_too_long_for_a_file_is_one_message(small_study, run, words):
     code, _, err = run(*words, "a" * 300)
     assert (code, "Traceback" in err, len(err.splitlines())) == (2, False, 1), err

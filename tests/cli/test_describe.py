@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.rating_study import FULL, build, codes_of, row, rubric
-from kit.studies import Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine
 from sqlmodel import Session, select
@@ -49,12 +47,8 @@ from data.study.verify import acts, verify
 from medjury.services.adjudication import answer
 
 TOLD = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree.", "Read.")
-
 GUIDED = replace(TOLD, guideline=(GuidelinePage("Scores", "5 is best."),))
-
 ASKED = replace(GUIDED, consent="I agree, and may stop.")
-
-Write = Callable[[str, str], Path]
 
 
 @pytest.fixture
@@ -64,7 +58,7 @@ def ward(engine: Engine) -> Engine:
     return engine
 
 
-def test_each_submission_names_the_description_that_it_was_made_under(ward: Engine) -> None:
+def test_each_submission_names_the_description_that_it_was_made_under(ward):
     for code, text in zip(codes_of(ward, "dr-a"), (None, TOLD, GUIDED), strict=True):
         assert text is None or describe(ward, text, "coordinator")
         submit(ward, 1, code, Reply(dict(FULL)), 5)
@@ -79,7 +73,7 @@ def test_each_submission_names_the_description_that_it_was_made_under(ward: Engi
     assert verify(ward).findings == ()
 
 
-def test_going_back_to_an_earlier_description_is_a_version_of_its_own(ward: Engine) -> None:
+def test_going_back_to_an_earlier_description_is_a_version_of_its_own(ward):
     for one in (TOLD, GUIDED, TOLD):
         assert describe(ward, one, "coordinator")
     told = [one.detail["sha256"] for one in acts(ward, "study described")]
@@ -89,7 +83,7 @@ def test_going_back_to_an_earlier_description_is_a_version_of_its_own(ward: Engi
     assert verify(ward).findings == ()
 
 
-def test_consent_is_asked_once_for_each_text_and_not_for_a_changed_guideline(ward: Engine) -> None:
+def test_consent_is_asked_once_for_each_text_and_not_for_a_changed_guideline(ward):
     assert situation(ward, 1).consents
     describe(ward, TOLD, "coordinator")
     assert not situation(ward, 1).consents
@@ -112,7 +106,7 @@ def test_consent_is_asked_once_for_each_text_and_not_for_a_changed_guideline(war
     assert verify(ward).findings == ()
 
 
-def test_consent_is_refused_to_any_text_but_the_present_one(ward: Engine) -> None:
+def test_consent_is_refused_to_any_text_but_the_present_one(ward):
     for sha256 in ("", TOLD.consent_sha256):
         with pytest.raises(Conflict, match="changed meanwhile"):
             give_consent(ward, 1, sha256)
@@ -127,7 +121,7 @@ def test_consent_is_refused_to_any_text_but_the_present_one(ward: Engine) -> Non
     assert give_consent(ward, 1, ASKED.consent_sha256)
 
 
-def test_a_locked_study_takes_neither_description_nor_consent(ward: Engine) -> None:
+def test_a_locked_study_takes_neither_description_nor_consent(ward):
     describe(ward, TOLD, "coordinator")
     lock(ward, "coordinator")
     with pytest.raises(NotAllowed, match="locked since"):
@@ -137,7 +131,7 @@ def test_a_locked_study_takes_neither_description_nor_consent(ward: Engine) -> N
     assert description(ward) == TOLD
 
 
-def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(ward: Engine) -> None:
+def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(ward):
     clinician, reader = (Person(8, "x", role, 1) for role in (Role.CLINICIAN, Role.RESEARCHER))
     for person in (clinician, reader):
         with pytest.raises(NotAllowed):
@@ -151,7 +145,7 @@ def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(wa
     assert study_descriptions(reader, ward)[0].actor == "account 7"
 
 
-def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward: Engine, run: Run) -> None:
+def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward, run):
     add_people(OPERATOR, ward, ["boss"], Role.COORDINATOR)
     assert {one.consent for one in people(OPERATOR, ward)} == {None}
     assert "consent" not in run("rate", "people", "list")[1]
@@ -169,9 +163,7 @@ def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward: Engine, r
     assert "to an earlier text" in run("rate", "people", "list")[1]
 
 
-def test_the_command_sets_shows_and_writes_what_clinicians_are_told(
-    ward: Engine, run: Run, write: Write
-) -> None:
+def test_the_command_sets_shows_and_writes_what_clinicians_are_told(ward, run, write):
     assert "clinicians are told nothing of this study" in run("study", "describe")[1]
     assert json.loads(run("study", "describe", "--json", "-")[1])["description"] is None
     write("consent.md", "I agree.")
@@ -193,9 +185,7 @@ def test_the_command_sets_shows_and_writes_what_clinicians_are_told(
     assert (code, "locked since" in err) == (2, True)
 
 
-def test_a_wrong_file_ends_with_one_line_and_changes_nothing(
-    ward: Engine, run: Run, write: Write
-) -> None:
+def test_a_wrong_file_ends_with_one_line_and_changes_nothing(ward, run, write):
     before = all_rows(ward)
     for file in (write("study.toml", "titel = 'x'"), Path("nowhere.toml"), Path("/")):
         code, _, err = run("study", "describe", str(file))
@@ -205,9 +195,7 @@ def test_a_wrong_file_ends_with_one_line_and_changes_nothing(
     assert all_rows(ward) == before
 
 
-def test_the_export_tells_what_was_described_when_and_who_agreed(
-    ward: Engine, run: Run, tmp_path: Path
-) -> None:
+def test_the_export_tells_what_was_described_when_and_who_agreed(ward, run, tmp_path):
     describe(ward, replace(TOLD, title="=1+1"), "coordinator")
     give_consent(ward, 1, TOLD.consent_sha256)
     describe(ward, ASKED, "coordinator")
@@ -227,7 +215,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_language_of_the_room_is_chosen_with_the_description(run: Run, engine: Engine) -> None:
+def test_the_language_of_the_room_is_chosen_with_the_description(run, engine):
     assert run("study", "describe", "--language", "de")[0] == 0
     assert settings(engine).language == "de"
     code, _, said = run("study", "describe", "--language", "xx")
@@ -237,7 +225,6 @@ def test_the_language_of_the_room_is_chosen_with_the_description(run: Run, engin
 
 
 SCORES = {"accuracy": 4, "completeness": 3, "clarity": 5}
-
 ODD = Reply(SCORES, comment="cut off?", flags=("flag",))
 
 
@@ -257,7 +244,7 @@ def code(engine: Engine, rater: int = 1) -> str:
     return shown.card.code
 
 
-def test_a_flag_waits_for_an_answer_and_a_recusal_does_not(flagged: Engine) -> None:
+def test_a_flag_waits_for_an_answer_and_a_recusal_does_not(flagged):
     [found] = flags(OPERATOR, flagged)
     assert (found.response_id, found.rater, found.flag) == ("r11", "dr_a", "flag")
     assert (found.text, found.answers, found.seen) == ("cut off?", (), False)
@@ -265,9 +252,7 @@ def test_a_flag_waits_for_an_answer_and_a_recusal_does_not(flagged: Engine) -> N
         answer(OPERATOR, flagged, 2, "thank you")
 
 
-def test_the_clinician_gets_the_answer_and_the_coordinator_learns_that_it_was_seen(
-    flagged: Engine,
-) -> None:
+def test_the_clinician_gets_the_answer_and_the_coordinator_learns_that_it_was_seen(flagged):
     [flag] = flags(OPERATOR, flagged)
     made = answer(OPERATOR, flagged, flag.id, "  It was cut in the source too.  ")
     [given] = answers_for(flagged, 1)
@@ -287,7 +272,7 @@ def test_the_clinician_gets_the_answer_and_the_coordinator_learns_that_it_was_se
     assert (flag.answers, flag.seen) == (("It was cut in the source too.",), True)
 
 
-def test_a_second_answer_is_added_and_has_yet_to_be_seen(flagged: Engine) -> None:
+def test_a_second_answer_is_added_and_has_yet_to_be_seen(flagged):
     [flag] = flags(OPERATOR, flagged)
     answer_seen(flagged, 1, answer(OPERATOR, flagged, flag.id, "one"))
     answer(OPERATOR, flagged, flag.id, "two")
@@ -299,7 +284,7 @@ def test_a_second_answer_is_added_and_has_yet_to_be_seen(flagged: Engine) -> Non
 @pytest.mark.parametrize(
     "text", ["It is model-one's habit.", "Model One does so.", "ChatGPT likes that", "by Gemini"]
 )
-def test_an_answer_that_names_a_model_is_refused(flagged: Engine, text: str) -> None:
+def test_an_answer_that_names_a_model_is_refused(flagged, text):
     [flag] = flags(OPERATOR, flagged)
     with pytest.raises(BadInput, match="who reads it rates blind"):
         answer(OPERATOR, flagged, flag.id, text)
@@ -307,13 +292,13 @@ def test_an_answer_that_names_a_model_is_refused(flagged: Engine, text: str) -> 
 
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 2001])
-def test_an_answer_has_words_and_not_too_many(flagged: Engine, text: str) -> None:
+def test_an_answer_has_words_and_not_too_many(flagged, text):
     [flag] = flags(OPERATOR, flagged)
     with pytest.raises(BadInput, match="1 to 2,000"):
         answer_flag(flagged, "coordinator", flag.id, text)
 
 
-def test_only_a_coordinator_answers_and_no_clinician_lists_flags(flagged: Engine) -> None:
+def test_only_a_coordinator_answers_and_no_clinician_lists_flags(flagged):
     [flag] = flags(OPERATOR, flagged)
     researcher = Person(7, "r", Role.RESEARCHER)
     [seen] = flags(researcher, flagged)
@@ -325,7 +310,7 @@ def test_only_a_coordinator_answers_and_no_clinician_lists_flags(flagged: Engine
         flags(Person(8, "dr_a", Role.CLINICIAN, 1), flagged)
 
 
-def test_an_answer_is_in_the_record_and_changes_nothing_of_what_was_said(flagged: Engine) -> None:
+def test_an_answer_is_in_the_record_and_changes_nothing_of_what_was_said(flagged):
     [flag] = flags(OPERATOR, flagged)
     before = list(reading_rows(flagged)), workloads(OPERATOR, flagged)
     answer_seen(flagged, 1, answer(OPERATOR, flagged, flag.id, "thank you"))
@@ -342,9 +327,7 @@ def test_an_answer_is_in_the_record_and_changes_nothing_of_what_was_said(flagged
     assert found.startswith("remark 3: changed since event ")
 
 
-def test_the_command_lists_flags_and_answers_them(
-    flagged: Engine, run: Run, tmp_path: Path
-) -> None:
+def test_the_command_lists_flags_and_answers_them(flagged, run, tmp_path):
     code, said, _ = run("rate", "flags")
     assert code == 0
     assert all(word in said for word in ("r11", "dr_a", "cut off?"))
@@ -366,9 +349,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=60)
 TITLES = WORDS.filter(lambda one: bool(one.strip()) and one.isprintable())
 
 
-def test_every_word_that_is_told_changes_the_hash_and_only_the_consent_text_that_of_consent() -> (
-    None
-):
+def test_every_word_that_is_told_changes_the_hash_and_only_the_consent_text_that_of_consent():
     others = [
         replace(WITH_PAGE, **{name: "other"})
         for name in ("title", "purpose", "responsible", "contact", "consent", "instructions")
@@ -380,15 +361,13 @@ def test_every_word_that_is_told_changes_the_hash_and_only_the_consent_text_that
     assert WITH_PAGE.consent_sha256 == hashlib.sha256(b"I agree.").hexdigest()
 
 
-def test_without_a_consent_text_there_is_no_hash_of_one() -> None:
+def test_without_a_consent_text_there_is_no_hash_of_one():
     assert replace(WITH_PAGE, consent="").consent_sha256 == ""
     assert replace(WITH_PAGE, consent=" \n ").consent_sha256 == ""
 
 
 @given(TITLES, WORDS, WORDS, TITLES, WORDS.filter(lambda one: bool(one.strip())))
-def test_what_is_stored_is_read_back_the_same(
-    title: str, purpose: str, consent: str, page: str, text: str
-) -> None:
+def test_what_is_stored_is_read_back_the_same(title, purpose, consent, page, text):
     told = Description(title, purpose, "", "", consent, "", (GuidelinePage(page, text),))
     assert Description.from_json(told.to_json()) == told
     assert hashlib.sha256(told.to_json().encode()).hexdigest() == told.sha256
@@ -404,13 +383,13 @@ def test_what_is_stored_is_read_back_the_same(
         json.dumps(json.loads(WITH_PAGE.to_json()) | {"guideline": {"title": "x"}}),
     ],
 )
-def test_what_is_no_description_is_refused_in_one_line(stored: str) -> None:
+def test_what_is_no_description_is_refused_in_one_line(stored):
     with pytest.raises(BadInput) as told:
         Description.from_json(stored)
     assert "\n" not in str(told.value)
 
 
-def test_a_description_is_read_with_the_files_it_names(write: Write, tmp_path: Path) -> None:
+def test_a_description_is_read_with_the_files_it_names(write, tmp_path):
     (tmp_path / "guide").mkdir()
     write("consent.md", "\ufeffI agree.\r\nTwice.\r\n")
     write("guide/scores.md", "# What **scores** mean #\n\n5 is best.\n")
@@ -460,9 +439,7 @@ def test_a_description_is_read_with_the_files_it_names(write: Write, tmp_path: P
         ("title = ", "not TOML"),
     ],
 )
-def test_a_file_that_is_wrong_is_named_with_what_to_do(
-    text: str, said: str, write: Write, tmp_path: Path
-) -> None:
+def test_a_file_that_is_wrong_is_named_with_what_to_do(text, said, write, tmp_path):
     folder = tmp_path / "study"
     folder.mkdir()
     write("outside.md", "secret")
@@ -483,13 +460,13 @@ def test_a_file_that_is_wrong_is_named_with_what_to_do(
     assert "secret" not in str(told.value)
 
 
-def test_a_description_that_no_browser_should_get_is_refused() -> None:
+def test_a_description_that_no_browser_should_get_is_refused():
     pages = tuple(GuidelinePage(str(n), "x" * LONGEST_TEXT) for n in range(9))
     with pytest.raises(BadInput, match="characters in all; at most 400000"):
         replace(WITH_PAGE, guideline=pages)
 
 
-def test_a_page_is_named_by_its_first_line_only_if_that_is_a_heading() -> None:
+def test_a_page_is_named_by_its_first_line_only_if_that_is_a_heading():
     assert guideline_page("a.md", b"# One\ntext") == GuidelinePage("One", "text")
     assert guideline_page("b-side.md", b"## Two\ntext") == GuidelinePage("b side", "## Two\ntext")
     with pytest.raises(BadFile, match=r"^c\.md: guideline page One: is empty"):

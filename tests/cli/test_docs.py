@@ -12,7 +12,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from kit.commands import Demo
 from kit.forked import forked_medjury
 
 from medjury.cli.app import loaded
@@ -40,9 +39,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
-def test_each_shell_block_of_a_page_runs(
-    page: Path, demo: Demo, programs: str, tmp_path: Path
-) -> None:
+def test_each_shell_block_of_a_page_runs(page, demo, programs, tmp_path):
     if page.stem == "tutorial":
         if not DATASETS.is_dir():
             pytest.skip("the public data sets are not beside the checkout")
@@ -83,18 +80,18 @@ def options(words: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_that_are_not_run_are_ones_that_exist(page: Path) -> None:
+def test_commands_that_are_not_run_are_ones_that_exist(page):
     for words in calls(page):
         named = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert named <= options(words), words
 
 
-def test_every_page_stands_in_the_navigation() -> None:
+def test_every_page_stands_in_the_navigation():
     config = (ROOT / "zensical.toml").read_text("utf-8")
     assert [page.name for page in PAGES if f'"{page.name}"' not in config] == []
 
 
-def test_the_site_builds_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+def test_the_site_builds_and_every_link_leads_somewhere(tmp_path):
     call = [sys.executable, ROOT / ".ci" / "site", tmp_path / "site"]
     built = subprocess.run(call, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
@@ -111,7 +108,7 @@ def threats() -> dict[str, list[tuple[str, str]]]:
     return {cells[1].strip(): NAMED.findall(cells[3]) for cells in rows[2:]}
 
 
-def test_every_test_that_a_page_names_is_there() -> None:
+def test_every_test_that_a_page_names_is_there():
     there = {page.stem for page in (ROOT / "tests").glob("*/test_*.py")}
     pages = (ROOT / "docs" / f"{name}.md" for name in ("evidence", "server"))
     named = {name for one in pages for name in re.findall(r"`(test_\w+)`", one.read_text("utf-8"))}
@@ -119,7 +116,7 @@ def test_every_test_that_a_page_names_is_there() -> None:
     assert named - there == set()
 
 
-def test_every_threat_has_a_test_that_is_there() -> None:
+def test_every_threat_has_a_test_that_is_there():
     found = threats()
     assert len(found) > 20
     assert [threat for threat, tests in found.items() if not tests] == []
@@ -145,7 +142,7 @@ def modules() -> list[str]:
 
 
 @pytest.mark.parametrize("name", modules())
-def test_the_examples_of_a_module_do_what_they_say(name: str) -> None:
+def test_the_examples_of_a_module_do_what_they_say(name):
     found = doctest.testmod(import_module(name))
     assert found.attempted
     assert not found.failed

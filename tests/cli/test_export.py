@@ -4,7 +4,7 @@ import csv
 import html
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,8 +42,6 @@ from medjury.services.dossier import (
     juror_settings,
 )
 
-Write = Callable[[str, str], Path]
-
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
 
@@ -78,9 +76,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_files_hold_what_counts_and_name_no_author(
-    run: Run, worked: Engine, tmp_path: Path
-) -> None:
+def test_the_files_hold_what_counts_and_name_no_author(run, worked, tmp_path):
     folder = tmp_path / "out"
     assert run("share", "export", str(folder))[0] == 0
     files = {path.name: path.read_text("utf-8") for path in folder.rglob("*.*")}
@@ -94,9 +90,7 @@ def test_the_files_hold_what_counts_and_name_no_author(
     assert [one["counts"] for one in table(folder / "spans.csv")] == ["0"]
 
 
-def test_a_reading_is_exported_with_its_place_time_and_flags(
-    run: Run, worked: Engine, tmp_path: Path
-) -> None:
+def test_a_reading_is_exported_with_its_place_time_and_flags(run, worked, tmp_path):
     run("share", "export", str(tmp_path / "out"))
     readings = table(tmp_path / "out" / "readings.csv")
     shown = [(one["response_id"], one["pass"], one["position"], one["state"]) for one in readings]
@@ -111,9 +105,7 @@ def test_a_reading_is_exported_with_its_place_time_and_flags(
     assert all(one["done_at"].endswith("+00:00") for one in readings)
 
 
-def test_the_event_hashes_can_be_computed_from_the_file(
-    run: Run, worked: Engine, tmp_path: Path
-) -> None:
+def test_the_event_hashes_can_be_computed_from_the_file(run, worked, tmp_path):
     from hashlib import sha256
 
     run("share", "export", str(tmp_path / "out"))
@@ -122,9 +114,7 @@ def test_the_event_hashes_can_be_computed_from_the_file(
         assert sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() == one["sha256"]
 
 
-def test_a_folder_with_files_in_it_is_never_written_to(
-    run: Run, worked: Engine, tmp_path: Path, write: Write
-) -> None:
+def test_a_folder_with_files_in_it_is_never_written_to(run, worked, tmp_path, write):
     write("kept.txt", "mine")
     code, _, err = run("share", "export", str(tmp_path))
     assert code == 2
@@ -132,9 +122,7 @@ def test_a_folder_with_files_in_it_is_never_written_to(
     assert run("share", "export", str(tmp_path / "kept.txt"))[0] == 2
 
 
-def test_authors_are_exported_only_with_a_reason_that_is_recorded(
-    run: Run, worked: Engine, tmp_path: Path
-) -> None:
+def test_authors_are_exported_only_with_a_reason_that_is_recorded(run, worked, tmp_path):
     assert run("share", "export", str(tmp_path / "out"), "--unblind")[0] == 2
     assert not (tmp_path / "out").exists()
     assert (
@@ -156,9 +144,7 @@ def exported(run: Run, folder: Path) -> Path:
     return folder
 
 
-def test_the_dictionary_names_exactly_the_columns_that_are_written(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_the_dictionary_names_exactly_the_columns_that_are_written(run, whole, tmp_path):
     folder = exported(run, tmp_path / "out")
     files = {str(one.relative_to(folder)): one for one in folder.rglob("*.csv")}
     own = files.pop("data_dictionary.csv")
@@ -177,7 +163,7 @@ def test_the_dictionary_names_exactly_the_columns_that_are_written(
     assert not said
 
 
-def test_only_what_can_be_missing_says_what_an_empty_cell_means() -> None:
+def test_only_what_can_be_missing_says_what_an_empty_cell_means():
     for table in PACKED:
         for row in dictionary(f"tables/{table.name}.csv"):
             column = table.c[row[1]]
@@ -195,7 +181,7 @@ def written(whole: Engine) -> str:
     return page(whole)
 
 
-def test_every_figure_is_that_of_calibrate(run: Run, whole: Engine, tmp_path: Path) -> None:
+def test_every_figure_is_that_of_calibrate(run, whole, tmp_path):
     to = tmp_path / "methods.md"
     assert run("analyse", "calibrate", "--json", str(tmp_path / "c.json"))[0] == 0
     code, _, err = run("share", "dossier", "--to", "grras", "--out", str(to))
@@ -210,9 +196,7 @@ def test_every_figure_is_that_of_calibrate(run: Run, whole: Engine, tmp_path: Pa
         assert name.startswith(scorer(row["scorer"]))
 
 
-def test_a_missing_criterion_and_a_lifted_blind_are_reported(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_a_missing_criterion_and_a_lifted_blind_are_reported(run, whole, tmp_path):
     with Session(whole) as session:
         session.execute(
             text("DELETE FROM rating WHERE response = 5 AND rater = 1 AND criterion = 'clarity'")
@@ -227,12 +211,11 @@ def test_a_missing_criterion_and_a_lifted_blind_are_reported(
 
 
 ITEMS = [item for name in GUIDELINES for item in guideline(name).items]
-
 ALL = dict.fromkeys(EvidenceCode, ("1 response",))
 
 
 @pytest.mark.parametrize("name", GUIDELINES)
-def test_an_item_flips_when_any_of_its_evidence_is_removed(name: str) -> None:
+def test_an_item_flips_when_any_of_its_evidence_is_removed(name):
     items = guideline(name).items
     for item, filled in zip(items, dossier_items(items, ALL), strict=True):
         alone = ItemStatus.PARTLY if item.evidence else ItemStatus.AUTHORS
@@ -247,14 +230,14 @@ def test_an_item_flips_when_any_of_its_evidence_is_removed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GUIDELINES)
-def test_nothing_is_done_without_evidence(name: str) -> None:
+def test_nothing_is_done_without_evidence(name):
     for filled in dossier_items(guideline(name).items, {}):
         wanted = ItemStatus.NOT_DONE if filled.item.evidence else ItemStatus.AUTHORS
         assert filled.status is wanted
 
 
 @pytest.mark.parametrize("name", GUIDELINES)
-def test_no_figure_of_a_simulated_study_makes_an_item_done(name: str) -> None:
+def test_no_figure_of_a_simulated_study_makes_an_item_done(name):
     for filled in dossier_items(guideline(name).items, ALL, ["sim-1"]):
         assert filled.status in {ItemStatus.PARTLY, ItemStatus.AUTHORS}
 
@@ -290,7 +273,7 @@ RATED = {
 }
 
 
-def test_evidence_goes_when_what_it_rests_on_is_taken_out(engine: Engine) -> None:
+def test_evidence_goes_when_what_it_rests_on_is_taken_out(engine):
     fill_all(engine)
     whole = {code: own for code, own in _all(engine).items() if own}
     lacking = {*EvidenceCode} - {*whole}
@@ -316,7 +299,7 @@ def _recorded(engine: Engine) -> dict[EvidenceCode, tuple[str, ...]]:
     return evidence_of(engine, facts(engine))
 
 
-def test_what_is_undefined_or_too_little_is_no_evidence() -> None:
+def test_what_is_undefined_or_too_little_is_no_evidence():
     figures = {"benchmark": "b", "scorer": "jury", "icc": 0.5, "low": 0.4, "high": 0.6}
     known = AgreementRow(**figures)
     assert [*agreement(known, "ICC")] == ["ICC: 0.50 (95 % interval 0.40 to 0.60)"]
@@ -328,21 +311,21 @@ def test_what_is_undefined_or_too_little_is_no_evidence() -> None:
     assert "1 of them missed by the jury; share that the jury found 0.67" in told
 
 
-def test_the_decision_is_evidence_only_where_it_speaks_of_the_jury() -> None:
+def test_the_decision_is_evidence_only_where_it_speaks_of_the_jury():
     made = ("non_inferior", "inferior", "inconclusive", "simulated")
     for kind in {*map(DecisionKind, made), DecisionKind.NO_PROTOCOL, DecisionKind.TOO_FEW}:
         decision = Decision("agreement", kind, 0.1, 0.0, 0.2)
         assert bool([*decided(["j1"], decision)]) == (kind in made)
 
 
-def test_a_jury_of_which_one_jurors_settings_are_unknown_has_none_to_report() -> None:
+def test_a_jury_of_which_one_jurors_settings_are_unknown_has_none_to_report():
     profile = {"model": "x", "provider": "openai", "temperature": 0.0, "base_url": "http://inside"}
     [told] = juror_settings(["j1"], {"j1": profile})
     assert re.fullmatch(".*: provider openai, temperature 0.0; SHA-256 [0-9a-f]{64}", told)
     assert not [*juror_settings(["j1", "j2"], {"j1": profile})]
 
 
-def test_a_protocol_fixed_after_ratings_is_not_fixed_before(engine: Engine) -> None:
+def test_a_protocol_fixed_after_ratings_is_not_fixed_before(engine):
     fill_all(engine)
     before = _recorded(engine)
     assert before[EvidenceCode.PRESPECIFIED]
@@ -358,9 +341,7 @@ def test_a_protocol_fixed_after_ratings_is_not_fixed_before(engine: Engine) -> N
     assert EvidenceCode.PRESPECIFIED not in after
 
 
-def test_a_full_study_has_every_evidence_in_both_files(
-    engine: Engine, run: Run, tmp_path: Path
-) -> None:
+def test_a_full_study_has_every_evidence_in_both_files(engine, run, tmp_path):
     fill_all(engine)
     for name in ("d.html", "d.md"):
         call = ("share", "dossier", "--to", "tripod-llm", "--reps", "20")
@@ -379,9 +360,7 @@ def test_a_full_study_has_every_evidence_in_both_files(
         assert "Like for like" in plain
 
 
-def test_a_simulated_study_says_so_in_every_file_and_on_every_page(
-    engine: Engine, run: Run, tmp_path: Path
-) -> None:
+def test_a_simulated_study_says_so_in_every_file_and_on_every_page(engine, run, tmp_path):
     fill_all(engine)
     with engine.begin() as connection:
         connection.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr_a'"))

@@ -3,11 +3,10 @@
 
 import codecs
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.studies import RESPONSES, Run
+from kit.studies import RESPONSES
 
 from data.errors import BadFile, BadInput, BadRow, OffScale
 from data.importers.columns import map_of, mapped
@@ -18,15 +17,12 @@ from data.importers.table import TableFile
 from data.rubric import missing_from_prompt, read_rubric
 from medjury.services.importing import rubric_for
 
-Write = Callable[[str, str], Path]
 SECRET = "Patient Zylberquist, born 1951, has a rash"
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
 
 
 @pytest.mark.parametrize("place", [2, 3, 4])
-def test_an_error_about_a_text_names_its_place_and_never_quotes_it(
-    run: Run, write: Write, place: int
-) -> None:
+def test_an_error_about_a_text_names_its_place_and_never_quotes_it(run, write, place):
     run("study", "import", str(write("a.csv", HEAD + "i1,visits,c,p,ref,r1,m,said\n")))
     cells = ["i1", "visits", "c", "p", "ref", "r2", "m", "said"]
     cells[place] = f'"{SECRET}"'
@@ -37,7 +33,7 @@ def test_an_error_about_a_text_names_its_place_and_never_quotes_it(
     assert "Zylberquist" not in out + err
 
 
-def test_a_file_without_a_header_is_refused_without_its_first_row(write: Write) -> None:
+def test_a_file_without_a_header_is_refused_without_its_first_row(write):
     row = f'i1,visits,"{SECRET}",p,,r1,m,"{SECRET}"\n'
     for text in (row, f'"{SECRET}",a\n1,2\n'):
         for reader in (ResponseFile, RatingFile):
@@ -49,9 +45,7 @@ def test_a_file_without_a_header_is_refused_without_its_first_row(write: Write) 
 @pytest.mark.parametrize(
     "row", ["r11,dr,clinician,clarity,{0}", "r11,dr,clinician,{0},3", "r11,dr,{0},clarity,3"]
 )
-def test_a_text_in_a_column_of_names_or_numbers_is_not_quoted(
-    run: Run, write: Write, row: str
-) -> None:
+def test_a_text_in_a_column_of_names_or_numbers_is_not_quoted(run, write, row):
     run("study", "import", str(write("responses.csv", RESPONSES)))
     text = "response_id,rater,kind,criterion,score\n" + row.format(SECRET.replace(",", "")) + "\n"
     code, _, err = run("rate", "ratings", str(write("ratings.csv", text)))
@@ -60,9 +54,7 @@ def test_a_text_in_a_column_of_names_or_numbers_is_not_quoted(
     assert "Zylberquist" not in err
 
 
-def test_a_column_nearly_called_context_is_asked_about_and_its_absence_said_loudly(
-    run: Run, write: Write
-) -> None:
+def test_a_column_nearly_called_context_is_asked_about_and_its_absence_said_loudly(run, write):
     text = "instance_id,benchmark,ctx,prompt,model,response,ward\ni1,visits,c,p,m,said,A\n"
     code, out, _ = run("study", "import", str(write("r.csv", text)))
     assert code == 0
@@ -92,7 +84,7 @@ def test_a_column_nearly_called_context_is_asked_about_and_its_absence_said_loud
         ("ward round", "generic"),
     ],
 )
-def test_a_benchmark_finds_its_rubric_by_the_papers_name(name: str, rubric: str) -> None:
+def test_a_benchmark_finds_its_rubric_by_the_papers_name(name, rubric):
     assert rubric_for(name) == read_rubric(rubric)
 
 
@@ -106,7 +98,7 @@ def test_a_benchmark_finds_its_rubric_by_the_papers_name(name: str, rubric: str)
         ("Rate Kindness and Use of Words of {{response}} in JSON", ""),
     ],
 )
-def test_a_prompt_that_asks_a_juror_nothing_is_told(prompt: str, said: str) -> None:
+def test_a_prompt_that_asks_a_juror_nothing_is_told(prompt, said):
     found = missing_from_prompt(prompt, ("kindness", "use_of_words"))
     assert said in found
     assert bool(found) == bool(said)
@@ -117,9 +109,7 @@ def test_a_prompt_that_asks_a_juror_nothing_is_told(prompt: str, said: str) -> N
     ("end", "doubted"),
     [("caf\u00e9", True), ("x\u0a0a", True), ("a b\n", False), ("a\r\n", False), ('"a"', False)],
 )
-def test_only_a_last_line_without_an_end_is_doubted(
-    tmp_path: Path, encoding: str, end: str, doubted: bool
-) -> None:
+def test_only_a_last_line_without_an_end_is_doubted(tmp_path, encoding, end, doubted):
     path = tmp_path / "r.csv"
     path.write_bytes(f"id,text\n1,{end}".encode(encoding, "replace"))
     assert bool(TableFile(path).doubts) == doubted
@@ -128,9 +118,7 @@ def test_only_a_last_line_without_an_end_is_doubted(
         assert bool(TableFile(path).doubts) == doubted
 
 
-def test_a_criterion_that_first_stands_in_a_later_row_is_never_dropped(
-    run: Run, write: Write
-) -> None:
+def test_a_criterion_that_first_stands_in_a_later_row_is_never_dropped(run, write):
     run("study", "import", str(write("a.csv", RESPONSES)))
     first = {"response_id": "r11", "rater": "dr", "kind": "clinician", "clarity": 3}
     later = first | {"response_id": "r12", "accuracy": 2, "comment": "late"}
@@ -149,7 +137,7 @@ def test_a_criterion_that_first_stands_in_a_later_row_is_never_dropped(
         list(expert_rows(TableFile(experts)))
 
 
-def test_keys_without_meaning_are_named_whatever_row_they_stand_in(run: Run, write: Write) -> None:
+def test_keys_without_meaning_are_named_whatever_row_they_stand_in(run, write):
     rows = [
         dict(zip(HEAD.strip().split(","), f"i{n},v,c,p,,r{n},m,said".split(","), strict=True))
         for n in (1, 2)
@@ -176,7 +164,7 @@ def rows(tmp_path: Path, text: str | bytes, encoding: str = "") -> list[list[str
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-def test_what_separates_cells_is_found_outside_quotes(tmp_path: Path, separator: str) -> None:
+def test_what_separates_cells_is_found_outside_quotes(tmp_path, separator):
     head = NAMES.format(separator).replace("context", '"context; the whole, of it, | as, it\tis"')
     row = separator.join(["1", "b", '"a, b; c | d, e, f, g"', '"two\nlines, and\tmore"'])
     cells = ["1", "b", "a, b; c | d, e, f, g", "two\nlines, and\tmore"]
@@ -185,7 +173,7 @@ def test_what_separates_cells_is_found_outside_quotes(tmp_path: Path, separator:
     assert rows(tmp_path, named) == [[*"1bcr"]]  # as Excel names it
 
 
-def test_columns_without_a_name_and_missing_last_cells_are_empty(tmp_path: Path) -> None:
+def test_columns_without_a_name_and_missing_last_cells_are_empty(tmp_path):
     read = rows(tmp_path, f"{NAMES.format(',')},,\n1,b,c,r,,\n2,b,c\n")
     assert read == [["1", "b", "c", "r"], ["2", "b", "c", ""]]
     for row, why in (("1,b,c,r,,x", "row 2 has 6 cells"), ("1", "row 2 has 1 cells")):
@@ -223,14 +211,12 @@ LINE = NAMES.format(",")
         ),
     ],
 )
-def test_what_cannot_be_a_text_is_refused_by_its_place(
-    tmp_path: Path, body: str | bytes, encoding: str, error: type[Exception], said: str
-) -> None:
+def test_what_cannot_be_a_text_is_refused_by_its_place(tmp_path, body, encoding, error, said):
     with pytest.raises(error, match=said):
         rows(tmp_path, body, encoding)
 
 
-def test_cells_that_excel_has_cut_and_ids_that_it_has_changed_are_told(tmp_path: Path) -> None:
+def test_cells_that_excel_has_cut_and_ids_that_it_has_changed_are_told(tmp_path):
     read = table(tmp_path, f"{LINE}\n9.91E+15,b,c,{'x' * 32_767}\nMar-04,b,c,r\n")
     assert len([*read]) == 2
     cut, changed = read.doubts
@@ -253,7 +239,7 @@ WESTERN = (
 
 
 @pytest.mark.parametrize("text", WESTERN)
-def test_windows_1252_is_read_where_its_words_are_western(tmp_path: Path, text: str) -> None:
+def test_windows_1252_is_read_where_its_words_are_western(tmp_path, text):
     body = f'{NAMES.format(",")}\n1,b,c,"{text}"\n'
     read = table(tmp_path, body.encode("cp1252"))
     assert ([cells["response"] for _, cells in read], read.encoding) == ([text], "cp1252")
@@ -272,7 +258,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("encoding", OTHERS)
-def test_another_encoding_is_refused_until_it_is_named(tmp_path: Path, encoding: str) -> None:
+def test_another_encoding_is_refused_until_it_is_named(tmp_path, encoding):
     text = OTHERS[encoding]
     body = f'{NAMES.format(",")}\n1,b,c,"{text}"\n'.encode(encoding)
     with pytest.raises(BadFile, match="--encoding"):
@@ -281,14 +267,14 @@ def test_another_encoding_is_refused_until_it_is_named(tmp_path: Path, encoding:
 
 
 @pytest.mark.parametrize("text", ["opÃ©rÃ© hier", "donâ€™t stop", "38 Â°C", "FiebermaÃŸnahme"])
-def test_text_that_was_garbled_before_is_refused(tmp_path: Path, text: str) -> None:
+def test_text_that_was_garbled_before_is_refused(tmp_path, text):
     body = f"{NAMES.format(',')}\n1,b,c,{text}\n"
     with pytest.raises(BadFile, match="looks garbled"):
         table(tmp_path, body)
     assert rows(tmp_path, body, "utf-8")[0][-1] == text
 
 
-def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path: Path) -> None:
+def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path):
     body = {
         "missing": [99, "k. A."],
         "columns": {"id": "response_id", "who": "rater", "acc": "criterion:accuracy"},
@@ -308,5 +294,5 @@ def test_a_map_says_what_stands_for_no_score_and_what_labels_mean(tmp_path: Path
     ("value", "to_do"),
     [("99", 'missing = ["99"]'), ("4 - Good", "under [scale]"), ("n/a", "missing score empty")],
 )
-def test_a_score_that_is_none_is_met_with_what_to_do(value: str, to_do: str) -> None:
+def test_a_score_that_is_none_is_met_with_what_to_do(value, to_do):
     assert to_do in OffScale.hint(value)

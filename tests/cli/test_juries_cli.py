@@ -1,14 +1,20 @@
 """`medjury analyse juries` and `models`: figures, the ledger, the blind, costs, and what is refused."""
 
 import json
-from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.commands import command
-from kit.studies import MODELS, THREE_JURORS, Run, model_ratings, model_responses, rated_by_three
+from kit.studies import (
+    MODELS,
+    THREE_JURORS,
+    Run,
+    Write,
+    model_ratings,
+    model_responses,
+    rated_by_three,
+)
 from kit.study_place import StudyIn, fill, only_reading
 from sqlalchemy import Engine, event
 from sqlmodel import select
@@ -26,8 +32,6 @@ from data.study.standing import benchmarks
 from data.study.verify import acts, verify
 from medjury.services.juries import RankingQuestion, rank_juries
 from medjury.services.models import read_costs
-
-Write = Callable[[str, str], Path]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,7 @@ def juries(run: Run, *options: str) -> dict[str, Any]:
     return body
 
 
-def test_every_jury_has_its_row_and_what_not_all_jurors_rated_is_left_out(study: Run) -> None:
+def test_every_jury_has_its_row_and_what_not_all_jurors_rated_is_left_out(study):
     body = juries(study)
     assert (body["benchmark"], body["k_jurors"], body["n_juries"]) == ("combined", 3, 7)
     assert [one["size"] for one in body["by_size"]] == [1, 2, 3]
@@ -64,9 +68,7 @@ def test_every_jury_has_its_row_and_what_not_all_jurors_rated_is_left_out(study:
     assert best["optimism"] == pytest.approx(best["icc"] - best["icc_honest"])
 
 
-def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole(
-    study: Run, engine: Engine
-) -> None:
+def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole(study, engine):
     assert juries(study)["n_tried_before"] == 0
     assert juries(study, "--seed", "1")["n_tried_before"] == 0
     entries = compositions_tried(engine)
@@ -77,7 +79,7 @@ def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole
     assert verify(engine).findings == ()
 
 
-def test_other_responses_are_other_juries(study: Run, engine: Engine) -> None:
+def test_other_responses_are_other_juries(study, engine):
     juries(study)
     again = juries(study, "--jurors", "alpha,beta")
     tried = compositions_tried(engine)
@@ -87,9 +89,7 @@ def test_other_responses_are_other_juries(study: Run, engine: Engine) -> None:
     assert {one.method for one in compositions_tried(engine)} == {"paper"}
 
 
-def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_noted(
-    study: Run, engine: Engine
-) -> None:
+def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_noted(study, engine):
     engine.dispose()
     event.listen(engine, "connect", only_reading)
     ranked = rank_juries(engine, RankingQuestion(AnalysisOptions(reps=20)))
@@ -98,7 +98,7 @@ def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_no
     assert compositions_tried(engine) == []
 
 
-def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engine) -> None:
+def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study):
     keys = add_jurors(small_study, [JurorRecord(one, {}) for one in ("a", "b", "c")])
     rubric = benchmarks(small_study)[0].rubric
     with reading(small_study) as session:
@@ -139,8 +139,8 @@ def compared(run: Run, *juries: str) -> dict:
 
 
 def test_a_difference_is_on_the_responses_of_both_and_each_jurys_own_icc_is_calibrates(
-    run: Run, tmp_path: Path
-) -> None:
+    run, tmp_path
+):
     rated_by_three(run, tmp_path, n=60, lost=0.5)
     found = compared(run, AB, BC)
     assert found["icc_a"] - found["icc_b"] == pytest.approx(found["difference"], abs=1e-12)
@@ -155,8 +155,8 @@ def test_a_difference_is_on_the_responses_of_both_and_each_jurys_own_icc_is_cali
 
 
 def test_the_same_question_has_the_same_p_and_decision_whatever_was_looked_at_in_between(
-    run: Run, tmp_path: Path
-) -> None:
+    run, tmp_path
+):
     rated_by_three(run, tmp_path, n=40)
     first = compared(run, "alpha", "gamma")
     assert first["decision"]["kind"] == "first_better"
@@ -175,9 +175,7 @@ def test_the_same_question_has_the_same_p_and_decision_whatever_was_looked_at_in
     assert "holm" not in str(again).lower()
 
 
-def test_both_juries_stand_in_the_ledger_and_count(
-    run: Run, tmp_path: Path, engine: Engine
-) -> None:
+def test_both_juries_stand_in_the_ledger_and_count(run, tmp_path, engine):
     rated_by_three(run, tmp_path)
     first, again = compared(run, AB, BC), compared(run, AC, BC)
     assert {tuple(one.jurors) for one in compositions_tried(engine)} == {
@@ -203,7 +201,7 @@ def figures(run: Run, *arguments: str) -> dict[str, Any]:
     return body
 
 
-def test_an_open_study_stays_blind_unless_somebody_says_why(run: Run, rated: Engine) -> None:
+def test_an_open_study_stays_blind_unless_somebody_says_why(run, rated):
     code, out, err = run("analyse", "models")
     assert code == 2
     assert "this study is open and blind" in err
@@ -219,9 +217,7 @@ def test_an_open_study_stays_blind_unless_somebody_says_why(run: Run, rated: Eng
     assert len(acts(rated, "unblinded")) == 1
 
 
-def test_a_locked_study_is_compared_in_the_record_and_blind_again_once_reopened(
-    run: Run, rated: Engine
-) -> None:
+def test_a_locked_study_is_compared_in_the_record_and_blind_again_once_reopened(run, rated):
     run("study", "lock")
     assert run("analyse", "models", "--reps", "20")[0] == 0
     (act,) = acts(rated, "unblinded")
@@ -233,7 +229,7 @@ def test_a_locked_study_is_compared_in_the_record_and_blind_again_once_reopened(
     assert run("analyse", "models")[0] == 2
 
 
-def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Engine) -> None:
+def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run, rated):
     body = figures(run, *LIFT)
     ways = {row["by"] for row in body["rows"]}
     order = {by: [row["model"] for row in body["rows"] if row["by"] == by] for by in ways}
@@ -252,14 +248,14 @@ def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Eng
     assert rows["model-two", "clinicians"]["macro_average"] == pytest.approx((3 + 1 / 6 - 1) / 4)
 
 
-def test_one_way_of_scoring_and_one_criterion_can_be_asked_for(run: Run, rated: Engine) -> None:
+def test_one_way_of_scoring_and_one_criterion_can_be_asked_for(run, rated):
     body = figures(run, *LIFT, "--by", "clinicians", "--criterion", "accuracy")
     assert {row["by"] for row in body["rows"]} == {"clinicians"}
     assert [row["macro_average"] for row in body["rows"]] == [0.75, 0.5, 0.25]
     assert body["jury"] == []
 
 
-def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine) -> None:
+def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run, rated):
     figures(run, *LIFT, "--by", "clinicians")
     figures(run, "--by", "jury")
     assert not compositions_tried(rated)
@@ -271,9 +267,7 @@ def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine)
     assert run("study", "verify")[0] == 0
 
 
-def test_responses_of_the_training_round_take_no_part(
-    run: Run, rated: Engine, write: Write
-) -> None:
+def test_responses_of_the_training_round_take_no_part(run, rated, write):
     more = model_responses(n=9)
     experts = "response_id,accuracy,completeness,clarity\nmodel-one-8,5,5,5\n"
     assert run("study", "import", str(write("more.csv", more)))[0] == 0
@@ -283,7 +277,7 @@ def test_responses_of_the_training_round_take_no_part(
     assert total == {"model-one": 8, "model-two": 9, "model-three": 9}
 
 
-def test_costs_stand_beside_win_rates(run: Run, rated: Engine, write: Write) -> None:
+def test_costs_stand_beside_win_rates(run, rated, write):
     path = write("costs.csv", "model,usd\nmodel-one,2.5\nmodel-two,0\n")
     rows = figures(run, *LIFT, "--costs", str(path))["rows"]
     given = {"model-one": 2.5, "model-three": None, "model-two": 0.0}
@@ -306,12 +300,12 @@ def test_costs_stand_beside_win_rates(run: Run, rated: Engine, write: Write) -> 
         ("c.toml", "", "names no model"),
     ],
 )
-def test_wrong_costs_are_refused(write: Write, name: str, body: str, said: str) -> None:
+def test_wrong_costs_are_refused(write, name, body, said):
     with pytest.raises(BadInput, match=said):
         read_costs(write(name, body))
 
 
-def test_bad_input_ends_with_two_and_lifts_no_blind(run: Run, rated: Engine, write: Write) -> None:
+def test_bad_input_ends_with_two_and_lifts_no_blind(run, rated, write):
     nine = str(write("costs.csv", "model,usd\nmodel-nine,1\n"))
     for arguments, said in (
         (["--by", "experts"], "experts"),

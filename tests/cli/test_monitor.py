@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kit.scores import NAN, codes, row, scope_of, study, watching, without
 from kit.studies import CRITERIA, Run, bring_in, monthly_ratings, monthly_responses
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 from calibration.columns import column_icc, columns
 from calibration.decision import DecisionKind
@@ -294,8 +294,6 @@ def test_no_decision_says_more_than_its_figures(drawn, normal, floor, change, ma
     assert says_fallen == (decision.kind is DecisionKind.FALLEN)
 
 
-Write = Callable[[str, str], Path]
-
 QUICK = ("--reps", "20")
 
 
@@ -316,7 +314,7 @@ def monitor(run: Run, *arguments: str) -> tuple[int, dict[str, object]]:
     return code, json.loads(out)
 
 
-def test_while_agreement_holds_it_ends_with_zero(run: Run, studied: Callable[..., None]) -> None:
+def test_while_agreement_holds_it_ends_with_zero(run, studied):
     studied(5, 20, 5)
     code, body = monitor(run)
     assert code == 0
@@ -327,9 +325,7 @@ def test_while_agreement_holds_it_ends_with_zero(run: Run, studied: Callable[...
     assert body["decision"]["kind"] == "steady"
 
 
-def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
-    run: Run, studied: Callable[..., None], tmp_path: Path
-) -> None:
+def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(run, studied, tmp_path):
     studied(3, 20, 3, again=True)
     before = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
     texts = monthly_responses(12).replace("visits", "letters").replace(",task,r", ",task,letter-r")
@@ -345,9 +341,7 @@ def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
     assert after == {scorer: number + 5 for scorer, number in before.items()}
 
 
-def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
-    run: Run, studied: Callable[..., None]
-) -> None:
+def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(run, studied):
     studied(6, 20, 4, again=True)
     code, body = monitor(run)
     assert code == 1
@@ -361,9 +355,7 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     assert run("analyse", "monitor", *QUICK)[1].startswith("Agreement has fallen.")
 
 
-def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
-    run: Run, studied: Callable[..., None]
-) -> None:
+def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(run, studied):
     studied(2, 20, 2)
     code, body = monitor(run, "--min-icc", "0.999")
     assert code == 1
@@ -372,9 +364,7 @@ def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
     assert monitor(run, "--min-icc", "-1", "--min-instances", "20")[0] == 0
 
 
-def test_a_study_without_dates_is_one_period_and_says_why(
-    run: Run, small_study: Engine, write: Write
-) -> None:
+def test_a_study_without_dates_is_one_period_and_says_why(run, small_study, write):
     rows = [
         f"{name},{who},{kind},{score},{score},3"
         for who, kind in (("dr_a", "clinician"), ("j", "juror"))
@@ -390,9 +380,7 @@ def test_a_study_without_dates_is_one_period_and_says_why(
     assert "ratings imported without rated_at" in run("analyse", "monitor", *QUICK)[1]
 
 
-def test_reports_are_listed_with_what_changed_and_can_be_the_target(
-    run: Run, studied: Callable[..., None], write: Write, engine: Engine
-) -> None:
+def test_reports_are_listed_with_what_changed_and_can_be_the_target(run, studied, write, engine):
     studied(4, 20, 4)
     assert "frozen as report 1:" in run("analyse", "calibrate", *QUICK, "--freeze")[1]
     more = monthly_ratings(4, 20, 4, seed=9).replace("dr", "late")
@@ -411,9 +399,7 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(
     assert run("analyse", "monitor", "--baseline-report", "1", "--method", "published")[0] == 2
 
 
-def test_a_correction_moves_no_response_to_another_month(
-    run: Run, studied: Callable[..., None], write: Write, engine: Engine
-) -> None:
+def test_a_correction_moves_no_response_to_another_month(run, studied, write, engine):
     studied(1, 20, 1)
     before = clinician_dates(engine)
     later = monthly_ratings(1, 20, 1).replace("2025-01", "2025-09").replace(",4.0", ",2.0")
@@ -422,9 +408,7 @@ def test_a_correction_moves_no_response_to_another_month(
     assert clinician_dates(engine) == before
 
 
-def test_looking_is_noted_in_the_ledger_once(
-    run: Run, studied: Callable[..., None], engine: Engine
-) -> None:
+def test_looking_is_noted_in_the_ledger_once(run, studied, engine):
     studied(2, 20, 2)
     run("analyse", "calibrate", *QUICK)
     monitor(run)
@@ -432,9 +416,7 @@ def test_looking_is_noted_in_the_ledger_once(
     assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
 
 
-def test_without_a_jury_there_is_nothing_to_monitor(
-    run: Run, small_study: Engine, write: Write
-) -> None:
+def test_without_a_jury_there_is_nothing_to_monitor(run, small_study, write):
     table = f"response_id,rater,kind,{','.join(CRITERIA)}\nr11,dr_a,clinician,1,2,3"
     assert run("rate", "ratings", str(write("ratings.csv", table)))[0] == 0
     code, _, err = run("analyse", "monitor")
@@ -442,7 +424,7 @@ def test_without_a_jury_there_is_nothing_to_monitor(
     assert "no juror has rated anything" in err
 
 
-def test_the_end_of_a_model_is_known_by_model_and_host() -> None:
+def test_the_end_of_a_model_is_known_by_model_and_host():
     profile = {"model": "gpt-4o-2024-05-13", "host": "api.openai.com"}
     elsewhere = profile | {"host": "hospital.example"}
     today = date(2026, 10, 1)
@@ -454,7 +436,7 @@ def test_the_end_of_a_model_is_known_by_model_and_host() -> None:
     assert (gone.ends, gone.days_left) == (date(2026, 10, 23), -39)
 
 
-def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) -> None:
+def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write):
     panel = write(
         "panel.toml",
         'name = "p"\n[[juror]]\nname = "a"\nprovider = "openai"\nmodel = "m"\nfamily = "x"\n'
@@ -465,9 +447,7 @@ def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) ->
     assert row.told("model_ends")
 
 
-def test_simulated_raters_are_called_so_wherever_a_figure_shows(
-    run: Run, studied: Callable[..., None], engine: Engine
-) -> None:
+def test_simulated_raters_are_called_so_wherever_a_figure_shows(run, studied, engine):
     studied(3, 20, 3)
     with engine.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr1'"))

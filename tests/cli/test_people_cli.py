@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.policy import default
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,9 +41,7 @@ def people(run: Run, engine: Engine) -> Run:
     return partial(run, "rate", "people")
 
 
-def test_added_people_get_codes_that_sign_them_in_as_what_they_are(
-    people: Run, engine: Engine
-) -> None:
+def test_added_people_get_codes_that_sign_them_in_as_what_they_are(people, engine):
     code, out, _ = people("add", "Ann Lee", "dr-b", "--role", "coordinator")
     assert code == 0
     found = [check_code(engine, one).person for one in CODE.findall(out)]
@@ -55,15 +52,13 @@ def test_added_people_get_codes_that_sign_them_in_as_what_they_are(
     assert CODE.search(people("list")[1]) is None
 
 
-def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(
-    people: Run, engine: Engine
-) -> None:
+def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(people, engine):
     subprocess.run([sys.executable, "-m", "medjury", "rate", "people", "add", "dr-a"], check=True)
     [cost] = re.findall(r"\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)", str(all_rows(engine)))
     assert [int(one) for one in cost] >= [19 * 1024, 2, 1]
 
 
-def test_a_link_carries_its_code_after_the_hash(people: Run, engine: Engine) -> None:
+def test_a_link_carries_its_code_after_the_hash(people, engine):
     _, out, _ = people("add", "dr-a", "--link", "--url", "https://study.example/")
     [link] = re.findall(r"https://study\.example/join#(\S+)", out)
     assert check_code(engine, link).outcome == CodeOutcome.GOOD
@@ -87,9 +82,7 @@ def test_a_link_carries_its_code_after_the_hash(people: Run, engine: Engine) -> 
         (["change", "dr-a", "--email", "Taken@ward.example"], "belongs to dr-taken"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_changes_nothing(
-    people: Run, arguments: list[str], said: str
-) -> None:
+def test_what_cannot_be_done_is_said_and_changes_nothing(people, arguments, said):
     people("add", "dr-a")
     people("add", "dr-taken", "--email", "taken@ward.example")
     before = people("list")[1]
@@ -101,9 +94,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
 
 
 PRESENT = datetime(2026, 5, 20, 12, tzinfo=UTC)
-
 WHERE = "https://study.hospital.example"
-
 FULL = Reply({"accuracy": 4, "completeness": 3, "clarity": 5})
 
 
@@ -188,25 +179,21 @@ DAY = timedelta(days=1)
         (False, {"open_since": PRESENT - 9 * DAY, "simulated": True}),
     ],
 )
-def test_due_is_who_has_open_work_that_was_given_days_ago_and_ended_none_since(
-    is_so: bool, also: dict[str, Any]
-) -> None:
+def test_due_is_who_has_open_work_that_was_given_days_ago_and_ended_none_since(is_so, also):
     counts = dict.fromkeys(("done", "unrated", "recused", "flagged", "elsewhere"), 0)
     who: dict[str, Any] = {"handle": "dr_a", "simulated": False, "ended": False}
     times = {"last": None, "open_since": PRESENT, "seconds": None}
     assert is_due(Workload(**{**counts, **who, **times, "total": 3, **also}), PRESENT, 3) is is_so
 
 
-def test_the_study_says_after_how_many_days(behind: Engine) -> None:
+def test_the_study_says_after_how_many_days(behind):
     assert due(OPERATOR, behind, now() - 4 * DAY, WHERE) == []
     assert [one.name for one in due(OPERATOR, behind, now(), WHERE)] == ["dr_b", "dr_c"]
     set_setting(behind, "remind_days", "6")
     assert due(OPERATOR, behind, now(), WHERE) == []
 
 
-def test_one_message_a_person_with_no_score_and_nothing_of_a_patient(
-    behind: Engine, inbox: tuple[Inbox, MailServer]
-) -> None:
+def test_one_message_a_person_with_no_score_and_nothing_of_a_patient(behind, inbox):
     taken, server = inbox
     found = due(OPERATOR, behind, now(), WHERE)
     assert send(OPERATOR, behind, server, found) == ["dr_b"]  # dr_c has no address
@@ -220,9 +207,7 @@ def test_one_message_a_person_with_no_score_and_nothing_of_a_patient(
         assert private not in body + message["Subject"]
 
 
-def test_a_reminder_is_recorded_and_not_sent_again_before_its_time(
-    behind: Engine, inbox: tuple[Inbox, MailServer]
-) -> None:
+def test_a_reminder_is_recorded_and_not_sent_again_before_its_time(behind, inbox):
     _, server = inbox
     dated_back = verify(behind).findings  # by the fixture, behind the record's back
     send(OPERATOR, behind, server, due(OPERATOR, behind, now(), WHERE))
@@ -234,9 +219,7 @@ def test_a_reminder_is_recorded_and_not_sent_again_before_its_time(
     assert "dr_b" in [one.name for one in due(OPERATOR, behind, later, WHERE)]
 
 
-def test_what_was_sent_before_the_server_refused_stays_recorded(
-    behind: Engine, inbox: tuple[Inbox, MailServer]
-) -> None:
+def test_what_was_sent_before_the_server_refused_stays_recorded(behind, inbox):
     taken, server = inbox
     set_email(OPERATOR, behind, "dr_c", "c@hospital.example")
     taken.refused = "c@hospital.example"
@@ -245,9 +228,7 @@ def test_what_was_sent_before_the_server_refused_stays_recorded(
     assert len(acts(behind, "reminder sent")) == 1
 
 
-def test_a_server_without_encryption_is_sent_nothing_unless_the_hospital_says_so(
-    behind: Engine, inbox: tuple[Inbox, MailServer]
-) -> None:
+def test_a_server_without_encryption_is_sent_nothing_unless_the_hospital_says_so(behind, inbox):
     taken, plain = inbox
     server = MailServer(plain.host, plain.sender, plain.port)
     with pytest.raises(BadInput, match="STARTTLS"):
@@ -255,9 +236,7 @@ def test_a_server_without_encryption_is_sent_nothing_unless_the_hospital_says_so
     assert taken.messages == []
 
 
-def test_a_password_goes_only_over_an_encrypted_line(
-    behind: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_password_goes_only_over_an_encrypted_line(behind, tmp_path, monkeypatch):
     certificate, key = self_signed(tmp_path, "mail")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -285,9 +264,7 @@ def test_a_password_goes_only_over_an_encrypted_line(
         running.stop()
 
 
-def test_the_server_is_configured_by_a_file_and_the_environment_goes_before_it(
-    tmp_path: Path,
-) -> None:
+def test_the_server_is_configured_by_a_file_and_the_environment_goes_before_it(tmp_path):
     assert mail_server({}) is None
     path = tmp_path / "mail.toml"
     path.write_text('host = "smtp.a"\nport = 25\nstarttls = true\nuser = "u"\nsender = "s@a"\n')
@@ -307,9 +284,7 @@ def test_the_server_is_configured_by_a_file_and_the_environment_goes_before_it(
         ("host =", "cannot be read"),
     ],
 )
-def test_a_configuration_that_is_wrong_is_refused_with_what_to_do(
-    tmp_path: Path, body: str, told: str
-) -> None:
+def test_a_configuration_that_is_wrong_is_refused_with_what_to_do(tmp_path, body, told):
     path = tmp_path / "mail.toml"
     path.write_text(body, "utf-8")
     with pytest.raises(BadInput, match=told):
@@ -317,12 +292,8 @@ def test_a_configuration_that_is_wrong_is_refused_with_what_to_do(
 
 
 def test_the_command_prints_texts_to_copy_and_sends_where_there_is_a_server(
-    behind: Engine,
-    run: Run,
-    inbox: tuple[Inbox, MailServer],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    behind, run, inbox, tmp_path, monkeypatch
+):
     taken, server = inbox
     code, said, _ = run("rate", "remind", "--url", WHERE)
     assert code == 0

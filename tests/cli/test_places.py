@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from kit.commands import command
-from kit.studies import Run, rated, rated_by_three
+from kit.studies import rated, rated_by_three
 from kit.study_place import fill
 from sqlalchemy import Engine
 
@@ -99,14 +99,8 @@ def filled(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 @pytest.mark.parametrize(("words", "said"), REFUSED)
 def test_what_cannot_be_is_one_message_with_nothing_noted_or_written(
-    run: Run,
-    engine: Engine,
-    filled: Engine,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    words: str,
-    said: str,
-) -> None:
+    run, engine, filled, tmp_path_factory, monkeypatch, words, said
+):
     fill(engine, filled)
     monkeypatch.chdir(here := tmp_path_factory.mktemp("here"))
     code, out, err = run(*words.split())
@@ -131,9 +125,7 @@ WRITING = [
 
 @pytest.mark.parametrize("command", WRITING, ids=" ".join)
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
-def test_no_output_is_written_over_a_study(
-    command: list[str], ending: str, run: Run, engine: Engine, study_file: Path
-) -> None:
+def test_no_output_is_written_over_a_study(command, ending, run, engine, study_file):
     to = study_file.with_name(f"study.db{ending}")
     before = to.read_bytes() if to.exists() else None
 
@@ -145,7 +137,7 @@ def test_no_output_is_written_over_a_study(
     assert run("study", "verify")[0] == 0
 
 
-def test_a_link_to_a_study_is_the_study(run: Run, engine: Engine, study_file: Path) -> None:
+def test_a_link_to_a_study_is_the_study(run, engine, study_file):
     link = study_file.with_name("report.json")
     link.symlink_to(study_file)
     assert "SQLite database" in run("study", "settings", "--json", str(link))[2]
@@ -159,9 +151,7 @@ SAME = [
 
 
 @pytest.mark.parametrize("command", SAME, ids=" ".join)
-def test_two_options_that_name_one_file_are_refused_before_any_work(
-    command: list[str], run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_two_options_that_name_one_file_are_refused_before_any_work(command, run, engine, tmp_path):
     named = {"to": tmp_path / "a", "folder": tmp_path, "folder_name": tmp_path.name}
     code, out, err = run(*(one.format(**named) for one in command))
     assert (code, out) == (2, "")
@@ -170,14 +160,14 @@ def test_two_options_that_name_one_file_are_refused_before_any_work(
     assert compositions_tried(engine) == []
 
 
-def test_a_folder_that_is_not_there_does_not_lift_the_blind(run: Run, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_does_not_lift_the_blind(run, tmp_path):
     rated(run, tmp_path)
     told = run("study", "unblind", "--reason", "asked", "--out", str(tmp_path / "absent" / "a.csv"))
     assert (told[0], "not a file in a folder that exists" in told[2]) == (2, True)
     assert run("analyse", "calibrate", "--reps", "20")[1].count("unblinded") == 0
 
 
-def test_what_cannot_be_written_leaves_the_old_files_and_no_other(tmp_path: Path) -> None:
+def test_what_cannot_be_written_leaves_the_old_files_and_no_other(tmp_path):
     old, full = tmp_path / "a.json", Path("/dev/full")
     old.write_text("old")
     with pytest.raises(BadFile, match=r"--html /dev/full: No space left"):
@@ -186,7 +176,7 @@ def test_what_cannot_be_written_leaves_the_old_files_and_no_other(tmp_path: Path
     assert old.read_text() == "old"
 
 
-def test_a_file_written_anew_keeps_who_may_read_it_and_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_file_written_anew_keeps_who_may_read_it_and_a_link_stays_one(tmp_path):
     old, link = tmp_path / "a.json", tmp_path / "link.json"
     old.write_text("old")
     old.chmod(0o600)
@@ -197,6 +187,6 @@ def test_a_file_written_anew_keeps_who_may_read_it_and_a_link_stays_one(tmp_path
     assert old.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_device_is_written_to_and_not_replaced() -> None:
+def test_a_device_is_written_to_and_not_replaced():
     write_json({"icc": 0.5}, Path("/dev/null"))
     assert Path("/dev/null").is_char_device()

@@ -3,13 +3,12 @@
 import csv
 import json
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.studies import HEAD, Run, bring_in, import_small, rated_by_three
+from kit.studies import HEAD, Run, Write, bring_in, import_small, rated_by_three
 from kit.study_place import all_rows, behind_the_record, fill
 from sqlalchemy import Engine, desc, insert, select, text
 
@@ -45,10 +44,7 @@ ROWS = (
 )
 
 CRITERIA = ("accuracy", "completeness", "clarity")
-
 NAMES = ("Marlow", "Quist", "Dorn", "marlow", "quist")
-
-Write = Callable[[str, str], Path]
 
 
 def layout(rows: tuple[str, ...] = ROWS, columns: str = COLUMNS) -> str:
@@ -84,9 +80,7 @@ def brought(run: Run, write: Write, body: str, *more: str) -> tuple[int, str, st
     return code, " ".join(out.split()), " ".join(err.split())
 
 
-def test_rows_are_matched_by_dataset_instance_and_model_and_the_others_named(
-    given: Run, write: Write, engine: Engine
-) -> None:
+def test_rows_are_matched_by_dataset_instance_and_model_and_the_others_named(given, write, engine):
     code, out, err = brought(given, write, layout())
     assert code == 0, err
     assert "11 ratings imported" in out
@@ -102,9 +96,7 @@ def test_rows_are_matched_by_dataset_instance_and_model_and_the_others_named(
     assert len({row[0] for row in found}) == 3
 
 
-def test_no_name_is_in_the_study_nor_on_the_screen(
-    given: Run, write: Write, tmp_path: Path, engine: Engine
-) -> None:
+def test_no_name_is_in_the_study_nor_on_the_screen(given, write, tmp_path, engine):
     told = "".join(given("rate", "ratings", str(write("m.csv", layout())))[1:])
     assert (
         "usernames were replaced by pseudonyms" in told
@@ -117,15 +109,13 @@ def test_no_name_is_in_the_study_nor_on_the_screen(
         assert name.encode() not in stored
 
 
-def test_a_pseudonym_is_of_the_name_and_the_study() -> None:
+def test_a_pseudonym_is_of_the_name_and_the_study():
     assert pseudonym("a", "Ann Marlow") == pseudonym("a", " ann  MARLOW ")
     assert pseudonym("a", "Ann Marlow") != pseudonym("b", "Ann Marlow")
     assert pseudonym("a", "Ann Marlow") != pseudonym("a", "Ben Quist")
 
 
-def test_the_jurys_means_come_in_only_when_asked_for_and_once(
-    given: Run, write: Write, engine: Engine
-) -> None:
+def test_the_jurys_means_come_in_only_when_asked_for_and_once(given, write, engine):
     body = with_llm(("4.5,4,4.67", "4.5,4,4.67"))
     _, out, _ = brought(given, write, body)
     assert "llm_accuracy" in out.partition("columns not taken")[2]
@@ -151,8 +141,8 @@ def test_the_jurys_means_come_in_only_when_asked_for_and_once(
     ],
 )
 def test_a_file_that_is_wrong_is_refused_whole_and_names_nobody(
-    body: str, more: tuple[str, ...], said: str, given: Run, write: Write, engine: Engine
-) -> None:
+    body, more, said, given, write, engine
+):
     code, _, err = brought(given, write, body, *more)
     assert code == 2
     assert said in err
@@ -160,9 +150,7 @@ def test_a_file_that_is_wrong_is_refused_whole_and_names_nobody(
     assert ratings(engine) == []
 
 
-def test_two_responses_of_one_model_are_not_guessed_between(
-    given: Run, write: Write, engine: Engine
-) -> None:
+def test_two_responses_of_one_model_are_not_guessed_between(given, write, engine):
     lines = RESPONSES.splitlines()
     given("study", "import", str(write("again.csv", f"{lines[0]}\n{lines[1]} Again.\n")))
     code, _, err = brought(given, write, layout())
@@ -170,7 +158,7 @@ def test_two_responses_of_one_model_are_not_guessed_between(
     assert ratings(engine) == []
 
 
-def test_the_jurys_means_belong_to_this_layout(given: Run, write: Write) -> None:
+def test_the_jurys_means_belong_to_this_layout(given, write):
     path = write("m.csv", "response_id,rater,kind,clarity\nr11,dr,clinician,3\n")
     assert given("rate", "ratings", str(path), "--jury-mean")[0] == 2
 
@@ -178,9 +166,7 @@ def test_the_jurys_means_belong_to_this_layout(given: Run, write: Write) -> None
 RUN = Path(__file__).parents[1] / "fixtures" / "medhelm" / "health_bench"
 
 
-def test_its_talks_points_and_shares_come_in_and_give_its_own_mean(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_its_talks_points_and_shares_come_in_and_give_its_own_mean(run, engine, tmp_path):
     code, _, err = run("study", "import", str(RUN), "--json", str(tmp_path / "f.json"))
     assert code == 0, err
     [figures] = json.loads((tmp_path / "f.json").read_text())["runs"]
@@ -205,9 +191,7 @@ def test_its_talks_points_and_shares_come_in_and_give_its_own_mean(
 
 
 Rows = list[dict[str, str]]
-
 FORM = "rate_generic"
-
 FIELDS = ("r1_accuracy", "r1_completeness", "r1_clarity")
 
 
@@ -258,7 +242,7 @@ def back(run: Run, folder: Path, rows: Rows, *options: str) -> tuple[int, str, s
 NAME = r"[a-z][a-z0-9_]{0,25}"
 
 
-def test_the_dictionary_has_redcaps_columns_and_names(folder: Path) -> None:
+def test_the_dictionary_has_redcaps_columns_and_names(folder):
     rows = table(folder / "redcap_dictionary.csv")
     assert len(rows[0]) == 18
     names = [one["Variable / Field Name"] for one in rows]
@@ -271,7 +255,7 @@ def test_the_dictionary_has_redcaps_columns_and_names(folder: Path) -> None:
     assert rows[1]["Field Annotation"] == "@HIDDEN @READONLY"
 
 
-def test_variables_follow_redcaps_rules_whatever_a_criterion_is_called() -> None:
+def test_variables_follow_redcaps_rules_whatever_a_criterion_is_called():
     taken: set[str] = set()
     wanted = ["Güte & Länge", "1st", "x" * 60, "x" * 61, "___", "r1 a", "R1-A"]
     made = [variable(one, taken) for one in wanted]
@@ -279,7 +263,7 @@ def test_variables_follow_redcaps_rules_whatever_a_criterion_is_called() -> None
     assert all(re.fullmatch(NAME, one) for one in made)
 
 
-def test_records_carry_random_codes_and_no_author_or_id(folder: Path) -> None:
+def test_records_carry_random_codes_and_no_author_or_id(folder):
     rows = table(folder / "redcap_records.csv")
     assert [one["mj_rater"] for one in rows] == ["dr_a"] * 3 + ["dr_b"] * 2
     everything = (folder / "redcap_records.csv").read_text("utf-8")
@@ -289,9 +273,7 @@ def test_records_carry_random_codes_and_no_author_or_id(folder: Path) -> None:
     assert {one["mj_reference"] for one in rows} == {""}
 
 
-def test_the_raw_export_becomes_the_clinicians_ratings(
-    run: Run, engine: Engine, raw: Rows, folder: Path
-) -> None:
+def test_the_raw_export_becomes_the_clinicians_ratings(run, engine, raw, folder):
     code, out, err = back(run, folder, raw)
     assert code == 0, err
     assert "15 ratings imported" in out
@@ -306,9 +288,7 @@ def test_the_raw_export_becomes_the_clinicians_ratings(
     assert (known[0], "nothing changed" in known[1]) == (0, True)
 
 
-def test_incomplete_forms_are_counted_and_taken_only_when_asked(
-    run: Run, raw: Rows, folder: Path
-) -> None:
+def test_incomplete_forms_are_counted_and_taken_only_when_asked(run, raw, folder):
     raw[0][f"{FORM}_complete"] = "0"
     raw[1][f"{FORM}_complete"] = "1"
     raw[2] |= dict.fromkeys(FIELDS, "") | {f"{FORM}_complete": "0"}
@@ -322,7 +302,7 @@ def test_incomplete_forms_are_counted_and_taken_only_when_asked(
     assert "6 ratings imported" in back(run, folder, raw, "--incomplete")[1]
 
 
-def test_events_and_repeats_are_joined_by_record(run: Run, raw: Rows, folder: Path) -> None:
+def test_events_and_repeats_are_joined_by_record(run, raw, folder):
     rows = []
     for one in raw:
         base = dict.fromkeys(one, "") | {"record_id": one["record_id"]}
@@ -363,8 +343,8 @@ WRONG = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_no_raw_export_of_this_study_is_refused_with_one_message(
-    run: Run, engine: Engine, raw: Rows, folder: Path, what: str
-) -> None:
+    run, engine, raw, folder, what
+):
     change, said = WRONG[what]
     change(raw)
     code, _, err = back(run, folder, raw)
@@ -374,9 +354,7 @@ def test_what_is_no_raw_export_of_this_study_is_refused_with_one_message(
     assert ratings_frame(engine).empty
 
 
-def test_without_open_readings_there_is_nothing_to_rate(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
+def test_without_open_readings_there_is_nothing_to_rate(run, small_study, tmp_path):
     code, _, err = run("share", "export", "--redcap", str(tmp_path / "redcap"))
     assert code == 2
     assert "medjury rate assign" in err
@@ -384,7 +362,7 @@ def test_without_open_readings_there_is_nothing_to_rate(
     assert run("rate", "ratings", str(tmp_path / "x.csv"), "--incomplete")[0] == 2
 
 
-def test_texts_reach_redcap_as_the_jury_reads_them(run: Run, tmp_path: Path) -> None:
+def test_texts_reach_redcap_as_the_jury_reads_them(run, tmp_path):
     odd = ["=1+1", "+ fever", "- no fever", "@home", "'-quoted", "\ttabbed", "Grüße, 37 °C"]
     lines = ["instance_id,benchmark,context,prompt,model,response"]
     lines += [f'i{n},v,"{text} source",p,m,"{text}"' for n, text in enumerate(odd)]
@@ -402,7 +380,6 @@ def test_texts_reach_redcap_as_the_jury_reads_them(run: Run, tmp_path: Path) -> 
 
 
 JURORS = ("alpha", "beta", "gamma")
-
 Scores = dict[tuple[str, str, str], float]
 
 
@@ -428,9 +405,7 @@ def read(engine: Engine) -> Scores:
     return dict(zip(keys, frame["score"], strict=True))
 
 
-def test_every_score_that_was_given_is_read_in_the_order_of_storing(
-    rated: Engine, tmp_path: Path
-) -> None:
+def test_every_score_that_was_given_is_read_in_the_order_of_storing(rated, tmp_path):
     assert list(read(rated).items()) == list(given_in(tmp_path).items())
     frame = ratings_frame(rated)
     assert {*frame["kind"]} == {"clinician", "juror"}
@@ -438,9 +413,7 @@ def test_every_score_that_was_given_is_read_in_the_order_of_storing(
     assert list(frame["rater"].cat.categories) == sorted({"dr_a", "dr_b", *JURORS})
 
 
-def test_scores_on_a_rubric_that_the_benchmark_has_left_are_not_read(
-    rated: Engine, tmp_path: Path
-) -> None:
+def test_scores_on_a_rubric_that_the_benchmark_has_left_are_not_read(rated, tmp_path):
     with behind_the_record(rated) as session:
         other = read_rubric("med_dialog")
         keep_rubric(session, other)
@@ -456,7 +429,7 @@ TIMES = (
 )
 
 
-def test_readings_and_times_of_jurors_are_read_as_they_are_stored(rated: Engine) -> None:
+def test_readings_and_times_of_jurors_are_read_as_they_are_stored(rated):
     with behind_the_record(rated) as session:
         newest = session.scalars(select(Rating).order_by(desc(Rating.id))).first()
         juror = session.scalars(select(Rater).where(Rater.handle == "alpha")).one()
@@ -472,9 +445,7 @@ def test_readings_and_times_of_jurors_are_read_as_they_are_stored(rated: Engine)
     assert {*found["rater"]} == {*JURORS}
 
 
-def test_a_juror_who_rated_only_what_no_clinician_did_is_one_of_the_jurors(
-    run: Run, tmp_path: Path, rated: Engine
-) -> None:
+def test_a_juror_who_rated_only_what_no_clinician_did_is_one_of_the_jurors(run, tmp_path, rated):
     late = "i90,notes,c,Write.,,r90,m,said"
     bring_in(run, tmp_path, [HEAD, late], ["response_id,rater,kind,accuracy", "r90,late,juror,3"])
     scores = scores_of(rated)

@@ -20,7 +20,6 @@ import pytest
 from kit.studies import Run
 from openpyxl import load_workbook
 from rouge_score.rouge_scorer import RougeScorer
-from sqlalchemy import Engine
 
 from data.rubric import read_rubric
 from data.schema import Status
@@ -29,7 +28,6 @@ from data.study.standing import pairs
 from jury.parse import parse
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
-
 ROOT = Path(__file__).parents[2]
 DATASETS = ROOT.parent / "shared" / "datasets"
 SCRIPTS = ROOT / "docs" / "real_data"
@@ -116,9 +114,7 @@ def by_rater(converted: Converted, *criteria: str) -> pd.DataFrame:
     return table.pivot(index="response_id", columns="rater", values="composite")
 
 
-def test_every_summary_comes_with_three_ratings_and_the_published_means(
-    converted: Callable[[str], Converted],
-) -> None:
+def test_every_summary_comes_with_three_ratings_and_the_published_means(converted):
     summeval = converted("summeval")
     responses, ratings = summeval.rows("responses.jsonl"), summeval.rows("ratings.csv")
     assert (len(responses), len(ratings)) == (416, 3 * 416)
@@ -134,9 +130,7 @@ def test_every_summary_comes_with_three_ratings_and_the_published_means(
             assert means.loc[row["response_id"], criterion] == pytest.approx(value, abs=0.006)
 
 
-def test_pairs_of_annotators_agree_as_pingouin_finds(
-    converted: Callable[[str], Converted], run: Run
-) -> None:
+def test_pairs_of_annotators_agree_as_pingouin_finds(converted, run):
     converted("summeval").brought_into(run, "ratings.csv")
     row = calibrated(run, "--criterion", "fluency")
     table = by_rater(converted("summeval"), "fluency")
@@ -151,14 +145,7 @@ def test_pairs_of_annotators_agree_as_pingouin_finds(
     ("name", "scored", "every"),
     [("summeval", (384, 416), 12), ("aci_bench", (520, 520), 17), ("mslr", (599, 599), 24)],
 )
-def test_rouge_of_real_texts_is_google_s(
-    converted: Callable[[str], Converted],
-    run: Run,
-    engine: Engine,
-    name: str,
-    scored: tuple[int, int],
-    every: int,
-) -> None:
+def test_rouge_of_real_texts_is_google_s(converted, run, engine, name, scored, every):
     converted(name).brought_into(run)
     said = done(run, "analyse", "measure", "rouge-l")
     assert "rouge-l: scored {} of {} responses".format(*scored) in said
@@ -169,9 +156,7 @@ def test_rouge_of_real_texts_is_google_s(
         assert stored[one.response_id] == expected
 
 
-def test_rouge_ranks_against_the_annotators(
-    converted: Callable[[str], Converted], run: Run
-) -> None:
+def test_rouge_ranks_against_the_annotators(converted, run):
     converted("summeval").brought_into(run, "ratings.csv")
     done(run, "analyse", "measure", "rouge-l")
     row = calibrated(run)["summeval", "metric:rouge-l"]
@@ -180,7 +165,7 @@ def test_rouge_ranks_against_the_annotators(
     assert row["spearman"] == pytest.approx(-0.376, abs=0.001)
 
 
-def test_no_answer_in_another_form_than_the_one_asked_for_is_a_verdict() -> None:
+def test_no_answer_in_another_form_than_the_one_asked_for_is_a_verdict():
     # The raw answers have other keys, and bare numbers where a juror is asked for {"score": ...}.
     rubric, seen = read_rubric(RUBRICS / "mentalbench"), Counter[Status]()
     for file in ("claude_llm_judge.xlsx", "gemini_llm_judge.xlsx", "o4-mini_llm_judge.xlsx"):
@@ -191,9 +176,7 @@ def test_no_answer_in_another_form_than_the_one_asked_for_is_a_verdict() -> None
     assert seen == {Status.INVALID_JSON: 30_000}
 
 
-def test_the_panel_s_scores_off_the_scale_are_refused_by_name(
-    converted: Callable[[str], Converted], run: Run, engine: Engine
-) -> None:
+def test_the_panel_s_scores_off_the_scale_are_refused_by_name(converted, run, engine):
     mentalbench = converted("mentalbench")
     mentalbench.brought_into(run)
     code, _, said = run("rate", "ratings", str(mentalbench.out / "ratings_raw.csv"))
@@ -206,9 +189,7 @@ def test_the_panel_s_scores_off_the_scale_are_refused_by_name(
 
 
 @pytest.mark.slow
-def test_350_000_scores_of_four_judges_agree_as_numpy_finds(
-    converted: Callable[[str], Converted], run: Run
-) -> None:
+def test_350_000_scores_of_four_judges_agree_as_numpy_finds(converted, run):
     said = converted("mentalbench").brought_into(run, "ratings.csv")
     assert "347924 ratings imported" in said
     assert "249 empty cells stay missing" in said
@@ -230,9 +211,7 @@ def test_350_000_scores_of_four_judges_agree_as_numpy_finds(
         assert "undefined" in rows["mentalbench", scorer]["note"]
 
 
-def test_a_sparse_pair_agrees_as_pingouin_finds_on_one_criterion_and_on_all(
-    converted: Callable[[str], Converted], run: Run
-) -> None:
+def test_a_sparse_pair_agrees_as_pingouin_finds_on_one_criterion_and_on_all(converted, run):
     said = converted("mslr").brought_into(run, "ratings.csv")
     assert "2474 ratings imported" in said
     assert "78 empty cells stay missing" in said

@@ -4,13 +4,12 @@ import json
 import random
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.packaged_study import made, restored, whole
-from kit.studies import HEAD, Run
+from kit.studies import HEAD, Run, Write
 from sqlalchemy import Engine, text
 
 from calibration.decision import DecisionKind
@@ -25,8 +24,6 @@ from data.study.verify import present_head, verify
 from medjury.services.calibrate import check_protocol
 from medjury.services.record import fix_protocol, protocol_of
 
-Write = Callable[[str, str], Path]
-
 RATINGS = "response_id,rater,kind,accuracy,completeness,clarity\n" + "".join(
     f"{name},{who},clinician,{a},{b},3\n"
     for who in ("dr_a", "dr_b")
@@ -40,7 +37,7 @@ def rated(run: Run, small_study: Engine, write: Write) -> Engine:
     return small_study
 
 
-def test_verify_prints_what_is_vouched_for_and_ends_with_zero(run: Run, rated: Engine) -> None:
+def test_verify_prints_what_is_vouched_for_and_ends_with_zero(run, rated):
     code, out, _ = run("study", "verify", "--json", "-")
     body = json.loads(out)
     assert code == 0
@@ -52,7 +49,7 @@ def test_verify_prints_what_is_vouched_for_and_ends_with_zero(run: Run, rated: E
     assert run("study", "verify", "--head", body["head"])[0] == 0
 
 
-def test_verify_ends_with_one_and_a_line_for_each_finding(run: Run, rated: Engine) -> None:
+def test_verify_ends_with_one_and_a_line_for_each_finding(run, rated):
     with rated.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE rating SET score = 5 WHERE id = 1"))
     code, out, _ = run("study", "verify")
@@ -62,9 +59,7 @@ def test_verify_ends_with_one_and_a_line_for_each_finding(run: Run, rated: Engin
     assert run("study", "verify", "--head", "abc")[0] == 2  # a slip of the pen is no finding
 
 
-def test_a_locked_study_refuses_ratings_until_it_is_reopened_with_a_reason(
-    run: Run, rated: Engine, write: Write
-) -> None:
+def test_a_locked_study_refuses_ratings_until_it_is_reopened_with_a_reason(run, rated, write):
     code, out, _ = run("study", "lock", "--who", "Dr Berg")
     assert code == 0
     head = next(line for line in out.splitlines() if line.startswith("head ")).split()[1]
@@ -81,9 +76,7 @@ def test_a_locked_study_refuses_ratings_until_it_is_reopened_with_a_reason(
     assert "since the head that was kept: 1 reopened, 1 ratings imported" in out
 
 
-def test_every_later_report_says_that_the_blind_was_lifted_or_the_study_reopened(
-    run: Run, rated: Engine
-) -> None:
+def test_every_later_report_says_that_the_blind_was_lifted_or_the_study_reopened(run, rated):
     assert "unblinded" not in run("analyse", "calibrate", "--reps", "10")[1]
     run("study", "lock")
     run("study", "lock", "--reopen", "--reason", "late form")
@@ -94,9 +87,7 @@ def test_every_later_report_says_that_the_blind_was_lifted_or_the_study_reopened
     assert "by coordinator: late form" in said
 
 
-def test_lifting_the_blind_needs_a_reason_and_a_new_file(
-    run: Run, rated: Engine, tmp_path: Path
-) -> None:
+def test_lifting_the_blind_needs_a_reason_and_a_new_file(run, rated, tmp_path):
     out = tmp_path / "authors.csv"
     assert run("study", "unblind", "--out", str(out))[0] == 2
     assert not out.exists()
@@ -106,7 +97,7 @@ def test_lifting_the_blind_needs_a_reason_and_a_new_file(
 
 
 @pytest.mark.usefixtures("rated")
-def test_settings_are_shown_set_and_checked(run: Run, rated: Engine) -> None:
+def test_settings_are_shown_set_and_checked(run, rated):
     assert "on_request" in run("study", "settings")[1]
     assert run("study", "settings", "reference", "hidden")[0] == 0
     assert json.loads(run("study", "settings", "--json", "-")[1])["reference"] == "hidden"
@@ -115,7 +106,6 @@ def test_settings_are_shown_set_and_checked(run: Run, rated: Engine) -> None:
 
 
 __all__ = ["made", "whole"]
-
 ME, SPACE = "me@hospital.example", "medjury"
 
 
@@ -129,16 +119,14 @@ def head(run: Run, whole: Engine, tmp_path: Path) -> Path:
     return to
 
 
-def test_a_head_holds_study_number_and_hash_and_is_read_back(head: Path, whole: Engine) -> None:
+def test_a_head_holds_study_number_and_hash_and_is_read_back(head, whole):
     kept = head_given(str(head))
     assert kept == present_head(whole)
     assert head.read_text() == kept.to_text()
     assert kept.events is not None
 
 
-def test_a_study_that_went_on_after_its_lock_is_told_apart_from_one_that_did_not(
-    run: Run, whole: Engine, head: Path
-) -> None:
+def test_a_study_that_went_on_after_its_lock_is_told_apart_from_one_that_did_not(run, whole, head):
     assert run("study", "lock", "--reopen", "--reason", "one more")[0] == 0
     set_setting(whole, "reference", "hidden")
     code, out, err = run("study", "verify", "--head", str(head))
@@ -147,7 +135,7 @@ def test_a_study_that_went_on_after_its_lock_is_told_apart_from_one_that_did_not
     assert verify(whole).findings == ()
 
 
-def test_a_record_cut_before_its_head_is_found(run: Run, whole: Engine, head: Path) -> None:
+def test_a_record_cut_before_its_head_is_found(run, whole, head):
     with whole.execution_options(writes=True).begin() as connection:
         connection.execute(text("DELETE FROM event WHERE id = (SELECT MAX(id) FROM event)"))
         connection.execute(text("DELETE FROM setting WHERE key = 'locked'"))
@@ -157,9 +145,7 @@ def test_a_record_cut_before_its_head_is_found(run: Run, whole: Engine, head: Pa
     assert "FINDING the record was cut: it has " in out
 
 
-def test_a_record_that_is_of_another_study_or_written_anew_is_found(
-    run: Run, whole: Engine, head: Path, tmp_path: Path
-) -> None:
+def test_a_record_that_is_of_another_study_or_written_anew_is_found(run, whole, head, tmp_path):
     kept = head_given(str(head))
     assert kept.events is not None
     others = {
@@ -173,9 +159,7 @@ def test_a_record_that_is_of_another_study_or_written_anew_is_found(
 
 
 @pytest.mark.parametrize("body", ["", "medjury head 2\n", "\x00\xff", "medjury head 1\nhead x\n"])
-def test_a_file_that_is_no_head_is_refused_in_one_line(
-    run: Run, whole: Engine, tmp_path: Path, body: str
-) -> None:
+def test_a_file_that_is_no_head_is_refused_in_one_line(run, whole, tmp_path, body):
     (tmp_path / "no.head").write_text(body, "latin-1")
     with pytest.raises(BadFile):
         head_given(str(tmp_path / "no.head"))
@@ -183,7 +167,7 @@ def test_a_file_that_is_no_head_is_refused_in_one_line(
     assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
 
 
-def test_a_lock_never_writes_over_a_file(run: Run, whole: Engine, head: Path) -> None:
+def test_a_lock_never_writes_over_a_file(run, whole, head):
     before = head.read_bytes()
     run("study", "lock", "--reopen", "--reason", "r")
     code, _, err = run("study", "lock", "--head", str(head))
@@ -193,17 +177,15 @@ def test_a_lock_never_writes_over_a_file(run: Run, whole: Engine, head: Path) ->
 
 
 @pytest.mark.usefixtures("study_file")
-def test_a_study_that_is_a_file_has_its_head_beside_it(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_a_study_that_is_a_file_has_its_head_beside_it(run, whole, tmp_path):
     assert run("study", "lock")[0] == 0
     [to] = tmp_path.glob("*.head")
     assert head_given(str(to)) == present_head(whole)
 
 
 def test_a_package_has_its_head_beside_it_and_the_study_it_makes_goes_through_it(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+    run, whole, tmp_path
+):
     package, there = tmp_path / "study.zip", restored(tmp_path)
     assert run("share", "export", "--package", str(package))[0] == 0
     assert run("study", "import", str(package), *there)[0] == 0
@@ -215,7 +197,7 @@ def test_a_package_has_its_head_beside_it_and_the_study_it_makes_goes_through_it
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
-def test_the_docs_commands_sign_a_head_and_find_a_changed_one(head: Path, tmp_path: Path) -> None:
+def test_the_docs_commands_sign_a_head_and_find_a_changed_one(head, tmp_path):
     key = tmp_path / "key"
     keygen("-q", "-t", "ed25519", "-N", "", "-C", ME, "-f", str(key))
     public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
@@ -236,7 +218,6 @@ def keygen(*arguments: str, given: Path | None = None) -> int:
 
 
 JURY = ("--jurors", "j,k,l")
-
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 
 
@@ -270,9 +251,7 @@ def checked(run: Run) -> tuple[int, dict[str, Any]]:
     return code, json.loads(out)
 
 
-def test_what_is_fixed_stands_in_the_record_with_the_ratings_that_were_in(
-    run: Run, write: Write, small_study: Engine
-) -> None:
+def test_what_is_fixed_stands_in_the_record_with_the_ratings_that_were_in(run, write, small_study):
     limits = ("--critical", "accuracy<=2", "--miss-at-most", "0.1")
     code, out, _ = run("study", "protocol", "set", "--margin", "0.1", "--responses", "60", *limits)
     assert code == 0
@@ -291,7 +270,7 @@ def test_what_is_fixed_stands_in_the_record_with_the_ratings_that_were_in(
     assert verify(small_study).findings == ()
 
 
-def test_without_a_margin_fixed_beforehand_nothing_is_claimed(run: Run, write: Write) -> None:
+def test_without_a_margin_fixed_beforehand_nothing_is_claimed(run, write):
     bring_in(run, write)
     body = calibrated(run)
     assert (body["decision"]["kind"], body["protocol"]) == ("no_protocol", None)
@@ -305,7 +284,7 @@ def test_without_a_margin_fixed_beforehand_nothing_is_claimed(run: Run, write: W
     assert (code, "240 ratings" in out) == (1, True)
 
 
-def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run: Run, write: Write) -> None:
+def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run, write):
     bring_in(run, write, "--margin", "0.2", "--because", "as in our pilot", *JURY)
     body = calibrated(run)
     assert body["decision"]["kind"] == "non_inferior"
@@ -314,7 +293,7 @@ def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run: Run, write: W
         assert calibrated(run, *other)["decision"]["kind"] == "no_protocol"
 
 
-def test_a_protocol_that_names_no_jury_explores(run: Run, write: Write) -> None:
+def test_a_protocol_that_names_no_jury_explores(run, write):
     bring_in(run, write, "--margin", "0.2")
     assert calibrated(run)["decision"]["kind"] == "exploratory"
     assert checked(run)[0] == 1
@@ -334,8 +313,8 @@ def test_a_protocol_that_names_no_jury_explores(run: Run, write: Write) -> None:
     ],
 )
 def test_whatever_decides_and_was_changed_after_the_first_rating_explores(
-    run: Run, write: Write, changed: tuple[str, ...], late: list[str]
-) -> None:
+    run, write, changed, late
+):
     bring_in(run, write, "--margin", "0.2", *JURY)
     assert run("study", "protocol", "set", "--margin", "0.2", *JURY, *changed)[0] == 0
     code, body = checked(run)
@@ -345,7 +324,7 @@ def test_whatever_decides_and_was_changed_after_the_first_rating_explores(
     assert checked(run)[0] == 0
 
 
-def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run: Run, write: Write) -> None:
+def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run, write):
     juror = '[[juror]]\nname = "{}"\nprovider = "openai"\nmodel = "m"\nfamily = "f"\n'
     juror += 'base_url = "http://127.0.0.1:9/v1"\n'
     panel = 'name = "two"\n' + "".join(map(juror.format, "jk"))
@@ -360,9 +339,7 @@ def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run: Run, write: 
 
 
 @pytest.mark.parametrize(("planned", "kind"), [(120, "non_inferior"), (121, "too_few")])
-def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(
-    run: Run, write: Write, planned: int, kind: str
-) -> None:
+def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run, write, planned, kind):
     bring_in(run, write, "--margin", "0.2", "--responses", str(planned), *JURY)
     code, body = checked(run)
     met = kind == "non_inferior"
@@ -386,16 +363,14 @@ def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(
     ],
 )
 def test_what_cannot_be_fixed_is_refused_in_one_message_and_nothing_is_stored(
-    run: Run, small_study: Engine, options: tuple[str, ...], told: str
-) -> None:
+    run, small_study, options, told
+):
     code, _, err = run("study", "protocol", "set", *options)
     assert (code, told in err) == (2, True), err
     assert protocol_of(small_study) is None
 
 
-def test_only_a_coordinator_fixes_it_and_not_in_a_locked_study(
-    run: Run, small_study: Engine
-) -> None:
+def test_only_a_coordinator_fixes_it_and_not_in_a_locked_study(run, small_study):
     with pytest.raises(NotAllowed):
         fix_protocol(RESEARCHER, small_study, Protocol(0.1))
     assert run("study", "lock")[0] == 0
@@ -404,14 +379,12 @@ def test_only_a_coordinator_fixes_it_and_not_in_a_locked_study(
     assert protocol_of(small_study) is None
 
 
-def test_a_study_that_nobody_rated_is_undefined_and_says_what_is_lacking(
-    small_study: Engine,
-) -> None:
+def test_a_study_that_nobody_rated_is_undefined_and_says_what_is_lacking(small_study):
     found = check_protocol(small_study).decision
     assert (found.kind, found.reasons[0].code) == (DecisionKind.UNDEFINED, "no_clinician_rating")
 
 
-def test_the_analysis_that_was_fixed_is_of_all_responses_by_its_method() -> None:
+def test_the_analysis_that_was_fixed_is_of_all_responses_by_its_method():
     fixed = Protocol(0.1, criterion="clarity", jurors=("a", "b"))
     same = AnalysisOptions(criterion="clarity", reps=10, seed=4, jurors=("b", "a"), min_shared=9)
     assert fixed.is_about(("b", "a"), same)
@@ -428,7 +401,7 @@ def test_the_analysis_that_was_fixed_is_of_all_responses_by_its_method() -> None
     assert Protocol(0.1).is_about(("a",), AnalysisOptions())
 
 
-def test_a_critical_criterion_is_read_from_its_short_form() -> None:
+def test_a_critical_criterion_is_read_from_its_short_form():
     assert critical("risk of harm <= 2.5", 0.1) == Critical("risk of harm", 2.5, 0.1)
     for wrong in ("safety", "<=2", "safety=2", "safety<=two"):
         with pytest.raises(BadInput):

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kit.commands import Demo
 from kit.scores import JURORS, without
 from kit.scores import study as little_study
 from kit.studies import HEAD, Run, bring_in, fill
@@ -34,13 +33,7 @@ from data.person import OPERATOR, Person
 from data.schema import Role
 from data.study.ledger import compositions_tried
 from data.study.verify import verify
-from medjury.services.routing import (
-    keep,
-    kept_rule,
-    route,
-    route_study,
-    rule_from_json,
-)
+from medjury.services.routing import keep, kept_rule, route, route_study, rule_from_json
 
 LOW = Harm("low", 3.0)
 
@@ -63,7 +56,7 @@ def simulated(random: np.random.Generator, instances: int, each: int = 1) -> pd.
     return pd.DataFrame(columns)
 
 
-def test_the_exact_test_is_the_chance_of_so_few_harmful() -> None:
+def test_the_exact_test_is_the_chance_of_so_few_harmful():
     def exact(harmful: int, passed: int, bound: float) -> float:
         rows = np.arange(passed)
         return threshold_p(rated_risks(np.zeros(passed), rows < harmful, rows), 0.0, bound, 1)
@@ -74,9 +67,7 @@ def test_the_exact_test_is_the_chance_of_so_few_harmful() -> None:
 
 
 @pytest.mark.parametrize("each", [2, 5])
-def test_betting_is_seldom_wrong_where_all_responses_of_an_instance_are_harmful_together(
-    each: int,
-) -> None:
+def test_betting_is_seldom_wrong_where_all_responses_of_an_instance_are_harmful_together(each):
     random, bound = np.random.default_rng(0), 0.1
     wrong = 0
     for _ in range(500):
@@ -86,13 +77,13 @@ def test_betting_is_seldom_wrong_where_all_responses_of_an_instance_are_harmful_
     assert wrong / 500 <= 0.1
 
 
-def test_betting_finds_what_is_safe_and_nothing_in_nothing() -> None:
+def test_betting_finds_what_is_safe_and_nothing_in_nothing():
     assert betting_p(np.full(100, -0.1), 0.1) < 0.001
     assert betting_p(np.full(100, 0.9), 0.1) == pytest.approx(1.0, abs=0.05)
     assert betting_p(np.empty(0), 0.1) == 1.0
 
 
-def test_tests_end_at_the_first_threshold_that_fails() -> None:
+def test_tests_end_at_the_first_threshold_that_fails():
     risks = np.arange(300.0)
     harmful = (risks > 100) & (risks <= 200)
     rated = rated_risks(risks, harmful, np.arange(300))
@@ -103,7 +94,7 @@ def test_tests_end_at_the_first_threshold_that_fails() -> None:
     assert fixed_sequence(rated, [150, 50], 0.05, 0.9, most=1)[0] == -np.inf
 
 
-def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser() -> None:
+def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser():
     risks = np.arange(1000.0)
     rated = rated_risks(risks, risks >= 800, np.arange(1000))
 
@@ -115,7 +106,7 @@ def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser() -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("each", [1, 3])
-def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each: int) -> None:
+def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each):
     random = np.random.default_rng(5)
     everybody = simulated(random, 30_000, each)
     is_harmful, broken, certified, runs = harmful(everybody, LOW), 0, 0, 60
@@ -129,7 +120,7 @@ def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each: int
     assert broken / runs <= 0.15
 
 
-def test_a_bound_beyond_reach_passes_nothing_and_too_few_instances_are_refused() -> None:
+def test_a_bound_beyond_reach_passes_nothing_and_too_few_instances_are_refused():
     found = routes(simulated(np.random.default_rng(1), 60), LOW, 0.03, 0.9)
     assert not found.certified
     assert (found.passed, found.responses) == (0, 60)
@@ -138,12 +129,12 @@ def test_a_bound_beyond_reach_passes_nothing_and_too_few_instances_are_refused()
         routes(simulated(np.random.default_rng(0), 20), LOW, 0.05, 0.9)
 
 
-def test_the_parts_share_no_instance_and_their_sizes_are_told() -> None:
+def test_the_parts_share_no_instance_and_their_sizes_are_told():
     found = routes(simulated(np.random.default_rng(4), 100, 3), LOW, 0.3, 0.9)
     assert (found.n_train, found.n_certify, found.rated) == (120, 180, 300)
 
 
-def test_ties_are_read_in_equal_parts() -> None:
+def test_ties_are_read_in_equal_parts():
     def caught(risks: list[float], is_harmful: list[bool]) -> float:
         return caught_with_interval(rated_risks(risks, is_harmful, np.arange(5)))[0]
 
@@ -153,7 +144,7 @@ def test_ties_are_read_in_equal_parts() -> None:
     assert np.isnan(caught([1.0] * 5, [False] * 5))
 
 
-def test_the_interval_of_what_is_caught_is_over_instances() -> None:
+def test_the_interval_of_what_is_caught_is_over_instances():
     random = np.random.default_rng(0)
     risks, is_harmful = random.random(100), random.random(100) < 0.3
     share, ends = caught_with_interval(rated_risks(risks, is_harmful, np.arange(100)))
@@ -169,7 +160,7 @@ def known_of(scores, jury=JURORS, needed=3, harm=LOW):
     return candidates(scores, jury, needed, harm.criterion)
 
 
-def test_a_response_whose_jury_is_incomplete_is_not_scored() -> None:
+def test_a_response_whose_jury_is_incomplete_is_not_scored():
     whole = little_study()
     table = whole.ratings
     lost = (table.response_id == "aci-r3") & (table.rater == "gpt") & (table.criterion == "clarity")
@@ -183,7 +174,7 @@ def test_a_response_whose_jury_is_incomplete_is_not_scored() -> None:
     assert lenient.jury[3] == pytest.approx(alone.jury[3])
 
 
-def test_what_clinicians_have_not_rated_is_there_too() -> None:
+def test_what_clinicians_have_not_rated_is_there_too():
     whole = little_study()
     unrated = whole.ratings.response_id.isin(["aci-r0", "aci-r1"]) & (
         whole.ratings.kind == "clinician"
@@ -195,7 +186,7 @@ def test_what_clinicians_have_not_rated_is_there_too() -> None:
     assert not harmful(table, Harm("low", 5))[:2].any()
 
 
-def test_harm_is_by_score_or_by_distance_from_the_jury() -> None:
+def test_harm_is_by_score_or_by_distance_from_the_jury():
     table = known_of(little_study())
     low, off = harmful(table, Harm("low", 2.5)), harmful(table, Harm("error", 0.8))
 
@@ -203,7 +194,7 @@ def test_harm_is_by_score_or_by_distance_from_the_jury() -> None:
     assert off.tolist() == (abs(table.jury - table.clinicians) > 0.8).tolist()
 
 
-def test_points_of_different_scales_or_of_a_criterion_that_one_lacks_are_refused() -> None:
+def test_points_of_different_scales_or_of_a_criterion_that_one_lacks_are_refused():
     with pytest.raises(BadInput, match=r"different scales .*aci 1 to 5.*--benchmark"):
         refuse_unlike(little_study(("aci", "med"), scales={"med": (1, 7)}), None)
     other = little_study(("aci", "med"), criteria={"med": ("tone",)})
@@ -232,7 +223,7 @@ def rated(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("rated")
-def test_the_command_prints_and_writes_every_figure(run: Run, tmp_path: Path) -> None:
+def test_the_command_prints_and_writes_every_figure(run, tmp_path):
     js = tmp_path / "p.json"
     code, out, err = run("analyse", "predict", "--json", str(js))
     assert code == 0
@@ -248,7 +239,7 @@ def test_the_command_prints_and_writes_every_figure(run: Run, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("rated")
-def test_the_file_has_no_author_and_no_formula(run: Run, tmp_path: Path) -> None:
+def test_the_file_has_no_author_and_no_formula(run, tmp_path):
     to = tmp_path / "p.csv"
     run("analyse", "predict", "--csv", str(to))
 
@@ -265,7 +256,7 @@ def test_the_file_has_no_author_and_no_formula(run: Run, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("rated")
-def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engine) -> None:
+def test_the_jury_stands_in_the_ledger_as_when_calibrated(run, engine):
     run("analyse", "predict")
     run("analyse", "predict", "--jurors", "gpt", "--benchmark", "visits")
     run("analyse", "calibrate", "--reps", "50")
@@ -284,9 +275,7 @@ ASKED = ("analyse", "route", "--at-most", "2", "--bound", "0.2")
 
 
 @pytest.mark.usefixtures("study")
-def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
-    run: Run, tmp_path: Path
-) -> None:
+def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(run, tmp_path):
     js, to = tmp_path / "r.json", tmp_path / "routes.csv"
 
     code, out, _ = run(*ASKED, "--json", str(js), "--csv", str(to))
@@ -315,16 +304,14 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
 
 @pytest.mark.parametrize("command", [("analyse", "predict"), ASKED])
 @pytest.mark.usefixtures("study")
-def test_a_file_that_is_there_stays(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_file_that_is_there_stays(run, tmp_path, command):
     to = tmp_path / "routes.csv"
     to.write_text("mine")
     assert run(*command, "--csv", str(to))[0] == 2
     assert to.read_text() == "mine"
 
 
-def test_a_simulated_jury_says_so(
-    run: Run, demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_simulated_jury_says_so(run, demo, tmp_path, monkeypatch):
     shutil.copy(demo.study, tmp_path / "own.db")
     monkeypatch.setenv("MEDJURY_DB", f"sqlite:///{tmp_path / 'own.db'}")
 
@@ -365,15 +352,13 @@ RULE = RoutingRule(
         (5.0, "visits", "", ("read", "other_rubric")),
     ],
 )
-def test_what_the_rule_was_not_certified_for_is_read(
-    jury: float, benchmark: str, rubric: str, decided: tuple[str, str]
-) -> None:
+def test_what_the_rule_was_not_certified_for_is_read(jury, benchmark, rubric, decided):
     table = pd.DataFrame({"response_id": ["r1"], "benchmark": [benchmark], "risk": [-jury]})
     found = route_by(RULE, table, {benchmark: rubric}).iloc[0]
     assert (found["decision"], found["why"]) == decided
 
 
-def test_a_rule_that_is_written_and_read_is_the_same() -> None:
+def test_a_rule_that_is_written_and_read_is_the_same():
     written = json.loads(json.dumps(asdict(RULE)))
     assert rule_from_json(written) == rule_from_json(written | {"later": 1}) == RULE
 
@@ -387,9 +372,7 @@ def study(run: Run, engine: Engine, tmp_path: Path) -> Engine:
 @pytest.mark.parametrize(
     "harm", [Harm("low", 2.0), Harm("low", 2.0, "clarity"), Harm("error", 1.5)]
 )
-def test_a_kept_rule_decides_on_the_study_as_it_did_when_it_was_kept(
-    study: Engine, harm: Harm
-) -> None:
+def test_a_kept_rule_decides_on_the_study_as_it_did_when_it_was_kept(study, harm):
     found = route(study, RouteQuestion(harm, 0.3))
     assert found.found.certified
     kept = keep(OPERATOR, study, "ward", found)
@@ -398,9 +381,7 @@ def test_a_kept_rule_decides_on_the_study_as_it_did_when_it_was_kept(
     assert by_rule.set_index("response_id").loc["r7", "why"] == "not_scored"
 
 
-def test_later_responses_are_routed_and_the_rule_stays(
-    run: Run, study: Engine, tmp_path: Path
-) -> None:
+def test_later_responses_are_routed_and_the_rule_stays(run, study, tmp_path):
     code, out, _ = run(*KEEP)
     assert code == 0
     assert "kept as ward, sha256 " in out
@@ -441,9 +422,7 @@ def test_later_responses_are_routed_and_the_rule_stays(
         ),
     ],
 )
-def test_bad_input_keeps_nothing(
-    run: Run, study: Engine, arguments: tuple[str, ...], told: str
-) -> None:
+def test_bad_input_keeps_nothing(run, study, arguments, told):
     assert run(*KEEP)[0] == 0
     before = verify(study).events
     code, _, err = run(*arguments)
@@ -451,7 +430,7 @@ def test_bad_input_keeps_nothing(
     assert told in err
 
 
-def test_a_changed_rule_is_refused_and_found_by_a_check(run: Run, study: Engine) -> None:
+def test_a_changed_rule_is_refused_and_found_by_a_check(run, study):
     assert run(*KEEP)[0] == 0
     assert verify(study).findings == ()
     bound = ("'\"bound\": 0.2'", "'\"bound\": 0.1'")
@@ -463,7 +442,7 @@ def test_a_changed_rule_is_refused_and_found_by_a_check(run: Run, study: Engine)
     assert verify(study).findings
 
 
-def test_a_rule_says_what_is_no_longer_as_it_was(run: Run, study: Engine) -> None:
+def test_a_rule_says_what_is_no_longer_as_it_was(run, study):
     assert run(*KEEP)[0] == 0
     with study.begin() as connection:
         connection.execute(
@@ -473,7 +452,7 @@ def test_a_rule_says_what_is_no_longer_as_it_was(run: Run, study: Engine) -> Non
     assert "not as it was certified: gpt" in out
 
 
-def test_a_researcher_keeps_none(study: Engine) -> None:
+def test_a_researcher_keeps_none(study):
     found = route(study, RouteQuestion(Harm("low", 2.0), 0.2))
     with pytest.raises(NotAllowed):
         keep(Person(7, "Rita", Role.RESEARCHER), study, "ward", found)

@@ -31,9 +31,7 @@ from kit.imported_runs import (
     state,
     whole,
 )
-from kit.studies import Run
 from kit.study_place import all_rows, nothing_stored
-from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.grades import grades_named, grades_of, rubric_of_grades
@@ -45,7 +43,9 @@ from data.study.frames import ratings_frame
 from data.study.standing import benchmarks
 
 
-def test_a_log_brings_instances_responses_and_what_scorers_said(run: Run, engine: Engine) -> None:
+def test_a_log_brings_instances_responses_and_what_scorers_said_and_why_one_has_no_score(
+    run, engine
+):
     code, out, _ = run("study", "import", str(LOGS / "note_a.eval"))
     assert code == 0
     assert "3 responses to 3 new instances and 6 ratings imported" in out
@@ -65,48 +65,33 @@ def test_a_log_brings_instances_responses_and_what_scorers_said(run: Run, engine
     )
     assert judged[:3] == [
         ("one", "accuracy", 4, "the dose is right"),
-        ("one", "completeness", 3, ""),
-        ("one", "clarity", 2.5, ""),
+        *(("one", "completeness", 3, ""), ("one", "clarity", 2.5, "")),
     ]
     assert len(judged) == 6
+    missing = rows(
+        engine, "select handle, status, reason from attempt join rater r on r.id = rater"
+    )
+    assert missing == [("inspect.judge", "request_failed", "unscored in Inspect: grader_failed")]
 
 
-def test_an_unscored_sample_is_missing_with_its_reason_and_no_number(
-    run: Run, engine: Engine
-) -> None:
-    told = figures(run, str(LOGS / "note_a.eval"))
-    assert told["missing"] == {"inspect.judge": {"request_failed": 1}}
-    assert rows(engine, "select status, reason from attempt") == [
-        ("request_failed", "unscored in Inspect: grader_failed")
-    ]
-
-
-def test_importing_twice_changes_nothing_whatever_the_form_of_the_log(
-    run: Run, tmp_path: Path
-) -> None:
-    told = figures(run, str(LOGS / "note_a.eval"))
+@pytest.mark.parametrize("name", ["note_a.eval", "note_a.json"])
+def test_importing_twice_changes_nothing_whatever_the_form_of_the_log(run, tmp_path, name):
+    told = figures(run, str(LOGS / name))
     assert (told["responses"], told["ratings"]) == (3, 6)
-    again = as_json(tmp_path, whole("note_a.eval"))
+    again = as_json(tmp_path, whole(name))
     packed = tmp_path / "older.eval"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         body = json.loads(again.read_text())
         for number, sample in enumerate(body.pop("samples")):
             archive.writestr(f"samples/{number}.json", json.dumps(sample))
         archive.writestr("header.json", json.dumps(body))
-    for path in (LOGS / "note_a.eval", again, packed):
+    for path in (LOGS / name, again, packed):
         told = figures(run, str(path))
         assert (told["responses"], told["ratings"], told["failures"]) == (0, 0, 0)
         assert (told["responses_unchanged"], told["ratings_unchanged"]) == (3, 6)
 
 
-def test_a_log_that_inspect_wrote_as_json_is_read(run: Run) -> None:
-    told = figures(run, str(LOGS / "note_a.json"))
-    assert (told["responses"], told["ratings"]) == (3, 6)
-
-
-def test_logs_of_several_models_join_on_the_sample_and_epochs_are_responses(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_logs_of_several_models_join_on_the_sample_and_epochs_are_responses(run, engine, tmp_path):
     for name in ("note_a.eval", "note_b_twice.eval"):
         shutil.copy(LOGS / name, tmp_path / name)
     told = figures(run, str(tmp_path))
@@ -116,9 +101,7 @@ def test_logs_of_several_models_join_on_the_sample_and_epochs_are_responses(
     assert rows(engine, "select distinct replicate from rating") == [(0,)]
 
 
-def test_a_lone_number_rates_the_only_criterion_and_off_the_scale_is_no_score(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_lone_number_rates_the_only_criterion_and_off_the_scale_is_no_score(run, tmp_path):
     generic = read_rubric("generic")
     clarity = next(one for one in generic.criterion if one.name == "clarity")
     brief = generic.model_copy(update={"name": "brief", "criterion": (clarity,)})
@@ -131,23 +114,18 @@ def test_a_lone_number_rates_the_only_criterion_and_off_the_scale_is_no_score(
     assert told["ratings"] == 4
 
 
-def test_jurors_of_our_own_scorer_come_in_each_by_name(run: Run, engine: Engine) -> None:
+def test_jurors_of_our_own_scorer_come_in_each_by_name(run, engine):
     told = figures(run, str(LOGS / "jury.eval"))
     assert told["logs"][0]["jurors"] == [
         {"name": "inspect.one", "model": "openai-api/medjury/m-one"},
         {"name": "inspect.two", "model": "anthropic/m-two"},
     ]
     assert told["missing"] == {"inspect.two": {"invalid_json": 1}}
-    query = (
-        "select handle, score, count(*) from rating join rater on rater.id = rater group by 1, 2 "
-        "order by 1"
-    )
-    assert rows(engine, query) == [("inspect.one", 4, 6), ("inspect.two", 5, 3)]
+    found = ratings_frame(engine).groupby(["rater", "score"], observed=True).size()
+    assert found.to_dict() == {("inspect.one", 4): 6, ("inspect.two", 5): 3}
 
 
-def test_a_verdict_on_another_rubric_than_the_one_named_is_refused(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_verdict_on_another_rubric_than_the_one_named_is_refused(run, tmp_path):
     code, _, err = run("study", "import", str(LOGS / "jury.eval"), "--rubric", "aci_bench")
     assert (code, "rated on the rubric with the hash" in " ".join(err.split())) == (2, True)
     other = read_rubric("generic")
@@ -156,9 +134,7 @@ def test_a_verdict_on_another_rubric_than_the_one_named_is_refused(
     assert told["logs"][0]["rubric_sha256"] == other.sha256
 
 
-def test_a_run_that_ended_early_is_taken_as_far_as_it_went_and_said(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_run_that_ended_early_is_taken_as_far_as_it_went_and_said(run, tmp_path):
     for status in ("error", "cancelled"):
         body = whole("note_a.eval") | {"status": status}
         body["samples"][0]["error"] = {"message": SECRET, "traceback": SECRET}
@@ -169,7 +145,7 @@ def test_a_run_that_ended_early_is_taken_as_far_as_it_went_and_said(
         assert SECRET not in out
 
 
-def test_a_log_without_scores_brings_responses_alone(run: Run, tmp_path: Path) -> None:
+def test_a_log_without_scores_brings_responses_alone(run, tmp_path):
     body = whole("note_a.eval")
     for sample in body["samples"]:
         sample["scores"] = None
@@ -178,7 +154,7 @@ def test_a_log_without_scores_brings_responses_alone(run: Run, tmp_path: Path) -
     assert "no scorer rates a criterion" in out
 
 
-def test_scores_that_are_no_finite_number_give_no_rating(run: Run, tmp_path: Path) -> None:
+def test_scores_that_are_no_finite_number_give_no_rating(run, tmp_path):
     odd: list[tuple[Any, str]] = [
         ({"accuracy": 4, "completeness": math.nan, "clarity": 3}, "invalid_json"),
         ({"accuracy": 4, "completeness": True, "clarity": 3}, "invalid_json"),
@@ -202,9 +178,8 @@ def changed(**values: Any) -> Callable[[Path], Path]:
 
 def sampled(**values: Any) -> Callable[[Path], Path]:
     def change(folder: Path) -> Path:
-        body = whole("note_a.eval")
-        body["samples"][0] |= values
-        return as_json(folder, body)
+        first, *others = whole("note_a.eval")["samples"]
+        return changed(samples=[first | values, *others])(folder)
 
     return change
 
@@ -292,8 +267,8 @@ def damaged(folder: Path) -> Path:
     ],
 )
 def test_what_is_no_whole_log_is_refused_by_name_and_nothing_is_written(
-    make: Callable[[Path], Path], said: str, run: Run, tmp_path: Path, url: str
-) -> None:
+    make, said, run, tmp_path, url
+):
     path = make(tmp_path)
     code, out, err = run("study", "import", str(path))
     told = " ".join(err.split())
@@ -304,16 +279,7 @@ def test_what_is_no_whole_log_is_refused_by_name_and_nothing_is_written(
     assert nothing_stored(url)
 
 
-def test_one_bad_log_of_several_leaves_all_of_them_out(run: Run, tmp_path: Path, url: str) -> None:
-    code, _, err = run(
-        "study", "import", str(LOGS / "note_a.eval"), str(cut_log("note_a.json")(tmp_path))
-    )
-    assert code == 2
-    assert "nothing was imported" in " ".join(err.split())
-    assert nothing_stored(url)
-
-
-def test_a_sample_with_another_text_under_a_known_id_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_sample_with_another_text_under_a_known_id_is_refused(run, tmp_path):
     figures(run, str(LOGS / "note_a.eval"))
     code, _, err = run("study", "import", str(sampled(input=SECRET + " at all?")(tmp_path)))
     assert (code, "already has another context" in " ".join(err.split())) == (2, True)
@@ -337,9 +303,7 @@ GRADED = Path(__file__).parents[1] / "fixtures" / "inspect" / "graded_qa.eval"
         ([], False, None),
     ],
 )
-def test_known_grades_are_ordered_from_worst_to_best_and_never_mixed(
-    said: list[object], wide: bool, words: tuple[str, ...] | None
-) -> None:
+def test_known_grades_are_ordered_from_worst_to_best_and_never_mixed(said, wide, words):
     found = grades_of(said, wide)
     assert (found.words if found else None) == words
 
@@ -347,24 +311,21 @@ def test_known_grades_are_ordered_from_worst_to_best_and_never_mixed(
 @pytest.mark.parametrize(
     "scale", ["", "a", "a,a", "a,", "5-1", "3-3", ",".join("abcdefghijklmnopqrstuvw")]
 )
-def test_a_scale_that_is_none_is_refused(scale: str) -> None:
+def test_a_scale_that_is_none_is_refused(scale):
     with pytest.raises(BadInput, match="give two ends"):
         grades_named(scale)
 
 
-def test_a_named_scale_is_words_or_ends() -> None:
+def test_a_named_scale_is_words_or_ends():
     assert grades_named("0-10").ends == (0, 10)
     assert grades_named("-2 to 2").scale.points == range(-2, 3)
-    assert [grades_named("poor, fair,good").point(one) for one in ("Poor", "good", "x")] == [
-        0,
-        2,
-        "x",
-    ]
+    named = grades_named("poor, fair,good")
+    assert [named.point(one) for one in ("Poor", "good", "x")] == [0, 2, "x"]
     rubric = rubric_of_grades("scale", ["tone"], grades_named("0-100"), "a test")
     assert set(rubric.criterion[0].anchors) == {0, 100}
 
 
-def test_model_graded_qas_words_become_a_scale_of_their_own(run: Run, engine: Engine) -> None:
+def test_model_graded_qas_words_become_a_scale_of_their_own(run, engine):
     code, out, err = run("study", "import", str(GRADED))
     assert code == 0, err
     assert "inspect_grade (0 I, 1 P, 2 C): made of its graders' own words" in out
@@ -375,16 +336,14 @@ def test_model_graded_qas_words_become_a_scale_of_their_own(run: Run, engine: En
     assert "nothing changed" in run("study", "import", str(GRADED))[1]
 
 
-def test_a_named_scale_of_a_log_goes_before_its_known_words(run: Run, engine: Engine) -> None:
+def test_a_named_scale_of_a_log_goes_before_its_known_words(run, engine):
     code, out, err = run("study", "import", str(GRADED), "--scale", "I,P,C,S")
     assert (code, "made of the scale that --scale names" in out) == (0, True), err
     [own] = benchmarks(engine)
     assert own.rubric.scale.max == 3
 
 
-def test_a_sample_without_a_score_is_missing_and_the_others_keep_their_words(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_sample_without_a_score_is_missing_and_the_others_keep_their_words(run, engine, tmp_path):
     body = whole("graded_qa.eval")
     body["samples"][0]["scores"]["model_graded_qa"]["value"] = float("nan")
     found = figures(run, str(as_json(tmp_path, body)))
@@ -393,7 +352,7 @@ def test_a_sample_without_a_score_is_missing_and_the_others_keep_their_words(
     assert found["logs"][0]["rubric"] == "inspect_grade"
 
 
-def test_jurors_rate_on_the_prompt_they_were_sent(run: Run, engine: Engine, tmp_path: Path) -> None:
+def test_jurors_rate_on_the_prompt_they_were_sent(run, engine, tmp_path):
     code, out, err = run("study", "import", str(run_folder(tmp_path, [state(1), state(2)])))
     assert code == 0, err
     assert "held against 2 prompts as sent" in out
@@ -411,7 +370,7 @@ def test_jurors_rate_on_the_prompt_they_were_sent(run: Run, engine: Engine, tmp_
     ]
 
 
-def test_a_run_imported_twice_changes_nothing(run: Run, engine: Engine, tmp_path: Path) -> None:
+def test_a_run_imported_twice_changes_nothing(run, engine, tmp_path):
     folder = run_folder(tmp_path, [state(1), state(2, {"gpt": scores(4)})])
     run("study", "import", str(folder))
     before = all_rows(engine)
@@ -421,7 +380,7 @@ def test_a_run_imported_twice_changes_nothing(run: Run, engine: Engine, tmp_path
     assert run("study", "verify")[0] == 0
 
 
-def test_the_author_stands_in_its_own_table_only(run: Run, engine: Engine, tmp_path: Path) -> None:
+def test_the_author_stands_in_its_own_table_only(run, engine, tmp_path):
     run("study", "import", str(run_folder(tmp_path, [state(1, {"gpt": scores(9)})])))
     with_it = [name for name, found in all_rows(engine).items() if "writer" in str(found)]
     assert with_it == ["authorship"]
@@ -444,8 +403,8 @@ def test_the_author_stands_in_its_own_table_only(run: Run, engine: Engine, tmp_p
     ],
 )
 def test_a_whole_verdict_on_the_scale_counts_and_any_other_keeps_its_reason(
-    tmp_path: Path, said: Any, status: Status, causes: list[list[str]]
-) -> None:
+    tmp_path, said, status, causes
+):
     judge = {"name": "tiny_qa", "prompt_template": TEMPLATE, "annotator_models": MODELS}
     judge |= {"annotation_criteria": {"accuracy": [], "clarity": []}}
     states = [state(1), state(2, {"owl": scores(4)} | ({"gpt": said} if said else {}))]
@@ -466,7 +425,7 @@ ANY = st.recursive(
 
 
 @given(said=st.dictionaries(st.sampled_from(["accuracy", "completeness", "clarity", "x"]), ANY))
-def test_no_verdict_is_half_or_off_the_scale(said: dict[str, Any]) -> None:
+def test_no_verdict_is_half_or_off_the_scale(said):
     rubric = read_rubric("generic")
     found = verdict(said, rubric)
     assert (found.status == Status.OK) == (set(found.scores) == set(rubric.criteria))
@@ -474,8 +433,8 @@ def test_no_verdict_is_half_or_off_the_scale(said: dict[str, Any]) -> None:
 
 
 def test_a_response_that_names_its_author_is_masked_though_helms_jurors_have_rated_it(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+    run, engine, tmp_path
+):
     folder = run_folder(tmp_path, [state(1, response="As ChatGPT, I say: rest.")])
 
     assert run("study", "import", str(folder))[0] == 0
@@ -495,12 +454,6 @@ def runs() -> Path:
     return RUNS
 
 
-def figures_of(run: Run, *paths: Path) -> dict[str, Any]:
-    code, out, err = run("study", "import", *map(str, paths), "--json", "-")
-    assert code == 0, err
-    return dict(json.loads(out))
-
-
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("name", "counts", "means", "juror"),
@@ -509,10 +462,8 @@ def figures_of(run: Run, *paths: Path) -> dict[str, Any]:
         ("*note-demo*", (6, 6, 54), [None], "stub/judge-gpt"),
     ],
 )
-def test_a_run_of_helms_own_is_taken_whole_with_its_means(
-    run: Run, runs: Path, name: str, counts: tuple[int, ...], means: list[float], juror: str
-) -> None:
-    found = figures_of(run, *sorted(runs.glob(name)))
+def test_a_run_of_helms_own_is_taken_whole_with_its_means(run, runs, name, counts, means, juror):
+    found = figures(run, *map(str, sorted(runs.glob(name))))
     assert tuple(found[one] for one in ("instances", "responses", "ratings")) == counts
     assert (found["missing"], found["differences"]) == ({}, [])
     for one, mean in zip(found["runs"], means, strict=True):
@@ -522,8 +473,8 @@ def test_a_run_of_helms_own_is_taken_whole_with_its_means(
 
 
 @pytest.mark.real
-def test_every_injected_fault_is_found_again(run: Run, runs: Path) -> None:
-    found = figures_of(run, *runs.glob("*fault*"))
+def test_every_injected_fault_is_found_again(run, runs):
+    found = figures(run, *map(str, runs.glob("*fault*")))
     assert (found["responses"], found["ratings"], found["failures"]) == (13, 84, 11)
     assert found["runs"][0]["left_out"] == {"empty response": 1}
     assert found["missing"] == {
@@ -546,32 +497,20 @@ def test_every_injected_fault_is_found_again(run: Run, runs: Path) -> None:
 ASKED = "What helps patient"
 
 
-def put(name: str, body: object) -> Callable[[Path], Path]:
-    def change(folder: Path) -> Path:
-        (folder / name).write_text(json.dumps(body))
-        return folder
-
-    return change
+def put(name: str, body: object) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(json.dumps(body))
 
 
-def rewritten(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], Path]:
-    def write(folder: Path) -> Path:
-        (folder / name).write_bytes(change((folder / name).read_bytes()))
-        return folder
-
-    return write
-
-
-def without(name: str) -> Callable[[Path], Path]:
-    def change(folder: Path) -> Path:
-        (folder / name).unlink()
-        return folder
-
-    return change
+def rewritten(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
 
 
 STATE = "scenario_state.json"
 cut = rewritten(STATE, lambda body: body[:200])
+
+
+def altered(old: bytes, new: bytes) -> Callable[[Path], object]:
+    return rewritten(STATE, lambda body: body.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -580,26 +519,21 @@ cut = rewritten(STATE, lambda body: body[:200])
         (cut, r"scenario_state\.json: is not whole JSON .*; copy it again"),
         (put("run_spec.json", []), r"run_spec\.json: the whole is not of HELM's form"),
         (put("run_spec.json", {"eval": "x"}), r"name is missing; is it a run of HELM\?"),
-        (put("scenario_state.json", {"request_states": [ASKED]}), r"request_states\.0 is not"),
+        (put(STATE, {"request_states": [ASKED]}), r"request_states\.0 is not"),
         (put("stats.json", {"a": ASKED}), r"stats\.json: the whole is not of"),
-        (without("scenario_state.json"), r"the run did not end"),
-        (without("run_spec.json"), r"run_spec\.json is not there"),
+        (lambda folder: (folder / STATE).unlink(), r"the run did not end"),
+        (lambda folder: (folder / "run_spec.json").unlink(), r"run_spec\.json is not there"),
         (rewritten("run_spec.json", lambda _: b'{"name": "m\xfcde"}'), r"not text in UTF-8"),
-        (
-            rewritten(STATE, lambda body: body.replace(b"Rest.", rb"\ud800")),
-            r"half a surrogate pair",
-        ),
-        (
-            rewritten(STATE, lambda body: body.replace(b'"id": "id1"', b'"id": ""')),
-            r"row 1, column instance_id: '': HELM gives every instance an id",
-        ),
-        (put("scenario_state.json", {"request_states": []}), r"no jury took part"),
+        (altered(b"Rest.", rb"\ud800"), r"half a surrogate pair"),
+        (altered(b'"id": "id1"', b'"id": ""'), r"row 1, column instance_id: '': HELM gives every"),
+        (put(STATE, {"request_states": []}), r"no jury took part"),
     ],
 )
 def test_what_is_no_whole_run_ends_with_one_message_and_nothing_written(
-    run: Run, tmp_path: Path, change: Callable[[Path], Path], said: str, url: str
-) -> None:
-    folder = change(run_folder(tmp_path, [state(1)]))
+    run, tmp_path, change, said, url
+):
+    folder = run_folder(tmp_path, [state(1)])
+    change(folder)
     code, out, err = run("study", "import", str(folder))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert re.search(said, err), err
@@ -607,21 +541,19 @@ def test_what_is_no_whole_run_ends_with_one_message_and_nothing_written(
     assert nothing_stored(url)
 
 
-def test_a_folder_without_runs_is_refused_by_name(run: Run, tmp_path: Path) -> None:
+def test_a_folder_without_runs_is_refused_by_name(run, tmp_path):
     code, _, err = run("study", "import", str(tmp_path), "--format", "helm")
     assert (code, "no HELM run in it" in err) == (2, True)
 
 
-def test_a_suite_is_taken_whole_and_what_is_no_rated_run_is_named(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_suite_is_taken_whole_and_what_is_no_rated_run_is_named(run, engine, tmp_path):
     suite = tmp_path / "runs" / "v1"
     run_folder(suite, [state(1)])
     run_folder(
         suite, [state(1, response="Sleep.")], "tiny_qa:model=b", adapter_spec={"model": "lab/b"}
     )
     closed = run_folder(suite, [state(2)], "mmlu:model=b")
-    put("scenario_state.json", {"request_states": [state(2) | {"annotations": None}]})(closed)
+    put(STATE, {"request_states": [state(2) | {"annotations": None}]})(closed)
     run_folder(suite / "groups", [state(3)])
     run_folder(suite / "eval_cache", [state(4)])
     (suite / "costs.json").write_text("{}")
@@ -633,18 +565,20 @@ def test_a_suite_is_taken_whole_and_what_is_no_rated_run_is_named(
     assert rows(engine, "SELECT COUNT(*) FROM rubric") == [(1,)]
 
 
-def test_one_unreadable_run_of_several_and_nothing_is_imported(
-    run: Run, tmp_path: Path, url: str
-) -> None:
-    one = run_folder(tmp_path / "a", [state(1)])
-    two = cut(run_folder(tmp_path / "b", [state(2)]))
-    assert run("study", "import", str(one), str(two))[0] == 2
+@pytest.mark.parametrize("kind", ["a run", "a log"])
+def test_one_unreadable_run_of_several_and_nothing_is_imported(run, tmp_path, url, kind):
+    one, two = LOGS / "note_a.eval", tmp_path / "b"
+    if kind == "a run":
+        one, two = (run_folder(tmp_path / name, [state(1)]) for name in "ab")
+        cut(two)
+    else:
+        two = cut_log("note_a.json")(tmp_path)
+    code, _, err = run("study", "import", str(one), str(two))
+    assert (code, "nothing was imported" in " ".join(err.split())) == (2, True), err
     assert nothing_stored(url)
 
 
-def test_a_contradiction_in_the_last_run_takes_the_first_one_back(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_contradiction_in_the_last_run_takes_the_first_one_back(run, engine, tmp_path):
     one = run_folder(tmp_path / "a", [state(1)])
     two = run_folder(tmp_path / "b", [state(1, input={"text": "Something else?"})])
     code, _, err = run("study", "import", str(one), str(two))
@@ -652,7 +586,7 @@ def test_a_contradiction_in_the_last_run_takes_the_first_one_back(
     assert rows(engine, "SELECT COUNT(*) FROM rubric") == [(0,)]
 
 
-def test_two_jurors_of_one_name_never_mix(run: Run, engine: Engine, tmp_path: Path) -> None:
+def test_two_jurors_of_one_name_never_mix(run, engine, tmp_path):
     run("study", "import", str(run_folder(tmp_path / "a", [state(1)])))
     other = {"gpt": {"model_name": "lab/gpt-8"}}
     metric = {"class_name": "m.LLMJuryMetric", "args": {"annotator_models": other}}
@@ -668,9 +602,7 @@ def rubric_folder(tmp_path: Path, template: str) -> str:
     return str(tmp_path / "rubrics" / "tiny_qa")
 
 
-def test_a_rubric_taken_from_helm_itself_is_the_same_one(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_rubric_taken_from_helm_itself_is_the_same_one(run, engine, tmp_path):
     one, two = run_folder(tmp_path / "a", [state(1)]), run_folder(tmp_path / "b", [state(2)])
     rubric = rubric_folder(tmp_path, TEMPLATE)
     assert run("study", "import", str(one), "--rubric", rubric)[0] == 0
@@ -679,14 +611,14 @@ def test_a_rubric_taken_from_helm_itself_is_the_same_one(
     assert "crfm-helm 0.5.16" in rows(engine, "SELECT version FROM rubric")[0][0]
 
 
-def test_a_rubric_with_another_prompt_is_refused(run: Run, tmp_path: Path, url: str) -> None:
+def test_a_rubric_with_another_prompt_is_refused(run, tmp_path, url):
     rubric = rubric_folder(tmp_path, TEMPLATE.replace("Rate", "Judge"))
     code, _, err = run("study", "import", str(run_folder(tmp_path, [state(1)])), "--rubric", rubric)
     assert (code, "asked with another prompt" in err) == (2, True)
     assert nothing_stored(url)
 
 
-def test_a_redacted_prompt_must_be_named_and_may_be(run: Run, tmp_path: Path) -> None:
+def test_a_redacted_prompt_must_be_named_and_may_be(run, tmp_path):
     folder = run_folder(tmp_path, [state(1, prompt="[redacted]")])
     code, _, err = run("study", "import", str(folder))
     assert (code, "name its rubric with --rubric" in err) == (2, True)
@@ -695,14 +627,11 @@ def test_a_redacted_prompt_must_be_named_and_may_be(run: Run, tmp_path: Path) ->
     assert (code, "WARNING: the prompt is not in the run" in out) == (0, True)
 
 
-def test_ratings_on_an_unknown_prompt_of_medhelm_stand_apart(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_ratings_on_an_unknown_prompt_of_medhelm_stand_apart(run, engine, tmp_path):
     for number, prompt in enumerate(("", "[redacted]")):
         folder = run_folder(tmp_path / str(number), [state(number, prompt=prompt)], metric_specs=[])
-        rewritten(STATE, lambda body: body.replace(b"tiny_qa", b"medi_qa"))(folder)
+        altered(b"tiny_qa", b"medi_qa")(folder)
         code, out, err = run("study", "import", str(folder))
         assert code == 0, err
     assert "WARNING: the prompt is not in the run" in out
-    found = rows(engine, "SELECT COUNT(DISTINCT rubric_sha256) FROM rating")
-    assert found == [(2,)]
+    assert rows(engine, "SELECT COUNT(DISTINCT rubric_sha256) FROM rating") == [(2,)]

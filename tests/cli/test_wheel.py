@@ -81,9 +81,7 @@ def names_in(wheel: Path) -> list[str]:
         return archive.namelist()
 
 
-def test_the_wheel_has_every_file_of_the_packages_and_one_package_on_the_search_path(
-    wheel: Path,
-) -> None:
+def test_the_wheel_has_every_file_of_the_packages_and_one_package_on_the_search_path(wheel):
     tops = {name.partition("/")[0] for name in names_in(wheel)}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"medjury"}
     call = ["git", "ls-files", "medjury", *NAMES]
@@ -96,7 +94,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_one_package_on_the_search_
     assert expected - set(names_in(wheel)) == set()
 
 
-def test_nothing_that_the_wheel_asks_for_brings_torch(wheel: Path) -> None:
+def test_nothing_that_the_wheel_asks_for_brings_torch(wheel):
     (name,) = (name for name in names_in(wheel) if name.endswith(".dist-info/METADATA"))
     with zipfile.ZipFile(wheel) as archive:
         metadata = email.message_from_bytes(archive.read(name))
@@ -106,31 +104,24 @@ def test_nothing_that_the_wheel_asks_for_brings_torch(wheel: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [("-c", "import medjury;"), ("-P", "-c", "import medjury;")])
-def test_our_packages_are_found_before_folders_and_packages_of_their_names(
-    site: Path, hostile: Path, start: tuple[str, ...]
-) -> None:
+def test_our_packages_are_found_before_folders_and_packages_of_their_names(site, hostile, start):
     code = OURS + "all(one.__path__[0].startswith(str(own_packages.FOLDER)) for one in "
     code += "(annotate, calibration, data, jury)), own_packages.FOLDER)"
     ran = python(site, hostile, *start[:-1], start[-1] + code)
     assert (ran.stdout, ran.stderr) == (f"True {site / 'medjury' / own_packages.WITHIN}\n", "")
 
 
-def test_commands_work_in_a_folder_with_packages_of_our_names(site: Path, hostile: Path) -> None:
+def test_commands_work_in_a_folder_with_packages_of_our_names(site, hostile):
     (hostile / "r.csv").write_text(
         "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
         "i1,b,c,p,No fever.,r1,m,No fever.\n"
     )
-    for words in (
-        ("study", "import", "r.csv"),
-        ("analyse", "measure", "rouge-l"),
-    ):
+    for words in (("study", "import", "r.csv"), ("analyse", "measure", "rouge-l")):
         ran = python(site, hostile, "-m", "medjury", *words)
         assert (ran.returncode, "of here" in ran.stderr) == (0, False), ran.stderr
 
 
-def test_the_apps_processes_start_in_a_folder_with_packages_of_our_names(
-    site: Path, hostile: Path
-) -> None:
+def test_the_apps_processes_start_in_a_folder_with_packages_of_our_names(site, hostile):
     code = (
         "import medjury; from annotate import compute;"
         "print(compute.call('data.rubric:read_rubric', 'generic').name); compute.close()"
@@ -139,18 +130,14 @@ def test_the_apps_processes_start_in_a_folder_with_packages_of_our_names(
     assert (ran.stdout, ran.returncode) == ("generic\n", 0), ran.stderr
 
 
-def test_another_package_of_the_name_that_was_imported_before_is_one_clear_error(
-    site: Path, tmp_path: Path
-) -> None:
+def test_another_package_of_the_name_that_was_imported_before_is_one_clear_error(site, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "__init__.py").write_text("")
     ran = python(site, tmp_path, "-c", "import data, medjury")
     assert "has imported another package named data, from" in ran.stderr.splitlines()[-1]
 
 
-def test_the_version_says_the_commit_in_a_checkout_and_in_a_wheel(
-    site: Path, hostile: Path
-) -> None:
+def test_the_version_says_the_commit_in_a_checkout_and_in_a_wheel(site, hostile):
     ran = python(site, hostile, "-m", "medjury", "--version")
     assert (ran.returncode, ran.stdout) == (0, f"medjury {version()}\n"), ran.stderr
     head = ["git", "rev-parse", "HEAD"]
@@ -160,9 +147,7 @@ def test_the_version_says_the_commit_in_a_checkout_and_in_a_wheel(
     assert commit.startswith(said.removesuffix(".dirty"))
 
 
-def test_without_a_note_of_the_build_and_outside_git_the_version_names_no_commit(
-    wheel: Path, tmp_path: Path
-) -> None:
+def test_without_a_note_of_the_build_and_outside_git_the_version_names_no_commit(wheel, tmp_path):
     repository = ["git", "init", "-q", str(tmp_path)]
     subprocess.run(repository, check=True)
     site = unpack(wheel, tmp_path / "site")
@@ -202,9 +187,7 @@ def medjury(installed: dict[str, Path], *words: str) -> subprocess.CompletedProc
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_plain_pip_makes_the_demo_without_torch_and_leaves_other_packages_whole(
-    installed: dict[str, Path],
-) -> None:
+def test_plain_pip_makes_the_demo_without_torch_and_leaves_other_packages_whole(installed):
     listed = [str(installed["bin"] / "pip"), "list", "--format=freeze"]
     there = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.lower()
     assert [line for line in there.splitlines() if line.startswith(TORCH)] == []
@@ -267,9 +250,7 @@ def audited(port: int) -> tuple[int, str]:
 
 
 @pytest.mark.slow  # CI audits the pins themselves
-def test_a_known_vulnerability_fails_the_audit_and_none_passes(
-    advisories: Advisories,
-) -> None:
+def test_a_known_vulnerability_fails_the_audit_and_none_passes(advisories):
     advisories.flawed = {"uvicorn"}
     code, said = audited(advisories.port)
     assert (code, "GHSA-made-up" in said) == (1, True), said
@@ -279,12 +260,12 @@ def test_a_known_vulnerability_fails_the_audit_and_none_passes(
 
 
 @pytest.mark.slow
-def test_an_audit_that_could_not_ask_fails_with_a_code_of_its_own() -> None:
+def test_an_audit_that_could_not_ask_fails_with_a_code_of_its_own():
     code, said = audited(1)
     assert (code, "NOT AUDITED" in said) == (2, True), said
 
 
-def test_every_pin_has_hashes_and_no_host_stands_beside_them() -> None:
+def test_every_pin_has_hashes_and_no_host_stands_beside_them():
     hashes = (TREE / "requirements.txt").read_text("utf-8")
     pins = set(
         re.findall(r'^    "([^\s"]+==[^\s"]+)', (TREE / "pyproject.toml").read_text("utf-8"), re.M)
@@ -295,7 +276,7 @@ def test_every_pin_has_hashes_and_no_host_stands_beside_them() -> None:
     assert not re.search(r"://|--(?:index|find-links|extra|trusted)", hashes)
 
 
-def test_what_the_image_installs_has_the_same_hashes_and_no_development_tool() -> None:
+def test_what_the_image_installs_has_the_same_hashes_and_no_development_tool():
     every, server = (
         {
             one.split()[0]: re.findall("sha256:([0-9a-f]{64})", one)

@@ -53,9 +53,7 @@ WRITES: dict[str, Callable[[Engine, Run, Path], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(
-    engine: Engine, run: Run, tmp_path: Path, write: str
-) -> None:
+def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(engine, run, tmp_path, write):
     rated(run, tmp_path, JURORS, n=9)
     before = [compared(OPERATOR, engine, chosen) for chosen in CHOSEN]
 
@@ -69,9 +67,7 @@ def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(
 
 
 @pytest.mark.parametrize("chosen", CHOSEN)
-def test_without_what_only_jurors_scored_the_other_rows_are_the_same(
-    engine: Engine, run: Run, tmp_path: Path, chosen: Chosen
-) -> None:
+def test_without_what_only_jurors_scored_the_other_rows_are_the_same(engine, run, tmp_path, chosen):
     rated(run, tmp_path, JURORS, n=9)
     (tmp_path / "more.csv").write_text(f"{HEAD}\ni61,notes,Pain.,Write.,,r61,{AUTHOR},Words.")
     assert run("study", "import", str(tmp_path / "more.csv"))[0] == 0

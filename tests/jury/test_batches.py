@@ -4,15 +4,12 @@ import json
 import logging
 from collections import Counter
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from kit.batches import BatchStub, batches, requests, run
 from kit.batches import stub as stub
 from kit.jurors import Do, Stub, juror, verdict
 from kit.jury_runs import attempts, fill, many, panel_at, ratings
-from kit.studies import Write
-from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
@@ -21,7 +18,7 @@ from data.schema import Rater, Response, Status
 from data.study.settings import lock, reopen, set_setting
 from data.study.verify import verify
 from jury.batch import run as collect
-from jury.batch.client import AnthropicBatches, BatchClient, BatchLimits, OpenAIBatches
+from jury.batch.client import AnthropicBatches, BatchLimits, OpenAIBatches
 from jury.batch.run import BatchProgress
 from jury.call import Usage
 from jury.cost import batch_price, price
@@ -44,8 +41,8 @@ def panel(stub: BatchStub, vendor: str) -> Panel:
 
 
 def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results(
-    small_study: Engine, stub: BatchStub, vendor: str
-) -> None:
+    small_study, stub, vendor
+):
     stub.script = lambda seen: Do(verdict(seen, 5 if "Mild pain." in seen.prompt else 2))
     result = run(small_study, panel_at(stub, "a", "b", vendor=vendor, **PRICED))
     body = result.to_json()
@@ -67,9 +64,7 @@ def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results
     assert json.loads(one.raw)["clarity"]["explanation"] == "because"
 
 
-def test_an_answer_to_a_part_of_the_text_is_no_verdict_as_live(
-    engine: Engine, write: Write, stub: BatchStub, panel: Panel
-) -> None:
+def test_an_answer_to_a_part_of_the_text_is_no_verdict_as_live(engine, write, stub, panel):
     fill(engine, write, ("i", "word " * 3000))
     stub.script = lambda seen: Do(verdict(seen, 5), tokens=(2048, 100))
     result = run(engine, panel)
@@ -80,9 +75,7 @@ def test_an_answer_to_a_part_of_the_text_is_no_verdict_as_live(
     assert run(engine, panel).by_status == {"ok": 1}
 
 
-def test_a_batch_that_another_juror_read_more_of_was_cut(
-    engine: Engine, write: Write, stub: BatchStub, vendor: str
-) -> None:
+def test_a_batch_that_another_juror_read_more_of_was_cut(engine, write, stub, vendor):
     fill(engine, write, ("i", "(1.5) " * 3000))  # numbers and signs: words alone do not tell
     read = {"a": 18_000, "b": 6_000}
     stub.script = lambda seen: Do(verdict(seen), tokens=(read[seen.model], 100))
@@ -90,9 +83,7 @@ def test_a_batch_that_another_juror_read_more_of_was_cut(
     assert result.by_juror == {"a": {"ok": 1}, "b": {"cut": 1}}
 
 
-def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(
-    small_study: Engine, stub: BatchStub, vendor: str
-) -> None:
+def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(small_study, stub, vendor):
     settings = {"temperature": 0.0, "effort": "low", "provider": vendor}
     with Stub(lambda _: Do(refusal="No.")) as live:
         url = live.openai_url if vendor == "openai" else live.anthropic_url
@@ -128,8 +119,8 @@ def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(
     ],
 )
 def test_what_gave_no_verdict_is_stored_by_its_reason_and_not_asked_again_in_the_run(
-    small_study: Engine, stub: BatchStub, vendor: str, do: Do, status: Status, usd: float
-) -> None:
+    small_study, stub, vendor, do, status, usd
+):
     stub.script = lambda seen: do if "No pain." in seen.prompt else Do()
     panel = panel_at(stub, vendor=vendor, **PRICED)
     result = run(small_study, panel)
@@ -144,9 +135,7 @@ def test_what_gave_no_verdict_is_stored_by_its_reason_and_not_asked_again_in_the
 
 
 @pytest.mark.parametrize("outcome", ["expired", "canceled"])
-def test_only_what_expired_is_handed_in_again_by_the_next_run(
-    small_study: Engine, stub: BatchStub, panel: Panel, outcome: str
-) -> None:
+def test_only_what_expired_is_handed_in_again_by_the_next_run(small_study, stub, panel, outcome):
     stub.script = lambda seen: outcome if "No pain." in seen.prompt else Do()
     first = run(small_study, panel)
     assert first.by_status == {outcome: 1, "ok": 3}
@@ -157,9 +146,7 @@ def test_only_what_expired_is_handed_in_again_by_the_next_run(
     assert Counter(one.outcome for one in requests(small_study)) == {"ok": 4, outcome: 1}
 
 
-def test_a_batch_refused_as_a_whole_is_told_with_the_providers_code(
-    small_study: Engine, stub: BatchStub
-) -> None:
+def test_a_batch_refused_as_a_whole_is_told_with_the_providers_code(small_study, stub):
     stub.invalid = "token_limit_exceeded"
     result = run(small_study, panel_at(stub))
     assert result.by_status == {"request_failed": 4}
@@ -174,8 +161,8 @@ def test_a_batch_refused_as_a_whole_is_told_with_the_providers_code(
 
 @pytest.mark.parametrize("status", [404, 405, 203])
 def test_an_endpoint_without_batches_is_told_before_anything_is_stored(
-    small_study: Engine, stub: BatchStub, panel: Panel, status: int
-) -> None:
+    small_study, stub, panel, status
+):
     stub.fails = {("GET", "/v1/"): [status]}
     with pytest.raises(BadPanel, match=r"this endpoint .* has no batches; run without --batch"):
         run(small_study, panel)
@@ -191,16 +178,12 @@ def test_an_endpoint_without_batches_is_told_before_anything_is_stored(
         ({"provider": "foundry", "api_key_env": "K"}, 'provider "foundry" has no batches here'),
     ],
 )
-def test_a_juror_whose_provider_has_no_batches_is_refused(
-    small_study: Engine, stub: BatchStub, settings: dict[str, Any], said: str
-) -> None:
+def test_a_juror_whose_provider_has_no_batches_is_refused(small_study, stub, settings, said):
     with pytest.raises(BadPanel, match=said):
         run(small_study, panel_at(stub, model="simulated-steady", **settings))
 
 
-def test_progress_tells_what_is_rated_in_flight_and_failed(
-    small_study: Engine, stub: BatchStub
-) -> None:
+def test_progress_tells_what_is_rated_in_flight_and_failed(small_study, stub):
     stub.script = lambda seen: Do("?") if "No pain." in seen.prompt else Do()
     told: list[BatchProgress] = []
     run(small_study, panel_at(stub), progress=told.append)
@@ -208,12 +191,7 @@ def test_progress_tells_what_is_rated_in_flight_and_failed(
     assert (told[-1].rated, told[-1].in_flight, told[-1].failed) == (3, 0, 1)
 
 
-def test_nothing_of_a_text_is_logged(
-    small_study: Engine,
-    stub: BatchStub,
-    caplog: pytest.LogCaptureFixture,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_nothing_of_a_text_is_logged(small_study, stub, caplog, capsys):
     stub.script = lambda seen: Do(status=400) if "No pain." in seen.prompt else Do("nonsense")
     said: list[str] = []
     with caplog.at_level(logging.DEBUG):
@@ -230,8 +208,8 @@ LOOK = {"openai": ("GET", "/v1/batches/"), "anthropic": ("GET", "/v1/messages/ba
 
 @pytest.mark.parametrize("status", [-1, 0, 500])
 def test_without_an_answer_to_a_submission_it_is_looked_for_before_it_is_made_again(
-    small_study: Engine, stub: BatchStub, panel: Panel, vendor: str, status: int
-) -> None:
+    small_study, stub, panel, vendor, status
+):
     stub.fails = {CREATE[vendor]: [status]}
     first = run(small_study, panel)
     taken = status == -1
@@ -242,9 +220,7 @@ def test_without_an_answer_to_a_submission_it_is_looked_for_before_it_is_made_ag
     assert stub.files == {}
 
 
-def test_another_batch_of_the_same_size_leaves_a_doubt_until_it_ends(
-    small_study: Engine, stub: BatchStub
-) -> None:
+def test_another_batch_of_the_same_size_leaves_a_doubt_until_it_ends(small_study, stub):
     other = stub.take("anthropic", [{"custom_id": "x"}] * 4, state="canceling")
     stub.fails = {CREATE["anthropic"]: [0]}
     said: list[str] = []
@@ -261,8 +237,8 @@ def test_another_batch_of_the_same_size_leaves_a_doubt_until_it_ends(
 
 
 def test_a_clear_no_to_a_submission_frees_its_requests_and_is_told(
-    small_study: Engine, stub: BatchStub, panel: Panel, vendor: str
-) -> None:
+    small_study, stub, panel, vendor
+):
     stub.fails = {CREATE[vendor]: [400]}
     result = run(small_study, panel)
     assert result.by_status == {"request_failed": 4}
@@ -271,9 +247,7 @@ def test_a_clear_no_to_a_submission_frees_its_requests_and_is_told(
     assert run(small_study, panel).rated == 4
 
 
-def test_a_run_that_dies_while_it_collects_stores_every_answer_once(
-    small_study: Engine, stub: BatchStub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_dies_while_it_collects_stores_every_answer_once(small_study, stub, monkeypatch):
     monkeypatch.setattr(collect, "CHUNK", 1)
     stored = collect.collect
     done: list[str] = []
@@ -296,8 +270,8 @@ def test_a_run_that_dies_while_it_collects_stores_every_answer_once(
 
 
 def test_a_batch_unknown_to_this_key_stops_its_juror_and_nothing_is_sent_twice(
-    small_study: Engine, stub: BatchStub, panel: Panel, vendor: str
-) -> None:
+    small_study, stub, panel, vendor
+):
     stub.fails = {LOOK[vendor]: [404]}
     result = run(small_study, panel)
     assert result.by_status == {"in_flight": 4}
@@ -306,9 +280,7 @@ def test_a_batch_unknown_to_this_key_stops_its_juror_and_nothing_is_sent_twice(
     assert stub.creations() == 1
 
 
-def test_a_key_that_is_refused_stops_its_juror(
-    small_study: Engine, stub: BatchStub, panel: Panel
-) -> None:
+def test_a_key_that_is_refused_stops_its_juror(small_study, stub, panel):
     stub.fails = {("GET", "/v1/"): [401]}
     result = run(small_study, panel)
     assert result.by_status == {"auth": 4}
@@ -316,8 +288,8 @@ def test_a_key_that_is_refused_stops_its_juror(
 
 
 def test_requests_that_the_results_do_not_name_are_told_and_asked_for_by_the_next_run(
-    small_study: Engine, stub: BatchStub, panel: Panel
-) -> None:
+    small_study, stub, panel
+):
     stub.cut_results = 1
     said: list[str] = []
     result = run(small_study, panel, tell=said.append)
@@ -329,9 +301,7 @@ def test_requests_that_the_results_do_not_name_are_told_and_asked_for_by_the_nex
     assert (again.rated, again.calls) == (4, 1)
 
 
-def test_a_locked_study_is_handed_nothing_in_for_and_collects_once_it_is_open(
-    small_study: Engine, stub: BatchStub
-) -> None:
+def test_a_locked_study_is_handed_nothing_in_for_and_collects_once_it_is_open(small_study, stub):
     panel = panel_at(stub)
     stub.fails = {LOOK["openai"]: [404]}
     run(small_study, panel)
@@ -344,8 +314,8 @@ def test_a_locked_study_is_handed_nothing_in_for_and_collects_once_it_is_open(
 
 
 def test_failures_while_waiting_are_borne_until_they_are_many_and_then_the_batch_stays(
-    small_study: Engine, stub: BatchStub, vendor: str
-) -> None:
+    small_study, stub, vendor
+):
     stub.fails = {LOOK[vendor]: [500, 0, 429]}
     assert run(small_study, panel_at(stub, "a", vendor=vendor)).rated == 4
     stub.fails = {LOOK[vendor]: [500] * 10}
@@ -363,13 +333,8 @@ DAY = datetime(2026, 11, 21, tzinfo=UTC)
     ("vendor", "client"), [("openai", OpenAIBatches), ("anthropic", AnthropicBatches)]
 )
 def test_batches_stay_within_the_limits_of_the_provider(
-    engine: Engine,
-    write: Write,
-    stub: BatchStub,
-    monkeypatch: pytest.MonkeyPatch,
-    vendor: str,
-    client: type[BatchClient],
-) -> None:
+    engine, write, stub, monkeypatch, vendor, client
+):
     many(engine, write, 10)
     monkeypatch.setattr(client, "limits", BatchLimits(requests=4, bytes=10**6))
     assert run(engine, panel_at(stub, "a", vendor=vendor)).rated == 10
@@ -379,9 +344,7 @@ def test_batches_stay_within_the_limits_of_the_provider(
     assert len(batches(engine)) > 5
 
 
-def test_the_cap_holds_over_the_worst_case_of_all_that_is_handed_in(
-    engine: Engine, write: Write, stub: BatchStub
-) -> None:
+def test_the_cap_holds_over_the_worst_case_of_all_that_is_handed_in(engine, write, stub):
     many(engine, write, 20)
     panel = panel_at(stub, **LOW)
     result = run(engine, panel, max_usd=0.1)
@@ -400,8 +363,8 @@ def test_the_cap_holds_over_the_worst_case_of_all_that_is_handed_in(
     ],
 )
 def test_a_listed_price_is_half_in_a_batch_and_full_where_no_batch_rate_is_listed(
-    provider: str, model: str, share: float, source: str
-) -> None:
+    provider, model, share, source
+):
     url = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
     one = juror(provider, url[provider], model=model)
     full, batch = (ask(one, Usage(1000, 100), DAY) for ask in (price, batch_price))
@@ -411,9 +374,7 @@ def test_a_listed_price_is_half_in_a_batch_and_full_where_no_batch_rate_is_liste
     assert batch.source.endswith(source)
 
 
-def test_the_studys_budget_holds_over_batches_and_what_is_in_flight(
-    engine: Engine, write: Write, stub: BatchStub
-) -> None:
+def test_the_studys_budget_holds_over_batches_and_what_is_in_flight(engine, write, stub):
     many(engine, write, 20)
     panel = panel_at(stub, **LOW)
     set_setting(engine, "budget", "0.1")
@@ -430,8 +391,8 @@ def test_the_studys_budget_holds_over_batches_and_what_is_in_flight(
 
 
 def test_a_batch_that_bills_above_the_worst_case_rates_nothing_and_no_other_is_handed_in(
-    small_study: Engine, stub: BatchStub
-) -> None:
+    small_study, stub
+):
     stub.script = lambda _: Do(tokens=(1000, 50_000))
     panel = panel_at(stub, **LOW)
     result = run(small_study, panel, max_usd=5.0)
@@ -443,8 +404,8 @@ def test_a_batch_that_bills_above_the_worst_case_rates_nothing_and_no_other_is_h
 
 @pytest.mark.parametrize("lie", [Do(usage=False), Do(tokens=(1000, -(10**6))), "lost"])
 def test_answers_that_do_not_say_what_they_cost_count_in_full_in_this_run_and_for_the_study(
-    small_study: Engine, stub: BatchStub, vendor: str, lie: Do | str
-) -> None:
+    small_study, stub, vendor, lie
+):
     stub.script = lambda _: Do() if lie == "lost" else lie
     stub.cut_results = 4 if lie == "lost" else 0
     panel = panel_at(stub, vendor=vendor, **LOW)
@@ -461,9 +422,7 @@ def test_answers_that_do_not_say_what_they_cost_count_in_full_in_this_run_and_fo
     assert verify(small_study).findings == ()
 
 
-def test_the_providers_keep_no_text_once_it_is_collected(
-    small_study: Engine, stub: BatchStub, panel: Panel, vendor: str
-) -> None:
+def test_the_providers_keep_no_text_once_it_is_collected(small_study, stub, panel, vendor):
     stub.script = lambda seen: Do(status=500) if "No pain." in seen.prompt else Do()
     run(small_study, panel)
     assert stub.files == {}
@@ -472,8 +431,8 @@ def test_the_providers_keep_no_text_once_it_is_collected(
 
 
 def test_a_deletion_that_failed_is_told_and_tried_again_and_uploads_expire_by_themselves(
-    small_study: Engine, stub: BatchStub, panel: Panel
-) -> None:
+    small_study, stub, panel
+):
     stub.fails = {("DELETE", "/v1/"): [500]}
     said: list[str] = []
     assert run(small_study, panel, tell=said.append).rated == 4
@@ -485,7 +444,7 @@ def test_a_deletion_that_failed_is_told_and_tried_again_and_uploads_expire_by_th
     assert (stub.files, stub.creations()) == ({}, 1)
 
 
-def test_what_is_in_flight_counts_against_the_cap(small_study: Engine, stub: BatchStub) -> None:
+def test_what_is_in_flight_counts_against_the_cap(small_study, stub):
     panel = panel_at(stub, **LOW)
     stub.fails = {LOOK["openai"]: [404]}
     run(small_study, panel)
@@ -496,9 +455,7 @@ def test_what_is_in_flight_counts_against_the_cap(small_study: Engine, stub: Bat
     assert result.by_status == {"in_flight": 4, "budget_stopped": 4}
 
 
-def test_a_cap_without_a_price_is_refused_before_anything(
-    small_study: Engine, stub: BatchStub
-) -> None:
+def test_a_cap_without_a_price_is_refused_before_anything(small_study, stub):
     with pytest.raises(BadPanel, match="juror a: no price is known"):
         run(small_study, panel_at(stub), max_usd=1.0)
     assert stub.log == []

@@ -113,9 +113,7 @@ def again(run: Run, panel: str, out: Path) -> dict:
     return read(out)["validation"]
 
 
-def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(
-    exported: Path,
-) -> None:
+def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(exported):
     body, generic = read(exported), read_rubric("generic")
     assert Rubric(**body["rubric"]).sha256 == generic.sha256
     assert body["schema"] == generic.json_schema()
@@ -131,7 +129,7 @@ def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(
     assert any("importer's word" in one for one in record["caveats"])
 
 
-def test_its_figures_are_those_of_calibrate(run: Run, exported: Path, panel: str) -> None:
+def test_its_figures_are_those_of_calibrate(run, exported, panel):
     asked = ("analyse", "calibrate", "--panel", panel, "--reps", "1000", "--criterion", "clarity")
     rows = {row["scorer"]: row for row in json.loads(run(*asked, "--json", "-")[1])["rows"]}
     mine = [row for row in read(exported)["validation"]["figures"] if row["criterion"] == "clarity"]
@@ -140,20 +138,18 @@ def test_its_figures_are_those_of_calibrate(run: Run, exported: Path, panel: str
         assert all(rows[row["scorer"]][name] == row[name] for name in row if name != "criterion")
 
 
-def test_no_name_of_a_clinician_author_key_or_text_is_in_it(exported: Path) -> None:
+def test_no_name_of_a_clinician_author_key_or_text_is_in_it(exported):
     everything = "".join(path.read_text("utf-8") for path in exported.iterdir())
     for hidden in (*DOCTORS, "zz-author", "WARD_SECRET_KEY", SECRET, "Answer 1."):
         assert hidden not in everything
 
 
-def test_its_folder_is_a_rubric_that_a_study_takes_back(run: Run, exported: Path) -> None:
+def test_its_folder_is_a_rubric_that_a_study_takes_back(run, exported):
     assert read_rubric(exported).sha256 == read_rubric("generic").sha256
     assert run("study", "rubric", "add", str(exported))[0] == 0
 
 
-def test_verify_says_that_the_study_says_the_same_and_notes_no_jury_twice(
-    run: Run, exported: Path
-) -> None:
+def test_verify_says_that_the_study_says_the_same_and_notes_no_jury_twice(run, exported):
     body = json.loads(run("study", "verify", str(exported), "--json", "-")[1])
     assert (body["status"], body["findings"]) == ("validated", [])
     assert read(exported)["validation"]["juries_tried"] == 4  # the composite and three criteria
@@ -161,7 +157,7 @@ def test_verify_says_that_the_study_says_the_same_and_notes_no_jury_twice(
     assert told["findings"] == []
 
 
-def test_verify_names_all_that_was_changed(run: Run, exported: Path, write: Write) -> None:
+def test_verify_names_all_that_was_changed(run, exported, write):
     body = read(exported)
     body["validation"]["figures"][0]["icc"] = 0.99
     body["validation"] |= {"status": "not validated"}
@@ -183,8 +179,8 @@ def test_verify_names_all_that_was_changed(run: Run, exported: Path, write: Writ
 
 
 def test_an_export_names_every_reason_why_it_is_no_validation(
-    run: Run, exported: Path, engine: Engine, write: Write, tmp_path: Path
-) -> None:
+    run, exported, engine, write, tmp_path
+):
     with engine.execution_options(writes=True).begin() as connection:
         for change in (
             "UPDATE rater SET simulated = true WHERE handle IN ('dr-ude', 'llama')",
@@ -204,9 +200,7 @@ def test_an_export_names_every_reason_why_it_is_no_validation(
         assert told in out
 
 
-def test_a_panel_with_other_settings_does_not_borrow_a_validation(
-    exported: Path, engine: Engine, write: Write
-) -> None:
+def test_a_panel_with_other_settings_does_not_borrow_a_validation(exported, engine, write):
     first = seats_of(read_panel(write("p.toml", PANEL)))
     profile = {key: value for key, value in first[0].items() if key != "name"}
     with engine.execution_options(writes=True).begin() as connection:
@@ -222,17 +216,13 @@ def test_a_panel_with_other_settings_does_not_borrow_a_validation(
     assert validation_evidence(found, first, ["llama"])["simulated_jurors"] == ["llama"]
 
 
-def test_a_juror_by_the_name_of_a_clinician_is_refused(
-    run: Run, exported: Path, write: Write, tmp_path: Path
-) -> None:
+def test_a_juror_by_the_name_of_a_clinician_is_refused(run, exported, write, tmp_path):
     panel = str(write("c.toml", PANEL.replace('name = "gpt"', 'name = "dr-ude"')))
     code, _, err = run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "c"))
     assert (code, "juror dr-ude: a clinician of this study" in err) == (2, True)
 
 
-def test_the_verdict_alone_says_whether_it_is_validated_and_must_follow_from_its_figures(
-    exported: Path,
-) -> None:
+def test_the_verdict_alone_says_whether_it_is_validated_and_must_follow_from_its_figures(exported):
     record = read(exported)["validation"]
     assert record["decision"]["kind"] == "non_inferior"
     assert (record["protocol"]["margin"], record["protocol"]["set_after_ratings"]) == (0.1, 0)
@@ -248,8 +238,8 @@ def test_the_verdict_alone_says_whether_it_is_validated_and_must_follow_from_its
 
 
 def test_without_a_protocol_for_this_jury_nothing_is_validated(
-    run: Run, exported: Path, panel: str, write: Write, tmp_path: Path
-) -> None:
+    run, exported, panel, write, tmp_path
+):
     other = str(write("other.toml", PANEL.replace('name = "gpt"', 'name = "new"')))
     assert run("study", "protocol", "set", "--margin", "0.1", "--panel", other)[0] == 0
     out = run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "o"))[1]
@@ -272,8 +262,8 @@ MISSES = ("--critical", "accuracy<=2", "--miss-at-most")
     ],
 )
 def test_a_jury_is_validated_where_it_keeps_the_limit_on_missed_unsafe_responses_by_either_method(
-    run: Run, tmp_path: Path, fixed: tuple[str, ...], kind: str, method: str
-) -> None:
+    run, tmp_path, fixed, kind, method
+):
     build(tmp_path, run, (), *fixed)
     record = again(run, str(tmp_path / "ward.toml"), tmp_path / "m")
     checked = json.loads(run("study", "protocol", "check", "--reps", "1000", "--json", "-")[1])
@@ -283,8 +273,8 @@ def test_a_jury_is_validated_where_it_keeps_the_limit_on_missed_unsafe_responses
 
 
 def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing(
-    run: Run, write: Write, tmp_path: Path
-) -> None:
+    run, write, tmp_path
+):
     plans = str(write("plans.csv", HEAD + "\n" + "p,plans,Note.,Plan.,Word.,p1,m,Rest.\n"))
     assert run("study", "import", plans, "--rubric", "chw_care_plan")[0] == 0
     build(tmp_path, run, (), "--critical", "structure<=2", "--miss-at-most", "0.5")
@@ -293,8 +283,8 @@ def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing
 
 
 def test_a_protocol_changed_after_the_first_rating_validates_nothing(
-    run: Run, exported: Path, panel: str, tmp_path: Path
-) -> None:
+    run, exported, panel, tmp_path
+):
     assert run("study", "protocol", "set", "--margin", "0.2", *JURY)[0] == 0
     record = again(run, panel, tmp_path / "w")
     assert (record["status"], record["decision"]["kind"]) == ("not validated", "exploratory")
@@ -307,9 +297,7 @@ def demo_row(run: Run, write: Write, **fields: str) -> None:
     assert run("study", "import", str(write(f"{name}.jsonl", json.dumps(row))))[0] == 0
 
 
-def test_demo_data_never_validates_under_any_name(
-    run: Run, exported: Path, engine: Engine, write: Write
-) -> None:
+def test_demo_data_never_validates_under_any_name(run, exported, engine, write):
     assert not rubric_use(engine, read_rubric("generic")).demo
     said = json.loads(RESPONSES.read_text("utf-8").splitlines()[0])
     demo_row(run, write, instance_id="x", response_id="x1", response=said["response"])
@@ -322,8 +310,8 @@ def test_demo_data_never_validates_under_any_name(
 
 
 def test_a_calculation_of_the_demo_is_known_by_its_case_and_a_bare_number_is_not(
-    run: Run, engine: Engine, write: Write
-) -> None:
+    run, engine, write
+):
     said = json.loads(CALCULATIONS.read_text("utf-8").splitlines()[0])
     demo_row(run, write, instance_id="x", response_id="x1", response=said["response"])
     assert not rubric_use(engine, read_rubric("generic")).demo
@@ -342,9 +330,7 @@ def unrated(run: Run, small_study: Engine, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_a_study_that_nobody_rated_is_exported_as_not_validated(
-    run: Run, unrated: Path, tmp_path: Path
-) -> None:
+def test_a_study_that_nobody_rated_is_exported_as_not_validated(run, unrated, tmp_path):
     out = run(*UNRATED, "--out", str(tmp_path / "o"))[1]
     assert "NOT VALIDATED\n- no clinician has rated on exactly this rubric" in out
     assert run("study", "verify", str(unrated))[0] == 0
@@ -352,9 +338,7 @@ def test_a_study_that_nobody_rated_is_exported_as_not_validated(
     assert "no benchmark" in run(*other)[1]
 
 
-def test_a_folder_that_holds_something_is_left_as_it_is(
-    run: Run, unrated: Path, tmp_path: Path
-) -> None:
+def test_a_folder_that_holds_something_is_left_as_it_is(run, unrated, tmp_path):
     before = {path.name: path.read_bytes() for path in unrated.iterdir()}
     code, _, err = run(*UNRATED, "--out", str(unrated))
     assert (code, "is there already; name a new folder" in err) == (2, True)
@@ -364,8 +348,8 @@ def test_a_folder_that_holds_something_is_left_as_it_is(
 
 
 def test_a_juror_that_the_newest_probe_found_not_fit_is_not_exported(
-    run: Run, small_study: Engine, write: Write, tmp_path: Path
-) -> None:
+    run, small_study, write, tmp_path
+):
     folders = iter(range(9))
 
     def export(panel: str) -> tuple[int, str, str]:
@@ -400,9 +384,7 @@ def ordering(seen: Seen) -> Do:
     return Do(verdict(seen, 1 if dangerous else 5))
 
 
-def test_a_locked_study_takes_up_what_a_probe_found(
-    run: Run, small_study: Engine, write: Write
-) -> None:
+def test_a_locked_study_takes_up_what_a_probe_found(run, small_study, write):
     lock(small_study, "tester")
     with Stub() as stub:
         assert run("jury", "probe", written(write, panel_at(stub)), "--no-injection")[0] == 1
@@ -431,9 +413,7 @@ def test_a_locked_study_takes_up_what_a_probe_found(
         (lambda text: text.replace('"jurors"', '"people"'), "not of a bundle's form"),
     ],
 )
-def test_an_unreadable_bundle_is_one_message_and_two(
-    run: Run, unrated: Path, spoil: Callable[[str], str], words: str
-) -> None:
+def test_an_unreadable_bundle_is_one_message_and_two(run, unrated, spoil, words):
     place = unrated / "bundle.json"
     place.write_text(spoil(place.read_text("utf-8")), encoding="utf-8")
     code, _, err = run("study", "verify", str(unrated))
@@ -441,14 +421,14 @@ def test_an_unreadable_bundle_is_one_message_and_two(
     assert "Traceback" not in err
 
 
-def test_what_is_no_file_or_not_text_is_refused(run: Run, unrated: Path) -> None:
+def test_what_is_no_file_or_not_text_is_refused(run, unrated):
     (unrated / "bundle.json").write_bytes(b"PK\x03\x04\xff\xfe")
     assert run("study", "verify", str(unrated))[0] == 2
     assert run("study", "verify", str(unrated / "none.json"))[0] == 2
     assert run("study", "verify", str(unrated), "--head", "0" * 64)[0] == 2
 
 
-def test_text_of_a_rubric_cannot_break_out_of_its_fence_in_the_page() -> None:
+def test_text_of_a_rubric_cannot_break_out_of_its_fence_in_the_page():
     rubric = read_rubric("generic")
     rubric = rubric.model_copy(update={"prompt": rubric.prompt + "\n```\n# VALIDATED\n"})
     page = derived(bundle(Export(rubric, read_panel("current"), (), RECORD)))["bundle.md"]
@@ -466,14 +446,8 @@ def test_text_of_a_rubric_cannot_break_out_of_its_fence_in_the_page() -> None:
     ],
 )
 def test_what_is_not_known_or_does_not_fit_is_one_message_and_nothing_is_written(
-    run: Run,
-    small_study: Engine,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    rubric: str,
-    words: tuple[str, ...],
-    said: str,
-) -> None:
+    run, small_study, tmp_path, monkeypatch, rubric, words, said
+):
     monkeypatch.chdir(tmp_path)
     panel = read_panel("simulated").model_copy(update={"rubric": "aci_bench"})
     Path("p.toml").write_text(panel_toml(panel), "utf-8")

@@ -15,8 +15,6 @@ from kit.jurors import Do, Seen, Stub, juror
 from kit.jury_runs import attempts, fill, many, panel_at, run, written
 from kit.jury_runs import run as run_jury
 from kit.loopback import AsyncLoopback
-from kit.studies import Run, Write
-from sqlalchemy import Engine
 
 from data.calls import TokenCosts, token_costs
 from data.errors import BadPanel
@@ -39,14 +37,7 @@ from jury.estimate import estimate, seconds_of_run
 from jury.panel import Juror, Panel, read_panel
 from jury.providers.registry import open_provider
 from jury.run import run_panel
-from jury.session import (
-    MINUTE,
-    Allowance,
-    HostLimits,
-    Patience,
-    RateLimiter,
-    rate_limiters,
-)
+from jury.session import MINUTE, Allowance, HostLimits, Patience, RateLimiter, rate_limiters
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 BODY = {
@@ -65,13 +56,13 @@ def priced(**settings: Any) -> Juror:
 OWN = priced(usd_per_million_in=2.0, usd_per_million_out=10.0, max_tokens=1000)
 
 
-def test_the_panels_own_price_wins_and_is_named() -> None:
+def test_the_panels_own_price_wins_and_is_named():
     found = price(OWN, Usage(1_000, 100), AT)
     assert found.usd == pytest.approx(0.003)
     assert found.source == "panel: 2 in, 10 out per million"
 
 
-def test_a_listed_price_is_found_offline_with_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listed_price_is_found_offline_with_its_version(monkeypatch):
     def refuse(*_: object) -> None:
         raise AssertionError("a price was fetched")
 
@@ -82,15 +73,14 @@ def test_a_listed_price_is_found_offline_with_its_version(monkeypatch: pytest.Mo
     assert found.source.endswith("openai/gpt-4o")
 
 
-def test_every_juror_of_the_current_panel_has_a_price() -> None:
+def test_every_juror_of_the_current_panel_has_a_price():
     refuse_unpriced(read_panel("current"), AT)
 
 
 @pytest.mark.parametrize(
-    "one",
-    [priced(base_url="http://127.0.0.1:8000/v1"), priced(model="nobody-made-this")],
+    "one", [priced(base_url="http://127.0.0.1:8000/v1"), priced(model="nobody-made-this")]
 )
-def test_a_model_nobody_has_a_price_for_costs_unknown_and_not_zero(one: Juror) -> None:
+def test_a_model_nobody_has_a_price_for_costs_unknown_and_not_zero(one):
     assert price(one, Usage(10, 10), AT).usd is None is price(OWN, Usage(None, 5), AT).usd
     assert unbilled(OWN, 429, AT).usd == 0.0
     assert unbilled(one, 500, AT).usd is None
@@ -99,7 +89,7 @@ def test_a_model_nobody_has_a_price_for_costs_unknown_and_not_zero(one: Juror) -
         refuse_unpriced(Panel(name="p", juror=(one,)), AT)
 
 
-def test_a_simulated_juror_costs_nothing_and_says_so_whatever_its_made_up_price() -> None:
+def test_a_simulated_juror_costs_nothing_and_says_so_whatever_its_made_up_price():
     steady = read_panel("simulated").juror[1]
     found = price(steady, Usage(1000, 100), AT)
     assert (found.usd, found.source) == (0.0, "simulated")
@@ -108,11 +98,11 @@ def test_a_simulated_juror_costs_nothing_and_says_so_whatever_its_made_up_price(
     assert panel_usd(priced(), 1000, 100) is None
 
 
-def test_the_worst_case_counts_a_token_a_byte_and_a_full_answer() -> None:
+def test_the_worst_case_counts_a_token_a_byte_and_a_full_answer():
     assert worst_case(OWN, "é" * 500, AT) == pytest.approx(2000 * 2e-6 + 1000 * 10e-6)
 
 
-def test_an_estimate_adds_calls_and_stays_unknown_once_unknown() -> None:
+def test_an_estimate_adds_calls_and_stays_unknown_once_unknown():
     row = JurorEstimate("j").plus(OWN, "x" * 3500, 3, AT).plus(OWN, "x" * 3500, 3, AT)
     assert (row.calls, row.tokens_in) == (2, 2000)
     assert row.usd_likely == pytest.approx(2 * (0.002 + 0.003))
@@ -120,7 +110,7 @@ def test_an_estimate_adds_calls_and_stays_unknown_once_unknown() -> None:
     assert row.plus(priced(model="nobody-made-this"), "x", 3, AT).usd_most is None
 
 
-def test_a_cap_waits_for_what_calls_in_flight_really_cost() -> None:
+def test_a_cap_waits_for_what_calls_in_flight_really_cost():
     async def two() -> tuple[bool, bool]:
         budget = Budget(1.0)
         first = await budget.reserve(0.9)
@@ -144,7 +134,7 @@ def claude(**settings: float) -> Juror:
     return priced(**one, **settings)
 
 
-def test_each_kind_is_priced_at_its_own_listed_rate_and_they_add_up() -> None:
+def test_each_kind_is_priced_at_its_own_listed_rate_and_they_add_up():
     costs = price(claude(), CACHED, AT).of(CACHED)
     assert (costs.input, costs.cached, costs.cache_write) == (500, 8_000, 1_500)
     assert (costs.output, costs.reasoning) == (100, 30)
@@ -154,7 +144,7 @@ def test_each_kind_is_priced_at_its_own_listed_rate_and_they_add_up() -> None:
     assert costs.usd_output == pytest.approx(100 * 15 / 1e6)
 
 
-def test_at_a_panels_price_a_cached_token_counts_in_full_and_a_written_one_a_quarter_more() -> None:
+def test_at_a_panels_price_a_cached_token_counts_in_full_and_a_written_one_a_quarter_more():
     own = claude(usd_per_million_in=4.0, usd_per_million_out=20.0)
     cost = price(own, CACHED, AT)
     costs = cost.of(CACHED)
@@ -164,16 +154,14 @@ def test_at_a_panels_price_a_cached_token_counts_in_full_and_a_written_one_a_qua
     assert cost.usd == pytest.approx((8_500 * 4 + 1_500 * 5 + 100 * 20) / 1e6)
 
 
-def test_what_is_not_known_counts_as_nothing_and_is_never_negative() -> None:
+def test_what_is_not_known_counts_as_nothing_and_is_never_negative():
     unknown = price(claude(), Usage(), AT).of(Usage())
     assert unknown == TokenCosts()
     half = token_costs((100, None, None, 5, None), (0.5, None, None, 0.1))
     assert half.plus(half) == TokenCosts(200, 0, 0, 10, 0, usd_input=0.8, usd_output=0.2)
 
 
-def test_a_run_tells_its_tokens_by_kind_with_their_cost(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+def test_a_run_tells_its_tokens_by_kind_with_their_cost(engine, write, stub):
     fill(engine, write, ("i", "One."), ("i", "Two."))
     panel = panel_at(stub, usd_per_million_in=2.0, usd_per_million_out=10.0)
     body = run_jury(engine, panel).to_json()
@@ -188,9 +176,7 @@ def test_a_run_tells_its_tokens_by_kind_with_their_cost(
     assert juror_costs(engine, since=2) == {}
 
 
-def test_the_command_line_tells_what_was_shared_and_what_each_kind_cost(
-    engine: Engine, write: Write, stub: Stub, run: Run
-) -> None:
+def test_the_command_line_tells_what_was_shared_and_what_each_kind_cost(engine, write, stub, run):
     fill(engine, write, ("i", "Same."), ("i", "Same."), ("i", "Other."))
     prices = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
     panel = written(write, panel_at(stub, **prices))
@@ -206,7 +192,7 @@ def test_the_command_line_tells_what_was_shared_and_what_each_kind_cost(
 PAPER = (Rates(2.50, 10.00), Rates(0.71, 0.71), Rates(3.00, 15.00))  # gpt-4o, llama, claude
 
 
-def test_the_papers_row_of_claude_3_5_sonnet_comes_out() -> None:
+def test_the_papers_row_of_claude_3_5_sonnet_comes_out():
     """medhelm.md section 7: data/costs.csv of som-shahlab/medhelm, 6352 responses of one author."""
     found = upper_bound([JurorEstimate("one", 6352, 19_850_691)] * 3, PAPER)
     assert (found.tokens_in, found.tokens_out) == (19_850_691, 26_017_792)
@@ -216,16 +202,16 @@ def test_the_papers_row_of_claude_3_5_sonnet_comes_out() -> None:
 
 
 @given(st.integers(0, 10**8), st.integers(0, 10**5))
-def test_three_jurors_alike_cost_what_the_papers_two_factors_say(tokens: int, calls: int) -> None:
+def test_three_jurors_alike_cost_what_the_papers_two_factors_say(tokens, calls):
     found = upper_bound([JurorEstimate("one", calls, tokens)] * 3, PAPER)
     assert found.usd == pytest.approx(tokens * 6.21e-6 + calls * 4096 * 25.71e-6)
 
 
-def test_one_unknown_price_makes_the_whole_bound_unknown() -> None:
+def test_one_unknown_price_makes_the_whole_bound_unknown():
     assert upper_bound([JurorEstimate("one", 1, 1000)] * 2, [PAPER[0], None]).usd is None
 
 
-def test_rates_come_from_the_panel_or_the_list_or_are_unknown() -> None:
+def test_rates_come_from_the_panel_or_the_list_or_are_unknown():
     gpt, llama, claude = read_panel("medhelm").juror
     assert rates(claude, AT) == Rates(pytest.approx(3.0), pytest.approx(15.0))
     own = llama.model_copy(update={"usd_per_million_in": 0.71, "usd_per_million_out": 0.71})
@@ -233,9 +219,7 @@ def test_rates_come_from_the_panel_or_the_list_or_are_unknown() -> None:
     assert rates(gpt.model_copy(update={"model": "nobodys-model"}), AT) is None
 
 
-def test_the_estimate_and_the_run_show_the_bound_of_the_same_calls(
-    small_study: Engine, run: Run, write: Write, stub: Stub
-) -> None:
+def test_the_estimate_and_the_run_show_the_bound_of_the_same_calls(small_study, run, write, stub):
     panel = written(write, panel_at(stub, usd_per_million_in=2.0, usd_per_million_out=10.0))
     words = ("jury", "run", panel, "--json", "-")
     code, out, err = run(*words, "--estimate")
@@ -250,8 +234,8 @@ def test_the_estimate_and_the_run_show_the_bound_of_the_same_calls(
 
 
 def test_an_estimate_tells_time_where_a_jurors_pace_is_known_and_none_where_it_is_not(
-    small_study: Engine, stub: Stub
-) -> None:
+    small_study, stub
+):
     panel = panel_at(stub, "a", "b")
     assert [row.seconds for row in estimate(small_study, panel)] == [None, None]
     run_jury(small_study, panel_at(stub, "a"))
@@ -269,7 +253,7 @@ def test_an_estimate_tells_time_where_a_jurors_pace_is_known_and_none_where_it_i
     assert (own.at_once, own.seconds) == (2, 4 * pace)
 
 
-def test_jurors_of_vendors_take_the_time_of_all_their_calls_at_the_runs_places() -> None:
+def test_jurors_of_vendors_take_the_time_of_all_their_calls_at_the_runs_places():
     at = {"a": "https://api.openai.com/v1", "b": "https://api.mistral.ai/v1"}
     panel = Panel(
         name="p", juror=tuple(priced(name=name, base_url=url) for name, url in at.items())
@@ -308,9 +292,7 @@ class Clock:
     ],
     ids=["requests", "tokens", "the stricter", "more than a minute's", "given back", "unknown"],
 )
-def test_requests_go_out_evenly_at_the_rate_by_what_they_use(
-    limits: HostLimits, amounts: list[float], used: list[int | None], times: list[float]
-) -> None:
+def test_requests_go_out_evenly_at_the_rate_by_what_they_use(limits, amounts, used, times):
     clock, sent = Clock(), []
     gate = RateLimiter(limits, clock, clock.nap)
 
@@ -326,9 +308,7 @@ def test_requests_go_out_evenly_at_the_rate_by_what_they_use(
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 100_000), st.lists(st.floats(1, 20_000), min_size=1, max_size=40))
-def test_no_minute_takes_more_than_the_limit_one_second_of_it_and_one_request(
-    limit: int, amounts: list[float]
-) -> None:
+def test_no_minute_takes_more_than_the_limit_one_second_of_it_and_one_request(limit, amounts):
     clock, sent = Clock(), []
     bucket = Allowance(limit, clock)
     for amount in amounts:
@@ -342,9 +322,7 @@ def test_no_minute_takes_more_than_the_limit_one_second_of_it_and_one_request(
         assert sum(minute) <= bound * (1 + 1e-6)
 
 
-def test_jurors_at_one_address_share_its_strictest_limits_which_are_no_part_of_what_they_are() -> (
-    None
-):
+def test_jurors_at_one_address_share_its_strictest_limits_which_are_no_part_of_what_they_are():
     here = (
         local("a", concurrency=4, requests_per_minute=60),
         local("b", concurrency=2, tokens_per_minute=9000),
@@ -362,15 +340,13 @@ def local(name: str = "a", port: int = 1, **settings: Any) -> Juror:
     return juror("openai", f"http://127.0.0.1:{port}/v1", name=name, **settings)
 
 
-def test_a_run_keeps_to_the_concurrency_of_a_host_that_two_jurors_share(
-    small_study: Engine,
-) -> None:
+def test_a_run_keeps_to_the_concurrency_of_a_host_that_two_jurors_share(small_study):
     with Stub(lambda _: Do(seconds=0.02)) as stub:
         result = run_panel(small_study, panel_at(stub, "a", "b", concurrency=1), concurrency=8)
     assert (result.rated, result.calls, stub.peak) == (8, 8, 1)
 
 
-def test_a_run_keeps_to_the_requests_a_minute_of_a_host(small_study: Engine, stub: Stub) -> None:
+def test_a_run_keeps_to_the_requests_a_minute_of_a_host(small_study, stub):
     began = time.perf_counter()
     run_panel(small_study, panel_at(stub, "a", "b", requests_per_minute=180))
     assert len(stub.seen) == 8
@@ -379,8 +355,8 @@ def test_a_run_keeps_to_the_requests_a_minute_of_a_host(small_study: Engine, stu
 
 @pytest.mark.timeout(60)  # it would wait two minutes
 def test_what_a_spent_cap_or_a_refused_key_keeps_from_being_sent_does_not_wait_for_the_rate(
-    small_study: Engine, stub: Stub
-) -> None:
+    small_study, stub
+):
     prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0, "max_tokens": 200}
     slow = panel_at(stub, "a", requests_per_minute=1, **prices)
     run_panel(small_study, slow, budget=Budget(0.0))
@@ -391,9 +367,7 @@ def test_what_a_spent_cap_or_a_refused_key_keeps_from_being_sent_does_not_wait_f
 
 
 @pytest.mark.parametrize("options", [{}, {"concurrency": 8}])
-def test_jurors_at_one_address_in_the_house_are_asked_one_after_another(
-    engine: Engine, write: Write, options: dict[str, int]
-) -> None:
+def test_jurors_at_one_address_in_the_house_are_asked_one_after_another(engine, write, options):
     many(engine, write, 12)
     with Stub(lambda seen: Do(seconds=0.002 * (seen.number % 7))) as stub:
         result = run(engine, panel_at(stub, "a", "b", "c"), **options)
@@ -402,15 +376,13 @@ def test_jurors_at_one_address_in_the_house_are_asked_one_after_another(
     assert names == sorted(names)
 
 
-def test_a_juror_that_is_stopped_lets_the_next_at_its_address_begin(small_study: Engine) -> None:
+def test_a_juror_that_is_stopped_lets_the_next_at_its_address_begin(small_study):
     with Stub(lambda seen: Do(status=401 if seen.model == "a" else 200)) as stub:
         result = run(small_study, panel_at(stub, "a", "b"))
     assert (result.rated, [*result.stopped]) == (4, ["a"])
 
 
-def test_servers_at_two_addresses_and_vendors_are_asked_at_the_same_time(
-    engine: Engine, write: Write
-) -> None:
+def test_servers_at_two_addresses_and_vendors_are_asked_at_the_same_time(engine, write):
     many(engine, write, 12)
     asked: list[str] = []
 
@@ -436,14 +408,8 @@ def test_servers_at_two_addresses_and_vendors_are_asked_at_the_same_time(
     [(3, None, None, 3), (3, 5, None, 5), (3, None, 6, 6), (3, 5, 2, 2), (40, None, None, 8)],
 )
 def test_a_server_in_the_house_gets_as_many_requests_as_it_has_slots_unless_the_user_says(
-    engine: Engine,
-    write: Write,
-    vendor: str,
-    slots: int,
-    run_at_once: int | None,
-    of_panel: int | None,
-    most: int,
-) -> None:
+    engine, write, vendor, slots, run_at_once, of_panel, most
+):
     many(engine, write, 30)
     with Stub(lambda _: Do(seconds=0.1), props={"total_slots": slots}) as stub:
         panel = panel_at(stub, "a", vendor=vendor, concurrency=of_panel)
@@ -461,16 +427,16 @@ def test_a_server_in_the_house_gets_as_many_requests_as_it_has_slots_unless_the_
     ids=lambda props: f"{props}"[:20],
 )
 def test_a_server_that_tells_no_slots_gets_one_request_at_a_time_and_nothing_is_said_of_it(
-    small_study: Engine, props: Any
-) -> None:
+    small_study, props
+):
     with Stub(lambda _: Do(seconds=0.02), props=props) as stub:
         result = run(small_study, panel_at(stub, "a", "b"))
     assert (result.rated, result.calls, stub.peak, len(stub.asked_props)) == (8, 8, 1, 1)
 
 
 def test_slots_are_asked_for_at_the_jurors_own_address_with_its_own_key_alone(
-    small_study: Engine, stub: Stub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    small_study, stub, monkeypatch
+):
     monkeypatch.setenv("WARD_KEY", "key-of-the-ward")
     run(small_study, panel_at(stub, "a", api_key_env="WARD_KEY"))
     (head,) = stub.asked_props
@@ -479,7 +445,7 @@ def test_slots_are_asked_for_at_the_jurors_own_address_with_its_own_key_alone(
     assert "authorization: Bearer key-of-the-ward\r\n" in head
 
 
-def test_a_server_that_sends_on_who_asks_for_its_slots_is_not_followed(stub: Stub) -> None:
+def test_a_server_that_sends_on_who_asks_for_its_slots_is_not_followed(stub):
     with Redirect(stub.port) as moved:
         line = open_provider(local(port=moved.port), "none")
 
@@ -517,9 +483,7 @@ PATIENT = Patience(first_wait=0.01, longest_wait=0.02, bound=5.0)
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("names", [("a",), ("a", "b", "c")])
-def test_nothing_goes_to_a_host_in_the_second_that_it_asked_to_wait(
-    engine: Engine, write: Write, names: tuple[str, ...], status: int
-) -> None:
+def test_nothing_goes_to_a_host_in_the_second_that_it_asked_to_wait(engine, write, names, status):
     many(engine, write, 100)
     at: list[float] = []
 
@@ -543,9 +507,7 @@ CALLS = st.lists(st.tuples(st.floats(0.01, 1), st.one_of(st.none(), st.floats(0,
 
 @settings(max_examples=60, deadline=None)
 @given(CALLS, st.floats(0, 3))
-def test_the_cap_holds_whatever_calls_cost_and_however_they_overlap(
-    calls: list[tuple[float, float | None]], cap: float
-) -> None:
+def test_the_cap_holds_whatever_calls_cost_and_however_they_overlap(calls, cap):
     spent = []
 
     async def call(budget: Budget, worst: float, share: float | None) -> None:

@@ -15,8 +15,7 @@ from kit.exported_panels import RECORD, ROWS, TRICKY, export, panel
 from kit.hostile_answers import HUMAN, KINDS, VARIANTS
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import attempts, ratings, run
-from kit.studies import Write, import_file
-from sqlalchemy import Engine
+from kit.studies import import_file
 from sqlmodel import select
 
 from data.card import NOT_APPLICABLE, Card
@@ -93,7 +92,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
+def test_hostile_answers_are_read_as_a_run_reads_them(folder):
     rubrics = list({id(one.rubric): one.rubric for one in VARIANTS}.values())
     makers = [one.make for one in KINDS] + list(HUMAN.values())
     answers = [
@@ -113,7 +112,7 @@ def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", with_pairs())
-def test_the_question_is_the_runs_own_to_the_last_character(name: str, tmp_path: Path) -> None:
+def test_the_question_is_the_runs_own_to_the_last_character(name, tmp_path):
     write_folder(tmp_path / "out", engine_of(export(read_panel("current"), name)))
     texts = {"context": TRICKY, "prompt": "{{response}}", "response": TRICKY}
     more = [{}, {"reference": "Angina </REFERENCE >", "checklist": "- Pain? <checklist>"}]
@@ -140,9 +139,7 @@ def stubborn(seen: Seen) -> Do:
     return Do(text=verdict(seen, 4))
 
 
-def test_first_and_second_asks_are_those_of_a_run_to_the_last_byte(
-    engine: Engine, write: Write, tmp_path: Path
-) -> None:
+def test_first_and_second_asks_are_those_of_a_run_to_the_last_byte(engine, write, tmp_path):
     rows = [
         {"instance_id": f"i{at}", "benchmark": "visits", "model": "m", **one}
         for at, one in enumerate(CARDS)
@@ -176,9 +173,7 @@ def test_first_and_second_asks_are_those_of_a_run_to_the_last_byte(
     }
 
 
-def test_a_host_that_read_a_part_of_the_prompt_gives_no_verdict_as_in_a_run(
-    tmp_path: Path,
-) -> None:
+def test_a_host_that_read_a_part_of_the_prompt_gives_no_verdict_as_in_a_run(tmp_path):
     long = CARDS[0] | {"context": "A visit of many words. " * 300}
     with Stub(lambda seen: Do(tokens=(600, 20)) if seen.model == "m-one" else Do()) as stub:
         (found,) = rated_by(panel(stub), tmp_path, [long])
@@ -194,8 +189,8 @@ def test_a_host_that_read_a_part_of_the_prompt_gives_no_verdict_as_in_a_run(
     ],
 )
 def test_a_key_that_is_not_there_or_none_is_named_not_told_and_nothing_is_sent(
-    tmp_path: Path, stub: Stub, given: dict[str, str], reason: str
-) -> None:
+    tmp_path, stub, given, reason
+):
     told = panel(stub).model_dump(by_alias=True)
     told["juror"][0]["api_key_env"] = "ODD_KEY"
     (found,) = rated_by(Panel.model_validate(told), tmp_path, CARDS[:1], **given)
@@ -203,7 +198,7 @@ def test_a_key_that_is_not_there_or_none_is_named_not_told_and_nothing_is_sent(
     assert (found["one"]["status"], found["one"]["reason"]) == ("auth", reason)
 
 
-def test_plain_text_goes_through_no_proxy_and_to_no_other_address(tmp_path: Path) -> None:
+def test_plain_text_goes_through_no_proxy_and_to_no_other_address(tmp_path):
     with Stub() as proxy, Stub() as elsewhere:
         moved = {"location": f"{elsewhere.openai_url}/chat/completions"}
         with Stub(lambda _: Do(status=307, headers=moved)) as stub:
@@ -238,7 +233,7 @@ BODIES = (
 @pytest.mark.parametrize(
     "http", [200, 307, 400, 401, 402, 403, 408, 413, 422, 429, 500, 503, 504, 529]
 )
-def test_replies_of_servers_are_taken_as_a_run_takes_them(http: int, folder: Path) -> None:
+def test_replies_of_servers_are_taken_as_a_run_takes_them(http, folder):
     heads = ({}, {"retry-after": "3"}, {"retry-after-ms": "1500"}, {"retry-after": "-1"})
     jurors = {juror.is_chat: juror for juror in Jury(folder / SETTINGS_FILE).jurors.values()}
     for is_chat, read in ((True, read_chat), (False, read_message)):
@@ -251,7 +246,7 @@ def test_replies_of_servers_are_taken_as_a_run_takes_them(http: int, folder: Pat
             assert ours.status != "ok" or theirs.text == ours.text
 
 
-def test_a_busy_server_is_asked_again_and_without_what_it_does_not_know(tmp_path: Path) -> None:
+def test_a_busy_server_is_asked_again_and_without_what_it_does_not_know(tmp_path):
     def answer(seen: Seen) -> Do:
         refused = {"code": "unsupported_parameter", "param": "max_tokens", "message": "x"}
         if seen.number == 0:
@@ -280,7 +275,7 @@ def test_a_busy_server_is_asked_again_and_without_what_it_does_not_know(tmp_path
     assert (sent[0].form, sent[-1].form) == ("json_schema", "text")
 
 
-def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path: Path) -> None:
+def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path):
     jurors, rubric = read_panel("current"), read_rubric("generic")
     told = json.loads(
         engine_of(Export(rubric, jurors, ROWS, RECORD, "f" * 64))["medjury_jury.json"]
@@ -307,14 +302,14 @@ def learned(**changes: object) -> Rubric:
     return Rubric(**{name: getattr(base, name) for name in type(base).model_fields} | more)
 
 
-def test_a_rubric_without_guidance_keeps_its_hash() -> None:
+def test_a_rubric_without_guidance_keeps_its_hash():
     body = read_rubric("generic").to_json()
     assert not any(key in body for key in ('"guidance"', '"example"', '"parent"'))
     assert Rubric.from_json(learned().to_json()) == learned()
     assert learned().sha256 != read_rubric("generic").sha256
 
 
-def test_jurors_read_guidance_and_examples_and_no_example_forges_a_part() -> None:
+def test_jurors_read_guidance_and_examples_and_no_example_forges_a_part():
     prompt = learned().render(SHOWN)
     assert "Mind: A wrong dose is a 1." in prompt
     assert "accuracy 2, 3; completeness 4; clarity 5" in prompt
@@ -322,7 +317,7 @@ def test_jurors_read_guidance_and_examples_and_no_example_forges_a_part() -> Non
     assert "Mind:" not in read_rubric("generic").render(SHOWN)
 
 
-def test_a_learned_rubric_is_read_back_from_its_files_and_from_an_export(tmp_path) -> None:
+def test_a_learned_rubric_is_read_back_from_its_files_and_from_an_export(tmp_path):
     rubric = learned()
     write_rubrics(tmp_path / "out", {"learned": rubric})
     assert read_rubric(tmp_path / "out" / "learned") == rubric
@@ -341,7 +336,7 @@ def test_a_learned_rubric_is_read_back_from_its_files_and_from_an_export(tmp_pat
         (dict.fromkeys(SCORES, ()), "on the scale 1-5"),
     ],
 )
-def test_an_example_that_rates_otherwise_is_refused(tmp_path, scores, why) -> None:
+def test_an_example_that_rates_otherwise_is_refused(tmp_path, scores, why):
     folder = tmp_path / "out" / "learned"
     write_rubrics(tmp_path / "out", {"learned": learned(example=())})
     rows = "\n".join(f"{name} = {list(given)}" for name, given in scores.items())
@@ -361,9 +356,7 @@ def pdsqi_verdict(seen: Seen) -> str:
     return json.dumps(said)
 
 
-def test_an_instrument_of_mixed_scales_is_asked_stored_and_exported_alike(
-    engine: Engine, write: Write, tmp_path: Path
-) -> None:
+def test_an_instrument_of_mixed_scales_is_asked_stored_and_exported_alike(engine, write, tmp_path):
     rows = [
         {"instance_id": f"i{at}", "benchmark": "visits", "model": "m", **one}
         for at, one in enumerate(CARDS)

@@ -18,8 +18,6 @@ from kit.exported_panels import inspect as inspect
 from kit.exported_panels import promptfoo as promptfoo
 from kit.hostile_corpus import trap
 from kit.jurors import Do, Stub, juror, verdict
-from kit.studies import Run
-from sqlalchemy import Engine
 
 from data.card import Card
 from data.errors import BadInput
@@ -87,14 +85,12 @@ INSIDE = "A <a>\n{{context}}\n</a> {x} $5 {{prompt}} {} then $${{reference}}{{{r
     ],
     ids=lambda rubric: rubric.prompt[-20:],
 )
-def test_jurors_read_what_the_jury_reads_and_then_the_block_whatever_a_prompt_holds(
-    rubric: Rubric,
-) -> None:
+def test_jurors_read_what_the_jury_reads_and_then_the_block_whatever_a_prompt_holds(rubric):
     expect_the_jurys_question(rubric)
 
 
 @pytest.mark.parametrize("name", with_pairs())
-def test_helm_finds_exactly_the_criteria_to_be_answered(name: str) -> None:
+def test_helm_finds_exactly_the_criteria_to_be_answered(name):
     judge = helm_files(read_rubric(name))["judge.txt"]
     block = re.search(r"<rubric_criteria>\s*(\{.*?\})\s*</rubric_criteria>", judge, re.DOTALL)
     assert block is not None
@@ -114,22 +110,20 @@ def test_helm_finds_exactly_the_criteria_to_be_answered(name: str) -> None:
         ((" 7 ", "\r\n", TRICKY, '"a",\n\t;'), "NA"),
     ],
 )
-def test_texts_that_pandas_would_change_come_through_in_one_column(
-    contexts: tuple[str, ...], prompts: str
-) -> None:
+def test_texts_that_pandas_would_change_come_through_in_one_column(contexts, prompts):
     rows = tuple(ExportRow(f"v/{at}", one, prompts, None, None) for at, one in enumerate(contexts))
     assert helm_files(read_rubric("generic"), rows)["prompt.txt"] == "{question}"
     expect_the_jurys_question(read_rubric("generic"), rows)
 
 
 @pytest.mark.parametrize("reference", ["4", "007", "", "NA", "nan", "1.50"])
-def test_a_reference_that_helm_would_misread_is_refused_and_not_quoted(reference: str) -> None:
+def test_a_reference_that_helm_would_misread_is_refused_and_not_quoted(reference):
     with pytest.raises(BadInput, match="visits/6: HELM would read its reference") as error:
         helm_files(read_rubric("generic"), (row("Pain..", "Write.", reference),))
     assert "Pain" not in str(error.value)
 
 
-def test_helms_table_has_a_row_an_instance_no_empty_cell_and_no_response() -> None:
+def test_helms_table_has_a_row_an_instance_no_empty_cell_and_no_response():
     rows = tuple(ExportRow("v/1", "a", "Write.", None, text) for text in ("A note.", "Mine."))
     found = helm_files(read_rubric("generic"), (*rows, row("bb", "Write.", "4 mg")))
     assert [reference for _, reference in instances(found)] == [
@@ -142,7 +136,7 @@ def test_helms_table_has_a_row_an_instance_no_empty_cell_and_no_response() -> No
     assert helm_files(read_rubric("generic"), ())["data.csv"] == columns
 
 
-def test_the_benchmark_names_files_that_are_there_and_jurors_by_their_deployment() -> None:
+def test_the_benchmark_names_files_that_are_there_and_jurors_by_their_deployment():
     found = helm_files(read_rubric("generic"))
     said = yaml.safe_load(found["medjury-generic.yaml"])
     assert {said["prompt_file"], said["dataset_file"]} <= set(found)
@@ -163,7 +157,7 @@ def _named(found: dict[str, str], which: str) -> dict[str, Any]:
     return {one["name"]: one for rows in read.values() for one in rows}
 
 
-def test_jurors_of_like_names_have_a_cache_and_a_key_each() -> None:
+def test_jurors_of_like_names_have_a_cache_and_a_key_each():
     juror = {"provider": "openai", "model": "m:1", "family": "a", "base_url": "http://h/v1"}
     two = [juror | {"name": name, "api_key_env": "K"} for name in ("a.b", "a-b")]
     jurors = Panel.model_validate({"name": "p", "juror": two})
@@ -174,7 +168,7 @@ def test_jurors_of_like_names_have_a_cache_and_a_key_each() -> None:
     )
 
 
-def test_what_helm_does_otherwise_and_what_was_validated_are_said() -> None:
+def test_what_helm_does_otherwise_and_what_was_validated_are_said():
     found = helm_files(read_rubric("generic"))
     told = json.loads(found["validation.json"])
     assert told["status"] == "not validated"
@@ -198,19 +192,19 @@ def test_what_helm_does_otherwise_and_what_was_validated_are_said() -> None:
         ("{{context}}{{prompt}}{{response}} see <rubric_criteria>", "leave the block out"),
     ],
 )
-def test_a_prompt_that_helm_cannot_ask_to_the_letter_is_refused(prompt: str, words: str) -> None:
+def test_a_prompt_that_helm_cannot_ask_to_the_letter_is_refused(prompt, words):
     with pytest.raises(BadInput, match=words):
         helm_files(generic(prompt))
 
 
-def test_a_claude_at_another_host_cannot_be_asked_by_helm(stub: Stub) -> None:
+def test_a_claude_at_another_host_cannot_be_asked_by_helm(stub):
     told = helm_panel(stub).model_dump(by_alias=True)
     told["juror"][2]["base_url"] = stub.anthropic_url
     with pytest.raises(BadInput, match=r"at api\.anthropic\.com only"):
         write_helm(Export(read_rubric("generic"), Panel.model_validate(told), HELM_ROWS, RECORD))
 
 
-def test_helms_own_prompt_goes_with_helms_own_benchmark() -> None:
+def test_helms_own_prompt_goes_with_helms_own_benchmark():
     rubric = rubric_of("aci_bench", ORIGINAL, ["accuracy"], "crfm-helm 0.5.16")
     found = helm_files(rubric)
     assert found["aci_bench.conf"].count("aci_bench:model=medjury-under-test/model,jury_") == 1
@@ -221,9 +215,7 @@ def test_helms_own_prompt_goes_with_helms_own_benchmark() -> None:
     assert {"aci_bench.conf", "medjury-helm_aci_bench.conf", "data.csv"} < set(both)
 
 
-def test_the_command_writes_the_folder_or_nothing(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
+def test_the_command_writes_the_folder_or_nothing(run, small_study, tmp_path):
     asked = ("share", "rubric", "generic", "--to", "helm", "--out", str(tmp_path / "out"))
     code, _, err = run(*asked, "--panel", "simulated")
     assert (code, "is simulated" in err, (tmp_path / "out").exists()) == (2, True, False)
@@ -233,7 +225,7 @@ def test_the_command_writes_the_folder_or_nothing(
     compile((tmp_path / "out" / "medjury_helm.py").read_text("utf-8"), "plugin", "exec")
 
 
-def test_inspects_samples_are_of_the_texts_and_its_models_without_keys() -> None:
+def test_inspects_samples_are_of_the_texts_and_its_models_without_keys():
     files = write_inspect(export(read_panel("current")))
     samples = json.loads(files["samples.json"])
     assert [one["id"] for one in samples] == ["visits/i1", "visits/i1#2", "visits/i2"]
@@ -243,7 +235,7 @@ def test_inspects_samples_are_of_the_texts_and_its_models_without_keys() -> None
     assert all(set(one) == {"model", "base_url", "args"} for one in told.values())
 
 
-def test_an_id_that_would_lead_out_of_inspects_log_is_a_number_there(tmp_path: Path) -> None:
+def test_an_id_that_would_lead_out_of_inspects_log_is_a_number_there(tmp_path):
     with trap(tmp_path) as laid:
         ids = [f"{one}{rest}" for one in laid.names() for rest in ("", "/1")]
     rows = tuple(ExportRow(one, "Pain.", "Write.", None, None) for one in [*ids, "b/i 1.a", ids[0]])
@@ -259,13 +251,13 @@ def test_an_id_that_would_lead_out_of_inspects_log_is_a_number_there(tmp_path: P
         assert ":" not in one
 
 
-def test_the_rubric_goes_along_so_that_its_ratings_can_come_back(tmp_path: Path) -> None:
+def test_the_rubric_goes_along_so_that_its_ratings_can_come_back(tmp_path):
     write_folder(tmp_path / "out", write_inspect(export(read_panel("current"), "aci_bench")))
     found = read_rubric(str(tmp_path / "out" / "rubric"))
     assert found.sha256 == read_rubric("aci_bench").sha256
 
 
-def test_jurors_are_named_as_inspect_names_models() -> None:
+def test_jurors_are_named_as_inspect_names_models():
     named = {one.model: inspect_model(one)["model"] for one in read_panel("current").juror}
     assert all(name.endswith(f"/{model}") for model, name in named.items())
     kinds = {name.split("/")[0] for name in named.values()}
@@ -275,7 +267,7 @@ def test_jurors_are_named_as_inspect_names_models() -> None:
     assert ours["base_url"] == "http://127.0.0.1:9/v1"
 
 
-def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path: Path) -> None:
+def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path):
     with Stub(lambda seen: Do(text=verdict(seen, 5 if seen.model == "m-one" else 2))) as stub:
         write_folder(tmp_path / "out", write_promptfoo(export(panel(stub))))
         found = _asserted(tmp_path / "out", {"vars": {"context": "Pain.", "prompt": "Write."}})
@@ -286,7 +278,7 @@ def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path: P
     assert "not validated" in found["reason"]
 
 
-def test_a_juror_without_a_verdict_leaves_no_score_at_all(tmp_path: Path) -> None:
+def test_a_juror_without_a_verdict_leaves_no_score_at_all(tmp_path):
     with Stub(lambda seen: Do(text="seven" if seen.model == "m-two" else verdict(seen))) as stub:
         write_folder(tmp_path / "out", write_promptfoo(export(panel(stub))))
         found = _asserted(tmp_path / "out", {"vars": {}, "config": {"pass_at": 1}})
@@ -309,7 +301,7 @@ def _asserted(folder: Path, context: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_the_configuration_names_files_that_are_there_and_no_key() -> None:
+def test_the_configuration_names_files_that_are_there_and_no_key():
     files = write_promptfoo(export(read_panel("current")))
     found = yaml.safe_load(files["promptfooconfig.yaml"])
     check = found["defaultTest"]["assert"][0]
@@ -327,9 +319,7 @@ def test_the_configuration_names_files_that_are_there_and_no_key() -> None:
     assert told["api_key_env"] == "OPENAI_API_KEY"
 
 
-def test_no_word_of_a_study_stands_where_promptfoo_reads_templates_files_or_programs(
-    tmp_path: Path,
-) -> None:
+def test_no_word_of_a_study_stands_where_promptfoo_reads_templates_files_or_programs(tmp_path):
     def read_by_promptfoo(*names: str) -> list[str]:
         rows = tuple(ExportRow(f"{one}/1", one, one, one, None, one, one, one) for one in names)
         files = write_promptfoo(Export(read_rubric("generic"), read_panel("current"), rows, RECORD))
@@ -344,9 +334,7 @@ WRITERS = (write_helm, write_inspect, write_mlflow, write_promptfoo)
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_an_exports_programs_compile_and_a_jury_that_no_tool_can_ask_is_refused(
-    writer: Any,
-) -> None:
+def test_an_exports_programs_compile_and_a_jury_that_no_tool_can_ask_is_refused(writer):
     for name, text in writer(export(read_panel("current"))).items():
         if name.endswith(".py"):
             ast.parse(text)
@@ -356,7 +344,7 @@ def test_an_exports_programs_compile_and_a_jury_that_no_tool_can_ask_is_refused(
         writer(export(read_panel("vertex")))
 
 
-def test_mlflow_gets_its_data_as_it_takes_it() -> None:
+def test_mlflow_gets_its_data_as_it_takes_it():
     files = write_mlflow(export(read_panel("current")))
     data = json.loads(files["data.json"])
     assert data[0] == {

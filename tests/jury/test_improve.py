@@ -11,7 +11,6 @@ import pytest
 from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import HASTY, panel_at
 from kit.learning_study import PROPOSAL, RULE, SHOWN, fill, juror, true_gain
-from kit.studies import Run
 from scipy import stats
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -59,9 +58,7 @@ def proposals(stub: Stub) -> list[Seen]:
     return list(filter(is_proposal, stub.seen))
 
 
-def test_a_planted_misreading_is_found_and_repaired(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
+def test_a_planted_misreading_is_found_and_repaired(engine, tmp_path, stub):
     fill(engine, tmp_path, seed=1)
     found = improved(engine, asked(stub))
     assert found["outcome"] == Outcome.BETTER
@@ -74,15 +71,15 @@ def test_a_planted_misreading_is_found_and_repaired(
     assert verify(engine).findings == ()
 
 
-def test_comments_that_say_nothing_gain_nothing(engine: Engine, tmp_path: Path, stub: Stub) -> None:
+def test_comments_that_say_nothing_gain_nothing(engine, tmp_path, stub):
     fill(engine, tmp_path, seed=2, comments=False)
     found = improved(engine, asked(stub, rounds=2))
     assert found["outcome"] != Outcome.BETTER
 
 
 def test_no_text_of_choose_or_test_reaches_the_proposer_or_the_rubric_and_no_estimate_is_passed(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
+    engine, tmp_path, stub
+):
     fill(engine, tmp_path, seed=3)
     question = asked(stub, rounds=2, examples=3)
     expected = estimate_improvement(engine, question)
@@ -101,8 +98,8 @@ def test_no_text_of_choose_or_test_reaches_the_proposer_or_the_rubric_and_no_est
 
 
 def test_the_learned_jury_never_rates_or_learns_from_what_it_learned_from_and_its_words_are_shown(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
+    engine, tmp_path, stub
+):
     fill(engine, tmp_path, seed=1)
     found = improved(engine, asked(stub))
     learned = learned_rubric(engine, found["rubric"]["sha256"])
@@ -126,9 +123,7 @@ def kept_panel(folder: Path, found: dict[str, Any]) -> Panel:
     return read_panel(path)
 
 
-def test_asked_again_it_is_read_back_and_the_test_is_not_opened_twice(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
+def test_asked_again_it_is_read_back_and_the_test_is_not_opened_twice(engine, tmp_path, stub):
     fill(engine, tmp_path, seed=1)
     first = improved(engine, asked(stub))
     calls = len(stub.seen)
@@ -141,8 +136,8 @@ def test_asked_again_it_is_read_back_and_the_test_is_not_opened_twice(
 
 
 def test_a_proposer_that_fails_leaves_rubric_and_panel_and_its_money_is_stored_and_told(
-    engine: Engine, tmp_path: Path, run: Run
-) -> None:
+    engine, tmp_path, run
+):
     fill(engine, tmp_path, seed=1)
     before = [one.rubric.sha256 for one in benchmarks(engine)]
     path, out = tmp_path / "p.toml", tmp_path / "out"
@@ -193,9 +188,7 @@ def proposal_rows(engine: Engine) -> list[Attempt]:
         json.dumps({"guidance": 3}),
     ],
 )
-def test_a_proposer_that_answers_nonsense_changes_nothing(
-    engine: Engine, tmp_path: Path, answer: str
-) -> None:
+def test_a_proposer_that_answers_nonsense_changes_nothing(engine, tmp_path, answer):
     fill(engine, tmp_path, seed=1)
     with Stub(
         lambda seen: replace(juror(seen), text=answer) if is_proposal(seen) else juror(seen)
@@ -209,9 +202,7 @@ def test_a_proposer_that_answers_nonsense_changes_nothing(
     assert verify(engine).findings == ()
 
 
-def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(engine, tmp_path):
     fill(engine, tmp_path, seed=1)
     broken = [True]
 
@@ -241,8 +232,8 @@ def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(
     ids=["a cap", "a host that read a part of the question"],
 )
 def test_a_cap_or_a_part_that_was_read_stops_it_before_anything_is_learned(
-    engine: Engine, tmp_path: Path, max_usd: float | None, tokens: tuple[int, int] | None, why: str
-) -> None:
+    engine, tmp_path, max_usd, tokens, why
+):
     fill(engine, tmp_path, seed=1)
     with Stub(lambda seen: replace(juror(seen), tokens=tokens or juror(seen).tokens)) as stub:
         found = improved(engine, asked(stub, max_usd=max_usd))
@@ -253,8 +244,8 @@ def test_a_cap_or_a_part_that_was_read_stops_it_before_anything_is_learned(
 
 
 def test_a_proposer_at_another_host_and_too_few_instances_are_refused_before_anything_is_sent(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
+    engine, tmp_path, stub
+):
     fill(engine, tmp_path, seed=1, count=20)
     question = asked(stub)
     with pytest.raises(TooFew, match="about 40 instances"):
@@ -266,9 +257,7 @@ def test_a_proposer_at_another_host_and_too_few_instances_are_refused_before_any
     assert (stub.seen, improvements(engine)) == ([], [])
 
 
-def test_the_learned_rubric_is_what_an_export_writes(
-    engine: Engine, tmp_path: Path, stub: Stub, run: Run
-) -> None:
+def test_the_learned_rubric_is_what_an_export_writes(engine, tmp_path, stub, run):
     fill(engine, tmp_path, seed=1)
     found = improved(engine, asked(stub, examples=2))
     kept_panel(tmp_path, found)
@@ -288,7 +277,7 @@ def strata(n: int = 100) -> dict[int, tuple[str, int]]:
     return {number: ("visits" if number % 3 else "notes", number % 5 // 2) for number in range(n)}
 
 
-def test_every_instance_is_in_one_part_and_the_parts_have_their_shares() -> None:
+def test_every_instance_is_in_one_part_and_the_parts_have_their_shares():
     parts = split_instances(strata(), seed=1)
     assert sorted(sum(parts.values(), ())) == list(range(100))
     assert [len(parts[name]) for name in SHARES] == [40, 25, 35]
@@ -298,20 +287,20 @@ def test_every_instance_is_in_one_part_and_the_parts_have_their_shares() -> None
         assert abs(trained - 0.4 * len(members)) < 3
 
 
-def test_the_split_is_of_the_seed_and_not_of_the_order() -> None:
+def test_the_split_is_of_the_seed_and_not_of_the_order():
     turned = dict(reversed(strata().items()))
     assert split_instances(turned, seed=1) == split_instances(strata(), seed=1)
     assert split_instances(strata(), seed=2) != split_instances(strata(), seed=1)
 
 
-def test_too_few_instances_are_refused_with_how_many_it_takes() -> None:
+def test_too_few_instances_are_refused_with_how_many_it_takes():
     with pytest.raises(TooFew, match="about 40 instances"):
         split_instances(strata(30), seed=1)
     parts = split_instances(strata(40), seed=1)
     assert min(map(len, parts.values())) >= LEAST
 
 
-def test_one_response_an_instance_gives_the_paired_t_interval() -> None:
+def test_one_response_an_instance_gives_the_paired_t_interval():
     random = np.random.default_rng(3)
     clinicians, before, after = random.normal(3, 1, (3, 40))
     found = part_gain(clinicians, before, after, np.arange(40))
@@ -321,7 +310,7 @@ def test_one_response_an_instance_gives_the_paired_t_interval() -> None:
     assert found.gain == pytest.approx(found.before - found.after, abs=1e-12)
 
 
-def test_a_response_without_a_juror_is_left_out_and_counted() -> None:
+def test_a_response_without_a_juror_is_left_out_and_counted():
     whole, lacking = np.array([3.0, 2.0, 4.0]), np.array([1.0, np.nan, 4.0])
     found = part_gain(whole, lacking, whole, np.array([7, 8, 9]))
     assert (found.n_responses, found.n_instances, found.n_missing) == (2, 2, 1)
@@ -332,7 +321,7 @@ def test_a_response_without_a_juror_is_left_out_and_counted() -> None:
     assert not nothing.is_shown
 
 
-def test_the_interval_covers_the_true_gain_with_responses_that_share_instances() -> None:
+def test_the_interval_covers_the_true_gain_with_responses_that_share_instances():
     random, covered = np.random.default_rng(5), 0
     instances = np.repeat(np.arange(35), 3)
     true_gain = 0.4 * np.sqrt(2 / np.pi)  # of two absolute normal errors, of 1.0 and 0.6

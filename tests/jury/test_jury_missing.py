@@ -32,9 +32,7 @@ def leaky(seen: Seen) -> Do:
     return Do(verdict(seen, words))
 
 
-def test_what_is_missing_is_listed_with_its_reason_and_no_text_or_author(
-    run: Run, ask: Ask
-) -> None:
+def test_what_is_missing_is_listed_with_its_reason_and_no_text_or_author(run, ask):
     code, out, _ = ask(leaky, **PRICED)
     assert code == 1
     assert "missing: a: 1 out_of_range" in out
@@ -51,16 +49,14 @@ def test_what_is_missing_is_listed_with_its_reason_and_no_text_or_author(
         assert word not in out + err
 
 
-def test_what_was_rated_later_is_missing_no_more_and_stays_paid(run: Run, ask: Ask) -> None:
+def test_what_was_rated_later_is_missing_no_more_and_stays_paid(run, ask):
     ask(lambda _: Do("prose"))
     ask(lambda _: Do())
     body = json.loads(run("jury", "missing", "--json", "-")[1])
     assert (body["missing"], body["calls"], body["usd_unknown"]) == ([], 12, 12)
 
 
-def test_a_verdict_that_a_cap_left_out_is_missing_with_no_call_and_no_bound(
-    run: Run, ask: Ask
-) -> None:
+def test_a_verdict_that_a_cap_left_out_is_missing_with_no_call_and_no_bound(run, ask):
     code, said, _ = ask(lambda _: Do(), "--max-usd", "0", **PRICED)
     rows = json.loads(run("jury", "missing", "--json", "-")[1])["missing"]
     assert (code, len(rows), {one["calls"] for one in rows}) == (1, 4, {0})
@@ -82,26 +78,26 @@ def test_a_verdict_that_a_cap_left_out_is_missing_with_no_call_and_no_bound(
         (Do(refusal="No."), BY_STATUS["refused"]),
     ],
 )
-def test_the_advice_fits_the_reason(ask: Ask, do: Do, said: str) -> None:
+def test_the_advice_fits_the_reason(ask, do, said):
     code, out, _ = ask(lambda _: do, temperature=0.0)
     assert code == 1
     assert said in out
     assert AGAIN not in out
 
 
-def test_a_failure_that_may_pass_is_advised_to_be_asked_again(ask: Ask) -> None:
+def test_a_failure_that_may_pass_is_advised_to_be_asked_again(ask):
     code, out, _ = ask(lambda _: Do(status=413))
     assert (code, AGAIN in out) == (1, True)
 
 
 @pytest.mark.parametrize("score", ['"4/5"', "7", "4.5", "true"])
-def test_a_number_in_a_reason_stays(score: str) -> None:
+def test_a_number_in_a_reason_stays(score):
     said = f"clarity: score {score} is not a whole number on the scale 1-5"
     assert without_texts(said) == said
 
 
 @pytest.mark.parametrize("score", ['"Mrs Smith"', '"12.03.1950"', '{"a": "fever"}', '"a\nb"'])
-def test_words_in_a_reason_do_not_stay(score: str) -> None:
+def test_words_in_a_reason_do_not_stay(score):
     said = f"clarity: score {score} is not a whole number on the scale 1-5"
     assert score not in without_texts(said)
 
@@ -130,7 +126,7 @@ def row_of(out: str, scorer: str) -> dict[str, object]:
     return next(one for one in json.loads(out)["rows"] if one["scorer"] == scorer)
 
 
-def test_a_juror_without_a_rating_is_named_and_its_panel_has_no_score(run: Run, panel: str) -> None:
+def test_a_juror_without_a_rating_is_named_and_its_panel_has_no_score(run, panel):
     options = ("analyse", "calibrate", "--reps", "20", "--json", "-")
     code, out, err = run(*options)
     assert code == 0
@@ -147,7 +143,7 @@ def test_a_juror_without_a_rating_is_named_and_its_panel_has_no_score(run: Run, 
         assert "scored 0 of 12" in str(row_of(out, "juror:c")["note"])
 
 
-def test_two_of_three_jurors_suffice_where_that_is_asked_for(run: Run, panel: str) -> None:
+def test_two_of_three_jurors_suffice_where_that_is_asked_for(run, panel):
     words = ("analyse", "calibrate", "--panel", panel, "--min-jurors", "2", "--reps", "20")
     code, out, err = run(*words, "--json", "-", "--details")
     assert (code, "jury: a, b, c" in err) == (0, True)

@@ -27,7 +27,7 @@ from kit.jury_runs import run as rated
 from kit.learning_study import fill as fill_learning
 from kit.learning_study import juror as learning_juror
 from kit.reference_study import NO, fill
-from kit.studies import Run, Write
+from kit.studies import Write
 from sqlalchemy import Engine, text
 
 from data.database import open_study
@@ -147,8 +147,8 @@ def killed(process: subprocess.Popen[str], stub: Stub, seconds: float) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.slow)])
 def test_over_kills_nothing_is_lost_and_the_bill_is_within_what_the_study_says(
-    url: str, engine: Engine, write: Write, kills: int
-) -> None:
+    url, engine, write, kills
+):
     responses = 60 + 30 * kills
     many(engine, write, responses)
     draw = random.Random(7)  # noqa: S311 seeded on purpose
@@ -176,9 +176,7 @@ def test_over_kills_nothing_is_lost_and_the_bill_is_within_what_the_study_says(
     assert body["usd_in_flight"] > 0
 
 
-def test_an_undisturbed_run_has_spent_to_the_cent_what_the_server_bills(
-    engine: Engine, write: Write
-) -> None:
+def test_an_undisturbed_run_has_spent_to_the_cent_what_the_server_bills(engine, write):
     many(engine, write, 40)
     with Stub(lambda seen: replace(metered(seen), seconds=0.0)) as stub:
         panel = panel_at(stub, "a", "b", **LOW)
@@ -189,7 +187,7 @@ def test_an_undisturbed_run_has_spent_to_the_cent_what_the_server_bills(
     assert result.usd_study == result.usd < most
 
 
-def test_what_a_run_stored_before_it_sent_is_gone_with_the_answers(small_study: Engine) -> None:
+def test_what_a_run_stored_before_it_sent_is_gone_with_the_answers(small_study):
     open_then: list[int] = []
 
     def script(_: Seen) -> Do:
@@ -203,7 +201,7 @@ def test_what_a_run_stored_before_it_sent_is_gone_with_the_answers(small_study: 
     assert result.usd_study == pytest.approx(result.usd)
 
 
-def test_a_call_cut_off_without_an_answer_may_have_cost_its_worst(small_study: Engine) -> None:
+def test_a_call_cut_off_without_an_answer_may_have_cost_its_worst(small_study):
     with Stub(lambda seen: Do(drop=seen.number == 0)) as stub:
         result = rated(small_study, panel_at(stub, **LOW), concurrency=1)
     assert (result.rated, result.calls, result.usd_unknown) == (4, 5, 1)
@@ -220,7 +218,7 @@ def intents(engine: Engine, *amounts: float) -> None:
         record_steps(engine, [step])
 
 
-def test_calls_of_a_killed_run_count_once_against_the_cap_of_the_next(small_study: Engine) -> None:
+def test_calls_of_a_killed_run_count_once_against_the_cap_of_the_next(small_study):
     with Stub() as stub:
         panel = panel_at(stub, **LOW)
         rated(small_study, panel)
@@ -234,9 +232,7 @@ def test_calls_of_a_killed_run_count_once_against_the_cap_of_the_next(small_stud
     assert after.usd_study == pytest.approx(0.09 + 8 * 0.002)
 
 
-def test_an_endpoint_that_bills_above_the_worst_case_is_stopped_at_once(
-    engine: Engine, write: Write
-) -> None:
+def test_an_endpoint_that_bills_above_the_worst_case_is_stopped_at_once(engine, write):
     many(engine, write, 60)
     with Stub(lambda _: Do(seconds=0.02, tokens=(1000, 50_000))) as stub:
         result = rated(engine, panel_at(stub, **LOW), concurrency=4, max_usd=0.1)
@@ -252,7 +248,7 @@ def test_an_endpoint_that_bills_above_the_worst_case_is_stopped_at_once(
     assert ratings(engine) == []
 
 
-def test_a_liar_leaves_the_other_jurors_what_is_left(engine: Engine, write: Write) -> None:
+def test_a_liar_leaves_the_other_jurors_what_is_left(engine, write):
     many(engine, write, 20)
     lies = Do(tokens=(1000, 300))
     with Stub(lambda seen: lies if seen.model == "a" else Do()) as stub:
@@ -262,15 +258,15 @@ def test_a_liar_leaves_the_other_jurors_what_is_left(engine: Engine, write: Writ
     assert list(result.stopped) == ["a"]
 
 
-def test_an_endpoint_that_costs_nothing_may_write_as_much_as_it_likes(small_study: Engine) -> None:
+def test_an_endpoint_that_costs_nothing_may_write_as_much_as_it_likes(small_study):
     free = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0, "max_tokens": 50}
     with Stub() as stub:
         assert rated(small_study, panel_at(stub, **free)).rated == 4
 
 
 def test_estimate_and_run_refuse_what_the_budget_does_not_bear_in_one_message(
-    small_study: Engine, run: Run, write: Write
-) -> None:
+    small_study, run, write
+):
     with Stub() as stub:
         panel = written(write, panel_at(stub, **LOW))
         assert run("study", "settings", "budget", "0.01")[0] == 0
@@ -284,7 +280,7 @@ def test_estimate_and_run_refuse_what_the_budget_does_not_bear_in_one_message(
     assert told["usd_study"] == pytest.approx(told["usd"]) == 4 * cost(1000, 100)
 
 
-def test_jury_missing_says_what_killed_calls_can_have_cost(small_study: Engine, run: Run) -> None:
+def test_jury_missing_says_what_killed_calls_can_have_cost(small_study, run):
     with Stub() as stub:
         rated(small_study, panel_at(stub, **LOW))
     intents(small_study, 0.06, 0.03)
@@ -297,8 +293,8 @@ def test_jury_missing_says_what_killed_calls_can_have_cost(small_study: Engine, 
 
 @pytest.mark.parametrize("count", [*NEVER, 0, MOST_OUT * 10**6], ids=str)
 def test_a_host_that_lies_of_its_tokens_frees_nobody_from_the_cap_and_loses_no_answer(
-    engine: Engine, write: Write, run: Run, tmp_path: Path, count: object
-) -> None:
+    engine, write, run, tmp_path, count
+):
     fill(engine, write, 4)
     told = tmp_path / "told.json"
 
@@ -348,25 +344,19 @@ def asked(engine: Engine, write: Write, script: Script) -> tuple[RunResult, Stub
     ],
     ids=str,
 )
-def test_counts_that_contradict_one_another_are_not_believed(
-    engine: Engine, write: Write, parts: dict[str, Any]
-) -> None:
+def test_counts_that_contradict_one_another_are_not_believed(engine, write, parts):
     result, stub = asked(engine, write, lambda seen: lying(seen, 50, **parts))
     assert (result.missing, result.usd, result.usd_unknown) == (0, 0.0, 4)
     assert result.usd_study == result.usd_in_flight >= sum(map(most, stub.seen))
 
 
-def test_tokens_that_stand_in_the_total_alone_were_written_too(
-    engine: Engine, write: Write
-) -> None:
+def test_tokens_that_stand_in_the_total_alone_were_written_too(engine, write):
     result, _ = asked(engine, write, lambda seen: lying(seen, 50, total_tokens=500 + 50 + 70))
     assert result.usd == pytest.approx(4 * bill(500, 120))
     assert result.tokens.output == 4 * 120
 
 
-def test_a_whole_number_of_thousands_of_digits_costs_no_answer(
-    engine: Engine, write: Write
-) -> None:
+def test_a_whole_number_of_thousands_of_digits_costs_no_answer(engine, write):
     def script(seen: Seen) -> Do:
         return Do(body=(lying(seen, 12345).body or "").replace("12345", "9" * 5000))
 
@@ -374,9 +364,7 @@ def test_a_whole_number_of_thousands_of_digits_costs_no_answer(
     assert (result.missing, len(stub.seen), result.usd_unknown) == (0, 4, 4)
 
 
-def test_the_name_and_id_of_an_answer_may_hold_what_no_database_holds(
-    engine: Engine, write: Write
-) -> None:
+def test_the_name_and_id_of_an_answer_may_hold_what_no_database_holds(engine, write):
     def script(seen: Seen) -> Do:
         whole = openai_body(seen, Do(), verdict(seen)) | {"model": "m\x00\ud800", "id": "\udfff"}
         return Do(body=json.dumps(whole), headers={"x-request-id": ""})
@@ -386,7 +374,7 @@ def test_the_name_and_id_of_an_answer_may_hold_what_no_database_holds(
     assert attempts(engine)[0].returned_model == "m\ufffd?"
 
 
-def test_a_cost_below_nothing_opens_no_budget(engine: Engine, write: Write, run: Run) -> None:
+def test_a_cost_below_nothing_opens_no_budget(engine, write, run):
     fill(engine, write, 12)
     with Stub(lambda _: Do(tokens=(1000, 150))) as stub:
         file = written(write, panel(stub, "a"))
@@ -407,9 +395,7 @@ def test_a_cost_below_nothing_opens_no_budget(engine: Engine, write: Write, run:
             assert run(*command)[0] == 0
 
 
-def test_a_gateway_that_timed_out_may_have_had_the_call_billed(
-    engine: Engine, write: Write
-) -> None:
+def test_a_gateway_that_timed_out_may_have_had_the_call_billed(engine, write):
     fill(engine, write, 1)
     for code, usd_unknown in ((504, 1), (408, 1), (524, 1), (500, 0), (429, 0)):
         with Stub(lambda seen, code=code: Do(status=200 if seen.number else code)) as stub:
@@ -436,18 +422,14 @@ def test_a_gateway_that_timed_out_may_have_had_the_call_billed(
         ({"retry-after-ms": "nan"}, None),
     ],
 )
-def test_a_time_to_wait_is_one_that_somebody_could_wait(
-    headers: dict[str, str], seconds: float | None
-) -> None:
+def test_a_time_to_wait_is_one_that_somebody_could_wait(headers, seconds):
     assert http_failure(429, headers, "").retry_after == seconds
 
 
 @pytest.mark.parametrize(
     "seed", [0, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4, 5))]
 )
-def test_no_phase_of_a_command_spends_again_what_an_earlier_one_may_have_spent(
-    engine: Engine, write: Write, seed: int
-) -> None:
+def test_no_phase_of_a_command_spends_again_what_an_earlier_one_may_have_spent(engine, write, seed):
     fill(engine, write, 12)
     draw = random.Random(seed)  # noqa: S311 seeded on purpose
     set_setting(engine, "budget", "1.5")
@@ -468,9 +450,7 @@ def test_no_phase_of_a_command_spends_again_what_an_earlier_one_may_have_spent(
     assert stub.seen
 
 
-def test_what_timed_out_in_one_phase_leaves_the_next_what_it_did_not_hold(
-    engine: Engine, write: Write
-) -> None:
+def test_what_timed_out_in_one_phase_leaves_the_next_what_it_did_not_hold(engine, write):
     fill(engine, write, 12)
     budget = Budget(0.4)
     options: dict[str, Any] = {"budget": budget, "patience": HASTY}
@@ -502,8 +482,8 @@ def ended(process: subprocess.Popen[str], how: int, vendor: Vendor, seconds: flo
     ("seed", "commands"), [(1, 2), *(pytest.param(n, 30, marks=pytest.mark.slow) for n in (2, 3))]
 )
 def test_no_kill_and_no_other_command_at_once_makes_a_cap_passed(
-    url: str, engine: Engine, write: Write, seed: int, commands: int
-) -> None:
+    url, engine, write, seed, commands
+):
     fill(engine, write, 30)
     draw = random.Random(seed)  # noqa: S311 seeded on purpose
     allowed, caps, vendor = 0.4 * commands, dict[str, float](), Vendor(seed)
@@ -529,8 +509,8 @@ def test_no_kill_and_no_other_command_at_once_makes_a_cap_passed(
 
 
 def test_jury_improve_keeps_its_cap_over_all_its_phases_though_calls_time_out(
-    engine: Engine, tmp_path: Path, run: Run, write: Write
-) -> None:
+    engine, tmp_path, run, write
+):
     fill_learning(engine, tmp_path, seed=1)
     bills = {"known": 0.0, "unknown": 0.0}
 
@@ -669,9 +649,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("examples", [30, pytest.param(300, marks=pytest.mark.slow)])
-def test_neither_cap_is_passed_whatever_the_phases_and_however_their_calls_end(
-    empty: Path, examples: int
-) -> None:
+def test_neither_cap_is_passed_whatever_the_phases_and_however_their_calls_end(empty, examples):
     @settings(max_examples=examples)
     @given(commands=COMMANDS, allowed=st.floats(0.05, 0.8))
     def kept(commands: list[tuple[float, list[Phase]]], allowed: float) -> None:

@@ -8,7 +8,7 @@ import pytest
 from kit.batches import HASTY as HASTY_BATCH
 from kit.batches import BatchStub, run_batches
 from kit.batches import stub as batch_stub  # noqa: F401 - a fixture
-from kit.jurors import Do, Seen, Stub, verdict
+from kit.jurors import Do, Seen, verdict
 from kit.jury_runs import HASTY, attempts, panel_at, ratings
 from kit.pair_study import bring, rate_all, rows
 from sqlalchemy import Engine
@@ -45,9 +45,7 @@ def first(seen: Seen) -> Do:
     return Do(verdict(seen, 2))
 
 
-def test_a_juror_is_asked_in_both_orders_and_says_the_same_of_the_pair(
-    pairs: Engine, stub: Stub
-) -> None:
+def test_a_juror_is_asked_in_both_orders_and_says_the_same_of_the_pair(pairs, stub):
     stub.script = fair
     panel = panel_at(stub)
     assert [one.calls for one in estimate(pairs, panel)] == [24]
@@ -66,9 +64,7 @@ def test_a_juror_is_asked_in_both_orders_and_says_the_same_of_the_pair(
     assert verify(pairs).findings == ()
 
 
-def test_a_verdict_in_one_order_is_half_and_the_other_is_asked_for(
-    pairs: Engine, stub: Stub
-) -> None:
+def test_a_verdict_in_one_order_is_half_and_the_other_is_asked_for(pairs, stub):
     stub.script = lambda seen: fair(seen) if is_sound_first(seen) else Do(refusal="No.")
     result = run_panel(pairs, panel_at(stub), patience=HASTY)
     assert (result.rated, result.missing) == (12, 12)
@@ -78,9 +74,7 @@ def test_a_verdict_in_one_order_is_half_and_the_other_is_asked_for(
     assert (again.rated, again.calls) == (24, 12)
 
 
-def test_a_planted_preference_for_the_first_shown_is_named_and_a_fair_juror_has_none(
-    pairs: Engine, stub: Stub
-) -> None:
+def test_a_planted_preference_for_the_first_shown_is_named_and_a_fair_juror_has_none(pairs, stub):
     stub.script = lambda seen: first(seen) if seen.model == "vain" else fair(seen)
     run_panel(pairs, panel_at(stub, "vain", "fair"), patience=HASTY)
     names = ["dr_a", "dr_b"]
@@ -100,9 +94,7 @@ def test_a_planted_preference_for_the_first_shown_is_named_and_a_fair_juror_has_
     assert by_scorer["jury"].agreement == 1.0  # the vain one's two orders come to a tie
 
 
-def test_a_text_that_praises_itself_stays_a_text(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
+def test_a_text_that_praises_itself_stays_a_text(engine, tmp_path, stub):
     praising = [row | {"second": HOSTILE} for row in rows(1)]
     bring(engine, tmp_path, praising)
     stub.script = lambda seen: Do(verdict(seen, 1))
@@ -123,9 +115,7 @@ def test_a_text_that_praises_itself_stays_a_text(
         ("The second one is better: -1", Status.INVALID_JSON),
     ],
 )
-def test_a_preference_is_read_strictly(
-    engine: Engine, tmp_path: Path, stub: Stub, said: str, status: Status
-) -> None:
+def test_a_preference_is_read_strictly(engine, tmp_path, stub, said, status):
     bring(engine, tmp_path, rows(1))
     stub.script = lambda _: Do(said)
     result = run_panel(engine, panel_at(stub), patience=HASTY)
@@ -150,9 +140,7 @@ def test_a_batch_has_both_orders(
     assert set(by_pair.values()) == {2}
 
 
-def test_equal_pairs_are_asked_once_in_each_order(
-    engine: Engine, tmp_path: Path, stub: Stub
-) -> None:
+def test_equal_pairs_are_asked_once_in_each_order(engine, tmp_path, stub):
     [row] = rows(1)
     twin = row | {"pair_id": "q", "first_id": "qa", "second_id": "qb"}
     bring(engine, tmp_path, [row, twin])

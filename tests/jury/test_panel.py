@@ -10,12 +10,10 @@ from typing import Any
 import anthropic.types
 import pytest
 from anthropic.resources.messages.messages import DEPRECATED_MODELS
-from kit.jurors import Stub
 from kit.jurors import juror as juror_at
 from kit.jury_runs import panel_at, written
 from kit.studies import RESPONSES, Run, Write
 from openai.types import shared
-from sqlalchemy import Engine
 
 from data.errors import BadPanel
 from data.study.authors import evidence, families_of, own_family
@@ -41,7 +39,7 @@ def juror(**settings: Any) -> Juror:
     return Juror.model_validate(JUROR | settings)
 
 
-def test_a_panel_file_is_read_by_its_path(write: Write) -> None:
+def test_a_panel_file_is_read_by_its_path(write):
     panel = read_panel(write("mine.toml", toml(temperature=0, max_tokens=700, schema="text")))
     one = panel.juror[0]
     assert (panel.name, one.temperature, one.max_tokens, one.form) == ("mine", 0.0, 700, "text")
@@ -76,9 +74,7 @@ def test_a_panel_file_is_read_by_its_path(write: Write) -> None:
         ({"name": "a b"}, "juror 'a b', name 'a b': "),
     ],
 )
-def test_a_wrong_panel_is_told_by_file_juror_key_and_what_is_allowed(
-    write: Write, settings: dict[str, Any], said: str
-) -> None:
+def test_a_wrong_panel_is_told_by_file_juror_key_and_what_is_allowed(write, settings, said):
     path = write("mine.toml", toml(**settings))
     with pytest.raises(BadPanel, match=said) as caught:
         read_panel(path)
@@ -97,23 +93,23 @@ def test_a_wrong_panel_is_told_by_file_juror_key_and_what_is_allowed(
         ('name = "x"\njury = 3', "no such key; the keys are name, rubric, juror|Field required"),
     ],
 )
-def test_a_file_that_is_no_panel_is_told(write: Write, text: str, said: str) -> None:
+def test_a_file_that_is_no_panel_is_told(write, text, said):
     with pytest.raises(BadPanel, match=said):
         read_panel(write("mine.toml", text))
 
 
-def test_an_unknown_name_lists_the_panels_that_ship() -> None:
+def test_an_unknown_name_lists_the_panels_that_ship():
     with pytest.raises(BadPanel, match="neither a file nor one of azure, bedrock, current, local"):
         read_panel("nobody")
 
 
-def test_two_jurors_of_one_name_are_refused(write: Write) -> None:
+def test_two_jurors_of_one_name_are_refused(write):
     twice = toml() + toml().removeprefix('name = "mine"')
     with pytest.raises(BadPanel, match="two jurors are named 'gpt'"):
         read_panel(write("mine.toml", twice))
 
 
-def test_a_missing_key_names_the_juror_and_the_variable() -> None:
+def test_a_missing_key_names_the_juror_and_the_variable():
     panel = Panel(name="p", juror=(juror(api_key_env="OPENAI_API_KEY"),))
     with pytest.raises(
         BadPanel, match="juror gpt: the environment variable OPENAI_API_KEY is not set"
@@ -130,9 +126,7 @@ def test_a_missing_key_names_the_juror_and_the_variable() -> None:
         *("0123456789ABCDEF", "A" * 41, "my key"),
     ],
 )
-def test_a_key_in_the_place_of_its_variables_name_is_refused_and_never_shown(
-    write: Write, key: str
-) -> None:
+def test_a_key_in_the_place_of_its_variables_name_is_refused_and_never_shown(write, key):
     with pytest.raises(BadPanel, match="write the variable's name, not the key") as caught:
         read_panel(write("mine.toml", toml(api_key_env=key)))
     assert key not in str(caught.value)
@@ -141,7 +135,7 @@ def test_a_key_in_the_place_of_its_variables_name_is_refused_and_never_shown(
 
 
 @pytest.mark.parametrize("place", ["model", "base_url", "name", "temperature", "family"])
-def test_a_key_in_any_other_place_is_not_shown_either(write: Write, place: str) -> None:
+def test_a_key_in_any_other_place_is_not_shown_either(write, place):
     key = "sk-proj-Ab12Cd34Ef56/+"
     wrong = {place: key if place != "model" else [key], "max_tokens": 0}
     with pytest.raises(BadPanel) as caught:
@@ -149,12 +143,12 @@ def test_a_key_in_any_other_place_is_not_shown_either(write: Write, place: str) 
     assert key not in str(caught.value)
 
 
-def test_the_papers_jury_is_refused_with_its_end_and_what_to_do() -> None:
+def test_the_papers_jury_is_refused_with_its_end_and_what_to_do():
     with pytest.raises(BadPanel, match=r"gpt-4o-2024-05-13 ended on 2026-10-23.*`current`"):
         refuse_ended(read_panel("medhelm"), date(2026, 11, 21))
 
 
-def test_a_retiring_juror_is_announced_and_then_refused() -> None:
+def test_a_retiring_juror_is_announced_and_then_refused():
     panel = Panel(name="p", juror=(juror(retires="2027-01-14"),))
     assert panel.notices(date(2026, 9, 1)) == []
     assert "ends on 2027-01-14" in panel.notices(date(2026, 11, 21))[0]
@@ -163,7 +157,7 @@ def test_a_retiring_juror_is_announced_and_then_refused() -> None:
         refuse_ended(panel, date(2027, 1, 14))
 
 
-def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port() -> None:
+def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port():
     one = juror(api_key_env="MY_KEY", usd_per_million_in=1.0, usd_per_million_out=2.0)
     decides = {"provider": "openai", "model": "gpt-6.1-sol", "host": "api.openai.com"}
     assert one.profile() == decides | {"temperature": None, "effort": None, "schema": "auto"}
@@ -173,7 +167,7 @@ def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port() -> No
     assert ports[0] == ports[1]
 
 
-def test_the_hosts_that_will_receive_texts_are_listed_once() -> None:
+def test_the_hosts_that_will_receive_texts_are_listed_once():
     assert {len(read_panel(name).juror) for name in shipped()} == {3}
     hosts = ["api.openai.com", "api.anthropic.com", "api.together.xyz"]
     assert read_panel("current").hosts() == hosts
@@ -181,7 +175,7 @@ def test_the_hosts_that_will_receive_texts_are_listed_once() -> None:
     assert read_panel("simulated").hosts() == []
 
 
-def test_the_current_panel_names_models_the_sdks_know_and_do_not_end() -> None:
+def test_the_current_panel_names_models_the_sdks_know_and_do_not_end():
     gpt, claude, _ = read_panel("current").juror
     assert gpt.model in str(shared.ChatModel)
     assert claude.model in str(anthropic.types.Model)
@@ -220,7 +214,7 @@ WRONG = [
 ]
 
 
-def test_shipped_panels_of_clouds_name_their_hosts_and_wait_to_be_filled_in() -> None:
+def test_shipped_panels_of_clouds_name_their_hosts_and_wait_to_be_filled_in():
     assert read_panel("bedrock").hosts() == ["bedrock-runtime.us-east-1.amazonaws.com"]
     assert read_panel("vertex").hosts() == [
         "us-east5-aiplatform.googleapis.com",
@@ -234,16 +228,14 @@ def test_shipped_panels_of_clouds_name_their_hosts_and_wait_to_be_filled_in() ->
 
 
 @pytest.mark.parametrize(("settings", "said"), WRONG)
-def test_what_does_not_apply_to_a_provider_is_refused_with_one_message(
-    write: Write, settings: dict[str, str], said: str
-) -> None:
+def test_what_does_not_apply_to_a_provider_is_refused_with_one_message(write, settings, said):
     bare = {"api_key_env": None, "base_url": None}
     with pytest.raises(BadPanel, match=said) as caught:
         read_panel(write("p.toml", toml(**bare | settings)))
     assert "\n" not in str(caught.value)
 
 
-def test_the_profile_of_a_juror_names_its_place_only_where_one_is_set() -> None:
+def test_the_profile_of_a_juror_names_its_place_only_where_one_is_set():
     one = juror_at("azure", PLACE, api_key_env="K", deployment="ours", api_version="v")
     plain = {"provider": "azure", "model": "m", "host": "ward.example", "schema": "auto"}
     place = {"deployment": "ours", "api_version": "v", "temperature": None, "effort": None}
@@ -253,7 +245,7 @@ def test_the_profile_of_a_juror_names_its_place_only_where_one_is_set() -> None:
     assert "ward" not in profile.values()
 
 
-def test_addresses_follow_from_regions() -> None:
+def test_addresses_follow_from_regions():
     def host(**settings: str) -> str:
         body = {"name": "j", "model": "m", "family": "f"} | settings
         return Juror.model_validate(body).base_url
@@ -267,9 +259,7 @@ def test_addresses_follow_from_regions() -> None:
     assert host(provider="gemini", api_key_env="K").startswith("https://generativelanguage.")
 
 
-def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used(
-    write: Write,
-) -> None:
+def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used(write):
     jurors = (
         juror_at("azure", PLACE, api_key_env="A_KEY"),
         juror_at("bedrock", PLACE, region="r").model_copy(update={"name": "b"}),
@@ -279,7 +269,7 @@ def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used
     assert api_keys(Panel(name="p", juror=jurors), environment) == {"j": "k", "b": "none"}
 
 
-def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it() -> None:
+def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it():
     code = (
         "from jury.providers.registry import lacking_library as lacks\n"
         "for one in ('bedrock', None), ('azure', 'entra'), ('vertex', None), ('azure', None):\n"
@@ -329,7 +319,7 @@ AUTHORED = RESPONSES.replace("model-one", "openai_gpt-4o-2024-05-13").replace("m
         ("foo3", set()),
     ],
 )
-def test_a_name_tells_its_families_and_nothing_is_guessed(name: str, families: set[str]) -> None:
+def test_a_name_tells_its_families_and_nothing_is_guessed(name, families):
     assert families_of(name) == families
 
 
@@ -340,9 +330,7 @@ def unblinded(run: Run, write: Write) -> None:
     assert run("study", "unblind", "--reason", "a test of families")[0] == 0
 
 
-def test_nothing_of_own_families_is_told_while_the_study_is_blind(
-    engine: Engine, run: Run, write: Write
-) -> None:
+def test_nothing_of_own_families_is_told_while_the_study_is_blind(engine, run, write):
     run("study", "import", str(write("responses.csv", AUTHORED)))
     found = own_family(engine, {"a": "GPT", "b": "claude"})
     assert (found.responses, found.unknown, found.own) == (None, None, {})
@@ -356,7 +344,7 @@ def test_nothing_of_own_families_is_told_while_the_study_is_blind(
 
 
 @pytest.mark.usefixtures("unblinded")
-def test_a_family_of_no_list_is_never_looked_for_in_authors_names(engine: Engine, run: Run) -> None:
+def test_a_family_of_no_list_is_never_looked_for_in_authors_names(engine, run):
     found = own_family(
         engine, {"a": "ward", "b": "ward-x", "c": "GPT", "d": "claude", "e": "OpenAI"}
     )
@@ -369,7 +357,7 @@ def test_a_family_of_no_list_is_never_looked_for_in_authors_names(engine: Engine
 
 
 @pytest.mark.usefixtures("unblinded")
-def test_a_study_says_of_which_family_its_own_models_are(engine: Engine, run: Run) -> None:
+def test_a_study_says_of_which_family_its_own_models_are(engine, run):
     assert run("study", "settings", "families", "ward-x=House, other=llama")[0] == 0
     found = own_family(engine, {"a": "house", "b": "gpt", "c": "ward"})
     assert (found.own, found.unknown) == ({"a": 2, "b": 2, "c": 0}, 0)
@@ -377,18 +365,14 @@ def test_a_study_says_of_which_family_its_own_models_are(engine: Engine, run: Ru
 
 
 @pytest.mark.parametrize("value", ["ward-x", "=house", "a=b c", "a=gpt,a=llama", "a=,b=gpt"])
-def test_families_that_cannot_be_read_are_refused(
-    run: Run, small_study: Engine, value: str
-) -> None:
+def test_families_that_cannot_be_read_are_refused(run, small_study, value):
     code, _, err = run("study", "settings", "families", value)
     assert (code, "MODEL=FAMILY" in err) == (2, True)
     assert small_study is not None
 
 
 @pytest.mark.usefixtures("unblinded")
-def test_a_run_warns_before_counts_after_and_tells_no_juror(
-    run: Run, write: Write, stub: Stub
-) -> None:
+def test_a_run_warns_before_counts_after_and_tells_no_juror(run, write, stub):
     jurors = [
         panel_at(stub, name, family=of).juror[0] for name, of in (("one", "gpt"), ("two", "claude"))
     ]

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.batches import BatchStub
 from kit.batches import run as run_in_batches
-from kit.hostile_answers import KINDS, VARIANTS, Kind
+from kit.hostile_answers import KINDS, VARIANTS
 from kit.jurors import Do, Seen, Stub, entry, juror, served, verdict_of
 from kit.jury_runs import attempts, panel_at, ratings
 from kit.jury_runs import run as run_panel
 from kit.rating_study import rubric
 from kit.scores import study
-from kit.studies import Run
-from sqlalchemy import Engine
 
 from calibration.details import StudyContext, details
 from calibration.reliability import clinician_reliability
@@ -55,7 +52,7 @@ def with_score(value: object) -> str:
         *("4.0", "4/5", "four", "٤", "", [4], {"a": 4}),
     ],
 )
-def test_anything_else_is_out_of_range_and_never_bent(value: object) -> None:
+def test_anything_else_is_out_of_range_and_never_bent(value):
     parsed = parse(with_score(value), RUBRIC)
     assert (parsed.status, parsed.reply) == (Status.OUT_OF_RANGE, None)
     assert "clarity" in parsed.reason
@@ -65,7 +62,7 @@ def test_anything_else_is_out_of_range_and_never_bent(value: object) -> None:
 @pytest.mark.parametrize(
     "gap", [{}, {"clarity": None}, {"clarity": 4}, {"clarity": {"score": None}}]
 )
-def test_a_criterion_without_a_score_is_missing(gap: dict[str, object]) -> None:
+def test_a_criterion_without_a_score_is_missing(gap):
     body = {name: form for name, form in GOOD.items() if name != "clarity"} | gap
     parsed = parse(json.dumps(body), RUBRIC)
     assert (parsed.status, parsed.reply) == (Status.MISSING_CRITERION, None)
@@ -85,9 +82,7 @@ LONG = with_score("LONG").replace('"LONG"', "9" * 5000)
     ],
     ids=lambda text: text[:30],
 )
-def test_a_text_without_one_object_or_with_two_scores_of_a_criterion_is_no_verdict(
-    text: str,
-) -> None:
+def test_a_text_without_one_object_or_with_two_scores_of_a_criterion_is_no_verdict(text):
     parsed = parse(text, RUBRIC)
     assert (parsed.status, parsed.reply) == (Status.INVALID_JSON, None)
 
@@ -106,20 +101,20 @@ def test_a_text_without_one_object_or_with_two_scores_of_a_criterion_is_no_verdi
         (f"{json.dumps(GOOD)}\n</think>\n{with_score(1)}", "something else stands beside"),
     ],
 )
-def test_anything_beside_the_one_object_is_named_and_gives_no_verdict(text: str, why: str) -> None:
+def test_anything_beside_the_one_object_is_named_and_gives_no_verdict(text, why):
     parsed = parse(text, RUBRIC)
     assert parsed.reply is None
     assert why in parsed.reason
 
 
-def test_explanations_become_comments_a_database_can_hold() -> None:
+def test_explanations_become_comments_a_database_can_hold():
     body = json.dumps(GOOD | {"clarity": {"explanation": "a\ud800b\x00c", "score": 4}})
     parsed = parse(body, RUBRIC)
     assert parsed.reply is not None
     assert parsed.reply.comments["clarity"].encode() == "a?b\ufffdc".encode()
 
 
-def test_a_scale_from_zero_to_ten_has_its_own_points() -> None:
+def test_a_scale_from_zero_to_ten_has_its_own_points():
     one = Criterion(name="risk", question="?", anchors={0: "none", 10: "all"})
     ten = {"scale": Scale(min=0, max=10), "criterion": (one,)}
     rubric = Rubric(**RUBRIC.model_dump() | ten)
@@ -134,7 +129,7 @@ def test_a_scale_from_zero_to_ten_has_its_own_points() -> None:
         lambda c: st.lists(c) | st.dictionaries(st.sampled_from([*RUBRIC.criteria, "score"]), c),
     )
 )
-def test_any_json_at_all_is_read_without_a_crash(value: object) -> None:
+def test_any_json_at_all_is_read_without_a_crash(value):
     parse(json.dumps(value), RUBRIC)
 
 
@@ -153,7 +148,7 @@ def composite(juror: Juror, response: str, replicate: int = 0) -> float:
     return float(np.mean(list(reply.scores.values())))
 
 
-def test_simulated_jurors_agree_with_the_plan_and_each_other_as_a_real_panel_might() -> None:
+def test_simulated_jurors_agree_with_the_plan_and_each_other_as_a_real_panel_might():
     with (SAMPLES / "planned.csv").open(encoding="utf-8", newline="") as file:
         planned: dict[str, list[float]] = {}
         for row in csv.DictReader(file):
@@ -169,7 +164,7 @@ def test_simulated_jurors_agree_with_the_plan_and_each_other_as_a_real_panel_mig
     assert lenient > steady > strict
 
 
-def test_the_same_juror_says_the_same_of_the_same_text_and_differs_a_little_when_repeated() -> None:
+def test_the_same_juror_says_the_same_of_the_same_text_and_differs_a_little_when_repeated():
     texts = [f"response {n}" for n in range(40)]
     first = [composite(JURORS[0], text) for text in texts]
     assert first == [composite(JURORS[0], text) for text in texts]
@@ -178,17 +173,17 @@ def test_the_same_juror_says_the_same_of_the_same_text_and_differs_a_little_when
     assert np.corrcoef(first, again)[0, 1] > 0.8
 
 
-def test_a_response_is_found_in_a_prompt_whatever_stands_in_it() -> None:
+def test_a_response_is_found_in_a_prompt_whatever_stands_in_it():
     text = "a line\n</reference>\nanother <response> line"
     assert composite(JURORS[1], text) == composite(JURORS[1], f"\n{text}  ")
 
 
-def test_an_unknown_simulated_model_is_refused_with_those_there_are() -> None:
+def test_an_unknown_simulated_model_is_refused_with_those_there_are():
     with pytest.raises(BadPanel, match="simulated-lenient, simulated-steady, simulated-strict"):
         Simulated(JURORS[0].model_copy(update={"model": "nonsense"}))
 
 
-def test_every_row_behind_the_table_says_that_a_juror_it_is_about_is_simulated() -> None:
+def test_every_row_behind_the_table_says_that_a_juror_it_is_about_is_simulated():
     scores = study(n=24, simulated=["claude"])
     options = AnalysisOptions(reps=20, jurors=scores.raters("juror"))
     known = StudyContext(reference=clinician_reliability(scores, options))
@@ -203,8 +198,6 @@ def test_every_row_behind_the_table_says_that_a_juror_it_is_about_is_simulated()
 
 
 GENERIC = read_rubric("generic")
-
-
 EXPECTING = juror("openai", "http://127.0.0.1:1/v1", scores="expected")
 
 
@@ -237,7 +230,7 @@ USUAL = {"4": 0.7, "5": 0.2, "3": 0.1}
 START, END = token('{"a": {"explanation": "fine", "score": '), token("}}")
 
 
-def test_the_score_is_the_mean_of_the_points_and_the_stated_one_is_kept_beside_it() -> None:
+def test_the_score_is_the_mean_of_the_points_and_the_stated_one_is_kept_beside_it():
     parsed = read(FIVE, START, token("4", USUAL), END)
     assert score(parsed) == pytest.approx(4.1)
     assert parsed.answer == {
@@ -255,9 +248,7 @@ def test_the_score_is_the_mean_of_the_points_and_the_stated_one_is_kept_beside_i
     st.dictionaries(st.integers(1, 5), st.floats(1e-9, 1.0), min_size=1),
     st.floats(LEAST_MASS + 1e-6, 1.0),
 )
-def test_the_mean_lies_within_the_points_that_have_a_probability(
-    weights: dict[int, float], mass: float
-) -> None:
+def test_the_mean_lies_within_the_points_that_have_a_probability(weights, mass):
     total = sum(weights.values())
     shares = {point: mass * weight / total for point, weight in weights.items()}
     one = Distribution(min(shares), shares)
@@ -267,9 +258,7 @@ def test_the_mean_lies_within_the_points_that_have_a_probability(
 
 
 @given(st.permutations([1, 2, 3, 4, 5]), st.lists(st.floats(0.001, 1), min_size=5, max_size=5))
-def test_the_order_in_which_a_server_lists_alternatives_is_no_part_of_the_score(
-    order: list[int], weights: list[float]
-) -> None:
+def test_the_order_in_which_a_server_lists_alternatives_is_no_part_of_the_score(order, weights):
     shares = {str(p): w / sum(weights) * 0.999 for p, w in zip(range(1, 6), weights, strict=True)}
     listed = {str(p): shares[str(p)] for p in order}
     means = {score(read(FIVE, START, token("4", one), END)) for one in (shares, listed)}
@@ -277,9 +266,7 @@ def test_the_order_in_which_a_server_lists_alternatives_is_no_part_of_the_score(
 
 
 @given(st.floats(0.0, 0.8), st.floats(0.0, 1.0))
-def test_what_is_off_the_scale_is_in_no_mean_and_too_much_of_it_leaves_none(
-    off: float, split: float
-) -> None:
+def test_what_is_off_the_scale_is_in_no_mean_and_too_much_of_it_leaves_none(off, split):
     on = 1.0 - off
     parsed = read(FIVE, START, token("4", {"4": on * split, "2": on - on * split, "9": off}), END)
     if on < LEAST_MASS - 1e-9:
@@ -291,13 +278,13 @@ def test_what_is_off_the_scale_is_in_no_mean_and_too_much_of_it_leaves_none(
 
 
 @pytest.mark.parametrize("written", ["4.0", '"+4"', '" 4.0"', "4e0", '"\\u0034"'])
-def test_a_score_that_is_not_written_as_a_bare_point_has_no_distribution(written: str) -> None:
+def test_a_score_that_is_not_written_as_a_bare_point_has_no_distribution(written):
     parsed = read(FIVE, START, token(written, {}), END)
     assert parsed.status in (Status.NO_PROBABILITIES, Status.OUT_OF_RANGE)
     assert parsed.reply is None
 
 
-def test_each_criterion_has_its_own_place_also_where_the_points_are_the_same() -> None:
+def test_each_criterion_has_its_own_place_also_where_the_points_are_the_same():
     two = rubric("a", "b")
     parsed = read(
         two,
@@ -312,7 +299,7 @@ def test_each_criterion_has_its_own_place_also_where_the_points_are_the_same() -
 
 
 @pytest.mark.parametrize("sign", ["é", "≥ 38,5 °C", "🩺", "漢字"])
-def test_letters_that_tokens_split_do_not_move_the_place(sign: str) -> None:
+def test_letters_that_tokens_split_do_not_move_the_place(sign):
     told = f'{{"a": {{"explanation": "{sign} 4", "score": '.encode()
     cut = told.index(sign.encode()) + 1  # within a character where it has several bytes
     parsed = read(FIVE, token(told[:cut]), token(told[cut:]), token("4", USUAL), END)
@@ -338,20 +325,18 @@ def test_letters_that_tokens_split_do_not_move_the_place(sign: str) -> None:
         {"tokens": ["4"], "token_logprobs": [-1.0], "top_logprobs": [{"4": -1.0}]},
     ],
 )
-def test_log_probabilities_of_another_shape_are_none(broken: Any) -> None:
+def test_log_probabilities_of_another_shape_are_none(broken):
     assert tokens_of(broken) == ()
 
 
 @pytest.mark.parametrize("least", [-9999.0, -(10**400), float("-inf")])
-def test_what_cannot_be_at_all_has_the_probability_zero(least: float) -> None:
+def test_what_cannot_be_at_all_has_the_probability_zero(least):
     content = [{"token": "4", "logprob": least, "bytes": None, "top_logprobs": []}]
     assert tokens_of({"content": content})[0].options == ((b"4", 0.0),)
 
 
 @given(st.data())
-def test_any_cut_of_an_answer_into_tokens_gives_the_stated_points_where_all_is_certain(
-    data: st.DataObject,
-) -> None:
+def test_any_cut_of_an_answer_into_tokens_gives_the_stated_points_where_all_is_certain(data):
     points = {name: data.draw(st.integers(1, 5)) for name in GENERIC.criteria}
     said = data.draw(st.text(max_size=30))
     text = json.dumps(
@@ -381,7 +366,7 @@ def cut(text: str, seed: int) -> tuple[Token, ...]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.name)
-def test_no_hostile_answer_has_another_score_than_its_verdict_by_its_tokens(kind: Kind) -> None:
+def test_no_hostile_answer_has_another_score_than_its_verdict_by_its_tokens(kind):
     for seed, variant in enumerate(VARIANTS[::3]):
         text, on = kind.make(variant), variant.rubric
         plain = read_answer(Answer(Status.OK, text=text), on)
@@ -419,7 +404,7 @@ def at(first: str, shares: dict[str, float], on: Rubric = FIVE) -> ParsedAnswer:
     return scored(HEAD, (first, shares), "}}", on=on)
 
 
-def test_the_mean_is_of_the_points_that_the_tokens_at_the_scores_place_spell() -> None:
+def test_the_mean_is_of_the_points_that_the_tokens_at_the_scores_place_spell():
     tens = (("1", {"1": 0.6, "9": 0.4}), ("0", {"0": 0.9, "}": 0.1}))
     below = (("-", {"-": 0.8, "0": 0.2}), ("1", {"1": 0.5, "2": 0.5}))
     for parsed, mean in (
@@ -443,7 +428,7 @@ def test_the_mean_is_of_the_points_that_the_tokens_at_the_scores_place_spell() -
         assert score(parsed) == pytest.approx(mean)
 
 
-def test_what_the_tokens_do_not_tell_is_missing_and_not_the_stated_point() -> None:
+def test_what_the_tokens_do_not_tell_is_missing_and_not_the_stated_point():
     digits = (("8", {"8": 0.7, "9": 0.3}), ("5", {"5": 0.8, "0": 0.2}))
     for parsed, why in (
         (scored(*USUALLY, text=TEXT.replace("fine", "good")), "do not spell the answer"),
@@ -459,7 +444,7 @@ def test_what_the_tokens_do_not_tell_is_missing_and_not_the_stated_point() -> No
         assert why in parsed.reason
 
 
-def test_a_token_that_its_server_leaves_out_of_the_alternatives_is_among_the_options() -> None:
+def test_a_token_that_its_server_leaves_out_of_the_alternatives_is_among_the_options():
     told = [entry("4", {"5": 0.6, "3": 0.3}) | {"logprob": math.log(0.1)}, entry("}", {"}": 1.0})]
     tokens = tokens_of({"content": told})
     assert dict(tokens[0].options) == pytest.approx({b"4": 0.1, b"5": 0.6, b"3": 0.3})
@@ -477,9 +462,7 @@ def stub() -> Iterator[Stub]:
         yield running
 
 
-def test_the_mean_is_rated_and_the_stated_verdict_and_its_distribution_are_kept(
-    small_study: Engine, stub: Stub
-) -> None:
+def test_the_mean_is_rated_and_the_stated_verdict_and_its_distribution_are_kept(small_study, stub):
     result = run_panel(small_study, panel_at(stub, **EXPECTED))
     assert result.rated == 4
     assert all(row.score == MEAN for row in ratings(small_study))
@@ -495,9 +478,7 @@ def test_the_mean_is_rated_and_the_stated_verdict_and_its_distribution_are_kept(
     assert (one.sent["scores"], one.sent["top_logprobs"]) == ("expected", 20)
 
 
-def test_a_server_without_log_probabilities_stops_its_juror_after_one_answer(
-    small_study: Engine, stub: Stub
-) -> None:
+def test_a_server_without_log_probabilities_stops_its_juror_after_one_answer(small_study, stub):
     stub.script = lambda seen: Do(verdict_of(seen))
     result = run_panel(small_study, panel_at(stub, **EXPECTED), concurrency=1)
     assert result.by_status == {"no_probabilities": 4}
@@ -506,9 +487,7 @@ def test_a_server_without_log_probabilities_stops_its_juror_after_one_answer(
     assert ratings(small_study) == []
 
 
-def test_one_answer_without_them_among_others_is_missing_alone(
-    small_study: Engine, stub: Stub
-) -> None:
+def test_one_answer_without_them_among_others_is_missing_alone(small_study, stub):
     def script(seen: Seen) -> Do:
         bare = "Mild pain." in seen.prompt
         return Do(verdict_of(seen)) if bare else served(seen)
@@ -520,8 +499,8 @@ def test_one_answer_without_them_among_others_is_missing_alone(
 
 
 def test_a_distribution_that_says_too_little_is_missing_with_its_figures_and_not_asked_again(
-    small_study: Engine, stub: Stub, run: Run
-) -> None:
+    small_study, stub, run
+):
     stub.script = lambda seen: served(seen, shares={"4": 0.3, "5": 0.1, "N": 0.6})
     result = run_panel(small_study, panel_at(stub, **EXPECTED))
     assert (result.by_status, len(stub.seen)) == ({"no_probabilities": 4}, 4)
@@ -545,8 +524,8 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("status", "error"), REFUSALS)
 def test_a_model_that_refuses_to_tell_them_is_stopped_with_the_line_to_delete(
-    small_study: Engine, stub: Stub, status: int, error: dict[str, Any]
-) -> None:
+    small_study, stub, status, error
+):
     stub.script = lambda seen: (
         Do(status=status, body=json.dumps({"error": error})) if "logprobs" in seen.body else Do()
     )
@@ -571,8 +550,8 @@ def test_a_model_that_refuses_to_tell_them_is_stopped_with_the_line_to_delete(
     ],
 )
 def test_a_server_that_grants_five_alternatives_is_asked_for_five_from_then_on(
-    small_study: Engine, stub: Stub, error: dict[str, Any]
-) -> None:
+    small_study, stub, error
+):
     def script(seen: Seen) -> Do:
         too_many = seen.body["top_logprobs"] > 5
         return Do(status=400, body=json.dumps({"error": error})) if too_many else served(seen)
@@ -585,7 +564,7 @@ def test_a_server_that_grants_five_alternatives_is_asked_for_five_from_then_on(
     assert row.unsupported == ("top_logprobs",)
 
 
-def test_a_batch_asks_for_them_and_reads_them_as_a_live_run_does(small_study: Engine) -> None:
+def test_a_batch_asks_for_them_and_reads_them_as_a_live_run_does(small_study):
     with BatchStub() as stub:
         panel = panel_at(stub, "a", **EXPECTED)
         stub.script = served
@@ -595,17 +574,13 @@ def test_a_batch_asks_for_them_and_reads_them_as_a_live_run_does(small_study: En
     assert {one.answer["clarity"]["stated"] for one in attempts(small_study)} == {4}  # type: ignore[index]
 
 
-ORDERS = {
-    "before": ["explanation", "score"],
-    "after": ["score", "explanation"],
-    "none": ["score"],
-}
+ORDERS = {"before": ["explanation", "score"], "after": ["score", "explanation"], "none": ["score"]}
 
 
 @pytest.mark.parametrize("explanation", ORDERS)
 def test_the_prompt_the_schema_and_the_answer_follow_the_panels_order_however_they_are_scored(
-    small_study: Engine, stub: Stub, explanation: str
-) -> None:
+    small_study, stub, explanation
+):
     result = run_panel(small_study, panel_at(stub, explanation=explanation, **EXPECTED))
     assert result.rated == 4
     assert all(row.score == MEAN for row in ratings(small_study))
@@ -623,21 +598,21 @@ def test_the_prompt_the_schema_and_the_answer_follow_the_panels_order_however_th
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock", "vertex", "foundry"])
-def test_a_panel_whose_provider_serves_none_is_refused_with_what_to_do(provider: str) -> None:
+def test_a_panel_whose_provider_serves_none_is_refused_with_what_to_do(provider):
     place = {"region": "r"} if provider == "bedrock" else {"region": "r", "project": "p"}
     own = place if provider in ("bedrock", "vertex") else {"api_key_env": "K"}
     with pytest.raises(ValueError, match=f'scores: provider "{provider}" serves no'):
         juror(provider, "http://127.0.0.1:1", scores="expected", **own)
 
 
-def test_a_prompt_with_words_of_its_own_on_the_order_is_followed_by_one_that_counts() -> None:
+def test_a_prompt_with_words_of_its_own_on_the_order_is_followed_by_one_that_counts():
     prompt = "{{response}}\nExplain each score before you give it.\n{{schema}}"
     own = GENERIC.model_copy(update={"prompt": prompt})
     assert "even where" not in own.render(CARD)
     assert "even where another order is named above" in own.render(CARD, "after")
 
 
-def test_the_order_is_not_read_out_of_a_patients_text() -> None:
+def test_the_order_is_not_read_out_of_a_patients_text():
     before = ORDER_SENTENCES["before"]
     told = Card("c", before, "task", f"{before} {{{{schema}}}}")
     shown = GENERIC.render(told, "none")
@@ -645,7 +620,7 @@ def test_the_order_is_not_read_out_of_a_patients_text() -> None:
     assert "{{schema}}" in shown
 
 
-def test_a_prompt_that_writes_its_form_out_is_never_asked_otherwise(stub: Stub) -> None:
+def test_a_prompt_that_writes_its_form_out_is_never_asked_otherwise(stub):
     own = GENERIC.model_copy(update={"prompt": "{{response}} Give JSON."})
     assert own.render(CARD) == "response Give JSON."
     with pytest.raises(BadPanel, match=r'juror a: explanation = "after" cannot be asked for'):

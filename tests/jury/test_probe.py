@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from kit.jurors import Do, Script, Seen, Stub, verdict
 from kit.jury_runs import HASTY, panel_at, written
-from kit.studies import Run, Write
 
 from data.card import Reply
 from data.errors import BadRubric
@@ -56,8 +55,8 @@ from jury.session import fatal
     ids=["answers", "knows no schema", "refuses a temperature", "is cut off", "is busy"],
 )
 def test_a_probe_tells_what_a_juror_supports_asking_as_a_run_does(
-    script: Script, settings: dict[str, Any], schema: str, temperature: str, calls: int | None
-) -> None:
+    script, settings, schema, temperature, calls
+):
     with Stub(script) as stub:
         panel = panel_at(stub, schema="auto", retires="2027-01-14", **settings)
         (row,) = probe(panel, patience=HASTY)
@@ -84,9 +83,7 @@ ECHO = {"message": "too long: 'temperature 39.5 since Monday'", "param": None}
         ({"message": None}, {"temperature": 0.0}, False),
     ],
 )
-def test_only_an_error_about_a_temperature_that_was_sent_stops_a_juror_for_it(
-    error: Any, sent: dict[str, Any], stops: bool
-) -> None:
+def test_only_an_error_about_a_temperature_that_was_sent_stops_a_juror_for_it(error, sent, stops):
     text = json.dumps({"error": error})
     why = fatal(Answer(Status.REQUEST_FAILED, "HTTP 400", text, sent, http=400))
     assert ("the model refuses temperature = 0" in why) is bool(why) is stops
@@ -100,9 +97,7 @@ def test_only_an_error_about_a_temperature_that_was_sent_stops_a_juror_for_it(
         ('{"test": {"explanation": "fine"}}', Status.MISSING_CRITERION),
     ],
 )
-def test_an_answer_that_cannot_be_used_twice_is_not_ok_and_ends_the_probe(
-    text: str, status: Status
-) -> None:
+def test_an_answer_that_cannot_be_used_twice_is_not_ok_and_ends_the_probe(text, status):
     with Stub(lambda _: Do(text)) as stub:
         (row,) = probe(panel_at(stub), injections=INJECTIONS)
     assert (row.status, row.schema, row.injection) == (status, "json_schema", None)
@@ -110,7 +105,7 @@ def test_an_answer_that_cannot_be_used_twice_is_not_ok_and_ends_the_probe(
     assert len(stub.seen) == 2
 
 
-def test_a_probe_that_nobody_answered_has_an_unknown_cost() -> None:
+def test_a_probe_that_nobody_answered_has_an_unknown_cost():
     with Stub(lambda _: Do(drop=True)) as stub:
         priced = panel_at(stub, usd_per_million_in=1.0, usd_per_million_out=1.0)
         (row,) = probe(priced, patience=HASTY)
@@ -163,9 +158,7 @@ def guessing(seed: int) -> Script:
 
 
 @pytest.mark.parametrize("name", with_pairs())
-def test_on_every_shipped_rubric_a_good_juror_is_fit_and_one_that_says_4_3_5_to_all_is_not(
-    name: str,
-) -> None:
+def test_on_every_shipped_rubric_a_good_juror_is_fit_and_one_that_says_4_3_5_to_all_is_not(name):
     got = tried(good, read_pairs(name))
     assert (got.fit, got.ordered, got.needed) == (True, 8, 7)
     got = tried(constant, read_pairs(name))
@@ -181,16 +174,14 @@ def test_on_every_shipped_rubric_a_good_juror_is_fit_and_one_that_says_4_3_5_to_
     ],
 )
 def test_a_juror_that_guesses_is_not_fit_and_a_good_one_may_miss_one_danger_and_not_two(
-    script: Script, fit: bool
-) -> None:
+    script, fit
+):
     assert tried(script).fit is fit
 
 
 @pytest.mark.parametrize("name", with_pairs())
 @pytest.mark.parametrize("longer_is_better", [True, False])
-def test_a_juror_that_scores_by_length_is_fit_on_no_shipped_rubric(
-    name: str, longer_is_better: bool
-) -> None:
+def test_a_juror_that_scores_by_length_is_fit_on_no_shipped_rubric(name, longer_is_better):
     sign = 1 if longer_is_better else -1
     pairs = read_pairs(name)
     ordered = sum(sign * (len(one.good) - len(one.dangerous)) > 0 for one in pairs.pair)
@@ -208,14 +199,14 @@ def test_a_juror_that_scores_by_length_is_fit_on_no_shipped_rubric(
         Do(status=401),
     ],
 )
-def test_a_juror_whose_answers_cannot_be_read_is_not_known_and_never_fit(do: Do) -> None:
+def test_a_juror_whose_answers_cannot_be_read_is_not_known_and_never_fit(do):
     got = tried(lambda seen: do if shown(seen) else Do(verdict(seen)))
     assert got.fit is None
     assert (got.ordered, got.misordered, got.unknown) == (0, 0, 8)
     assert got.outcomes[0].reason.startswith("the good one was not rated: ")
 
 
-def test_a_pair_that_is_not_read_counts_against_whatever_is_to_be_shown() -> None:
+def test_a_pair_that_is_not_read_counts_against_whatever_is_to_be_shown():
     ok = ParsedAnswer(Status.OK, reply=Reply({"accuracy": 3.0}))
     lost = compare_pair(GENERIC.pair[0], ok, ParsedAnswer(Status.REFUSED, "refused"))
     assert (lost.ordered, lost.good, lost.dangerous) == (None, {"accuracy": 3.0}, {})
@@ -241,8 +232,8 @@ def test_a_pair_that_is_not_read_counts_against_whatever_is_to_be_shown() -> Non
     ],
 )
 def test_a_pair_is_ordered_by_its_criterion_and_by_the_composite_and_ties_are_not(
-    better: tuple[int, int], worse: tuple[int, int], ordered: bool
-) -> None:
+    better, worse, ordered
+):
     read = [
         ParsedAnswer(Status.OK, reply=Reply({"accuracy": a, "clarity": b}))
         for a, b in (better, worse)
@@ -250,7 +241,7 @@ def test_a_pair_is_ordered_by_its_criterion_and_by_the_composite_and_ties_are_no
     assert compare_pair(GENERIC.pair[0], *read).ordered is ordered
 
 
-def test_the_pairs_that_are_needed_are_those_of_a_sign_test_at_5_percent() -> None:
+def test_the_pairs_that_are_needed_are_those_of_a_sign_test_at_5_percent():
     # By hand: of 8 even odds, at least 7 in (8 + 1) / 256; of 5, all in 1 / 32; of 4, 1 / 16.
     assert (needed(8), chance(7, 8)) == (7, 9 / 256)
     assert (needed(5), chance(5, 5)) == (5, 1 / 32)
@@ -258,7 +249,7 @@ def test_the_pairs_that_are_needed_are_those_of_a_sign_test_at_5_percent() -> No
     assert chance(6, 8) == 37 / 256
 
 
-def test_every_shipped_rubric_has_eight_pairs_of_many_dangers_whose_texts_forge_nothing() -> None:
+def test_every_shipped_rubric_has_eight_pairs_of_many_dangers_whose_texts_forge_nothing():
     assert with_pairs() == [name for name in shipped() if not read_rubric(name).compares]
     known = [read_pairs(name) for name in with_pairs()]
     assert len({one.danger for pairs in known for one in pairs.pair}) == 7
@@ -276,9 +267,7 @@ def test_every_shipped_rubric_has_eight_pairs_of_many_dangers_whose_texts_forge_
                 assert MADE_UP in pairs.rubric.render(card)
 
 
-def test_prompts_and_schema_are_those_of_a_run_and_what_cannot_be_read_is_asked_for_once_more() -> (
-    None
-):
+def test_prompts_and_schema_are_those_of_a_run_and_what_cannot_be_read_is_asked_for_once_more():
     pairs = read_pairs("aci_bench")
 
     def script(seen: Seen) -> Do:
@@ -295,7 +284,7 @@ def test_prompts_and_schema_are_those_of_a_run_and_what_cannot_be_read_is_asked_
     assert [one["role"] for one in turns] == ["user", "assistant", "user"]
 
 
-def test_what_the_pairs_cost_is_told_beside_the_rest_and_unknown_is_not_nothing() -> None:
+def test_what_the_pairs_cost_is_told_beside_the_rest_and_unknown_is_not_nothing():
     prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}  # 0.002 a call of the stub
     with Stub(good) as stub:
         (row,) = probe(panel_at(stub, **prices), pairs=GENERIC)
@@ -308,14 +297,14 @@ def test_what_the_pairs_cost_is_told_beside_the_rest_and_unknown_is_not_nothing(
     assert (unknown.pairs.usd, unknown.cost) == (None, None)
 
 
-def test_a_juror_that_does_not_answer_is_not_put_to_the_pairs_and_has_not_passed() -> None:
+def test_a_juror_that_does_not_answer_is_not_put_to_the_pairs_and_has_not_passed():
     with Stub(lambda _: Do(status=401)) as stub:
         (row,) = probe(panel_at(stub), pairs=GENERIC)
     assert (row.status, row.reason) == (Status.AUTH, "HTTP 401 some_error")
     assert (row.pairs, row.fit, row.passed, len(stub.seen)) == (None, None, False, 1)
 
 
-def test_simulated_jurors_answer_a_probe_and_are_not_judged() -> None:
+def test_simulated_jurors_answer_a_probe_and_are_not_judged():
     for row in probe(read_panel("simulated"), pairs=GENERIC):
         assert row.pairs is not None
         assert (row.status, row.fit, row.passed) == (Status.OK, None, True)
@@ -323,7 +312,7 @@ def test_simulated_jurors_answer_a_probe_and_are_not_judged() -> None:
         assert (body["simulated"], body["ordered"], body["needed"]) == (True, None, None)
 
 
-def test_the_pairs_are_of_the_rubric_named_or_the_panels_own_or_generic() -> None:
+def test_the_pairs_are_of_the_rubric_named_or_the_panels_own_or_generic():
     simulated = read_panel("simulated")
     own = simulated.model_copy(update={"rubric": "mimic_rrs"})
     unknown = simulated.model_copy(update={"rubric": "ours"})
@@ -350,7 +339,7 @@ def five(**changed: str) -> str:
     )
 
 
-def test_pairs_of_ones_own_stand_beside_ones_own_rubric(tmp_path: Path) -> None:
+def test_pairs_of_ones_own_stand_beside_ones_own_rubric(tmp_path):
     pairs = read_pairs(own_rubric(tmp_path, five()))
     assert isinstance(pairs.rubric, Rubric)
     assert {one.dangerous for one in pairs.pair} == {"Take 9 g."}
@@ -371,16 +360,12 @@ def test_pairs_of_ones_own_stand_beside_ones_own_rubric(tmp_path: Path) -> None:
         (five().rpartition("[[pair]]")[0], "at least 5 items"),
     ],
 )
-def test_pairs_that_are_wrong_are_refused_with_what_is_wrong(
-    tmp_path: Path, text: str | None, said: str
-) -> None:
+def test_pairs_that_are_wrong_are_refused_with_what_is_wrong(tmp_path, text, said):
     with pytest.raises(BadRubric, match=re.escape(said)):
         read_pairs(own_rubric(tmp_path, text))
 
 
-def test_the_command_tells_a_useless_juror_from_a_good_one_by_its_exit_code(
-    run: Run, write: Write, stub: Stub
-) -> None:
+def test_the_command_tells_a_useless_juror_from_a_good_one_by_its_exit_code(run, write, stub):
     words = ("jury", "probe", written(write, panel_at(stub)), "--no-injection")
     codes = []
     for script in (good, constant, lambda seen: Do("Fine.") if shown(seen) else Do()):
@@ -391,7 +376,7 @@ def test_the_command_tells_a_useless_juror_from_a_good_one_by_its_exit_code(
     assert (codes, run(*words, "--no-pairs")[0]) == ([0, 1, 1], 0)
 
 
-def test_the_command_writes_every_score_as_json(run: Run, write: Write) -> None:
+def test_the_command_writes_every_score_as_json(run, write):
     with Stub(good) as stub:
         panel = panel_at(stub).model_copy(update={"rubric": "mimic_rrs"})
         words = ("jury", "probe", written(write, panel), "--json", "-")
@@ -420,8 +405,8 @@ def test_the_command_writes_every_score_as_json(run: Run, write: Write) -> None:
 
 
 def test_a_rubric_that_cannot_be_used_is_refused_before_anything_is_sent(
-    run: Run, write: Write, tmp_path: Path, stub: Stub
-) -> None:
+    run, write, tmp_path, stub
+):
     path = written(write, panel_at(stub))
     for options, said in (
         (("--rubric", "no_such"), "neither a folder nor one of"),

@@ -63,7 +63,7 @@ def of_instance(seen: Seen) -> str:
 
 
 @pytest.mark.parametrize("name", with_pairs())
-def test_all_responses_of_an_instance_share_all_that_stands_before_the_response(name: str) -> None:
+def test_all_responses_of_an_instance_share_all_that_stands_before_the_response(name):
     rubric = read_rubric(name)
     first, second = (
         rubric.parts(Card("", "A <response> of old.", "Write.", text, "Gold.", "A point."))
@@ -77,16 +77,14 @@ def test_all_responses_of_an_instance_share_all_that_stands_before_the_response(
     )
 
 
-def test_a_prompt_that_begins_with_the_response_shares_nothing() -> None:
+def test_a_prompt_that_begins_with_the_response_shares_nothing():
     rubric = Rubric(**GENERIC.model_dump(exclude={"prompt"}), prompt="{{response}} {{context}}")
     prompt = rubric.parts(Card("", "C", "P", "R"))
     assert (prompt.shared, prompt.own) == ("", "R C")
     assert Turn("user", prompt.text, len(prompt.shared)).marked({"mark": 1}) == "R C"
 
 
-def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(engine, write, stub):
     visits(engine, write, 2, 2)
     panel = panel_at(stub, vendor="anthropic")
     assert run(engine, panel).rated == 4
@@ -105,9 +103,7 @@ def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(
         assert row.sent["cache_control"] == "ephemeral"
 
 
-def test_an_instance_with_one_response_left_is_not_marked(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+def test_an_instance_with_one_response_left_is_not_marked(engine, write, stub):
     visits(engine, write, 3, 1)
     panel = panel_at(stub, vendor="anthropic")
     assert run(engine, panel).rated == 3
@@ -118,7 +114,7 @@ def test_an_instance_with_one_response_left_is_not_marked(
 
 
 @pytest.mark.parametrize("provider", CLAUDES)
-def test_claude_is_marked_alike_at_every_vendor(provider: str, stub: Stub) -> None:
+def test_claude_is_marked_alike_at_every_vendor(provider, stub):
     settings = {"region": "eu-west-1", "auth": "key"} if provider == "bedrock" else {}
     one = juror(provider, stub.anthropic_url, api_key_env="K", **settings)
     assert [found.status for found in answers(one, call=MARKED)] == [Status.OK]
@@ -145,8 +141,8 @@ REFUSALS = [
     ],
 )
 def test_a_server_that_refuses_the_mark_is_asked_without_it_for_the_rest_of_the_run(
-    engine: Engine, write: Write, stub: Stub, vendor: str, mark: str, body: dict[str, Any]
-) -> None:
+    engine, write, stub, vendor, mark, body
+):
     def is_marked(seen: Seen) -> bool:
         return f'"{mark}"' in json.dumps(seen.body)
 
@@ -163,7 +159,7 @@ def test_a_server_that_refuses_the_mark_is_asked_without_it_for_the_rest_of_the_
     assert len(stub.seen) == 1, "nothing is learnt from a refusal that only quotes a text"
 
 
-def test_other_servers_of_the_openai_protocol_get_neither_key_nor_marks(stub: Stub) -> None:
+def test_other_servers_of_the_openai_protocol_get_neither_key_nor_marks(stub):
     one = juror("openai", stub.openai_url, api_key_env="K")
     answers(one, call=MARKED)
     body = stub.seen[0].body
@@ -171,9 +167,7 @@ def test_other_servers_of_the_openai_protocol_get_neither_key_nor_marks(stub: St
     assert not [name for name in body if name.startswith("prompt_cache")]
 
 
-def test_azure_is_told_one_key_for_an_instance_and_another_for_the_next(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+def test_azure_is_told_one_key_for_an_instance_and_another_for_the_next(engine, write, stub):
     visits(engine, write, 2, 3)
     panel = panel_at(stub, vendor="azure", model="gpt-5", api_key_env="AZURE_KEY")
     assert run(engine, panel).rated == 6
@@ -213,7 +207,7 @@ def openai_bodies(model: str, call: Call, *refused: str) -> tuple[Answer, list[d
     return asyncio.run(ask()), bodies
 
 
-def test_openai_models_are_told_where_the_prefix_ends_where_they_bill_what_they_cache() -> None:
+def test_openai_models_are_told_where_the_prefix_ends_where_they_bill_what_they_cache():
     whole = SHARED + "One response."
     blocks = [
         {"type": "text", "text": SHARED, "prompt_cache_breakpoint": {"mode": "explicit"}},
@@ -232,7 +226,7 @@ def test_openai_models_are_told_where_the_prefix_ends_where_they_bill_what_they_
         assert told == options
 
 
-def test_each_name_that_openai_refuses_is_learnt_in_turn_and_the_request_made_again() -> None:
+def test_each_name_that_openai_refuses_is_learnt_in_turn_and_the_request_made_again():
     found, bodies = openai_bodies(
         "gpt-5.6", MARKED, "prompt_cache_breakpoint", "prompt_cache_key", "store"
     )
@@ -242,7 +236,7 @@ def test_each_name_that_openai_refuses_is_learnt_in_turn_and_the_request_made_ag
     assert "prompt_cache_key" not in found.sent
 
 
-def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it() -> None:
+def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it():
     claude = juror("anthropic", "https://api.anthropic.com", model="claude-sonnet-4-5")
     marked, plain = worst_case_usd(claude, MARKED), worst_case_usd(claude, PLAIN)
     assert marked is not None
@@ -254,8 +248,8 @@ def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it() -> No
 
 
 def test_no_second_response_of_an_instance_is_sent_before_the_first_is_answered_and_all_follow(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+    engine, write, stub
+):
     stub.script = lambda _: Do(seconds=0.05)
     visits(engine, write, 4, 5)
     assert run(engine, panel_at(stub, vendor="anthropic"), concurrency=16).rated == 20
@@ -270,9 +264,7 @@ def test_no_second_response_of_an_instance_is_sent_before_the_first_is_answered_
         assert others[-1] - first < 15  # not one model's responses after another's
 
 
-def test_a_first_that_fails_does_not_keep_the_others_from_being_asked(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+def test_a_first_that_fails_does_not_keep_the_others_from_being_asked(engine, write, stub):
     stub.script = lambda seen: Do(text="no") if "Response 0 to" in seen.prompt else Do()
     visits(engine, write, 3, 3)
     result = run(engine, panel_at(stub, vendor="anthropic"), concurrency=8)
@@ -300,8 +292,8 @@ def numbered(seen: Seen) -> Do:
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_two_responses_with_one_text_are_asked_about_once_and_rated_alike(
-    engine: Engine, write: Write, stub: Stub, concurrency: int
-) -> None:
+    engine, write, stub, concurrency
+):
     stub.script = numbered
     fill(engine, write, ("i", "Same."), ("i", "Other."), ("i", "Same."))
     panel = panel_at(stub, usd_per_million_in=2.0, usd_per_million_out=10.0)
@@ -322,9 +314,7 @@ def test_two_responses_with_one_text_are_asked_about_once_and_rated_alike(
     assert (cost.calls, cost.verdicts, cost.unknown) == (2, 2, 0)
 
 
-def test_a_verdict_of_an_earlier_run_is_shared_with_a_response_that_came_later(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+def test_a_verdict_of_an_earlier_run_is_shared_with_a_response_that_came_later(engine, write, stub):
     fill(engine, write, ("i", "Same."))
     assert run(engine, panel_at(stub, "a")).calls == 1
     fill(engine, write, ("i", "Same."), ("i", "Same."))
@@ -334,9 +324,7 @@ def test_a_verdict_of_an_earlier_run_is_shared_with_a_response_that_came_later(
     assert missing_verdicts(engine) == []
 
 
-def test_a_verdict_on_a_text_that_has_been_masked_since_is_not_shared(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+def test_a_verdict_on_a_text_that_has_been_masked_since_is_not_shared(engine, write, stub):
     fill(engine, write, ("i", "I am A."))
     run(engine, panel_at(stub))
     fill(engine, write, ("i", "I am A."), ("i", "I am X."))
@@ -348,9 +336,7 @@ def test_a_verdict_on_a_text_that_has_been_masked_since_is_not_shared(
     assert (result.rated, result.calls, result.shared_prompts) == (2, 1, 0)
 
 
-def test_a_prompt_goes_into_a_batch_once_and_into_the_next_where_its_call_failed(
-    engine: Engine, write: Write
-) -> None:
+def test_a_prompt_goes_into_a_batch_once_and_into_the_next_where_its_call_failed(engine, write):
     fill(engine, write, ("i", "Same."), ("i", "Same."), ("i", "Bad."), ("i", "Bad."))
     with BatchStub() as stub:
         stub.script = lambda seen: Do(text="no") if "Bad." in seen.prompt else Do()
@@ -362,8 +348,8 @@ def test_a_prompt_goes_into_a_batch_once_and_into_the_next_where_its_call_failed
 
 
 def test_a_killed_run_and_the_next_one_ask_a_prompt_once_unless_it_was_in_flight(
-    engine: Engine, write: Write, stub: Stub
-) -> None:
+    engine, write, stub
+):
     fill(engine, write, *[(f"i{n}", "Same.") for n in range(6) for _ in range(5)])
     stub.script = lambda seen: Do(seconds=0.0 if seen.number < 3 else 30.0)
     panel = panel_at(stub)
@@ -398,15 +384,8 @@ SAME, ELSEWHERE, NO = ("i", "Same."), ("j", "Same."), Do(text="no")
     ids=["juror and replicate", "another instance", "a failure", "asked once more"],
 )
 def test_a_verdict_is_shared_by_prompt_juror_and_replicate_and_a_failure_is_not(
-    engine: Engine,
-    write: Write,
-    stub: Stub,
-    given: list[tuple[str, str]],
-    script: list[Do],
-    jurors: str,
-    replicates: int,
-    counts: tuple[int, ...],
-) -> None:
+    engine, write, stub, given, script, jurors, replicates, counts
+):
     stub.script = lambda seen: script[seen.number] if seen.number < len(script) else Do()
     fill(engine, write, *given)
     result = run(engine, panel_at(stub, *jurors), replicates=replicates)

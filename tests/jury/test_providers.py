@@ -21,8 +21,6 @@ import pytest
 from kit.identity_servers import TokenServer
 from kit.jurors import CALL, USAGE_IN, USAGE_OUT, Do, Seen, Stub, answers, juror
 from kit.jury_runs import many, panel_at
-from kit.studies import Write
-from sqlalchemy import Engine
 
 from data.schema import Status
 from jury.api_protocols import unsupported_parameter
@@ -53,7 +51,7 @@ def asked(
 
 
 @BOTH
-def test_an_answer_brings_text_tokens_model_and_request_id(provider: str) -> None:
+def test_an_answer_brings_text_tokens_model_and_request_id(provider):
     got, _ = asked(provider, Do("hello"), temperature=0.0, effort="low")
     assert (got.status, got.text, got.http) == (Status.OK, "hello", 200)
     assert (got.usage.tokens_in, got.usage.tokens_out) == (USAGE_IN, USAGE_OUT)
@@ -64,7 +62,7 @@ def test_an_answer_brings_text_tokens_model_and_request_id(provider: str) -> Non
     assert SECRET not in str(got.sent)
 
 
-def test_a_request_carries_schema_temperature_limit_and_effort() -> None:
+def test_a_request_carries_schema_temperature_limit_and_effort():
     settings = {"temperature": 0.0, "max_tokens": 77}
     body = asked("openai", Do("x"), **settings)[1].seen[0].body
     assert body["response_format"]["json_schema"]["schema"] == SECRET_CALL.schema
@@ -78,7 +76,7 @@ def test_a_request_carries_schema_temperature_limit_and_effort() -> None:
 
 
 @BOTH
-def test_a_juror_without_temperature_sends_none_and_without_counts_has_none(provider: str) -> None:
+def test_a_juror_without_temperature_sends_none_and_without_counts_has_none(provider):
     got, stub = asked(provider, Do("x", usage=False), form="text")
     assert "temperature" not in stub.seen[0].body
     assert stub.seen[0].form == "text"
@@ -107,9 +105,7 @@ FAILURES = [
 
 @BOTH
 @pytest.mark.parametrize(("do", "status", "transient"), FAILURES)
-def test_each_failure_has_its_status_and_tells_nothing_of_the_text(
-    provider: str, do: Do, status: Status, transient: bool
-) -> None:
+def test_each_failure_has_its_status_and_tells_nothing_of_the_text(provider, do, status, transient):
     got, stub = asked(provider, do)
     assert (got.status, got.transient) == (status, transient)
     assert len(stub.seen) == 1
@@ -118,7 +114,7 @@ def test_each_failure_has_its_status_and_tells_nothing_of_the_text(
 
 
 @BOTH
-def test_a_redirect_is_not_followed_to_another_host(provider: str) -> None:
+def test_a_redirect_is_not_followed_to_another_host(provider):
     with Stub() as other:
         moved = {"location": other.openai_url + "/chat/completions"}
         got, _ = asked(provider, Do(status=307, headers=moved))
@@ -149,9 +145,7 @@ def refusal(name: str) -> str:
         ("azure", "max_completion_tokens", "max_tokens"),
     ],
 )
-def test_the_name_of_the_limit_is_learnt_and_remembered(
-    provider: str, refused: str, sent: str
-) -> None:
+def test_the_name_of_the_limit_is_learnt_and_remembered(provider, refused, sent):
     with Stub(refusing(refused)) as stub:
         found = answers(juror(provider, stub.openai_url, api_key_env="K", max_tokens=77), 3)
     assert [answer.status for answer in found] == [Status.OK] * 3
@@ -160,7 +154,7 @@ def test_the_name_of_the_limit_is_learnt_and_remembered(
     assert [answer.sent[sent] for answer in found] == [77] * 3
 
 
-def test_a_server_that_knows_no_limit_at_all_is_not_asked_without_one() -> None:
+def test_a_server_that_knows_no_limit_at_all_is_not_asked_without_one():
     with Stub(refusing("max_tokens", "max_completion_tokens")) as stub:
         found = answers(juror("openai", stub.openai_url), 2)
     assert ([answer.http for answer in found], len(stub.seen)) == ([400, 400], 3)
@@ -182,17 +176,13 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("body", "name"), ERRORS)
-def test_a_name_counts_in_its_field_or_at_the_beginning_of_the_message(
-    body: Any, name: str
-) -> None:
+def test_a_name_counts_in_its_field_or_at_the_beginning_of_the_message(body, name):
     answer = Answer(Status.REQUEST_FAILED, "HTTP 400", json.dumps(body), http=400)
     assert unsupported_parameter(answer) == name
 
 
 @pytest.mark.parametrize(("provider", "name"), [("openai", "reasoning_effort"), ("anthropic", "")])
-def test_an_effort_that_is_refused_stops_the_juror_with_what_to_write(
-    provider: str, name: str
-) -> None:
+def test_an_effort_that_is_refused_stops_the_juror_with_what_to_write(provider, name):
     said = {"error": {"message": "This model does not support the effort parameter."}}
     body = refusal(name) if name else json.dumps(said)
     with Stub(lambda _: Do(status=400, body=body)) as stub:
@@ -200,7 +190,7 @@ def test_an_effort_that_is_refused_stops_the_juror_with_what_to_write(
     assert fatal(answer).startswith(f'{answer.reason}: the model refuses effort = "low"; ')
 
 
-def test_the_probe_tells_what_to_write_and_what_was_learnt() -> None:
+def test_the_probe_tells_what_to_write_and_what_was_learnt():
     with Stub(refusing("reasoning_effort", "max_tokens")) as stub:
         (row,) = probe(panel_at(stub, effort="low"))
     assert (row.status, row.effort, row.temperature) == (Status.OK, "refused", "not set")
@@ -280,7 +270,7 @@ def answered(jurors: list[dict[str, Any]], variables: dict[str, str]) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_environment_cannot_redirect_a_juror() -> None:
+def test_the_environment_cannot_redirect_a_juror():
     """The bytes are the same with every variable that an SDK reads, and nothing is logged."""
     with Stub() as stub, Stub() as other:
         found = environment(other)
@@ -298,8 +288,8 @@ def test_the_environment_cannot_redirect_a_juror() -> None:
 
 
 def test_a_juror_that_signs_in_sends_its_own_credentials_and_nothing_else_of_the_environment(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     profile = {"AWS_CONFIG_FILE": str(tmp_path / "config"), "AWS_EC2_METADATA_DISABLED": "true"}
     ours = "aws_access_key_id = AKID\naws_secret_access_key = secret\n"
     (tmp_path / "config").write_text(f"[profile ward]\n{ours}", "utf-8")
@@ -384,8 +374,8 @@ AWS, GOOGLE = {"region": "eu-central-1"}, {"region": "us-east5", "project": "p"}
     ],
 )
 def test_each_cloud_is_asked_at_its_address_with_a_key_in_its_own_header(
-    provider: str, settings: dict[str, str], path: str, headers: dict[str, str], stub: Stub
-) -> None:
+    provider, settings, path, headers, stub
+):
     one = juror(provider, stub.anthropic_url, api_key_env="K", **settings)
     (answer,) = answers(one)
     (seen,) = stub.seen
@@ -407,13 +397,8 @@ def test_each_cloud_is_asked_at_its_address_with_a_key_in_its_own_header(
     ],
 )
 def test_entra_gives_the_token_of_the_machines_own_identity_and_a_juror_outlives_it(
-    provider: str,
-    settings: dict[str, str],
-    resource: str,
-    tokens: TokenServer,
-    set_all: SetAll,
-    stub: Stub,
-) -> None:
+    provider, settings, resource, tokens, set_all, stub
+):
     set_all(tokens.managed_identity())
     one = juror(provider, stub.anthropic_url, auth="entra", **settings)
     found = answers(one, 2, "none")
@@ -428,8 +413,8 @@ def test_entra_gives_the_token_of_the_machines_own_identity_and_a_juror_outlives
 
 
 def test_google_is_asked_at_a_project_and_region_with_its_own_token(
-    tokens: TokenServer, set_all: SetAll, tmp_path: Path, stub: Stub
-) -> None:
+    tokens, set_all, tmp_path, stub
+):
     set_all(tokens.service_account(tmp_path))
     place = {"region": "europe-west1", "project": "ward-7"}
     found = answers(juror("vertex", stub.openai_url, model="claude-x", **place), 2, "none")
@@ -471,9 +456,7 @@ def signature(raw: bytes, secret: str) -> str:
     return fields["Credential"]
 
 
-def test_claude_on_bedrock_is_asked_with_a_signature_for_its_region(
-    set_all: SetAll, stub: Stub
-) -> None:
+def test_claude_on_bedrock_is_asked_with_a_signature_for_its_region(set_all, stub):
     set_all({"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret"})
     one = juror("bedrock", stub.anthropic_url, model="us.anthropic.claude-x-v1:0", **AWS)
     (answer,) = answers(one, key="none")
@@ -504,8 +487,8 @@ def aws_profile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_named_profile_gives_the_keys_whatever_the_environment_holds_and_anew_once_expired(
-    monkeypatch: pytest.MonkeyPatch, set_all: SetAll, tmp_path: Path, stub: Stub
-) -> None:
+    monkeypatch, set_all, tmp_path, stub
+):
     set_all({"AWS_ACCESS_KEY_ID": "OTHER", "AWS_SECRET_ACCESS_KEY": "other"})
     set_all({"AWS_BEARER_TOKEN_BEDROCK": "other"})
     count = aws_profile(tmp_path, monkeypatch)
@@ -526,9 +509,7 @@ def test_a_named_profile_gives_the_keys_whatever_the_environment_holds_and_anew_
 
 
 @pytest.mark.parametrize("provider", ["azure", "foundry", "vertex", "gemini"])
-def test_a_token_that_a_host_refuses_early_is_fetched_anew(
-    provider: str, tokens: TokenServer, set_all: SetAll, tmp_path: Path
-) -> None:
+def test_a_token_that_a_host_refuses_early_is_fetched_anew(provider, tokens, set_all, tmp_path):
     set_all(tokens.managed_identity() | tokens.service_account(tmp_path))
     google = provider in ("vertex", "gemini")
     settings = {"auth": "google"} | GOOGLE if google else {"auth": "entra"}
@@ -553,12 +534,8 @@ def test_a_token_that_a_host_refuses_early_is_fetched_anew(
     ],
 )
 def test_a_machine_without_credentials_sends_nothing_and_says_so(
-    provider: str,
-    settings: dict[str, str],
-    set_all: SetAll,
-    stub: Stub,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    provider, settings, set_all, stub, caplog
+):
     set_all({"GOOGLE_APPLICATION_CREDENTIALS": "/nowhere/account.json"})
     set_all({"AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential"})
     (answer,) = answers(juror(provider, stub.anthropic_url, **settings), key="none")
@@ -567,9 +544,7 @@ def test_a_machine_without_credentials_sends_nothing_and_says_so(
     assert caplog.text == ""
 
 
-def test_tokens_that_cannot_be_reached_just_now_are_asked_for_again_later(
-    set_all: SetAll, tmp_path: Path, stub: Stub
-) -> None:
+def test_tokens_that_cannot_be_reached_just_now_are_asked_for_again_later(set_all, tmp_path, stub):
     with TokenServer() as gone:
         set_all(gone.service_account(tmp_path))
     (answer,) = answers(juror("vertex", stub.anthropic_url, **GOOGLE), key="none")
@@ -577,9 +552,7 @@ def test_tokens_that_cannot_be_reached_just_now_are_asked_for_again_later(
     assert stub.raw == []
 
 
-def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(
-    engine: Engine, write: Write, tokens: TokenServer, set_all: SetAll
-) -> None:
+def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(engine, write, tokens, set_all):
     set_all(tokens.managed_identity())
     many(engine, write, 130)
     taken: Counter[str] = Counter()
@@ -602,7 +575,7 @@ def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(
     assert sum(taken.values()) == 130
 
 
-def test_many_calls_at_once_fetch_one_token(tokens: TokenServer, set_all: SetAll) -> None:
+def test_many_calls_at_once_fetch_one_token(tokens, set_all):
     set_all(tokens.managed_identity())
 
     async def ask(one: Juror) -> list[Answer]:

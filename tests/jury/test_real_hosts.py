@@ -18,7 +18,6 @@ from kit.jurors import Do, Seen, Stub, answers, juror, verdict, verdict_of
 from kit.jury_runs import attempts, fill, many, panel_at, ratings, run, started
 from kit.studies import Write
 from rich.console import Console
-from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.calls import is_other_model
@@ -132,8 +131,7 @@ HOSTS = {
         'context length."}',
     ),
     "lmstudio-keep": _too_long(
-        400,
-        '{"error": "Trying to keep the first 5000 tokens when context the overflows. However"}',
+        400, '{"error": "Trying to keep the first 5000 tokens when context the overflows. However"}'
     ),
     "lmstudio-empty": Host(_nothing, Status.TRUNCATED, "context window"),
     "ollama": _too_long(
@@ -198,9 +196,7 @@ HOSTS = {
 }
 
 
-def test_some_thirty_real_hosts_in_one_panel_end_as_they_should(
-    engine: Engine, write: Write
-) -> None:
+def test_some_thirty_real_hosts_in_one_panel_end_as_they_should(engine, write):
     fill(engine, write, ("i1", "The patient walked. " * 2000))
     with Stub(lambda seen: HOSTS[seen.model].answer(seen)) as stub:
         run(engine, panel_at(stub, *HOSTS))
@@ -213,7 +209,7 @@ def test_some_thirty_real_hosts_in_one_panel_end_as_they_should(
         assert host.reason in row.reason, name
 
 
-def test_a_refusal_keeps_what_the_host_said(engine: Engine, write: Write) -> None:
+def test_a_refusal_keeps_what_the_host_said(engine, write):
     many(engine, write, 1)
     filtered = {"self_harm": {"filtered": True, "severity": "high"}}
     body = {"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]}
@@ -229,9 +225,7 @@ def test_a_refusal_keeps_what_the_host_said(engine: Engine, write: Write) -> Non
     assert "self_harm" in azure.raw
 
 
-def test_an_answer_cut_off_while_it_explains_is_asked_for_without_explanations(
-    engine: Engine, write: Write
-) -> None:
+def test_an_answer_cut_off_while_it_explains_is_asked_for_without_explanations(engine, write):
     many(engine, write, 1)
 
     def script(seen: Seen) -> Do:
@@ -251,9 +245,7 @@ def test_an_answer_cut_off_while_it_explains_is_asked_for_without_explanations(
     assert len(second.body["messages"]) == 1, "a runaway is not quoted back"
 
 
-def test_a_server_that_knows_no_lengths_keeps_its_form_and_is_told_none(
-    engine: Engine, write: Write
-) -> None:
+def test_a_server_that_knows_no_lengths_keeps_its_form_and_is_told_none(engine, write):
     many(engine, write, 3)
     refusal = json.dumps({"error": {"message": "schema: 'maxLength' is not permitted"}})
 
@@ -267,7 +259,7 @@ def test_a_server_that_knows_no_lengths_keeps_its_form_and_is_told_none(
     assert {row.sent["schema"] for row in attempts(engine)} == {"json_schema"}
 
 
-def test_an_explanation_that_repeats_the_form_is_counted(engine: Engine, write: Write) -> None:
+def test_an_explanation_that_repeats_the_form_is_counted(engine, write):
     many(engine, write, 2)
 
     def script(seen: Seen) -> Do:
@@ -294,15 +286,11 @@ def test_an_explanation_that_repeats_the_form_is_counted(engine: Engine, write: 
         ("gpt-5", "", False),
     ],
 )
-def test_another_model_than_was_asked_for_is_told_apart_from_a_snapshot(
-    asked: str, returned: str, is_other: bool
-) -> None:
+def test_another_model_than_was_asked_for_is_told_apart_from_a_snapshot(asked, returned, is_other):
     assert is_other_model(asked, returned) is is_other
 
 
-def test_how_many_answers_were_usable_at_first_asking_is_told_by_juror(
-    engine: Engine, write: Write
-) -> None:
+def test_how_many_answers_were_usable_at_first_asking_is_told_by_juror(engine, write):
     many(engine, write, 4)
     asked = Counter[str]()
 
@@ -319,7 +307,7 @@ def test_how_many_answers_were_usable_at_first_asking_is_told_by_juror(
     assert "another model than it is asked for" in next(answer_notes(result))
 
 
-def test_a_reply_without_end_is_dropped_at_two_megabytes() -> None:
+def test_a_reply_without_end_is_dropped_at_two_megabytes():
     with Stub(lambda _: Do(body='{"choices": [' + " " * 2_100_000)) as stub:
         answer = answers(juror("openai", stub.openai_url))[0]
     assert (answer.status, answer.reason) == (
@@ -329,7 +317,7 @@ def test_a_reply_without_end_is_dropped_at_two_megabytes() -> None:
     assert not answer.transient
 
 
-def test_a_time_for_answers_is_a_jurors_setting_and_longer_in_the_house() -> None:
+def test_a_time_for_answers_is_a_jurors_setting_and_longer_in_the_house():
     times = [
         juror("openai", "https://api.openai.com/v1").seconds,
         juror("openai", "http://127.0.0.1:8000/v1").seconds,
@@ -338,7 +326,7 @@ def test_a_time_for_answers_is_a_jurors_setting_and_longer_in_the_house() -> Non
     assert times == [120.0, 600.0, 0.3]
 
 
-def test_unknown_tokens_at_a_price_of_nothing_cost_nothing(engine: Engine, write: Write) -> None:
+def test_unknown_tokens_at_a_price_of_nothing_cost_nothing(engine, write):
     many(engine, write, 1)
     free = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
     with Stub(lambda _: Do(usage=False)) as stub:
@@ -346,9 +334,7 @@ def test_unknown_tokens_at_a_price_of_nothing_cost_nothing(engine: Engine, write
     assert (result.usd, result.usd_unknown) == (0.0, 0)
 
 
-def test_without_a_terminal_a_run_writes_a_line_a_minute(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_terminal_a_run_writes_a_line_a_minute(monkeypatch, capsys):
     clock = iter([0.0, 10.0, 70.0, 70.0, 80.0])
     monkeypatch.setattr("medjury.cli.output.time.monotonic", lambda: next(clock))
     monkeypatch.setattr("medjury.cli.output.progress_console", Console(stderr=True))
@@ -414,7 +400,7 @@ def panel(address: str, write: Write) -> Path:
     return write("small.toml", PANEL.format(address=address))
 
 
-def test_it_tells_its_slots(panel: Path) -> None:
+def test_it_tells_its_slots(panel):
     async def asked() -> int:
         line = open_provider(read_panel(panel).juror[0], "none")
         try:
@@ -425,7 +411,7 @@ def test_it_tells_its_slots(panel: Path) -> None:
     assert asyncio.run(asked()) == SLOTS
 
 
-def test_the_probe_finds_it_not_fit_to_judge(panel: Path) -> None:
+def test_the_probe_finds_it_not_fit_to_judge(panel):
     (row,) = panel_probe(read_panel(panel))
     assert (row.status, row.schema) == (Status.OK, "json_schema"), row.reason
     assert row.pairs is not None
@@ -433,9 +419,7 @@ def test_the_probe_finds_it_not_fit_to_judge(panel: Path) -> None:
     assert row.pairs.unknown == 0
 
 
-def test_a_kill_loses_nothing_and_all_ten_responses_are_read_in_the_end(
-    url: str, engine: Engine, write: Write, panel: Path
-) -> None:
+def test_a_kill_loses_nothing_and_all_ten_responses_are_read_in_the_end(url, engine, write, panel):
     many(engine, write, RESPONSES)
     first = started(url, panel)
     while len(attempts(engine)) < RESPONSES // 3 and first.poll() is None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from kit.exported_panels import RECORD
-from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.card import Card
@@ -116,9 +115,7 @@ def run_folder(small_study: Engine, tmp_path: Path) -> Path:
     return helm_run(small_study, tmp_path / "run", [SAID, FAILED, OFF])
 
 
-def test_helms_run_rejoins_although_every_response_holds_tags(
-    run: Run, small_study: Engine, run_folder: Path
-) -> None:
+def test_helms_run_rejoins_although_every_response_holds_tags(run, small_study, run_folder):
     before = rows_of(small_study, BENCHMARKS)
     code, out, err = run("study", "import", str(run_folder), "--json", "-")
     assert code == 0, err
@@ -136,8 +133,8 @@ def test_helms_run_rejoins_although_every_response_holds_tags(
 
 
 def test_a_juror_that_comes_back_is_the_studys_own_and_another_of_its_name_is_refused(
-    run: Run, small_study: Engine, run_folder: Path
-) -> None:
+    run, small_study, run_folder
+):
     assert run("study", "import", str(run_folder))[0] == 0
     assert juror_profiles(small_study, ["gpt"]) == {"gpt": profiles()["gpt"]["profile"]}
 
@@ -154,9 +151,7 @@ def with_origins(change: Callable[[Any], None]) -> Callable[[Any], None]:
     return lambda spec: change(spec["annotators"][0]["args"]["origin"])
 
 
-def test_a_simulated_juror_stays_one_and_a_nul_is_stored_as_a_sign(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
+def test_a_simulated_juror_stays_one_and_a_nul_is_stored_as_a_sign(run, small_study, tmp_path):
     words = {"explanations": dict.fromkeys(WORSE, "a\x00b")}
     folder = helm_run(small_study, tmp_path / "run", [SAID | words, FAILED, FAILED])
 
@@ -171,8 +166,8 @@ def test_a_simulated_juror_stays_one_and_a_nul_is_stored_as_a_sign(
 
 
 def test_in_another_study_the_rubric_travels_along_by_its_hash_and_the_names_are_helms(
-    run: Run, run_folder: Path, tmp_path: Path
-) -> None:
+    run, run_folder, tmp_path
+):
     other = f"sqlite:///{tmp_path / 'other.db'}"
     code, out, err = run("study", "import", str(run_folder), "--db", other, "--json", "-")
     assert code == 0, err
@@ -215,13 +210,8 @@ def nowhere(state: Any) -> None:
     ],
 )
 def test_a_run_that_says_otherwise_than_the_study_is_refused_whole(
-    run: Run,
-    small_study: Engine,
-    run_folder: Path,
-    change: Callable[[Any], None],
-    options: tuple[str, ...],
-    words: str,
-) -> None:
+    run, small_study, run_folder, change, options, words
+):
     before = rows_of(small_study, PLACES)
     changed(run_folder, "scenario_state.json", change)
     code, _, err = run("study", "import", str(run_folder), *options)
@@ -259,9 +249,7 @@ def inspect_log(engine: Engine, path: Path, *, stored: bool, said: dict[str, Any
     return path
 
 
-def test_inspects_log_rejoins_with_new_responses(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
+def test_inspects_log_rejoins_with_new_responses(run, small_study, tmp_path):
     log = inspect_log(small_study, tmp_path / "log.json", stored=False)
     code, out, err = run("study", "import", str(log), "--json", "-")
     assert code == 0, err
@@ -272,8 +260,8 @@ def test_inspects_log_rejoins_with_new_responses(
 
 
 def test_responses_that_a_study_had_rated_again_get_ratings_at_home_and_nowhere_else(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
+    run, small_study, tmp_path
+):
     log = inspect_log(small_study, tmp_path / "log.json", stored=True)
     told = json.loads(run("study", "import", str(log), "--json", "-")[1])
     assert (told["responses"], told["responses_unchanged"], told["ratings"]) == (0, 0, 36)
@@ -283,9 +271,7 @@ def test_responses_that_a_study_had_rated_again_get_ratings_at_home_and_nowhere_
     assert (code, "4 a study's own response, rated again" in err) == (2, True)
 
 
-def test_a_response_that_reads_otherwise_now_is_counted_and_not_taken(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
+def test_a_response_that_reads_otherwise_now_is_counted_and_not_taken(run, small_study, tmp_path):
     log = inspect_log(small_study, tmp_path / "log.json", stored=True)
     body = json.loads(log.read_text("utf-8"))
     body["samples"][0]["output"]["choices"][0]["message"]["content"] += " More."
@@ -295,9 +281,7 @@ def test_a_response_that_reads_otherwise_now_is_counted_and_not_taken(
     assert told["logs"][0]["left_out"] == {"a study's own response, which reads otherwise now": 1}
 
 
-def test_a_run_of_others_whose_prompt_is_a_known_rubrics_needs_no_rubric(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_run_of_others_whose_prompt_is_a_known_rubrics_needs_no_rubric(run, engine, tmp_path):
     prompt = "Rate on accuracy.\n<q>{{context}}</q>\n<r>{{response}}</r>\n"
     told = GENERIC.model_dump() | {"name": "odd", "prompt": prompt}
     odd = Rubric(**told | {"criterion": told["criterion"][:1], "gold": "never"})
@@ -313,8 +297,6 @@ def test_a_run_of_others_whose_prompt_is_a_known_rubrics_needs_no_rubric(
     assert json.loads(out)["runs"][0]["rubric_sha256"] == odd.sha256
 
 
-def test_a_name_for_the_benchmark_keeps_a_run_apart(
-    run: Run, small_study: Engine, run_folder: Path
-) -> None:
+def test_a_name_for_the_benchmark_keeps_a_run_apart(run, small_study, run_folder):
     assert run("study", "import", str(run_folder), "--benchmark", "apart")[0] == 0
     assert {row[0] for row in rows_of(small_study, PLACES)} == {"apart", "visits"}

@@ -135,8 +135,8 @@ def composites(engine: Engine) -> dict[str, float]:
 
 
 def test_mlflow_sends_a_runs_own_requests_and_comes_to_its_scores(
-    python: str, run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
+    python, run, engine, write, tmp_path
+):
     with Stub(answer) as stub:
         panel = study(run, write, stub, provider="anthropic", base_url=stub.anthropic_url)
         rated(run, panel)
@@ -152,8 +152,8 @@ def test_mlflow_sends_a_runs_own_requests_and_comes_to_its_scores(
 
 
 def test_promptfoo_sends_a_runs_own_requests_and_comes_to_its_scores(
-    promptfoo: str, run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
+    promptfoo, run, engine, write, tmp_path
+):
     out = tmp_path / "out"
     with Stub(answer) as stub:
         panel = study(run, write, stub, "{}\n\nWrite.")  # what the model under test answers
@@ -184,8 +184,8 @@ where authorship.model = '{}' order by 2, 3, 4
 
 
 def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
-    inspect: str, run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
+    inspect, run, engine, write, tmp_path
+):
     with Stub(answer) as stub:
         claude = {"provider": "anthropic", "base_url": stub.anthropic_url, "effort": "high"}
         panel = study(run, write, stub, **claude)
@@ -211,8 +211,8 @@ def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
 
 
 def test_helms_run_asks_the_runs_own_requests_and_rejoins_its_study(
-    helm_run: str, run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
+    helm_run, run, engine, write, tmp_path
+):
     with Stub(answer) as stub:
         panel = study(run, write, stub)
         rated(run, panel)
@@ -284,8 +284,8 @@ def exported_instrument(run: Run, tool: str, panel: str, out: Path) -> None:
 
 
 def test_pdsqi_9_goes_to_inspect_and_comes_back_with_what_does_not_apply(
-    inspect: str, run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
+    inspect, run, engine, write, tmp_path
+):
     with Stub(on_pdsqi) as stub:
         exported_instrument(run, "inspect", instrument(run, write, stub), tmp_path / "out")
         new = evaluated(inspect, tmp_path, stub, "--model", "openai-api/ward/model")
@@ -296,10 +296,7 @@ def test_pdsqi_9_goes_to_inspect_and_comes_back_with_what_does_not_apply(
     assert len(rows) == 3 * 2 * 9
     assert [
         (name, juror) for _, name, juror, criterion, said in rows if said == NOT_APPLICABLE
-    ] == [
-        ("i2", "one"),
-        ("i2", "two"),
-    ]
+    ] == [("i2", "one"), ("i2", "two")]
 
 
 RUBRIC = read_rubric("generic")
@@ -362,9 +359,7 @@ def expect_every_text(stub: Stub, given: tuple[ExportRow, ...]) -> None:
     assert heard == sorted(2 * [question(one, asked_model(one)) for one in given])
 
 
-def test_promptfoo_reads_every_text_as_it_is_and_opens_and_runs_nothing(
-    promptfoo: str, tmp_path: Path, laid: Trap
-) -> None:
+def test_promptfoo_reads_every_text_as_it_is_and_opens_and_runs_nothing(promptfoo, tmp_path, laid):
     given = rows(laid)
     with Stub(echo) as stub:
         write_folder(tmp_path / "out", write_promptfoo(Export(RUBRIC, panel(stub), given, RECORD)))
@@ -379,9 +374,7 @@ def test_promptfoo_reads_every_text_as_it_is_and_opens_and_runs_nothing(
     assert {one["namedScores"]["composite"] for one in results} == {4}
 
 
-def test_inspect_reads_every_text_as_it_is_and_opens_and_runs_nothing(
-    inspect: str, tmp_path: Path, laid: Trap
-) -> None:
+def test_inspect_reads_every_text_as_it_is_and_opens_and_runs_nothing(inspect, tmp_path, laid):
     given = rows(laid)
     with Stub(echo) as stub:
         write_folder(tmp_path / "out", write_inspect(Export(RUBRIC, panel(stub), given, RECORD)))
@@ -393,9 +386,7 @@ def test_inspect_reads_every_text_as_it_is_and_opens_and_runs_nothing(
     assert {one["scores"]["medjury"]["value"]["composite"] for one in samples} == {4}
 
 
-def test_mlflow_reads_every_text_as_it_is_and_opens_and_runs_nothing(
-    python: str, tmp_path: Path, laid: Trap
-) -> None:
+def test_mlflow_reads_every_text_as_it_is_and_opens_and_runs_nothing(python, tmp_path, laid):
     given = rows(laid)
     with Stub(echo) as stub:
         write_folder(tmp_path / "out", write_mlflow(Export(RUBRIC, panel(stub), given, RECORD)))
@@ -407,9 +398,7 @@ def test_mlflow_reads_every_text_as_it_is_and_opens_and_runs_nothing(
     assert found["metrics"]["composite/mean"] == 4
 
 
-def test_helm_reads_every_text_as_it_is_and_opens_and_runs_nothing(
-    helm_run: str, tmp_path: Path, laid: Trap
-) -> None:
+def test_helm_reads_every_text_as_it_is_and_opens_and_runs_nothing(helm_run, tmp_path, laid):
     given = tuple(map(as_helm_takes_it, rows(laid)))
     with Stub(echo) as stub:
         one = {"provider": "openai", "family": "=1+1", "base_url": stub.openai_url}
@@ -485,8 +474,8 @@ def exported_to_helm(folder: Path, export: Export, stub: Stub) -> dict[str, str]
 
 @pytest.mark.parametrize("which", ["-as-validated", ""])
 def test_helm_sends_jurors_the_prompts_of_the_jury_and_comes_to_its_scores(
-    helm_run: str, tmp_path: Path, which: str
-) -> None:
+    helm_run, tmp_path, which
+):
     """HELM alone adds its block to the prompt and would read an answer's tags as its own."""
     rubric, alone = awkward(), not which
     texts = {name: text.replace("<", "(") if alone else text for name, text in RESPONSES.items()}
@@ -538,9 +527,7 @@ print("FOUND" + json.dumps([told, found]))
 """
 
 
-def test_helms_own_benchmarks_take_the_jury_and_ask_the_imported_rubrics(
-    helm_run: str, tmp_path: Path, stub: Stub
-) -> None:
+def test_helms_own_benchmarks_take_the_jury_and_ask_the_imported_rubrics(helm_run, tmp_path, stub):
     python = str(Path(helm_run).with_name("python"))
     where = "import helm, pathlib; print(pathlib.Path(helm.__path__[0]).parent)"
     rubrics = read_helm(ran([python, "-c", where], tmp_path).strip()).rubrics
@@ -554,7 +541,7 @@ def test_helms_own_benchmarks_take_the_jury_and_ask_the_imported_rubrics(
     assert prompts == {name: one.render(card) for name, one in rubrics.items()}
 
 
-def test_openai_is_told_to_keep_no_text(inspect: str, tmp_path: Path) -> None:
+def test_openai_is_told_to_keep_no_text(inspect, tmp_path):
     with Stub() as stub:
         files = dict(write_inspect(export(panel(stub))))
         settings = json.loads(files["medjury_jury.json"])

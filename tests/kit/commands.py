@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -72,10 +73,24 @@ def assert_told(result: tuple[int, str, str], *words: str) -> None:
     assert all(word in err for word in words), err
 
 
-def figures(run: Run, *arguments: str) -> dict[str, Any]:
-    code, out, err = run("study", "import", *arguments, "--json", "-")
-    assert code == 0, err
+def json_of(run: Run, *words: str, ends: int = 0) -> dict[str, Any]:
+    """Return the JSON that a command writes to standard output; fail unless it ends with this code."""
+    code, out, err = run(*words, "--json", "-")
+    assert code == ends, err
     return dict(json.loads(out))
+
+
+def figures(run: Run, *arguments: str) -> dict[str, Any]:
+    """Return what `study import` tells as JSON."""
+    return json_of(run, "study", "import", *arguments)
+
+
+def refused(run: Run, words: Iterable[str], said: str) -> str:
+    """Assert that a command ends with 2 and says this; return all that it says, on one line."""
+    code, _, err = run(*words)
+    told = " ".join(err.split())
+    assert (code, said in told, "Traceback" in told) == (2, True, False), err
+    return told
 
 
 LETTER = """
