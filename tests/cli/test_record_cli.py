@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.commands import command, json_of
 from kit.packaged_study import made, restored, whole
-from kit.studies import HEAD, Run, Write
+from kit.studies import HEAD, Run
+from kit.study_place import fill
 from sqlalchemy import Engine, text
 
 from calibration.decision import DecisionKind
@@ -32,24 +34,19 @@ RATINGS = "response_id,rater,kind,accuracy,completeness,clarity\n" + "".join(
 
 
 @pytest.fixture
-def rated(run: Run, small_study: Engine, write: Write) -> Engine:
+def rated(run, small_study, write) -> Engine:
     assert run("rate", "ratings", str(write("ratings.csv", RATINGS)))[0] == 0
     return small_study
 
 
-def test_verify_prints_what_is_vouched_for_and_ends_with_zero(run, rated):
-    code, out, _ = run("study", "verify", "--json", "-")
-    body = json.loads(out)
-    assert code == 0
+def test_verify_prints_what_is_vouched_for_and_ends_with_one_and_a_line_a_finding(run, rated):
+    body = json_of(run, "study", "verify")
     assert body["authors_withheld"] is False
     acts = ("rating", "response", "remark", "span", "submission", "subgroup")
     assert [body["rows"][name] for name in acts] == [24, 4, 0, 0, 0, 0]
     said = run("study", "verify")[1]
     assert f"head {body['head']}" in said
     assert run("study", "verify", "--head", body["head"])[0] == 0
-
-
-def test_verify_ends_with_one_and_a_line_for_each_finding(run, rated):
     with rated.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE rating SET score = 5 WHERE id = 1"))
     code, out, _ = run("study", "verify")
@@ -110,7 +107,7 @@ ME, SPACE = "me@hospital.example", "medjury"
 
 
 @pytest.fixture
-def head(run: Run, whole: Engine, tmp_path: Path) -> Path:
+def head(run, whole, tmp_path) -> Path:
     """Lock the study and return the file of its head."""
     to = tmp_path / "kept.head"
     code, out, err = run("study", "lock", "--head", str(to))
@@ -119,11 +116,17 @@ def head(run: Run, whole: Engine, tmp_path: Path) -> Path:
     return to
 
 
-def test_a_head_holds_study_number_and_hash_and_is_read_back(head, whole):
+def test_a_head_holds_study_number_and_hash_is_read_back_and_never_written_over(head, whole, run):
     kept = head_given(str(head))
     assert kept == present_head(whole)
     assert head.read_text() == kept.to_text()
     assert kept.events is not None
+    before = head.read_bytes()
+    run("study", "lock", "--reopen", "--reason", "r")
+    code, _, err = run("study", "lock", "--head", str(head))
+    assert (code, "is there already" in err) == (2, True)
+    assert head.read_bytes() == before
+    assert "locked" not in run("study", "verify")[1]
 
 
 def test_a_study_that_went_on_after_its_lock_is_told_apart_from_one_that_did_not(run, whole, head):
@@ -167,15 +170,6 @@ def test_a_file_that_is_no_head_is_refused_in_one_line(run, whole, tmp_path, bod
     assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
 
 
-def test_a_lock_never_writes_over_a_file(run, whole, head):
-    before = head.read_bytes()
-    run("study", "lock", "--reopen", "--reason", "r")
-    code, _, err = run("study", "lock", "--head", str(head))
-    assert (code, "is there already" in err) == (2, True)
-    assert head.read_bytes() == before
-    assert "locked" not in run("study", "verify")[1]
-
-
 @pytest.mark.usefixtures("study_file")
 def test_a_study_that_is_a_file_has_its_head_beside_it(run, whole, tmp_path):
     assert run("study", "lock")[0] == 0
@@ -183,9 +177,7 @@ def test_a_study_that_is_a_file_has_its_head_beside_it(run, whole, tmp_path):
     assert head_given(str(to)) == present_head(whole)
 
 
-def test_a_package_has_its_head_beside_it_and_the_study_it_makes_goes_through_it(
-    run, whole, tmp_path
-):
+def test_a_package_has_its_head_beside_it_and_its_study_goes_through_it(run, whole, tmp_path):
     package, there = tmp_path / "study.zip", restored(tmp_path)
     assert run("share", "export", "--package", str(package))[0] == 0
     assert run("study", "import", str(package), *there)[0] == 0
@@ -211,7 +203,6 @@ def test_the_docs_commands_sign_a_head_and_find_a_changed_one(head, tmp_path):
 
 
 def keygen(*arguments: str, given: Path | None = None) -> int:
-    """Run OpenSSH's tool; return its exit code."""
     body = given.read_bytes() if given else b""
     command = ["ssh-keygen", *arguments]
     return subprocess.run(command, input=body, capture_output=True, check=False).returncode
@@ -221,7 +212,7 @@ JURY = ("--jurors", "j,k,l")
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 
 
-def bring_in(run: Run, write: Write, *protocol: str) -> None:
+def bring_in(run: Run, folder: Path, *protocol: str) -> None:
     """Import 120 responses that two of four clinicians and three jurors rated, after a protocol was set."""
     rng = random.Random(3)  # noqa: S311 # drawn for a test
     texts, scores = [HEAD], ["response_id,rater,kind,accuracy,completeness,clarity"]
@@ -232,17 +223,25 @@ def bring_in(run: Run, write: Write, *protocol: str) -> None:
         for name, kind, spread in (*raters, *((one, "juror", 0.5) for one in "jkl")):
             own = [min(5, max(1, round(quality + rng.gauss(0, spread)))) for _ in range(3)]
             scores.append(f"r{place},{name},{kind},{own[0]},{own[1]},{own[2]}")
-    assert run("study", "import", str(write("r.csv", "\n".join(texts))))[0] == 0
+    (folder / "r.csv").write_text("\n".join(texts), "utf-8")
+    (folder / "s.csv").write_text("\n".join(scores), "utf-8")
+    assert run("study", "import", str(folder / "r.csv"))[0] == 0
     if protocol:
         assert run("study", "protocol", "set", *protocol)[0] == 0
-    assert run("rate", "ratings", str(write("s.csv", "\n".join(scores))))[0] == 0
+    assert run("rate", "ratings", str(folder / "s.csv"))[0] == 0
+
+
+@pytest.fixture(scope="module")
+def fixed_first(study, tmp_path_factory) -> Engine:
+    """Make a study once whose margin and jury were fixed before it was rated."""
+    bring_in(command(study), tmp_path_factory.mktemp("planned"), "--margin", "0.2", *JURY)
+    return study
 
 
 def calibrated(run: Run, *options: str) -> dict[str, Any]:
     code, out, err = run("analyse", "calibrate", "--json", "-", "--reps", "200", *options)
     assert code == 0, err
-    body: dict[str, Any] = json.loads(out)
-    return body
+    return json.loads(out)
 
 
 def checked(run: Run) -> tuple[int, dict[str, Any]]:
@@ -257,21 +256,19 @@ def test_what_is_fixed_stands_in_the_record_with_the_ratings_that_were_in(run, w
     assert code == 0
     assert "fixed before any rating was seen" in out
     first = protocol_of(small_study)
-    assert first is not None
     assert (first.margin, first.responses, first.set_after_ratings) == (0.1, 60, 0)
     assert first.critical == (Critical("accuracy", 2, 0.1),)
     scores = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr-x,clinician,4,4,5\n"
     run("rate", "ratings", str(write("s.csv", scores)))
     run("study", "protocol", "set", "--margin", "0.2")
     second = protocol_of(small_study)
-    assert second is not None
     assert (second.margin, second.set_after_ratings, second.replaced) == (0.2, 1, 1)
     assert second.sha256 != first.sha256
     assert verify(small_study).findings == ()
 
 
-def test_without_a_margin_fixed_beforehand_nothing_is_claimed(run, write):
-    bring_in(run, write)
+def test_without_a_margin_fixed_beforehand_nothing_is_claimed(run, tmp_path):
+    bring_in(run, tmp_path)
     body = calibrated(run)
     assert (body["decision"]["kind"], body["protocol"]) == ("no_protocol", None)
     assert body["decision"]["estimate"] is not None
@@ -284,8 +281,8 @@ def test_without_a_margin_fixed_beforehand_nothing_is_claimed(run, write):
     assert (code, "240 ratings" in out) == (1, True)
 
 
-def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run, write):
-    bring_in(run, write, "--margin", "0.2", "--because", "as in our pilot", *JURY)
+def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run, tmp_path):
+    bring_in(run, tmp_path, "--margin", "0.2", "--because", "as in our pilot", *JURY)
     body = calibrated(run)
     assert body["decision"]["kind"] == "non_inferior"
     assert (body["decision"]["margin"], body["protocol"]["because"]) == (0.2, "as in our pilot")
@@ -293,8 +290,8 @@ def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run, write):
         assert calibrated(run, *other)["decision"]["kind"] == "no_protocol"
 
 
-def test_a_protocol_that_names_no_jury_explores(run, write):
-    bring_in(run, write, "--margin", "0.2")
+def test_a_protocol_that_names_no_jury_explores(run, tmp_path):
+    bring_in(run, tmp_path, "--margin", "0.2")
     assert calibrated(run)["decision"]["kind"] == "exploratory"
     assert checked(run)[0] == 1
 
@@ -312,10 +309,8 @@ def test_a_protocol_that_names_no_jury_explores(run, write):
         (("--critical", "accuracy<=2"), ["critical"]),
     ],
 )
-def test_whatever_decides_and_was_changed_after_the_first_rating_explores(
-    run, write, changed, late
-):
-    bring_in(run, write, "--margin", "0.2", *JURY)
+def test_what_was_changed_after_the_first_rating_explores(run, engine, fixed_first, changed, late):
+    fill(engine, fixed_first)
     assert run("study", "protocol", "set", "--margin", "0.2", *JURY, *changed)[0] == 0
     code, body = checked(run)
     assert body["protocol"]["late"] == late
@@ -324,12 +319,12 @@ def test_whatever_decides_and_was_changed_after_the_first_rating_explores(
     assert checked(run)[0] == 0
 
 
-def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run, write):
+def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run, write, tmp_path):
     juror = '[[juror]]\nname = "{}"\nprovider = "openai"\nmodel = "m"\nfamily = "f"\n'
     juror += 'base_url = "http://127.0.0.1:9/v1"\n'
     panel = 'name = "two"\n' + "".join(map(juror.format, "jk"))
     fixed = ("--criterion", "clarity", "--panel", str(write("two.toml", panel)))
-    bring_in(run, write, "--margin", "0.2", *fixed)
+    bring_in(run, tmp_path, "--margin", "0.2", *fixed)
     assert calibrated(run)["decision"]["kind"] == "no_protocol"
     assert calibrated(run, "--jurors", "k,j")["decision"]["kind"] == "no_protocol"
     as_fixed = calibrated(run, "--jurors", "k,j", "--criterion", "clarity")
@@ -339,8 +334,8 @@ def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run, write):
 
 
 @pytest.mark.parametrize(("planned", "kind"), [(120, "non_inferior"), (121, "too_few")])
-def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run, write, planned, kind):
-    bring_in(run, write, "--margin", "0.2", "--responses", str(planned), *JURY)
+def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run, tmp_path, planned, kind):
+    bring_in(run, tmp_path, "--margin", "0.2", "--responses", str(planned), *JURY)
     code, body = checked(run)
     met = kind == "non_inferior"
     assert (code, body["met"], body["decision"]["kind"]) == (int(not met), met, kind)
@@ -362,15 +357,17 @@ def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run, write, 
         ((), "Missing option"),
     ],
 )
-def test_what_cannot_be_fixed_is_refused_in_one_message_and_nothing_is_stored(
-    run, small_study, options, told
-):
+def test_what_cannot_be_fixed_is_one_message_and_nothing_is_stored(run, small_study, options, told):
     code, _, err = run("study", "protocol", "set", *options)
     assert (code, told in err) == (2, True), err
     assert protocol_of(small_study) is None
 
 
-def test_only_a_coordinator_fixes_it_and_not_in_a_locked_study(run, small_study):
+def test_only_a_coordinator_fixes_it_while_open_and_what_nobody_rated_is_undefined(
+    small_study, run
+):
+    found = check_protocol(small_study).decision
+    assert (found.kind, found.reasons[0].code) == (DecisionKind.UNDEFINED, "no_clinician_rating")
     with pytest.raises(NotAllowed):
         fix_protocol(RESEARCHER, small_study, Protocol(0.1))
     assert run("study", "lock")[0] == 0
@@ -379,12 +376,7 @@ def test_only_a_coordinator_fixes_it_and_not_in_a_locked_study(run, small_study)
     assert protocol_of(small_study) is None
 
 
-def test_a_study_that_nobody_rated_is_undefined_and_says_what_is_lacking(small_study):
-    found = check_protocol(small_study).decision
-    assert (found.kind, found.reasons[0].code) == (DecisionKind.UNDEFINED, "no_clinician_rating")
-
-
-def test_the_analysis_that_was_fixed_is_of_all_responses_by_its_method():
+def test_the_analysis_that_was_fixed_is_of_all_and_a_critical_criterion_has_a_short_form():
     fixed = Protocol(0.1, criterion="clarity", jurors=("a", "b"))
     same = AnalysisOptions(criterion="clarity", reps=10, seed=4, jurors=("b", "a"), min_shared=9)
     assert fixed.is_about(("b", "a"), same)
@@ -399,9 +391,6 @@ def test_the_analysis_that_was_fixed_is_of_all_responses_by_its_method():
         assert not fixed.is_about(("a", "b"), other)
     assert not fixed.is_about(("a",), same)
     assert Protocol(0.1).is_about(("a",), AnalysisOptions())
-
-
-def test_a_critical_criterion_is_read_from_its_short_form():
     assert critical("risk of harm <= 2.5", 0.1) == Critical("risk of harm", 2.5, 0.1)
     for wrong in ("safety", "<=2", "safety=2", "safety<=two"):
         with pytest.raises(BadInput):
