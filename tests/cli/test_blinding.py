@@ -76,9 +76,7 @@ def test_the_names_of_a_locked_study_are_not_shown(run, write):
     assert "ChatGPT" not in out
 
 
-def test_a_place_is_counted_in_the_text_as_shown_which_hides_how_long_a_masked_name_is(
-    run, engine, write
-):
+def test_a_place_is_counted_in_the_text_as_shown_which_hides_how_long_a_name_is(run, engine, write):
     long = NAMED.replace("Patient", "Claude agreed; patient")
     short = long.replace("ChatGPT", "GPT-5").replace("r1", "r7")
     imported(run, write, long, short)
@@ -250,11 +248,13 @@ def test_a_reasoning_block_is_masked_whole_and_named_as_such(block):
     assert unmask(masked) == text
 
 
-def test_a_reasoning_block_that_is_all_there_is_loses_only_its_tags():
+def test_reasoning_that_is_all_there_is_or_opened_twice_loses_its_tags():
     text = "<think>Plan: rest.</think>\n"
     masked = mask(text)
     assert masked.text == f"{MARK}Plan: rest.{MARK}\n"
     assert unmask(masked) == text
+    assert mask("<think>a<think>b").text == f"{MARK}a{MARK}b"
+    assert mask("x <think>a<think>b</think> y").text == f"x {MARK} y"
 
 
 def test_reasoning_with_one_tag_is_listed_and_the_tag_masked():
@@ -274,8 +274,3 @@ def test_a_text_of_nothing_but_marks_takes_no_longer_for_each_than_one_among_wor
     masked = mask(unit * 5_000)
     assert len(masked.changes) == 5_000
     assert unmask(masked) == unit * 5_000
-
-
-def test_reasoning_that_is_opened_twice_and_never_closed_loses_both_tags():
-    assert mask("<think>a<think>b").text == f"{MARK}a{MARK}b"
-    assert mask("x <think>a<think>b</think> y").text == f"x {MARK} y"

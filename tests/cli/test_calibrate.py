@@ -18,7 +18,7 @@ import pytest
 from kit.commands import command
 from kit.scores import study
 from kit.studies import AUTHOR, HEAD, Run, bring_in, rated
-from kit.study_place import StudyIn, behind_the_record, fill
+from kit.study_place import behind_the_record, fill
 from rich.console import Console
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -46,8 +46,7 @@ N = 39
 def calibrated(run: Run, *options: str, reps: int = 50) -> dict[str, Any]:
     code, out, err = run("analyse", "calibrate", "--json", "-", "--reps", str(reps), *options)
     assert code == 0, err
-    body: dict[str, Any] = json.loads(out)
-    return body
+    return json.loads(out)
 
 
 @pytest.mark.parametrize("room", [80, 100, 120])
@@ -68,7 +67,7 @@ def test_every_line_of_a_table_fits_the_screen_and_no_scorer_is_folded(room, mon
 
 
 @pytest.fixture
-def like_the_demo(run: Run, tmp_path: Path) -> Run:
+def like_the_demo(run, tmp_path) -> Run:
     """Make a study of two benchmarks, three jurors and two metrics that every response has."""
     random = np.random.default_rng(1)
     for benchmark, n, first in (("visits", 40, 0), ("plans", 30, 40)):
@@ -81,7 +80,7 @@ def like_the_demo(run: Run, tmp_path: Path) -> Run:
     return run
 
 
-def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by_24(
+def test_the_decision_stands_first_and_the_table_fits_one_screen(
     like_the_demo, monkeypatch, tmp_path
 ):
     monkeypatch.setenv("COLUMNS", "80")
@@ -120,9 +119,7 @@ def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(like_th
     assert alone["undefined_resamples"] == 0
 
 
-def test_unsafe_responses_and_subgroups_are_told_where_they_are_to_be_and_are_in_json(
-    run, tmp_path
-):
+def test_unsafe_responses_and_subgroups_are_told_where_they_are_to_be_and_in_json(run, tmp_path):
     random = np.random.default_rng(5)
     texts = ["instance_id,benchmark,context,prompt,response_id,model,response,group:language"]
     scores = [SCORES]
@@ -157,7 +154,7 @@ def test_unsafe_responses_and_subgroups_are_told_where_they_are_to_be_and_are_in
 
 
 @pytest.fixture(scope="module")
-def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def made(study, tmp_path_factory) -> Engine:
     """Make a study of 30 instances with three clinicians and three jurors once."""
     rows = [f"i{n},visits,Pain.,Write.,Word.,r{n},m{n % 3},Word {'more ' * n}" for n in range(30)]
     scores = [SCORES]
@@ -172,15 +169,13 @@ def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 @pytest.fixture
-def detailed(engine: Engine, made: Engine) -> None:
+def detailed(engine, made) -> None:
     """Make the test's study a copy of it."""
     fill(engine, made)
 
 
 @pytest.fixture(scope="module")
-def shown(
-    made: Engine, tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn
-) -> dict[str, Any]:
+def shown(made, tmp_path_factory, study_in) -> dict[str, Any]:
     """Calibrate in detail once, on a copy, for all tests that only read what is written."""
     folder = tmp_path_factory.mktemp("shown")
     looked = open_study(study_in(folder), create=True)
@@ -299,7 +294,7 @@ def test_scores_that_tell_nothing_apart_are_named_where_the_decision_stands(
 
 
 @pytest.fixture
-def written(run: Run, tmp_path: Path) -> Callable[..., str]:
+def written(run, tmp_path) -> Callable[..., str]:
     """Import a study and return what writes a report page of it."""
     rated(run, tmp_path)
 
@@ -312,7 +307,9 @@ def written(run: Run, tmp_path: Path) -> Callable[..., str]:
     return write
 
 
-def test_all_four_reports_are_written_and_name_no_author_and_no_text(run, written, tmp_path):
+def test_all_four_reports_name_no_author_and_no_text_and_tell_of_another_model(
+    run, written, tmp_path, engine
+):
     places = [tmp_path / f"report.{ending}" for ending in ("html", "md", "csv", "tex")]
     options = [part for to in places for part in ("--table", str(to))]
     written(*options)
@@ -322,9 +319,6 @@ def test_all_four_reports_are_written_and_name_no_author_and_no_text(run, writte
         assert "Secret" not in text
         assert "gpt" in text
     assert list(tmp_path.glob("*.part")) == []
-
-
-def test_a_page_tells_which_jurors_another_model_answered_for(engine, written):
     with behind_the_record(engine) as session:
         gpt = session.exec(select(Rater).where(Rater.handle == "gpt")).one()
         gpt.profile = {"provider": "openai", "model": "gpt-9"}
@@ -335,7 +329,7 @@ def test_a_page_tells_which_jurors_another_model_answered_for(engine, written):
     assert "answers as gpt-9-mini, another model than it is asked for" in written()
 
 
-def test_every_criterion_on_the_page_stands_in_the_ledger_and_two_scorers_count_once(
+def test_every_criterion_on_the_page_is_in_the_ledger_and_two_scorers_count_once(
     run, engine, written
 ):
     text = written()
@@ -372,14 +366,11 @@ def test_pingouin_finds_the_icc_of_every_scorer_on_every_benchmark(method):
     assert not found.differs
 
 
-def test_an_icc_that_is_off_is_found_and_named():
+def test_an_icc_that_is_off_is_named_and_fewer_scores_than_pingouin_takes_are_no_difference():
     found = check(study(n=30, seed=4), change=0.001)
     assert found.differs
     assert found.largest_difference == pytest.approx(0.001)
     assert "jury" in found.warning
-
-
-def test_fewer_scores_than_pingouin_takes_are_no_difference():
     found = check(study(n=2, seed=2))
     assert (found.n, found.differs) == (0, False)
 
@@ -402,7 +393,7 @@ def calibrated_by(run: Run, tmp_path, *absent: str):
     return ran.stdout, ran.stderr, json.loads((tmp_path / "found.json").read_text("utf-8"))
 
 
-def test_calibrate_says_by_itself_that_pingouin_was_asked(run, tmp_path):
+def test_calibrate_says_that_pingouin_was_asked_or_is_not_there_and_goes_on(run, tmp_path):
     out, err, body = calibrated_by(run, tmp_path)
     told = body["checked_with"]
     line = f"checked with pingouin {told['version']}: {told['n']} ICCs, largest difference "
@@ -410,9 +401,6 @@ def test_calibrate_says_by_itself_that_pingouin_was_asked(run, tmp_path):
     assert told["library"] == "pingouin"
     assert told["n"] == sum(row["scorer"].partition(":")[0] in COMPARED for row in body["rows"])
     assert told["largest_difference"] < 1e-9
-
-
-def test_without_pingouin_calibrate_says_so_and_goes_on(run, tmp_path):
     out, err, body = calibrated_by(run, tmp_path, "pingouin")
     assert (out.count("not checked: pingouin is not installed"), err) == (1, "")
     assert body["checked_with"] is None

@@ -22,14 +22,14 @@ HEAD = "item;human_a;human_b;gpt;rouge\n"
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "scores.csv"
     path.write_text(HEAD + ROWS)
     return path
 
 
-def test_the_verdict_stands_first_and_only_what_is_asked_for_is_written(file, run):
+def test_the_verdict_stands_first_and_a_human_alone_is_held_against_no_others(file, run):
     code, out, _ = run("check", "scores.csv", "--margin", "0.1")
     assert code == 0
     lines = out.splitlines()
@@ -38,6 +38,10 @@ def test_the_verdict_stands_first_and_only_what_is_asked_for_is_written(file, ru
     assert "only a study's protocol can prove" in " ".join(out.split())
     assert len(lines) < 60
     assert [one.name for one in file.parent.iterdir() if one.suffix != ".db"] == ["scores.csv"]
+    code, out, _ = run("check", "scores.csv", "--human", "human_a")
+    assert code == 0
+    assert "only one clinician rated" in " ".join(out.split())
+    assert "mean of the others" not in out
 
 
 def test_json_has_the_keys_of_calibrate_and_the_page_is_the_report(file, small_study, run):
@@ -111,7 +115,7 @@ PAIRED = "pair_id,rater,kind,preference,shown_first,first_model,second_model\n" 
 )
 
 
-def test_preferences_on_pairs_get_agreement_a_verdict_and_win_rates(file, run):
+def test_preferences_on_pairs_or_words_of_arenas_get_agreement_a_verdict_and_win_rates(file, run):
     (file.parent / "pairs.csv").write_text(PAIRED)
     code, out, _ = run("check", "pairs.csv", "--margin", "0.2", "--json", "pairs.json")
     assert code == 0
@@ -126,6 +130,16 @@ def test_preferences_on_pairs_get_agreement_a_verdict_and_win_rates(file, run):
     assert {(row["model"], row["by"]) for row in found["models"]} == {
         (model, by) for model in "ab" for by in ("clinicians", "jury")
     }
+    winner = {2: "model_a", 1: "model_a", 0: "tie", -1: "model_b", -2: "model_b"}
+    head, *lines = PAIRED.splitlines()
+    cells = [line.split(",") for line in lines]
+    words = [",".join([*one[:3], winner[int(one[3])], *one[4:]]) for one in cells]
+    (file.parent / "arena.csv").write_text(
+        "\n".join([head.replace("preference", "winner"), *words])
+    )
+    assert run("check", "arena.csv", "--json", "arena.json")[0] == 0
+    rows = json.loads((file.parent / "arena.json").read_text())["pairs"]
+    assert next(row for row in rows if row["scorer"] == "jury")["agreement"] < 1
 
 
 @pytest.mark.parametrize(
@@ -158,26 +172,6 @@ def test_several_judges_are_ranked_and_what_the_margin_takes_is_said(file, run):
     assert plan["n_for_power"] is None or f"about {plan['n_for_power']} pairs" in " ".join(
         out.split()
     )
-
-
-def test_words_of_arenas_are_preferences_too(file, run):
-    winner = {2: "model_a", 1: "model_a", 0: "tie", -1: "model_b", -2: "model_b"}
-    head, *lines = PAIRED.splitlines()
-    cells = [line.split(",") for line in lines]
-    words = [",".join([*one[:3], winner[int(one[3])], *one[4:]]) for one in cells]
-    (file.parent / "arena.csv").write_text(
-        "\n".join([head.replace("preference", "winner"), *words])
-    )
-    assert run("check", "arena.csv", "--json", "arena.json")[0] == 0
-    rows = json.loads((file.parent / "arena.json").read_text())["pairs"]
-    assert next(row for row in rows if row["scorer"] == "jury")["agreement"] < 1
-
-
-def test_a_human_alone_gets_no_table_against_others(file, run):
-    code, out, _ = run("check", "scores.csv", "--human", "human_a")
-    assert code == 0
-    assert "only one clinician rated" in " ".join(out.split())
-    assert "mean of the others" not in out
 
 
 RNG = np.random.default_rng(45)
@@ -236,12 +230,20 @@ def test_who_is_who_is_told_by_whole_words_of_a_name(name, kind):
     assert kind_of(name) == kind
 
 
-def test_what_was_guessed_is_said_and_named_raters_alone_are_taken(wide):
+def test_what_was_guessed_and_left_empty_is_said_and_named_raters_alone_are_taken(wide):
     found = medjury.check(wide, humans=["dr_a", "dr_b"], judges=["gpt4"])
     [who] = [dict(one.figures) for one in found.notes if one.code == "who_is_who"]
     assert (list(who["humans"]), list(who["judges"])) == (["dr_a", "dr_b"], ["gpt4"])
     [left] = [dict(one.figures) for one in found.notes if one.code == "columns_left"]
     assert set(left["columns"]) == {"dr_c", "claude"}
+    holes = wide.astype(object).copy()
+    holes.loc[:4, "dr_a"] = "NA"
+    holes.loc[5:6, "gpt4"] = None
+    found = medjury.check(holes)
+    [note] = [one for one in found.notes if one.code == "cells_empty"]
+    assert dict(note.figures)["number"] == 7
+    jury = found.table.set_index("scorer").loc["jury"]
+    assert int(jury["n_responses"]) == len(wide) - 2
 
 
 @pytest.mark.parametrize(
@@ -260,18 +262,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(wide, change, asked, mat
         medjury.check(change(wide), **asked)
 
 
-def test_empty_cells_stay_missing_and_are_counted(wide):
-    holes = wide.astype(object).copy()
-    holes.loc[:4, "dr_a"] = "NA"
-    holes.loc[5:6, "gpt4"] = None
-    found = medjury.check(holes)
-    [note] = [one for one in found.notes if one.code == "cells_empty"]
-    assert dict(note.figures)["number"] == 7
-    jury = found.table.set_index("scorer").loc["jury"]
-    assert int(jury["n_responses"]) == len(wide) - 2
-
-
-def test_criteria_make_a_composite_and_one_can_be_asked_for(wide):
+def test_criteria_make_a_composite_one_can_be_asked_for_and_a_dot_in_a_models_name_is_none(wide):
     columns = {f"{name}.{one}": score(0.6) for name in NAMES for one in ("accuracy", "clarity")}
     frame = pd.DataFrame({"item": wide["item"], **columns})
     both, one = medjury.check(frame), medjury.check(frame, criterion="accuracy")
@@ -279,9 +270,14 @@ def test_criteria_make_a_composite_and_one_can_be_asked_for(wide):
     assert of[0] != of[1]
     alone = frame[["item", *(f"{name}.accuracy" for name in NAMES)]]
     assert medjury.check(alone).table["icc"][0] == pytest.approx(of[1])
+    frame = pd.DataFrame({"experts": [1, 2, 3, 4] * 5, "claude-3.7-sonnet": [1, 2, 3, 5] * 5})
+    found = medjury.check(frame)
+    assert found.calibration.jury == ["claude-3.7-sonnet"]
+    frame = frame.rename(columns={"experts": "experts.tone", "claude-3.7-sonnet": "gpt-4.1.tone"})
+    assert medjury.check(frame).calibration.jury == ["gpt-4.1"]
 
 
-def test_of_pass_and_fail_what_fails_is_found_or_missed(wide):
+def test_of_pass_and_fail_what_fails_is_found_or_missed_and_its_share_corrected(wide):
     passing = wide.assign(**{name: np.where(wide[name] > 2, "pass", "fail") for name in NAMES})
     found = medjury.check(passing, judges=["gpt4"]).calibration
     [row] = [one for one in found.detection if one.scorer == "jury"]
@@ -290,6 +286,13 @@ def test_of_pass_and_fail_what_fails_is_found_or_missed(wide):
     assert (row.n, row.n_bad) == (len(wide), int(fails.sum()))
     assert row.sensitivity == pytest.approx(flagged[fails].mean())
     assert row.specificity == pytest.approx((~flagged)[~fails].mean())
+    human = [0, 0, 1, 1, 1, 1, 1, 1, 1, 1] * 6 + [""] * 60
+    judge = [0, 1, 0, 1, 1, 1, 1, 1, 1, 1] * 12
+    found = medjury.check(pd.DataFrame({"human": human, "judge": judge}, dtype=object).astype(str))
+    row = next(row for row in found.calibration.detection if row.scorer == "jury")
+    assert (row.n, row.n_all, row.sensitivity, row.specificity) == (60, 120, 0.5, 0.875)
+    assert row.corrected_rate == pytest.approx((0.2 - 0.125) / (0.5 - 0.125))
+    assert row.corrected_low < row.corrected_rate < row.corrected_high
 
 
 @pytest.mark.parametrize(
@@ -303,21 +306,3 @@ def test_of_pass_and_fail_what_fails_is_found_or_missed(wide):
 )
 def test_nothing_is_claimed_without_a_second_human_spread_or_enough_items(wide, change, kind):
     assert medjury.check(change(wide)).decision.kind == kind
-
-
-def test_a_dot_in_a_models_name_is_no_criterion():
-    frame = pd.DataFrame({"experts": [1, 2, 3, 4] * 5, "claude-3.7-sonnet": [1, 2, 3, 5] * 5})
-    found = medjury.check(frame)
-    assert found.calibration.jury == ["claude-3.7-sonnet"]
-    frame = frame.rename(columns={"experts": "experts.tone", "claude-3.7-sonnet": "gpt-4.1.tone"})
-    assert medjury.check(frame).calibration.jury == ["gpt-4.1"]
-
-
-def test_of_pass_and_fail_the_failing_share_is_corrected_for_the_judges_errors():
-    human = [0, 0, 1, 1, 1, 1, 1, 1, 1, 1] * 6 + [""] * 60
-    judge = [0, 1, 0, 1, 1, 1, 1, 1, 1, 1] * 12
-    found = medjury.check(pd.DataFrame({"human": human, "judge": judge}, dtype=object).astype(str))
-    row = next(row for row in found.calibration.detection if row.scorer == "jury")
-    assert (row.n, row.n_all, row.sensitivity, row.specificity) == (60, 120, 0.5, 0.875)
-    assert row.corrected_rate == pytest.approx((0.2 - 0.125) / (0.5 - 0.125))
-    assert row.corrected_low < row.corrected_rate < row.corrected_high

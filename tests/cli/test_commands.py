@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kit.commands import Demo, helm_wheel, make_demo
+from kit.commands import helm_wheel, json_of, make_demo
 from kit.studies import RESPONSES, Run
-from kit.study_place import StudyIn, nothing_stored
+from kit.study_place import nothing_stored
 from sqlalchemy import Engine, text
 
 from data.card import Reply
@@ -51,8 +51,12 @@ ALONE = {*("demo", "serve", "study points", "study pairs", "rate withdraw", "rat
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 
 
-def test_the_help_lists_the_groups():
+def test_the_help_lists_the_groups_the_docs_every_command_and_serves_example_is_understood():
     assert {*whole().commands} == LISTED
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    said = "\n".join(page.read_text("utf-8") for page in pages)
+    assert [name for name in COMMANDS if f"medjury {name}" not in said] == []
+    assert loaded("serve").make_context("serve", words_of("serve")[1:]).params["create"] is True
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -76,12 +80,6 @@ def test_where_the_study_is_and_quiet_may_stand_behind_a_command(run, tmp_path, 
     assert run("status", "--db")[0] == 2
 
 
-def test_every_command_is_in_the_docs():
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    said = "\n".join(page.read_text("utf-8") for page in pages)
-    assert [name for name in COMMANDS if f"medjury {name}" not in said] == []
-
-
 def test_a_shell_completes_groups_commands_and_options():
     def completed(words: str) -> list[str]:
         number = str(len(words.split(" ")) - 1)
@@ -96,7 +94,7 @@ def test_a_shell_completes_groups_commands_and_options():
     assert "rubric" not in completed("medjury ")
 
 
-def test_quiet_leaves_out_advice_and_the_studys_name_and_no_result(run, tmp_path):
+def test_quiet_leaves_out_advice_and_the_studys_name_only_where_it_is_asked_for(run, tmp_path):
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
     run("study", "import", str(path))
@@ -108,23 +106,14 @@ def test_quiet_leaves_out_advice_and_the_studys_name_and_no_result(run, tmp_path
         assert (code, err) == (0, "")
         assert "whole: no findings" in out
         assert "keep this hash elsewhere" not in out
-
-
-def test_a_command_that_is_not_quiet_speaks_after_one_that_is(run, tmp_path):
-    path = tmp_path / "responses.csv"
-    path.write_text(RESPONSES)
     run("-q", "study", "import", str(path))
     assert "study " in run("study", "settings")[2]
 
 
-def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(run, tmp_path):
+def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(run, small_study):
     def told() -> dict[str, Any]:
-        body: dict[str, Any] = json.loads(run("status", "--json", "-")[1])
-        return body
+        return json.loads(run("status", "--json", "-")[1])
 
-    path = tmp_path / "responses.csv"
-    path.write_text(RESPONSES)
-    run("study", "import", str(path))
     first = told()
     assert first["next"] == {
         "step": "set_protocol",
@@ -165,9 +154,7 @@ def test_the_panels_are_listed_with_those_of_the_folder_and_what_is_not_usable(r
     (tmp_path / "ours.toml").write_text(head + local + prices)
     (tmp_path / "bad.toml").write_text(head + 'provider = "nobody"\n')
     (tmp_path / "other.toml").write_text("x = 1\n")
-    code, out, _ = run("jury", "panels", str(tmp_path), "--json", "-")
-    body = json.loads(out)
-    assert code == 0
+    body = json_of(run, "jury", "panels", str(tmp_path))
     assert [one["panel"] for one in body["panels"]] == [*shipped(), "ours"]
     own = body["panels"][-1]["jurors"][0]
     assert (own["model"], own["usd_per_million_in"], own["usd_per_million_out"]) == ("w-1", 3, 9)
@@ -197,17 +184,10 @@ def test_json_on_standard_output_is_all_there_is_on_it(run, tmp_path, monkeypatc
             assert run("study", "lock", "--reopen", "--reason", "Go on.")[0] == 0
 
 
-def test_a_sign_in_code_is_shown_and_never_written_as_json(run, tmp_path):
-    path = tmp_path / "responses.csv"
-    path.write_text(RESPONSES)
-    run("study", "import", str(path))
+def test_a_sign_in_code_is_shown_and_never_written_as_json(run, small_study):
     code, out, err = run("-q", "rate", "people", "add", "dr_a", "--json", "-")
     assert (code, json.loads(out)) == (0, {"people": ["dr_a"], "way": "code"})
     assert "dr_a   " in err
-
-
-def test_the_example_of_serve_is_understood():
-    assert loaded("serve").make_context("serve", words_of("serve")[1:]).params["create"] is True
 
 
 @pytest.mark.timeout(600)
@@ -264,19 +244,19 @@ def write_files(folder: Path) -> None:
     helm_wheel(folder)
 
 
-ROWS = ["benchmark", "scorer", "icc", "low", "high", "f_low", "f_high"]
-ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman"]
-ROWS += ["n_not_applicable", "n_cannot_tell"]
-HELD = ["jury_icc", "jury_low", "jury_high", "clinician_icc", "clinician_low", "clinician_high"]
-HELD += ["without", "corrected_low", "corrected_high"]
-HELD += ["population_low", "population_high", "undefined_resamples", "resamples"]
-NOTES = ["note", "notes"]
+ROWS = (
+    *("benchmark", "scorer", "icc", "low", "high", "f_low", "f_high", "n_responses", "n_instances"),
+    *("n_clinicians", "n_pairs", "n_missing", "spearman", "n_not_applicable", "n_cannot_tell"),
+)
+HELD = (
+    *("jury_icc", "jury_low", "jury_high", "clinician_icc", "clinician_low", "clinician_high"),
+    *("without", "corrected_low", "corrected_high", "population_low", "population_high"),
+    *("undefined_resamples", "resamples"),
+)
 
 
 @pytest.fixture(scope="module")
-def made(
-    demo: Demo, tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn
-) -> tuple[str, str]:
+def made(demo, tmp_path_factory, study_in) -> tuple[str, str]:
     """Return the URL of a demo study of this file's own, and what was said while it was made."""
     folder = tmp_path_factory.mktemp("demo")
     url = study_in(folder, "medjury.db")
@@ -297,16 +277,13 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 
 
-def test_the_demo_runs_the_whole_chain_and_says_simulated(made):
+def test_the_demo_says_what_real_judges_miss_runs_the_whole_chain_and_says_simulated(made):
     _, said = made
     assert "scored 738 of 738" in said
     assert "medcalc: scored 36 answers of demo_calculations by its key" in said
     assert "Simulated: nothing here is evidence." in said
     assert "Simulated. All benchmarks combined: agreement with the clinicians (method" in said
     assert len(re.findall(r"http://127\.0\.0\.1:8501/join#\S+", said)) == 2
-
-
-def test_the_demo_first_says_what_real_judges_miss(made):
     said = made[1].partition("Now a study")[0]
     assert "9704 replies" in said
     assert "ICC 0.57 (0.52 to 0.63)" in said
@@ -319,7 +296,7 @@ def test_calibrate_writes_every_key_of_the_contract(run, made):
     rows = rows_of(run, "--db", made[0])
     for (_, scorer), row in rows.items():
         own = {"like_for_like": HELD, "clinicians": ["each"]}.get(scorer, [])
-        assert list(row) == ROWS + own + NOTES
+        assert list(row) == [*ROWS, *own, "note", "notes"]
     scorers = {scorer for benchmark, scorer in rows if benchmark == "combined"}
     assert {"jury", "clinicians", "like_for_like", "metric:rouge-l"} <= scorers
     assert rows["combined", "jury"]["n_responses"] == 246
@@ -327,7 +304,7 @@ def test_calibrate_writes_every_key_of_the_contract(run, made):
     assert all("simulated" in {one["code"] for one in row["notes"]} for row in rows.values())
 
 
-def test_the_demos_marks_are_grouped_by_error_on_every_benchmark_that_clinicians_rate(run, made):
+def test_the_demos_marks_are_grouped_by_error_and_its_guest_gets_a_dozen_instances(run, made):
     body = json.loads(run("analyse", "errors", "--json", "-", "--db", made[0])[1])
     assert len(body["simulated"]) == 7
     assert len(body["benchmarks"]) == 5
@@ -337,9 +314,6 @@ def test_the_demos_marks_are_grouped_by_error_on_every_benchmark_that_clinicians
         quotes = [one["quote"] for one in benchmark["examples"] if one["picked_for"] == "error"]
         assert quotes
         assert all(quote["note"].startswith("simulated: ") for quote in quotes)
-
-
-def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(made):
     engine = open_study(made[0])
     benchmark = {one.response: (one.benchmark, one.instance) for one in design_items(engine)}
     given = [benchmark[one.response] for one in assigned(engine) if one.rater == GUEST]
@@ -356,30 +330,7 @@ def test_the_demo_again_renews_the_links_and_changes_nothing_else(run, made):
     assert "scored 738 of 738 (246 responses x 3 jurors), 0 calls" in out
 
 
-def test_a_study_goes_from_file_to_table_in_the_readmes_commands(run, write):
-    responses = "".join(
-        f"i{n},visits,dialogue {n},write,reference {n},r{n},model-{n % 3},answer {n}\n"
-        for n in range(12)
-    )
-    path = write("responses.csv", RESPONSES.splitlines()[0] + "\n" + responses)
-    assert run("study", "import", str(path))[0] == 0
-    code, out, _ = run("rate", "assign", "--raters", "3", "--repeats", "0", "--json", "-")
-    assert code == 0
-    body = json.loads(out)
-    assert (body["per_response"], sum(body["load"].values())) == (2, 24)
-    assert run("jury", "run", "simulated")[0] == 0
-    assert run("analyse", "measure", "rouge-l")[0] == 0
-    lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
-    for n in range(12):
-        lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},4" for who in ("dr_a", "dr_b")]
-    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
-    clinicians = rows_of(run)["visits", "clinicians"]
-    assert clinicians["icc"] == pytest.approx(1)
-    assert clinicians["n_pairs"] == 1
-
-
-def test_a_plan_stores_nothing(run, write):
-    run("study", "import", str(write("responses.csv", RESPONSES)))
+def test_a_plan_stores_nothing(run, small_study):
     code, out, _ = run("rate", "assign", "--raters", "2", "--plan")
     assert code == 0
     assert "code" not in out
@@ -401,15 +352,15 @@ def test_a_rubric_added_to_a_study_is_found_by_name(run, tmp_path, write):
     assert run("rate", "ratings", str(ratings))[0] == 0
 
 
-def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(run, url, write):
-    run("study", "import", str(write("responses.csv", RESPONSES)))
+def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(
+    run, small_study, url, write
+):
     names = write("raters.txt", "dr_a\ndr_b\ndr_c\n")
     run("rate", "assign", "--raters", str(names), "--repeats", "0")
     engine = open_study(url)
     people = {one.rater: one for one in assigned(engine)}
     assert set(people) == {"dr_a", "dr_b", "dr_c"}
     task = next_task(engine, rater_named(engine, "dr_c")).task
-    assert task is not None
     scores = dict.fromkeys(task.rubric.criteria, 3)
     submit(engine, rater_named(engine, "dr_c"), task.card.code, Reply(scores), 5)
     code, out, _ = run(
@@ -439,8 +390,7 @@ def test_the_option_before_a_command_beats_the_variable(run, tmp_path, write, st
     assert (code, "is empty" in err) == (2, True)
 
 
-def test_simulated_jurors_never_sit_with_real_ones(run, write):
-    run("study", "import", str(write("responses.csv", RESPONSES)))
+def test_simulated_jurors_never_sit_with_real_ones(run, small_study, write):
     run("jury", "run", "simulated")
     head = "response_id,rater,kind,accuracy,completeness,clarity\n"
     lines = [

@@ -52,8 +52,7 @@ ASKED = replace(GUIDED, consent="I agree, and may stop.")
 
 
 @pytest.fixture
-def ward(engine: Engine) -> Engine:
-    """Return a study with two clinicians, three responses each."""
+def ward(engine) -> Engine:
     build(engine, [row(n, f"Note {n}.") for n in range(3)], ["dr-a", "dr-b"], rubric())
     return engine
 
@@ -121,17 +120,7 @@ def test_consent_is_refused_to_any_text_but_the_present_one(ward):
     assert give_consent(ward, 1, ASKED.consent_sha256)
 
 
-def test_a_locked_study_takes_neither_description_nor_consent(ward):
-    describe(ward, TOLD, "coordinator")
-    lock(ward, "coordinator")
-    with pytest.raises(NotAllowed, match="locked since"):
-        describe(ward, GUIDED, "coordinator")
-    with pytest.raises(NotAllowed, match="locked since"):
-        give_consent(ward, 1, TOLD.consent_sha256)
-    assert description(ward) == TOLD
-
-
-def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(ward):
+def test_only_a_coordinator_describes_no_clinician_reads_consents_a_lock_takes_neither(ward):
     clinician, reader = (Person(8, "x", role, 1) for role in (Role.CLINICIAN, Role.RESEARCHER))
     for person in (clinician, reader):
         with pytest.raises(NotAllowed):
@@ -143,6 +132,13 @@ def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(wa
     boss = Person(7, "Boss", Role.COORDINATOR)
     assert describe_study(boss, ward, TOLD, boss.actor)
     assert study_descriptions(reader, ward)[0].actor == "account 7"
+    describe(ward, TOLD, "coordinator")
+    lock(ward, "coordinator")
+    with pytest.raises(NotAllowed, match="locked since"):
+        describe(ward, GUIDED, "coordinator")
+    with pytest.raises(NotAllowed, match="locked since"):
+        give_consent(ward, 1, TOLD.consent_sha256)
+    assert description(ward) == TOLD
 
 
 def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward, run):
@@ -175,7 +171,6 @@ def test_the_command_sets_shows_and_writes_what_clinicians_are_told(ward, run, w
     assert "nothing changed" in run("study", "describe", str(file))[1]
     told = json.loads(run("study", "describe", "--json", "-")[1])
     present = description(ward)
-    assert present is not None
     assert told["description"]["sha256"] == present.sha256
     assert told["description"]["consent"] == "I agree."
     assert [(one["actor"], one["present"]) for one in told["versions"]] == [("Dr. L", True)]
@@ -229,7 +224,7 @@ ODD = Reply(SCORES, comment="cut off?", flags=("flag",))
 
 
 @pytest.fixture
-def flagged(small_study: Engine) -> Engine:
+def flagged(small_study) -> Engine:
     """Make a study in which dr_a flagged the first response and gave the second back."""
     invite(small_study, ["dr_a", "dr_b"])
     assign(small_study, [Slot("dr_a", n, n) for n in (1, 2)] + [Slot("dr_b", 3, 0)], seed=0)
@@ -240,16 +235,21 @@ def flagged(small_study: Engine) -> Engine:
 
 def code(engine: Engine, rater: int = 1) -> str:
     shown = next_task(engine, rater).task
-    assert shown is not None
     return shown.card.code
 
 
-def test_a_flag_waits_for_an_answer_and_a_recusal_does_not(flagged):
+def test_a_flag_waits_for_an_answer_and_a_second_answer_has_yet_to_be_seen(flagged):
     [found] = flags(OPERATOR, flagged)
     assert (found.response_id, found.rater, found.flag) == ("r11", "dr_a", "flag")
     assert (found.text, found.answers, found.seen) == ("cut off?", (), False)
     with pytest.raises(Unknown, match="flag 2"):
         answer(OPERATOR, flagged, 2, "thank you")
+    [flag] = flags(OPERATOR, flagged)
+    answer_seen(flagged, 1, answer(OPERATOR, flagged, flag.id, "one"))
+    answer(OPERATOR, flagged, flag.id, "two")
+    assert [one.answer for one in answers_for(flagged, 1)] == ["one", "two"]
+    [flag] = flags(OPERATOR, flagged)
+    assert (flag.answers, flag.seen) == (("one", "two"), False)
 
 
 def test_the_clinician_gets_the_answer_and_the_coordinator_learns_that_it_was_seen(flagged):
@@ -270,15 +270,6 @@ def test_the_clinician_gets_the_answer_and_the_coordinator_learns_that_it_was_se
     assert given.seen is not None
     [flag] = flags(OPERATOR, flagged)
     assert (flag.answers, flag.seen) == (("It was cut in the source too.",), True)
-
-
-def test_a_second_answer_is_added_and_has_yet_to_be_seen(flagged):
-    [flag] = flags(OPERATOR, flagged)
-    answer_seen(flagged, 1, answer(OPERATOR, flagged, flag.id, "one"))
-    answer(OPERATOR, flagged, flag.id, "two")
-    assert [one.answer for one in answers_for(flagged, 1)] == ["one", "two"]
-    [flag] = flags(OPERATOR, flagged)
-    assert (flag.answers, flag.seen) == (("one", "two"), False)
 
 
 @pytest.mark.parametrize(
@@ -359,9 +350,6 @@ def test_every_word_that_is_told_changes_the_hash_and_only_the_consent_text_that
     assert len({one.sha256 for one in (WITH_PAGE, *others)}) == 9
     assert [one.consent_sha256 for one in others].count(WITH_PAGE.consent_sha256) == 7
     assert WITH_PAGE.consent_sha256 == hashlib.sha256(b"I agree.").hexdigest()
-
-
-def test_without_a_consent_text_there_is_no_hash_of_one():
     assert replace(WITH_PAGE, consent="").consent_sha256 == ""
     assert replace(WITH_PAGE, consent=" \n ").consent_sha256 == ""
 
@@ -460,14 +448,11 @@ def test_a_file_that_is_wrong_is_named_with_what_to_do(text, said, write, tmp_pa
     assert "secret" not in str(told.value)
 
 
-def test_a_description_that_no_browser_should_get_is_refused():
-    pages = tuple(GuidelinePage(str(n), "x" * LONGEST_TEXT) for n in range(9))
-    with pytest.raises(BadInput, match="characters in all; at most 400000"):
-        replace(WITH_PAGE, guideline=pages)
-
-
-def test_a_page_is_named_by_its_first_line_only_if_that_is_a_heading():
+def test_a_page_is_named_by_a_heading_and_more_than_a_browser_takes_is_refused():
     assert guideline_page("a.md", b"# One\ntext") == GuidelinePage("One", "text")
     assert guideline_page("b-side.md", b"## Two\ntext") == GuidelinePage("b side", "## Two\ntext")
     with pytest.raises(BadFile, match=r"^c\.md: guideline page One: is empty"):
         guideline_page("c.md", b"# One\n")
+    pages = tuple(GuidelinePage(str(n), "x" * LONGEST_TEXT) for n in range(9))
+    with pytest.raises(BadInput, match="characters in all; at most 400000"):
+        replace(WITH_PAGE, guideline=pages)

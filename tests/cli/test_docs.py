@@ -32,7 +32,7 @@ RUN = [page for page in PAGES if blocks(page, "sh")]
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def programs(tmp_path_factory) -> Iterator[str]:
     """Return the search path of a shell that finds medjury, which starts at once."""
     with forked_medjury(tmp_path_factory.mktemp("programs")) as folder:
         yield os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
 
 @pytest.fixture
-def worked(small_study: Engine) -> Engine:
+def worked(small_study) -> Engine:
     """Make a study with a rating that was revised, a repeat, one not ratable and one recused."""
     invite(small_study, ["dr_a"])
     slots = [Slot("dr_a", number, number) for number in (1, 2, 3)]
@@ -67,7 +68,6 @@ def worked(small_study: Engine) -> Engine:
 
 def _next(engine: Engine) -> str:
     task = next_task(engine, 1).task
-    assert task is not None
     return task.card.code
 
 
@@ -76,7 +76,8 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_files_hold_what_counts_and_name_no_author(run, worked, tmp_path):
+@pytest.mark.usefixtures("worked")
+def test_the_files_hold_what_counts_and_each_reading_and_name_no_author(run, tmp_path):
     folder = tmp_path / "out"
     assert run("share", "export", str(folder))[0] == 0
     files = {path.name: path.read_text("utf-8") for path in folder.rglob("*.*")}
@@ -88,28 +89,16 @@ def test_the_files_hold_what_counts_and_name_no_author(run, worked, tmp_path):
         *(("accuracy", "2.0", "1"), ("completeness", "3.0", "1"), ("clarity", "5.0", "1")),
     ]
     assert [one["counts"] for one in table(folder / "spans.csv")] == ["0"]
-
-
-def test_a_reading_is_exported_with_its_place_time_and_flags(run, worked, tmp_path):
-    run("share", "export", str(tmp_path / "out"))
-    readings = table(tmp_path / "out" / "readings.csv")
-    shown = [(one["response_id"], one["pass"], one["position"], one["state"]) for one in readings]
-    assert shown == [
-        *(("r11", "0", "1", "done"), ("r12", "0", "2", "unrated")),
-        *(("r21", "0", "3", "recused"), ("r11", "1", "4", "done")),
+    readings = table(folder / "readings.csv")
+    names = ("response_id", "pass", "position", "state", "flags", "seconds_active")
+    assert [tuple(one[name] for name in (*names, "revision", "previous")) for one in readings] == [
+        ("r11", "0", "1", "done", "", "9.0", "2", ""),
+        ("r12", "0", "2", "unrated", "not_enough_context", "5.5", "1", "2.0"),
+        ("r21", "0", "3", "recused", "recused", "0.0", "0", ""),
+        ("r11", "1", "4", "done", "", "3.0", "1", "2.0"),
     ]
-    assert [one["flags"] for one in readings] == ["", "not_enough_context", "recused", ""]
-    assert [one["seconds_active"] for one in readings] == ["9.0", "5.5", "0.0", "3.0"]
-    assert [one["revision"] for one in readings] == ["2", "1", "0", "1"]
-    assert [one["previous"] for one in readings] == ["", "2.0", "", "2.0"]
     assert all(one["done_at"].endswith("+00:00") for one in readings)
-
-
-def test_the_event_hashes_can_be_computed_from_the_file(run, worked, tmp_path):
-    from hashlib import sha256
-
-    run("share", "export", str(tmp_path / "out"))
-    for one in table(tmp_path / "out" / "events.csv"):
+    for one in table(folder / "events.csv"):
         body = [one["at"], one["actor"], one["action"], json.loads(one["detail"]), one["previous"]]
         assert sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() == one["sha256"]
 
@@ -144,7 +133,7 @@ def exported(run: Run, folder: Path) -> Path:
     return folder
 
 
-def test_the_dictionary_names_exactly_the_columns_that_are_written(run, whole, tmp_path):
+def test_the_dictionary_names_exactly_the_columns_and_what_can_be_missing(run, whole, tmp_path):
     folder = exported(run, tmp_path / "out")
     files = {str(one.relative_to(folder)): one for one in folder.rglob("*.csv")}
     own = files.pop("data_dictionary.csv")
@@ -161,9 +150,6 @@ def test_the_dictionary_names_exactly_the_columns_that_are_written(run, whole, t
         with path.open(encoding="utf-8-sig", newline="") as file:
             assert said.pop(name) == next(csv.reader(file)), name
     assert not said
-
-
-def test_only_what_can_be_missing_says_what_an_empty_cell_means():
     for table in PACKED:
         for row in dictionary(f"tables/{table.name}.csv"):
             column = table.c[row[1]]
@@ -172,12 +158,11 @@ def test_only_what_can_be_missing_says_what_an_empty_cell_means():
 
 
 def page(engine: Engine) -> str:
-    """Return the dossier as one reads it, without the marks of Markdown."""
     return dossier_markdown(dossier(engine, "grras", reps=20)).replace("\\", "")
 
 
 @pytest.fixture
-def written(whole: Engine) -> str:
+def written(whole) -> str:
     return page(whole)
 
 
@@ -215,7 +200,7 @@ ALL = dict.fromkeys(EvidenceCode, ("1 response",))
 
 
 @pytest.mark.parametrize("name", GUIDELINES)
-def test_an_item_flips_when_any_of_its_evidence_is_removed(name):
+def test_an_item_is_done_by_all_of_its_evidence_and_by_no_figure_of_a_simulated_study(name):
     items = guideline(name).items
     for item, filled in zip(items, dossier_items(items, ALL), strict=True):
         alone = ItemStatus.PARTLY if item.evidence else ItemStatus.AUTHORS
@@ -227,18 +212,10 @@ def test_an_item_flips_when_any_of_its_evidence_is_removed(name):
                 alone = item.evidence == (code,)
                 assert filled.status is (ItemStatus.NOT_DONE if alone else ItemStatus.PARTLY)
                 assert filled.missing == (code,)
-
-
-@pytest.mark.parametrize("name", GUIDELINES)
-def test_nothing_is_done_without_evidence(name):
-    for filled in dossier_items(guideline(name).items, {}):
+    for filled in dossier_items(items, {}):
         wanted = ItemStatus.NOT_DONE if filled.item.evidence else ItemStatus.AUTHORS
         assert filled.status is wanted
-
-
-@pytest.mark.parametrize("name", GUIDELINES)
-def test_no_figure_of_a_simulated_study_makes_an_item_done(name):
-    for filled in dossier_items(guideline(name).items, ALL, ["sim-1"]):
+    for filled in dossier_items(items, ALL, ["sim-1"]):
         assert filled.status in {ItemStatus.PARTLY, ItemStatus.AUTHORS}
 
 
@@ -299,7 +276,7 @@ def _recorded(engine: Engine) -> dict[EvidenceCode, tuple[str, ...]]:
     return evidence_of(engine, facts(engine))
 
 
-def test_what_is_undefined_or_too_little_is_no_evidence():
+def test_what_is_undefined_too_little_unknown_or_not_of_the_jury_is_no_evidence():
     figures = {"benchmark": "b", "scorer": "jury", "icc": 0.5, "low": 0.4, "high": 0.6}
     known = AgreementRow(**figures)
     assert [*agreement(known, "ICC")] == ["ICC: 0.50 (95 % interval 0.40 to 0.60)"]
@@ -309,16 +286,10 @@ def test_what_is_undefined_or_too_little_is_no_evidence():
     assert not [*detection([none_unsafe])]
     [told] = detection([replace(none_unsafe, n_bad=3, n_missed=1, sensitivity=2 / 3)])
     assert "1 of them missed by the jury; share that the jury found 0.67" in told
-
-
-def test_the_decision_is_evidence_only_where_it_speaks_of_the_jury():
     made = ("non_inferior", "inferior", "inconclusive", "simulated")
     for kind in {*map(DecisionKind, made), DecisionKind.NO_PROTOCOL, DecisionKind.TOO_FEW}:
         decision = Decision("agreement", kind, 0.1, 0.0, 0.2)
         assert bool([*decided(["j1"], decision)]) == (kind in made)
-
-
-def test_a_jury_of_which_one_jurors_settings_are_unknown_has_none_to_report():
     profile = {"model": "x", "provider": "openai", "temperature": 0.0, "base_url": "http://inside"}
     [told] = juror_settings(["j1"], {"j1": profile})
     assert re.fullmatch(".*: provider openai, temperature 0.0; SHA-256 [0-9a-f]{64}", told)

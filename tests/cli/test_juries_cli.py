@@ -6,16 +6,8 @@ from typing import Any
 
 import pytest
 from kit.commands import command
-from kit.studies import (
-    MODELS,
-    THREE_JURORS,
-    Run,
-    Write,
-    model_ratings,
-    model_responses,
-    rated_by_three,
-)
-from kit.study_place import StudyIn, fill, only_reading
+from kit.studies import MODELS, THREE_JURORS, Run, model_ratings, model_responses, rated_by_three
+from kit.study_place import fill, only_reading
 from sqlalchemy import Engine, event
 from sqlmodel import select
 
@@ -35,7 +27,7 @@ from medjury.services.models import read_costs
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Engine:
+def filled(tmp_path_factory, study_in) -> Engine:
     """Make a study of 30 responses on two benchmarks that all tests copy."""
     folder = tmp_path_factory.mktemp("juries")
     engine = open_study(study_in(folder), create=True)
@@ -44,8 +36,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Engin
 
 
 @pytest.fixture
-def study(run: Run, filled: Engine, engine: Engine) -> Run:
-    """Return what runs a command on a copy of the filled study."""
+def study(run, filled, engine) -> Run:
     fill(engine, filled)
     return run
 
@@ -53,8 +44,7 @@ def study(run: Run, filled: Engine, engine: Engine) -> Run:
 def juries(run: Run, *options: str) -> dict[str, Any]:
     code, out, err = run("analyse", "juries", "--reps", "60", "--json", "-", *options)
     assert code == 0, err
-    body: dict[str, Any] = json.loads(out)
-    return body
+    return json.loads(out)
 
 
 def test_every_jury_has_its_row_and_what_not_all_jurors_rated_is_left_out(study):
@@ -138,9 +128,7 @@ def compared(run: Run, *juries: str) -> dict:
     return json.loads(told)
 
 
-def test_a_difference_is_on_the_responses_of_both_and_each_jurys_own_icc_is_calibrates(
-    run, tmp_path
-):
+def test_a_difference_is_on_the_responses_of_both_and_each_own_icc_is_calibrates(run, tmp_path):
     rated_by_three(run, tmp_path, n=60, lost=0.5)
     found = compared(run, AB, BC)
     assert found["icc_a"] - found["icc_b"] == pytest.approx(found["difference"], abs=1e-12)
@@ -154,9 +142,7 @@ def test_a_difference_is_on_the_responses_of_both_and_each_jurys_own_icc_is_cali
         assert found[own] == pytest.approx(by_scorer["jury"])
 
 
-def test_the_same_question_has_the_same_p_and_decision_whatever_was_looked_at_in_between(
-    run, tmp_path
-):
+def test_the_same_question_has_the_same_p_whatever_was_looked_at_in_between(run, tmp_path):
     rated_by_three(run, tmp_path, n=40)
     first = compared(run, "alpha", "gamma")
     assert first["decision"]["kind"] == "first_better"
@@ -188,7 +174,7 @@ LIFT = ("--unblind", "--reason", "analysis")
 
 
 @pytest.fixture
-def rated(run: Run, engine: Engine, write: Write) -> Engine:
+def rated(run, engine, write) -> Engine:
     assert run("study", "import", str(write("responses.csv", model_responses())))[0] == 0
     assert run("rate", "ratings", str(write("ratings.csv", model_ratings(lenient=3))))[0] == 0
     return engine
@@ -197,8 +183,7 @@ def rated(run: Run, engine: Engine, write: Write) -> Engine:
 def figures(run: Run, *arguments: str) -> dict[str, Any]:
     code, out, err = run("analyse", "models", "--reps", "50", "--json", "-", *arguments)
     assert code == 0, err
-    body: dict[str, Any] = json.loads(out)
-    return body
+    return json.loads(out)
 
 
 def test_an_open_study_stays_blind_unless_somebody_says_why(run, rated):

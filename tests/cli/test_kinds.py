@@ -240,7 +240,9 @@ def rows(engine: Engine) -> list[tuple[str, str, str]]:
 LANGUAGE = ["de", "de", "en", ""]
 
 
-def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(run, engine, tmp_path):
+def test_a_group_is_stored_with_its_response_and_none_changes_with_a_later_file(
+    run, engine, tmp_path
+):
     code, out, _ = run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
 
     assert (code, "group language: 3 responses put into it" in out) == (0, True)
@@ -252,9 +254,6 @@ def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(run, e
     ]
     assert verify(engine).findings == ()
     assert verify(engine).rows["subgroup"] == 3
-
-
-def test_the_same_file_again_adds_groups_that_are_new_and_changes_none(run, engine, tmp_path):
     run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
     both = {"language": LANGUAGE, "age": ["old", "young", "old", "old"]}
     code, out, _ = run("study", "import", file_of(tmp_path, both))
@@ -281,7 +280,7 @@ def test_a_column_that_names_the_author_is_refused(run, tmp_path, name):
 @pytest.mark.parametrize(
     "values", [["a", "b", "a", "b"], ["m0", "m1", "m0", "m0"], ["M1", "x", "y", "z"]]
 )
-def test_values_that_go_one_to_one_with_authors_or_are_their_names_are_refused(
+def test_values_that_are_names_or_one_to_one_with_authors_are_refused(
     run, engine, tmp_path, values
 ):
     code, _, err = run("study", "import", file_of(tmp_path, {"arm": values}))

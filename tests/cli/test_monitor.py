@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,7 +56,7 @@ def test_a_day_belongs_to_its_calendar_period(every, day, start, after, label):
     assert period_label(first, last) == label
 
 
-def test_periods_with_too_few_are_joined_with_the_next_and_none_is_lost():
+def test_periods_with_too_few_instances_are_joined_with_the_next_and_none_is_lost():
     days = [date(2025, 1, 3)] * 2 + [date(2025, 2, 1)] * 3 + [date(2025, 4, 2)] * 4
     days += [date(2025, 5, 1)]
     found = calendar(days, np.arange(10), watching(least=4))
@@ -68,9 +67,6 @@ def test_periods_with_too_few_are_joined_with_the_next_and_none_is_lost():
         ("2025-05", 1),
     ]
     assert np.sum([rows for *_, rows in found], axis=0).tolist() == [1] * 10
-
-
-def test_instances_are_counted_not_responses_in_whatever_order():
     days = [date(2025, 1, 1)] * 6 + [date(2025, 2, 1)]
     instances = np.array([0, 0, 0, 1, 1, 1, 2])
     found = calendar(days, instances, watching(least=3))
@@ -125,7 +121,7 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
     assert second.told("too_few_responses")["responses"] == 0
 
 
-def test_the_last_period_is_marked_while_it_may_still_grow():
+def test_the_last_period_is_marked_while_it_may_grow_and_since_changes_no_other():
     own = scope(study(n=50))
     found = period_rows(
         own, own.jury, monthly(own.grid.responses, 20), watching(today=date(2025, 3, 20))
@@ -137,9 +133,6 @@ def test_the_last_period_is_marked_while_it_may_still_grow():
     ]
     assert found[2].notes == ()
     assert (found[0].start, found[0].end) == (date(2025, 1, 1), date(2025, 1, 31))
-
-
-def test_since_leaves_out_periods_and_changes_no_other():
     own = scope(study(n=60))
     days = monthly(own.grid.responses, 20)
     every, later = (
@@ -209,14 +202,11 @@ def test_a_fall_is_said_of_what_shows_one_and_of_nothing_else(rows, mix, simulat
         assert decision.reasons[0]["raters"] == (ROBOT,)
 
 
-def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
+def test_a_fall_has_the_figures_of_the_periods_that_show_it_and_one_period_is_none():
     decision = decided([row(0, 0.1, **LOW)])
     assert decision.kind is DecisionKind.NO_BASELINE
     assert decision.headline.startswith("Agreement is below the floor of 0.40;")
     assert decision.next == note("do_compare_juries", "do_compare_juries")
-
-
-def test_a_fall_has_the_figures_of_the_periods_that_show_it():
     below = decided([row(n, -0.7, 40) for n in range(2)])
     assert below.estimate == pytest.approx(-0.7)
     assert below.low < below.estimate < below.high < below.reasons[0]["most"] < 0.4
@@ -225,16 +215,13 @@ def test_a_fall_has_the_figures_of_the_periods_that_show_it():
     assert alarm.next == note("do_validate_again", "do_validate_again")
 
 
-def test_a_period_the_jury_left_unscored_is_no_all_clear():
+def test_a_period_left_unscored_or_with_too_few_instances_is_no_all_clear_and_says_what_to_do():
     why = undefined("too_few_responses", "no response has both", responses=0, least=3)
     lost = row(3, NAN, 0, too_few=True, n_missing=30, notes=(why,))
     decision = decided([row(0, 0.6), lost])
     assert decision.kind is DecisionKind.UNDEFINED
     assert decision.reasons[0]["why"] == why
     assert decision.next == note("do_score_rest_of", "do_score_rest_of", period="p3", responses=30)
-
-
-def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
     decision = decided([row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7))])
     assert decision.kind is DecisionKind.TOO_FEW
     assert decision.action == "Have clinicians rate responses to 15 more instances."
@@ -298,7 +285,7 @@ QUICK = ("--reps", "20")
 
 
 @pytest.fixture
-def studied(run: Run, tmp_path: Path) -> Callable[..., None]:
+def studied(run, tmp_path) -> Callable[..., None]:
     """Fill the study: months, responses a month, and months in which the jury is good."""
 
     def fill(months: int, a_month: int, good: int, again: bool = False) -> None:
@@ -314,7 +301,7 @@ def monitor(run: Run, *arguments: str) -> tuple[int, dict[str, object]]:
     return code, json.loads(out)
 
 
-def test_while_agreement_holds_it_ends_with_zero(run, studied):
+def test_while_agreement_holds_it_ends_with_zero_and_with_one_below_a_threshold(run, studied):
     studied(5, 20, 5)
     code, body = monitor(run)
     assert code == 0
@@ -323,6 +310,11 @@ def test_while_agreement_holds_it_ends_with_zero(run, studied):
     assert [one["role"] for one in body["periods"]] == ["baseline"] * 3 + ["watched"] * 2
     assert body["drift"]["drift"] == "none"
     assert body["decision"]["kind"] == "steady"
+    code, body = monitor(run, "--min-icc", "0.999")
+    assert code == 1
+    assert "below the floor of 1.00" in body["decision"]["reasons"][0]["words"]
+    assert body["decision"]["headline"] == "Agreement is below the floor of 1.00."
+    assert monitor(run, "--min-icc", "-1", "--min-instances", "20")[0] == 0
 
 
 def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(run, studied, tmp_path):
@@ -353,15 +345,6 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(run, studi
     assert body["decision"]["kind"] == "fallen"
     assert body["decision"]["estimate"] < body["target"]["icc"]
     assert run("analyse", "monitor", *QUICK)[1].startswith("Agreement has fallen.")
-
-
-def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(run, studied):
-    studied(2, 20, 2)
-    code, body = monitor(run, "--min-icc", "0.999")
-    assert code == 1
-    assert "below the floor of 1.00" in body["decision"]["reasons"][0]["words"]
-    assert body["decision"]["headline"] == "Agreement is below the floor of 1.00."
-    assert monitor(run, "--min-icc", "-1", "--min-instances", "20")[0] == 0
 
 
 def test_a_study_without_dates_is_one_period_and_says_why(run, small_study, write):
@@ -424,7 +407,7 @@ def test_without_a_jury_there_is_nothing_to_monitor(run, small_study, write):
     assert "no juror has rated anything" in err
 
 
-def test_the_end_of_a_model_is_known_by_model_and_host():
+def test_the_end_of_a_model_is_known_by_model_and_host_or_by_a_users_panel(write):
     profile = {"model": "gpt-4o-2024-05-13", "host": "api.openai.com"}
     elsewhere = profile | {"host": "hospital.example"}
     today = date(2026, 10, 1)
@@ -434,9 +417,6 @@ def test_the_end_of_a_model_is_known_by_model_and_host():
     assert [bool(one.notes) for one in rows] == [True, False, False]
     (gone,) = juror_ends(["a"], {"a": profile}, None, date(2026, 12, 1))
     assert (gone.ends, gone.days_left) == (date(2026, 10, 23), -39)
-
-
-def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write):
     panel = write(
         "panel.toml",
         'name = "p"\n[[juror]]\nname = "a"\nprovider = "openai"\nmodel = "m"\nfamily = "x"\n'

@@ -36,12 +36,12 @@ CODE = re.compile(r"[2-9A-Z]{4}(?:-[2-9A-Z]{4}){3}")
 
 
 @pytest.fixture
-def people(run: Run, engine: Engine) -> Run:
+def people(run, engine) -> Run:
     """Return what runs `medjury rate people ...` on the test's study."""
     return partial(run, "rate", "people")
 
 
-def test_added_people_get_codes_that_sign_them_in_as_what_they_are(people, engine):
+def test_added_people_get_codes_or_links_that_sign_them_in_as_what_they_are(people, engine):
     code, out, _ = people("add", "Ann Lee", "dr-b", "--role", "coordinator")
     assert code == 0
     found = [check_code(engine, one).person for one in CODE.findall(out)]
@@ -50,19 +50,16 @@ def test_added_people_get_codes_that_sign_them_in_as_what_they_are(people, engin
         ("dr-b", Role.COORDINATOR),
     ]
     assert CODE.search(people("list")[1]) is None
+    _, out, _ = people("add", "dr-a", "--link", "--url", "https://study.example/")
+    [link] = re.findall(r"https://study\.example/join#(\S+)", out)
+    assert check_code(engine, link).outcome == CodeOutcome.GOOD
+    assert "link" in people("list")[1]
 
 
 def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(people, engine):
     subprocess.run([sys.executable, "-m", "medjury", "rate", "people", "add", "dr-a"], check=True)
     [cost] = re.findall(r"\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)", str(all_rows(engine)))
     assert [int(one) for one in cost] >= [19 * 1024, 2, 1]
-
-
-def test_a_link_carries_its_code_after_the_hash(people, engine):
-    _, out, _ = people("add", "dr-a", "--link", "--url", "https://study.example/")
-    [link] = re.findall(r"https://study\.example/join#(\S+)", out)
-    assert check_code(engine, link).outcome == CodeOutcome.GOOD
-    assert "link" in people("list")[1]
 
 
 @pytest.mark.parametrize(
@@ -142,13 +139,12 @@ def inbox() -> Iterator[tuple[Inbox, MailServer]]:
 
 
 @pytest.fixture
-def behind(small_study: Engine) -> Engine:
+def behind(small_study) -> Engine:
     """Make a study with work given five days ago: dr_a has rated one since, a day ago; dr_b none."""
     invite(small_study, ["dr_a", "dr_b", "dr_c"])
     slots = [Slot(name, n, n) for name in ("dr_a", "dr_b", "dr_c") for n in (1, 2)]
     assign(small_study, slots, seed=0)
     shown = next_task(small_study, 1).task
-    assert shown is not None
     submit(small_study, 1, shown.card.code, FULL, 60)
     given(small_study, 5)
     set_email(OPERATOR, small_study, "dr_b", "b@hospital.example")
@@ -219,21 +215,18 @@ def test_a_reminder_is_recorded_and_not_sent_again_before_its_time(behind, inbox
     assert "dr_b" in [one.name for one in due(OPERATOR, behind, later, WHERE)]
 
 
-def test_what_was_sent_before_the_server_refused_stays_recorded(behind, inbox):
+def test_a_server_without_encryption_is_sent_nothing_and_what_was_sent_is_recorded(behind, inbox):
+    taken, plain = inbox
+    server = MailServer(plain.host, plain.sender, plain.port)
+    with pytest.raises(BadInput, match="STARTTLS"):
+        send(OPERATOR, behind, server, due(OPERATOR, behind, now(), WHERE))
+    assert taken.messages == []
     taken, server = inbox
     set_email(OPERATOR, behind, "dr_c", "c@hospital.example")
     taken.refused = "c@hospital.example"
     with pytest.raises(BadInput, match="sent before: dr_b"):
         send(OPERATOR, behind, server, due(OPERATOR, behind, now(), WHERE))
     assert len(acts(behind, "reminder sent")) == 1
-
-
-def test_a_server_without_encryption_is_sent_nothing_unless_the_hospital_says_so(behind, inbox):
-    taken, plain = inbox
-    server = MailServer(plain.host, plain.sender, plain.port)
-    with pytest.raises(BadInput, match="STARTTLS"):
-        send(OPERATOR, behind, server, due(OPERATOR, behind, now(), WHERE))
-    assert taken.messages == []
 
 
 def test_a_password_goes_only_over_an_encrypted_line(behind, tmp_path, monkeypatch):
@@ -291,7 +284,7 @@ def test_a_configuration_that_is_wrong_is_refused_with_what_to_do(tmp_path, body
         mail_server({"MEDJURY_SMTP": str(path)})
 
 
-def test_the_command_prints_texts_to_copy_and_sends_where_there_is_a_server(
+def test_texts_are_printed_to_copy_or_sent_where_there_is_a_server(
     behind, run, inbox, tmp_path, monkeypatch
 ):
     taken, server = inbox

@@ -91,8 +91,7 @@ REFUSED = [
 
 
 @pytest.fixture(scope="module")
-def filled(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    """Make a study once of 30 responses that two clinicians and three jurors rated."""
+def filled(study, tmp_path_factory) -> Engine:
     rated_by_three(command(study), tmp_path_factory.mktemp("filled"))
     return study
 
@@ -176,7 +175,7 @@ def test_what_cannot_be_written_leaves_the_old_files_and_no_other(tmp_path):
     assert old.read_text() == "old"
 
 
-def test_a_file_written_anew_keeps_who_may_read_it_and_a_link_stays_one(tmp_path):
+def test_a_file_written_anew_keeps_who_may_read_it_and_a_link_or_a_device_stays_one(tmp_path):
     old, link = tmp_path / "a.json", tmp_path / "link.json"
     old.write_text("old")
     old.chmod(0o600)
@@ -185,8 +184,5 @@ def test_a_file_written_anew_keeps_who_may_read_it_and_a_link_stays_one(tmp_path
     assert link.is_symlink()
     assert '"icc": 0.5' in old.read_text()
     assert old.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_device_is_written_to_and_not_replaced():
     write_json({"icc": 0.5}, Path("/dev/null"))
     assert Path("/dev/null").is_char_device()

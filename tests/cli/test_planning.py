@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any
@@ -70,7 +69,9 @@ def planned(run: Run, *arguments: str) -> dict[str, Any]:
     return json_of(run, "study", "plan", *arguments)
 
 
-def test_a_plan_from_an_assumption_makes_no_study(run, tmp_path):
+def test_a_plan_from_an_assumption_makes_no_study_and_has_the_papers_beside_a_hopeful(
+    run, tmp_path
+):
     body = planned(run, "--single-icc", "0.31", "--width", "0.3")
     (row,) = body["rows"]
     assert 190 < row["n_for_width"] == row["n"] < 225
@@ -79,6 +80,10 @@ def test_a_plan_from_an_assumption_makes_no_study(run, tmp_path):
     assert body["reliability"][1]["consistency"] == pytest.approx(0.4733, abs=1e-4)
     assert body["reliability"][1]["agreement"] is None
     assert not list(tmp_path.iterdir())
+    rows = planned(run, "--single-icc", "0.75", "--width", "0.35")["rows"]
+    assert [row["basis"] for row in rows] == ["assumed", "paper obtained"]
+    assert 2 * rows[0]["n_for_width"] < rows[1]["n_for_width"]
+    assert len(planned(run, "--single-icc", "0.2")["rows"]) == 1
 
 
 def test_both_ways_to_state_an_icc_are_one_plan(run):
@@ -110,34 +115,21 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run):
     assert [one for one in body["rows"] if one["clinicians"] == 2] == again != other
 
 
-def test_beside_a_hopeful_assumption_stands_what_the_paper_obtained(run):
-    rows = planned(run, "--single-icc", "0.75", "--width", "0.35")["rows"]
-    assert [row["basis"] for row in rows] == ["assumed", "paper obtained"]
-    assert 2 * rows[0]["n_for_width"] < rows[1]["n_for_width"]
-    assert len(planned(run, "--single-icc", "0.2")["rows"]) == 1
-
-
 def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
     own = ReliabilityRow("visits", "composite", "ICC(C,1)", clinicians, low, 0.6, notes=(FLAT,))
     row = AgreementRow("visits", "jury", jury, low, 0.8)
     return Pilot("visits", ("gpt",), own, row, minutes=3.0, timed=80, told=())
 
 
-def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too():
+def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too_and_what_has_no_plan_says_why():
     rows = pilot_rows(pilot_of(0.4, 0.6, 0.2), PlanOptions(responses=40))
     names = ["clinicians", "clinicians' low end", "jury", "jury's low end"]
     assert [row.basis for row in rows] == names
     singles = [0.4, 0.2, single_of(0.6, 2), single_of(0.2, 2)]
     assert [row.icc_single for row in rows] == pytest.approx(singles)
-
-
-def test_a_pilot_without_an_icc_is_undefined_with_its_reason():
     rows = pilot_rows(pilot_of(*[float("nan")] * 3), PlanOptions())
     assert [row.n for row in rows] == [None] * 4
     assert FLAT in rows[0].notes
-
-
-def test_a_low_end_below_0_is_no_plan_and_says_what_to_do():
     rows = pilot_rows(pilot_of(0.4, 0.6, -0.2), PlanOptions(per_response=3, responses=40))
     assert [row.n is None for row in rows] == [False, True, False, True]
     assert rows[1].told("planned_beyond") == note("planned_beyond", "", icc=-0.2)
@@ -145,7 +137,7 @@ def test_a_low_end_below_0_is_no_plan_and_says_what_to_do():
 
 
 @pytest.fixture
-def pilot(run: Run, tmp_path: Path) -> None:
+def pilot(run, tmp_path) -> None:
     """Make a study of 24 responses that three clinicians and a juror rated."""
     rated(run, tmp_path, ("gpt",), n=24)
 
@@ -169,7 +161,6 @@ def test_minutes_are_those_measured_on_the_page_unless_they_are_given(run, engin
     assign(engine, [Slot("dr_c", number, number) for number in (1, 2, 3)], seed=0, per_response=1)
     for seconds in (60, 180, 600):
         task = next_task(engine, rater).task
-        assert task is not None
         scores = dict.fromkeys(task.rubric.criteria, 3)
         submit(engine, rater, task.card.code, Reply(scores), seconds)
     body = planned(run, "--pilot", "--clinicians", "4")
@@ -193,9 +184,6 @@ def test_the_plan_is_json_and_shows_what_must_be_known_before_anyone_is_invited(
     assert plan["icc_width_by_instances"] > plan["icc_width"]
     one = design(items(1), names(2), 2).to_json()["plan"]
     assert one["icc_width"] is None  # an interval that does not exist
-
-
-def test_a_list_too_short_for_repeats_gets_none_and_the_plan_says_so():
     plan = design(items(9), names(1), 1, repeats=0.5)
     written = plan.to_json()
     assert plan.repeats == 0
@@ -208,7 +196,6 @@ def test_a_new_study_gets_one_coordinator_who_can_sign_in(engine):
 
     assert first_coordinator(engine) == []
     person = check_code(engine, invitation.code).person
-    assert person is not None
     assert person.role == Role.COORDINATOR
 
 
@@ -217,7 +204,7 @@ LONG = f"i2,visits,{'word ' * 100},ask,,r2,b,{'word ' * 37}"
 
 
 @pytest.fixture
-def study(engine: Engine, tmp_path: Path) -> Engine:
+def study(engine, tmp_path) -> Engine:
     """Two responses of 8 and 138 words on a rubric of some criteria, both given to one clinician."""
     (tmp_path / "two.csv").write_text("\n".join([HEAD, SHORT, LONG, ""]), "utf-8")
     import_file(engine, tmp_path / "two.csv")
@@ -241,15 +228,12 @@ def test_words_alone_give_minutes_at_the_published_reading_speed_unless_somebody
     assert stated(3).source == PaceSource.SAID
 
 
-def test_the_measured_pace_is_the_median_of_seconds_per_word_by_hand():
+def test_the_measured_pace_is_the_median_of_seconds_per_word_of_those_who_can_have_read():
     timed = [Timed(100.0, 100, 20)] * 10 + [Timed(200.0, 100, 20)] * 11
     timed += [Timed(0.0, 100, 20), Timed(5.0, 0, 0)]
     pace = measured(timed)
     assert (pace.source, pace.timed, pace.seconds_per_word) == (PaceSource.MEASURED, 21, 2.0)
     assert pace.minutes(Work(2, 300, 6)) == pytest.approx(10)
-
-
-def test_who_is_faster_than_a_response_can_be_scanned_is_in_no_pace():
     hasty, just = Timed(8.0, 900, 100), Timed(9.0, 900, 100)  # 600 words a minute, and a second
     assert (hasty.is_hasty, just.is_hasty) == (True, False)
     assert measured([hasty] * FEWEST_SHOWINGS) == Pace()
@@ -380,7 +364,7 @@ def least_squares(
     return int((held**2).sum()) + round(found.fun)
 
 
-def test_new_work_follows_on_what_a_clinician_has():
+def test_new_work_follows_on_what_a_clinician_has_and_a_finished_response_gets_no_more():
     plan = design(items(40), names(4), 2, seed=4)
     again = top_up(as_stored(plan, set()), items(40), names(4), 2, seed=9)
     assert (again.slots, again.dropped, again.overlap) == ((), (), plan.overlap)
@@ -389,9 +373,6 @@ def test_new_work_follows_on_what_a_clinician_has():
     assert min(slot.position - last[slot.rater] for slot in more.slots) == 1
     assert more.adjacent == 0
     assert spread(list(more.load.values())) <= 1
-
-
-def test_a_finished_response_gets_no_more_and_its_open_work_is_dropped():
     stored = [Assigned("a", 1, done=True), Assigned("b", 1, done=True), Assigned("c", 1)]
     more = top_up(stored, items(1), ["a", "b", "c"], 2)
     assert more.slots == ()
@@ -437,9 +418,7 @@ def test_the_widths_are_those_of_the_intervals_that_calibrate_computes(k):
 @pytest.mark.slow
 @pytest.mark.parametrize(("single", "k"), [(0.31, 1), (0.31, 2), (0.5, 2), (0.4, 3)])
 @pytest.mark.parametrize("width", [0.2, 0.3])
-def test_the_numbers_give_the_width_with_assurance_and_the_intervals_hold_the_truth(
-    single, k, width
-):
+def test_the_numbers_give_the_width_as_assured_and_the_intervals_hold_the_truth(single, k, width):
     n = n_for_width(single, k, 0.0, width)
     row = PlanRow("", single, k, k)
     studies = SimulatedStudies.of(row, n, seed=1)
@@ -459,7 +438,6 @@ def test_a_narrower_interval_more_assurance_or_a_ceiling_take_more_responses():
 
 
 def shown(single, responses, margin=0.1, clinicians=2, per_response=2, ceiling=0.0):
-    """Return what a study shows at a margin."""
     row = PlanRow("assumed", single, per_response, clinicians, ceiling, n=responses)
     return with_power(row, SimulatedStudies.of(row, responses, 0), margin, 0.8)
 
@@ -526,14 +504,11 @@ def test_more_responses_readers_a_wider_margin_and_no_ceiling_show_more():
     assert few.power_like_these <= few.power
 
 
-def test_a_margin_above_half_of_what_clinicians_agree_is_never_shown_however_many_responses():
-    found = shown(0.1, 2000)  # 2 r / (1 + r) is 0.18, below twice 0.1
-    assert (found.power, found.n_for_power) == (0.0, None)
-
-
-def test_as_many_responses_as_are_needed_show_it_as_often_as_wanted():
+def test_as_many_as_are_needed_show_it_as_often_as_wanted_and_none_a_margin_above_half():
     needed = shown(0.5, 300).n_for_power
     assert 0.72 < shown(0.5, needed).power < 0.88
+    found = shown(0.1, 2000)  # 2 r / (1 + r) is 0.18, below twice 0.1
+    assert (found.power, found.n_for_power) == (0.0, None)
 
 
 @pytest.mark.parametrize("clinicians", [2, 4])

@@ -57,7 +57,7 @@ def with_llm(scores: tuple[str, ...], rows: tuple[str, ...] = ROWS[:2]) -> str:
 
 
 @pytest.fixture
-def given(run: Run, write: Write) -> Run:
+def given(run, write) -> Run:
     code, _, err = run("study", "import", str(write("responses.csv", RESPONSES)))
     assert code == 0, err
     return run
@@ -96,7 +96,9 @@ def test_rows_are_matched_by_dataset_instance_and_model_and_the_others_named(giv
     assert len({row[0] for row in found}) == 3
 
 
-def test_no_name_is_in_the_study_nor_on_the_screen(given, write, tmp_path, engine):
+def test_no_name_is_stored_or_shown_and_a_pseudonym_is_of_name_and_study(
+    given, write, tmp_path, engine
+):
     told = "".join(given("rate", "ratings", str(write("m.csv", layout())))[1:])
     assert (
         "usernames were replaced by pseudonyms" in told
@@ -107,9 +109,6 @@ def test_no_name_is_in_the_study_nor_on_the_screen(given, write, tmp_path, engin
     for name in NAMES:
         assert name not in told
         assert name.encode() not in stored
-
-
-def test_a_pseudonym_is_of_the_name_and_the_study():
     assert pseudonym("a", "Ann Marlow") == pseudonym("a", " ann  MARLOW ")
     assert pseudonym("a", "Ann Marlow") != pseudonym("b", "Ann Marlow")
     assert pseudonym("a", "Ann Marlow") != pseudonym("a", "Ben Quist")
@@ -140,9 +139,7 @@ def test_the_jurys_means_come_in_only_when_asked_for_and_once(given, write, engi
         (layout((ROWS[0] + ",extra",)), (), "has 12 cells"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_whole_and_names_nobody(
-    body, more, said, given, write, engine
-):
+def test_a_wrong_file_is_refused_whole_and_names_nobody(body, more, said, given, write, engine):
     code, _, err = brought(given, write, body, *more)
     assert code == 2
     assert said in err
@@ -150,15 +147,14 @@ def test_a_file_that_is_wrong_is_refused_whole_and_names_nobody(
     assert ratings(engine) == []
 
 
-def test_two_responses_of_one_model_are_not_guessed_between(given, write, engine):
+def test_two_responses_of_a_model_are_not_guessed_between_and_means_are_of_this_layout(
+    given, write, engine
+):
     lines = RESPONSES.splitlines()
     given("study", "import", str(write("again.csv", f"{lines[0]}\n{lines[1]} Again.\n")))
     code, _, err = brought(given, write, layout())
     assert (code, "2 responses of this study are meant" in err) == (2, True)
     assert ratings(engine) == []
-
-
-def test_the_jurys_means_belong_to_this_layout(given, write):
     path = write("m.csv", "response_id,rater,kind,clarity\nr11,dr,clinician,3\n")
     assert given("rate", "ratings", str(path), "--jury-mean")[0] == 2
 
@@ -201,7 +197,7 @@ def table(path: Path) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def assigned(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def assigned(study, tmp_path_factory) -> Engine:
     """Make a study once with four readings of two clinicians and a hidden repeat."""
     import_small(study, tmp_path_factory.mktemp("made"))
     invite(study, ["dr_a", "dr_b"])
@@ -211,8 +207,7 @@ def assigned(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 @pytest.fixture
-def folder(run: Run, engine: Engine, assigned: Engine, tmp_path: Path) -> Path:
-    """Export a copy of it for REDCap."""
+def folder(run, engine, assigned, tmp_path) -> Path:
     fill(engine, assigned)
     code, _, err = run("share", "export", "--redcap", str(tmp_path / "redcap"))
     assert code == 0, err
@@ -220,7 +215,7 @@ def folder(run: Run, engine: Engine, assigned: Engine, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def raw(folder: Path) -> Rows:
+def raw(folder) -> Rows:
     """Return what REDCap's raw export has once everything is rated and marked complete."""
     rows = []
     for number, one in enumerate(table(folder / "redcap_records.csv")):
@@ -231,7 +226,6 @@ def raw(folder: Path) -> Rows:
 
 
 def back(run: Run, folder: Path, rows: Rows, *options: str) -> tuple[int, str, str]:
-    """Import rows as REDCap's raw export."""
     with (folder / "raw.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -242,7 +236,7 @@ def back(run: Run, folder: Path, rows: Rows, *options: str) -> tuple[int, str, s
 NAME = r"[a-z][a-z0-9_]{0,25}"
 
 
-def test_the_dictionary_has_redcaps_columns_and_names(folder):
+def test_the_dictionary_has_redcaps_columns_and_records_have_codes_and_no_author_or_id(folder):
     rows = table(folder / "redcap_dictionary.csv")
     assert len(rows[0]) == 18
     names = [one["Variable / Field Name"] for one in rows]
@@ -253,6 +247,13 @@ def test_the_dictionary_has_redcaps_columns_and_names(folder):
     points = radio["Choices, Calculations, OR Slider Labels"].split(" | ")
     assert [one.split(", ")[0] for one in points] == ["1", "2", "3", "4", "5"]
     assert rows[1]["Field Annotation"] == "@HIDDEN @READONLY"
+    rows = table(folder / "redcap_records.csv")
+    assert [one["mj_rater"] for one in rows] == ["dr_a"] * 3 + ["dr_b"] * 2
+    everything = (folder / "redcap_records.csv").read_text("utf-8")
+    assert "model-" not in everything
+    assert not re.search(r"\br(11|12|21|22)\b", everything)
+    assert len({one["mj_code"] for one in rows}) == 5
+    assert {one["mj_reference"] for one in rows} == {""}
 
 
 def test_variables_follow_redcaps_rules_whatever_a_criterion_is_called():
@@ -261,16 +262,6 @@ def test_variables_follow_redcaps_rules_whatever_a_criterion_is_called():
     made = [variable(one, taken) for one in wanted]
     assert len(set(made)) == len(made)
     assert all(re.fullmatch(NAME, one) for one in made)
-
-
-def test_records_carry_random_codes_and_no_author_or_id(folder):
-    rows = table(folder / "redcap_records.csv")
-    assert [one["mj_rater"] for one in rows] == ["dr_a"] * 3 + ["dr_b"] * 2
-    everything = (folder / "redcap_records.csv").read_text("utf-8")
-    assert "model-" not in everything
-    assert not re.search(r"\br(11|12|21|22)\b", everything)
-    assert len({one["mj_code"] for one in rows}) == 5
-    assert {one["mj_reference"] for one in rows} == {""}
 
 
 def test_the_raw_export_becomes_the_clinicians_ratings(run, engine, raw, folder):
@@ -342,9 +333,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_no_raw_export_of_this_study_is_refused_with_one_message(
-    run, engine, raw, folder, what
-):
+def test_what_is_no_raw_export_of_this_study_is_refused_in_a_line(run, engine, raw, folder, what):
     change, said = WRONG[what]
     change(raw)
     code, _, err = back(run, folder, raw)
@@ -384,7 +373,7 @@ Scores = dict[tuple[str, str, str], float]
 
 
 @pytest.fixture
-def rated(run: Run, tmp_path: Path, engine: Engine) -> Engine:
+def rated(run, tmp_path, engine) -> Engine:
     rated_by_three(run, tmp_path)
     return engine
 
@@ -399,21 +388,17 @@ def given_in(folder: Path) -> Scores:
 
 
 def read(engine: Engine) -> Scores:
-    """Return the scores of a frame by response, rater and criterion."""
     frame = ratings_frame(engine)
     keys = zip(frame["response_id"], frame["rater"], frame["criterion"], strict=True)
     return dict(zip(keys, frame["score"], strict=True))
 
 
-def test_every_score_that_was_given_is_read_in_the_order_of_storing(rated, tmp_path):
+def test_every_score_is_read_in_the_order_of_storing_and_none_on_a_rubric_left(rated, tmp_path):
     assert list(read(rated).items()) == list(given_in(tmp_path).items())
     frame = ratings_frame(rated)
     assert {*frame["kind"]} == {"clinician", "juror"}
     assert dict(zip(frame["response_id"], frame["instance_id"], strict=True))["r25"] == "notes/i25"
     assert list(frame["rater"].cat.categories) == sorted({"dr_a", "dr_b", *JURORS})
-
-
-def test_scores_on_a_rubric_that_the_benchmark_has_left_are_not_read(rated, tmp_path):
     with behind_the_record(rated) as session:
         other = read_rubric("med_dialog")
         keep_rubric(session, other)

@@ -71,7 +71,7 @@ class Converted:
 
 
 @pytest.fixture(scope="module")
-def converted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Converted]:
+def converted(tmp_path_factory) -> Callable[[str], Converted]:
     """Return what runs a data set's script, once."""
     made: dict[str, Converted] = {}
 
@@ -84,7 +84,6 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Conve
 
 
 def done(run: Run, *words: str) -> str:
-    """Run a command that must succeed and return what it says."""
     code, out, err = run(*words)
     assert code == 0, err
     return " ".join(out.split())

@@ -4,14 +4,13 @@ import csv
 import json
 import shutil
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from kit.scores import JURORS, without
 from kit.scores import study as little_study
-from kit.studies import HEAD, Run, bring_in, fill
+from kit.studies import HEAD, bring_in, fill
 from sqlalchemy import Engine, text
 
 from calibration.predicting import COLUMNS
@@ -43,7 +42,6 @@ def rated_risks(risks, is_harmful, clusters) -> pd.DataFrame:
 
 
 def simulated(random: np.random.Generator, instances: int, each: int = 1) -> pd.DataFrame:
-    """Return rated responses."""
     own = np.repeat(np.arange(instances), each)
     count = len(own)
     shared = random.normal(4, 0.7, instances)[own]
@@ -56,7 +54,7 @@ def simulated(random: np.random.Generator, instances: int, each: int = 1) -> pd.
     return pd.DataFrame(columns)
 
 
-def test_the_exact_test_is_the_chance_of_so_few_harmful():
+def test_the_exact_test_is_the_chance_of_so_few_harmful_and_betting_finds_what_is_safe():
     def exact(harmful: int, passed: int, bound: float) -> float:
         rows = np.arange(passed)
         return threshold_p(rated_risks(np.zeros(passed), rows < harmful, rows), 0.0, bound, 1)
@@ -64,6 +62,9 @@ def test_the_exact_test_is_the_chance_of_so_few_harmful():
     assert exact(0, 45, 0.05) == pytest.approx(0.95**45)
     assert exact(1, 2, 0.5) == pytest.approx(0.75)
     assert exact(0, 0, 0.05) == 1.0
+    assert betting_p(np.full(100, -0.1), 0.1) < 0.001
+    assert betting_p(np.full(100, 0.9), 0.1) == pytest.approx(1.0, abs=0.05)
+    assert betting_p(np.empty(0), 0.1) == 1.0
 
 
 @pytest.mark.parametrize("each", [2, 5])
@@ -75,12 +76,6 @@ def test_betting_is_seldom_wrong_where_all_responses_of_an_instance_are_harmful_
         rated = rated_risks(np.zeros(150 * each), harmful, np.repeat(np.arange(150), each))
         wrong += threshold_p(rated, 0.0, bound, each) <= 0.1
     assert wrong / 500 <= 0.1
-
-
-def test_betting_finds_what_is_safe_and_nothing_in_nothing():
-    assert betting_p(np.full(100, -0.1), 0.1) < 0.001
-    assert betting_p(np.full(100, 0.9), 0.1) == pytest.approx(1.0, abs=0.05)
-    assert betting_p(np.empty(0), 0.1) == 1.0
 
 
 def test_tests_end_at_the_first_threshold_that_fails():
@@ -120,21 +115,18 @@ def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each):
     assert broken / runs <= 0.15
 
 
-def test_a_bound_beyond_reach_passes_nothing_and_too_few_instances_are_refused():
+def test_a_bound_beyond_reach_passes_nothing_too_few_are_refused_and_sizes_are_told():
     found = routes(simulated(np.random.default_rng(1), 60), LOW, 0.03, 0.9)
     assert not found.certified
     assert (found.passed, found.responses) == (0, 60)
     assert found.expected_missed is None
     with pytest.raises(TooFew, match="20 instances"):
         routes(simulated(np.random.default_rng(0), 20), LOW, 0.05, 0.9)
-
-
-def test_the_parts_share_no_instance_and_their_sizes_are_told():
     found = routes(simulated(np.random.default_rng(4), 100, 3), LOW, 0.3, 0.9)
     assert (found.n_train, found.n_certify, found.rated) == (120, 180, 300)
 
 
-def test_ties_are_read_in_equal_parts():
+def test_what_is_caught_reads_ties_in_equal_parts_and_its_interval_is_over_instances():
     def caught(risks: list[float], is_harmful: list[bool]) -> float:
         return caught_with_interval(rated_risks(risks, is_harmful, np.arange(5)))[0]
 
@@ -142,9 +134,6 @@ def test_ties_are_read_in_equal_parts():
     assert caught([1.0] * 5, first) == pytest.approx(0.2)
     assert caught([2.0, 1, 1, 1, 1], first) == 1.0
     assert np.isnan(caught([1.0] * 5, [False] * 5))
-
-
-def test_the_interval_of_what_is_caught_is_over_instances():
     random = np.random.default_rng(0)
     risks, is_harmful = random.random(100), random.random(100) < 0.3
     share, ends = caught_with_interval(rated_risks(risks, is_harmful, np.arange(100)))
@@ -160,7 +149,7 @@ def known_of(scores, jury=JURORS, needed=3, harm=LOW):
     return candidates(scores, jury, needed, harm.criterion)
 
 
-def test_a_response_whose_jury_is_incomplete_is_not_scored():
+def test_only_whole_juries_score_what_clinicians_rated_or_not_and_harm_is_by_score_or_distance():
     whole = little_study()
     table = whole.ratings
     lost = (table.response_id == "aci-r3") & (table.rater == "gpt") & (table.criterion == "clarity")
@@ -172,9 +161,6 @@ def test_a_response_whose_jury_is_incomplete_is_not_scored():
     assert lenient.jury.notna().all()
     alone = known_of(without(whole, (table.rater == "gpt")), ("claude", "llama"), 2)
     assert lenient.jury[3] == pytest.approx(alone.jury[3])
-
-
-def test_what_clinicians_have_not_rated_is_there_too():
     whole = little_study()
     unrated = whole.ratings.response_id.isin(["aci-r0", "aci-r1"]) & (
         whole.ratings.kind == "clinician"
@@ -184,9 +170,6 @@ def test_what_clinicians_have_not_rated_is_there_too():
     assert len(table) == 30
     assert (table.jury + table.clinicians).notna().sum() == 28
     assert not harmful(table, Harm("low", 5))[:2].any()
-
-
-def test_harm_is_by_score_or_by_distance_from_the_jury():
     table = known_of(little_study())
     low, off = harmful(table, Harm("low", 2.5)), harmful(table, Harm("error", 0.8))
 
@@ -205,7 +188,7 @@ def test_points_of_different_scales_or_of_a_criterion_that_one_lacks_are_refused
 
 
 @pytest.fixture
-def rated(run: Run, tmp_path: Path) -> None:
+def rated(run, tmp_path) -> None:
     """Make two benchmarks of 60 responses, 40 rated; one id would be a formula."""
     random = np.random.default_rng(0)
     rows = [HEAD]
@@ -223,7 +206,9 @@ def rated(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("rated")
-def test_the_command_prints_and_writes_every_figure(run, tmp_path):
+def test_every_figure_is_printed_and_written_and_the_file_has_no_author_and_no_formula(
+    run, tmp_path
+):
     js = tmp_path / "p.json"
     code, out, err = run("analyse", "predict", "--json", str(js))
     assert code == 0
@@ -236,10 +221,6 @@ def test_the_command_prints_and_writes_every_figure(run, tmp_path):
         assert f"{row['mean_corrected']:.2f}" in out  # a narrow screen has the interval below it
         assert f"{row['low']:.2f} to {row['high']:.2f}" in out
     assert "simulated" not in out
-
-
-@pytest.mark.usefixtures("rated")
-def test_the_file_has_no_author_and_no_formula(run, tmp_path):
     to = tmp_path / "p.csv"
     run("analyse", "predict", "--csv", str(to))
 
@@ -358,13 +339,16 @@ def test_what_the_rule_was_not_certified_for_is_read(jury, benchmark, rubric, de
     assert (found["decision"], found["why"]) == decided
 
 
-def test_a_rule_that_is_written_and_read_is_the_same():
+def test_a_rule_that_is_written_and_read_is_the_same_and_a_researcher_keeps_none(study):
     written = json.loads(json.dumps(asdict(RULE)))
     assert rule_from_json(written) == rule_from_json(written | {"later": 1}) == RULE
+    found = route(study, RouteQuestion(Harm("low", 2.0), 0.2))
+    with pytest.raises(NotAllowed):
+        keep(Person(7, "Rita", Role.RESEARCHER), study, "ward", found)
 
 
 @pytest.fixture
-def study(run: Run, engine: Engine, tmp_path: Path) -> Engine:
+def study(run, engine, tmp_path) -> Engine:
     fill(run, tmp_path)
     return engine
 
@@ -450,9 +434,3 @@ def test_a_rule_says_what_is_no_longer_as_it_was(run, study):
         )
     out = run("analyse", "route", "--by", "ward")[1]
     assert "not as it was certified: gpt" in out
-
-
-def test_a_researcher_keeps_none(study):
-    found = route(study, RouteQuestion(Harm("low", 2.0), 0.2))
-    with pytest.raises(NotAllowed):
-        keep(Person(7, "Rita", Role.RESEARCHER), study, "ward", found)

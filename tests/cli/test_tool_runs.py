@@ -43,9 +43,7 @@ from data.study.frames import ratings_frame
 from data.study.standing import benchmarks
 
 
-def test_a_log_brings_instances_responses_and_what_scorers_said_and_why_one_has_no_score(
-    run, engine
-):
+def test_a_log_brings_instances_responses_what_scorers_said_and_why_one_has_none(run, engine):
     code, out, _ = run("study", "import", str(LOGS / "note_a.eval"))
     assert code == 0
     assert "3 responses to 3 new instances and 6 ratings imported" in out
@@ -134,7 +132,7 @@ def test_a_verdict_on_another_rubric_than_the_one_named_is_refused(run, tmp_path
     assert told["logs"][0]["rubric_sha256"] == other.sha256
 
 
-def test_a_run_that_ended_early_is_taken_as_far_as_it_went_and_said(run, tmp_path):
+def test_a_run_is_taken_as_far_as_it_went_and_a_log_without_scores_brings_responses(run, tmp_path):
     for status in ("error", "cancelled"):
         body = whole("note_a.eval") | {"status": status}
         body["samples"][0]["error"] = {"message": SECRET, "traceback": SECRET}
@@ -143,9 +141,6 @@ def test_a_run_that_ended_early_is_taken_as_far_as_it_went_and_said(run, tmp_pat
         assert f"ended with status {status}" in out
         assert "1 sample ended with an error" in out
         assert SECRET not in out
-
-
-def test_a_log_without_scores_brings_responses_alone(run, tmp_path):
     body = whole("note_a.eval")
     for sample in body["samples"]:
         sample["scores"] = None
@@ -402,9 +397,7 @@ def test_the_author_stands_in_its_own_table_only(run, engine, tmp_path):
         ({"clarity": {"score": 2}}, Status.MISSING_CRITERION, [["unreadable"]]),
     ],
 )
-def test_a_whole_verdict_on_the_scale_counts_and_any_other_keeps_its_reason(
-    tmp_path, said, status, causes
-):
+def test_a_whole_verdict_on_the_scale_counts_others_keep_a_reason(tmp_path, said, status, causes):
     judge = {"name": "tiny_qa", "prompt_template": TEMPLATE, "annotator_models": MODELS}
     judge |= {"annotation_criteria": {"accuracy": [], "clarity": []}}
     states = [state(1), state(2, {"owl": scores(4)} | ({"gpt": said} if said else {}))]
@@ -432,9 +425,7 @@ def test_no_verdict_is_half_or_off_the_scale(said):
     assert all(1 <= score <= 5 for score in found.scores.values())
 
 
-def test_a_response_that_names_its_author_is_masked_though_helms_jurors_have_rated_it(
-    run, engine, tmp_path
-):
+def test_a_response_that_names_its_author_is_masked_though_jurors_rated_it(run, engine, tmp_path):
     folder = run_folder(tmp_path, [state(1, response="As ChatGPT, I say: rest.")])
 
     assert run("study", "import", str(folder))[0] == 0
@@ -529,9 +520,7 @@ def altered(old: bytes, new: bytes) -> Callable[[Path], object]:
         (put(STATE, {"request_states": []}), r"no jury took part"),
     ],
 )
-def test_what_is_no_whole_run_ends_with_one_message_and_nothing_written(
-    run, tmp_path, change, said, url
-):
+def test_what_is_no_whole_run_is_one_message_and_nothing_written(run, tmp_path, change, said, url):
     folder = run_folder(tmp_path, [state(1)])
     change(folder)
     code, out, err = run("study", "import", str(folder))

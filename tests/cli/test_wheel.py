@@ -55,7 +55,7 @@ OURS = "from medjury import own_packages; import annotate, calibration, data, ju
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory) -> Path:
     """Build the wheel with the build tool that is installed here."""
     folder = tmp_path_factory.mktemp("wheel")
     call = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
@@ -65,13 +65,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack the wheel once."""
+def site(wheel, tmp_path_factory) -> Path:
     return unpack(wheel, tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Path:
+def hostile(tmp_path) -> Path:
     """Return a folder with packages of our names that must not be imported."""
     return hostile_folder(tmp_path / "work")
 
@@ -111,7 +110,7 @@ def test_our_packages_are_found_before_folders_and_packages_of_their_names(site,
     assert (ran.stdout, ran.stderr) == (f"True {site / 'medjury' / own_packages.WITHIN}\n", "")
 
 
-def test_commands_work_in_a_folder_with_packages_of_our_names(site, hostile):
+def test_commands_and_the_app_start_in_a_folder_with_packages_of_our_names(site, hostile):
     (hostile / "r.csv").write_text(
         "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
         "i1,b,c,p,No fever.,r1,m,No fever.\n"
@@ -119,9 +118,6 @@ def test_commands_work_in_a_folder_with_packages_of_our_names(site, hostile):
     for words in (("study", "import", "r.csv"), ("analyse", "measure", "rouge-l")):
         ran = python(site, hostile, "-m", "medjury", *words)
         assert (ran.returncode, "of here" in ran.stderr) == (0, False), ran.stderr
-
-
-def test_the_apps_processes_start_in_a_folder_with_packages_of_our_names(site, hostile):
     code = (
         "import medjury; from annotate import compute;"
         "print(compute.call('data.rubric:read_rubric', 'generic').name); compute.close()"
@@ -157,7 +153,7 @@ def test_without_a_note_of_the_build_and_outside_git_the_version_names_no_commit
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def installed(wheel, tmp_path_factory) -> dict[str, Path]:
     """Install the wheel by plain pip, beside a distribution whose package is named jury."""
     folder = tmp_path_factory.mktemp("pip")
     (folder / "other" / "jury").mkdir(parents=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
-from kit.batches import BatchStub, batches, requests, run
+from kit.batches import batches, requests, run
 from kit.batches import stub as stub
 from kit.jurors import Do, Stub, juror, verdict
 from kit.jury_runs import attempts, fill, many, panel_at, ratings
@@ -30,19 +30,16 @@ PRICED = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
 
 
 @pytest.fixture(params=VENDORS)
-def vendor(request: pytest.FixtureRequest) -> str:
-    vendor: str = request.param
-    return vendor
+def vendor(request) -> str:
+    return request.param
 
 
 @pytest.fixture
-def panel(stub: BatchStub, vendor: str) -> Panel:
+def panel(stub, vendor) -> Panel:
     return panel_at(stub, vendor=vendor, **PRICED)
 
 
-def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results(
-    small_study, stub, vendor
-):
+def test_a_panel_is_rated_in_one_batch_a_juror_in_whatever_order(small_study, stub, vendor):
     stub.script = lambda seen: Do(verdict(seen, 5 if "Mild pain." in seen.prompt else 2))
     result = run(small_study, panel_at(stub, "a", "b", vendor=vendor, **PRICED))
     body = result.to_json()
@@ -118,7 +115,7 @@ def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(small_study,
         (Do(status=402, code="billing_error"), Status.QUOTA, 0.0),
     ],
 )
-def test_what_gave_no_verdict_is_stored_by_its_reason_and_not_asked_again_in_the_run(
+def test_what_gave_no_verdict_has_its_reason_and_is_not_asked_again(
     small_study, stub, vendor, do, status, usd
 ):
     stub.script = lambda seen: do if "No pain." in seen.prompt else Do()
@@ -160,9 +157,7 @@ def test_a_batch_refused_as_a_whole_is_told_with_the_providers_code(small_study,
 
 
 @pytest.mark.parametrize("status", [404, 405, 203])
-def test_an_endpoint_without_batches_is_told_before_anything_is_stored(
-    small_study, stub, panel, status
-):
+def test_an_endpoint_without_batches_is_told_before_all_else(small_study, stub, panel, status):
     stub.fails = {("GET", "/v1/"): [status]}
     with pytest.raises(BadPanel, match=r"this endpoint .* has no batches; run without --batch"):
         run(small_study, panel)
@@ -207,7 +202,7 @@ LOOK = {"openai": ("GET", "/v1/batches/"), "anthropic": ("GET", "/v1/messages/ba
 
 
 @pytest.mark.parametrize("status", [-1, 0, 500])
-def test_without_an_answer_to_a_submission_it_is_looked_for_before_it_is_made_again(
+def test_a_submission_without_an_answer_is_looked_for_first(
     small_study, stub, panel, vendor, status
 ):
     stub.fails = {CREATE[vendor]: [status]}
@@ -236,9 +231,7 @@ def test_another_batch_of_the_same_size_leaves_a_doubt_until_it_ends(small_study
     assert run(small_study, panel).rated == 4
 
 
-def test_a_clear_no_to_a_submission_frees_its_requests_and_is_told(
-    small_study, stub, panel, vendor
-):
+def test_a_clear_no_to_a_batch_frees_its_requests_and_is_told(small_study, stub, panel, vendor):
     stub.fails = {CREATE[vendor]: [400]}
     result = run(small_study, panel)
     assert result.by_status == {"request_failed": 4}
@@ -269,7 +262,7 @@ def test_a_run_that_dies_while_it_collects_stores_every_answer_once(small_study,
     assert len(ratings(small_study)) == 4 * 3
 
 
-def test_a_batch_unknown_to_this_key_stops_its_juror_and_nothing_is_sent_twice(
+def test_a_batch_unknown_to_this_key_stops_its_juror_and_is_sent_once(
     small_study, stub, panel, vendor
 ):
     stub.fails = {LOOK[vendor]: [404]}
@@ -287,9 +280,7 @@ def test_a_key_that_is_refused_stops_its_juror(small_study, stub, panel):
     assert stub.creations() == 0
 
 
-def test_requests_that_the_results_do_not_name_are_told_and_asked_for_by_the_next_run(
-    small_study, stub, panel
-):
+def test_requests_that_the_results_do_not_name_are_asked_for_again(small_study, stub, panel):
     stub.cut_results = 1
     said: list[str] = []
     result = run(small_study, panel, tell=said.append)
@@ -313,9 +304,7 @@ def test_a_locked_study_is_handed_nothing_in_for_and_collects_once_it_is_open(sm
     assert stub.creations() == 1
 
 
-def test_failures_while_waiting_are_borne_until_they_are_many_and_then_the_batch_stays(
-    small_study, stub, vendor
-):
+def test_failures_are_borne_until_they_are_many_and_the_batch_stays(small_study, stub, vendor):
     stub.fails = {LOOK[vendor]: [500, 0, 429]}
     assert run(small_study, panel_at(stub, "a", vendor=vendor)).rated == 4
     stub.fails = {LOOK[vendor]: [500] * 10}
@@ -332,9 +321,7 @@ DAY = datetime(2026, 11, 21, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("vendor", "client"), [("openai", OpenAIBatches), ("anthropic", AnthropicBatches)]
 )
-def test_batches_stay_within_the_limits_of_the_provider(
-    engine, write, stub, monkeypatch, vendor, client
-):
+def test_batches_stay_within_a_providers_limits(engine, write, stub, monkeypatch, vendor, client):
     many(engine, write, 10)
     monkeypatch.setattr(client, "limits", BatchLimits(requests=4, bytes=10**6))
     assert run(engine, panel_at(stub, "a", vendor=vendor)).rated == 10
@@ -362,9 +349,7 @@ def test_the_cap_holds_over_the_worst_case_of_all_that_is_handed_in(engine, writ
         ("anthropic", "claude-3-haiku-20240307", 1.0, "no batch rate listed"),
     ],
 )
-def test_a_listed_price_is_half_in_a_batch_and_full_where_no_batch_rate_is_listed(
-    provider, model, share, source
-):
+def test_a_listed_price_is_half_in_a_batch_and_full_where_none_is(provider, model, share, source):
     url = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
     one = juror(provider, url[provider], model=model)
     full, batch = (ask(one, Usage(1000, 100), DAY) for ask in (price, batch_price))
@@ -390,9 +375,7 @@ def test_the_studys_budget_holds_over_batches_and_what_is_in_flight(engine, writ
     assert second.usd_study <= 0.1
 
 
-def test_a_batch_that_bills_above_the_worst_case_rates_nothing_and_no_other_is_handed_in(
-    small_study, stub
-):
+def test_a_batch_that_bills_above_the_worst_case_rates_nothing_and_is_the_last(small_study, stub):
     stub.script = lambda _: Do(tokens=(1000, 50_000))
     panel = panel_at(stub, **LOW)
     result = run(small_study, panel, max_usd=5.0)
@@ -403,9 +386,7 @@ def test_a_batch_that_bills_above_the_worst_case_rates_nothing_and_no_other_is_h
 
 
 @pytest.mark.parametrize("lie", [Do(usage=False), Do(tokens=(1000, -(10**6))), "lost"])
-def test_answers_that_do_not_say_what_they_cost_count_in_full_in_this_run_and_for_the_study(
-    small_study, stub, vendor, lie
-):
+def test_answers_that_do_not_say_what_they_cost_count_in_full(small_study, stub, vendor, lie):
     stub.script = lambda _: Do() if lie == "lost" else lie
     stub.cut_results = 4 if lie == "lost" else 0
     panel = panel_at(stub, vendor=vendor, **LOW)
@@ -430,7 +411,7 @@ def test_the_providers_keep_no_text_once_it_is_collected(small_study, stub, pane
     assert [one.state for one in batches(small_study)] == ["closed"]
 
 
-def test_a_deletion_that_failed_is_told_and_tried_again_and_uploads_expire_by_themselves(
+def test_a_deletion_that_failed_is_told_and_tried_again_and_uploads_expire(
     small_study, stub, panel
 ):
     stub.fails = {("DELETE", "/v1/"): [500]}

@@ -11,8 +11,8 @@ from kit.exported_panels import RECORD
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import panel_at, written
 from kit.studies import HEAD, Run, Write
-from kit.study_place import StudyIn, copy_study
-from sqlalchemy import Engine, text
+from kit.study_place import copy_study
+from sqlalchemy import text
 
 from calibration.decision import DecisionKind
 from data.rubric import Rubric, read_rubric
@@ -79,7 +79,7 @@ def build(folder: Path, call: Callable[..., object], db: tuple[str, ...] = (), *
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Path:
+def made(tmp_path_factory, study_in) -> Path:
     """Make a study whose jury is validated, and its bundle, once: each test has copies."""
     folder = tmp_path_factory.mktemp("made")
     db = ("--db", study_in(folder))
@@ -90,7 +90,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Path:
 
 
 @pytest.fixture
-def exported(made: Path, tmp_path: Path, url: str, study_in: StudyIn) -> Path:
+def exported(made, tmp_path, url, study_in) -> Path:
     files = shutil.ignore_patterns("study.db*")
     shutil.copytree(made, tmp_path, ignore=files, dirs_exist_ok=True)
     copy_study(study_in(made), url)
@@ -98,13 +98,12 @@ def exported(made: Path, tmp_path: Path, url: str, study_in: StudyIn) -> Path:
 
 
 @pytest.fixture
-def panel(exported: Path) -> str:
+def panel(exported) -> str:
     return str(exported.parent / "ward.toml")
 
 
 def read(folder: Path) -> dict:
-    body: dict = json.loads((folder / "bundle.json").read_text("utf-8"))
-    return body
+    return json.loads((folder / "bundle.json").read_text("utf-8"))
 
 
 def again(run: Run, panel: str, out: Path) -> dict:
@@ -113,7 +112,7 @@ def again(run: Run, panel: str, out: Path) -> dict:
     return read(out)["validation"]
 
 
-def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(exported):
+def test_a_validated_bundle_holds_all_that_it_rests_on_and_no_name_key_or_text(exported):
     body, generic = read(exported), read_rubric("generic")
     assert Rubric(**body["rubric"]).sha256 == generic.sha256
     assert body["schema"] == generic.json_schema()
@@ -127,24 +126,18 @@ def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(expor
     criteria = {row["criterion"] for row in record["figures"] if row["scorer"] == "like_for_like"}
     assert criteria == {None, "accuracy", "completeness", "clarity"}
     assert any("importer's word" in one for one in record["caveats"])
+    everything = "".join(path.read_text("utf-8") for path in exported.iterdir())
+    for hidden in (*DOCTORS, "zz-author", "WARD_SECRET_KEY", SECRET, "Answer 1."):
+        assert hidden not in everything
 
 
-def test_its_figures_are_those_of_calibrate(run, exported, panel):
+def test_its_figures_are_those_of_calibrate_and_its_folder_is_a_rubric(run, exported, panel):
     asked = ("analyse", "calibrate", "--panel", panel, "--reps", "1000", "--criterion", "clarity")
     rows = {row["scorer"]: row for row in json.loads(run(*asked, "--json", "-")[1])["rows"]}
     mine = [row for row in read(exported)["validation"]["figures"] if row["criterion"] == "clarity"]
     assert len(mine) == len(rows)
     for row in mine:
         assert all(rows[row["scorer"]][name] == row[name] for name in row if name != "criterion")
-
-
-def test_no_name_of_a_clinician_author_key_or_text_is_in_it(exported):
-    everything = "".join(path.read_text("utf-8") for path in exported.iterdir())
-    for hidden in (*DOCTORS, "zz-author", "WARD_SECRET_KEY", SECRET, "Answer 1."):
-        assert hidden not in everything
-
-
-def test_its_folder_is_a_rubric_that_a_study_takes_back(run, exported):
     assert read_rubric(exported).sha256 == read_rubric("generic").sha256
     assert run("study", "rubric", "add", str(exported))[0] == 0
 
@@ -178,9 +171,28 @@ def test_verify_names_all_that_was_changed(run, exported, write):
         assert f"DIFFERS {told}" in out
 
 
-def test_an_export_names_every_reason_why_it_is_no_validation(
-    run, exported, engine, write, tmp_path
+def test_a_panel_with_other_settings_does_not_borrow_a_validation(exported, engine, write):
+    first = seats_of(read_panel(write("p.toml", PANEL)))
+    profile = {key: value for key, value in first[0].items() if key != "name"}
+    with engine.execution_options(writes=True).begin() as connection:
+        change = text("UPDATE rater SET profile = :profile WHERE handle = 'gpt'")
+        connection.execute(change, {"profile": json.dumps(profile)})
+    found = rubric_use(engine, read_rubric("generic"))
+    other = seats_of(read_panel(write("o.toml", PANEL.replace("gpt-ward", "gpt-other"))))
+    assert validation_evidence(found, first, ())["changed_jurors"] == []
+    assert validation_evidence(found, other, ())["changed_jurors"] == ["gpt"]
+    fake = PANEL.replace('"openai"\nmodel = "gpt', '"simulated"\nmodel = "gpt')
+    simulated = seats_of(read_panel(write("f.toml", fake)))
+    assert validation_evidence(found, simulated, ())["simulated_jurors"] == ["gpt"]
+    assert validation_evidence(found, first, ["llama"])["simulated_jurors"] == ["llama"]
+
+
+def test_an_export_names_every_reason_why_it_is_no_validation_and_a_juror_named_as_a_clinician_is_refused(
+    run, exported, write, tmp_path, engine
 ):
+    panel = str(write("c.toml", PANEL.replace('name = "gpt"', 'name = "dr-ude"')))
+    code, _, err = run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "c"))
+    assert (code, "juror dr-ude: a clinician of this study" in err) == (2, True)
     with engine.execution_options(writes=True).begin() as connection:
         for change in (
             "UPDATE rater SET simulated = true WHERE handle IN ('dr-ude', 'llama')",
@@ -200,28 +212,6 @@ def test_an_export_names_every_reason_why_it_is_no_validation(
         assert told in out
 
 
-def test_a_panel_with_other_settings_does_not_borrow_a_validation(exported, engine, write):
-    first = seats_of(read_panel(write("p.toml", PANEL)))
-    profile = {key: value for key, value in first[0].items() if key != "name"}
-    with engine.execution_options(writes=True).begin() as connection:
-        change = text("UPDATE rater SET profile = :profile WHERE handle = 'gpt'")
-        connection.execute(change, {"profile": json.dumps(profile)})
-    found = rubric_use(engine, read_rubric("generic"))
-    other = seats_of(read_panel(write("o.toml", PANEL.replace("gpt-ward", "gpt-other"))))
-    assert validation_evidence(found, first, ())["changed_jurors"] == []
-    assert validation_evidence(found, other, ())["changed_jurors"] == ["gpt"]
-    fake = PANEL.replace('"openai"\nmodel = "gpt', '"simulated"\nmodel = "gpt')
-    simulated = seats_of(read_panel(write("f.toml", fake)))
-    assert validation_evidence(found, simulated, ())["simulated_jurors"] == ["gpt"]
-    assert validation_evidence(found, first, ["llama"])["simulated_jurors"] == ["llama"]
-
-
-def test_a_juror_by_the_name_of_a_clinician_is_refused(run, exported, write, tmp_path):
-    panel = str(write("c.toml", PANEL.replace('name = "gpt"', 'name = "dr-ude"')))
-    code, _, err = run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "c"))
-    assert (code, "juror dr-ude: a clinician of this study" in err) == (2, True)
-
-
 def test_the_verdict_alone_says_whether_it_is_validated_and_must_follow_from_its_figures(exported):
     record = read(exported)["validation"]
     assert record["decision"]["kind"] == "non_inferior"
@@ -237,7 +227,7 @@ def test_the_verdict_alone_says_whether_it_is_validated_and_must_follow_from_its
         assert len(reasons(record | {"decision": {"kind": kind}})) == 1
 
 
-def test_without_a_protocol_for_this_jury_nothing_is_validated(
+def test_nothing_is_validated_without_this_jurys_early_protocol(
     run, exported, panel, write, tmp_path
 ):
     other = str(write("other.toml", PANEL.replace('name = "gpt"', 'name = "new"')))
@@ -247,6 +237,9 @@ def test_without_a_protocol_for_this_jury_nothing_is_validated(
     code, out, _ = run("study", "verify", str(exported))
     assert code == 1
     assert "protocol.panel" in out
+    assert run("study", "protocol", "set", "--margin", "0.2", *JURY)[0] == 0
+    record = again(run, panel, tmp_path / "w")
+    assert (record["status"], record["decision"]["kind"]) == ("not validated", "exploratory")
 
 
 MISSES = ("--critical", "accuracy<=2", "--miss-at-most")
@@ -261,9 +254,7 @@ MISSES = ("--critical", "accuracy<=2", "--miss-at-most")
         (("--method", "published"), "non_inferior", "published"),
     ],
 )
-def test_a_jury_is_validated_where_it_keeps_the_limit_on_missed_unsafe_responses_by_either_method(
-    run, tmp_path, fixed, kind, method
-):
+def test_a_jury_is_validated_where_it_keeps_the_limit_on_misses(run, tmp_path, fixed, kind, method):
     build(tmp_path, run, (), *fixed)
     record = again(run, str(tmp_path / "ward.toml"), tmp_path / "m")
     checked = json.loads(run("study", "protocol", "check", "--reps", "1000", "--json", "-")[1])
@@ -272,9 +263,7 @@ def test_a_jury_is_validated_where_it_keeps_the_limit_on_missed_unsafe_responses
     assert record["method"] == method
 
 
-def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing(
-    run, write, tmp_path
-):
+def test_a_limit_on_a_criterion_that_the_rubric_lacks_validates_nothing(run, write, tmp_path):
     plans = str(write("plans.csv", HEAD + "\n" + "p,plans,Note.,Plan.,Word.,p1,m,Rest.\n"))
     assert run("study", "import", plans, "--rubric", "chw_care_plan")[0] == 0
     build(tmp_path, run, (), "--critical", "structure<=2", "--miss-at-most", "0.5")
@@ -282,16 +271,7 @@ def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing
     assert (record["status"], record["decision"]["kind"]) == ("not validated", "inconclusive")
 
 
-def test_a_protocol_changed_after_the_first_rating_validates_nothing(
-    run, exported, panel, tmp_path
-):
-    assert run("study", "protocol", "set", "--margin", "0.2", *JURY)[0] == 0
-    record = again(run, panel, tmp_path / "w")
-    assert (record["status"], record["decision"]["kind"]) == ("not validated", "exploratory")
-
-
 def demo_row(run: Run, write: Write, **fields: str) -> None:
-    """Import one response."""
     row = {"benchmark": "visits", "context": "c", "prompt": "p", "model": "m"} | fields
     name = fields["response_id"]
     assert run("study", "import", str(write(f"{name}.jsonl", json.dumps(row))))[0] == 0
@@ -309,9 +289,7 @@ def test_demo_data_never_validates_under_any_name(run, exported, engine, write):
     ]
 
 
-def test_a_calculation_of_the_demo_is_known_by_its_case_and_a_bare_number_is_not(
-    run, engine, write
-):
+def test_a_calculation_of_the_demo_is_known_by_its_case_a_bare_number_is_not(run, engine, write):
     said = json.loads(CALCULATIONS.read_text("utf-8").splitlines()[0])
     demo_row(run, write, instance_id="x", response_id="x1", response=said["response"])
     assert not rubric_use(engine, read_rubric("generic")).demo
@@ -324,21 +302,17 @@ UNRATED = ("share", "rubric", "generic", "--panel", "current", "--to", "medjury"
 
 
 @pytest.fixture
-def unrated(run: Run, small_study: Engine, tmp_path: Path) -> Path:
-    """Return the bundle of a study that nobody has rated."""
+def unrated(run, small_study, tmp_path) -> Path:
     assert run(*UNRATED, "--out", str(tmp_path / "out"))[0] == 0
     return tmp_path / "out"
 
 
-def test_a_study_that_nobody_rated_is_exported_as_not_validated(run, unrated, tmp_path):
+def test_what_nobody_rated_is_not_validated_nor_written_over_anything(run, unrated, tmp_path):
     out = run(*UNRATED, "--out", str(tmp_path / "o"))[1]
     assert "NOT VALIDATED\n- no clinician has rated on exactly this rubric" in out
     assert run("study", "verify", str(unrated))[0] == 0
     other = ("share", "rubric", "aci_bench", *UNRATED[3:], "--out", str(tmp_path / "other"))
     assert "no benchmark" in run(*other)[1]
-
-
-def test_a_folder_that_holds_something_is_left_as_it_is(run, unrated, tmp_path):
     before = {path.name: path.read_bytes() for path in unrated.iterdir()}
     code, _, err = run(*UNRATED, "--out", str(unrated))
     assert (code, "is there already; name a new folder" in err) == (2, True)
@@ -347,7 +321,7 @@ def test_a_folder_that_holds_something_is_left_as_it_is(run, unrated, tmp_path):
     assert run(*UNRATED, "--out", str(unrated / "bundle.md" / "x"))[0] == 2
 
 
-def test_a_juror_that_the_newest_probe_found_not_fit_is_not_exported(
+def test_a_juror_that_the_newest_probe_found_unfit_is_not_exported(
     run, small_study, write, tmp_path
 ):
     folders = iter(range(9))

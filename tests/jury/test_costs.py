@@ -56,13 +56,19 @@ def priced(**settings: Any) -> Juror:
 OWN = priced(usd_per_million_in=2.0, usd_per_million_out=10.0, max_tokens=1000)
 
 
-def test_the_panels_own_price_wins_and_is_named():
+def test_the_panels_own_price_wins_and_a_simulated_juror_costs_nothing_whatever_its_price():
     found = price(OWN, Usage(1_000, 100), AT)
     assert found.usd == pytest.approx(0.003)
     assert found.source == "panel: 2 in, 10 out per million"
+    steady = read_panel("simulated").juror[1]
+    found = price(steady, Usage(1000, 100), AT)
+    assert (found.usd, found.source) == (0.0, "simulated")
+    # 1000 at 2 and 100 at 10 dollars a million: 0.002 + 0.001.
+    assert panel_usd(steady, 1000, 100) == pytest.approx(0.003)
+    assert panel_usd(priced(), 1000, 100) is None
 
 
-def test_a_listed_price_is_found_offline_with_its_version(monkeypatch):
+def test_a_listed_price_is_found_offline_and_every_juror_of_the_current_panel_has_one(monkeypatch):
     def refuse(*_: object) -> None:
         raise AssertionError("a price was fetched")
 
@@ -71,9 +77,6 @@ def test_a_listed_price_is_found_offline_with_its_version(monkeypatch):
     assert found.usd == pytest.approx(2.5)  # gpt-4o: 2.50 a million in, the paper's Table G5
     assert found.source.startswith("genai-prices 0.")
     assert found.source.endswith("openai/gpt-4o")
-
-
-def test_every_juror_of_the_current_panel_has_a_price():
     refuse_unpriced(read_panel("current"), AT)
 
 
@@ -89,20 +92,8 @@ def test_a_model_nobody_has_a_price_for_costs_unknown_and_not_zero(one):
         refuse_unpriced(Panel(name="p", juror=(one,)), AT)
 
 
-def test_a_simulated_juror_costs_nothing_and_says_so_whatever_its_made_up_price():
-    steady = read_panel("simulated").juror[1]
-    found = price(steady, Usage(1000, 100), AT)
-    assert (found.usd, found.source) == (0.0, "simulated")
-    # 1000 at 2 and 100 at 10 dollars a million: 0.002 + 0.001.
-    assert panel_usd(steady, 1000, 100) == pytest.approx(0.003)
-    assert panel_usd(priced(), 1000, 100) is None
-
-
-def test_the_worst_case_counts_a_token_a_byte_and_a_full_answer():
+def test_the_worst_case_is_a_token_a_byte_and_an_estimate_stays_unknown_once_unknown():
     assert worst_case(OWN, "é" * 500, AT) == pytest.approx(2000 * 2e-6 + 1000 * 10e-6)
-
-
-def test_an_estimate_adds_calls_and_stays_unknown_once_unknown():
     row = JurorEstimate("j").plus(OWN, "x" * 3500, 3, AT).plus(OWN, "x" * 3500, 3, AT)
     assert (row.calls, row.tokens_in) == (2, 2000)
     assert row.usd_likely == pytest.approx(2 * (0.002 + 0.003))
@@ -134,7 +125,7 @@ def claude(**settings: float) -> Juror:
     return priced(**one, **settings)
 
 
-def test_each_kind_is_priced_at_its_own_listed_rate_and_they_add_up():
+def test_each_kind_is_priced_at_its_own_rate_and_what_is_not_known_counts_as_nothing():
     costs = price(claude(), CACHED, AT).of(CACHED)
     assert (costs.input, costs.cached, costs.cache_write) == (500, 8_000, 1_500)
     assert (costs.output, costs.reasoning) == (100, 30)
@@ -142,9 +133,6 @@ def test_each_kind_is_priced_at_its_own_listed_rate_and_they_add_up():
     assert costs.usd_cached == pytest.approx(8_000 * 0.3 / 1e6)
     assert costs.usd_cache_write == pytest.approx(1_500 * 3.75 / 1e6)
     assert costs.usd_output == pytest.approx(100 * 15 / 1e6)
-
-
-def test_at_a_panels_price_a_cached_token_counts_in_full_and_a_written_one_a_quarter_more():
     own = claude(usd_per_million_in=4.0, usd_per_million_out=20.0)
     cost = price(own, CACHED, AT)
     costs = cost.of(CACHED)
@@ -152,9 +140,6 @@ def test_at_a_panels_price_a_cached_token_counts_in_full_and_a_written_one_a_qua
     assert costs.usd_cache_write == pytest.approx(1_500 * 5 / 1e6)
     assert costs.usd_input == pytest.approx(500 * 4 / 1e6)
     assert cost.usd == pytest.approx((8_500 * 4 + 1_500 * 5 + 100 * 20) / 1e6)
-
-
-def test_what_is_not_known_counts_as_nothing_and_is_never_negative():
     unknown = price(claude(), Usage(), AT).of(Usage())
     assert unknown == TokenCosts()
     half = token_costs((100, None, None, 5, None), (0.5, None, None, 0.1))
@@ -207,11 +192,8 @@ def test_three_jurors_alike_cost_what_the_papers_two_factors_say(tokens, calls):
     assert found.usd == pytest.approx(tokens * 6.21e-6 + calls * 4096 * 25.71e-6)
 
 
-def test_one_unknown_price_makes_the_whole_bound_unknown():
+def test_rates_come_from_the_panel_or_the_list_and_one_unknown_makes_the_whole_bound_unknown():
     assert upper_bound([JurorEstimate("one", 1, 1000)] * 2, [PAPER[0], None]).usd is None
-
-
-def test_rates_come_from_the_panel_or_the_list_or_are_unknown():
     gpt, llama, claude = read_panel("medhelm").juror
     assert rates(claude, AT) == Rates(pytest.approx(3.0), pytest.approx(15.0))
     own = llama.model_copy(update={"usd_per_million_in": 0.71, "usd_per_million_out": 0.71})
@@ -233,9 +215,7 @@ def test_the_estimate_and_the_run_show_the_bound_of_the_same_calls(small_study, 
     assert [json.loads(run(*words)[1])["paper_usd"] for _ in range(2)] == [body["paper_usd"], 0]
 
 
-def test_an_estimate_tells_time_where_a_jurors_pace_is_known_and_none_where_it_is_not(
-    small_study, stub
-):
+def test_an_estimate_tells_time_where_a_jurors_pace_is_known_alone(small_study, stub):
     panel = panel_at(stub, "a", "b")
     assert [row.seconds for row in estimate(small_study, panel)] == [None, None]
     run_jury(small_study, panel_at(stub, "a"))
@@ -354,9 +334,7 @@ def test_a_run_keeps_to_the_requests_a_minute_of_a_host(small_study, stub):
 
 
 @pytest.mark.timeout(60)  # it would wait two minutes
-def test_what_a_spent_cap_or_a_refused_key_keeps_from_being_sent_does_not_wait_for_the_rate(
-    small_study, stub
-):
+def test_what_a_spent_cap_or_a_refused_key_keeps_back_waits_for_no_rate(small_study, stub):
     prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0, "max_tokens": 200}
     slow = panel_at(stub, "a", requests_per_minute=1, **prices)
     run_panel(small_study, slow, budget=Budget(0.0))
@@ -426,17 +404,13 @@ def test_a_server_in_the_house_gets_as_many_requests_as_it_has_slots_unless_the_
     ],
     ids=lambda props: f"{props}"[:20],
 )
-def test_a_server_that_tells_no_slots_gets_one_request_at_a_time_and_nothing_is_said_of_it(
-    small_study, props
-):
+def test_a_server_that_tells_no_slots_gets_one_request_at_a_time(small_study, props):
     with Stub(lambda _: Do(seconds=0.02), props=props) as stub:
         result = run(small_study, panel_at(stub, "a", "b"))
     assert (result.rated, result.calls, stub.peak, len(stub.asked_props)) == (8, 8, 1, 1)
 
 
-def test_slots_are_asked_for_at_the_jurors_own_address_with_its_own_key_alone(
-    small_study, stub, monkeypatch
-):
+def test_slots_are_asked_for_at_a_jurors_own_address_with_its_key(small_study, stub, monkeypatch):
     monkeypatch.setenv("WARD_KEY", "key-of-the-ward")
     run(small_study, panel_at(stub, "a", api_key_env="WARD_KEY"))
     (head,) = stub.asked_props

@@ -82,12 +82,11 @@ def rated_by(panel: Panel, folder: Path, cards: list[dict[str, str]], **more: st
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True)
     write_folder(out, engine_of(export(panel)))
-    found: list[Any] = outside(ASK, out, cards, **more)
-    return found
+    return outside(ASK, out, cards, **more)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     write_folder(tmp_path / "out", engine_of(export(read_panel("current"))))
     return tmp_path / "out"
 
@@ -188,9 +187,7 @@ def test_a_host_that_read_a_part_of_the_prompt_gives_no_verdict_as_in_a_run(tmp_
         ({"ODD_KEY": "a\nsecret"}, "what ODD_KEY holds is no key"),
     ],
 )
-def test_a_key_that_is_not_there_or_none_is_named_not_told_and_nothing_is_sent(
-    tmp_path, stub, given, reason
-):
+def test_a_key_that_is_not_there_is_named_not_told_and_nothing_sent(tmp_path, stub, given, reason):
     told = panel(stub).model_dump(by_alias=True)
     told["juror"][0]["api_key_env"] = "ODD_KEY"
     (found,) = rated_by(Panel.model_validate(told), tmp_path, CARDS[:1], **given)
@@ -302,14 +299,11 @@ def learned(**changes: object) -> Rubric:
     return Rubric(**{name: getattr(base, name) for name in type(base).model_fields} | more)
 
 
-def test_a_rubric_without_guidance_keeps_its_hash():
+def test_jurors_read_guidance_and_examples_that_forge_nothing_else_the_hash_stays():
     body = read_rubric("generic").to_json()
     assert not any(key in body for key in ('"guidance"', '"example"', '"parent"'))
     assert Rubric.from_json(learned().to_json()) == learned()
     assert learned().sha256 != read_rubric("generic").sha256
-
-
-def test_jurors_read_guidance_and_examples_and_no_example_forges_a_part():
     prompt = learned().render(SHOWN)
     assert "Mind: A wrong dose is a 1." in prompt
     assert "accuracy 2, 3; completeness 4; clarity 5" in prompt

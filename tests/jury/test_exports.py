@@ -93,7 +93,6 @@ def test_jurors_read_what_the_jury_reads_and_then_the_block_whatever_a_prompt_ho
 def test_helm_finds_exactly_the_criteria_to_be_answered(name):
     judge = helm_files(read_rubric(name))["judge.txt"]
     block = re.search(r"<rubric_criteria>\s*(\{.*?\})\s*</rubric_criteria>", judge, re.DOTALL)
-    assert block is not None
     criteria = {key: sorted(value) for key, value in json.loads(block[1]).items()}
     assert list(criteria) == list(read_rubric(name).criteria)
     assert all(keys == ["explanation", "score"] for keys in criteria.values())
@@ -136,7 +135,7 @@ def test_helms_table_has_a_row_an_instance_no_empty_cell_and_no_response():
     assert helm_files(read_rubric("generic"), ())["data.csv"] == columns
 
 
-def test_the_benchmark_names_files_that_are_there_and_jurors_by_their_deployment():
+def test_the_benchmark_names_files_and_jurors_that_are_there_and_says_what_was_validated():
     found = helm_files(read_rubric("generic"))
     said = yaml.safe_load(found["medjury-generic.yaml"])
     assert {said["prompt_file"], said["dataset_file"]} <= set(found)
@@ -150,6 +149,11 @@ def test_the_benchmark_names_files_that_are_there_and_jurors_by_their_deployment
     judges = yaml.safe_load(found["judges.yaml"])["judges"]
     assert [one["name"] for one in judges] == ["gpt", "claude", "llama"]
     assert [one["model_deployment"] for one in judges] == list(known)[1:]
+    found = helm_files(read_rubric("generic"))
+    told = json.loads(found["validation.json"])
+    assert told["status"] == "not validated"
+    assert told["rubric"]["sha256"] == read_rubric("generic").sha256
+    assert told["in_helm"]["added_to_prompt"] == json.loads(found["medjury_helm.json"])["added"]
 
 
 def _named(found: dict[str, str], which: str) -> dict[str, Any]:
@@ -166,14 +170,6 @@ def test_jurors_of_like_names_have_a_cache_and_a_key_each():
     assert found["prod_env/credentials.conf"] == (
         "medjury-a-bApiKey: ${?K}\nmedjury-a-b-2ApiKey: ${?K}\n"
     )
-
-
-def test_what_helm_does_otherwise_and_what_was_validated_are_said():
-    found = helm_files(read_rubric("generic"))
-    told = json.loads(found["validation.json"])
-    assert told["status"] == "not validated"
-    assert told["rubric"]["sha256"] == read_rubric("generic").sha256
-    assert told["in_helm"]["added_to_prompt"] == json.loads(found["medjury_helm.json"])["added"]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +221,7 @@ def test_the_command_writes_the_folder_or_nothing(run, small_study, tmp_path):
     compile((tmp_path / "out" / "medjury_helm.py").read_text("utf-8"), "plugin", "exec")
 
 
-def test_inspects_samples_are_of_the_texts_and_its_models_without_keys():
+def test_inspects_samples_are_of_the_texts_and_its_models_without_keys_by_its_own_names():
     files = write_inspect(export(read_panel("current")))
     samples = json.loads(files["samples.json"])
     assert [one["id"] for one in samples] == ["visits/i1", "visits/i1#2", "visits/i2"]
@@ -233,6 +229,13 @@ def test_inspects_samples_are_of_the_texts_and_its_models_without_keys():
     assert (samples[2]["context"], samples[2]["reference"]) == (TRICKY, None)
     told = json.loads(files["medjury_models.json"])
     assert all(set(one) == {"model", "base_url", "args"} for one in told.values())
+    named = {one.model: inspect_model(one)["model"] for one in read_panel("current").juror}
+    assert all(name.endswith(f"/{model}") for model, name in named.items())
+    kinds = {name.split("/")[0] for name in named.values()}
+    assert kinds == {"openai", "anthropic", "openai-api"}
+    ours = inspect_model(juror("openai", "http://127.0.0.1:9/v1", model="org/m"))
+    assert ours["model"] == "openai-api/medjury/org/m"
+    assert ours["base_url"] == "http://127.0.0.1:9/v1"
 
 
 def test_an_id_that_would_lead_out_of_inspects_log_is_a_number_there(tmp_path):
@@ -255,16 +258,6 @@ def test_the_rubric_goes_along_so_that_its_ratings_can_come_back(tmp_path):
     write_folder(tmp_path / "out", write_inspect(export(read_panel("current"), "aci_bench")))
     found = read_rubric(str(tmp_path / "out" / "rubric"))
     assert found.sha256 == read_rubric("aci_bench").sha256
-
-
-def test_jurors_are_named_as_inspect_names_models():
-    named = {one.model: inspect_model(one)["model"] for one in read_panel("current").juror}
-    assert all(name.endswith(f"/{model}") for model, name in named.items())
-    kinds = {name.split("/")[0] for name in named.values()}
-    assert kinds == {"openai", "anthropic", "openai-api"}
-    ours = inspect_model(juror("openai", "http://127.0.0.1:9/v1", model="org/m"))
-    assert ours["model"] == "openai-api/medjury/org/m"
-    assert ours["base_url"] == "http://127.0.0.1:9/v1"
 
 
 def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path):
@@ -297,8 +290,7 @@ def _asserted(folder: Path, context: dict[str, Any]) -> dict[str, Any]:
     )
     asked = [sys.executable, "-I", "-c", code, str(folder), json.dumps(context)]
     done = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 def test_the_configuration_names_files_that_are_there_and_no_key():

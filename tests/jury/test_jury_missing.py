@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 from kit.jurors import Do, Script, Seen, Stub, verdict
 from kit.jury_runs import panel_at, written
-from kit.studies import HEAD, Run, Write
-from sqlalchemy import Engine
+from kit.studies import HEAD
 
 from data.study.calls import without_texts
 from medjury.services.run_words import AGAIN, BY_REASON, BY_STATUS, FORM
@@ -17,7 +16,7 @@ PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}
 
 
 @pytest.fixture
-def ask(run: Run, small_study: Engine, write: Write) -> Ask:
+def ask(run, small_study, write) -> Ask:
     """Run a panel of one juror, a, whose server follows a script."""
 
     def asked(script: Script, *options: str, **settings: float) -> tuple[int, str, str]:
@@ -103,7 +102,7 @@ def test_words_in_a_reason_do_not_stay(score):
 
 
 @pytest.fixture
-def panel(run: Run, write: Write, stub: Stub) -> str:
+def panel(run, write, stub) -> str:
     """Let two clinicians and two of three jurors rate twelve responses."""
     texts = "".join(f"i{n},visits,c{n},p,,r{n},m,said {n}\n" for n in range(12))
     assert run("study", "import", str(write("r.csv", HEAD + "\n" + texts)))[0] == 0

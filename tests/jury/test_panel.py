@@ -12,7 +12,7 @@ import pytest
 from anthropic.resources.messages.messages import DEPRECATED_MODELS
 from kit.jurors import juror as juror_at
 from kit.jury_runs import panel_at, written
-from kit.studies import RESPONSES, Run, Write
+from kit.studies import RESPONSES
 from openai.types import shared
 
 from data.errors import BadPanel
@@ -39,10 +39,15 @@ def juror(**settings: Any) -> Juror:
     return Juror.model_validate(JUROR | settings)
 
 
-def test_a_panel_file_is_read_by_its_path(write):
+def test_a_panel_is_read_by_its_path_or_a_name_that_ships_and_has_no_two_jurors_of_one_name(write):
     panel = read_panel(write("mine.toml", toml(temperature=0, max_tokens=700, schema="text")))
     one = panel.juror[0]
     assert (panel.name, one.temperature, one.max_tokens, one.form) == ("mine", 0.0, 700, "text")
+    with pytest.raises(BadPanel, match="neither a file nor one of azure, bedrock, current, local"):
+        read_panel("nobody")
+    twice = toml() + toml().removeprefix('name = "mine"')
+    with pytest.raises(BadPanel, match="two jurors are named 'gpt'"):
+        read_panel(write("mine.toml", twice))
 
 
 @pytest.mark.parametrize(
@@ -98,17 +103,6 @@ def test_a_file_that_is_no_panel_is_told(write, text, said):
         read_panel(write("mine.toml", text))
 
 
-def test_an_unknown_name_lists_the_panels_that_ship():
-    with pytest.raises(BadPanel, match="neither a file nor one of azure, bedrock, current, local"):
-        read_panel("nobody")
-
-
-def test_two_jurors_of_one_name_are_refused(write):
-    twice = toml() + toml().removeprefix('name = "mine"')
-    with pytest.raises(BadPanel, match="two jurors are named 'gpt'"):
-        read_panel(write("mine.toml", twice))
-
-
 def test_a_missing_key_names_the_juror_and_the_variable():
     panel = Panel(name="p", juror=(juror(api_key_env="OPENAI_API_KEY"),))
     with pytest.raises(
@@ -143,12 +137,9 @@ def test_a_key_in_any_other_place_is_not_shown_either(write, place):
     assert key not in str(caught.value)
 
 
-def test_the_papers_jury_is_refused_with_its_end_and_what_to_do():
+def test_a_retiring_juror_is_announced_and_then_refused_as_the_papers_jury_is():
     with pytest.raises(BadPanel, match=r"gpt-4o-2024-05-13 ended on 2026-10-23.*`current`"):
         refuse_ended(read_panel("medhelm"), date(2026, 11, 21))
-
-
-def test_a_retiring_juror_is_announced_and_then_refused():
     panel = Panel(name="p", juror=(juror(retires="2027-01-14"),))
     assert panel.notices(date(2026, 9, 1)) == []
     assert "ends on 2027-01-14" in panel.notices(date(2026, 11, 21))[0]
@@ -157,7 +148,7 @@ def test_a_retiring_juror_is_announced_and_then_refused():
         refuse_ended(panel, date(2027, 1, 14))
 
 
-def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port():
+def test_the_profile_holds_what_decides_answers_and_a_place_that_is_set_and_no_key_price_or_port():
     one = juror(api_key_env="MY_KEY", usd_per_million_in=1.0, usd_per_million_out=2.0)
     decides = {"provider": "openai", "model": "gpt-6.1-sol", "host": "api.openai.com"}
     assert one.profile() == decides | {"temperature": None, "effort": None, "schema": "auto"}
@@ -165,14 +156,31 @@ def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port():
     assert one.profile() != juror(temperature=0.0).profile()
     ports = [juror(base_url=f"http://127.0.0.1:{port}/v1").profile() for port in (1, 2)]
     assert ports[0] == ports[1]
+    one = juror_at("azure", PLACE, api_key_env="K", deployment="ours", api_version="v")
+    plain = {"provider": "azure", "model": "m", "host": "ward.example", "schema": "auto"}
+    place = {"deployment": "ours", "api_version": "v", "temperature": None, "effort": None}
+    assert one.profile() == plain | place
+    profile = juror_at("bedrock", PLACE, region="r", profile="ward").profile()
+    assert profile["region"] == "r"
+    assert "ward" not in profile.values()
 
 
-def test_the_hosts_that_will_receive_texts_are_listed_once():
+def test_hosts_that_will_receive_texts_are_listed_once_and_clouds_wait_to_be_filled_in():
     assert {len(read_panel(name).juror) for name in shipped()} == {3}
     hosts = ["api.openai.com", "api.anthropic.com", "api.together.xyz"]
     assert read_panel("current").hosts() == hosts
     assert read_panel("local").hosts() == [f"127.0.0.1:{port}" for port in (8001, 8002, 8003)]
     assert read_panel("simulated").hosts() == []
+    assert read_panel("bedrock").hosts() == ["bedrock-runtime.us-east-1.amazonaws.com"]
+    assert read_panel("vertex").hosts() == [
+        "us-east5-aiplatform.googleapis.com",
+        "us-central1-aiplatform.googleapis.com",
+    ]
+    for name in ("azure", "vertex"):
+        with pytest.raises(BadPanel, match="is still to be filled in: copy the panel"):
+            api_keys(read_panel(name), {})
+    with pytest.raises(BadPanel, match="BEDROCK_API_KEY is not set"):
+        api_keys(read_panel("bedrock"), {})
 
 
 def test_the_current_panel_names_models_the_sdks_know_and_do_not_end():
@@ -214,35 +222,12 @@ WRONG = [
 ]
 
 
-def test_shipped_panels_of_clouds_name_their_hosts_and_wait_to_be_filled_in():
-    assert read_panel("bedrock").hosts() == ["bedrock-runtime.us-east-1.amazonaws.com"]
-    assert read_panel("vertex").hosts() == [
-        "us-east5-aiplatform.googleapis.com",
-        "us-central1-aiplatform.googleapis.com",
-    ]
-    for name in ("azure", "vertex"):
-        with pytest.raises(BadPanel, match="is still to be filled in: copy the panel"):
-            api_keys(read_panel(name), {})
-    with pytest.raises(BadPanel, match="BEDROCK_API_KEY is not set"):
-        api_keys(read_panel("bedrock"), {})
-
-
 @pytest.mark.parametrize(("settings", "said"), WRONG)
 def test_what_does_not_apply_to_a_provider_is_refused_with_one_message(write, settings, said):
     bare = {"api_key_env": None, "base_url": None}
     with pytest.raises(BadPanel, match=said) as caught:
         read_panel(write("p.toml", toml(**bare | settings)))
     assert "\n" not in str(caught.value)
-
-
-def test_the_profile_of_a_juror_names_its_place_only_where_one_is_set():
-    one = juror_at("azure", PLACE, api_key_env="K", deployment="ours", api_version="v")
-    plain = {"provider": "azure", "model": "m", "host": "ward.example", "schema": "auto"}
-    place = {"deployment": "ours", "api_version": "v", "temperature": None, "effort": None}
-    assert one.profile() == plain | place
-    profile = juror_at("bedrock", PLACE, region="r", profile="ward").profile()
-    assert profile["region"] == "r"
-    assert "ward" not in profile.values()
 
 
 def test_addresses_follow_from_regions():
@@ -324,7 +309,7 @@ def test_a_name_tells_its_families_and_nothing_is_guessed(name, families):
 
 
 @pytest.fixture
-def unblinded(run: Run, write: Write) -> None:
+def unblinded(run, write) -> None:
     """Have responses by a model of a known family and by one of none, and the blind lifted."""
     run("study", "import", str(write("responses.csv", AUTHORED)))
     assert run("study", "unblind", "--reason", "a test of families")[0] == 0

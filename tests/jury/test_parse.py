@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.batches import BatchStub
 from kit.batches import run as run_in_batches
@@ -110,7 +110,6 @@ def test_anything_beside_the_one_object_is_named_and_gives_no_verdict(text, why)
 def test_explanations_become_comments_a_database_can_hold():
     body = json.dumps(GOOD | {"clarity": {"explanation": "a\ud800b\x00c", "score": 4}})
     parsed = parse(body, RUBRIC)
-    assert parsed.reply is not None
     assert parsed.reply.comments["clarity"].encode() == "a?b\ufffdc".encode()
 
 
@@ -120,17 +119,6 @@ def test_a_scale_from_zero_to_ten_has_its_own_points():
     rubric = Rubric(**RUBRIC.model_dump() | ten)
     assert parse('{"risk": {"score": 0}}', rubric).status == Status.OK
     assert parse('{"risk": {"score": 11}}', rubric).status == Status.OUT_OF_RANGE
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(),
-        lambda c: st.lists(c) | st.dictionaries(st.sampled_from([*RUBRIC.criteria, "score"]), c),
-    )
-)
-def test_any_json_at_all_is_read_without_a_crash(value):
-    parse(json.dumps(value), RUBRIC)
 
 
 JURORS = read_panel("simulated").juror
@@ -143,7 +131,6 @@ def composite(juror: Juror, response: str, replicate: int = 0) -> float:
     usage = (round(len(prompt) / 3.5), round(len(answer.text) / 3.5))
     assert (answer.usage.tokens_in, answer.usage.tokens_out) == usage
     reply = parse(answer.text, RUBRIC).reply
-    assert reply is not None
     assert all("simulated" in comment for comment in reply.comments.values())
     return float(np.mean(list(reply.scores.values())))
 
@@ -164,16 +151,13 @@ def test_simulated_jurors_agree_with_the_plan_and_each_other_as_a_real_panel_mig
     assert lenient > steady > strict
 
 
-def test_the_same_juror_says_the_same_of_the_same_text_and_differs_a_little_when_repeated():
+def test_a_juror_says_the_same_of_a_text_wherever_it_stands_and_nearly_when_repeated():
     texts = [f"response {n}" for n in range(40)]
     first = [composite(JURORS[0], text) for text in texts]
     assert first == [composite(JURORS[0], text) for text in texts]
     again = [composite(JURORS[0], text, replicate=1) for text in texts]
     assert first != again
     assert np.corrcoef(first, again)[0, 1] > 0.8
-
-
-def test_a_response_is_found_in_a_prompt_whatever_stands_in_it():
     text = "a line\n</reference>\nanother <response> line"
     assert composite(JURORS[1], text) == composite(JURORS[1], f"\n{text}  ")
 
@@ -210,7 +194,6 @@ def token(text: str | bytes, shares: dict[str, float] | None = None) -> Token:
 
 
 def answer(*tokens: Token, text: str | None = None) -> Answer:
-    """Return an answer made of tokens."""
     spelt = b"".join(one.text for one in tokens).decode("utf-8", "replace")
     return Answer(Status.OK, text=spelt if text is None else text, tokens=tokens)
 
@@ -221,7 +204,6 @@ def read(on: Rubric, *tokens: Token, text: str | None = None) -> ParsedAnswer:
 
 def score(parsed: ParsedAnswer, name: str = "a") -> float:
     assert parsed.status == Status.OK, parsed.reason
-    assert parsed.reply is not None
     return parsed.reply.scores[name]
 
 
@@ -240,7 +222,6 @@ def test_the_score_is_the_mean_of_the_points_and_the_stated_one_is_kept_beside_i
             "mass": pytest.approx(1.0),
         }
     }
-    assert parsed.reply is not None
     assert parsed.reply.comments == {"a": "fine"}
 
 
@@ -271,7 +252,6 @@ def test_what_is_off_the_scale_is_in_no_mean_and_too_much_of_it_leaves_none(off,
     parsed = read(FIVE, START, token("4", {"4": on * split, "2": on - on * split, "9": off}), END)
     if on < LEAST_MASS - 1e-9:
         assert (parsed.status, parsed.reply) == (Status.NO_PROBABILITIES, None)
-        assert parsed.answer is not None
         assert parsed.answer["a"]["mass"] == pytest.approx(on)
     elif on > LEAST_MASS + 1e-9:
         assert score(parsed) == pytest.approx(4 * split + 2 * (1 - split))
@@ -348,7 +328,6 @@ def test_any_cut_of_an_answer_into_tokens_gives_the_stated_points_where_all_is_c
     tokens = tuple(token(whole[a:b], {}) for a, b in pairwise(ends))
     parsed = read_for(EXPECTING, Answer(Status.OK, text=text, tokens=tokens), GENERIC)
     assert parsed.status == Status.OK, parsed.reason
-    assert parsed.reply is not None
     assert parsed.reply.scores == points
 
 
@@ -400,7 +379,6 @@ def scored(*pieces: Piece, text: str | None = None, on: Rubric = FIVE) -> Parsed
 
 
 def at(first: str, shares: dict[str, float], on: Rubric = FIVE) -> ParsedAnswer:
-    """Return the reading of an answer whose score is a token."""
     return scored(HEAD, (first, shares), "}}", on=on)
 
 
@@ -468,7 +446,6 @@ def test_the_mean_is_rated_and_the_stated_verdict_and_its_distribution_are_kept(
     assert all(row.score == MEAN for row in ratings(small_study))
     assert {row.comment for row in ratings(small_study)} == {"38,5 °C 🩺; 2 of 5"}
     one = attempts(small_study)[0]
-    assert one.answer is not None
     assert one.answer["clarity"] == {
         "stated": 4,
         "probabilities": pytest.approx({"3": 0.1, "4": 0.6, "5": 0.3}),
@@ -498,16 +475,13 @@ def test_one_answer_without_them_among_others_is_missing_alone(small_study, stub
     assert (result.stopped, len(stub.seen)) == ({}, 4)
 
 
-def test_a_distribution_that_says_too_little_is_missing_with_its_figures_and_not_asked_again(
-    small_study, stub, run
-):
+def test_a_distribution_that_says_too_little_is_missing_with_its_figures(small_study, stub, run):
     stub.script = lambda seen: served(seen, shares={"4": 0.3, "5": 0.1, "N": 0.6})
     result = run_panel(small_study, panel_at(stub, **EXPECTED))
     assert (result.by_status, len(stub.seen)) == ({"no_probabilities": 4}, 4)
     assert ratings(small_study) == []
     one = attempts(small_study)[0]
     assert "0.400 of the probability lies on points of the scale" in one.reason
-    assert one.answer is not None
     assert one.answer["clarity"]["mass"] == pytest.approx(0.4)
     code, out, _ = run("jury", "missing", "--json", "-")
     assert code == 0
@@ -523,7 +497,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("status", "error"), REFUSALS)
-def test_a_model_that_refuses_to_tell_them_is_stopped_with_the_line_to_delete(
+def test_a_model_that_refuses_them_is_stopped_with_a_line_to_delete(
     small_study, stub, status, error
 ):
     stub.script = lambda seen: (
@@ -549,9 +523,7 @@ def test_a_model_that_refuses_to_tell_them_is_stopped_with_the_line_to_delete(
         {"message": "Requested sample logprobs of 20, which is greater than max allowed: 5"},
     ],
 )
-def test_a_server_that_grants_five_alternatives_is_asked_for_five_from_then_on(
-    small_study, stub, error
-):
+def test_a_server_that_grants_five_is_asked_for_five_from_then_on(small_study, stub, error):
     def script(seen: Seen) -> Do:
         too_many = seen.body["top_logprobs"] > 5
         return Do(status=400, body=json.dumps({"error": error})) if too_many else served(seen)
@@ -578,9 +550,7 @@ ORDERS = {"before": ["explanation", "score"], "after": ["score", "explanation"],
 
 
 @pytest.mark.parametrize("explanation", ORDERS)
-def test_the_prompt_the_schema_and_the_answer_follow_the_panels_order_however_they_are_scored(
-    small_study, stub, explanation
-):
+def test_prompt_schema_and_answer_follow_the_panels_order(small_study, stub, explanation):
     result = run_panel(small_study, panel_at(stub, explanation=explanation, **EXPECTED))
     assert result.rated == 4
     assert all(row.score == MEAN for row in ratings(small_study))
@@ -605,14 +575,11 @@ def test_a_panel_whose_provider_serves_none_is_refused_with_what_to_do(provider)
         juror(provider, "http://127.0.0.1:1", scores="expected", **own)
 
 
-def test_a_prompt_with_words_of_its_own_on_the_order_is_followed_by_one_that_counts():
+def test_the_order_that_counts_stands_last_and_is_not_read_out_of_a_patients_text():
     prompt = "{{response}}\nExplain each score before you give it.\n{{schema}}"
     own = GENERIC.model_copy(update={"prompt": prompt})
     assert "even where" not in own.render(CARD)
     assert "even where another order is named above" in own.render(CARD, "after")
-
-
-def test_the_order_is_not_read_out_of_a_patients_text():
     before = ORDER_SENTENCES["before"]
     told = Card("c", before, "task", f"{before} {{{{schema}}}}")
     shown = GENERIC.render(told, "none")

@@ -54,7 +54,7 @@ from jury.session import fatal
     ],
     ids=["answers", "knows no schema", "refuses a temperature", "is cut off", "is busy"],
 )
-def test_a_probe_tells_what_a_juror_supports_asking_as_a_run_does(
+def test_a_probe_tells_what_a_juror_supports_as_a_run_does(
     script, settings, schema, temperature, calls
 ):
     with Stub(script) as stub:
@@ -105,11 +105,15 @@ def test_an_answer_that_cannot_be_used_twice_is_not_ok_and_ends_the_probe(text, 
     assert len(stub.seen) == 2
 
 
-def test_a_probe_that_nobody_answered_has_an_unknown_cost():
+def test_a_juror_that_does_not_answer_has_an_unknown_cost_and_has_not_passed():
     with Stub(lambda _: Do(drop=True)) as stub:
         priced = panel_at(stub, usd_per_million_in=1.0, usd_per_million_out=1.0)
         (row,) = probe(priced, patience=HASTY)
     assert (row.status, row.usd) == (Status.REQUEST_FAILED, None)
+    with Stub(lambda _: Do(status=401)) as stub:
+        (row,) = probe(panel_at(stub), pairs=GENERIC)
+    assert (row.status, row.reason) == (Status.AUTH, "HTTP 401 some_error")
+    assert (row.pairs, row.fit, row.passed, len(stub.seen)) == (None, None, False, 1)
 
 
 GENERIC = read_pairs("generic")
@@ -173,9 +177,7 @@ def test_on_every_shipped_rubric_a_good_juror_is_fit_and_one_that_says_4_3_5_to_
         *((partial(good, missed=GENERIC.pair[:n]), n < 2) for n in range(3)),
     ],
 )
-def test_a_juror_that_guesses_is_not_fit_and_a_good_one_may_miss_one_danger_and_not_two(
-    script, fit
-):
+def test_a_juror_that_guesses_is_not_fit_and_a_good_one_may_miss_one_danger_only(script, fit):
     assert tried(script).fit is fit
 
 
@@ -231,9 +233,7 @@ def test_a_pair_that_is_not_read_counts_against_whatever_is_to_be_shown():
         ((3, 2), (2, 2), True),
     ],
 )
-def test_a_pair_is_ordered_by_its_criterion_and_by_the_composite_and_ties_are_not(
-    better, worse, ordered
-):
+def test_a_pair_is_ordered_by_criterion_and_composite_and_ties_are_not(better, worse, ordered):
     read = [
         ParsedAnswer(Status.OK, reply=Reply({"accuracy": a, "clarity": b}))
         for a, b in (better, worse)
@@ -290,18 +290,9 @@ def test_what_the_pairs_cost_is_told_beside_the_rest_and_unknown_is_not_nothing(
         (row,) = probe(panel_at(stub, **prices), pairs=GENERIC)
         stub.script = lambda seen: Do(verdict(seen), usage=not shown(seen))
         (unknown,) = probe(panel_at(stub, **prices), pairs=GENERIC)
-    assert row.pairs is not None
     assert (row.usd, row.pairs.usd) == (pytest.approx(0.002), pytest.approx(0.032))
     assert row.cost == pytest.approx(0.034)
-    assert unknown.pairs is not None
     assert (unknown.pairs.usd, unknown.cost) == (None, None)
-
-
-def test_a_juror_that_does_not_answer_is_not_put_to_the_pairs_and_has_not_passed():
-    with Stub(lambda _: Do(status=401)) as stub:
-        (row,) = probe(panel_at(stub), pairs=GENERIC)
-    assert (row.status, row.reason) == (Status.AUTH, "HTTP 401 some_error")
-    assert (row.pairs, row.fit, row.passed, len(stub.seen)) == (None, None, False, 1)
 
 
 def test_simulated_jurors_answer_a_probe_and_are_not_judged():
@@ -404,9 +395,7 @@ def test_the_command_writes_every_score_as_json(run, write):
     assert (bare["fit"], bare["pairs"]) == (None, None)
 
 
-def test_a_rubric_that_cannot_be_used_is_refused_before_anything_is_sent(
-    run, write, tmp_path, stub
-):
+def test_a_rubric_that_cannot_be_used_is_refused_and_nothing_is_sent(run, write, tmp_path, stub):
     path = written(write, panel_at(stub))
     for options, said in (
         (("--rubric", "no_such"), "neither a folder nor one of"),

@@ -38,7 +38,7 @@ EPHEMERAL = {"type": "ephemeral"}
 
 
 @pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+def stub(monkeypatch) -> Iterator[Stub]:
     monkeypatch.setenv("AZURE_KEY", "the-key")
     with Stub() as running:
         yield running
@@ -140,7 +140,7 @@ REFUSALS = [
         ("azure", "prompt_cache_key", UNKNOWN_KEY),
     ],
 )
-def test_a_server_that_refuses_the_mark_is_asked_without_it_for_the_rest_of_the_run(
+def test_a_server_that_refuses_the_mark_is_asked_without_it(
     engine, write, stub, vendor, mark, body
 ):
     def is_marked(seen: Seen) -> bool:
@@ -247,9 +247,7 @@ def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it():
     assert dear == pytest.approx(1.25 * (cheap or 0.0))
 
 
-def test_no_second_response_of_an_instance_is_sent_before_the_first_is_answered_and_all_follow(
-    engine, write, stub
-):
+def test_no_second_response_of_an_instance_is_sent_before_the_first_has_come(engine, write, stub):
     stub.script = lambda _: Do(seconds=0.05)
     visits(engine, write, 4, 5)
     assert run(engine, panel_at(stub, vendor="anthropic"), concurrency=16).rated == 20
@@ -278,7 +276,6 @@ def keys(engine: Engine) -> dict[str, int]:
 
 
 def scores(engine: Engine) -> dict[int, list[tuple[str, float, str]]]:
-    """Return the ratings of each response: criterion, score and comment."""
     found: dict[int, list[tuple[str, float, str]]] = {}
     for one in ratings(engine):
         found.setdefault(one.response, []).append((one.criterion, one.score, one.comment))
@@ -291,9 +288,7 @@ def numbered(seen: Seen) -> Do:
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_two_responses_with_one_text_are_asked_about_once_and_rated_alike(
-    engine, write, stub, concurrency
-):
+def test_two_responses_of_one_text_are_asked_once_and_rated_alike(engine, write, stub, concurrency):
     stub.script = numbered
     fill(engine, write, ("i", "Same."), ("i", "Other."), ("i", "Same."))
     panel = panel_at(stub, usd_per_million_in=2.0, usd_per_million_out=10.0)
@@ -347,9 +342,7 @@ def test_a_prompt_goes_into_a_batch_once_and_into_the_next_where_its_call_failed
     assert result.by_status == {"ok": 2, "invalid_json": 2}
 
 
-def test_a_killed_run_and_the_next_one_ask_a_prompt_once_unless_it_was_in_flight(
-    engine, write, stub
-):
+def test_a_killed_run_and_the_next_ask_a_prompt_once_unless_in_flight(engine, write, stub):
     fill(engine, write, *[(f"i{n}", "Same.") for n in range(6) for _ in range(5)])
     stub.script = lambda seen: Do(seconds=0.0 if seen.number < 3 else 30.0)
     panel = panel_at(stub)

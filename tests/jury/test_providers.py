@@ -287,9 +287,7 @@ def test_the_environment_cannot_redirect_a_juror():
     assert "A-TEXT" not in written
 
 
-def test_a_juror_that_signs_in_sends_its_own_credentials_and_nothing_else_of_the_environment(
-    tmp_path,
-):
+def test_a_juror_that_signs_in_sends_its_own_credentials_and_no_more(tmp_path):
     profile = {"AWS_CONFIG_FILE": str(tmp_path / "config"), "AWS_EC2_METADATA_DISABLED": "true"}
     ours = "aws_access_key_id = AKID\naws_secret_access_key = secret\n"
     (tmp_path / "config").write_text(f"[profile ward]\n{ours}", "utf-8")
@@ -314,7 +312,7 @@ VENDORS_OWN = ("AWS_", "AZURE_", "GOOGLE_", "IDENTITY_", "MSI_", "CLOUDSDK_")
 
 
 @pytest.fixture
-def _bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _bare(monkeypatch, tmp_path) -> None:
     """Leave a machine without any credential."""
     for name in os.environ:
         if name.startswith(VENDORS_OWN):
@@ -337,7 +335,7 @@ SetAll = Callable[[dict[str, str]], None]
 
 
 @pytest.fixture
-def set_all(monkeypatch: pytest.MonkeyPatch) -> SetAll:
+def set_all(monkeypatch) -> SetAll:
     def put(variables: dict[str, str]) -> None:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
@@ -373,9 +371,7 @@ AWS, GOOGLE = {"region": "eu-central-1"}, {"region": "us-east5", "project": "p"}
         ("gemini", {}, "/chat/completions", {"authorization": "Bearer the-key"}),
     ],
 )
-def test_each_cloud_is_asked_at_its_address_with_a_key_in_its_own_header(
-    provider, settings, path, headers, stub
-):
+def test_each_cloud_is_asked_with_a_key_in_its_own_header(provider, settings, path, headers, stub):
     one = juror(provider, stub.anthropic_url, api_key_env="K", **settings)
     (answer,) = answers(one)
     (seen,) = stub.seen
@@ -412,9 +408,7 @@ def test_entra_gives_the_token_of_the_machines_own_identity_and_a_juror_outlives
     assert all(resource in unquote(path) for path, _ in tokens.asked)
 
 
-def test_google_is_asked_at_a_project_and_region_with_its_own_token(
-    tokens, set_all, tmp_path, stub
-):
+def test_google_is_asked_at_project_and_region_with_its_own_token(tokens, set_all, tmp_path, stub):
     set_all(tokens.service_account(tmp_path))
     place = {"region": "europe-west1", "project": "ward-7"}
     found = answers(juror("vertex", stub.openai_url, model="claude-x", **place), 2, "none")
@@ -533,7 +527,7 @@ def test_a_token_that_a_host_refuses_early_is_fetched_anew(provider, tokens, set
         ("vertex", GOOGLE),
     ],
 )
-def test_a_machine_without_credentials_sends_nothing_and_says_so(
+def test_without_credentials_nothing_is_sent_and_it_is_said(
     provider, settings, set_all, stub, caplog
 ):
     set_all({"GOOGLE_APPLICATION_CREDENTIALS": "/nowhere/account.json"})

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from kit.jurors import Do, Seen, Stub, answers, juror, verdict, verdict_of
 from kit.jury_runs import attempts, fill, many, panel_at, ratings, run, started
-from kit.studies import Write
 from rich.console import Console
 from sqlmodel import select
 
@@ -63,12 +62,10 @@ def usage(read: int = 12_800, written: int = 100) -> Mapping[str, int]:
 
 
 def error(status: int, body: Any) -> Callable[[Seen], Do]:
-    """Return an error with this body."""
     return lambda _: Do(status=status, body=json.dumps(body))
 
 
 def text(kind: str, words: str) -> dict[str, Any]:
-    """Return a part of a content that is a list."""
     return {"type": kind, "text": words}
 
 
@@ -396,7 +393,7 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-def panel(address: str, write: Write) -> Path:
+def panel(address, write) -> Path:
     return write("small.toml", PANEL.format(address=address))
 
 
@@ -414,7 +411,6 @@ def test_it_tells_its_slots(panel):
 def test_the_probe_finds_it_not_fit_to_judge(panel):
     (row,) = panel_probe(read_panel(panel))
     assert (row.status, row.schema) == (Status.OK, "json_schema"), row.reason
-    assert row.pairs is not None
     assert row.pairs.fit is False
     assert row.pairs.unknown == 0
 

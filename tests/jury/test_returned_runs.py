@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.commands import json_of
 from kit.exported_panels import RECORD
 from sqlalchemy import Engine, text
 
@@ -111,15 +112,13 @@ RATED = "select handle, criterion, score, count(*) from rating join rater on rat
 
 
 @pytest.fixture
-def run_folder(small_study: Engine, tmp_path: Path) -> Path:
+def run_folder(small_study, tmp_path) -> Path:
     return helm_run(small_study, tmp_path / "run", [SAID, FAILED, OFF])
 
 
-def test_helms_run_rejoins_although_every_response_holds_tags(run, small_study, run_folder):
+def test_helms_run_rejoins_and_a_juror_asked_otherwise_is_refused(run, small_study, run_folder):
     before = rows_of(small_study, BENCHMARKS)
-    code, out, err = run("study", "import", str(run_folder), "--json", "-")
-    assert code == 0, err
-    told = json.loads(out)
+    told = json_of(run, "study", "import", str(run_folder))
     assert (told["instances"], told["responses"], told["ratings"]) == (0, 2, 6)
     assert told["missing"] == {"claude": {"two_verdicts": 2}, "llama": {"out_of_range": 2}}
     assert told["runs"][0]["benchmark"] == "visits"
@@ -130,11 +129,6 @@ def test_helms_run_rejoins_although_every_response_holds_tags(run, small_study, 
     ]
     again = json.loads(run("study", "import", str(run_folder), "--json", "-")[1])
     assert (again["responses"], again["ratings"], again["failures"]) == (0, 0, 0)
-
-
-def test_a_juror_that_comes_back_is_the_studys_own_and_another_of_its_name_is_refused(
-    run, small_study, run_folder
-):
     assert run("study", "import", str(run_folder))[0] == 0
     assert juror_profiles(small_study, ["gpt"]) == {"gpt": profiles()["gpt"]["profile"]}
 
@@ -165,13 +159,9 @@ def test_a_simulated_juror_stays_one_and_a_nul_is_stored_as_a_sign(run, small_st
     assert {row[0] for row in rows_of(small_study, "select comment from rating")} == {"a\ufffdb"}
 
 
-def test_in_another_study_the_rubric_travels_along_by_its_hash_and_the_names_are_helms(
-    run, run_folder, tmp_path
-):
+def test_in_another_study_the_rubric_comes_by_its_hash_under_helms_name(run, run_folder, tmp_path):
     other = f"sqlite:///{tmp_path / 'other.db'}"
-    code, out, err = run("study", "import", str(run_folder), "--db", other, "--json", "-")
-    assert code == 0, err
-    told = json.loads(out)
+    told = json_of(run, "study", "import", str(run_folder), "--db", other)
     assert (told["instances"], told["runs"][0]["rubric_sha256"]) == (2, GENERIC.sha256)
     assert told["runs"][0]["benchmark"] == NAME
     engine = open_study(other)
@@ -209,9 +199,7 @@ def nowhere(state: Any) -> None:
         (lambda _: None, ("--rubric", "aci_bench"), "aci_bench is another; leave --rubric out"),
     ],
 )
-def test_a_run_that_says_otherwise_than_the_study_is_refused_whole(
-    run, small_study, run_folder, change, options, words
-):
+def test_a_run_that_says_otherwise_is_refused(run, small_study, run_folder, change, options, words):
     before = rows_of(small_study, PLACES)
     changed(run_folder, "scenario_state.json", change)
     code, _, err = run("study", "import", str(run_folder), *options)
@@ -251,17 +239,13 @@ def inspect_log(engine: Engine, path: Path, *, stored: bool, said: dict[str, Any
 
 def test_inspects_log_rejoins_with_new_responses(run, small_study, tmp_path):
     log = inspect_log(small_study, tmp_path / "log.json", stored=False)
-    code, out, err = run("study", "import", str(log), "--json", "-")
-    assert code == 0, err
-    told = json.loads(out)
+    told = json_of(run, "study", "import", str(log))
     assert (told["instances"], told["responses"], told["ratings"]) == (0, 4, 36)
     assert {one["name"] for one in told["logs"][0]["jurors"]} == {"gpt", "claude", "llama"}
     assert rows_of(small_study, PLACES) == [("visits", "i1", 4), ("visits", "i2", 4)]
 
 
-def test_responses_that_a_study_had_rated_again_get_ratings_at_home_and_nowhere_else(
-    run, small_study, tmp_path
-):
+def test_responses_rated_again_get_ratings_at_home_and_nowhere_else(run, small_study, tmp_path):
     log = inspect_log(small_study, tmp_path / "log.json", stored=True)
     told = json.loads(run("study", "import", str(log), "--json", "-")[1])
     assert (told["responses"], told["responses_unchanged"], told["ratings"]) == (0, 0, 36)

@@ -215,9 +215,7 @@ def test_an_empty_response_is_not_sent_and_is_missing(engine, write, stub):
         (FREE, {"max_usd": float("nan")}, BadInput, "max_usd"),
     ],
 )
-def test_what_cannot_be_run_is_told_before_anything(
-    small_study, stub, settings, options, error, said
-):
+def test_what_cannot_be_run_is_told_before_all(small_study, stub, settings, options, error, said):
     with pytest.raises(error, match=said):
         run(small_study, panel_at(stub, **settings), **options)
     assert stub.seen == attempts(small_study) == []
@@ -343,9 +341,7 @@ def both(gone: Stub, stub: Stub, provider: str = "openai") -> Panel:
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_refused_connection_costs_nothing_and_leaves_the_cap_to_the_others(
-    engine, write, stub, gone, provider
-):
+def test_a_refused_connection_costs_nothing_of_the_cap(engine, write, stub, gone, provider):
     many(engine, write, 20)
     result = run(engine, both(gone, stub, provider), max_usd=0.2)
     assert result.by_juror == {"away": {"request_failed": 20}, "there": {"ok": 20}}
@@ -355,9 +351,7 @@ def test_a_refused_connection_costs_nothing_and_leaves_the_cap_to_the_others(
     assert {(one.usd, one.price_source) for one in tried} == {(0.0, "no connection: not sent")}
 
 
-def test_an_unreachable_juror_is_left_after_few_requests_at_any_concurrency(
-    engine, write, stub, gone
-):
+def test_an_unreachable_juror_is_left_after_few_requests_at_once(engine, write, stub, gone):
     many(engine, write, 40)
     patience = Patience(first_wait=0.01, longest_wait=600.0, bound=1000.0)
     result = run(engine, both(gone, stub), concurrency=8, patience=patience)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.commands import json_of
 from kit.exported_panels import (
     HELM_ROWS,
     RECORD,
@@ -134,9 +135,7 @@ def composites(engine: Engine) -> dict[str, float]:
     }
 
 
-def test_mlflow_sends_a_runs_own_requests_and_comes_to_its_scores(
-    python, run, engine, write, tmp_path
-):
+def test_mlflow_sends_a_runs_own_requests_and_has_its_scores(python, run, engine, write, tmp_path):
     with Stub(answer) as stub:
         panel = study(run, write, stub, provider="anthropic", base_url=stub.anthropic_url)
         rated(run, panel)
@@ -151,7 +150,7 @@ def test_mlflow_sends_a_runs_own_requests_and_comes_to_its_scores(
     assert [one for one in given if one[1]] == [(None, "NOT_RATED")]
 
 
-def test_promptfoo_sends_a_runs_own_requests_and_comes_to_its_scores(
+def test_promptfoo_sends_a_runs_requests_and_has_its_scores(
     promptfoo, run, engine, write, tmp_path
 ):
     out = tmp_path / "out"
@@ -183,9 +182,7 @@ where authorship.model = '{}' order by 2, 3, 4
 """
 
 
-def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
-    inspect, run, engine, write, tmp_path
-):
+def test_inspects_run_asks_the_same_and_rejoins_its_study(inspect, run, engine, write, tmp_path):
     with Stub(answer) as stub:
         claude = {"provider": "anthropic", "base_url": stub.anthropic_url, "effort": "high"}
         panel = study(run, write, stub, **claude)
@@ -197,9 +194,7 @@ def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
         assert sum('"assistant"' in one for one in ours) == 3
         new = evaluated(inspect, tmp_path, stub, "--model", "openai-api/ward/model")
     jurors, instances = told(engine, JURORS), told(engine, INSTANCES)
-    code, out, err = run("study", "import", str(again), str(new), "--json", "-")
-    assert code == 0, err
-    found = json.loads(out)
+    found = json_of(run, "study", "import", str(again), str(new))
     assert (found["responses"], found["instances"], found["ratings_unchanged"]) == (3, 0, 15)
     assert found["missing"] == {"two": {"invalid_json": 2}}
     assert told(engine, JURORS) == jurors == [("one", "gpt"), ("two", "gpt")]
@@ -210,9 +205,7 @@ def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
     assert len(told(engine, SCORES.format("openai-api/ward/model"))) == 15
 
 
-def test_helms_run_asks_the_runs_own_requests_and_rejoins_its_study(
-    helm_run, run, engine, write, tmp_path
-):
+def test_helms_run_asks_the_same_and_rejoins_its_study(helm_run, run, engine, write, tmp_path):
     with Stub(answer) as stub:
         panel = study(run, write, stub)
         rated(run, panel)
@@ -222,9 +215,7 @@ def test_helms_run_asks_the_runs_own_requests_and_rejoins_its_study(
         asked = bodies(stub)
         stub.seen.clear()
         jurors, instances = told(engine, JURORS), told(engine, INSTANCES)
-        code, out, err = run("study", "import", str(folder), "--json", "-")
-        assert code == 0, err
-        found = json.loads(out)
+        found = json_of(run, "study", "import", str(folder))
         assert found["runs"][0]["prompt_known"]
         assert (found["responses"], found["instances"]) == (3, 0)
         assert (found["ratings"], found["missing"]) == (15, {"two": {"invalid_json": 1}})
@@ -283,9 +274,7 @@ def exported_instrument(run: Run, tool: str, panel: str, out: Path) -> None:
     )
 
 
-def test_pdsqi_9_goes_to_inspect_and_comes_back_with_what_does_not_apply(
-    inspect, run, engine, write, tmp_path
-):
+def test_pdsqi_9_goes_to_inspect_and_comes_back_as_it_was(inspect, run, engine, write, tmp_path):
     with Stub(on_pdsqi) as stub:
         exported_instrument(run, "inspect", instrument(run, write, stub), tmp_path / "out")
         new = evaluated(inspect, tmp_path, stub, "--model", "openai-api/ward/model")
@@ -308,7 +297,7 @@ ODD_JURORS = {
 
 
 @pytest.fixture
-def laid(tmp_path: Path) -> Iterator[Trap]:
+def laid(tmp_path) -> Iterator[Trap]:
     with trap(tmp_path) as laid:
         yield laid
 
@@ -425,7 +414,6 @@ MODELS = ("m/one-1.0", "m-two", "claude-x-4-5")
 
 
 def score(model: str, prompt: str, criterion: str) -> int:
-    """Return the points that a stub juror gives, the same for the same words."""
     said = f"{model}|{prompt.split('<rubric_criteria>')[0].strip()}|{criterion}"
     return 1 + hashlib.sha256(said.encode()).digest()[0] % 5
 
@@ -459,7 +447,6 @@ def helm_composites(rubric: Rubric, prompts: list[str]) -> dict[str, Any]:
 
 
 def prompts(rubric: Rubric, responses: list[str]) -> list[str]:
-    """Return what the jury asks of the first instances."""
     texts = zip(HELM_ROWS, responses, strict=False)
     return [rubric.render(Card("", r.context, r.prompt, a, r.reference)) for r, a in texts]
 

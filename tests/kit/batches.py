@@ -13,13 +13,12 @@ import pytest
 from sqlalchemy import Engine
 from sqlmodel import select
 
-from data.database import reading
 from data.schema import JuryBatch, JuryRequest
 from jury.batch.run import Polling, run_batches
 from jury.panel import Panel
 from jury.run_result import RunResult
 from kit.jurors import Do, Seen, anthropic_body, openai_body, verdict
-from kit.jury_runs import capped, checked
+from kit.jury_runs import capped, checked, stored
 from kit.loopback import HTTPLoopback, QuietHandler
 
 Script = Callable[[Seen], "Do | str"]
@@ -354,20 +353,11 @@ def run(engine: Engine, panel: Panel, **options: Any) -> RunResult:
 
 
 def batches(engine: Engine) -> list[JuryBatch]:
-    """Return all batches."""
-    return _rows(engine, JuryBatch)
+    return stored(engine, select(JuryBatch))
 
 
 def requests(engine: Engine) -> list[JuryRequest]:
-    """Return all requests in batches."""
-    return _rows(engine, JuryRequest)
-
-
-def _rows(engine: Engine, table: Any) -> list[Any]:
-    with reading(engine) as session:
-        rows = list(session.exec(select(table)))
-        session.expunge_all()
-    return rows
+    return stored(engine, select(JuryRequest))
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -83,14 +82,6 @@ def json_of(run: Run, *words: str, ends: int = 0) -> dict[str, Any]:
 def figures(run: Run, *arguments: str) -> dict[str, Any]:
     """Return what `study import` tells as JSON."""
     return json_of(run, "study", "import", *arguments)
-
-
-def refused(run: Run, words: Iterable[str], said: str) -> str:
-    """Assert that a command ends with 2 and says this; return all that it says, on one line."""
-    code, _, err = run(*words)
-    told = " ".join(err.split())
-    assert (code, said in told, "Traceback" in told) == (2, True, False), err
-    return told
 
 
 LETTER = """

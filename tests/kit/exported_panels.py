@@ -98,7 +98,7 @@ def ran(asked: list[str], folder: Path, *, may_fail: bool = False, **more: str) 
 
 
 @pytest.fixture(scope="module")
-def promptfoo(tmp_path_factory: pytest.TempPathFactory) -> str:
+def promptfoo(tmp_path_factory) -> str:
     """Return promptfoo, installed by npm; PROMPTFOO names one that is there."""
     if known := os.environ.get("PROMPTFOO"):
         return known
@@ -133,7 +133,7 @@ HELM_ROWS = (
 
 
 @pytest.fixture(scope="module")
-def helm_run(tmp_path_factory: pytest.TempPathFactory) -> str:
+def helm_run(tmp_path_factory) -> str:
     return with_python(tmp_path_factory, "HELM_RUN", "helm-run", TORCH, HELM)
 
 
@@ -174,7 +174,7 @@ INSPECT_VERSION = "0.3.285"
 
 
 @pytest.fixture(scope="module")
-def inspect(tmp_path_factory: pytest.TempPathFactory) -> str:
+def inspect(tmp_path_factory) -> str:
     wanted = (f"inspect_ai=={INSPECT_VERSION}", "openai", "anthropic")
     return with_python(tmp_path_factory, "INSPECT", "inspect", *wanted)
 
@@ -206,7 +206,7 @@ print("FOUND" + json.dumps({"metrics": found.metrics, "rows": told}))
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+def python(tmp_path_factory) -> str:
     """Return a Python that has MLflow."""
     return with_python(tmp_path_factory, "MLFLOW_PYTHON", "python", "mlflow")
 
@@ -215,5 +215,4 @@ def in_mlflow(python: str, folder: Path) -> dict[str, Any]:
     """Return the metrics and rows of a run of the exported scorer."""
     asked = [python, "-c", MLFLOW_RUN, str(folder), str(folder.parent / "mlflow.db")]
     told = ran(asked, folder.parent).split("FOUND")[1].splitlines()[0]
-    found: dict[str, Any] = json.loads(told)
-    return found
+    return json.loads(told)

@@ -61,18 +61,20 @@ def checked(result: RunResult, replicates: int = 1) -> RunResult:
     return result
 
 
-def attempts(engine: Engine) -> list[Attempt]:
+def stored(engine: Engine, query: Any) -> list[Any]:
+    """Return the rows of a query, which outlive their session."""
     with reading(engine) as session:
-        rows = list(session.exec(select(Attempt).order_by(Attempt.id)))
+        rows = list(session.exec(query))
         session.expunge_all()
     return rows
+
+
+def attempts(engine: Engine) -> list[Attempt]:
+    return stored(engine, select(Attempt).order_by(Attempt.id))
 
 
 def ratings(engine: Engine) -> list[Rating]:
-    with reading(engine) as session:
-        rows = list(session.exec(select(Rating)))
-        session.expunge_all()
-    return rows
+    return stored(engine, select(Rating))
 
 
 def many(engine: Engine, write: Write, count: int) -> None:
