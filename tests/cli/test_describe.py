@@ -1,6 +1,5 @@
 """What clinicians are told of a study and agree to: its file, its hash, and what they flag and are answered."""
 
-import csv
 import hashlib
 import json
 from dataclasses import replace
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.commands import csv_rows
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.study_place import all_rows
 from sqlalchemy import Engine
@@ -196,18 +196,13 @@ def test_the_export_tells_what_was_described_when_and_who_agreed(ward, run, tmp_
     describe(ward, ASKED, "coordinator")
     give_consent(ward, 2, ASKED.consent_sha256)
     assert run("share", "export", str(tmp_path / "out"))[0] == 0
-    told = rows(tmp_path / "out" / "descriptions.csv")
+    told = csv_rows(tmp_path / "out" / "descriptions.csv")
     assert [(one["title"], one["present"]) for one in told] == [("'=1+1", "0"), ("Notes", "1")]
-    given = rows(tmp_path / "out" / "consents.csv")
+    given = csv_rows(tmp_path / "out" / "consents.csv")
     assert [(one["rater"], one["holds"]) for one in given] == [("dr-a", "0"), ("dr-b", "1")]
     assert given[1]["study_text"] == ASKED.sha256
-    texts = {one["sha256"] for one in rows(tmp_path / "out" / "tables" / "study_text.csv")}
+    texts = {one["sha256"] for one in csv_rows(tmp_path / "out" / "tables" / "study_text.csv")}
     assert {one["sha256"] for one in told} == texts
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_language_of_the_room_is_chosen_with_the_description(run, engine):

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from kit.commands import csv_rows
 from kit.packaged_study import made, whole
 from kit.scores import NAN
 from kit.sealed_study import fill_all
@@ -71,11 +72,6 @@ def _next(engine: Engine) -> str:
     return task.card.code
 
 
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.mark.usefixtures("worked")
 def test_the_files_hold_what_counts_and_each_reading_and_name_no_author(run, tmp_path):
     folder = tmp_path / "out"
@@ -83,13 +79,13 @@ def test_the_files_hold_what_counts_and_each_reading_and_name_no_author(run, tmp
     files = {path.name: path.read_text("utf-8") for path in folder.rglob("*.*")}
     assert {"ratings.csv", "readings.csv", "spans.csv", "events.csv"} < set(files)
     assert not any("model-" in body for body in files.values())
-    ratings = table(folder / "ratings.csv")
+    ratings = csv_rows(folder / "ratings.csv")
     assert [(one["criterion"], one["score"], one["pass"]) for one in ratings] == [
         *(("accuracy", "2.0", "0"), ("completeness", "3.0", "0"), ("clarity", "1.0", "0")),
         *(("accuracy", "2.0", "1"), ("completeness", "3.0", "1"), ("clarity", "5.0", "1")),
     ]
-    assert [one["counts"] for one in table(folder / "spans.csv")] == ["0"]
-    readings = table(folder / "readings.csv")
+    assert [one["counts"] for one in csv_rows(folder / "spans.csv")] == ["0"]
+    readings = csv_rows(folder / "readings.csv")
     names = ("response_id", "pass", "position", "state", "flags", "seconds_active")
     assert [tuple(one[name] for name in (*names, "revision", "previous")) for one in readings] == [
         ("r11", "0", "1", "done", "", "9.0", "2", ""),
@@ -98,7 +94,7 @@ def test_the_files_hold_what_counts_and_each_reading_and_name_no_author(run, tmp
         ("r11", "1", "4", "done", "", "3.0", "1", "2.0"),
     ]
     assert all(one["done_at"].endswith("+00:00") for one in readings)
-    for one in table(folder / "events.csv"):
+    for one in csv_rows(folder / "events.csv"):
         body = [one["at"], one["actor"], one["action"], json.loads(one["detail"]), one["previous"]]
         assert sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() == one["sha256"]
 
@@ -117,7 +113,7 @@ def test_authors_are_exported_only_with_a_reason_that_is_recorded(run, worked, t
     assert (
         run("share", "export", str(tmp_path / "out"), "--unblind", "--reason", "analysis")[0] == 0
     )
-    assert table(tmp_path / "out" / "authors.csv")[0] == {
+    assert csv_rows(tmp_path / "out" / "authors.csv")[0] == {
         "response_id": "r11",
         "model": "model-one",
     }
@@ -137,8 +133,7 @@ def test_the_dictionary_names_exactly_the_columns_and_what_can_be_missing(run, w
     folder = exported(run, tmp_path / "out")
     files = {str(one.relative_to(folder)): one for one in folder.rglob("*.csv")}
     own = files.pop("data_dictionary.csv")
-    with own.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = csv_rows(own)
     assert tuple(rows[0]) == HEADER
     said: dict[str, list[str]] = {}
     for row in rows:

@@ -249,7 +249,7 @@ def test_a_few_showings_left_open_over_night_move_the_pace_within_the_others(sec
     assert disturbed.seconds_per_word <= max(seconds) / 100
 
 
-def test_words_left_counts_source_task_and_response_of_open_showings_as_they_are_shown(study):
+def test_words_left_counts_source_task_and_response_of_open_showings(study):
     work = [*work_of_names(study).values()]
     assert [one.words for one in work] == [8, 138]
     each = work[0].criteria
@@ -258,9 +258,12 @@ def test_words_left_counts_source_task_and_response_of_open_showings_as_they_are
     submitted(study, 40)
     assert words_left(study, 1) == Work(1, 138, each)
     assert words_left(study, 99) == Work()
+
+
+def test_a_masked_response_counts_as_it_is_shown(study):
     with study.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE response SET shown = 'one two' WHERE id = 2"))
-    assert words_left(study, 1).words == 101 + 2
+    assert words_left(study, 1).words == 8 + 101 + 2
 
 
 def test_submitted_showings_are_timed_and_those_of_simulated_raters_are_not(study):

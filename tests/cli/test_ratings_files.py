@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.commands import csv_rows
 from kit.studies import HEAD, Run, Write, bring_in, import_small, rated_by_three
 from kit.study_place import all_rows, behind_the_record, fill
 from sqlalchemy import Engine, desc, insert, select, text
@@ -191,11 +192,6 @@ FORM = "rate_generic"
 FIELDS = ("r1_accuracy", "r1_completeness", "r1_clarity")
 
 
-def table(path: Path) -> Rows:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture(scope="module")
 def assigned(study, tmp_path_factory) -> Engine:
     """Make a study once with four readings of two clinicians and a hidden repeat."""
@@ -218,7 +214,7 @@ def folder(run, engine, assigned, tmp_path) -> Path:
 def raw(folder) -> Rows:
     """Return what REDCap's raw export has once everything is rated and marked complete."""
     rows = []
-    for number, one in enumerate(table(folder / "redcap_records.csv")):
+    for number, one in enumerate(csv_rows(folder / "redcap_records.csv")):
         scores = {name: str(1 + (number + k) % 5) for k, name in enumerate(FIELDS)}
         more = {"r1_comment": "=so", f"{FORM}_timestamp": "2026-05-31 14:00:00"}
         rows.append(one | {"material_complete": "0"} | scores | more | {f"{FORM}_complete": "2"})
@@ -237,7 +233,7 @@ NAME = r"[a-z][a-z0-9_]{0,25}"
 
 
 def test_the_dictionary_has_redcaps_columns_and_records_have_codes_and_no_author_or_id(folder):
-    rows = table(folder / "redcap_dictionary.csv")
+    rows = csv_rows(folder / "redcap_dictionary.csv")
     assert len(rows[0]) == 18
     names = [one["Variable / Field Name"] for one in rows]
     assert names[0] == "record_id"
@@ -247,7 +243,7 @@ def test_the_dictionary_has_redcaps_columns_and_records_have_codes_and_no_author
     points = radio["Choices, Calculations, OR Slider Labels"].split(" | ")
     assert [one.split(", ")[0] for one in points] == ["1", "2", "3", "4", "5"]
     assert rows[1]["Field Annotation"] == "@HIDDEN @READONLY"
-    rows = table(folder / "redcap_records.csv")
+    rows = csv_rows(folder / "redcap_records.csv")
     assert [one["mj_rater"] for one in rows] == ["dr_a"] * 3 + ["dr_b"] * 2
     everything = (folder / "redcap_records.csv").read_text("utf-8")
     assert "model-" not in everything
@@ -361,7 +357,7 @@ def test_texts_reach_redcap_as_the_jury_reads_them(run, tmp_path):
     code, out, err = run("share", "export", "--redcap", str(tmp_path / "redcap"))
     assert code == 0, err
     assert "texts are unaltered" in out
-    records = table(tmp_path / "redcap" / "redcap_records.csv")
+    records = csv_rows(tmp_path / "redcap" / "redcap_records.csv")
     assert sorted(one["mj_response"] for one in records) == sorted(odd)
     assert {one["mj_source"] for one in records} == {f"{text} source" for text in odd}
     body = (tmp_path / "redcap" / "redcap_records.csv").read_bytes()
@@ -382,7 +378,7 @@ def given_in(folder: Path) -> Scores:
     """Return the scores of the file that was imported, by response, rater and criterion, in its order."""
     return {
         (row["response_id"], row["rater"], name): float(row[name])
-        for row in table(folder / "rate ratings.csv")
+        for row in csv_rows(folder / "rate ratings.csv")
         for name in CRITERIA
     }
 

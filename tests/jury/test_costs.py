@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.jurors import Do, Seen, Stub, juror
+from kit.jurors import Do, Seen, Stub, juror, slots_of
 from kit.jury_runs import attempts, fill, many, panel_at, run, written
 from kit.jury_runs import run as run_jury
 from kit.loopback import AsyncLoopback
@@ -421,15 +421,7 @@ def test_slots_are_asked_for_at_a_jurors_own_address_with_its_key(small_study, s
 
 def test_a_server_that_sends_on_who_asks_for_its_slots_is_not_followed(stub):
     with Redirect(stub.port) as moved:
-        line = open_provider(local(port=moved.port), "none")
-
-        async def asked() -> int:
-            try:
-                return await line.slots()
-            finally:
-                await line.close()
-
-        slots = asyncio.run(asked())
+        slots = slots_of(local(port=moved.port))
     assert (slots, stub.asked_props, moved.asked) == (1, [], 1)
 
 

@@ -1,6 +1,5 @@
 """What hosts and servers in the house send is read, or refused with the reason that they give."""
 
-import asyncio
 import json
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.jurors import Do, Seen, Stub, answers, juror, verdict, verdict_of
+from kit.jurors import Do, Seen, Stub, answers, juror, slots_of, verdict, verdict_of
 from kit.jury_runs import attempts, fill, many, panel_at, ratings, run, started
 from rich.console import Console
 from sqlmodel import select
@@ -24,7 +23,6 @@ from data.database import reading
 from data.schema import Attempt, Rater, Status
 from data.study.calls import other_models, usable_at_first
 from jury.panel import read_panel
-from jury.providers.registry import open_provider
 from jury.run import run_panel
 from medjury.cli.output import progress
 from medjury.services.panels import panel_probe
@@ -398,14 +396,7 @@ def panel(address, write) -> Path:
 
 
 def test_it_tells_its_slots(panel):
-    async def asked() -> int:
-        line = open_provider(read_panel(panel).juror[0], "none")
-        try:
-            return await line.slots()
-        finally:
-            await line.close()
-
-    assert asyncio.run(asked()) == SLOTS
+    assert slots_of(read_panel(panel).juror[0]) == SLOTS
 
 
 def test_the_probe_finds_it_not_fit_to_judge(panel):

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from kit.commands import json_of
 from kit.exported_panels import RECORD
-from sqlalchemy import Engine, text
+from kit.imported_runs import rows as rows_of
+from sqlalchemy import Engine
 
 from data.card import Card
 from data.database import open_study
@@ -96,11 +97,6 @@ def changed(folder: Path, file: str, change: Callable[[Any], None]) -> None:
     body = json.loads((folder / file).read_text("utf-8"))
     change(body)
     (folder / file).write_text(json.dumps(body), encoding="utf-8")
-
-
-def rows_of(engine: Engine, query: str) -> list[tuple[Any, ...]]:
-    with engine.connect() as held:
-        return [tuple(row) for row in held.execute(text(query))]
 
 
 BENCHMARKS = "select name, rubric_sha256 from benchmark"

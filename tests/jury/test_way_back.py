@@ -32,6 +32,7 @@ from kit.exported_panels import inspect as inspect
 from kit.exported_panels import promptfoo as promptfoo
 from kit.exported_panels import python as python
 from kit.hostile_corpus import SECRET, VALUE, VARIABLE, Trap, trap
+from kit.imported_runs import rows as told
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import panel_at, written
 from kit.studies import Run, Write
@@ -116,11 +117,6 @@ def exported(run: Run, tool: str, panel: str, out: Path, stub: Stub) -> None:
     assert run(*asked)[0] == 0
     stub.seen.clear()
     stub.raw.clear()
-
-
-def told(engine: Engine, query: str) -> list[tuple[Any, ...]]:
-    with engine.connect() as held:
-        return [tuple(row) for row in held.execute(text(query))]
 
 
 def composites(engine: Engine) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Commands run in this process, what they must say, and files for them."""
 
 import contextlib
+import csv
 import fcntl
 import io
 import json
@@ -82,6 +83,12 @@ def json_of(run: Run, *words: str, ends: int = 0) -> dict[str, Any]:
 def figures(run: Run, *arguments: str) -> dict[str, Any]:
     """Return what `study import` tells as JSON."""
     return json_of(run, "study", "import", *arguments)
+
+
+def csv_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file, with or without the mark that Excel wants."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 LETTER = """

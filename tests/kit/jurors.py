@@ -235,6 +235,19 @@ def answers(
     return asyncio.run(ask())
 
 
+def slots_of(juror_asked: Juror) -> int:
+    """Return how many requests at a time a juror's server says that it takes."""
+
+    async def ask() -> int:
+        line = open_provider(juror_asked, "none")
+        try:
+            return await line.slots()
+        finally:
+            await line.close()
+
+    return asyncio.run(ask())
+
+
 SHARES = {"4": 0.6, "5": 0.3, "3": 0.1}
 
 
