@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 NORMAL_95 = NormalDist().inv_cdf(0.975)  # 1.959964 standard errors to either end of a 95 % interval
-RESAMPLES = 2000  # of a bootstrap (juries, models, pairs, points); no other interval rests on chance
+RESAMPLES = 2000  # of a bootstrap: of juries, models, pairs and points alone
 COMBINED = "combined"  # what the agreement table calls all benchmarks at once
 
 Method = Literal["paper", "published"]

@@ -121,7 +121,7 @@ def ledger_words(entries: Sequence[Any]) -> str:
 
 def tried_table(entries: Sequence[Any]) -> Table:
     """Return the ledger jury by jury, the latest entries first."""
-    order = sorted(entries, key=lambda one: f"{one.last_at:{MINUTE}}", reverse=True)
+    order = sorted(entries, key=lambda one: one.last_at, reverse=True)
     by_jury: dict[str, list[tuple[str, ...]]] = {}
     for entry in order[:MOST_TRIED]:
         needed = "" if entry.needed == len(entry.jurors) else f"; {entry.needed} needed"
