@@ -300,15 +300,12 @@ def test_a_mean_of_jurors_among_the_jurors_has_alpha_and_neither_kappa_nor_ac2()
     assert found["clarity", "juror:claude"] == rows(scores)["clarity", "juror:claude"]
 
 
-def test_a_single_clinician_has_no_row_of_clinicians_but_one_with_each_juror():
+def test_a_single_clinician_has_no_row_of_clinicians_and_a_juror_without_a_score_is_undefined():
     scores = study()
     found = rows(without(scores, scores.ratings["rater"].isin(DOCTORS[1:])))
     assert undefined(found["clarity", "clinicians"])
     assert "only one clinician rated here, dr0" in note_of(found["clarity", "clinicians"])
     assert np.isfinite(found["clarity", "juror:gpt"].ac2)
-
-
-def test_a_juror_without_a_score_on_a_criterion_is_undefined_and_not_the_clinicians_again():
     unscored = lost(study(), "rater == 'gpt' and criterion == 'clarity'")
     row = rows(unscored)["clarity", "juror:gpt"]
     assert undefined(row)

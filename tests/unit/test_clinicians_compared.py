@@ -202,16 +202,13 @@ def test_a_clinician_who_cannot_be_compared_is_named_with_the_reason(method, own
     assert len(found.defined) == 5
 
 
-def test_a_jury_that_says_the_same_of_all_is_undefined_with_the_reason():
+def test_a_jury_that_says_the_same_of_all_and_single_ratings_leave_nothing_to_compare():
     table = make_table(40)
     table[:, -2:] = 4.0
     found = like_for_like(grid_of(table), TWO_JURORS, "published")
     assert found.defined == ()
     reasons = {str(held.reason) for held in found.undefined}
     assert reasons == {"undefined: the jury gave all these responses the same score"}
-
-
-def test_single_ratings_leave_nothing_to_compare():
     found = like_for_like(grid_of(make_table(40, each=1)), TWO_JURORS, "paper")
     assert (found.defined, len(found.rows)) == ((), 0)
     assert np.isnan(found.difference)

@@ -124,12 +124,15 @@ def test_a_jury_is_no_worse_only_than_clinicians_who_are_shown_to_agree(held, ki
     assert (found.kind, codes(found)[0]) == (kind, code)
 
 
-def test_a_floor_of_the_protocol_asks_more_of_the_clinicians():
+def test_a_floor_asks_more_of_the_clinicians_and_who_keeps_them_from_agreeing_is_named():
     for ends, floor, kind in (
         *((rows(), 0.39, "non_inferior"), (rows(), 0.4, "no_reference")),
         (rows(low=-0.9, high=-0.5, icc=-0.7), 0.4, "no_reference"),
     ):
         assert decide(ends, at(floor=floor)).kind.value == kind
+    found = judged(clinician_low=-0.2, without=left_out(a=(0.1, -0.1), b=(0.1, -0.3)))
+    assert (found.kind, found.hangs_on) == (DecisionKind.NO_REFERENCE, ("c",))
+    assert "c" in found.action
 
 
 def left_out(**changed):
@@ -145,12 +148,6 @@ def test_a_verdict_that_hangs_on_one_clinician_is_none_and_names_them(figures):
     assert (found.kind, found.hangs_on) == (DecisionKind.INCONCLUSIVE, ("b",))
     assert "hangs on b" in found.headline
     assert found.next == todo("do_more_raters", clinicians=("b",))
-
-
-def test_who_keeps_clinicians_from_agreeing_is_named_too():
-    found = judged(clinician_low=-0.2, without=left_out(a=(0.1, -0.1), b=(0.1, -0.3)))
-    assert (found.kind, found.hangs_on) == (DecisionKind.NO_REFERENCE, ("c",))
-    assert "c" in found.action
 
 
 @pytest.mark.parametrize(
@@ -189,11 +186,13 @@ def test_without_a_margin_fixed_for_it_nothing_is_claimed():
     assert decide(rows()).next == todo("do_fix_margin")
 
 
-def test_before_the_planned_responses_are_rated_nothing_is_claimed():
+def test_before_the_planned_responses_are_rated_and_by_the_jurys_icc_alone_nothing_is_claimed():
     found = decide([AgreementRow("b", "jury", n_responses=97), rows()[1]], at(responses=98))
     assert (found.kind, found.next) == (DecisionKind.TOO_FEW, todo("do_rate_planned", more=1))
     assert "before_planned" in codes(found)
     assert decide(rows(), at(responses=97)).kind is DecisionKind.NON_INFERIOR
+    found = decide(rows()[:1])
+    assert (found.kind, codes(found)) == (DecisionKind.UNDEFINED, ["no_juror"])
 
 
 def missed(low, high, rate=0.2, limit=0.3):
@@ -255,11 +254,6 @@ def test_the_interval_of_single_benchmarks_is_corrected_for_their_number_and_of_
         assert one.told("corrected") is None
         assert np.isnan([one.corrected_low, one.corrected_high]).all()
     assert held["aci"].corrected_low < alone.low < alone.high < held["aci"].corrected_high
-
-
-def test_a_high_icc_of_the_jury_alone_claims_nothing():
-    found = decide(rows()[:1])
-    assert (found.kind, codes(found)) == (DecisionKind.UNDEFINED, ["no_juror"])
 
 
 def todo(code, **figures):

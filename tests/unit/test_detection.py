@@ -160,19 +160,16 @@ def test_a_response_that_a_juror_did_not_score_is_missing_and_not_guessed():
     assert "fewer_jurors" in codes(fewer)
 
 
-def test_a_single_clinician_has_no_others_and_a_study_without_jurors_no_jury():
-    found = rows_of(rated([[1], [5]], (), [[0.1], [0.7]]))
-    assert found["visits", "clinicians"].n == 0
-    assert "no_others" in codes(found["visits", "clinicians"])
-    assert ("visits", "jury") not in found
-
-
-def test_a_metric_has_an_order_and_no_threshold():
+def test_a_metric_has_no_threshold_a_single_clinician_no_others_and_without_jurors_there_is_no_jury():
     row = rows_of(rated(*HAND, np.arange(1.0, 7)[:, None]))["visits", "metric:m0"]
     assert (row.auc, row.read_for_90) == (1, pytest.approx(2.7 / 6))
     assert math.isnan(row.sensitivity)
     assert row.n_missed is None
     assert "only_order" in codes(row)
+    found = rows_of(rated([[1], [5]], (), [[0.1], [0.7]]))
+    assert found["visits", "clinicians"].n == 0
+    assert "no_others" in codes(found["visits", "clinicians"])
+    assert ("visits", "jury") not in found
 
 
 def test_thresholds_are_the_critical_ones_of_rubric_and_protocol_and_no_others():

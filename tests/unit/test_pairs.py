@@ -360,7 +360,7 @@ def of_three(outcomes):
     return scores_of([(i, "dr0", value, "", 0) for i, (_, value) in enumerate(outcomes)], models)
 
 
-def test_strengths_meet_the_equations_of_bradley_and_terry():
+def test_strengths_meet_the_equations_of_bradley_and_terry_and_two_are_the_log_odds():
     random = np.random.default_rng(0)
     outcomes = [
         (pair, float(random.choice([1, 1, 0, -1]))) for pair in ("AB", "BC", "CA", "AD", "DB") * 12
@@ -375,6 +375,9 @@ def test_strengths_meet_the_equations_of_bradley_and_terry():
         expected = sum(1 / (1 + math.exp(strength[other] - strength[name])) for other in others)
         assert won == pytest.approx(expected, abs=1e-6)
         assert rows[name].strength_low < strength[name] < rows[name].strength_high
+    first, second = np.zeros(8, int), np.ones(8, int)
+    strength = bradley_terry(first, second, np.array([1, 1, 1, 1, 1, 1, 0, 0.0]), np.arange(8))
+    assert strength[0, 0] - strength[0, 1] == pytest.approx(math.log(3))
 
 
 def test_strengths_that_do_not_exist_are_not_given_and_it_is_said_why():
@@ -385,12 +388,6 @@ def test_strengths_that_do_not_exist_are_not_given_and_it_is_said_why():
     assert all(math.isnan(row.strength) for row in [*apart, *always])
     two = win_rates(of_three([("AB", 1.0), ("BA", 1.0)]))
     assert not two[0].told("not_connected")
-
-
-def test_two_models_strengths_are_the_log_odds():
-    first, second = np.zeros(8, int), np.ones(8, int)
-    strength = bradley_terry(first, second, np.array([1, 1, 1, 1, 1, 1, 0, 0.0]), np.arange(8))
-    assert strength[0, 0] - strength[0, 1] == pytest.approx(math.log(3))
 
 
 def test_a_planned_number_of_pairs_obtains_the_width_that_often():

@@ -243,15 +243,12 @@ def test_planted_severities_lie_in_their_intervals_and_nobody_is_called_strict()
         assert "lenient" not in note_of(row)
 
 
-def test_a_severity_that_is_undefined_is_nan_with_a_reason():
+def test_severity_is_in_points_under_both_methods_without_metrics_and_undefined_with_a_reason():
     rows = severity_rows(scope_of([[3, NAN, 4], [2, NAN, 4], [1, NAN, 2]], 1))
     assert math.isnan(rows[1].severity)
     assert note_of(rows[1]) == "undefined: no response that this rater and another one rated"
     (alone,) = severity_rows(scope_of([[3], [2], [1]], 1))
     assert math.isnan(alone.severity)
-
-
-def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
     table = rated()
     scope, published = scope_of(table, 4), scope_of(table, 4, method="published")
     grid = replace(scope.grid, kinds=(*scope.grid.kinds[:6], "metric"))

@@ -208,15 +208,12 @@ def in_csv(rows):
     return list(csv.DictReader(io.StringIO(table_csv(rows, HOW), newline="")))
 
 
-def test_the_csv_has_every_row_in_full_precision():
+def test_the_csv_has_every_row_in_full_precision_and_an_undefined_figure_as_an_empty_cell():
     rows = table_rows(study(benchmarks=("aci", "mtsamples"), n=24))
     for read, row in zip(in_csv(rows), rows, strict=True):
         assert (read["scorer"], read["benchmark"]) == (row.scorer, row.benchmark)
         assert float(read["icc"]) == row.icc
         assert read["note"] == note_of(row)
-
-
-def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
     row = hostile("x")
     assert in_csv(row)[0]["icc"] == ""
     assert "| x | \N{EN DASH} |" in markdown(agreement_table(row, "how"))
@@ -319,7 +316,7 @@ def claimed(protocol=None, outcome=None, simulated=()):
 
 
 def facts(*arguments, **options):
-    every: dict[str, list[str]] = {}
+    every = {}
     for name, what in first_page(claimed(*arguments, **options)):
         every.setdefault(name, []).append(what)
     return every
@@ -402,22 +399,18 @@ def test_every_note_on_a_figure_of_the_odd_studies_has_words_with_all_its_figure
                 assert not any(odd in said for odd in ("None", "nan", "NoteCode", "  ")), said
 
 
-def test_a_message_that_lacks_a_figure_is_an_error_and_never_half_a_sentence():
-    with pytest.raises(KeyError, match="least"):
-        note("few_instances", "fewer than {least} instances")
-
-
 def test_counts_have_their_nouns_and_names_that_part_a_list_their_quotation_marks():
     assert [counted(n, "pair") for n in (0, 1, 2)] == ["0 pairs", "1 pair", "2 pairs"]
-    assert filled("{n:missing score} of {who}", {"n": 1, "who": ("a", "b, c")}) == (
-        '1 missing score of a, "b, c"'
-    )
+    said = filled("{n:missing score} of {who}", {"n": 1, "who": ("a", "b, c")})
+    assert said == '1 missing score of a, "b, c"'
     assert filled("{who:scorer}", {"who": "metric:rouge-l"}) == "rouge-l"
     assert filled("{why}; {who}", {"why": Words("a, b"), "who": "a;b"}) == 'a, b; "a;b"'
     assert [quoted(one) for one in ("a", "a b", "a, b", 'a", "b', "a\nb")] == [
         *("a", "a b", '"a, b"', r'"a\", \"b"', "a b")
     ]
     assert listed(["Smith, John", "gpt"]) == '"Smith, John", gpt'
+    with pytest.raises(KeyError, match="least"):  # never half a sentence
+        note("few_instances", "fewer than {least} instances")
 
 
 LOUD = noted(

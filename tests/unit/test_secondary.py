@@ -340,15 +340,12 @@ def test_only_analysed_responses_are_counted_and_without_a_score_there_are_no_fi
     assert np.isnan([row.mean, row.sd, row.at_top]).all()
 
 
-def test_combined_has_every_criterion_of_its_benchmarks_where_there_is_one():
+def test_combined_has_every_criterion_of_its_benchmarks_and_scales_that_differ_are_not_pooled():
     scores = study(("aci", "mts"), n=8, criteria={"mts": ("clarity", "safety")})
     rows = rows_of(scores, name="combined")
     assert [name for rater, name in rows if rater == "jury"] == [*CRITERIA, "safety"]
     assert rows["jury", "clarity"].n == 16
     assert rows["jury", "safety"].n == 8
-
-
-def test_scales_that_differ_are_not_pooled():
     rows = rows_of(study(("aci", "mts"), n=8, scales={"mts": (0, 5)}), name="combined")
     row = rows["jury", "clarity"]
     assert np.isnan([row.mean, row.sd, row.at_top]).all()

@@ -259,14 +259,11 @@ def share(plan, studies):
     return float(np.mean(alarms(plan, studies) > 0))
 
 
-def test_an_unchanged_jury_seldom_and_a_collapsed_one_soon_raises_an_alarm():
+def test_an_unchanged_jury_seldom_a_collapsed_one_soon_and_a_higher_rate_sooner_raises_an_alarm():
     assert share(Plan(), 60) <= 0.1
     found = alarms(Plan(then=0.0), 20)
     assert (found > 0).all()
     assert 2 <= np.median(found) <= 4
-
-
-def test_a_higher_rate_of_false_alarms_finds_more_and_finds_it_sooner():
     plan = Plan(then=0.3)
     often, seldom = (alarms(plan, 30, rate=rate) for rate in (0.2, 0.01))
     often, seldom = (np.where(found > 0, found, 13) for found in (often, seldom))
@@ -457,7 +454,7 @@ def test_unchanged_material_has_the_same_shares_and_nothing_to_weight():
     assert mix.icc_reweighted == pytest.approx(mix.icc_now)
 
 
-def test_weighting_back_is_what_writing_the_responses_out_gives():
+def test_weighting_back_is_what_writing_the_responses_out_gives_and_by_a_handful_no_figure():
     scores, readings = drifting(n=60, shares=(0.5, 0.75), bad=2.0)
     *_, scope = scopes(without_later(scores, readings), AnalysisOptions(jurors=JURORS, reps=0))
     named = scope.composites.drop_duplicates("response_id").set_index("response_id")["benchmark"]
@@ -473,9 +470,6 @@ def test_weighting_back_is_what_writing_the_responses_out_gives():
     expected = 4 * cov[0, 1] / (cov[0, 0] + cov[1, 1] + 2 * cov[0, 1])
     assert found.icc_reweighted == pytest.approx(expected)
     assert found.moved == pytest.approx(2 / 3 - 1 / 2)
-
-
-def test_weights_that_rest_on_a_handful_of_responses_give_no_figure():
     _, mix, _ = judged(drifting(n=60, shares=(0.95, 0.03), bad=2.0))
     assert math.isnan(mix.icc_reweighted)
 
