@@ -4,8 +4,6 @@ import csv
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.scores import FIELDS, rated
-from kit.studies import HEAD, Run, bring_in
-from sqlalchemy import Engine
+from kit.studies import HEAD, bring_in
 from sqlmodel import Session, select
 
 from calibration.adjudicated import adjudicated, with_independent
@@ -31,7 +28,7 @@ from data.study.compare import Chosen, compared
 from data.study.frames import adjudicated_frame, clinician_dates, ratings_frame
 from data.study.people import invite
 from data.study.ratings import submit
-from data.study.room import Task, next_task, task
+from data.study.room import next_task, task
 from data.study.settings import set_setting
 from data.study.standing import facts
 from data.study.steering import readings_by_response
@@ -46,30 +43,30 @@ NAMES = ["dr_low", "dr_high", "dr_other", "dr_fourth"]
 R11 = 1
 
 
-def rater(engine: Engine, name: str) -> int:
+def rater(engine, name):
     with Session(engine) as session:
         return session.exec(select(Rater.id).where(Rater.handle == name)).one() or 0
 
 
-def shown_to(engine: Engine, name: str) -> Task:
+def shown_to(engine, name):
     task = next_task(engine, rater(engine, name)).task
     assert task is not None
     return task
 
 
-def rate(engine: Engine, name: str, reply: Reply) -> str:
+def rate(engine, name, reply):
     """Rate what is next for somebody; return its code."""
     code = shown_to(engine, name).card.code
     assert submit(engine, rater(engine, name), code, reply, 30)
     return code
 
 
-def give(engine: Engine, reading: str, name: str) -> None:
+def give(engine, reading, name):
     assign_adjudication(engine, "coordinator", reading, {R11: name})
 
 
 @pytest.fixture
-def apart(small_study: Engine) -> Engine:
+def apart(small_study):
     """Make a study in which two clinicians are 3 points apart on one response, and agree on another."""
     invite(small_study, NAMES)
     slots = [Slot(name, one, one) for name in ("dr_low", "dr_high") for one in (R11, 2)]
@@ -80,7 +77,7 @@ def apart(small_study: Engine) -> Engine:
     return small_study
 
 
-def test_a_difference_is_the_largest_between_two_clinicians_on_any_criterion(apart: Engine) -> None:
+def test_a_difference_is_the_largest_between_two_clinicians_on_any_criterion(apart):
     [found] = differences(OPERATOR, apart, 2)
     assert (found.response_id, found.points, found.criterion) == ("r11", 3, "accuracy")
     assert (found.clinicians, found.is_ready, found.reading) == (2, True, None)
@@ -91,9 +88,7 @@ def test_a_difference_is_the_largest_between_two_clinicians_on_any_criterion(apa
         planned_settlement(OPERATOR, apart, "third")
 
 
-def test_a_third_reading_goes_to_nobody_who_knows_the_response_or_sees_the_others(
-    apart: Engine,
-) -> None:
+def test_a_third_reading_goes_to_nobody_who_knows_the_response_or_sees_the_others(apart):
     plan = planned_settlement(OPERATOR, apart, "third")
     assert set(plan.places.values()) < {"dr_other", "dr_fourth"}
     for name in ("dr_low", "dr_high"):
@@ -107,7 +102,7 @@ def test_a_third_reading_goes_to_nobody_who_knows_the_response_or_sees_the_other
     assert other_readings(apart, rater(apart, "dr_other"), task.card.code) == ()
 
 
-def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: Engine) -> None:
+def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart):
     give(apart, "consensus", "dr_other")
     who, other = rater(apart, "dr_other"), rater(apart, "dr_fourth")
     shown = shown_to(apart, "dr_other")
@@ -124,7 +119,7 @@ def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: E
     assert task(apart, other, code) is None
 
 
-def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apart: Engine) -> None:
+def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apart):
     give(apart, "consensus", "dr_low")
     code = shown_to(apart, "dr_low").card.code
     [other] = other_readings(apart, rater(apart, "dr_low"), code)
@@ -132,9 +127,7 @@ def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apar
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_a_comment_that_names_a_model_keeps_a_response_out_of_consensus_or_is_masked(
-    apart: Engine, given: bool
-) -> None:
+def test_a_comment_that_names_a_model_keeps_a_response_out_of_consensus_or_is_masked(apart, given):
     if given:
         give(apart, "consensus", "dr_other")
     with Session(apart) as session:
@@ -151,7 +144,7 @@ def test_a_comment_that_names_a_model_keeps_a_response_out_of_consensus_or_is_ma
     assert planned_settlement(OPERATOR, apart, "third").places
 
 
-def test_what_is_given_out_or_settled_is_not_given_out_again(apart: Engine) -> None:
+def test_what_is_given_out_or_settled_is_not_given_out_again(apart):
     plan = planned_settlement(OPERATOR, apart, "third")
     assert settle(OPERATOR, apart, plan) == 1
     assert planned_settlement(OPERATOR, apart, "third").places == {}
@@ -165,7 +158,7 @@ def test_what_is_given_out_or_settled_is_not_given_out_again(apart: Engine) -> N
         give(apart, "consensus", "dr_low")
 
 
-def test_a_response_that_somebody_has_still_to_rate_waits(apart: Engine) -> None:
+def test_a_response_that_somebody_has_still_to_rate_waits(apart):
     assign(apart, [Slot("dr_other", R11, 9)], seed=0)
     [found] = differences(OPERATOR, apart, 2)
     assert (found.waits_for, found.is_ready) == (1, False)
@@ -174,7 +167,7 @@ def test_a_response_that_somebody_has_still_to_rate_waits(apart: Engine) -> None
         give(apart, "third", "dr_fourth")
 
 
-def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart: Engine) -> None:
+def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart):
     assign(apart, [Slot("dr_other", one, one) for one in (3, 4)], seed=0)
     assign_adjudication(apart, "account 1", "third", {R11: "dr_other"})
     readings = []
@@ -185,7 +178,7 @@ def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart: Engi
     assert verify(apart).findings == ()
 
 
-def test_no_design_gives_a_response_to_whoever_settled_it(apart: Engine) -> None:
+def test_no_design_gives_a_response_to_whoever_settled_it(apart):
     give(apart, "consensus", "dr_other")
     rate(apart, "dr_other", SETTLED)
     found = designed(apart, DesignRequest(tuple(NAMES), 4, 0.0, 0))
@@ -196,10 +189,8 @@ def test_no_design_gives_a_response_to_whoever_settled_it(apart: Engine) -> None
         assert session.exec(query.where(Assignment.response == R11)).all() == [101]
 
 
-def test_both_are_kept_and_every_figure_is_of_the_independent_ones(
-    apart: Engine, run: Run, tmp_path: Path
-) -> None:
-    def figures() -> list[object]:
+def test_both_are_kept_and_every_figure_is_of_the_independent_ones(apart, run, tmp_path):
+    def figures():
         known = facts(apart)
         states = known.clinicians, known.repeats, known.states
         shown = compared(OPERATOR, apart, Chosen()), readings_by_response(OPERATOR, apart)
@@ -230,9 +221,7 @@ def test_both_are_kept_and_every_figure_is_of_the_independent_ones(
         ("juror", "100,", "only clinicians settle differences"),
     ],
 )
-def test_a_reading_that_cannot_be_is_refused_by_name(
-    small_study: Engine, run: Run, tmp_path: Path, kind: str, cells: str, told: str
-) -> None:
+def test_a_reading_that_cannot_be_is_refused_by_name(small_study, run, tmp_path, kind, cells, told):
     path = tmp_path / "made.csv"
     head = "response_id,rater,kind,criterion,score,pass,reading"
     path.write_text(f"{head}\nr11,somebody,{kind},clarity,3,{cells}\n", "utf-8")
@@ -249,9 +238,7 @@ SOME = st.sets(st.sampled_from("abcde"), min_size=1)
     had=st.fixed_dictionaries({one: st.integers(0, 3) for one in "abcde"}),
     seed=st.integers(0, 9),
 )
-def test_settling_is_dealt_as_evenly_as_who_may_have_it_allows(
-    able: dict[int, set[str]], had: dict[str, int], seed: int
-) -> None:
+def test_settling_is_dealt_as_evenly_as_who_may_have_it_allows(able, had, seed):
     may = {key: sorted(names) for key, names in able.items()}
     found = dealt(may, {one: (number, 0) for one, number in had.items()}, seed)
     assert found.keys() == able.keys()
@@ -261,9 +248,9 @@ def test_settling_is_dealt_as_evenly_as_who_may_have_it_allows(
     assert sum(one**2 for one in load.values()) == best
 
 
-def every_deal(may: dict[int, list[str]]) -> list[Counter[str]]:
+def every_deal(may):
     """Return the loads of every way to deal."""
-    ways: set[tuple[int, ...]] = {(0,) * 5}
+    ways = {(0,) * 5}
     for names in may.values():
         ways = {
             tuple(number + ("abcde"[place] == name) for place, number in enumerate(one))
@@ -273,10 +260,8 @@ def every_deal(may: dict[int, list[str]]) -> list[Counter[str]]:
     return [Counter(dict(zip("abcde", one, strict=True))) for one in ways]
 
 
-def test_the_command_lists_differences_looks_first_and_gives_out(
-    apart: Engine, run: Run, tmp_path: Path
-) -> None:
-    def told(*options: str) -> tuple[dict[str, Any], str]:
+def test_the_command_lists_differences_looks_first_and_gives_out(apart, run, tmp_path):
+    def told(*options):
         code, said, _ = run("rate", "adjudicate", *options, "--json", str(tmp_path / "found.json"))
         assert code == 0
         return json.loads((tmp_path / "found.json").read_text("utf-8")), said
@@ -293,7 +278,7 @@ def test_the_command_lists_differences_looks_first_and_gives_out(
     assert (found.reading, found.is_done) == ("third", False)
 
 
-def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> None:
+def test_a_settling_reading_given_back_goes_to_somebody_else(apart):
     give(apart, "consensus", "dr_other")
     who, code = rater(apart, "dr_other"), shown_to(apart, "dr_other").card.code
     recuse(apart, who, code, "my own patient")
@@ -379,7 +364,7 @@ def test_what_compares_clinicians_with_one_another_is_of_independent_readings():
 
 
 @pytest.fixture
-def judged(run: Run, tmp_path: Path) -> Run:
+def judged(run, tmp_path):
     """Make a study of 24 responses, two clinicians and two jurors, with six differences settled."""
     random = np.random.default_rng(5)
     responses = [HEAD, *(f"i{n},b,context,prompt,,r{n},m{n % 2},text {n}" for n in range(24))]
@@ -399,16 +384,14 @@ def judged(run: Run, tmp_path: Path) -> Run:
     return run
 
 
-def asked(run: Run, folder: Path, *options: str) -> dict:
+def asked(run, folder, *options):
     to = folder / "out.json"
     code, _, told = run("analyse", "calibrate", "--reps", "50", "--json", str(to), *options)
     assert code == 0, told
     return json.loads(to.read_text("utf-8"))
 
 
-def test_figures_are_of_independent_readings_unless_asked_and_say_so(
-    judged: Run, tmp_path: Path
-) -> None:
+def test_figures_are_of_independent_readings_unless_asked_and_say_so(judged, tmp_path):
     alone = asked(judged, tmp_path)
     settled = asked(judged, tmp_path, "--use", "adjudicated")
     for found, reading in ((alone, "independent"), (settled, "adjudicated")):

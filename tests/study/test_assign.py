@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -17,7 +16,6 @@ from data.errors import BadInput
 from data.study.assignments import Assigned
 from medjury.services.design.assign import design, top_up
 from medjury.services.design.deal import GAP, Showing, arrange
-from medjury.services.design.plan import Design
 
 SIZES = st.tuples(
     st.integers(1, 60), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5), st.integers(0, 9)
@@ -25,16 +23,13 @@ SIZES = st.tuples(
 QUICK = settings(max_examples=60, deadline=None)
 
 
-def firsts(plan: Design) -> Counter[int]:
+def firsts(plan):
     return Counter(slot.response for slot in plan.slots if not slot.pass_)
-
-
-Size = tuple[int, int, int, int, int]
 
 
 @QUICK
 @given(SIZES)
-def test_every_response_gets_exactly_k_clinicians_with_level_loads_and_overlaps(size: Size) -> None:
+def test_every_response_gets_exactly_k_clinicians_with_level_loads_and_overlaps(size):
     n, raters, models, k, seed = size
     k = min(k, raters)
     plan = design(items(n, models), names(raters), k, seed=seed)
@@ -48,7 +43,7 @@ def test_every_response_gets_exactly_k_clinicians_with_level_loads_and_overlaps(
 
 
 @pytest.mark.parametrize(("n", "raters", "k"), [(9, 10, 2), (19, 20, 2), (5, 11, 3), (11, 45, 5)])
-def test_the_fewest_readings_that_can_link_all_clinicians_do(n: int, raters: int, k: int) -> None:
+def test_the_fewest_readings_that_can_link_all_clinicians_do(n, raters, k):
     for seed in range(5):
         plan = design(items(n), names(raters), k, seed=seed)
         assert plan.connected
@@ -57,17 +52,13 @@ def test_the_fewest_readings_that_can_link_all_clinicians_do(n: int, raters: int
 
 @QUICK
 @given(st.integers(1, 80), st.integers(2, 12), st.integers(0, 9))
-def test_with_two_readings_a_response_every_pair_shares_as_many_but_for_one(
-    n: int, raters: int, seed: int
-) -> None:
+def test_with_two_readings_a_response_every_pair_shares_as_many_but_for_one(n, raters, seed):
     plan = design(items(n), names(raters), 2, seed=seed)
     assert spread(list(plan.overlap.values())) <= 1
 
 
 @pytest.mark.parametrize(("n", "raters", "k"), [(7, 7, 3), (12, 9, 3), (26, 13, 3), (30, 10, 3)])
-def test_a_balanced_incomplete_block_design_is_found_where_one_exists(
-    n: int, raters: int, k: int
-) -> None:
+def test_a_balanced_incomplete_block_design_is_found_where_one_exists(n, raters, k):
     # Fano plane, affine plane of order 3, the two Steiner systems S(2,3,13), and 2-(10,3,2):
     # every pair meets n k (k - 1) / (r (r - 1)) times: 1, 1, 1 and 2.
     plan = design(items(n, models=1), names(raters), k)
@@ -77,7 +68,7 @@ def test_a_balanced_incomplete_block_design_is_found_where_one_exists(
 @pytest.mark.parametrize(
     ("n", "raters", "k"), [(n, r, k) for r in (4, 5) for k in range(2, r) for n in range(1, 6)]
 )
-def test_overlaps_are_as_equal_as_in_the_best_of_all_designs(n: int, raters: int, k: int) -> None:
+def test_overlaps_are_as_equal_as_in_the_best_of_all_designs(n, raters, k):
     blocks = list(itertools.combinations(range(raters), k))
     best = min(
         unevenness(chosen, raters)
@@ -88,12 +79,12 @@ def test_overlaps_are_as_equal_as_in_the_best_of_all_designs(n: int, raters: int
     assert sum(shared**2 for shared in plan.overlap.values()) == best
 
 
-def unevenness(blocks: Sequence[tuple[int, ...]], raters: int) -> int:
+def unevenness(blocks, raters):
     pairs = Counter(pair for block in blocks for pair in itertools.combinations(block, 2))
     return sum(pairs[pair] ** 2 for pair in itertools.combinations(range(raters), 2))
 
 
-def linked_and_level(blocks: Sequence[tuple[int, ...]], raters: int) -> bool:
+def linked_and_level(blocks, raters):
     load = Counter(one for block in blocks for one in block)
     if spread([load[one] for one in range(raters)]) > 1:
         return False
@@ -107,8 +98,8 @@ def linked_and_level(blocks: Sequence[tuple[int, ...]], raters: int) -> bool:
 @QUICK
 @given(st.integers(1, 25), st.integers(2, 6), st.integers(2, 8), st.integers(0, 9))
 def test_with_two_readings_each_clinician_sees_the_models_in_equal_parts(
-    instances: int, models: int, raters: int, seed: int
-) -> None:
+    instances, models, raters, seed
+):
     # Overlaps come first; that they cost the models one more at most was never exceeded.
     plan = design(items(instances * models, models), names(raters), 2, seed=seed)
     few = instances * models < raters * (raters - 1) // 2
@@ -117,9 +108,7 @@ def test_with_two_readings_each_clinician_sees_the_models_in_equal_parts(
 
 @QUICK
 @given(SIZES, st.randoms(use_true_random=False))
-def test_the_same_seed_gives_the_same_design_in_whatever_order_things_come(
-    size: Size, shuffler: Random
-) -> None:
+def test_the_same_seed_gives_the_same_design_in_whatever_order_things_come(size, shuffler):
     n, raters, models, k, seed = size
     given_items, given_names = items(n, models), names(raters)
     plan = design(given_items, given_names, min(k, raters), seed=seed)
@@ -128,7 +117,7 @@ def test_the_same_seed_gives_the_same_design_in_whatever_order_things_come(
     assert design(given_items, given_names, min(k, raters), seed=seed).slots == plan.slots
 
 
-def test_another_seed_or_another_clinician_gives_other_orders() -> None:
+def test_another_seed_or_another_clinician_gives_other_orders():
     plan = design(items(40), names(4), 2, seed=1)
     other = design(items(40), names(4), 2, seed=2)
     renamed = design(items(40), [*names(3), "dr_x"], 2, seed=1)
@@ -139,7 +128,7 @@ def test_another_seed_or_another_clinician_gives_other_orders() -> None:
     assert len({tuple(line) for line in everyone_reads_all.orders.values()}) == 4
 
 
-def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
+def test_a_design_does_not_depend_on_the_hash_seed_of_the_process():
     program = (
         "from medjury.services.design.assign import design\n"
         "from data.study.assignments import Item\n"
@@ -163,9 +152,7 @@ def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
         (5, ["a", " "], 1, 0.1, "without a name"),
     ],
 )
-def test_what_cannot_be_designed_is_refused_with_what_to_do(
-    count: int, raters: list[str], k: int, repeats: float, said: str
-) -> None:
+def test_what_cannot_be_designed_is_refused_with_what_to_do(count, raters, k, repeats, said):
     with pytest.raises(BadInput, match=said):
         design(items(count), raters, k, repeats)
     with pytest.raises(BadInput, match="responses given twice"):
@@ -180,9 +167,7 @@ def test_what_cannot_be_designed_is_refused_with_what_to_do(
 
 @QUICK
 @given(SIZES, st.floats(0, 0.5))
-def test_a_repeat_comes_at_least_ten_places_after_its_first_showing(
-    size: Size, share: float
-) -> None:
+def test_a_repeat_comes_at_least_ten_places_after_its_first_showing(size, share):
     n, raters, models, k, seed = size
     plan = design(items(n, models), names(raters), min(k, raters), share, seed)
     for rater, load in plan.load.items():
@@ -196,9 +181,7 @@ def test_a_repeat_comes_at_least_ten_places_after_its_first_showing(
 
 @QUICK
 @given(SIZES)
-def test_responses_of_one_instance_are_never_neighbours_where_an_order_avoids_it(
-    size: Size,
-) -> None:
+def test_responses_of_one_instance_are_never_neighbours_where_an_order_avoids_it(size):
     n, raters, models, k, seed = size
     plan = design(items(n, models), names(raters), min(k, raters), repeats=0, seed=seed)
     for line in plan.orders.values():
@@ -209,14 +192,12 @@ def test_responses_of_one_instance_are_never_neighbours_where_an_order_avoids_it
 
 @QUICK
 @given(st.integers(4, 30), st.integers(2, 4), st.integers(0, 99))
-def test_repeats_do_not_stand_beside_their_instance_either(
-    instances: int, models: int, seed: int
-) -> None:
+def test_repeats_do_not_stand_beside_their_instance_either(instances, models, seed):
     plan = design(items(instances * models, models), names(2), 1, seed=seed)
     assert plan.adjacent == 0
 
 
-def test_the_worst_lists_are_still_arranged() -> None:
+def test_the_worst_lists_are_still_arranged():
     same = [Showing(number, 1) for number in range(12)]
     other = [Showing(number, 2) for number in range(12, 23)]
     rng = Random(1)  # noqa: S311 - a test's seed

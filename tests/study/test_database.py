@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from alembic.script import ScriptDirectory
 from kit import postgres
 from kit.rating_study import task_of
 from kit.studies import HEAD as COLUMNS
-from kit.studies import Run, import_file, import_small
-from sqlalchemy import Engine, create_engine, event, inspect, make_url, text
+from kit.studies import import_file, import_small
+from sqlalchemy import create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
@@ -53,7 +52,7 @@ open_study(sys.argv[1], create=True)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def place(request, tmp_path):
     """Return where an empty database of either kind is or will be."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'study.db'}"
@@ -63,7 +62,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     postgres.drop(url)
 
 
-def test_a_new_study_has_exactly_the_tables_of_the_schema_and_the_newest_form(place: str) -> None:
+def test_a_new_study_has_exactly_the_tables_of_the_schema_and_the_newest_form(place):
     assert ScriptDirectory(str(MIGRATIONS)).get_current_head() == HEAD
     study = open_study(place, create=True)
     with study.connect() as connection:
@@ -75,7 +74,7 @@ def test_a_new_study_has_exactly_the_tables_of_the_schema_and_the_newest_form(pl
 
 
 @pytest.mark.parametrize("form", ["0021", "study_99"])
-def test_a_study_of_another_form_is_refused_and_left_alone(place: str, form: str, run: Run) -> None:
+def test_a_study_of_another_form_is_refused_and_left_alone(place, form, run):
     study = open_study(place, create=True)
     with study.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :form"), {"form": form})
@@ -89,9 +88,7 @@ def test_a_study_of_another_form_is_refused_and_left_alone(place: str, form: str
 
 
 @pytest.mark.parametrize("statements", [2, 20])
-def test_a_beginning_killed_in_the_middle_leaves_no_tables_and_can_be_made_again(
-    place: str, statements: int
-) -> None:
+def test_a_beginning_killed_in_the_middle_leaves_no_tables_and_can_be_made_again(place, statements):
     ended = subprocess.run([sys.executable, "-c", KILLED, place, str(statements)], check=False)
     assert ended.returncode == -signal.SIGKILL
     assert inspect(database._engine(place)).get_table_names() == []
@@ -104,7 +101,7 @@ OPENED = "from data.database import open_study; study = "
 
 
 @pytest.mark.usefixtures("study_file")
-def test_sqlite_runs_in_wal_and_enforces_foreign_keys(engine: Engine) -> None:
+def test_sqlite_runs_in_wal_and_enforces_foreign_keys(engine):
     with engine.connect() as connection:
         assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
         assert connection.scalar(text("PRAGMA foreign_keys")) == 1
@@ -119,9 +116,7 @@ def test_sqlite_runs_in_wal_and_enforces_foreign_keys(engine: Engine) -> None:
         ("other.db", "CREATE TABLE patients (id)", "not those of a study"),
     ],
 )
-def test_what_is_no_study_is_named_and_stays_as_it_is(
-    tmp_path: Path, name: str, content: str | bytes | None, said: str
-) -> None:
+def test_what_is_no_study_is_named_and_stays_as_it_is(tmp_path, name, content, said):
     path = tmp_path / name
     if isinstance(content, str):
         with closing(sqlite3.connect(path)) as other:
@@ -143,14 +138,12 @@ def test_what_is_no_study_is_named_and_stays_as_it_is(
         ("sqlite:////nowhere/study.db", "folder .*nowhere does not exist"),
     ],
 )
-def test_where_no_study_can_be_made_is_refused(url: str, said: str) -> None:
+def test_where_no_study_can_be_made_is_refused(url, said):
     with pytest.raises(NoStudy, match=said):
         open_study(url, create=True)
 
 
-def test_a_locked_study_is_named_after_the_wait(
-    place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_study_is_named_after_the_wait(place, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     study, impatient = (open_study(place, create=True) for _ in range(2))
     with transaction(study) as session:
@@ -163,16 +156,14 @@ def test_a_locked_study_is_named_after_the_wait(
         one.dispose()
 
 
-def test_processes_may_open_a_new_study_at_once(place: str) -> None:
+def test_processes_may_open_a_new_study_at_once(place):
     script = f"{OPENED}open_study({place!r}, create=True)"
     started = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
     assert [one.wait() for one in started] == [0, 0]
 
 
 @pytest.mark.usefixtures("study_file")
-def test_a_command_that_ends_leaves_one_file_and_a_copy_of_it_has_all(
-    url: str, study_file: Path, tmp_path: Path
-) -> None:
+def test_a_command_that_ends_leaves_one_file_and_a_copy_of_it_has_all(url, study_file, tmp_path):
     people = ["-m", "medjury", "rate", "people", "add", "dr_a", "--db", url]
     for command in (["-c", f"{OPENED}open_study({url!r}, create=True)"], people):
         subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
@@ -182,9 +173,7 @@ def test_a_command_that_ends_leaves_one_file_and_a_copy_of_it_has_all(
 
 
 @pytest.mark.usefixtures("study_file")
-def test_only_its_owner_reads_a_new_study_and_an_old_one_keeps_its_mode(
-    url: str, study_file: Path, tmp_path: Path
-) -> None:
+def test_only_its_owner_reads_a_new_study_and_an_old_one_keeps_its_mode(url, study_file, tmp_path):
     before = os.umask(0o022)
     try:
         for mode in (0o600, 0o640):
@@ -205,12 +194,12 @@ SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
 
 @pytest.fixture
-def server() -> str:
+def server():
     return postgres.new_database()
 
 
 @pytest.fixture
-def ward(server: str, tmp_path: Path) -> Iterator[Engine]:
+def ward(server, tmp_path):
     """Return a study on the server: four responses, and a clinician at the door."""
     engine = open_study(server, create=True)
     import_small(engine, tmp_path)
@@ -219,7 +208,7 @@ def ward(server: str, tmp_path: Path) -> Iterator[Engine]:
     engine.dispose()
 
 
-def test_ratings_are_vouched_for_whatever_the_servers_time_zone(ward: Engine) -> None:
+def test_ratings_are_vouched_for_whatever_the_servers_time_zone(ward):
     assign(ward, [Slot("dr_0", 1, 1)], seed=0, per_response=1)
     submit(ward, 1, task_of(ward, 1).card.code, Reply(SCORES, comment="\u00e9 \U0001f600"), 5)
     with ward.connect() as connection:
@@ -231,7 +220,7 @@ def test_ratings_are_vouched_for_whatever_the_servers_time_zone(ward: Engine) ->
     assert len(verify(ward).findings) == 1
 
 
-def test_who_reads_sees_one_moment_and_waits_for_nobody(ward: Engine) -> None:
+def test_who_reads_sees_one_moment_and_waits_for_nobody(ward):
     count = text("SELECT COUNT(*) FROM setting")
     with reading(ward) as reader:
         before = reader.scalar(count)
@@ -243,7 +232,7 @@ def test_who_reads_sees_one_moment_and_waits_for_nobody(ward: Engine) -> None:
         assert reader.scalar(count) == (before or 0) + 1
 
 
-def test_texts_are_sorted_as_sqlite_and_python_do(ward: Engine) -> None:
+def test_texts_are_sorted_as_sqlite_and_python_do(ward):
     with transaction(ward) as session:
         session.add_all(Setting(key=f"sort {one}", value="1") for one in ("b", "B", "a", "\u00e4"))
         log(session, "test", "setting changed", {})
@@ -258,7 +247,7 @@ def test_texts_are_sorted_as_sqlite_and_python_do(ward: Engine) -> None:
     assert found == sorted(found)
 
 
-def test_a_character_postgresql_cannot_hold_is_told_and_nothing_is_stored(ward: Engine) -> None:
+def test_a_character_postgresql_cannot_hold_is_told_and_nothing_is_stored(ward):
     both = [Setting(key="first", value="1"), Setting(key="nul", value="a\0b")]
     with pytest.raises(BadInput, match="cannot hold a value"), transaction(ward) as session:
         session.add_all(both)
@@ -266,7 +255,7 @@ def test_a_character_postgresql_cannot_hold_is_told_and_nothing_is_stored(ward: 
         assert session.get(Setting, "first") is None
 
 
-def test_a_user_who_may_not_write_is_told(ward: Engine) -> None:
+def test_a_user_who_may_not_write_is_told(ward):
     with ward.begin() as connection:
         connection.execute(text("DROP ROLE IF EXISTS looker"))
         connection.execute(text("CREATE ROLE looker LOGIN"))
@@ -288,7 +277,7 @@ def test_a_user_who_may_not_write_is_told(ward: Engine) -> None:
         connection.execute(text("DROP ROLE looker"))
 
 
-def test_an_empty_or_absent_database_is_no_study_and_stays_so(server: str) -> None:
+def test_an_empty_or_absent_database_is_no_study_and_stays_so(server):
     with pytest.raises(NoStudy, match=r"there is no study at postgresql.*medjury demo"):
         open_study(server)
     engine = create_engine(server)
@@ -298,7 +287,7 @@ def test_an_empty_or_absent_database_is_no_study_and_stays_so(server: str) -> No
         open_study(make_url(server).set(database="nowhere"), create=True)
 
 
-def test_who_is_not_let_in_is_told_why_and_never_by_a_word_in_a_name(ward: Engine) -> None:
+def test_who_is_not_let_in_is_told_why_and_never_by_a_word_in_a_name(ward):
     with ward.begin() as connection:
         connection.execute(text("DROP ROLE IF EXISTS fuller"))
         connection.execute(text("CREATE ROLE fuller LOGIN PASSWORD 'right'"))
@@ -318,7 +307,7 @@ def test_who_is_not_let_in_is_told_why_and_never_by_a_word_in_a_name(ward: Engin
         open_study(away)
 
 
-def lets_in(engine: Engine) -> bool:
+def lets_in(engine):
     try:
         engine.connect().close()
     except OperationalError:
@@ -326,7 +315,7 @@ def lets_in(engine: Engine) -> bool:
     return True
 
 
-def _reloaded(ward: Engine, closed: bool) -> None:
+def _reloaded(ward, closed):
     """Let the server read its rules, and wait until a new connection has them."""
     with ward.begin() as connection:
         connection.execute(text("SELECT pg_reload_conf()"))
@@ -344,7 +333,7 @@ JURORS = ("a", "b")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def study(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+def study(request, tmp_path):
     """Return a study whose responses two jurors have rated, and a clinician the first twenty."""
     file = f"sqlite:///{tmp_path / 'moment.db'}"
     engine = open_study(file if request.param == "sqlite" else postgres.new_database(), create=True)
@@ -358,20 +347,20 @@ def study(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     engine.dispose()
 
 
-def row(number: int, rater: str, kind: Kind) -> list[RatingRow]:
+def row(number, rater, kind):
     score = str(1 + (number * 7 + len(rater)) % 5)
     where = Origin("made", number + 1)
     return [RatingRow(where, f"r{number}", rater, kind, name, score) for name in CRITERIA]
 
 
 @pytest.fixture
-def rated_meanwhile(study: Engine) -> Iterator[Callable[[], int]]:
+def rated_meanwhile(study):
     """Let the clinician rate one more response after each statement of a reader."""
     writer = open_study(study.url)
     left = iter(range(20, RESPONSES))
     rated = 0
 
-    def rate(*_: object) -> None:
+    def rate(*_):
         nonlocal rated
         number = next(left, None)
         if number is not None:
@@ -384,9 +373,7 @@ def rated_meanwhile(study: Engine) -> Iterator[Callable[[], int]]:
     writer.dispose()
 
 
-def test_a_response_that_is_rated_meanwhile_is_counted_once(
-    study: Engine, rated_meanwhile: Callable[[], int]
-) -> None:
+def test_a_response_that_is_rated_meanwhile_is_counted_once(study, rated_meanwhile):
     scores = scores_of(study)
     assert rated_meanwhile() > 5, "the test means nothing where nobody wrote"
     read = scores.ratings[scores.ratings["kind"] == "juror"]["response_id"].nunique()
@@ -395,9 +382,7 @@ def test_a_response_that_is_rated_meanwhile_is_counted_once(
     assert by_clinicians < read, "what was rated after the reader's first statement is not seen"
 
 
-def test_readings_inside_one_moment_share_it_and_the_next_is_of_now(
-    study: Engine, rated_meanwhile: Callable[[], int]
-) -> None:
+def test_readings_inside_one_moment_share_it_and_the_next_is_of_now(study, rated_meanwhile):
     with one_moment(study):
         first = ratings_frame(study)
         with reading(study) as one, reading(study) as other:

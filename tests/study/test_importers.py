@@ -1,15 +1,13 @@
 """Importing: verbatim, idempotent, all or nothing, and every refusal names its row."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from kit.studies import RESPONSES
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 from sqlmodel import Session
 
-from data.errors import BadFile, BadRow, Conflict, MedjuryError, OffScale, Unknown
+from data.errors import BadFile, BadRow, Conflict, OffScale, Unknown
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
@@ -21,26 +19,25 @@ from data.study.responses import import_responses
 from data.study.standing import benchmarks
 from data.study.verify import verify
 
-Write = Callable[[str, str], Path]
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
 LONG = "response_id,rater,kind,criterion,score,comment,rated_at\n"
 GENERIC = read_rubric("generic")
 
 
-def bring(engine: Engine, path: Path, benchmark: str | None = None):
+def bring(engine, path, benchmark=None):
     return import_responses(engine, ResponseFile(TableFile(path), benchmark), lambda _: GENERIC)
 
 
-def rate(engine: Engine, path: Path):
+def rate(engine, path):
     return import_ratings(engine, RatingFile(TableFile(path)))
 
 
-def count(engine: Engine, table: str) -> int:
+def count(engine, table):
     with engine.connect() as connection:
         return int(connection.scalar(text(f"SELECT COUNT(*) FROM {table}")) or 0)  # noqa: S608
 
 
-def test_a_file_imported_twice_changes_nothing_and_says_so(engine: Engine, write: Write) -> None:
+def test_a_file_imported_twice_changes_nothing_and_says_so(engine, write):
     path = write("r.csv", RESPONSES)
     first, events = bring(engine, path), count(engine, "event")
     second = bring(engine, path)
@@ -54,7 +51,7 @@ def test_a_file_imported_twice_changes_nothing_and_says_so(engine: Engine, write
     assert "model-one" not in frame.to_csv()
 
 
-def test_texts_are_kept_to_the_last_byte(engine: Engine, write: Write) -> None:
+def test_texts_are_kept_to_the_last_byte(engine, write):
     odd = ' "quoted"\r\n$5 {{response}}\t<b>é\u202e' + "x" * 200_000
     row = {"instance_id": 7, "benchmark": "b", "context": odd, "model": "m", "response": odd}
     bring(engine, write("r.jsonl", json.dumps(row)))
@@ -63,8 +60,8 @@ def test_texts_are_kept_to_the_last_byte(engine: Engine, write: Write) -> None:
 
 
 def test_equal_answers_without_an_id_are_told_apart_in_one_file_and_counted_in_the_next(
-    engine: Engine, write: Write
-) -> None:
+    engine, write
+):
     head, row = "instance_id,context,model,response\n", "i1,c,{},same answer\n"
     both = bring(engine, write("a.csv", head + row.format("m") + row.format("n")), "b")
     assert (both.responses, both.unnamed) == (2, 0)
@@ -86,9 +83,7 @@ def test_equal_answers_without_an_id_are_told_apart_in_one_file_and_counted_in_t
         ("i1,visits,other,p,,r31,m,x\n", r"row 6, column context: in response r31: instance i1 of"),
     ],
 )
-def test_one_bad_row_imports_nothing_and_is_named(
-    engine: Engine, write: Write, row: str, said: str
-) -> None:
+def test_one_bad_row_imports_nothing_and_is_named(engine, write, row, said):
     with pytest.raises(BadRow, match=said):
         bring(engine, write("r.csv", RESPONSES + row))
     assert count(engine, "response") == count(engine, "benchmark") == count(engine, "event") == 0
@@ -112,17 +107,13 @@ def test_one_bad_row_imports_nothing_and_is_named(
         (".", None, "directory"),
     ],
 )
-def test_a_file_of_the_wrong_kind_gets_one_message(
-    engine: Engine, write: Write, tmp_path: Path, name: str, content: str | None, said: str
-) -> None:
+def test_a_file_of_the_wrong_kind_gets_one_message(engine, write, tmp_path, name, content, said):
     path = tmp_path / name if content is None else write(name, content)
     with pytest.raises(BadFile, match=said):
         bring(engine, path)
 
 
-def test_long_and_wide_ratings_give_the_same_table_and_what_is_left_out_is_told(
-    small_study: Engine, write: Write
-) -> None:
+def test_long_and_wide_ratings_give_the_same_table_and_what_is_left_out_is_told(small_study, write):
     wide = "response_id,rater,kind,accuracy,completeness,clarity\n{},dr_a,clinician,5,{},3.5\n"
     rows = [("accuracy", "5"), ("completeness", "4"), ("clarity", "3.5")]
     long = LONG + "".join(f"r11,dr_a,clinician,{name},{score},,\n" for name, score in rows)
@@ -136,7 +127,7 @@ def test_long_and_wide_ratings_give_the_same_table_and_what_is_left_out_is_told(
     assert rate(small_study, write("few.csv", fewer)).lacking == {"visits": ["completeness"]}
 
 
-def test_a_changed_score_is_added_and_the_newest_counts(small_study: Engine, write: Write) -> None:
+def test_a_changed_score_is_added_and_the_newest_counts(small_study, write):
     rate(small_study, write("one.csv", LONG + "r11,dr_a,clinician,clarity,2,,\n"))
     second = rate(small_study, write("two.csv", LONG + "r11,dr_a,clinician,clarity,4,,\n"))
     assert second.revised == 1
@@ -168,16 +159,14 @@ FIRST = "r12,dr_a,clinician,clarity,3,,\n"
     ],
 )
 def test_one_bad_rating_imports_nothing_and_the_first_is_named(
-    small_study: Engine, write: Write, row: str, error: type[MedjuryError], said: str
-) -> None:
+    small_study, write, row, error, said
+):
     with pytest.raises(error, match=said):
         rate(small_study, write("r.csv", LONG + FIRST + row + "\n"))
     assert count(small_study, "rating") == count(small_study, "rater") == 0
 
 
-def test_a_rating_given_twice_is_named_by_both_rows_however_far_apart(
-    small_study: Engine, write: Write
-) -> None:
+def test_a_rating_given_twice_is_named_by_both_rows_however_far_apart(small_study, write):
     many = "".join(f"r11,m{n},metric,f,{n},,\n" for n in range(AT_ONCE + 100))
     twice = LONG + FIRST + many + "r12,dr_a,clinician,clarity,4,,\n"
     for stored in (0, 1):  # though the study says it already
@@ -188,9 +177,7 @@ def test_a_rating_given_twice_is_named_by_both_rows_however_far_apart(
         rate(small_study, write("one.csv", LONG + FIRST))
 
 
-def test_one_import_may_add_revise_and_repeat_over_several_lookups_and_verifies(
-    small_study: Engine, write: Write
-) -> None:
+def test_one_import_may_add_revise_and_repeat_over_several_lookups_and_verifies(small_study, write):
     row = "r12,dr_a,clinician,clarity,3,a comment,2026-05-31T14:00:00+02:00\n"
     first = "".join(f"r11,m{n},metric,f,{n},,\n" for n in range(AT_ONCE + 100))
     rate(small_study, write("one.csv", LONG + row + first))
@@ -200,9 +187,7 @@ def test_one_import_may_add_revise_and_repeat_over_several_lookups_and_verifies(
     assert not verify(small_study).findings
 
 
-def test_ratings_made_on_another_rubric_move_an_unrated_benchmark(
-    small_study: Engine, write: Write
-) -> None:
+def test_ratings_made_on_another_rubric_move_an_unrated_benchmark(small_study, write):
     path = write("r.csv", LONG + "r11,dr_a,clinician,structure,3,,\n")
     import_ratings(small_study, RatingFile(TableFile(path)), read_rubric("chw_care_plan"))
     assert benchmarks(small_study)[0].rubric.name == "chw_care_plan"
@@ -212,9 +197,7 @@ def test_ratings_made_on_another_rubric_move_an_unrated_benchmark(
     assert list(ratings_frame(small_study)["rater"]) == ["dr_a"]
 
 
-def test_a_rated_benchmark_cannot_be_imported_onto_another_rubric(
-    small_study: Engine, write: Write
-) -> None:
+def test_a_rated_benchmark_cannot_be_imported_onto_another_rubric(small_study, write):
     rate(small_study, write("r.csv", LONG + FIRST))
     rows = ResponseFile(TableFile(write("r2.csv", RESPONSES)))
     with pytest.raises(Conflict, match="ratings on another rubric"):

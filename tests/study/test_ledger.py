@@ -2,10 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.composites import JURY, scope_of, scores
 from kit.study_place import only_reading
-from sqlalchemy import Engine, event
+from sqlalchemy import event
 
 from calibration.columns import PanelColumns
 from calibration.differences import compared, difference_rows
@@ -46,18 +44,18 @@ BASE = Evaluation(("j0", "j1", "j2"), "b", "paper", MARK, 56, 0.47, compared=("m
 
 
 @pytest.fixture
-def ledger(engine: Engine) -> Engine:
+def ledger(engine):
     """Make a study with three real jurors and a simulated one."""
     names = ("j0", "j1", "j2", "j3", "sim")
     add_jurors(engine, [JurorRecord(one, {}, simulated=one == "sim") for one in names])
     return engine
 
 
-def other(**changes: Any) -> Evaluation:
+def other(**changes):
     return replace(BASE, **changes)
 
 
-def test_a_jury_is_kept_with_all_that_was_found(ledger: Engine) -> None:
+def test_a_jury_is_kept_with_all_that_was_found(ledger):
     before = now()
     record_evaluations(ledger, [BASE])
     (entry,) = compositions_tried(ledger)
@@ -68,7 +66,7 @@ def test_a_jury_is_kept_with_all_that_was_found(ledger: Engine) -> None:
     assert before <= entry.first_at <= entry.last_at <= before + timedelta(minutes=1)
 
 
-def test_the_same_jury_again_counts_once_with_its_newest_figures(ledger: Engine) -> None:
+def test_the_same_jury_again_counts_once_with_its_newest_figures(ledger):
     record_evaluations(ledger, [BASE])
     first = compositions_tried(ledger)[0]
     turned = other(jurors=("j2", "j0", "j1"), icc=0.5, n_responses=60, fingerprint="e" * 64)
@@ -91,16 +89,12 @@ def test_the_same_jury_again_counts_once_with_its_newest_figures(ledger: Engine)
         ({"icc": 0.1, "fingerprint": "a" * 64}, [2]),  # what was found
     ],
 )
-def test_another_jury_criterion_method_scope_or_rule_is_another_entry(
-    ledger: Engine, changes: dict[str, Any], times: list[int]
-) -> None:
+def test_another_jury_criterion_method_scope_or_rule_is_another_entry(ledger, changes, times):
     record_evaluations(ledger, [BASE, other(**changes)])
     assert [one.times for one in compositions_tried(ledger)] == times
 
 
-def test_each_evaluation_leaves_one_event_with_all_its_juries_though_the_study_is_locked(
-    ledger: Engine,
-) -> None:
+def test_each_evaluation_leaves_one_event_with_all_its_juries_though_the_study_is_locked(ledger):
     record_evaluations(ledger, [BASE, other(benchmark="combined")])
     head = lock(ledger, "coordinator")
     record_evaluations(ledger, [BASE])
@@ -112,14 +106,14 @@ def test_each_evaluation_leaves_one_event_with_all_its_juries_though_the_study_i
     assert verify(ledger, head).findings == ()
 
 
-def test_a_name_that_is_no_jurors_is_refused_and_nothing_is_kept(ledger: Engine) -> None:
+def test_a_name_that_is_no_jurors_is_refused_and_nothing_is_kept(ledger):
     with pytest.raises(Unknown, match="no juror nobody in this study: it has j0"):
         record_evaluations(ledger, [BASE, other(jurors=("j0", "nobody"))])
     assert compositions_tried(ledger) == []
     assert acts(ledger, EVALUATED) == []
 
 
-def test_a_study_that_cannot_be_written_to_says_so(ledger: Engine) -> None:
+def test_a_study_that_cannot_be_written_to_says_so(ledger):
     record_evaluations(ledger, [BASE])
     ledger.dispose()
     event.listen(ledger, "connect", only_reading)
@@ -128,7 +122,7 @@ def test_a_study_that_cannot_be_written_to_says_so(ledger: Engine) -> None:
     assert compositions_tried(ledger)[0].times == 1
 
 
-def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) -> None:
+def test_evaluations_at_the_same_time_are_all_counted(ledger, url):
     script = (
         "from data.database import open_study; from data.study.ledger import *;"
         f"engine = open_study({url!r}); one = Evaluation(('j0',), 'b', 'paper', 'f', 5);"
@@ -140,11 +134,11 @@ def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) 
     assert verify(ledger).findings == ()
 
 
-def counted(engine: Engine, here: Evaluation, *, simulated: bool = False) -> int:
+def counted(engine, here, *, simulated=False):
     return comparisons_besides(compositions_tried(engine), here, simulated=simulated)
 
 
-def test_what_was_tried_before_counts_and_what_is_tried_now_does_not(ledger: Engine) -> None:
+def test_what_was_tried_before_counts_and_what_is_tried_now_does_not(ledger):
     assert counted(ledger, BASE) == 0
     record_evaluations(ledger, [BASE])
     assert counted(ledger, BASE) == 0
@@ -160,13 +154,13 @@ def test_what_was_tried_before_counts_and_what_is_tried_now_does_not(ledger: Eng
     assert counted(ledger, BASE) == counted(ledger, other_way) == 2 + 1 + 1
 
 
-def test_two_juries_compared_count_once_whichever_came_first(ledger: Engine) -> None:
+def test_two_juries_compared_count_once_whichever_came_first(ledger):
     record_evaluations(ledger, [other(jurors=("j0", "j1"), compared=("jury:j2, j1",))])
     assert counted(ledger, other(jurors=("j1", "j2"), compared=("jury:j1, j0",))) == 0
     assert counted(ledger, other(jurors=("j1", "j2"), compared=("jury:j0",))) == 1
 
 
-def test_rehearsals_with_simulated_jurors_count_only_among_themselves(ledger: Engine) -> None:
+def test_rehearsals_with_simulated_jurors_count_only_among_themselves(ledger):
     rehearsal = other(jurors=("sim",), compared=("metric:m", "juror:j0"))  # whatever it says itself
     record_evaluations(ledger, [BASE, rehearsal])
     assert [one.simulated for one in compositions_tried(ledger)] == [False, True]
@@ -174,7 +168,7 @@ def test_rehearsals_with_simulated_jurors_count_only_among_themselves(ledger: En
     assert counted(ledger, rehearsal, simulated=True) == 1
 
 
-def evaluate(engine: Engine, jury: PanelColumns, **asked: Any) -> Sequence[Any]:
+def evaluate(engine, jury, **asked):
     """Do as `calibrate` does: evaluate, remember, then compare with all that was tried."""
     scope = scope_of(scores(), jury=jury, reps=99, **asked)
     names = tuple(name for name, _ in compared(scope))
@@ -183,7 +177,7 @@ def evaluate(engine: Engine, jury: PanelColumns, **asked: Any) -> Sequence[Any]:
     return difference_rows(scope, tried=comparisons_besides(compositions_tried(engine), one))
 
 
-def test_a_further_jury_leaves_p_as_it_is_and_adds_its_comparisons(ledger: Engine) -> None:
+def test_a_further_jury_leaves_p_as_it_is_and_adds_its_comparisons(ledger):
     first, again = (evaluate(ledger, JURY) for _ in range(2))
     assert first == again
     assert first[0].n_tried == 4
@@ -209,9 +203,7 @@ NAMES = st.sampled_from(["r1", "r 2", 'a "b"', "c,d", "\u00e9\u2028", "line\nbre
     ),
     st.booleans(),
 )
-def test_a_fingerprint_is_that_of_the_ratings_in_whatever_order(
-    rows: list[tuple[str, str, int, float]], as_codes: bool
-) -> None:
+def test_a_fingerprint_is_that_of_the_ratings_in_whatever_order(rows, as_codes):
     table = pd.DataFrame(rows, columns=["response_id", "rater", "replicate", "score"])
     table = table.assign(benchmark="b", criterion="x", pass_=0)
     mark = fingerprint(table)
@@ -228,7 +220,7 @@ def test_a_fingerprint_is_that_of_the_ratings_in_whatever_order(
         )
 
 
-def test_a_fingerprint_stays_what_it_was_whatever_pandas_hashes_it() -> None:
+def test_a_fingerprint_stays_what_it_was_whatever_pandas_hashes_it():
     row = {"response_id": "r1", "benchmark": "b", "rater": "dr_a", "criterion": "x"}
     table = pd.DataFrame([row | {"pass_": 0, "replicate": 0, "score": 4.5}])
     assert fingerprint(table) == "bb9aaec7ad620bc310551303cf2a0154a357c6df4f051644099942d894206232"
@@ -237,7 +229,7 @@ def test_a_fingerprint_stays_what_it_was_whatever_pandas_hashes_it() -> None:
 BODY = {"name": "first", "rows": [{"scorer": "jury", "icc": 1 / 3, "f_low": None}], "n": 5}
 
 
-def test_a_report_is_kept_to_the_last_digit_with_its_time_number_and_digest(engine: Engine) -> None:
+def test_a_report_is_kept_to_the_last_digit_with_its_time_number_and_digest(engine):
     with pytest.raises(Unknown, match=r"no report 3 in this study: it has none; `medjury"):
         report(engine, 3)
     head = lock(engine, "coordinator")  # which takes them all the same
@@ -252,15 +244,13 @@ def test_a_report_is_kept_to_the_last_digit_with_its_time_number_and_digest(engi
     assert verify(engine, head).findings == ()
 
 
-def test_what_is_not_json_is_refused_and_nothing_is_kept(engine: Engine) -> None:
+def test_what_is_not_json_is_refused_and_nothing_is_kept(engine):
     with pytest.raises(ValueError, match="not JSON compliant"):
         freeze(engine, MARK, {"icc": float("nan")})
     assert reports(engine) == []
 
 
-def test_a_withdrawn_report_is_in_no_list_and_stays_in_the_record_with_the_reason(
-    engine: Engine,
-) -> None:
+def test_a_withdrawn_report_is_in_no_list_and_stays_in_the_record_with_the_reason(engine):
     freeze(engine, MARK, BODY)
     freeze(engine, MARK, BODY | {"name": "second"})
     withdraw_report(OPERATOR, engine, 2, "  made for the\nwrong jury ")
@@ -278,9 +268,7 @@ def test_a_withdrawn_report_is_in_no_list_and_stays_in_the_record_with_the_reaso
     ("number", "reason", "why"),
     [(1, " ", "say why"), (2, "so", "there is none"), (0, "so", "there is none")],
 )
-def test_no_report_is_withdrawn_without_a_reason_or_twice(
-    engine: Engine, number: int, reason: str, why: str
-) -> None:
+def test_no_report_is_withdrawn_without_a_reason_or_twice(engine, number, reason, why):
     freeze(engine, MARK, BODY)
     with pytest.raises(MedjuryError, match=why):
         withdraw_report(OPERATOR, engine, number, reason)
@@ -290,7 +278,7 @@ def test_no_report_is_withdrawn_without_a_reason_or_twice(
         withdraw_report(OPERATOR, engine, 1, "again")
 
 
-def test_only_coordinators_withdraw_and_clinicians_see_nothing_of_it(engine: Engine) -> None:
+def test_only_coordinators_withdraw_and_clinicians_see_nothing_of_it(engine):
     freeze(engine, MARK, BODY)
     for role in (Role.RESEARCHER, Role.CLINICIAN):
         with pytest.raises(NotAllowed):

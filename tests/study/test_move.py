@@ -2,17 +2,13 @@
 
 import json
 import stat
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from kit import postgres
 from kit.packaged_study import SCORES, made, whole
 from kit.rating_study import task_of
-from kit.studies import Run
 from kit.study_place import behind_the_record
-from sqlalchemy import Engine, make_url, text
+from sqlalchemy import make_url, text
 
 from data import database
 from data.card import Reply
@@ -30,20 +26,20 @@ SECRET = "hunter2-of-the-ward"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def empty(request, tmp_path):
     """Return where there is no study yet, in a database of either kind."""
     return postgres.new_database() if request.param == "postgres" else file_of(tmp_path)
 
 
-def file_of(tmp_path: Path) -> str:
+def file_of(tmp_path):
     return f"sqlite:///{tmp_path / 'new.db'}"
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[[str], Engine]]:
-    engines: list[Engine] = []
+def opened():
+    engines = []
 
-    def call(url: str) -> Engine:
+    def call(url):
         engines.append(open_study(url, create=True))
         return engines[-1]
 
@@ -52,30 +48,30 @@ def opened() -> Iterator[Callable[[str], Engine]]:
         one.dispose()
 
 
-def held(engine: Engine) -> dict[str, tuple[int, int]]:
+def held(engine):
     with reading(engine) as session:
         return {table.name: content(pages(session, copied(table))) for table in ALL_TABLES}
 
 
-def url_of(engine: Engine) -> str:
+def url_of(engine):
     return engine.url.render_as_string()
 
 
-def calibrated(run: Run, url: str, to: Path) -> bytes:
+def calibrated(run, url, to):
     code, _, err = run("analyse", "calibrate", "--reps", "20", "--json", str(to), "--db", url)
     assert code == 0, err
     return to.read_bytes()
 
 
 def test_a_moved_study_is_the_same_calibrates_to_the_last_digit_and_comes_back_as_it_went(
-    run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
-) -> None:
+    run, whole, empty, opened, tmp_path
+):
     told = tmp_path / "moved.json"
     code, out, err = run("study", "backup", empty, "--db", url_of(whole), "--json", str(told))
     assert (code, "the record is whole" in out) == (0, True), err
     before = held(whole)
     assert held(opened(empty)) == before
-    said: dict[str, Any] = json.loads(told.read_text())
+    said = json.loads(told.read_text())
     assert said["rows"] == {name: rows for name, (rows, _) in before.items()}
     assert said["head"] == verify(whole).head
     assert run("study", "verify", "--head", said["head"], "--db", empty)[0] == 0
@@ -86,9 +82,7 @@ def test_a_moved_study_is_the_same_calibrates_to_the_last_digit_and_comes_back_a
     assert calibrated(run, empty, tmp_path / "there.json") == here
 
 
-def test_no_copy_has_the_key_that_signs_sessions(
-    run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
-) -> None:
+def test_no_copy_has_the_key_that_signs_sessions(run, whole, empty, opened, tmp_path):
     key, names = study_key(whole, SESSION_KEY), study_key(whole, PSEUDONYM_KEY)
     backup = tmp_path / "backup.db"
     for to in (empty, str(backup)):
@@ -103,13 +97,11 @@ def test_no_copy_has_the_key_that_signs_sessions(
     assert study_key(whole, SESSION_KEY) == key
 
 
-def test_clinicians_rate_on_where_the_study_went(
-    run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine]
-) -> None:
+def test_clinicians_rate_on_where_the_study_went(run, whole, empty, opened):
     run("study", "backup", empty, "--db", url_of(whole))
     moved = opened(empty)
 
-    def found(query: str) -> int:
+    def found(query):
         with moved.connect() as connection:
             return int(connection.scalar(text(query)) or 0)
 
@@ -120,9 +112,7 @@ def test_clinicians_rate_on_where_the_study_went(
     assert verify(moved).findings == ()
 
 
-def test_a_target_that_holds_anything_is_refused_and_kept(
-    run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine]
-) -> None:
+def test_a_target_that_holds_anything_is_refused_and_kept(run, whole, empty, opened):
     target = opened(empty)
     with behind_the_record(target) as session:
         session.add(Setting(key="ours", value="1"))
@@ -136,9 +126,7 @@ def test_a_target_that_holds_anything_is_refused_and_kept(
     assert verify(whole).findings == ()
 
 
-def test_what_is_no_study_or_an_empty_one_is_named_and_nothing_is_made(
-    run: Run, opened: Callable[[str], Engine], tmp_path: Path
-) -> None:
+def test_what_is_no_study_or_an_empty_one_is_named_and_nothing_is_made(run, opened, tmp_path):
     absent = f"sqlite:///{tmp_path / 'absent.db'}"
     code, _, err = run("study", "backup", file_of(tmp_path), "--db", absent)
     assert (code, "absent.db" in err) == (2, True)
@@ -149,7 +137,7 @@ def test_what_is_no_study_or_an_empty_one_is_named_and_nothing_is_made(
 
 
 @pytest.mark.usefixtures("study_file")  # PostgreSQL holds no such text
-def test_a_move_that_fails_stores_nothing(whole: Engine, opened: Callable[[str], Engine]) -> None:
+def test_a_move_that_fails_stores_nothing(whole, opened):
     with behind_the_record(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'a' || char(0) || 'b' WHERE id = 1"))
     target = opened(postgres.new_database())
@@ -159,9 +147,7 @@ def test_a_move_that_fails_stores_nothing(whole: Engine, opened: Callable[[str],
 
 
 @pytest.mark.usefixtures("study_file")  # nor a row that refers to none
-def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(run, whole, tmp_path):
     with whole.connect() as connection:
         connection.exec_driver_sql("COMMIT")
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
@@ -173,9 +159,7 @@ def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(
     assert not list(tmp_path.glob("new.db*"))
 
 
-def test_findings_of_the_study_move_with_it_and_are_told(
-    run: Run, whole: Engine, empty: str, tmp_path: Path
-) -> None:
+def test_findings_of_the_study_move_with_it_and_are_told(run, whole, empty, tmp_path):
     with behind_the_record(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'changed' WHERE id = 1"))
     for to in (empty, str(tmp_path / "backup.db")):
@@ -184,13 +168,11 @@ def test_findings_of_the_study_move_with_it_and_are_told(
     assert (tmp_path / "backup.db").exists()
 
 
-def test_nobody_writes_to_a_study_while_it_is_moved(
-    whole: Engine, empty: str, opened: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_writes_to_a_study_while_it_is_moved(whole, empty, opened, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     late, refused = opened(url_of(whole)), []
 
-    def write(_: int) -> None:
+    def write(_):
         with pytest.raises(NoStudy, match="wait") as told, transaction(late) as session:
             session.add(Setting(key="late", value="1"))
         refused.append(told)
@@ -213,9 +195,7 @@ def test_nobody_writes_to_a_study_while_it_is_moved(
         f"dr:{SECRET}@127.0.0.1://study",
     ],
 )
-def test_a_database_that_cannot_be_opened_is_told_without_its_password(
-    run: Run, whole: Engine, place: str
-) -> None:
+def test_a_database_that_cannot_be_opened_is_told_without_its_password(run, whole, place):
     for source, to in ((url_of(whole), place), (place, url_of(whole))):
         code, out, err = run("study", "backup", to, "--db", source)
         assert (code, out) == (2, "")
@@ -234,8 +214,8 @@ def test_a_database_that_cannot_be_opened_is_told_without_its_password(
     ],
 )
 def test_a_url_that_must_be_written_otherwise_is_told_how_and_without_its_password(
-    run: Run, begin: str, told: str
-) -> None:
+    run, begin, told
+):
     db = f"{begin}{SECRET}@127.0.0.1:1/study"
     code, _, err = run("study", "verify", "--db", db)
     assert (code, SECRET in err, told in err) == (2, False, True)
@@ -246,9 +226,7 @@ def test_a_url_that_must_be_written_otherwise_is_told_how_and_without_its_passwo
     assert "password=***&" in shown(make_url(after))
 
 
-def test_a_backup_is_one_file_that_only_its_owner_reads(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_a_backup_is_one_file_that_only_its_owner_reads(run, whole, tmp_path):
     to = tmp_path / "backup.db"
     code, out, err = run("study", "backup", str(to), "--json", "-", "--db", str(whole.url))
     assert code == 0, err
@@ -260,9 +238,7 @@ def test_a_backup_is_one_file_that_only_its_owner_reads(
 
 @pytest.mark.usefixtures("study_file")
 @pytest.mark.parametrize("name", ["study.db", "study.db-wal", "notes.txt", "none/backup.db", "."])
-def test_a_backup_is_never_written_over_anything(
-    run: Run, whole: Engine, tmp_path: Path, name: str
-) -> None:
+def test_a_backup_is_never_written_over_anything(run, whole, tmp_path, name):
     (tmp_path / "notes.txt").write_text("mine")
     before = sorted(tmp_path.iterdir())
     code, out, err = run("study", "backup", str(tmp_path / name), "--db", str(whole.url))

@@ -5,14 +5,10 @@ import csv
 import hashlib
 import json
 import stat
-from pathlib import Path
-from typing import Any
 
-import pytest
 from kit import postgres
 from kit.packaged_study import database_of, made, packed, parts_of, restored, tables_of, whole
-from kit.studies import Run
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 from sqlmodel import Session
 
 from data.study import package
@@ -25,9 +21,7 @@ from data.study.verify import acts, verify
 __all__ = ["made", "whole"]
 
 
-def test_a_restored_study_calibrates_to_the_last_digit_and_comes_in_once(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_a_restored_study_calibrates_to_the_last_digit_and_comes_in_once(run, whole, tmp_path):
     path = packed(run, tmp_path)
     there = restored(tmp_path)
     assert run("study", "import", str(path), *there)[0] == 0
@@ -52,8 +46,8 @@ WITHHELD = (
 
 
 def test_without_authors_no_byte_of_the_file_tells_a_model_a_masked_word_or_a_salt(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+    run, whole, tmp_path
+):
     with Session(whole) as session:
         withheld = {*session.scalars(text(WITHHELD))}
     parts = parts_of(packed(run, tmp_path))
@@ -68,9 +62,7 @@ def test_without_authors_no_byte_of_the_file_tells_a_model_a_masked_word_or_a_sa
     assert not acts(whole, "unblinded")
 
 
-def test_authors_that_travel_apart_make_the_study_whole_again(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_authors_that_travel_apart_make_the_study_whole_again(run, whole, tmp_path):
     there = restored(tmp_path)
     apart = packed(run, tmp_path, "--authors-only", "--reason", "analysis", name="authors.zip")
     study = packed(run, tmp_path)
@@ -85,7 +77,7 @@ def test_authors_that_travel_apart_make_the_study_whole_again(
     assert "nothing changed" in run("study", "import", str(apart), *there)[1]
 
 
-def test_no_secret_and_no_way_in_is_in_a_package(run: Run, whole: Engine, tmp_path: Path) -> None:
+def test_no_secret_and_no_way_in_is_in_a_package(run, whole, tmp_path):
     with Session(whole) as session:
         session.execute(text("INSERT INTO setting VALUES ('signing_key', 'sesame-key')"))
         session.execute(text("INSERT INTO setting VALUES ('training_key', 'sesame-too')"))
@@ -99,9 +91,7 @@ def test_no_secret_and_no_way_in_is_in_a_package(run: Run, whole: Engine, tmp_pa
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_folder_and_the_package_hold_the_same_files_and_tables(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_the_folder_and_the_package_hold_the_same_files_and_tables(run, whole, tmp_path):
     parts, out = parts_of(packed(run, tmp_path)), tmp_path / "out"
     assert run("share", "export", str(out))[0] == 0
     manifest = json.loads(parts["manifest.json"])
@@ -123,12 +113,10 @@ def test_the_folder_and_the_package_hold_the_same_files_and_tables(
     assert all(stat.S_IMODE(one.stat().st_mode) == 0o600 for one in out.rglob("*.*"))
 
 
-def test_a_study_that_changes_while_it_is_packed_is_packed_as_it_was(
-    whole: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_that_changes_while_it_is_packed_is_packed_as_it_was(whole, tmp_path, monkeypatch):
     head = verify(whole).head
 
-    def meanwhile(*given: Any) -> dict[str, int]:
+    def meanwhile(*given):
         invite(whole, ["dr_late"])
         return write_files(*given)
 
@@ -139,9 +127,7 @@ def test_a_study_that_changes_while_it_is_packed_is_packed_as_it_was(
     assert b"dr_late" not in b"".join(parts.values())
 
 
-def test_a_package_goes_to_a_server_and_back_and_every_table_is_the_same(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_a_package_goes_to_a_server_and_back_and_every_table_is_the_same(run, whole, tmp_path):
     sealed = ("--unblind", "--reason", "move")
     before, db = tables_of(str(whole.url)), str(whole.url)
     for there in (postgres.new_database(), f"sqlite:///{tmp_path / 'back.db'}"):
@@ -154,9 +140,7 @@ def test_a_package_goes_to_a_server_and_back_and_every_table_is_the_same(
         db = there
 
 
-def test_options_that_contradict_each_other_write_nothing(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_options_that_contradict_each_other_write_nothing(run, whole, tmp_path):
     to = str(tmp_path / "x.zip")
     alone, reason = ("--package", to, "--authors-only"), ("--reason", "r")
     assert run("share", "export")[0] == 2

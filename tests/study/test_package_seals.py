@@ -1,19 +1,16 @@
 """No cell of a package can be changed, not even by who makes its digests anew."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
-from kit.packaged_study import Parts, altered, database_of, does, parts_of
+from kit.packaged_study import altered, database_of, does, parts_of
 from kit.sealed_study import fill_all
-from kit.studies import Run
-from kit.study_place import StudyIn, all_rows
-from sqlalchemy import Engine, Table
+from kit.study_place import all_rows
+from sqlalchemy import Engine
 
 from data.database import open_study
 from data.errors import BadFile
@@ -36,7 +33,7 @@ class Packages:
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Packages]:
+def packages(tmp_path_factory, study_in):
     folder = tmp_path_factory.mktemp("packed")
     url = study_in(folder)
     engine = open_study(url, create=True)
@@ -51,10 +48,10 @@ def packages(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Ite
     empty.dispose()
 
 
-def forged(path: Path, table: str, column: str) -> Path:
+def forged(path, table, column):
     """Write a package anew with one cell of the first row changed and all digests made anew."""
 
-    def change(parts: Parts) -> None:
+    def change(parts):
         with database_of(parts) as database:
             first = f"rowid = (SELECT min(rowid) FROM {table})"  # noqa: S608
             [cell] = database.execute(f'SELECT "{column}" FROM {table} WHERE {first}').fetchone()  # noqa: S608
@@ -64,7 +61,7 @@ def forged(path: Path, table: str, column: str) -> Path:
     return altered(path, change, vouch=True)
 
 
-def refused(packages: Packages, path: Path) -> bool:
+def refused(packages, path):
     """Tell whether a package is refused, in one line, and leaves nothing behind."""
     try:
         with opened_package(path) as package:
@@ -85,7 +82,7 @@ OTHERS = {
 }
 
 
-def other(table: str, column: str, cell: Any) -> Any:
+def other(table, column, cell):
     """Return another cell that the column's type takes."""
     kind = kind_of(table, column)
     if kind is bool:
@@ -109,18 +106,14 @@ def other(table: str, column: str, cell: Any) -> Any:
         ("without", "benchmark", "rubric_sha256"),
     ],
 )
-def test_a_cell_changed_with_all_digests_made_anew_is_refused(
-    packages: Packages, kind: str, table: str, column: str
-) -> None:
+def test_a_cell_changed_with_all_digests_made_anew_is_refused(packages, kind, table, column):
     assert refused(packages, forged(packages.paths[kind], table, column))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", PACKED, ids=str)
-def test_every_column_of_every_table_of_a_package_is_held_to_the_record(
-    packages: Packages, kind: str, table: Table
-) -> None:
+def test_every_column_of_every_table_of_a_package_is_held_to_the_record(packages, kind, table):
     columns = [one.name for one in table.c if (table.name, one.name) not in LEFT_OUT]
     for column in columns if holds(kind, table.name) else ():
         assert refused(packages, forged(packages.paths[kind], table.name, column)), column
@@ -141,9 +134,7 @@ ROWS = ("rater", "rating", "assignment", "attempt", "submission")
         *(pytest.param(*one, marks=pytest.mark.slow) for one in product(KINDS, WHAT, ROWS)),
     ],
 )
-def test_rows_taken_out_put_in_or_swapped_are_refused(
-    packages: Packages, kind: str, what: str, table: str
-) -> None:
+def test_rows_taken_out_put_in_or_swapped_are_refused(packages, kind, what, table):
     changes = {
         "gone": [f"DELETE FROM {table} WHERE id = (SELECT max(id) FROM {table})"],  # noqa: S608
         "twice": [
@@ -162,9 +153,7 @@ def test_rows_taken_out_put_in_or_swapped_are_refused(
     assert refused(packages, altered(packages.paths[kind], change, vouch=True))
 
 
-def test_an_untouched_package_without_authors_verifies_clean(
-    packages: Packages, run: Run, engine: Engine
-) -> None:
+def test_an_untouched_package_without_authors_verifies_clean(packages, run, engine):
     code, out, _ = run("study", "import", str(packages.paths["without"]))
     assert (code, "the record is whole" in out) == (0, True)
     found = verify(engine)
@@ -175,9 +164,7 @@ def test_an_untouched_package_without_authors_verifies_clean(
     assert all(kept_setting(key) or key == "training_key" for key in rows)
 
 
-def test_findings_that_are_accepted_are_stored_and_recorded(
-    packages: Packages, run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_findings_that_are_accepted_are_stored_and_recorded(packages, run, engine, tmp_path):
     forge = does("UPDATE rater SET kind = 'clinician' WHERE handle = 'j1'")
     path = altered(packages.paths["without"], forge, vouch=True)
     code, out, err = run("study", "import", str(path))
@@ -195,9 +182,7 @@ def test_findings_that_are_accepted_are_stored_and_recorded(
     assert (code, "belongs to a package" in err) == (2, True)
 
 
-def test_no_digest_of_a_package_without_authors_tells_one_to_who_guesses(
-    packages: Packages,
-) -> None:
+def test_no_digest_of_a_package_without_authors_tells_one_to_who_guesses(packages):
     """A masked name and an author stand in the package only under salts that stay behind."""
     parts = parts_of(packages.paths["without"])
     with database_of(parts) as database:

@@ -2,16 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from kit.commands import call
 from kit.pair_study import MODELS, bring, prefer_good, rate_all, rows, write
 from kit.rating_study import task_of
 from kit.studies import import_small
-from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from annotate.rating.room import shown as shown_now
@@ -40,13 +36,13 @@ from data.study.withdrawals import withdraw
 PREFERENCE = read_rubric("preference")
 
 
-def every(engine: Engine, table: Any) -> Sequence[Any]:
+def every(engine, table):
     """Return all rows of a table."""
     with Session(engine) as session:
         return session.exec(select(table)).all()
 
 
-def told(engine: Engine, *words: str, code: int = 0) -> str:
+def told(engine, *words, code=0):
     """Return what a command on a study says; it ends with this code."""
     ended, out, err = call(str(engine.url), *words)
     assert ended == code, err
@@ -54,7 +50,7 @@ def told(engine: Engine, *words: str, code: int = 0) -> str:
 
 
 @pytest.fixture
-def study(engine: Engine, tmp_path: Path) -> Engine:
+def study(engine, tmp_path):
     """Return a study of six pairs that three clinicians are to judge, each pair by two of them."""
     bring(engine, tmp_path)
     invite(engine, ["dr_a", "dr_b", "dr_c"])
@@ -65,7 +61,7 @@ def study(engine: Engine, tmp_path: Path) -> Engine:
     return engine
 
 
-def test_pairs_are_subjects_and_their_responses_are_not_rated_by_themselves(study: Engine) -> None:
+def test_pairs_are_subjects_and_their_responses_are_not_rated_by_themselves(study):
     [view] = benchmarks(study)
     assert (view.instances, view.responses, view.rubric.compares) == (6, 6, True)
     assert len(design_items(study)) == 6
@@ -78,9 +74,7 @@ def test_pairs_are_subjects_and_their_responses_are_not_rated_by_themselves(stud
     assert verify(study).findings == ()
 
 
-def test_the_same_file_again_changes_nothing_and_another_is_refused(
-    study: Engine, tmp_path: Path
-) -> None:
+def test_the_same_file_again_changes_nothing_and_another_is_refused(study, tmp_path):
     again = bring(study, tmp_path)
     assert (again.pairs, again.unchanged, again.responses.responses) == (0, 6, 0)
     changed = rows()
@@ -99,7 +93,7 @@ def test_the_same_file_again_changes_nothing_and_another_is_refused(
     assert verify(study).findings == ()
 
 
-def test_ids_that_a_file_lacks_are_the_same_each_time(engine: Engine, tmp_path: Path) -> None:
+def test_ids_that_a_file_lacks_are_the_same_each_time(engine, tmp_path):
     named = ("pair_id", "first_id", "second_id")
     bare = [{name: row[name] for name in row if name not in named} for row in rows(3)]
     assert bring(engine, tmp_path, bare).pairs == 3
@@ -108,9 +102,7 @@ def test_ids_that_a_file_lacks_are_the_same_each_time(engine: Engine, tmp_path: 
     assert not any(model in name for name in names for model in MODELS)
 
 
-def test_only_a_rubric_that_compares_is_for_pairs_and_it_for_nothing_else(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_only_a_rubric_that_compares_is_for_pairs_and_it_for_nothing_else(engine, tmp_path):
     import_small(engine, tmp_path)
     with pytest.raises(Conflict, match="rated by themselves"):
         bring(engine, tmp_path, [row | {"benchmark": "visits"} for row in rows()])
@@ -121,9 +113,7 @@ def test_only_a_rubric_that_compares_is_for_pairs_and_it_for_nothing_else(
     assert 'mode = "compare"' in said
 
 
-def test_each_pair_is_shown_either_way_and_each_clinician_has_half_either_way(
-    study: Engine,
-) -> None:
+def test_each_pair_is_shown_either_way_and_each_clinician_has_half_either_way(study):
     by_pair, by_rater = Counter[int](), Counter[int]()
     for one in every(study, Assignment):
         sign = {"first": 1, "second": -1}[one.shown_first]
@@ -133,9 +123,7 @@ def test_each_pair_is_shown_either_way_and_each_clinician_has_half_either_way(
     assert max(map(abs, by_rater.values())) <= 1
 
 
-def test_a_preference_is_stored_as_of_the_stored_order_whichever_side_was_shown(
-    study: Engine,
-) -> None:
+def test_a_preference_is_stored_as_of_the_stored_order_whichever_side_was_shown(study):
     for rater in (1, 2, 3):
         rate_all(study, rater)
     found = {one.response: one.score for one in every(study, Rating)}
@@ -149,16 +137,14 @@ def test_a_preference_is_stored_as_of_the_stored_order_whichever_side_was_shown(
     assert verify(study).findings == ()
 
 
-def _of_side(engine: Engine, side: str) -> tuple[int, str]:
+def _of_side(engine, side):
     """Return the first clinician with a pair whose other response is shown first, and its code."""
     given = every(engine, Assignment)
     return next((one.rater, one.code) for one in given if one.shown_first == side)
 
 
 @pytest.mark.parametrize("side", ["first", "second"])
-def test_marks_are_of_the_stored_response_and_a_draft_stays_as_it_was_entered(
-    study: Engine, side: str
-) -> None:
+def test_marks_are_of_the_stored_response_and_a_draft_stays_as_it_was_entered(study, side):
     rater, code = _of_side(study, side)
     shown = task_of(study, rater, code)
     assert shown.card.second is not None
@@ -176,7 +162,7 @@ def test_marks_are_of_the_stored_response_and_a_draft_stays_as_it_was_entered(
     assert mark.text == shown.card.second[:5]
 
 
-def test_a_place_that_becomes_free_has_a_side_too(study: Engine) -> None:
+def test_a_place_that_becomes_free_has_a_side_too(study):
     given = {one.id for one in every(study, Assignment)}
     taken = assign(study, [], seed=0, per_response=3)
     assert (taken, claim(study, 1)) == (0, True)
@@ -184,8 +170,8 @@ def test_a_place_that_becomes_free_has_a_side_too(study: Engine) -> None:
     assert new.shown_first in ("first", "second")
 
 
-def test_preferences_made_elsewhere_are_ratings_of_the_pair(study: Engine, tmp_path: Path) -> None:
-    def given(*lines: str, code: int = 0) -> str:
+def test_preferences_made_elsewhere_are_ratings_of_the_pair(study, tmp_path):
+    def given(*lines, code=0):
         head, path = "pair_id,rater,kind,preference,shown_first,comment", tmp_path / "given.csv"
         path.write_text("\n".join([head, *lines]) + "\n", "utf-8")
         return told(study, "rate", "ratings", str(path), code=code)
@@ -203,7 +189,7 @@ def test_preferences_made_elsewhere_are_ratings_of_the_pair(study: Engine, tmp_p
     assert "column shown_first: 'left': must be first" in refused
 
 
-def test_exported_preferences_come_back_the_same(study: Engine, tmp_path: Path) -> None:
+def test_exported_preferences_come_back_the_same(study, tmp_path):
     rate_all(study, 1)
     told(study, "share", "export", str(tmp_path / "out"))
     said = told(study, "rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
@@ -211,7 +197,7 @@ def test_exported_preferences_come_back_the_same(study: Engine, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("authors", [True, False])
-def test_a_package_brings_the_pairs_whole(study: Engine, tmp_path: Path, authors: bool) -> None:
+def test_a_package_brings_the_pairs_whole(study, tmp_path, authors):
     rate_all(study, 2)
     with_them = ("--unblind", "--reason", "the test asks") if authors else ()
     told(study, "share", "export", "--package", str(tmp_path / "study.zip"), *with_them)
@@ -222,7 +208,7 @@ def test_a_package_brings_the_pairs_whole(study: Engine, tmp_path: Path, authors
     assert json.loads(call(url, "status", "--json", "-")[1])
 
 
-def test_a_withdrawn_response_takes_its_pairs_with_it(engine: Engine, tmp_path: Path) -> None:
+def test_a_withdrawn_response_takes_its_pairs_with_it(engine, tmp_path):
     import_small(engine, tmp_path)
     made = make_pairs(engine, "visits", "visits-pairs", PREFERENCE)
     assert (made.pairs, made.responses.instances) == (2, 2)
@@ -232,9 +218,7 @@ def test_a_withdrawn_response_takes_its_pairs_with_it(engine: Engine, tmp_path: 
     assert verify(engine).findings == ()
 
 
-def test_what_is_masked_in_a_response_is_masked_in_its_pair_until_somebody_saw_it(
-    study: Engine,
-) -> None:
+def test_what_is_masked_in_a_response_is_masked_in_its_pair_until_somebody_saw_it(study):
     pair = every(study, Pair)[0]
     text = next(one.text for one in every(study, Response) if one.id == pair.first)
     masked = MaskedText(pair.first, text.replace("note", "[x]"), [(6, 10, "note")])
@@ -248,9 +232,7 @@ def test_what_is_masked_in_a_response_is_masked_in_its_pair_until_somebody_saw_i
     assert mask_responses(study, [later]) == (0, 1)
 
 
-def test_pairs_are_made_without_looking_at_authors_while_the_study_is_blind(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_pairs_are_made_without_looking_at_authors_while_the_study_is_blind(engine, tmp_path):
     import_small(engine, tmp_path)
     with pytest.raises(NotAllowed, match="blind"):
         make_pairs(engine, "visits", "chosen", PREFERENCE, models=["model-one", "model-two"])
@@ -268,9 +250,7 @@ def test_pairs_are_made_without_looking_at_authors_while_the_study_is_blind(
 
 
 @pytest.mark.parametrize("number", [4, 7, 12])
-def test_a_design_of_so_many_pairs_is_balanced_and_connects_all_models(
-    engine: Engine, tmp_path: Path, number: int
-) -> None:
+def test_a_design_of_so_many_pairs_is_balanced_and_connects_all_models(engine, tmp_path, number):
     head, path = (
         "instance_id,benchmark,context,prompt,response_id,model,response",
         tmp_path / "a.csv",
@@ -293,7 +273,7 @@ def test_a_design_of_so_many_pairs_is_balanced_and_connects_all_models(
         make_pairs(engine, "b", "few", PREFERENCE, number=3)
 
 
-def test_a_compare_rubric_says_what_it_cannot_have(tmp_path: Path) -> None:
+def test_a_compare_rubric_says_what_it_cannot_have(tmp_path):
     body = PREFERENCE.model_dump()
     assert Rubric.from_json(PREFERENCE.to_json()) == PREFERENCE
     for change, word in (
@@ -314,15 +294,13 @@ def test_a_compare_rubric_says_what_it_cannot_have(tmp_path: Path) -> None:
     assert (own.scale.min, own.scale.max, own.orders) == (-2, 2, 2)
 
 
-def test_the_next_pair_is_shown_to_its_clinician_alone(study: Engine) -> None:
+def test_the_next_pair_is_shown_to_its_clinician_alone(study):
     rater, code = _of_side(study, "second")
     assert task(study, rater % 3 + 1, code) is None
     assert next_task(study, rater).task is not None
 
 
-def test_a_file_with_a_wrong_column_says_what_a_file_of_pairs_has(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_a_file_with_a_wrong_column_says_what_a_file_of_pairs_has(engine, tmp_path):
     path = write(tmp_path / "bad.csv", [{"instance_id": "i", "first": "a", "second": "b"}])
     whole = write(tmp_path / "pairs.csv", rows(1))
     assert "give --pairs" in told(engine, "study", "import", str(whole), code=2)
@@ -330,9 +308,7 @@ def test_a_file_with_a_wrong_column_says_what_a_file_of_pairs_has(
     assert "column 'first_model' is missing (a file of pairs has pair_id" in said
 
 
-def test_who_settles_a_difference_reads_the_others_as_of_the_sides_that_are_shown(
-    study: Engine,
-) -> None:
+def test_who_settles_a_difference_reads_the_others_as_of_the_sides_that_are_shown(study):
     pair, places = every(study, Pair)[0], every(study, Assignment)
     given = [(one.rater, one.code) for one in places if one.response == pair.response]
     for (rater, code), points in zip(given, (2, -1), strict=True):
@@ -355,7 +331,7 @@ def test_who_settles_a_difference_reads_the_others_as_of_the_sides_that_are_show
     assert len(preferences_frame(study)) == 12  # what settles is no reading of its own
 
 
-def test_training_on_a_pair_is_of_its_stored_order(study: Engine) -> None:
+def test_training_on_a_pair_is_of_its_stored_order(study):
     [first, *_] = rows()
     origin = Origin("made up", 1)
     practice = {name: cell.replace("notes", "practice") for name, cell in first.items()}
@@ -379,16 +355,14 @@ def test_training_on_a_pair_is_of_its_stored_order(study: Engine) -> None:
         *((("analyse", one), "what its pairs (notes) say") for one in ("monitor", "predict")),
     ],
 )
-def test_what_pairs_have_not_is_said_in_one_message(
-    study: Engine, tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
+def test_what_pairs_have_not_is_said_in_one_message(study, tmp_path, words, said):
     rate_all(study, 1)
     more = (str(tmp_path / "redcap"),) if words[-1] == "--redcap" else ()
     refused = told(study, *words, *more, code=2)
     assert (said in refused, "Traceback" in refused) == (True, False)
 
 
-def test_pairs_stand_beside_scores_where_all_is_asked_about(engine: Engine, tmp_path: Path) -> None:
+def test_pairs_stand_beside_scores_where_all_is_asked_about(engine, tmp_path):
     import_small(engine, tmp_path)
     bring(engine, tmp_path)
     scores = [
@@ -406,7 +380,7 @@ def test_pairs_stand_beside_scores_where_all_is_asked_about(engine: Engine, tmp_
         (tmp_path / "given.csv").write_text("\n".join([head, *lines]) + "\n", "utf-8")
         told(engine, "rate", "ratings", str(tmp_path / "given.csv"))
 
-    def found(*words: str) -> tuple[set[str], set[str]]:
+    def found(*words):
         asked = ("analyse", "calibrate", "--reps", "20", "--json", "-", *words)
         body = json.loads(told(engine, *asked))
         of_pairs = {row["scorer"] for row in body.get("pairs", ())}

@@ -3,10 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import Engine
 
 from data.errors import Conflict, MedjuryError, NotAllowed
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Role
 from data.study.access import enter, enter_by_email
 from data.study.people import (
@@ -26,27 +25,27 @@ ACTS = ("e-mail given", "e-mail changed", "e-mail removed")
 
 
 @pytest.fixture
-def study(engine: Engine) -> Engine:
+def study(engine):
     """Return a study with two clinicians, one of whom has an address."""
     add_people(OPERATOR, engine, ["dr-a"], email=A)
     add_people(OPERATOR, engine, ["dr-b"])
     return engine
 
 
-def owner(engine: Engine, email: str) -> str:
+def owner(engine, email):
     """Return whom the hospital account with this address lets in; empty if nobody."""
     found = person_by_email(engine, email)
     return found.name if found else ""
 
 
-def person(engine: Engine, name: str) -> Person:
+def person(engine, name):
     """Return somebody signed in with a new code."""
     found = check_code(engine, renew_access(OPERATOR, engine, name).code).person
     assert found is not None
     return enter(engine, found).person
 
 
-def test_a_changed_email_lets_in_by_the_new_address_only(study: Engine) -> None:
+def test_a_changed_email_lets_in_by_the_new_address_only(study):
     assert set_email(OPERATOR, study, "dr-a", f" {B.upper()} ")
     assert (owner(study, A), owner(study, B)) == ("", "dr-a")
     with pytest.raises(Conflict, match="belongs to dr-a"):
@@ -61,7 +60,7 @@ def test_a_changed_email_lets_in_by_the_new_address_only(study: Engine) -> None:
 
 
 @pytest.mark.parametrize("adding", [True, False])
-def test_an_email_of_somebody_shut_out_can_be_given_to_another(study: Engine, adding: bool) -> None:
+def test_an_email_of_somebody_shut_out_can_be_given_to_another(study, adding):
     end_access(OPERATOR, study, "dr-a")
     if adding:
         add_people(OPERATOR, study, ["dr-c"], email=A)
@@ -72,11 +71,11 @@ def test_an_email_of_somebody_shut_out_can_be_given_to_another(study: Engine, ad
     assert [one.email for one in people(OPERATOR, study)].count(A) == 1
 
 
-def test_of_many_who_are_given_one_email_at_once_one_has_it(engine: Engine) -> None:
+def test_of_many_who_are_given_one_email_at_once_one_has_it(engine):
     names = [f"dr-{number}" for number in range(6)]
     add_people(OPERATOR, engine, names)
 
-    def give(name: str) -> bool:
+    def give(name):
         try:
             return set_email(OPERATOR, engine, name, A)
         except MedjuryError:
@@ -88,9 +87,7 @@ def test_of_many_who_are_given_one_email_at_once_one_has_it(engine: Engine) -> N
 
 
 @pytest.mark.parametrize("email", [B, None])
-def test_a_session_opened_by_the_old_email_ends_and_one_by_code_stays(
-    study: Engine, email: str | None
-) -> None:
+def test_a_session_opened_by_the_old_email_ends_and_one_by_code_stays(study, email):
     by_code = person(study, "dr-a")
     by_hospital = enter_by_email(study, by_code).person
     assert person_by_access(study, by_hospital.access) is not None
@@ -100,7 +97,7 @@ def test_a_session_opened_by_the_old_email_ends_and_one_by_code_stays(
 
 
 @pytest.mark.parametrize("role", [Role.CLINICIAN, Role.RESEARCHER])
-def test_only_a_coordinator_sets_an_email_even_their_own(study: Engine, role: Role) -> None:
+def test_only_a_coordinator_sets_an_email_even_their_own(study, role):
     add_people(OPERATOR, study, ["me"], role)
     me = person(study, "me")
     for name in ("me", "dr-a"):
@@ -109,7 +106,7 @@ def test_only_a_coordinator_sets_an_email_even_their_own(study: Engine, role: Ro
     assert (owner(study, A), owner(study, B)) == ("dr-a", "")
 
 
-def test_every_change_of_an_email_stands_in_the_record_without_the_address(study: Engine) -> None:
+def test_every_change_of_an_email_stands_in_the_record_without_the_address(study):
     add_people(OPERATOR, study, ["boss"], Role.COORDINATOR)
     boss = person(study, "boss")
     set_email(boss, study, "dr-a", B)

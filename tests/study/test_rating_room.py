@@ -1,15 +1,11 @@
 """Storing what clinicians do: submissions, codes, the events behind them, and no more waiting for who has rated much."""
 
 import csv
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 from kit.rating_study import build, codes_of, person_of, row, rubric, task_of
-from kit.studies import Run
-from sqlalchemy import Engine, event, text
+from sqlalchemy import event, text
 from sqlmodel import Session, select
 
 from data.card import Marked, Reply
@@ -25,7 +21,7 @@ SLOTS = [*(Slot("dr_a", one, place) for place, one in enumerate((3, 1, 2))), Slo
 
 
 @pytest.fixture
-def dr_a(small_study: Engine) -> int:
+def dr_a(small_study):
     """Return a clinician with the first three responses to rate, and another with one."""
     invite(small_study, ["dr_a", "dr_b"])
     assign(small_study, SLOTS, seed=0)
@@ -33,7 +29,7 @@ def dr_a(small_study: Engine) -> int:
         return int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_a'")) or 0)
 
 
-def test_the_next_response_follows_the_clinicians_own_order(small_study: Engine, dr_a: int) -> None:
+def test_the_next_response_follows_the_clinicians_own_order(small_study, dr_a):
     seen = []
     while task := next_task(small_study, dr_a).task:
         seen.append(task.card.response)
@@ -42,7 +38,7 @@ def test_the_next_response_follows_the_clinicians_own_order(small_study: Engine,
     assert next_task(small_study, dr_a).progress == Progress(3, 3)
 
 
-def test_hidden_repeats_are_not_told_by_the_count(small_study: Engine, dr_a: int) -> None:
+def test_hidden_repeats_are_not_told_by_the_count(small_study, dr_a):
     assert next_task(small_study, dr_a).progress.repeats == 0
     assign(small_study, [*SLOTS, Slot("dr_a", 3, 9, pass_=1)], seed=1)
     assert next_task(small_study, dr_a).progress == Progress(0, 4, 1)
@@ -56,7 +52,7 @@ LINKED = (
 
 
 @pytest.fixture
-def code(small_study: Engine) -> str:
+def code(small_study):
     """Return the code of the one response that dr_a is to rate."""
     invite(small_study, ["dr_a"])
     assign(small_study, [Slot("dr_a", 1, 1)], seed=0, per_response=1)
@@ -64,8 +60,8 @@ def code(small_study: Engine) -> str:
 
 
 def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_them(
-    run: Run, small_study: Engine, code: str, tmp_path: Path
-) -> None:
+    run, small_study, code, tmp_path
+):
     reply = Reply(SCORES, {"clarity": "-hard to read"}, "=all in all", LINKED, ("flag",))
     submit(small_study, 1, code, reply, 61.5)
     submit(small_study, 1, code, Reply(SCORES, comment="now fine"), 70)
@@ -96,14 +92,14 @@ def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_th
         assert len(session.exec(select(Submission)).all()) == 2
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
+def read_csv(path):
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def test_what_cannot_be_rated_has_no_score_and_its_comments_stay_with_the_submission(
-    small_study: Engine, code: str
-) -> None:
+    small_study, code
+):
     said = Reply({}, {"clarity": "too short"}, "no source", flags=("not_enough_context",))
     assert submit(small_study, 1, code, said)
     assert not submit(small_study, 1, code, said)
@@ -120,7 +116,7 @@ STEPS = 100  # of SQLite's own machine, at each of which it tells that it is at 
 
 
 @pytest.fixture
-def busy(engine: Engine) -> int:
+def busy(engine):
     """Return a clinician with many responses to rate."""
     rows = [row(n, f"note {n}") for n in range(RESPONSES)]
     codes = build(engine, rows, ["dr-a"], rubric("accuracy"))
@@ -128,15 +124,15 @@ def busy(engine: Engine) -> int:
 
 
 @contextmanager
-def counted(engine: Engine) -> Iterator[list[int]]:
+def counted(engine):
     """Count the hundreds of steps that SQLite takes, whatever the machine's speed."""
     found = [0]
 
-    def tell() -> int:
+    def tell():
         found[0] += 1
         return 0
 
-    def listen(connection: Any, *_: object) -> None:
+    def listen(connection, *_):
         connection.set_progress_handler(tell, STEPS)
 
     event.listen(engine, "checkout", listen)
@@ -144,15 +140,15 @@ def counted(engine: Engine) -> Iterator[list[int]]:
     event.remove(engine, "checkout", listen)
 
 
-def rate(engine: Engine, rater: int, upto: int) -> None:
+def rate(engine, rater, upto):
     """Rate in order until so many are rated."""
     for code in codes_of(engine, "dr-a")[len(rated_codes(engine, rater)) : upto]:
         submit(engine, rater, code, Reply({"accuracy": 3}, comment="checked"), 1)
 
 
 def test_the_300th_rating_costs_the_database_what_the_30th_did_and_the_way_back_in_proportion(
-    engine: Engine, busy: int, study_file: Path
-) -> None:
+    engine, busy, study_file
+):
     codes, found = codes_of(engine, "dr-a"), []
     for rated in (FEW, MANY):
         rate(engine, busy, rated)

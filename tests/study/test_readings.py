@@ -1,11 +1,10 @@
 """What raters said is read once, as its rows say: each score, word and mark that counts, no other."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 import pytest
 from kit.sealed_study import RUBRIC, made
-from sqlalchemy import Engine, insert
+from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from data.card import FIRST, THIRD
@@ -24,34 +23,33 @@ from data.schema import (
     Span,
     Submission,
 )
-from data.study.readings import On, Reading, readings
+from data.study.readings import On, readings
 
 __all__ = ["made"]
-Place = tuple[int, int, int, int]
 
 
 @pytest.fixture
-def session(made: Engine) -> Iterator[Session]:
+def session(made):
     with reading(made) as session:
         yield session
 
 
-def place(one: Reading) -> Place:
+def place(one):
     return one.response, one.rater, one.pass_, one.replicate
 
 
-def place_of(row: Rating) -> Place:
+def place_of(row):
     return row.response, row.rater, row.pass_, row.replicate
 
 
-def counted(session: Session) -> dict[Place, dict[str, Rating]]:
+def counted(session):
     """Return what counts of the present rubric row by row: (response, ...) -> criterion -> rating."""
     training = set(session.exec(select(Expert.response)))
     metrics = set(session.exec(select(Rater.id).where(Rater.kind == Kind.METRIC)))
     present = select(Response.id, Benchmark.rubric_sha256).select_from(Response)
     present = present.join(Instance).join(Benchmark)
     rubrics = dict(session.exec(present).all())
-    found: dict[Place, dict[str, Rating]] = defaultdict(dict)
+    found = defaultdict(dict)
     for row in session.exec(select(Rating).order_by(col(Rating.id))):
         is_present = row.rater in metrics or row.rubric_sha256 == rubrics[row.response]
         if is_present and row.response not in training:
@@ -59,7 +57,7 @@ def counted(session: Session) -> dict[Place, dict[str, Rating]]:
     return dict(found)
 
 
-def test_scores_and_comments_are_those_of_the_newest_ratings_that_count(session: Session) -> None:
+def test_scores_and_comments_are_those_of_the_newest_ratings_that_count(session):
     found, rows = readings(session), counted(session)
     assert {place(one) for one in found} == rows.keys()
     assert len(found) == len(rows) > 0
@@ -75,7 +73,7 @@ def test_scores_and_comments_are_those_of_the_newest_ratings_that_count(session:
     assert all(one.handle == names[one.rater] for one in found)
 
 
-def test_readings_are_limited_to_what_is_asked_for(session: Session) -> None:
+def test_readings_are_limited_to_what_is_asked_for(session):
     every = readings(session)
     some = {every[0].response, every[-1].response}
     assert readings(session, responses=some) == [one for one in every if one.response in some]
@@ -89,9 +87,7 @@ def test_readings_are_limited_to_what_is_asked_for(session: Session) -> None:
     assert readings(session, rubric="none") == []
 
 
-def test_words_are_those_of_the_newest_submission_and_of_those_without_scores(
-    session: Session,
-) -> None:
+def test_words_are_those_of_the_newest_submission_and_of_those_without_scores(session):
     every = readings(session, kinds=[Kind.CLINICIAN], words=True)
     found = {place(one)[:3]: one for one in every}
     said = 0
@@ -116,7 +112,7 @@ def test_words_are_those_of_the_newest_submission_and_of_those_without_scores(
     assert all(not one.scores and one.rubric is None for one in recused)
 
 
-def test_answers_to_points_of_the_case_stand_apart_from_what_they_come_to(made: Engine) -> None:
+def test_answers_to_points_of_the_case_stand_apart_from_what_they_come_to(made):
     with Session(made) as session:
         newest = session.exec(select(PointSet).order_by(col(PointSet.id).desc())).first()
         older = session.exec(select(PointSet).order_by(col(PointSet.id))).first()

@@ -4,7 +4,7 @@ import pytest
 from kit.rating_study import task_of
 from kit.studies import import_small
 from kit.study_place import fill
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 from data.card import Marked, Reply
 from data.errors import BadInput, Conflict, NotAllowed
@@ -22,7 +22,7 @@ REPLY = Reply(SCORES, comment="dose", spans=(Marked("accuracy", 0, 4, "wrong"),)
 
 
 @pytest.fixture(scope="module")
-def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def made(study, tmp_path_factory):
     """Make a study with two ratings, one of them revised, a span and a flag."""
     import_small(study, tmp_path_factory.mktemp("made"))
     invite(study, ["dr_a", "dr_b"])
@@ -35,13 +35,13 @@ def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 @pytest.fixture
-def rated(engine: Engine, made: Engine) -> Engine:
+def rated(engine, made):
     """Return a copy of the rated study that a test may change."""
     fill(engine, made)
     return engine
 
 
-def behind(engine: Engine, change: str) -> None:
+def behind(engine, change):
     with engine.execution_options(writes=True).begin() as connection:
         connection.execute(text(change))
 
@@ -67,7 +67,7 @@ def behind(engine: Engine, change: str) -> None:
         ("DELETE FROM event WHERE id = (SELECT MAX(id) FROM event)", "event"),
     ],
 )
-def test_what_was_changed_behind_its_back_is_found(rated: Engine, change: str, said: str) -> None:
+def test_what_was_changed_behind_its_back_is_found(rated, change, said):
     hidden = MaskedText(3, "[author masked] pain.", [(0, 4, "Mild")])
     assert mask_responses(rated, [hidden]) == (1, 0)
     found = verify(rated)
@@ -78,9 +78,7 @@ def test_what_was_changed_behind_its_back_is_found(rated: Engine, change: str, s
     assert said in " ".join(verify(rated).findings)
 
 
-def test_a_mask_changes_what_is_shown_but_never_what_is_stored_or_what_was_rated(
-    rated: Engine,
-) -> None:
+def test_a_mask_changes_what_is_shown_but_never_what_is_stored_or_what_was_rated(rated):
     assign(rated, [Slot("dr_b", 3, 0)], seed=0)
     hidden = MaskedText(3, "[author masked] pain.", [(0, 4, "Mild")])
     assert mask_responses(rated, [hidden, MaskedText(1, "x", [(0, 1, "P")])]) == (1, 1)
@@ -89,7 +87,7 @@ def test_a_mask_changes_what_is_shown_but_never_what_is_stored_or_what_was_rated
     assert mask_responses(rated, [hidden]) == (0, 1)
 
 
-def test_a_cut_of_the_whole_end_is_found_by_a_hash_kept_elsewhere(rated: Engine) -> None:
+def test_a_cut_of_the_whole_end_is_found_by_a_hash_kept_elsewhere(rated):
     head = verify(rated).head
     behind(rated, "DELETE FROM rating WHERE id > 9")
     behind(rated, "DELETE FROM submission WHERE id > 3")
@@ -99,7 +97,7 @@ def test_a_cut_of_the_whole_end_is_found_by_a_hash_kept_elsewhere(rated: Engine)
     assert "cut or rewritten" in verify(rated, head).findings[0]
 
 
-def test_a_locked_study_takes_nothing_until_it_is_reopened_with_a_reason(rated: Engine) -> None:
+def test_a_locked_study_takes_nothing_until_it_is_reopened_with_a_reason(rated):
     lock(rated, "coordinator")
     for change in (
         lambda: invite(rated, ["dr_c"]),
@@ -118,13 +116,13 @@ def test_a_locked_study_takes_nothing_until_it_is_reopened_with_a_reason(rated: 
     assert assign(rated, [Slot("dr_b", 3, 0)], seed=1) == 1
 
 
-def test_lifting_the_blind_is_recorded_with_its_reason(rated: Engine) -> None:
+def test_lifting_the_blind_is_recorded_with_its_reason(rated):
     pairs = unblind(rated, "coordinator", "analysis")
     assert pairs[0] == ("r11", "model-one")
     assert acts(rated, "unblinded")[0].detail == {"reason": "analysis"}
 
 
-def test_a_recused_place_goes_to_one_other_clinician(rated: Engine) -> None:
+def test_a_recused_place_goes_to_one_other_clinician(rated):
     assign(rated, [Slot("dr_b", 4, 0)], seed=0)
     task = task_of(rated, 2)
     with pytest.raises(BadInput, match="why"):

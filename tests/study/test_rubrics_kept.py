@@ -1,20 +1,16 @@
 """Rubrics of a study: the evidence of their exact words, versions kept once, and those of a HELM."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kit.commands import helm_wheel
-from kit.studies import Run
-from kit.study_place import StudyIn
-from sqlalchemy import Engine
 
 from data.database import open_study
 from data.errors import BadInput, NotAllowed
 from data.person import OPERATOR, Person
 from data.rubric import read_rubric
-from data.rubrics.helm import BENCHMARKS, HelmRubrics, read_helm
+from data.rubrics.helm import BENCHMARKS, read_helm
 from data.schema import Role
 from data.study.rubrics import study_rubrics, validations
 from data.study.standing import stored_rubric
@@ -22,7 +18,7 @@ from data.study.steering import keep_version
 
 
 @pytest.fixture
-def rated(run: Run, write: Callable[[str, str], Path]) -> None:
+def rated(run, write):
     """Have 24 responses rated by two clinicians and a simulated jury, and freeze a report."""
     rows = [f"i{k},visits,note,task,r{k},model-one,text {k}" for k in range(24)]
     text = "\n".join(["instance_id,benchmark,context,prompt,response_id,model,response", *rows])
@@ -39,7 +35,7 @@ def rated(run: Run, write: Callable[[str, str], Path]) -> None:
 
 
 @pytest.mark.usefixtures("rated")
-def test_evidence_is_that_of_the_exact_words_and_says_who_is_simulated(engine: Engine) -> None:
+def test_evidence_is_that_of_the_exact_words_and_says_who_is_simulated(engine):
     [own] = study_rubrics(OPERATOR, engine)
     counts = own.benchmarks, own.clinicians.ratings, own.clinicians.raters
     assert counts == (("visits",), 24 * 2 * 3, 2)
@@ -52,7 +48,7 @@ def test_evidence_is_that_of_the_exact_words_and_says_who_is_simulated(engine: E
     assert validations(OPERATOR, engine, read_rubric("aci_bench").sha256) == []
 
 
-def test_a_version_is_kept_once_and_never_under_the_name_of_other_words(engine: Engine) -> None:
+def test_a_version_is_kept_once_and_never_under_the_name_of_other_words(engine):
     words = read_rubric("generic")
     keep_version(OPERATOR, engine, words)
     other = words.model_copy(update={"audience": "a nurse"})
@@ -64,9 +60,7 @@ def test_a_version_is_kept_once_and_never_under_the_name_of_other_words(engine: 
     assert len(study_rubrics(OPERATOR, engine)) == 1
 
 
-def test_the_rubrics_of_a_helm_come_into_a_study(
-    run: Run, tmp_path: Path, study_in: StudyIn
-) -> None:
+def test_the_rubrics_of_a_helm_come_into_a_study(run, tmp_path, study_in):
     helm, url = helm_wheel(tmp_path), study_in(tmp_path, "s.db")
     code, said, err = run("study", "rubric", "add", str(helm), "--db", url)
     assert code == 0, err
@@ -79,15 +73,15 @@ def test_the_rubrics_of_a_helm_come_into_a_study(
 
 @pytest.mark.parametrize("named", ["nothing", "."])
 def test_what_is_neither_a_rubric_nor_a_helm_is_one_message_and_makes_no_study(
-    run: Run, tmp_path: Path, named: str
-) -> None:
+    run, tmp_path, named
+):
     url = f"sqlite:///{tmp_path / 'new.db'}"
     code, said, err = run("study", "rubric", "add", str(tmp_path / named), "--db", url)
     assert (code, said, err.count("\n")) == (2, "", 1), err
     assert not (tmp_path / "new.db").exists()
 
 
-def real(version: str) -> HelmRubrics:
+def real(version):
     """Return the rubrics of a real wheel, if the folder MEDJURY_HELM_WHEELS has it."""
     path = Path(os.environ.get("MEDJURY_HELM_WHEELS", "")) / f"crfm_helm-{version}-py3-none-any.whl"
     if not path.is_file():
@@ -97,7 +91,7 @@ def real(version: str) -> HelmRubrics:
 
 @pytest.mark.real
 @pytest.mark.parametrize("version", ["0.5.8", "0.5.16"])
-def test_a_real_helm_has_all_thirteen_and_agrees_with_our_table(version: str) -> None:
+def test_a_real_helm_has_all_thirteen_and_agrees_with_our_table(version):
     found = real(version)
     assert sorted(found.rubrics) == sorted(BENCHMARKS)
     assert found.refused == {}
@@ -109,7 +103,7 @@ def test_a_real_helm_has_all_thirteen_and_agrees_with_our_table(version: str) ->
 
 
 @pytest.mark.real
-def test_the_helm_of_the_papers_time_has_twelve_and_another_care_plan() -> None:
+def test_the_helm_of_the_papers_time_has_twelve_and_another_care_plan():
     found = real("0.5.5")
     assert found.refused == {"mimic_bhc": "not in this release"}
     assert found.rubrics["chw_care_plan"].criteria == ("accuracy", "completeness", "clarity")

@@ -1,17 +1,13 @@
 """No cell of a study can be changed behind the record's back, but for those that docs/record.md argues."""
 
 import json
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 from kit.changed_cells import TABLES, attacked, change, key_of, others, rows_of
 from kit.sealed_study import made, withdraw_some
-from kit.studies import Run
 from kit.study_place import copy_study
-from sqlalchemy import Engine, UniqueConstraint, delete, func, insert, select, text, update
+from sqlalchemy import UniqueConstraint, delete, func, insert, select, text, update
 from sqlmodel import Session
 
 from data.database import open_study
@@ -26,26 +22,26 @@ LEFT_OUT = {(table, column) for table, columns in UNSEALED.items() for column in
 
 
 @pytest.fixture(scope="module", autouse=True)
-def withdrawn(made: Engine) -> None:
+def withdrawn(made):
     """Withdraw some of the study, so that every table has rows."""
     withdraw_some(made)
 
 
-def findings_of(engine: Engine, attack: Callable[[Session], None]) -> tuple[str, ...]:
+def findings_of(engine, attack):
     with attacked(engine) as session:
         attack(session)
         session.flush()
         return verify_in(session).findings
 
 
-def test_a_study_that_did_all_that_studies_do_is_whole(made: Engine) -> None:
+def test_a_study_that_did_all_that_studies_do_is_whole(made):
     found = verify(made)
     assert found.findings == ()
     with Session(made) as session:
         assert all(rows_of(session, table) for table in Model.metadata.sorted_tables)
 
 
-def test_every_column_is_sealed_checked_or_left_out_for_a_reason() -> None:
+def test_every_column_is_sealed_checked_or_left_out_for_a_reason():
     told = {
         (table, column)
         for table in TABLES
@@ -58,8 +54,8 @@ def test_every_column_is_sealed_checked_or_left_out_for_a_reason() -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_one_cell_changed_in_any_column_is_found(made: Engine, table: str) -> None:
-    def attack(session: Session, name: str) -> None:
+def test_one_cell_changed_in_any_column_is_found(made, table):
+    def attack(session, name):
         change(session, TABLES[table], name, rows_of(session, TABLES[table])[0])
 
     columns = [column.name for column in TABLES[table].c]
@@ -69,7 +65,7 @@ def test_one_cell_changed_in_any_column_is_found(made: Engine, table: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
-def test_every_single_cell_of_every_row_is_found(made: Engine, table: str) -> None:
+def test_every_single_cell_of_every_row_is_found(made, table):
     with Session(made) as session:
         rows = rows_of(session, TABLES[table])
     sealed = [name for of, name in CELLS if of == table and (of, name) not in LEFT_OUT]
@@ -80,7 +76,7 @@ def test_every_single_cell_of_every_row_is_found(made: Engine, table: str) -> No
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_row_taken_out_is_found(made: Engine, table: str) -> None:
+def test_a_row_taken_out_is_found(made, table):
     with Session(made) as session:
         rows = rows_of(session, TABLES[table])
     key = key_of(TABLES[table])
@@ -88,10 +84,10 @@ def test_a_row_taken_out_is_found(made: Engine, table: str) -> None:
         if row.get("key") == SESSION_KEY or (table == "event" and row is rows[-1]):
             continue  # signs everybody out; and the newest event: see below
         gone = delete(TABLES[table]).where(key == row[key.name])
-        assert findings_of(made, lambda session, gone=gone: session.execute(gone)), row  # type: ignore[misc]
+        assert findings_of(made, lambda session, gone=gone: session.execute(gone)), row
 
 
-def test_the_newest_event_taken_out_is_found_with_what_it_sealed(made: Engine) -> None:
+def test_the_newest_event_taken_out_is_found_with_what_it_sealed(made):
     last = select(func.max(TABLES["event"].c.id)).scalar_subquery()
     cut = delete(TABLES["event"]).where(TABLES["event"].c.id == last)
     [found] = findings_of(made, lambda session: session.execute(cut) and None)
@@ -99,10 +95,10 @@ def test_the_newest_event_taken_out_is_found_with_what_it_sealed(made: Engine) -
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_row_put_in_is_found(made: Engine, table: str) -> None:
+def test_a_row_put_in_is_found(made, table):
     place = TABLES[table]
 
-    def put_in(session: Session) -> None:
+    def put_in(session):
         row = dict(rows_of(session, place)[0])
         together = [one for one in place.constraints if isinstance(one, UniqueConstraint)]
         held = [one for own in together for one in own.columns if not one.foreign_keys]
@@ -117,7 +113,7 @@ def test_a_row_put_in_is_found(made: Engine, table: str) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_two_rows_whose_values_are_swapped_are_found(made: Engine, table: str) -> None:
+def test_two_rows_whose_values_are_swapped_are_found(made, table):
     place, key = TABLES[table], key_of(TABLES[table]).name
     with Session(made) as session:
         rows = rows_of(session, place)
@@ -129,7 +125,7 @@ def test_two_rows_whose_values_are_swapped_are_found(made: Engine, table: str) -
     if one is None or len(rows) < 2:
         pytest.skip("has no two rows that differ")
 
-    def swap(session: Session) -> None:
+    def swap(session):
         session.execute(delete(place).where(place.c[key].in_([one[key], last[key]])))
         session.execute(insert(place), [{**one, key: last[key]}, {**last, key: one[key]}])
 
@@ -143,18 +139,16 @@ def test_two_rows_whose_values_are_swapped_are_found(made: Engine, table: str) -
         *((one, False) for one in ("draft", "seen", "said")),  # of training
     ],
 )
-def test_of_settings_that_are_rewritten_what_counts_is_sealed(
-    made: Engine, part: str, counts: bool
-) -> None:
+def test_of_settings_that_are_rewritten_what_counts_is_sealed(made, part, counts):
     kinds = (name for name, parts in SEALED_PARTS.items() if part in parts)
     kind = next(kinds) if counts else "training:"
     assert bool(changed_setting(made, kind, part)) is counts
 
 
-def changed_setting(engine: Engine, kind: str, part: str) -> tuple[str, ...]:
+def changed_setting(engine, kind, part):
     setting = TABLES["setting"]
 
-    def forge(session: Session) -> None:
+    def forge(session):
         row = next(one for one in rows_of(session, setting) if one["key"].startswith(kind))
         held = json.loads(row["value"])
         assert part in held
@@ -172,14 +166,14 @@ def changed_setting(engine: Engine, kind: str, part: str) -> tuple[str, ...]:
         *("event.detail", "composition.first_at"),
     ],
 )
-def test_a_cell_that_cannot_be_read_is_a_finding(made: Engine, cell: str) -> None:
+def test_a_cell_that_cannot_be_read_is_a_finding(made, cell):
     table, column = cell.split(".")
     forge = text(f"UPDATE {table} SET {column} = '2026 or so'")  # noqa: S608 our names
     assert findings_of(made, lambda session: session.execute(forge) and None)
 
 
 @pytest.mark.slow
-def test_what_is_left_out_moves_no_figure(made: Engine, run: Run, url: str, tmp_path: Path) -> None:
+def test_what_is_left_out_moves_no_figure(made, run, url, tmp_path):
     made.dispose()
     copy_study(made.url.render_as_string(hide_password=False), url)
     asked = (("analyse", "calibrate", "--reps", "20", "--details"), ("analyse", "juries", "--reps", "20"), ("analyse", "models", "--reps", "20", "--unblind", "--reason", "test"))  # fmt: skip
@@ -197,7 +191,7 @@ def test_what_is_left_out_moves_no_figure(made: Engine, run: Run, url: str, tmp_
     assert [figures(run, tmp_path, *one) for one in asked] == before
 
 
-def figures(run: Run, folder: Path, *asked: str) -> Any:
+def figures(run, folder, *asked):
     """Return what a command's JSON says of the study, without what was tried on it before."""
     code, _, err = run(*asked, "--json", str(folder / "figures.json"))
     assert code == 0, err

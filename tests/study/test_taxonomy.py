@@ -1,9 +1,6 @@
 """The shipped taxonomy is what its sources say, and a study's benchmarks stand in it."""
 
-from pathlib import Path
-
 from kit.studies import import_small
-from sqlalchemy import Engine
 
 from calibration.tables.taxonomy import coverage_table
 from data.files import read_toml
@@ -16,7 +13,7 @@ from medjury.services.taxonomy import coverage
 PLACES = medhelm_places()
 
 
-def test_medhelms_taxonomy_has_the_numbers_of_its_sources() -> None:
+def test_medhelms_taxonomy_has_the_numbers_of_its_sources():
     body = read_toml(SHIPPED)
     parts = [part for category in body["category"] for part in category["subcategory"]]
     assert (len(subcategories()), len(parts)) == (5, 22)
@@ -31,7 +28,7 @@ def test_medhelms_taxonomy_has_the_numbers_of_its_sources() -> None:
     assert all(at.tasks for at in PLACES if at.is_leaf)
 
 
-def test_the_lists_have_35_37_and_46_benchmarks_and_15_of_22_leaves_have_one() -> None:
+def test_the_lists_have_35_37_and_46_benchmarks_and_15_of_22_leaves_have_one():
     found, listed = coverage(), {}
     for name, total in (("paper", 35), ("helm", 37), ("medhelm", 46)):
         listed[name] = {
@@ -45,7 +42,7 @@ def test_the_lists_have_35_37_and_46_benchmarks_and_15_of_22_leaves_have_one() -
     assert found.empty == dict.fromkeys(listed, 0)
 
 
-def test_where_the_studys_benchmarks_stand(engine: Engine, tmp_path: Path) -> None:
+def test_where_the_studys_benchmarks_stand(engine, tmp_path):
     import_small(engine, tmp_path)
     assert coverage(benchmarks(engine)).not_placed == ("visits",)
     unplaced = coverage_table(coverage(benchmarks(engine)), True)

@@ -1,12 +1,8 @@
 """Withdrawing a rater, a rating or a response, joining spellings, and work of those who left."""
 
-from pathlib import Path
-
 import pytest
 from kit.browsers import drawn_page
-from kit.rating_study import Write
-from kit.studies import Run
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 from sqlmodel import Session, select
 
 from annotate.navigation import study as served
@@ -29,24 +25,24 @@ LONG = "response_id,rater,kind,criterion,score\n"
 
 
 @pytest.fixture
-def rated(small_study: Engine, run: Run, tmp_path: Path) -> Engine:
+def rated(small_study, run, tmp_path):
     (tmp_path / "ratings.csv").write_text(ROWS)
     assert run("rate", "ratings", str(tmp_path / "ratings.csv"))[0] == 0
     return small_study
 
 
-def names(engine: Engine) -> list[str]:
+def names(engine):
     return list(responses_frame(engine)["response_id"])
 
 
-def current(engine: Engine) -> int:
+def current(engine):
     """How many ratings count for who reads the database with SQL."""
     query = text("SELECT count(*) FROM rating WHERE id NOT IN (SELECT rating FROM superseded)")
     with engine.connect() as connection:
         return int(connection.execute(query).scalar_one())
 
 
-def test_a_withdrawn_rater_is_stored_sealed_named_and_counts_nowhere(rated: Engine) -> None:
+def test_a_withdrawn_rater_is_stored_sealed_named_and_counts_nowhere(rated):
     assert withdraw(OPERATOR, rated, rater="dr_b", reason="took back consent") == 3
     assert {*ratings_frame(rated)["rater"]} == {"dr_a"}
     assert {one.handle for one in readings(Session(rated))} == {"dr_a"}
@@ -58,15 +54,15 @@ def test_a_withdrawn_rater_is_stored_sealed_named_and_counts_nowhere(rated: Engi
     assert withdraw(OPERATOR, rated, rater="dr_b", reason="again") == 0
 
 
-def test_a_withdrawn_response_is_in_no_frame_and_no_reading(rated: Engine) -> None:
+def test_a_withdrawn_response_is_in_no_frame_and_no_reading(rated):
     assert withdraw(OPERATOR, rated, response="r11", reason="names the patient") == 6
     assert "r11" not in names(rated)
     assert len(ratings_frame(rated)) == current(rated) == 3
 
 
 def test_a_withdrawn_rating_does_not_bring_an_older_one_back_and_a_later_one_counts(
-    rated: Engine, run: Run, write: Write
-) -> None:
+    rated, run, write
+):
     path = str(write("again.csv", f"{LONG}r11,dr_b,clinician,clarity,5\n"))
     assert run("rate", "ratings", path)[0] == 0
     assert withdraw(OPERATOR, rated, response="r11", rater="dr_b", reason="wrong patient") == 3
@@ -76,9 +72,7 @@ def test_a_withdrawn_rating_does_not_bring_an_older_one_back_and_a_later_one_cou
     assert current(rated) == len(ratings_frame(rated)) == 7
 
 
-def test_withdrawing_is_refused_without_a_reason_or_a_subject_or_in_a_locked_study(
-    rated: Engine,
-) -> None:
+def test_withdrawing_is_refused_without_a_reason_or_a_subject_or_in_a_locked_study(rated):
     with pytest.raises(BadInput, match="say why"):
         withdraw(OPERATOR, rated, rater="dr_b", reason=" ")
     with pytest.raises(BadInput, match="name the response"):
@@ -93,9 +87,7 @@ def test_withdrawing_is_refused_without_a_reason_or_a_subject_or_in_a_locked_stu
     assert not withdrawals(rated)
 
 
-def test_spellings_of_one_name_are_found_and_joined_only_by_an_act(
-    rated: Engine, run: Run, write: Write
-) -> None:
+def test_spellings_of_one_name_are_found_and_joined_only_by_an_act(rated, run, write):
     assert spellings(["dr a smith"], ["Dr. A. Smith", "dr b"]) == [("Dr. A. Smith", "dr a smith")]
     with pytest.raises(Conflict, match="both scored"):
         join_raters(OPERATOR, rated, "dr_b", "dr_a", "one person")
@@ -111,8 +103,8 @@ def test_spellings_of_one_name_are_found_and_joined_only_by_an_act(
 
 
 def test_a_file_clears_what_is_empty_in_it_and_with_replace_all_that_it_leaves_out(
-    rated: Engine, run: Run, write: Write
-) -> None:
+    rated, run, write
+):
     path = str(write("corrected.csv", f"{WIDE}r11,dr_a,clinician,4,,4\n"))
     _, out, _ = run("rate", "ratings", path)
     assert "1 earlier score cleared" in out
@@ -124,9 +116,7 @@ def test_a_file_clears_what_is_empty_in_it_and_with_replace_all_that_it_leaves_o
     assert not verify(rated).findings
 
 
-def test_nobody_who_left_is_dealt_work_and_what_they_left_open_is_free_for_others(
-    small_study: Engine, run: Run
-) -> None:
+def test_nobody_who_left_is_dealt_work_and_what_they_left_open_is_free_for_others(small_study, run):
     assign = ("rate", "assign", "--raters", "2", "--repeats", "0")
     assert run(*assign)[0] == 0
     _, out, _ = run("rate", "people", "end", "clinician-2", "--give-back")
@@ -139,8 +129,8 @@ def test_nobody_who_left_is_dealt_work_and_what_they_left_open_is_free_for_other
 
 
 def test_a_withdrawn_response_leaves_the_room_and_what_was_typed_of_it_stays_stored(
-    small_study: Engine, run: Run
-) -> None:
+    small_study, run
+):
     assert run("rate", "assign", "--raters", "2", "--repeats", "0")[0] == 0
     with Session(small_study) as session:
         [rater] = session.exec(select(Rater.id).where(Rater.handle == "clinician-1")).all()
@@ -174,12 +164,10 @@ responses.show(study(), Person(1, "Carla", Role.{role}))
 """
 
 
-def test_one_rating_or_the_response_is_withdrawn_beside_what_was_said_of_it(
-    rated: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_rating_or_the_response_is_withdrawn_beside_what_was_said_of_it(rated, monkeypatch):
     monkeypatch.setenv("MEDJURY_DB", rated.url.render_as_string(hide_password=False))
 
-    def withdrawn_by(role: str, why: str, what: str = "") -> list[str]:
+    def withdrawn_by(role, why, what=""):
         page = drawn_page(WORKBENCH.format(role=role))
         page.query_params["response"] = "r11"
         page.run()

@@ -210,19 +210,22 @@ def test_a_study_too_small_to_show_that_a_jury_agrees_is_sent_for_more_responses
 
 
 FEW = [
-    ({"instances": 19}, "few_to_choose"),
-    ({"low": NAN}, "no_interval"),
-    ({"lost": 21}, "icc_lost"),
+    ({"instances": 19}, "few_to_choose", "do_more_instances"),
+    ({"instances": 19, "responses": 50}, "few_to_choose", "do_run_jury_on"),
+    ({"low": NAN}, "no_interval", "do_shared_responses"),
+    ({"lost": 21}, "icc_lost", "do_shared_responses"),
 ]
 
 
-@pytest.mark.parametrize(("change", "why"), FEW)
-def test_too_little_data_is_said_to_be_too_little(change, why):
-    known = {"instances": 20, "low": 0.3, "lost": 20} | change
+@pytest.mark.parametrize(("change", "why", "todo"), FEW)
+def test_too_little_data_is_said_to_be_too_little(change, why, todo):
+    known = {"instances": 20, "responses": 60, "low": 0.3, "lost": 20} | change
     lost = note("undefined_resamples", "", lost=known["lost"], resamples=2000)
-    one = row("a", 0.6, known["low"], notes=(lost,), n_instances=known["instances"])
+    counts = {"n_instances": known["instances"], "n_responses": known["responses"]}
+    one = row("a", 0.6, known["low"], notes=(lost,), **counts)
     found = recommendation(ranked((one, 0.6, 1), honest=0.6))
     assert (found.kind, codes(found)[0]) == (DecisionKind.TOO_FEW, why)
+    assert found.next.code == todo
 
 
 def test_nothing_is_recommended_without_an_expected_icc_or_any_or_of_simulated_jurors():
