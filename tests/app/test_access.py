@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from kit.rating_study import session_of
-from kit.study_place import StudyIn, all_rows, behind_the_record
+from kit.study_place import all_rows, behind_the_record
 from sqlalchemy import Engine
 from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
@@ -52,7 +52,7 @@ def entered(engine: Engine, code: str) -> Person:
     return found
 
 
-def test_only_hashes_of_codes_are_stored(engine: Engine) -> None:
+def test_only_hashes_of_codes_are_stored(engine):
     codes = [added(engine, "dr-a"), added(engine, "dr-b", ONCE)]
     dump = str(all_rows(engine))
     for code in codes:
@@ -61,7 +61,7 @@ def test_only_hashes_of_codes_are_stored(engine: Engine) -> None:
     assert dump.count("$argon2id$") == 2
 
 
-def test_a_link_lets_one_in_once_and_gives_a_code_to_come_back(engine: Engine) -> None:
+def test_a_link_lets_one_in_once_and_gives_a_code_to_come_back(engine):
     link = added(engine, "dr-a", ONCE)
     code = enter(engine, entered(engine, link)).code
     assert check_code(engine, link).outcome == CodeOutcome.USED
@@ -70,7 +70,7 @@ def test_a_link_lets_one_in_once_and_gives_a_code_to_come_back(engine: Engine) -
     assert enter(engine, entered(engine, code)).code == ""
 
 
-def test_of_many_who_use_one_link_at_once_one_gets_in(engine: Engine) -> None:
+def test_of_many_who_use_one_link_at_once_one_gets_in(engine):
     person = entered(engine, added(engine, "dr-a", ONCE))
     start = threading.Barrier(8)
 
@@ -86,7 +86,7 @@ def test_of_many_who_use_one_link_at_once_one_gets_in(engine: Engine) -> None:
         assert sum(pool.map(use, range(8))) == 1
 
 
-def test_an_expired_link_says_so_but_a_session_it_opened_goes_on(engine: Engine) -> None:
+def test_an_expired_link_says_so_but_a_session_it_opened_goes_on(engine):
     link = added(engine, "dr-a", Way(once=True, days=1))
     person = entered(engine, link)
     token = sessions.issue(engine, enter(engine, person).person)
@@ -100,7 +100,7 @@ def test_an_expired_link_says_so_but_a_session_it_opened_goes_on(engine: Engine)
     assert sessions.owner(engine, token) == person
 
 
-def test_a_new_code_ends_the_old_one_and_its_sessions(engine: Engine) -> None:
+def test_a_new_code_ends_the_old_one_and_its_sessions(engine):
     old = added(engine, "dr-a")
     token = sessions.issue(engine, entered(engine, old))
     assert sessions.owner(engine, token) is not None
@@ -110,7 +110,7 @@ def test_a_new_code_ends_the_old_one_and_its_sessions(engine: Engine) -> None:
     assert entered(engine, new).name == "dr-a"
 
 
-def test_who_is_shut_out_stays_out_until_renewed(engine: Engine) -> None:
+def test_who_is_shut_out_stays_out_until_renewed(engine):
     code = added(engine, "dr-a")
     token = sessions.issue(engine, entered(engine, code))
     assert end_access(OPERATOR, engine, "dr-a")
@@ -122,7 +122,7 @@ def test_who_is_shut_out_stays_out_until_renewed(engine: Engine) -> None:
     assert entered(engine, renew_access(OPERATOR, engine, "dr-a").code).name == "dr-a"
 
 
-def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine: Engine) -> None:
+def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine):
     time = [0.0]
     seen = Sightings(lambda: time[0])
     person = entered(engine, added(engine, "dr-a"))
@@ -140,9 +140,7 @@ def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine: En
     assert sessions.owner(engine, token, seen) is None
 
 
-def test_a_page_that_asks_again_while_the_study_is_away_keeps_its_session(
-    engine: Engine, study_file: Path
-) -> None:
+def test_a_page_that_asks_again_while_the_study_is_away_keeps_its_session(engine, study_file):
     time = [0.0]
     seen = Sightings(lambda: time[0])
     person = entered(engine, added(engine, "dr-a"))
@@ -161,7 +159,7 @@ def test_a_page_that_asks_again_while_the_study_is_away_keeps_its_session(
     assert sessions.owner(engine, token, seen) == person
 
 
-def test_signing_out_holds_at_other_servers_and_after_a_restart(engine: Engine) -> None:
+def test_signing_out_holds_at_other_servers_and_after_a_restart(engine):
     person, other = entered(engine, added(engine, "dr-a")), Sightings()
     token, kept = sessions.issue(engine, person), sessions.issue(engine, person)
     assert sessions.owner(engine, token, other) == person
@@ -171,9 +169,7 @@ def test_signing_out_holds_at_other_servers_and_after_a_restart(engine: Engine) 
         assert sessions.owner(engine, kept, server) == person
 
 
-def test_a_cookie_of_another_study_opens_nothing(
-    engine: Engine, tmp_path: Path, study_in: StudyIn
-) -> None:
+def test_a_cookie_of_another_study_opens_nothing(engine, tmp_path, study_in):
     foreign = open_study(study_in(tmp_path, "other.db"), create=True)
     token = sessions.issue(foreign, entered(foreign, added(foreign, "dr-a")))
     added(engine, "dr-a")
@@ -182,7 +178,7 @@ def test_a_cookie_of_another_study_opens_nothing(
     foreign.dispose()
 
 
-def test_a_hundred_attempts_at_once_are_no_more_than_ten_and_slow_nobody_else() -> None:
+def test_a_hundred_attempts_at_once_are_no_more_than_ten_and_slow_nobody_else():
     now = 0.0
     throttle = Throttle(lambda: now)
     assert sum(throttle.takes("a") for _ in range(100)) == FAILURES.burst
@@ -193,7 +189,7 @@ def test_a_hundred_attempts_at_once_are_no_more_than_ten_and_slow_nobody_else() 
     assert [throttle.takes("a"), throttle.takes("a")] == [True, False]
 
 
-def test_any_number_of_guessers_use_up_nobody_elses_allowance() -> None:
+def test_any_number_of_guessers_use_up_nobody_elses_allowance():
     throttle = Throttle(lambda: 0.0)
     for guesser in range(2 * GUESSERS_KEPT):
         throttle.takes(f"{guesser}")
@@ -211,11 +207,11 @@ def test_any_number_of_guessers_use_up_nobody_elses_allowance() -> None:
         ("", "192.0.2.1", False),
     ],
 )
-def test_who_holds_a_network_is_one_guesser(one: str, other: str, same: bool) -> None:
+def test_who_holds_a_network_is_one_guesser(one, other, same):
     assert (network(one) == network(other)) is same
 
 
-def test_what_cannot_be_added_is_refused_and_nobody_is(engine: Engine) -> None:
+def test_what_cannot_be_added_is_refused_and_nobody_is(engine):
     add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, "Boss@Ward.Example")
     for error, names, email in (
         (Conflict, ["new", "boss"], None),
@@ -239,7 +235,7 @@ def test_what_cannot_be_added_is_refused_and_nobody_is(engine: Engine) -> None:
         end_access(boss, engine, "boss")
 
 
-def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine: Engine) -> None:
+def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine):
     link = added(engine, "dr-secretname", ONCE)
     person = enter(engine, entered(engine, link)).person
     access.leave(engine, person, "1")
@@ -256,7 +252,7 @@ def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine: Engine)
     assert verify(engine).findings == ()
 
 
-def test_a_screen_that_is_not_a_clinicians_reads_only_what_asks_for_the_role() -> None:
+def test_a_screen_that_is_not_a_clinicians_reads_only_what_asks_for_the_role():
     for screen in navigation.SCREENS:
         if Role.CLINICIAN in screen.roles:
             continue
@@ -315,7 +311,7 @@ def let_in(engine: Engine, asking: HTTPConnection) -> bool:
 
 
 @pytest.mark.parametrize("role", [Role.CLINICIAN, Role.RESEARCHER, Role.COORDINATOR])
-def test_a_session_has_its_websocket_until_it_ends(engine: Engine, role: Role) -> None:
+def test_a_session_has_its_websocket_until_it_ends(engine, role):
     somebody = entered(engine, added(engine, "somebody", role=role))
     cookie = session_of(engine, somebody)
     assert let_in(engine, asking(cookie))
@@ -325,9 +321,7 @@ def test_a_session_has_its_websocket_until_it_ends(engine: Engine, role: Role) -
     assert not let_in(engine, asking(cookie))
 
 
-def test_while_the_study_is_away_who_signed_in_here_is_let_in_and_nobody_else(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_the_study_is_away_who_signed_in_here_is_let_in_and_nobody_else(engine, monkeypatch):
     cookie = session_of(engine, entered(engine, added(engine, "somebody")))
 
     def unreachable(*_: object) -> None:

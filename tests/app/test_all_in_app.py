@@ -6,14 +6,12 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
 from kit.browsers import RITA, drawn_page, end_computing, screen_of
 from kit.commands import command
-from kit.studies import AUTHOR, Run, fill, rated
-from sqlalchemy import Engine
+from kit.studies import AUTHOR, fill, rated
 
 from annotate.navigation import study as served
 from annotate.screens.agreement import routing
@@ -80,9 +78,7 @@ DRAWN = {
 
 
 @pytest.fixture(scope="module")
-def labels(
-    study: Engine, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str], set[str]]]:
+def labels(study, tmp_path_factory) -> Iterator[Callable[[str], set[str]]]:
     """Return what draws a screen of a rated study for a coordinator, once, and tells its controls."""
     rated(command(study), tmp_path_factory.mktemp("files"), n=3)
     jurors = [SEATED | {"name": name, "model": name} for name in ("gpt", "llama")]
@@ -113,16 +109,12 @@ def _labels(address: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_a_command_has_a_control_on_the_screen_that_is_drawn(
-    name: str, labels: Callable[[str], set[str]]
-) -> None:
+def test_a_command_has_a_control_on_the_screen_that_is_drawn(name, labels):
     address, control = DRAWN[name]
     assert control in labels(address), sorted(labels(address))
 
 
-def test_metrics_are_measured_in_the_app_and_none_that_is_unknown(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_metrics_are_measured_in_the_app_and_none_that_is_unknown(run, engine, tmp_path):
     rated(run, tmp_path, n=12)
     [scored] = measured(OPERATOR, engine, ("rouge-l",)).result(120)
     assert (scored.name, len(scored.rows), scored.total) == ("rouge-l", 12, 12)
@@ -130,9 +122,7 @@ def test_metrics_are_measured_in_the_app_and_none_that_is_unknown(
         measured(OPERATOR, engine, ("bleu",)).result(120)
 
 
-def test_a_rule_is_kept_in_the_app_as_it_was_shown_or_not_at_all(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_rule_is_kept_in_the_app_as_it_was_shown_or_not_at_all(run, engine, tmp_path):
     fill(run, tmp_path, rated=80)
     question = RouteQuestion(Harm("low", 2.0), 0.3, 0.9)
     rule = RuleToKeep(question, route(engine, question).fingerprint, "ward", "account 7")
@@ -154,9 +144,7 @@ def test_a_rule_is_kept_in_the_app_as_it_was_shown_or_not_at_all(
     assert [one.name for one in kept_rules(engine)] == ["ward"]
 
 
-def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_package_from_the_app_is_the_command_s_and_names_no_author(run, engine, tmp_path):
     rated(run, tmp_path, n=3)
     place = tmp_path / "package.zip"
     assert run("share", "export", "--package", str(place))[0] == 0
@@ -168,13 +156,13 @@ def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
         assert AUTHOR.encode() not in ours.read(name)
 
 
-def test_a_list_of_responses_names_no_author(small_study: Engine) -> None:
+def test_a_list_of_responses_names_no_author(small_study):
     text = files.listed(steering.response_names(RITA, small_study)).decode("utf-8-sig")
     expected = [f"r{i}{n},visits,i{i}" for i in (1, 2) for n in (1, 2)]
     assert text.splitlines() == ["response_id,benchmark,instance_id", *expected]
 
 
-def test_the_templates_are_read_by_an_import_as_they_are(engine: Engine) -> None:
+def test_the_templates_are_read_by_an_import_as_they_are(engine):
     kinds = (files.RESPONSES, files.RATINGS)
     responses, ratings = (Upload("rows.csv", files.template(one), "", "") for one in kinds)
     assert importing.bring_response_file(engine, OPERATOR, responses) == (1, 0)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.authored_study import Permute, make, permuted, plain, shuffled, turned, unheard
+from kit.authored_study import make, permuted, plain, shuffled, turned, unheard
 from kit.browsers import drawn_page
 from sqlmodel import Session, select
 
@@ -34,21 +34,19 @@ screen.draw(study(), Person({key}, {name!r}, Role({role!r})))
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> str:
+def study(tmp_path_factory) -> str:
     return make(tmp_path_factory.mktemp("authored"))
 
 
 @pytest.fixture(scope="module")
-def as_it_is(study: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def as_it_is(study, tmp_path_factory) -> dict[str, str]:
     """Return every screen of the study as it is."""
     folder = tmp_path_factory.mktemp("as-it-is")
     return all_drawn(permuted(study, folder, list), folder)
 
 
 @pytest.mark.parametrize("permute", [unheard, shuffled, turned])
-def test_no_byte_of_a_screen_depends_on_who_wrote_what(
-    study: str, as_it_is: dict[str, str], tmp_path: Path, permute: Permute
-) -> None:
+def test_no_byte_of_a_screen_depends_on_who_wrote_what(study, as_it_is, tmp_path, permute):
     found = all_drawn(permuted(study, tmp_path, permute), tmp_path)
     assert found.keys() == as_it_is.keys()
     assert {path for path, *_ in found} == {one.path for one in STEERED}

@@ -1,14 +1,11 @@
 """Clinicians to whoever steers: haste and straight lines, specialty, open work, and withdrawal."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from kit.browsers import RITA, drawn_page, labelled, said
 from kit.rating_study import build, row, rubric, task_of
 from kit.studies import Run
-from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
@@ -30,7 +27,7 @@ HASTY = "dr-quick"
 
 
 @pytest.fixture
-def rated(run: Run, engine: Engine, tmp_path: Path) -> Run:
+def rated(run, engine, tmp_path) -> Run:
     """Two clinicians read for a minute and differ from response to response; one gives 4 at once."""
     rows = [row(n, "word " * 150 + f"{n}.", response_id=f"r{n}") for n in range(N)]
     build(engine, rows, ["dr-a", "dr-b", HASTY], rubric("accuracy"))
@@ -52,7 +49,7 @@ def rated(run: Run, engine: Engine, tmp_path: Path) -> Run:
     return run
 
 
-def test_who_cannot_have_read_is_known_and_in_no_pace(rated: Run, engine: Engine) -> None:
+def test_who_cannot_have_read_is_known_and_in_no_pace(rated, engine):
     habits = rating_habits(engine)
     assert {name: one.is_fast for name, one in habits.items()} == {
         "dr-a": False,
@@ -65,9 +62,7 @@ def test_who_cannot_have_read_is_known_and_in_no_pace(rated: Run, engine: Engine
     assert pace_of(engine).timed == 2 * N
 
 
-def test_nothing_is_said_of_an_order_that_is_only_that_of_a_file(
-    rated: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_nothing_is_said_of_an_order_that_is_only_that_of_a_file(rated, engine, tmp_path):
     rows = "".join(f"r{n},dr-file,clinician,4\n" for n in range(N))
     (tmp_path / "file.csv").write_text(f"response_id,rater,kind,accuracy\n{rows}", "utf-8")
     assert rated("rate", "ratings", str(tmp_path / "file.csv"))[0] == 0
@@ -75,7 +70,7 @@ def test_nothing_is_said_of_an_order_that_is_only_that_of_a_file(
     assert "dr-file:" not in rated("analyse", "calibrate")[1]
 
 
-def test_calibrate_says_who_was_fast_and_what_hangs_on_them(rated: Run) -> None:
+def test_calibrate_says_who_was_fast_and_what_hangs_on_them(rated):
     code, out, _ = rated("analyse", "calibrate", "--json", "-")
     assert code == 0
     told = json.loads(out)
@@ -93,7 +88,7 @@ def test_calibrate_says_who_was_fast_and_what_hangs_on_them(rated: Run) -> None:
 
 
 @pytest.mark.usefixtures("rated")
-def test_the_home_of_a_coordinator_names_them(screen: Callable[..., AppTest]) -> None:
+def test_the_home_of_a_coordinator_names_them(screen):
     told = said(screen("home.to_do"))
     assert f"{HASTY}|{N}|{N}|1.0|{N}" in told
     assert "dr-a|" not in told
@@ -111,16 +106,14 @@ manage_person(study(), OPERATOR, member, 1)
 
 
 @pytest.fixture
-def dialogs(serve: Engine) -> dict[str, AppTest]:
+def dialogs(serve) -> dict[str, AppTest]:
     """Return the dialog of a clinician, and that of a researcher."""
     for name, role in (("dr-a", Role.CLINICIAN), ("Rita", Role.RESEARCHER)):
         add_people(OPERATOR, serve, [name], role)
     return {name: drawn_page(f"NAME = {name!r}\n{SCRIPT}", 60).run() for name in ("dr-a", "Rita")}
 
 
-def test_a_clinician_s_specialty_is_set_in_the_dialog_and_nobody_elses(
-    dialogs: dict[str, AppTest], engine: Engine
-) -> None:
+def test_a_clinician_s_specialty_is_set_in_the_dialog_and_nobody_elses(dialogs, engine):
     page = dialogs["dr-a"]
     assert "Specialty" not in dialogs["Rita"].radio[0].options
     page.radio[0].set_value("Specialty").run()
@@ -131,9 +124,7 @@ def test_a_clinician_s_specialty_is_set_in_the_dialog_and_nobody_elses(
     assert specialties == {"dr-a": "cardiology", "Rita": ""}
 
 
-def test_work_left_open_by_somebody_whose_access_has_ended_is_given_to_others(
-    small_study: Engine, dialogs: dict[str, AppTest]
-) -> None:
+def test_work_left_open_by_somebody_whose_access_has_ended_is_given_to_others(small_study, dialogs):
     assign(small_study, [Slot("dr-a", 1, 1)], seed=0, per_response=1)
     people.end_access(OPERATOR, small_study, "dr-a")
     page = dialogs["dr-a"].run()
@@ -144,8 +135,8 @@ def test_work_left_open_by_somebody_whose_access_has_ended_is_given_to_others(
 
 
 def test_all_ratings_of_a_clinician_are_withdrawn_after_a_reason_and_a_second_question(
-    small_study: Engine, dialogs: dict[str, AppTest]
-) -> None:
+    small_study, dialogs
+):
     assign(small_study, [Slot("dr-a", 1, 1)], seed=0, per_response=1)
     with Session(small_study) as session:
         rater = session.exec(select(Rater.id).where(Rater.handle == "dr-a")).one() or 0
@@ -165,9 +156,7 @@ def test_all_ratings_of_a_clinician_are_withdrawn_after_a_reason_and_a_second_qu
     assert "took back consent" in steered(small_study)[0]
 
 
-def test_an_address_is_given_and_access_ended_in_the_dialog(
-    dialogs: dict[str, AppTest], engine: Engine
-) -> None:
+def test_an_address_is_given_and_access_ended_in_the_dialog(dialogs, engine):
     page = dialogs["dr-a"]
     page.radio[0].set_value("Hospital e-mail").run()
     page.text_input[0].input("NG@ward.example")
@@ -180,8 +169,8 @@ def test_an_address_is_given_and_access_ended_in_the_dialog(
 
 
 def test_a_difference_is_given_out_and_a_flag_answered_by_words_that_name_no_model(
-    small_study: Engine, screen: Callable[..., AppTest]
-) -> None:
+    small_study, screen
+):
     add_people(OPERATOR, small_study, ["dr_low", "dr_high", "dr_other"], Role.CLINICIAN)
     assign(small_study, [Slot("dr_low", 1, 0), Slot("dr_high", 1, 0)], seed=0)
     for rater, accuracy, flags in ((1, 1, ("flag",)), (2, 4, ())):

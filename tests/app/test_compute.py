@@ -9,16 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from subprocess import PIPE
 
 import numpy as np
 import psutil
 import pytest
 from kit.servers import free_port
-from kit.studies import Run, rated
-from kit.study_place import StudyIn
-from sqlalchemy import Engine
+from kit.studies import rated
 
 from annotate import compute
 from annotate.compute import Process, ask, call
@@ -69,9 +66,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.usefixtures("small_study")
-def test_a_value_comes_back_with_its_type_and_is_that_of_the_command(
-    engine: Engine, run: Run
-) -> None:
+def test_a_value_comes_back_with_its_type_and_is_that_of_the_command(engine, run):
     planned = ask(OPERATOR, engine, planned_design, TWO).result(WAIT_SECONDS)
 
     assert isinstance(planned, PlannedDesign)
@@ -83,8 +78,8 @@ def test_a_value_comes_back_with_its_type_and_is_that_of_the_command(
 
 
 def test_a_question_is_computed_once_until_its_study_changes_or_it_failed(
-    engine: Engine, tmp_path: Path, study_in: StudyIn
-) -> None:
+    engine, tmp_path, study_in
+):
     first = ask(OPERATOR, engine, planned_design, TWO)
     assert ask(OPERATOR, engine, planned_design, DesignRequest(("a",), 1, 0.0, 0)) is not first
     other = open_study(study_in(tmp_path, "other.db"), create=True)
@@ -103,7 +98,7 @@ def test_a_question_is_computed_once_until_its_study_changes_or_it_failed(
     assert ask(OPERATOR, engine, planned_design, TWO) is not second
 
 
-def test_a_closed_process_is_not_started_again_by_a_page_that_waited() -> None:
+def test_a_closed_process_is_not_started_again_by_a_page_that_waited():
     closed = Process()
     waited = closed.submit("time:sleep", 60)
     until(lambda: len(multiprocessing.active_children()) > 0)
@@ -116,9 +111,7 @@ def test_a_closed_process_is_not_started_again_by_a_page_that_waited() -> None:
     assert not closed.runs
 
 
-def test_what_two_people_ask_at_once_is_computed_once(
-    engine: Engine, run: Run, tmp_path: Path
-) -> None:
+def test_what_two_people_ask_at_once_is_computed_once(engine, run, tmp_path):
     rated(run, tmp_path, SIMULATED, n=8)
     asked = RubricExport(read_rubric("generic").to_json(), read_panel("simulated"), "medjury", 20)
 
@@ -131,7 +124,7 @@ def test_what_two_people_ask_at_once_is_computed_once(
     assert {entry.times for entry in compositions_tried(engine)} <= {1}
 
 
-def test_an_error_comes_back_as_its_class_with_its_message(engine: Engine, tmp_path: Path) -> None:
+def test_an_error_comes_back_as_its_class_with_its_message(engine, tmp_path):
     one = {"name": "a", "provider": "openai", "model": "m", "family": "f"}
     at = {"base_url": "http://127.0.0.1:9/v1", "api_key_env": "NO_SUCH_VARIABLE_KEY"}
     keyless = Juror.model_validate(one | at)
@@ -155,12 +148,8 @@ def test_an_error_comes_back_as_its_class_with_its_message(engine: Engine, tmp_p
     ],
 )
 def test_another_error_says_only_that_the_log_tells_more_and_the_log_quotes_no_text(
-    own: Process,
-    function: str,
-    given: list[str],
-    logged: tuple[str, ...],
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    own, function, given, logged, capfd
+):
     with pytest.raises(MedjuryError, match="the server's log says why") as refused:
         answered(own, function, *given)
     log = capfd.readouterr().err
@@ -169,9 +158,7 @@ def test_another_error_says_only_that_the_log_tells_more_and_the_log_quotes_no_t
     assert answered(own, "builtins:sum", [1, 2]) == 3
 
 
-def test_who_waits_for_a_process_that_is_killed_is_told_and_the_next_gets_an_answer(
-    own: Process,
-) -> None:
+def test_who_waits_for_a_process_that_is_killed_is_told_and_the_next_gets_an_answer(own):
     killed = answered(own, "os:getpid")
     waiting = own.submit("time:sleep", WAIT_SECONDS)
     time.sleep(0.2)
@@ -182,7 +169,7 @@ def test_who_waits_for_a_process_that_is_killed_is_told_and_the_next_gets_an_ans
     assert answered(own, "os:getpid") != killed
 
 
-def test_a_process_killed_while_nobody_waits_is_not_missed(own: Process) -> None:
+def test_a_process_killed_while_nobody_waits_is_not_missed(own):
     killed = answered(own, "os:getpid")
     os.kill(killed, 9)
     until(lambda: not running(killed))
@@ -191,7 +178,7 @@ def test_a_process_killed_while_nobody_waits_is_not_missed(own: Process) -> None
     assert answered(own, "os:getpid") != killed
 
 
-def test_it_ends_when_idle_and_no_question_is_lost_to_that() -> None:
+def test_it_ends_when_idle_and_no_question_is_lost_to_that():
     brief = Process(idle_seconds=0.1)
     pids = set()
     for wait in (0.0, 0.08, 0.1, 0.12, 0.5):
@@ -203,7 +190,7 @@ def test_it_ends_when_idle_and_no_question_is_lost_to_that() -> None:
     assert not brief.runs
 
 
-def test_how_far_a_computation_is_can_be_seen_while_it_runs(engine: Engine) -> None:
+def test_how_far_a_computation_is_can_be_seen_while_it_runs(engine):
     place = compute._lanes["long"]
     answer = compute.of_study(engine, "kit.slow_computation:half_done", 1)
     waiting = place.submit("os:getpid")
@@ -215,9 +202,7 @@ def test_how_far_a_computation_is_can_be_seen_while_it_runs(engine: Engine) -> N
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_it_ends_with_the_server_also_in_the_middle_of_a_computation(
-    ending: signal.Signals, small_study: object, engine: Engine
-) -> None:
+def test_it_ends_with_the_server_also_in_the_middle_of_a_computation(ending, small_study, engine):
     code = (
         "import sys, threading; from annotate import compute\n"
         "print(compute.call('os:getpid'), flush=True)\n"
@@ -239,9 +224,7 @@ def test_it_ends_with_the_server_also_in_the_middle_of_a_computation(
     until(lambda: not running(child))
 
 
-def test_the_password_of_a_study_is_shown_to_no_ps_and_in_no_message(
-    own: Process, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_password_of_a_study_is_shown_to_no_ps_and_in_no_message(own, capfd):
     url = f"postgresql+psycopg://medjury:{SECRET}@127.0.0.1:9/study"
     with pytest.raises(NoStudy) as refused:
         answered(own, "annotate.compute:opened", url, DESIGN, TWO)

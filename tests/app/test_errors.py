@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,9 @@ import pandas as pd
 import pytest
 from kit.browsers import RITA
 from kit.scores import CRITERIA, FIELDS, study
-from kit.studies import AUTHOR, HEAD, Run, bring_in
+from kit.studies import AUTHOR, HEAD, bring_in
 from sqlalchemy import Engine
 from sqlmodel import Session, select
-from streamlit.testing.v1 import AppTest
 
 from calibration.errors import benchmark_errors, places
 from calibration.scope import scopes
@@ -84,7 +83,7 @@ def ids(picked: tuple[PickedResponse, ...], reason: str, error: str = "") -> lis
     return [one.response_id for one in picked if (one.picked_for, one.error) == (reason, error)]
 
 
-def test_a_known_study_is_counted_by_hand() -> None:
+def test_a_known_study_is_counted_by_hand():
     (found,) = errors_of(scores_by_hand(), marks_by_hand())
     assert (found.n_in_study, found.n_rated, found.n_incomplete) == (7, 6, 1)
     assert (found.n_unscored, found.n_outside, found.simulated) == (1, 1, ("gpt",))
@@ -104,7 +103,7 @@ def test_a_known_study_is_counted_by_hand() -> None:
     assert (unread.n_responses, math.isnan(unread.share), unread.clinicians) == (1, True, 5.0)
 
 
-def test_a_place_is_a_run_of_marks_that_overlap() -> None:
+def test_a_place_is_a_run_of_marks_that_overlap():
     rows = [
         *(("r1", "a", "response", 0, 5), ("r1", "b", "response", 4, 9)),  # one place of two
         *(("r1", "a", "response", 9, 12), ("r1", "b", "source", 0, 5)),  # only touch; another side
@@ -116,7 +115,7 @@ def test_a_place_is_a_run_of_marks_that_overlap() -> None:
     assert [(row.n_places, row.n_shared) for row in found.rows][:2] == [(4, 0), (2, 0)]
 
 
-def test_examples_are_picked_by_the_rule() -> None:
+def test_examples_are_picked_by_the_rule():
     (found,) = errors_of(scores_by_hand(), marks_by_hand(), per_group=4)
     # 2.0 of r1, r2 and r6: then gaps of 2, 3 and 0. r3 has 3.
     assert ids(found.picked, "lowest") == ["r2", "r1", "r6", "r3"]
@@ -132,8 +131,8 @@ def test_examples_are_picked_by_the_rule() -> None:
 
 @pytest.mark.parametrize(("seed", "per_group"), [(0, 4), (1, 1), (2, 2), (3, 3)])
 def test_the_groups_of_a_benchmark_add_up_and_no_example_is_left_out_for_a_worse_one(
-    seed: int, per_group: int
-) -> None:
+    seed, per_group
+):
     random = np.random.default_rng(seed)
     scores = study(("one", "two"), n=6, per=2, seed=seed)
     names = scores.responses["response_id"]
@@ -163,7 +162,7 @@ def test_the_groups_of_a_benchmark_add_up_and_no_example_is_left_out_for_a_worse
         assert lowest == pytest.approx(sorted(lowest))
 
 
-def test_a_quote_is_the_gravest_mark_then_the_comment_on_the_lowest_score() -> None:
+def test_a_quote_is_the_gravest_mark_then_the_comment_on_the_lowest_score():
     minor = mark("clarity", "unclear", "minor", "response", 0, "one")
     major = mark("accuracy", "wrong", "major", "source", 5, "two")
     earlier = mark("accuracy", "wrong", "major", "response", 9, "three", "why")
@@ -205,7 +204,7 @@ PEOPLE = ("dr_a", "dr_b")
 
 
 @pytest.fixture
-def marked(run: Run, engine: Engine, tmp_path: Path) -> Engine:
+def marked(run, engine, tmp_path) -> Engine:
     """Make a study of eight responses in the room: r0 and r4 have a wrong dose, marked by both."""
     texts = [HEAD]
     texts += [f"i{n},visits,Pain.,Write.,,r{n},{AUTHOR},{TEXT}" for n in range(8)]
@@ -233,8 +232,8 @@ def marked(run: Run, engine: Engine, tmp_path: Path) -> Engine:
 
 
 def test_the_command_shows_counts_and_quotes_and_writes_the_same_as_files(
-    run: Run, marked: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    run, marked, tmp_path, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "100")
     table, page, body = (str(tmp_path / name) for name in ("e.csv", "e.html", "e.json"))
     call = "analyse", "errors", "--csv", table, "--html", page, "--json", body
@@ -269,9 +268,7 @@ def test_the_command_shows_counts_and_quotes_and_writes_the_same_as_files(
 
 
 @pytest.mark.usefixtures("marked")
-def test_the_screen_shows_errors_with_a_link_to_the_response(
-    screen: Callable[..., AppTest],
-) -> None:
+def test_the_screen_shows_errors_with_a_link_to_the_response(screen):
     page = screen("agreement", RITA, view="Errors").run()
     assert not page.exception, [error.value for error in page.exception]
     told = "\n".join(str(part.proto) for part in page.main)

@@ -68,7 +68,7 @@ def stub() -> Iterator[Stub]:
 
 
 @pytest.fixture
-def rated(run: Run, write: Write, stub: Stub, tmp_path: Path) -> Run:
+def rated(run, write, stub, tmp_path) -> Run:
     """Return what runs a command on a study that two clinicians and four jurors have rated."""
     lines, scores = [HEAD], ["response_id,rater,kind,accuracy,completeness,clarity"]
     for i in range(N):
@@ -87,7 +87,7 @@ def panel_file(write: Write, stub: Stub, *names: str) -> Path:
     return write("panel.toml", 'name = "orders"\n' + "".join(jurors))
 
 
-def test_juries_rank_and_compare_jurors_that_differ_in_order_or_scores_alone(rated: Run) -> None:
+def test_juries_rank_and_compare_jurors_that_differ_in_order_or_scores_alone(rated):
     code, out, _ = rated("analyse", "juries", "--sizes", "1-2", "--reps", "200", "--json", "-")
     assert code == 0
     rows = json.loads(out)["rows"]
@@ -105,9 +105,7 @@ def test_juries_rank_and_compare_jurors_that_differ_in_order_or_scores_alone(rat
     assert told["icc_second"] == pytest.approx(iccs["plain"])
 
 
-def test_every_figure_takes_expected_scores_or_says_how_it_does_not(
-    rated: Run, engine: Engine
-) -> None:
+def test_every_figure_takes_expected_scores_or_says_how_it_does_not(rated, engine):
     found = calibrated(engine, "mean", "plain")
     by = {row.scorer: row for row in found.rows}
     assert by["juror:mean"].n_responses == N
@@ -124,8 +122,8 @@ def test_every_figure_takes_expected_scores_or_says_how_it_does_not(
 
 
 def test_replicates_of_means_are_the_same_again_only_where_they_are_equal(
-    rated: Run, engine: Engine, write: Write, stub: Stub
-) -> None:
+    rated, engine, write, stub
+):
     panel = panel_file(write, stub, "mean", "plain")
     assert rated("jury", "run", str(panel), "--replicates", "2")[0] == 0
     mean, plain = calibrated(engine, "mean", "plain").details["test_retest"]
@@ -137,9 +135,7 @@ def calibrated(engine: Engine, *jurors: str) -> Calibration:
     return calibrate(engine, CalibrationQuestion(options, details=True))
 
 
-def test_the_screen_shows_prompt_and_distribution_of_every_such_call(
-    rated: Run, engine: Engine
-) -> None:
+def test_the_screen_shows_prompt_and_distribution_of_every_such_call(rated, engine):
     response = opened_response(OPERATOR, engine, 1)
     assert response is not None
     assert len(response.calls) == 4
@@ -160,17 +156,16 @@ def seated(*names: str) -> Panel:
 
 
 @pytest.mark.parametrize(
-    "write",
-    [helm.write, scorers.write_inspect, scorers.write_mlflow, scorers.write_promptfoo],
+    "write", [helm.write, scorers.write_inspect, scorers.write_mlflow, scorers.write_promptfoo]
 )
 @pytest.mark.parametrize("name", ["after", "bare", "mean"])
-def test_no_other_tool_is_told_of_a_jury_it_would_ask_otherwise(write: Any, name: str) -> None:
+def test_no_other_tool_is_told_of_a_jury_it_would_ask_otherwise(write, name):
     with pytest.raises(BadInput, match=f"{name} rates with .* is not written for other tools"):
         write(Export(read_rubric("generic"), seated("plain", name), ROWS, RECORD))
     assert write(Export(read_rubric("generic"), seated("plain"), ROWS, RECORD))
 
 
-def test_the_bundle_holds_what_each_juror_is_asked_with() -> None:
+def test_the_bundle_holds_what_each_juror_is_asked_with():
     generic = read_rubric("generic")
     files = bundle.write(Export(generic, seated("plain", "after", "mean"), ROWS, RECORD))
     body = json.loads(files["bundle.json"])

@@ -2,12 +2,11 @@
 
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.studies import Run, model_ratings, model_responses, rated, rated_by_three
+from kit.studies import model_ratings, model_responses, rated, rated_by_three
 from sqlalchemy import Engine
 
 from annotate.figures import (
@@ -33,7 +32,7 @@ from medjury.services.models import ModelsRequest, lift
 QUESTION = AgreementQuestion(AnalysisOptions())
 
 
-def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
+def test_pairs_are_the_means_that_bias_is_of(run, tmp_path):
     rated(run, tmp_path)
     code, told, _ = run("analyse", "calibrate", "--details", "--reps", "20", "--json", "-")
     found = json.loads(told)
@@ -46,9 +45,7 @@ def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
     assert [row["criterion"] for row in found["criteria"]] == [*read_rubric("generic").criteria]
 
 
-def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(run, engine, tmp_path):
     rated(run, tmp_path)
     told = json.loads(run("analyse", "calibrate", "--details", "--reps", "2000", "--json", "-")[1])
     first, then = agreement(engine, QUESTION), agreement_details(engine, QUESTION)
@@ -69,12 +66,12 @@ OPTIONS = AnalysisOptions(reps=60)
 
 
 @pytest.fixture
-def by_three(run: Run, tmp_path: Path, engine: Engine) -> Engine:
+def by_three(run, tmp_path, engine) -> Engine:
     rated_by_three(run, tmp_path, n=60)
     return engine
 
 
-def test_the_screen_shows_what_the_command_says(by_three: Engine, run: Run) -> None:
+def test_the_screen_shows_what_the_command_says(by_three, run):
     shown = jury_ranking(by_three, RankingQuestion(OPTIONS))
     body = json.loads(run("analyse", "juries", "--reps", "60", "--json", "-")[1])
     assert shown["decision"].headline == body["decision"]["headline"]
@@ -83,7 +80,7 @@ def test_the_screen_shows_what_the_command_says(by_three: Engine, run: Run) -> N
     assert [one[0] for one in rows] == [", ".join(row["jurors"]) for row in body["rows"]]
 
 
-def test_two_juries_are_shown_as_the_command_compares_them(by_three: Engine, run: Run) -> None:
+def test_two_juries_are_shown_as_the_command_compares_them(by_three, run):
     shown = jury_comparison(by_three, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
     two = ("--compare", "alpha", "--compare", "gamma")
     body = json.loads(run("analyse", "juries", *two, "--reps", "60", "--json", "-")[1])
@@ -97,14 +94,14 @@ REQUEST = ModelsRequest(AnalysisOptions(reps=50))
 
 
 @pytest.fixture
-def by_models(run: Run, engine: Engine, write: Callable[[str, str], Path]) -> Engine:
+def by_models(run, engine, write) -> Engine:
     ratings = model_ratings(lenient=3)
     assert run("study", "import", str(write("r.csv", model_responses())))[0] == 0
     assert run("rate", "ratings", str(write("s.csv", ratings)))[0] == 0
     return engine
 
 
-def test_nothing_is_compared_while_the_study_is_blind(by_models: Engine) -> None:
+def test_nothing_is_compared_while_the_study_is_blind(by_models):
     with pytest.raises(NotAllowed) as refused:
         compared_models(by_models, REQUEST)
     assert "model-one" not in str(refused.value)
@@ -113,20 +110,18 @@ def test_nothing_is_compared_while_the_study_is_blind(by_models: Engine) -> None
     assert not compositions_tried(by_models)
 
 
-def test_what_cannot_be_compared_is_known_before_the_blind_is_lifted(
-    run: Run, engine: Engine
-) -> None:
+def test_what_cannot_be_compared_is_known_before_the_blind_is_lifted(run, engine):
     with pytest.raises(BadInput, match="no clinician has rated anything"):
         check_models(engine, REQUEST)
 
 
-def test_costs_say_nothing_of_the_models_while_the_study_is_blind(by_models: Engine) -> None:
+def test_costs_say_nothing_of_the_models_while_the_study_is_blind(by_models):
     for name in (b"model-one", b"no-such"):
         with pytest.raises(NotAllowed, match="open and blind"):
             models_costs(by_models, (b"model,usd\n" + name + b",1\n", "csv"))
 
 
-def test_a_file_of_costs_leaves_no_trace(by_models: Engine) -> None:
+def test_a_file_of_costs_leaves_no_trace(by_models):
     lift(by_models, "analysis", "Dr Berg")
     before = {*Path(tempfile.gettempdir()).glob("medjury-costs-*")}
     found = models_costs(by_models, (b"model,usd\nmodel-one,2.5\n", "csv"))

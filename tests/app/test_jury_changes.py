@@ -58,7 +58,7 @@ def moved(change: JuryChange) -> What:
     return next(what for what in WENT if what in change.what)
 
 
-def test_a_response_moves_up_or_down_by_its_means_and_floating_point_moves_nothing() -> None:
+def test_a_response_moves_up_or_down_by_its_means_and_floating_point_moves_nothing():
     rows = [
         *(row(1, 3, 4), row(2, 3, 2.1), row(3, 0.1 + 0.2, 0.3), row(4, 3, None), row(5, None, 3)),
         *(row(6, None, None), row(7, 3, 4, comparable=False), row(8, 3.0, 4.0 - 1e-12)),
@@ -76,7 +76,7 @@ def test_a_response_moves_up_or_down_by_its_means_and_floating_point_moves_nothi
     assert (found[What.UP], found[What.BY_A_POINT]) == (2, 2)
 
 
-def test_a_list_is_filtered_and_sorted_by_what_changed() -> None:
+def test_a_list_is_filtered_and_sorted_by_what_changed():
     rows = [row(1, 3, 3.5), row(2, 3, None), row(3, 4, 2), row(4, 3, 3), row(5, 2, 3)]
     rows += [row(6, 3, 3, OTHERWISE), row(7, 3, None, FAILED)]
     changed = changes([*rows, row(8, None, None, FAILED)])
@@ -101,7 +101,7 @@ def test_a_list_is_filtered_and_sorted_by_what_changed() -> None:
         assert [one.row.response for one in in_order(changed, order)] == responses
 
 
-def test_jurors_are_paired_by_name_with_the_difference_of_each_criterion() -> None:
+def test_jurors_are_paired_by_name_with_the_difference_of_each_criterion():
     first = (
         JurorOn("a", False, {"x": 3, "y": 4, "old": 5}, {"x": ("fair",)}),
         JurorOn("b", False, {"x": 3}),
@@ -158,7 +158,7 @@ def by_name(rows: list[Compared]) -> dict[str, tuple[float | None, float | None]
     return {row.response_id: (row.first.mean, row.second.mean) for row in rows}
 
 
-def test_other_jurors_stand_beside_the_first(small_study: Engine) -> None:
+def test_other_jurors_stand_beside_the_first(small_study):
     rate(small_study, "a", {"r11": (3, 3, 3), "r12": (2, 2, 2)})
     rate(small_study, "b", {"r11": (5, 5, 5), "r21": (1, 1, 1)})
     rate(small_study, "c", {"r11": (4, 4, 4)})
@@ -172,7 +172,7 @@ def test_other_jurors_stand_beside_the_first(small_study: Engine) -> None:
     assert not on_both(OPERATOR, small_study, TwoJuries(asked.first, asked.second, "other"))
 
 
-def test_a_verdict_of_one_run_stands_beside_that_of_another(small_study: Engine) -> None:
+def test_a_verdict_of_one_run_stands_beside_that_of_another(small_study):
     rate(small_study, "a", {"r11": (3, 3, 3), "r12": (2, 2, 2)}, words="fair")
     rate(small_study, "a", {"r11": (4, 4, 4), "r12": (2, 2, 2)}, verdict=1, words="fair")
     rate(small_study, "a", {"r12": (2, 2, 2)}, verdict=1, words="poor")  # said anew
@@ -187,9 +187,7 @@ def test_a_verdict_of_one_run_stands_beside_that_of_another(small_study: Engine)
     assert not any(OTHERWISE in row.flags for row in same)
 
 
-def test_a_rubrics_versions_are_compared_over_the_criteria_that_both_have(
-    small_study: Engine,
-) -> None:
+def test_a_rubrics_versions_are_compared_over_the_criteria_that_both_have(small_study):
     other = rubric(*GENERIC.criteria[:2], "tone", name="generic_two")
     rate(small_study, "a", {"r11": (3, 3, 1)})
     rate(small_study, "b", {"r11": (3, 3, 1)})
@@ -217,7 +215,7 @@ def test_a_rubrics_versions_are_compared_over_the_criteria_that_both_have(
     assert difference(mean_of(first, found), mean_of(second, found)) == -1
 
 
-def test_versions_on_other_scales_have_no_difference(small_study: Engine) -> None:
+def test_versions_on_other_scales_have_no_difference(small_study):
     other = rubric(*GENERIC.criteria, low=0, high=100, name="percent")
     rate(small_study, "a", {"r11": (3, 3, 3)})
     rate(small_study, "a", {"r11": (60, 60, 60)}, on=other)
@@ -227,7 +225,7 @@ def test_versions_on_other_scales_have_no_difference(small_study: Engine) -> Non
     assert (moved(change), change.difference) == (What.APART, None)
 
 
-def test_a_call_that_failed_last_is_why_the_second_jury_has_no_mean(small_study: Engine) -> None:
+def test_a_call_that_failed_last_is_why_the_second_jury_has_no_mean(small_study):
     keys = add_jurors(small_study, [JurorRecord(name, {"provider": "x"}) for name in ("a", "b")])
     r11, r12 = (key_of(small_study, name) for name in ("r11", "r12"))
     for juror, response, status in (

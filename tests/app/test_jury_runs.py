@@ -14,7 +14,6 @@ from kit.jurors import Do, Seen, Stub
 from kit.rating_study import row, rubric
 from kit.study_place import behind_the_record
 from sqlalchemy import Engine
-from streamlit.testing.v1 import AppTest
 
 from annotate import jury_panels, jury_runs
 from annotate.jury_panels import checked, panel_of, shipped_texts
@@ -37,7 +36,7 @@ SECRET = "sk-verysecret-0123456789"
 
 
 @pytest.fixture
-def study(engine: Engine) -> Engine:
+def study(engine) -> Engine:
     rows = [row(n, f"Response {n}.") for n in range(20)]
     import_responses(engine, rows, lambda _: rubric())
     return engine
@@ -70,9 +69,7 @@ def wait_ended(engine: Engine) -> RunRow:
     return run_of(engine)
 
 
-def test_a_run_is_stopped_on_the_screen_and_goes_on_where_it_was(
-    study: Engine, stub: Stub, screen: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_stopped_on_the_screen_and_goes_on_where_it_was(study, stub, screen, monkeypatch):
     monkeypatch.setenv("STUB_KEY", SECRET)
     stub.script = lambda _: Do(seconds=0.3)
     text = panel_text(stub, also='api_key_env = "STUB_KEY"', price=1.0)
@@ -113,9 +110,7 @@ def test_a_run_is_stopped_on_the_screen_and_goes_on_where_it_was(
     assert verify(study).findings == ()
 
 
-def test_a_panel_with_a_key_or_a_shipped_name_is_not_kept(
-    study: Engine, stub: Stub, screen: Callable[..., AppTest]
-) -> None:
+def test_a_panel_with_a_key_or_a_shipped_name_is_not_kept(study, stub, screen):
     page = screen("jury", RITA).run()
     labelled(page.button, "Edit a copy").click().run()
     text = panel_text(stub)
@@ -132,7 +127,7 @@ def test_a_panel_with_a_key_or_a_shipped_name_is_not_kept(
     assert runs.own_panels(OPERATOR, study) == {"two": text}
 
 
-def test_failures_are_counted_by_reason(study: Engine, stub: Stub) -> None:
+def test_failures_are_counted_by_reason(study, stub):
     def script(seen: Seen) -> Do:
         return Do(refusal="No.") if seen.model == "b" and "Response 3." in seen.prompt else Do()
 
@@ -147,9 +142,7 @@ def test_failures_are_counted_by_reason(study: Engine, stub: Stub) -> None:
     assert any("missing: b: 1 refused" in line for line in ended.said)
 
 
-def test_a_run_that_is_refused_says_why_and_not_where(
-    study: Engine, stub: Stub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_refused_says_why_and_not_where(study, stub, monkeypatch):
     monkeypatch.delenv("NOBODYS_KEY", raising=False)
     text = panel_text(stub, also='api_key_env = "NOBODYS_KEY"')
     jury_runs.start(OPERATOR, study, RunOrder("two", text))
@@ -159,7 +152,7 @@ def test_a_run_that_is_refused_says_why_and_not_where(
     assert "/" not in ended.said[-1].split(";")[0]
 
 
-def test_a_run_outlives_the_process_that_started_it(study: Engine, stub: Stub) -> None:
+def test_a_run_outlives_the_process_that_started_it(study, stub):
     stub.script = lambda _: Do(seconds=0.05)
     program = (
         "import sys; from annotate import jury_runs; from annotate.navigation import study\n"
@@ -175,7 +168,7 @@ def test_a_run_outlives_the_process_that_started_it(study: Engine, stub: Stub) -
     assert wait_ended(study).figures["rated"] == 40
 
 
-def test_a_run_whose_keeper_fell_silent_does_not_hold_the_next_one(study: Engine) -> None:
+def test_a_run_whose_keeper_fell_silent_does_not_hold_the_next_one(study):
     begin_run(OPERATOR, study, RunOrder("two", ""), "dead")
     assert run_of(study).on
     with behind_the_record(study) as session:
@@ -186,7 +179,7 @@ def test_a_run_whose_keeper_fell_silent_does_not_hold_the_next_one(study: Engine
     assert run_of(study).order.panel == "three"
 
 
-def test_a_panel_that_costs_money_needs_a_cap(study: Engine, stub: Stub) -> None:
+def test_a_panel_that_costs_money_needs_a_cap(study, stub):
     order = RunOrder("two", panel_text(stub, price=1.0))
     with pytest.raises(BadInput, match="set a cap in US dollars"):
         jury_runs.start(OPERATOR, study, order)
@@ -208,7 +201,7 @@ def test_a_panel_that_costs_money_needs_a_cap(study: Engine, stub: Stub) -> None
         f'name = "{"a1B2" * 12}"',
     ],
 )
-def test_a_pasted_key_is_refused_and_not_echoed(line: str, stub: Stub) -> None:
+def test_a_pasted_key_is_refused_and_not_echoed(line, stub):
     with pytest.raises(BadPanel) as refused:
         jury_panels.checked(panel_text(stub, "a") + line)
     assert "may hold a key" in str(refused.value)
@@ -216,13 +209,13 @@ def test_a_pasted_key_is_refused_and_not_echoed(line: str, stub: Stub) -> None:
     assert "a1B2" not in str(refused.value)
 
 
-def test_kept_panels_stand_in_the_study_and_in_the_record(study: Engine, stub: Stub) -> None:
+def test_kept_panels_stand_in_the_study_and_in_the_record(study, stub):
     keep_panel(OPERATOR, study, "two", panel_text(stub))
     assert runs.own_panels(OPERATOR, study) == {"two": panel_text(stub)}
     assert [one.detail["panel"] for one in acts(study, "panel kept")] == ["two"]
 
 
-def test_a_page_that_polls_learns_nothing_once_its_owner_is_shut_out(engine: Engine) -> None:
+def test_a_page_that_polls_learns_nothing_once_its_owner_is_shut_out(engine):
     made = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0]
     person = check_code(engine, made.code).person
     assert person is not None
@@ -232,9 +225,7 @@ def test_a_page_that_polls_learns_nothing_once_its_owner_is_shut_out(engine: Eng
         runs.last_run(person, engine)
 
 
-def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(
-    study: Engine, stub: Stub
-) -> None:
+def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(study, stub):
     text = panel_text(stub)
     asked = jury_panels_screen.begin_probe(OPERATOR, study, text)
     rows = asked.rows.result(PATIENCE_SECONDS)
@@ -246,9 +237,7 @@ def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_a_panel_of_all_jurors_of_one_that_ships_is_that_panel_under_another_name(
-    name: str,
-) -> None:
+def test_a_panel_of_all_jurors_of_one_that_ships_is_that_panel_under_another_name(name):
     jurors = read_panel(name).juror
     profiles = {juror.name: juror.profile() for juror in jurors}
     new, text = panel_of([*profiles], profiles, {name: shipped_texts()[name]})
@@ -256,13 +245,13 @@ def test_a_panel_of_all_jurors_of_one_that_ships_is_that_panel_under_another_nam
     assert checked(text).juror == jurors
 
 
-def test_a_new_panel_takes_a_name_that_no_other_has() -> None:
+def test_a_new_panel_takes_a_name_that_no_other_has():
     juror = read_panel("simulated").juror[0]
     texts = {"simulated": shipped_texts()["simulated"], "recommended": "", "recommended-2": ""}
     assert panel_of([juror.name], {juror.name: juror.profile()}, texts)[0] == "recommended-3"
 
 
-def test_a_juror_that_rated_with_other_settings_is_named_and_put_on_no_panel() -> None:
+def test_a_juror_that_rated_with_other_settings_is_named_and_put_on_no_panel():
     juror = read_panel("simulated").juror[0]
     texts = {"simulated": shipped_texts()["simulated"]}
     for profile in ({}, juror.profile() | {"model": "another"}):

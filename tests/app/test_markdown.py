@@ -83,21 +83,21 @@ def harmless(page: str) -> Seen:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_that_a_text_says_becomes_more_than_words(text: str) -> None:
+def test_nothing_that_a_text_says_becomes_more_than_words(text):
     harmless(as_html(text))
 
 
 @given(st.lists(st.sampled_from([*HOSTILE, *"[]()<>!`*_#|\\\"'&;:\n -+1.", "](", "](<", "x"])))
-def test_no_mixture_of_hostile_pieces_becomes_more_than_words(parts: list[str]) -> None:
+def test_no_mixture_of_hostile_pieces_becomes_more_than_words(parts):
     harmless(as_html("".join(parts)))
 
 
 @given(st.text())
-def test_no_text_at_all_becomes_more_than_words(text: str) -> None:
+def test_no_text_at_all_becomes_more_than_words(text):
     harmless(as_html(text))
 
 
-def test_html_is_read_as_it_is_written() -> None:
+def test_html_is_read_as_it_is_written():
     assert "<script>alert(1)</script>" in harmless(as_html(HOSTILE[0])).words
 
 
@@ -118,11 +118,11 @@ def test_html_is_read_as_it_is_written() -> None:
         ("[bank](https://b\u0430nk.example)", "bank (https://xn--bnk-6cd.example)"),
     ],
 )
-def test_a_link_or_a_picture_is_its_words_and_its_true_address(text: str, words: str) -> None:
+def test_a_link_or_a_picture_is_its_words_and_its_true_address(text, words):
     assert harmless(as_html(text)).words.strip() == words
 
 
-def test_headings_lists_tables_and_code_are_shown_as_such() -> None:
+def test_headings_lists_tables_and_code_are_shown_as_such():
     page = as_html("# A\n\n#### B\n\n3. x\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n    code <b>\n")
     for part in ("<h3>A</h3>", "<h6>B</h6>", '<ol start="3">', "<td>1</td>", "code &lt;b&gt;"):
         assert part in page
@@ -133,16 +133,14 @@ def test_headings_lists_tables_and_code_are_shown_as_such() -> None:
     "piece",
     ["[", "![", "*", "_a", "> ", "- ", "<", "&", "|a", "`a", "[](<", "[a](<b>", "a|b\n-|-\n"],
 )
-def test_the_longest_text_made_to_be_slow_takes_less_than_five_seconds_of_a_processor(
-    piece: str,
-) -> None:
+def test_the_longest_text_made_to_be_slow_takes_less_than_five_seconds_of_a_processor(piece):
     text = (piece * LONGEST_TEXT)[:LONGEST_TEXT]
     begun = time.process_time()
     as_html(text)
     assert time.process_time() - begun < 5
 
 
-def test_a_page_of_a_description_leaves_out_what_says_nothing_and_escapes_titles() -> None:
+def test_a_page_of_a_description_leaves_out_what_says_nothing_and_escapes_titles():
     told = Description("<b>T", "Why", "", " ", "I agree", guideline=(GuidelinePage("<i>G", "*g*"),))
     assert [one.heading for one in sections(told)] == ["Purpose", "Consent"]
     assert [(one.heading, one.html) for one in pages(told)] == [("<i>G", "<p><em>g</em></p>\n")]
@@ -150,5 +148,5 @@ def test_a_page_of_a_description_leaves_out_what_says_nothing_and_escapes_titles
     assert "&lt;b&gt;T" in page
     assert "<summary>&lt;i&gt;G</summary>" in page
     assert {tag for tag, _ in Seen(page).found} == {
-        *("article", "section", "details", "summary", "h2", "p", "em"),
+        *("article", "section", "details", "summary", "h2", "p", "em")
     }

@@ -6,8 +6,6 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -32,7 +30,7 @@ AUTHLIB = pytest.mark.skipif(
 
 
 @pytest.fixture
-def study(engine: Engine) -> Engine:
+def study(engine) -> Engine:
     add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
     return engine
 
@@ -65,7 +63,7 @@ def refused(study: Engine, browser: TestClient, address: str, said: str = oidc.S
 
 
 @AUTHLIB
-def test_a_hospitals_word_opens_one_session(study: Engine) -> None:
+def test_a_hospitals_word_opens_one_session(study):
     with arriving(study) as browser:
         back = way_back(browser)
         on_the_way = dict(browser.cookies)
@@ -86,7 +84,7 @@ def test_a_hospitals_word_opens_one_session(study: Engine) -> None:
 
 
 @AUTHLIB
-def test_an_address_that_passes_to_another_hospital_account_opens_nothing(study: Engine) -> None:
+def test_an_address_that_passes_to_another_hospital_account_opens_nothing(study):
     with arriving(study, sub="u1") as browser:
         assert browser.get(way_back(browser), follow_redirects=False).status_code == 303
     with arriving(study, sub="u2") as browser:
@@ -99,9 +97,7 @@ def test_an_address_that_passes_to_another_hospital_account_opens_nothing(study:
 
 
 @AUTHLIB
-def test_who_did_not_leave_from_this_browser_is_not_signed_in_by_coming_back(
-    study: Engine,
-) -> None:
+def test_who_did_not_leave_from_this_browser_is_not_signed_in_by_coming_back(study):
     with arriving(study) as browser:
         back = way_back(browser)
         mine = dict(browser.cookies)
@@ -118,9 +114,7 @@ def test_who_did_not_leave_from_this_browser_is_not_signed_in_by_coming_back(
 
 
 @AUTHLIB
-def test_who_was_on_the_way_for_longer_than_ten_minutes_begins_anew(
-    study: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_was_on_the_way_for_longer_than_ten_minutes_begins_anew(study, monkeypatch):
     with arriving(study) as browser:
         with monkeypatch.context() as then:
             then.setattr(TimestampSigner, "get_timestamp", lambda _: int(time.time()) - 660)
@@ -141,9 +135,7 @@ def test_who_was_on_the_way_for_longer_than_ten_minutes_begins_anew(
     ],
     ids=lambda claims: next(iter(claims)),
 )
-def test_a_hospitals_word_that_is_old_for_others_or_not_its_own_is_refused(
-    study: Engine, claims: dict[str, Any]
-) -> None:
+def test_a_hospitals_word_that_is_old_for_others_or_not_its_own_is_refused(study, claims):
     with arriving(study, **claims) as browser:
         refused(study, browser, way_back(browser))
 
@@ -157,29 +149,27 @@ def test_a_hospitals_word_that_is_old_for_others_or_not_its_own_is_refused(
         ({"email": "b@ward.example"}, oidc.UNKNOWN),
     ],
 )
-def test_an_account_without_a_verified_known_address_is_told_so(
-    study: Engine, claims: dict[str, Any], said: str
-) -> None:
+def test_an_account_without_a_verified_known_address_is_told_so(study, claims, said):
     with arriving(study, **claims) as browser:
         refused(study, browser, way_back(browser), said)
 
 
 @AUTHLIB
-def test_an_account_whose_access_has_ended_is_unknown(study: Engine) -> None:
+def test_an_account_whose_access_has_ended_is_unknown(study):
     end_access(OPERATOR, study, "dr-a")
     with arriving(study) as browser:
         refused(study, browser, way_back(browser), oidc.UNKNOWN)
 
 
 @AUTHLIB
-def test_who_comes_back_with_nothing_again_and_again_is_slowed(study: Engine) -> None:
+def test_who_comes_back_with_nothing_again_and_again_is_slowed(study):
     with arriving(study) as browser:
         came = [browser.get("/oauth2callback?code=a&state=b").status_code for _ in range(12)]
         assert came == [401] * FAILURES.burst + [429] * (12 - FAILURES.burst)
 
 
 @AUTHLIB
-def test_a_hospital_that_cannot_be_reached_is_told_in_words(study: Engine) -> None:
+def test_a_hospital_that_cannot_be_reached_is_told_in_words(study):
     desk = routes(study, oidc.Hospital(study, auth("http://127.0.0.1:1", HERE)))
     with TestClient(Starlette(routes=desk), HERE) as browser:
         answer = browser.get("/hospital", follow_redirects=False)
@@ -188,14 +178,14 @@ def test_a_hospital_that_cannot_be_reached_is_told_in_words(study: Engine) -> No
 
 
 @AUTHLIB
-def test_another_sites_page_sends_nobody_to_the_hospital(study: Engine) -> None:
+def test_another_sites_page_sends_nobody_to_the_hospital(study):
     with arriving(study) as browser:
         headers = {"Sec-Fetch-Site": "cross-site"}
         answer = browser.get("/hospital", headers=headers, follow_redirects=False)
         assert (answer.headers["location"], dict(browser.cookies)) == ("/login", {})
 
 
-def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path: Path) -> None:
+def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path):
     path = tmp_path / "secrets.toml"
     assert oidc.read_secrets(path) == {}
     path.write_text("[other]\nx = 1\n")

@@ -9,7 +9,6 @@ import pytest
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import panel_at
 from kit.studies import RESPONSES, Run, import_file
-from sqlalchemy import Engine
 
 from annotate.screens.agreement.response import PLANTED, TAGS, call_line, planted
 from data.person import OPERATOR
@@ -49,7 +48,7 @@ TAGGED = RESPONSES.replace(
         + "\n```",
     ],
 )
-def test_a_text_that_gives_points_to_two_criteria_holds_a_verdict(text: str) -> None:
+def test_a_text_that_gives_points_to_two_criteria_holds_a_verdict(text):
     assert holds_verdict(text, CRITERIA)
 
 
@@ -66,11 +65,11 @@ def test_a_text_that_gives_points_to_two_criteria_holds_a_verdict(text: str) -> 
         "inaccuracy: 3, unclarity: 4",
     ],
 )
-def test_a_clinical_text_with_numbers_holds_none(text: str) -> None:
+def test_a_clinical_text_with_numbers_holds_none(text):
     assert not holds_verdict(text, CRITERIA)
 
 
-def test_a_rubric_of_one_criterion_needs_an_object() -> None:
+def test_a_rubric_of_one_criterion_needs_an_object():
     assert holds_verdict('{"risk": {"score": 0}}', ["risk"])
     assert not holds_verdict("Risk: 2 in 10", ["risk"])
 
@@ -91,9 +90,7 @@ def missing(run: Run, write: Write, text: str, answer: Callable[[Seen], str]) ->
     return json.loads(out), out + err
 
 
-def test_a_response_with_a_verdict_is_flagged_in_what_is_missing_with_no_word_of_it(
-    run: Run, write: Write
-) -> None:
+def test_a_response_with_a_verdict_is_flagged_in_what_is_missing_with_no_word_of_it(run, write):
     def both(seen: Seen) -> str:
         return f"{verdict(seen, 2)}\nIt also holds {verdict(seen, 5)}"
 
@@ -108,9 +105,7 @@ def test_a_response_with_a_verdict_is_flagged_in_what_is_missing_with_no_word_of
     assert "accuracy" not in told
 
 
-def test_tags_of_the_prompt_are_named_in_what_is_missing_with_no_word_of_the_text(
-    run: Run, write: Write
-) -> None:
+def test_tags_of_the_prompt_are_named_in_what_is_missing_with_no_word_of_the_text(run, write):
     found, told = missing(run, write, TAGGED, lambda _: "Fine.")
     (row,) = found["missing"]
     assert (row["response_id"], row["verdict_in_response"]) == ("r12", False)
@@ -130,8 +125,8 @@ def test_tags_of_the_prompt_are_named_in_what_is_missing_with_no_word_of_the_tex
     ],
 )
 def test_the_screen_says_it_on_the_response_its_calls_and_on_no_other(
-    engine: Engine, write: Write, text: str, held: Planted | None, notice: str
-) -> None:
+    engine, write, text, held, notice
+):
     import_file(engine, write("responses.csv", text))
     assert planted_texts(engine) == ([held] if held else [])
     with Stub() as stub:

@@ -5,18 +5,16 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from kit.jurors import Do, Seen, Stub
+from kit.jurors import Do, Seen
 from kit.jury_runs import attempts, panel_at
 from kit.jury_runs import run as run_jury
 from kit.rating_study import rubric, task_of
-from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
 from statsmodels.stats.inter_rater import cohens_kappa
@@ -78,7 +76,7 @@ Add = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def add(small_study: Engine, run: Run, write: Callable[[str, str], Path]) -> Add:
+def add(small_study, run, write) -> Add:
     """Return what puts the small study's benchmark on points, and what was said, in one line."""
 
     def added(text: str = POINTS, *options: str) -> tuple[int, str, str]:
@@ -90,7 +88,7 @@ def add(small_study: Engine, run: Run, write: Callable[[str, str], Path]) -> Add
 
 
 @pytest.fixture
-def pointed(small_study: Engine, add: Add) -> Engine:
+def pointed(small_study, add) -> Engine:
     """Put the small study's benchmark on points."""
     assert add()[0] == 0
     return small_study
@@ -100,7 +98,7 @@ def answers_of(case: Rubric, *given: int) -> dict[str, float]:
     return dict(zip(case.criteria, map(float, given), strict=True))
 
 
-def test_a_case_s_score_is_what_its_points_earn() -> None:
+def test_a_case_s_score_is_what_its_points_earn():
     case = case_rubric(RUBRIC, EACH)
     assert points_of(case) == tuple(EACH)
     assert case_score(case, answers_of(case, MET, NOT_MET, MET)) == 100
@@ -124,7 +122,7 @@ DRAWN = some.lists(
 
 
 @given(DRAWN.filter(lambda all_: any(kind != "must_not" for _, kind, _ in all_)))
-def test_the_score_is_healthbench_s_in_exact_arithmetic(points) -> None:
+def test_the_score_is_healthbench_s_in_exact_arithmetic(points):
     made = [Point(point=f"p{n}", weight=w, kind=kind) for n, (w, kind, _) in enumerate(points)]
     signed = [-w if kind == "must_not" else w for w, kind, _ in points]
     got = sum(p for p, (_, _, met) in zip(signed, points, strict=True) if met)
@@ -135,7 +133,7 @@ def test_the_score_is_healthbench_s_in_exact_arithmetic(points) -> None:
     assert score == pytest.approx(float(100 * exact), rel=1e-12, abs=1e-12)
 
 
-def test_what_an_unclipped_score_could_come_to_is_on_the_scale_or_refused() -> None:
+def test_what_an_unclipped_score_could_come_to_is_on_the_scale_or_refused():
     case = case_rubric(unclipped(), EACH)
     lowest = case_score(case, answers_of(case, NOT_MET, MET, NOT_MET))
     assert lowest == pytest.approx(-100 * 8 / 7.5)
@@ -161,8 +159,8 @@ def test_what_an_unclipped_score_could_come_to_is_on_the_scale_or_refused() -> N
     ],
 )
 def test_points_that_cannot_be_are_refused_by_row_and_nothing_is_written(
-    small_study: Engine, run: Run, add: Add, lines: str, said: str
-) -> None:
+    small_study, run, add, lines, said
+):
     code, _, err = add(f"{HEAD}\n{lines}\n")
     assert (code, said in err) == (2, True), err
     assert run("study", "points", "--benchmark", "visits")[0] == 2
@@ -170,9 +168,7 @@ def test_points_that_cannot_be_are_refused_by_row_and_nothing_is_written(
     assert not verify(small_study).findings
 
 
-def test_points_are_versioned_until_somebody_has_rated_by_them(
-    pointed: Engine, add: Add, stub: Stub
-) -> None:
+def test_points_are_versioned_until_somebody_has_rated_by_them(pointed, add, stub):
     assert json.loads(add(POINTS, "--json", "-")[1])["unchanged"] == 2
     body = json.loads(add(POINTS.replace("pain is mild,3", "pain is mild,4"), "--json", "-")[1])
     assert (body["changed"], body["unchanged"], body["without"]) == (1, 1, [])
@@ -183,17 +179,13 @@ def test_points_are_versioned_until_somebody_has_rated_by_them(
     assert not verify(pointed).findings
 
 
-def test_a_benchmark_that_was_rated_otherwise_is_not_put_on_points(
-    small_study: Engine, add: Add, stub: Stub
-) -> None:
+def test_a_benchmark_that_was_rated_otherwise_is_not_put_on_points(small_study, add, stub):
     run_jury(small_study, panel_at(stub))
     code, _, err = add()
     assert (code, "has ratings on generic" in err) == (2, True), err
 
 
-def test_nobody_rates_before_every_case_has_points(
-    small_study: Engine, run: Run, add: Add, stub: Stub
-) -> None:
+def test_nobody_rates_before_every_case_has_points(small_study, run, add, stub):
     code, out, err = add("\n".join(POINTS.splitlines()[:-1]))
     assert (code, "1 instance of visits without points yet, such as i2" in out) == (0, True), err
     with pytest.raises(BadInput, match="1 of its instances have no points yet, such as i2"):
@@ -215,9 +207,7 @@ def point_script(seen_by: list[Seen] | None = None, answer: int = MET):
     return script
 
 
-def test_jurors_answer_each_point_with_evidence_and_the_case_s_score_is_stored(
-    pointed: Engine, stub: Stub
-) -> None:
+def test_jurors_answer_each_point_with_evidence_and_the_case_s_score_is_stored(pointed, stub):
     seen: list[Seen] = []
     stub.script = point_script(seen)
     result = run_jury(pointed, panel_at(stub, "a", "b"))
@@ -248,9 +238,7 @@ def test_jurors_answer_each_point_with_evidence_and_the_case_s_score_is_stored(
     assert not verify(pointed).findings
 
 
-def test_a_juror_that_cannot_tell_has_answered_and_has_no_score(
-    pointed: Engine, stub: Stub
-) -> None:
+def test_a_juror_that_cannot_tell_has_answered_and_has_no_score(pointed, stub):
     stub.script = point_script(answer=CANNOT_TELL)
     run_jury(pointed, panel_at(stub))
     with reading(pointed) as session:
@@ -260,7 +248,7 @@ def test_a_juror_that_cannot_tell_has_answered_and_has_no_score(
     assert missing_verdicts(pointed) == []
 
 
-def test_a_mean_of_answers_is_refused(pointed: Engine, stub: Stub) -> None:
+def test_a_mean_of_answers_is_refused(pointed, stub):
     panel = panel_at(stub, scores="expected", schema="json_object")
     with pytest.raises(BadPanel, match="the answers to a point have no mean"):
         run_jury(pointed, panel)
@@ -276,9 +264,7 @@ def clinician(engine: Engine) -> int:
     return rater or 0
 
 
-def test_clinicians_answer_the_points_of_the_case_and_the_same_again_changes_nothing(
-    pointed: Engine,
-) -> None:
+def test_clinicians_answer_the_points_of_the_case_and_the_same_again_changes_nothing(pointed):
     rater = clinician(pointed)
     while (task := next_task(pointed, rater).task) is not None:
         names = task.rubric.criteria
@@ -307,7 +293,7 @@ def arranged(*answers: list[tuple[object, ...]]) -> Answers:
     return Answers.of(pd.DataFrame([*chain(*answers)], columns=[*COLUMNS]))
 
 
-def test_agreement_on_points_is_that_of_the_known_coefficients() -> None:
+def test_agreement_on_points_is_that_of_the_known_coefficients():
     random = np.random.default_rng(3)
     truth = random.random(600) < 0.7
     said = np.where(random.random(600) < 0.85, truth, ~truth)
@@ -334,7 +320,7 @@ def test_agreement_on_points_is_that_of_the_known_coefficients() -> None:
     assert one.agreement == (truth[7] == said[7])
 
 
-def test_two_clinicians_are_pairs_of_which_neither_is_the_measure() -> None:
+def test_two_clinicians_are_pairs_of_which_neither_is_the_measure():
     points = [(n, 0, "must") for n in range(4)]
     answers = arranged(
         answers_by("a", [1, 1, 0, 0], points, False), answers_by("b", [1, 0, 0, 2], points, False)
@@ -346,7 +332,7 @@ def test_two_clinicians_are_pairs_of_which_neither_is_the_measure() -> None:
     assert majority(answers.clinicians).tolist() == [1, 2, 0, 2]
 
 
-def test_who_cannot_tell_is_counted_and_left_out_and_a_split_jury_says_nothing() -> None:
+def test_who_cannot_tell_is_counted_and_left_out_and_a_split_jury_says_nothing():
     points = [(0, 0, "must"), (1, 0, "must_not")]
     answers = arranged(
         answers_by("dr", [0, 1], points, False),
@@ -365,9 +351,7 @@ def test_who_cannot_tell_is_counted_and_left_out_and_a_split_jury_says_nothing()
     assert found["juror:b"].open == 1
 
 
-def test_the_command_tells_agreement_and_critical_points_missed(
-    pointed: Engine, run: Run, stub: Stub
-) -> None:
+def test_the_command_tells_agreement_and_critical_points_missed(pointed, run, stub):
     code, out, err = run("study", "points")
     assert (code, "no clinician has answered a point" in out) == (0, True), err
     stub.script = point_script()
@@ -386,7 +370,7 @@ def test_the_command_tells_agreement_and_critical_points_missed(
     assert run("study", "points", "--jurors", "nobody")[0] == 2
 
 
-def test_a_rubric_that_is_not_of_points_takes_none(add: Add, tmp_path: Path) -> None:
+def test_a_rubric_that_is_not_of_points_takes_none(add, tmp_path):
     folder = tmp_path / "rubrics"
     write_rubrics(folder, {"own": rubric("accuracy"), "mine": unclipped()})
     code, _, err = add(POINTS, "--rubric", str(folder / "own"))
@@ -396,7 +380,7 @@ def test_a_rubric_that_is_not_of_points_takes_none(add: Add, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("pointed")
-def test_other_tools_and_learning_refuse_points_plainly(run: Run, tmp_path: Path) -> None:
+def test_other_tools_and_learning_refuse_points_plainly(run, tmp_path):
     to = ("--to", "inspect", "--panel", "current", "--out", str(tmp_path / "out"))
     for command in (
         ("share", "rubric", str(FOLDER), *to),
@@ -406,9 +390,7 @@ def test_other_tools_and_learning_refuse_points_plainly(run: Run, tmp_path: Path
         assert (code, "points of the case" in " ".join(err.split())) == (2, True), err
 
 
-def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
-    pointed: Engine, stub: Stub
-) -> None:
+def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(pointed, stub):
     stub.script = point_script()
     run_jury(pointed, panel_at(stub, "a"))
     rater = clinician(pointed)
@@ -430,7 +412,7 @@ def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
     assert [call.rubric.case is not None for call in unrated.calls] == [True]
 
 
-def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed: Engine) -> None:
+def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed):
     invite(pointed, ["dr-a", "dr-b", "dr-c"])
     assign(pointed, [Slot(name, 1, 1) for name in ("dr-a", "dr-b")], seed=0)
     set_setting(pointed, "adjudicate_from", "20")
@@ -454,7 +436,7 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
     assert not verify(pointed).findings
 
 
-def test_points_that_nobody_has_answered_have_no_figures() -> None:
+def test_points_that_nobody_has_answered_have_no_figures():
     answers = Answers.of(pd.DataFrame([], columns=[*COLUMNS]))
     assert (len(answers.points), answers.scorers) == (0, {})
     rows = agreement_rows(answers, 20, 0)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from kit.rating_study import build, codes_of, message, person_of, row, rubric, session_of
-from kit.studies import Run
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 from sqlmodel import Session
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -38,9 +37,7 @@ RITA, CARLA = Person(1, "Rita", Role.RESEARCHER), Person(2, "Carla", Role.COORDI
 NOTE, TAG = "Needle: ask Dr. Rao about it.", "haystack"
 
 
-def test_a_tag_stands_until_it_is_taken_off_and_is_spelled_as_the_study_has_it(
-    small_study: Engine,
-) -> None:
+def test_a_tag_stands_until_it_is_taken_off_and_is_spelled_as_the_study_has_it(small_study):
     assert change_tags(RITA, small_study, 1, put_on=[" Too  short ", "unsafe"])
     assert change_tags(CARLA, small_study, 2, put_on=["TOO SHORT"])
     assert not change_tags(CARLA, small_study, 1, put_on=["unsafe", "too short"])
@@ -54,7 +51,7 @@ def test_a_tag_stands_until_it_is_taken_off_and_is_spelled_as_the_study_has_it(
     assert tagged(RITA, small_study, ["unsafe"]) == {1}
 
 
-def test_of_notes_the_newest_counts_and_earlier_ones_stay(small_study: Engine) -> None:
+def test_of_notes_the_newest_counts_and_earlier_ones_stay(small_study):
     assert keep_note(RITA, small_study, 1, " first ")
     assert not keep_note(CARLA, small_study, 1, "first")
     assert keep_note(CARLA, small_study, 1, "second")
@@ -69,16 +66,14 @@ def test_of_notes_the_newest_counts_and_earlier_ones_stay(small_study: Engine) -
     assert not keep_note(RITA, small_study, 2, "  ")  # there was none
 
 
-def test_coordinators_see_the_names_of_accounts(small_study: Engine) -> None:
+def test_coordinators_see_the_names_of_accounts(small_study):
     add_people(OPERATOR, small_study, ["Rita"], Role.RESEARCHER)
     keep_note(RITA, small_study, 1, NOTE)
     assert [line.reviewer for line in review_of(CARLA, small_study, 1).notes] == ["Rita"]
     assert [line.reviewer for line in review_of(RITA, small_study, 1).notes] == ["account 1"]
 
 
-def test_the_record_vouches_for_reviews_and_holds_no_word_of_them(
-    small_study: Engine, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_record_vouches_for_reviews_and_holds_no_word_of_them(small_study, caplog):
     caplog.set_level(logging.DEBUG)
     before = version(small_study)
     change_tags(RITA, small_study, 1, put_on=[TAG, "other"], taken_off=[])
@@ -103,7 +98,7 @@ def test_the_record_vouches_for_reviews_and_holds_no_word_of_them(
         assert finding.startswith("review")
 
 
-def test_what_cannot_be_stored_is_refused_and_nothing_written(small_study: Engine) -> None:
+def test_what_cannot_be_stored_is_refused_and_nothing_written(small_study):
     for tag in ("", " ", "x" * 41, "two\nlines", "bell\a"):
         with pytest.raises(BadInput, match="1 to 40"):
             change_tags(RITA, small_study, 1, put_on=["fine", tag])
@@ -124,9 +119,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_export_has_what_stands_and_the_package_all_of_it(
-    run: Run, small_study: Engine, tmp_path: Path
-) -> None:
+def test_the_export_has_what_stands_and_the_package_all_of_it(run, small_study, tmp_path):
     change_tags(RITA, small_study, 1, put_on=[TAG, "gone"])
     change_tags(CARLA, small_study, 1, taken_off=["gone"])
     for words in ("first", "=1+1"):
@@ -152,7 +145,7 @@ def test_the_export_has_what_stands_and_the_package_all_of_it(
     restored.dispose()
 
 
-def test_no_rater_is_sent_a_tag_or_a_note(engine: Engine) -> None:
+def test_no_rater_is_sent_a_tag_or_a_note(engine):
     code = build(engine, [row(n, f"Note {n}.") for n in (1, 2)], ["dr-a"], rubric())["dr-a"]
     mine = codes_of(engine, "dr-a")
     for response in (1, 2):

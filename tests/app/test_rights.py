@@ -104,23 +104,21 @@ def refused(engine: Engine, person: Person, act: Act) -> None:
 
 @pytest.mark.parametrize("person", [RITA, CLINICIAN], ids=lambda one: str(one.role))
 @pytest.mark.parametrize("what", STEERS)
-def test_only_a_coordinator_steers_a_study(small_study: Engine, person: Person, what: str) -> None:
+def test_only_a_coordinator_steers_a_study(small_study, person, what):
     refused(small_study, person, STEERS[what])
 
 
 @pytest.mark.parametrize("what", READS | DOES)
-def test_a_clinician_reads_and_does_nothing_of_those_who_steer(
-    small_study: Engine, what: str
-) -> None:
+def test_a_clinician_reads_and_does_nothing_of_those_who_steer(small_study, what):
     refused(small_study, CLINICIAN, (READS | DOES)[what])
 
 
-def test_a_researcher_reads_what_clinicians_do_not(small_study: Engine) -> None:
+def test_a_researcher_reads_what_clinicians_do_not(small_study):
     for view in READS.values():
         view(RITA, small_study)
 
 
-def test_only_clinicians_are_raters(engine: Engine) -> None:
+def test_only_clinicians_are_raters(engine):
     for role in Role:
         [made] = people.add_people(OPERATOR, engine, [f"one-{role}"], role)
         person = people.check_code(engine, made.code).person
@@ -128,7 +126,7 @@ def test_only_clinicians_are_raters(engine: Engine) -> None:
         assert (person.rater is not None) == (role is Role.CLINICIAN)
 
 
-def test_the_names_of_clinicians_are_told_to_coordinators_alone(engine: Engine) -> None:
+def test_the_names_of_clinicians_are_told_to_coordinators_alone(engine):
     people.add_people(OPERATOR, engine, ["Rita"], Role.COORDINATOR)
     [rita] = people.people(CARLA, engine)
     names, actor = people.names_of_actors(CARLA, engine), f"account {rita.id}"

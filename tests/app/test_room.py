@@ -54,7 +54,7 @@ MARK = {"criterion": "accuracy", "start": 0, "end": 2, "error": "wrong"}
 
 
 @pytest.fixture(scope="module")
-def invited(study: Engine) -> Person:
+def invited(study) -> Person:
     """Make the study once that each test has a copy of, and return dr-a."""
     rows = [row(1, "No fever.", reference="The reference."), row(2, "Has fever.")]
     codes = build(study, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
@@ -62,7 +62,7 @@ def invited(study: Engine) -> Person:
 
 
 @pytest.fixture
-def client(engine: Engine, me: Person) -> Iterator[TestClient]:
+def client(engine, me) -> Iterator[TestClient]:
     """Return dr-a's browser, with a session."""
     served, headers = Starlette(routes=routes(engine)), {"Cookie": session_of(engine, me)}
     with TestClient(served, headers=headers, raise_server_exceptions=False) as client:
@@ -70,7 +70,7 @@ def client(engine: Engine, me: Person) -> Iterator[TestClient]:
 
 
 @pytest.fixture
-def mine(engine: Engine, me: Person) -> str:
+def mine(engine, me) -> str:
     """Return the code of the first response that dr-a has to rate."""
     return codes_of(engine, "dr-a")[0]
 
@@ -91,7 +91,7 @@ def told(shown: Mapping[str, Any]) -> str:
     return json.dumps(shown, ensure_ascii=False)
 
 
-def test_streamlit_draws_one_component_and_nothing_of_the_study(screen: Any, me: Person) -> None:
+def test_streamlit_draws_one_component_and_nothing_of_the_study(screen, me):
     page = screen("rate", me).run()
     assert not page.exception
     [component] = page.get("bidi_component")
@@ -100,13 +100,13 @@ def test_streamlit_draws_one_component_and_nothing_of_the_study(screen: Any, me:
 
 
 @pytest.mark.usefixtures("me", "serve")
-def test_without_a_session_the_entry_page_shows_only_the_way_to_sign_in() -> None:
+def test_without_a_session_the_entry_page_shows_only_the_way_to_sign_in():
     app = AppTest.from_file(str(ROOT / "annotate" / "app.py")).run(timeout=30)
     assert "/login" in drawn(app)
     assert "fever" not in drawn(app)
 
 
-def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:
+def test_the_settings_in_the_package_and_at_the_root_are_the_same():
     root = (ROOT / ".streamlit" / "config.toml").read_text("utf-8")
     assert (ROOT / "annotate" / "streamlit.toml").read_text("utf-8") == root
     assert settings()["server.address"] == tomllib.loads(root)["server"]["address"]
@@ -115,7 +115,7 @@ def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:
     assert settings()["browser.gatherUsageStats"] is False
 
 
-def test_who_arrives_is_shown_the_first_response_with_nothing_preset(client: TestClient) -> None:
+def test_who_arrives_is_shown_the_first_response_with_nothing_preset(client):
     answer = client.get(PATH)
     assert (answer.status_code, answer.headers["cache-control"]) == (http.client.OK, "no-store")
     assert answer.json()["room"]["who"] == "dr-a"
@@ -125,9 +125,7 @@ def test_who_arrives_is_shown_the_first_response_with_nothing_preset(client: Tes
     assert (shown["entry"]["scores"], shown["entry"]["version"]) == ({}, 0)
 
 
-def test_a_draft_is_kept_and_answered_with_the_number_of_what_is_stored(
-    engine: Engine, mine: str, client: TestClient
-) -> None:
+def test_a_draft_is_kept_and_answered_with_the_number_of_what_is_stored(engine, mine, client):
     answer = client.post(PATH, json=message(mine, 3))
     assert answer.status_code == http.client.OK
     expected = {"code": mine, "seq": 3, "version": 1, "error": "", "busy": False, "stale": False}
@@ -137,9 +135,7 @@ def test_a_draft_is_kept_and_answered_with_the_number_of_what_is_stored(
     assert scores_of(engine, "dr-a") == []
 
 
-def test_one_request_stores_a_rating_and_is_answered_with_the_next_response(
-    engine: Engine, client: TestClient
-) -> None:
+def test_one_request_stores_a_rating_and_is_answered_with_the_next_response(engine, client):
     first, second = codes_of(engine, "dr-a")
     answer = client.post(PATH, json=message(first, submit=True)).json()
     assert len(scores_of(engine, "dr-a")) == len(FULL)
@@ -152,8 +148,8 @@ def test_one_request_stores_a_rating_and_is_answered_with_the_next_response(
 
 
 def test_a_page_that_does_not_know_the_newest_state_is_refused_and_told_what_is_stored(
-    engine: Engine, mine: str, client: TestClient
-) -> None:
+    engine, mine, client
+):
     client.post(PATH, json=message(mine, 5, base=0, comment="new", by="page2"))
     client.post(PATH, json=message(mine, 6, base=1, by="page2", submit=True))
     rated = scores_of(engine, "dr-a")
@@ -171,9 +167,7 @@ def test_a_page_that_does_not_know_the_newest_state_is_refused_and_told_what_is_
     assert len(scores_of(engine, "dr-a")) == 2 * len(rated)
 
 
-def test_nobody_keeps_a_draft_of_a_response_that_is_not_theirs(
-    engine: Engine, client: TestClient
-) -> None:
+def test_nobody_keeps_a_draft_of_a_response_that_is_not_theirs(engine, client):
     theirs = codes_of(engine, "dr-b")[0]
     for final in (False, True):
         answer = client.post(PATH, json=message(theirs, submit=final)).json()
@@ -188,9 +182,7 @@ def test_nobody_keeps_a_draft_of_a_response_that_is_not_theirs(
 
 
 @pytest.mark.parametrize("way", ["none", "forged", "ended", "of who steers"])
-def test_without_a_clinicians_session_nothing_is_kept_or_said(
-    engine: Engine, mine: str, client: TestClient, way: str
-) -> None:
+def test_without_a_clinicians_session_nothing_is_kept_or_said(engine, mine, client, way):
     headers = dict(client.headers)
     if way == "none":
         headers["cookie"] = ""
@@ -210,7 +202,7 @@ def test_without_a_clinicians_session_nothing_is_kept_or_said(
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b"\xff", b"{" + b" " * LONGEST_BODY + b"}", b"[" * 60_000]
 )
-def test_what_is_no_message_is_refused(client: TestClient, body: bytes) -> None:
+def test_what_is_no_message_is_refused(client, body):
     for path in POSTED:
         answer = client.post(path, content=body)
         assert answer.status_code == http.client.BAD_REQUEST
@@ -222,14 +214,12 @@ def test_what_is_no_message_is_refused(client: TestClient, body: bytes) -> None:
     + [{"stage": "outcome", "read": one} for one in (True, 1.0, 2**31, -(2**31))]
     + [{"stage": "rate", "read": 1}],
 )
-def test_what_was_not_read_is_not_noted(client: TestClient, read: dict[str, object]) -> None:
+def test_what_was_not_read_is_not_noted(client, read):
     answer = client.post(f"{PATH}/read", json=read)
     assert answer.status_code == http.client.BAD_REQUEST
 
 
-def test_a_line_that_is_cut_in_a_message_leaves_no_trace(
-    engine: Engine, me: Person, mine: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_line_that_is_cut_in_a_message_leaves_no_trace(engine, me, mine, caplog):
     half = json.dumps(message(mine, submit=True)).encode()[:-9]
     heard = iter([{"type": "http.request", "body": half, "more_body": True}])
 
@@ -248,7 +238,7 @@ def test_a_line_that_is_cut_in_a_message_leaves_no_trace(
     assert caplog.text == ""
 
 
-def test_another_site_cannot_keep_a_draft(engine: Engine, mine: str, client: TestClient) -> None:
+def test_another_site_cannot_keep_a_draft(engine, mine, client):
     for path in POSTED:
         answer = client.post(path, json=message(mine), headers={"Sec-Fetch-Site": "cross-site"})
         assert answer.status_code == http.client.FORBIDDEN
@@ -256,8 +246,8 @@ def test_another_site_cannot_keep_a_draft(engine: Engine, mine: str, client: Tes
 
 
 def test_a_response_that_is_seen_is_recorded_and_a_reference_when_it_is_asked_for(
-    engine: Engine, mine: str, client: TestClient
-) -> None:
+    engine, mine, client
+):
     for _ in range(2):
         assert "The reference." not in client.get(PATH).text
     task = task_of(engine, 1, mine)
@@ -269,9 +259,7 @@ def test_a_response_that_is_seen_is_recorded_and_a_reference_when_it_is_asked_fo
     assert "The reference." in client.get(PATH).text
 
 
-def test_a_hidden_reference_is_not_offered_and_cannot_be_asked_for(
-    engine: Engine, mine: str, client: TestClient
-) -> None:
+def test_a_hidden_reference_is_not_offered_and_cannot_be_asked_for(engine, mine, client):
     set_setting(engine, "reference", "hidden")
     shown = client.get(PATH).json()["shown"]
     assert [one["name"] for one in shown["texts"]] == ["task", "source", "response"]
@@ -282,9 +270,7 @@ def test_a_hidden_reference_is_not_offered_and_cannot_be_asked_for(
         assert (answer.status_code, answer.content) == (http.client.NOT_FOUND, b"")
 
 
-def test_after_rating_the_reference_is_shown_once_and_recorded(
-    engine: Engine, me: Person, mine: str
-) -> None:
+def test_after_rating_the_reference_is_shown_once_and_recorded(engine, me, mine):
     set_setting(engine, "reference", "after_rating")
     assert "The reference." not in told(room.shown(engine, me))
     assert room.opened(engine, me, mine, "reference") is None
@@ -297,9 +283,7 @@ def test_after_rating_the_reference_is_shown_once_and_recorded(
     assert "The reference." not in told(shown)
 
 
-def test_the_way_back_shows_what_was_entered_and_when_it_was_rated(
-    engine: Engine, me: Person
-) -> None:
+def test_the_way_back_shows_what_was_entered_and_when_it_was_rated(engine, me):
     first, second = codes_of(engine, "dr-a")
     assert not room.shown(engine, me)["previous"]
     take_in(engine, me, message(first, comment="fine", submit=True))
@@ -312,7 +296,7 @@ def test_the_way_back_shows_what_was_entered_and_when_it_was_rated(
     assert room.shown(engine, me, Answer("", 0, 0, at=first))["unsent"]
 
 
-def test_who_is_done_takes_a_place_that_another_gave_back(engine: Engine, me: Person) -> None:
+def test_who_is_done_takes_a_place_that_another_gave_back(engine, me):
     import_responses(engine, [row(3, "Free place.")], lambda _: rubric(name="rubric_hidden"))
     assign(engine, [Slot("dr-b", 3, 9)], seed=0, per_response=1)
     recuse(engine, me.id + 1, codes_of(engine, "dr-b")[2], "I know this patient")
@@ -324,7 +308,7 @@ def test_who_is_done_takes_a_place_that_another_gave_back(engine: Engine, me: Pe
         assert shown["progress"] == {"done": 2, "total": 3}
 
 
-def test_a_study_offers_its_own_types_of_error(engine: Engine, me: Person, mine: str) -> None:
+def test_a_study_offers_its_own_types_of_error(engine, me, mine):
     set_setting(engine, "error_types", "dose,left out")
     shown = room.shown(engine, me)
     assert shown["errors"] == ["dose", "left out"]
@@ -334,7 +318,7 @@ def test_a_study_offers_its_own_types_of_error(engine: Engine, me: Person, mine:
     assert room.shown(engine, me)["entry"]["spans"][0]["error"] == "left out"
 
 
-def test_what_the_page_is_sent_names_no_author_score_or_rater(engine: Engine, me: Person) -> None:
+def test_what_the_page_is_sent_names_no_author_score_or_rater(engine, me):
     sent = [told(room.arrival(engine, me))]
     for code in codes_of(engine, "dr-a"):
         room.opened(engine, me, code, "reference")
@@ -344,9 +328,7 @@ def test_what_the_page_is_sent_names_no_author_score_or_rater(engine: Engine, me
     assert [one for one in hidden if one in "".join(sent)] == []
 
 
-def test_a_locked_study_takes_nothing_and_says_so(
-    engine: Engine, mine: str, client: TestClient
-) -> None:
+def test_a_locked_study_takes_nothing_and_says_so(engine, mine, client):
     lock(engine, "coordinator")
     for final in (False, True):
         answer = client.post(PATH, json=message(mine, submit=final)).json()
@@ -355,9 +337,7 @@ def test_a_locked_study_takes_nothing_and_says_so(
     assert (shown["stage"], "This study is locked" in shown["text"]) == ("note", True)
 
 
-def test_before_consent_nothing_is_shown_or_taken_and_after_it_all_is(
-    engine: Engine, mine: str, client: TestClient
-) -> None:
+def test_before_consent_nothing_is_shown_or_taken_and_after_it_all_is(engine, mine, client):
     said = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree to this.", "Read.")
     describe(engine, said, "coordinator")
     arrived = client.get(PATH)
@@ -376,8 +356,8 @@ def test_before_consent_nothing_is_shown_or_taken_and_after_it_all_is(
 
 
 def test_a_study_that_cannot_be_reached_is_said_so_that_the_page_tries_again(
-    mine: str, client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    mine, client, monkeypatch
+):
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
@@ -393,9 +373,7 @@ def stored(engine: Engine, me: Person, code: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("submit", [False, True])
-def test_an_older_message_never_overwrites_a_newer_one(
-    engine: Engine, me: Person, mine: str, submit: bool
-) -> None:
+def test_an_older_message_never_overwrites_a_newer_one(engine, me, mine, submit):
     take_in(engine, me, message(mine, 5, submit=submit))
     late = take_in(engine, me, message(mine, 4, scores=FULL | {"clarity": 1}, submit=submit))
     assert (late.error, late.moved) == ("", submit)
@@ -403,25 +381,21 @@ def test_an_older_message_never_overwrites_a_newer_one(
     assert [score for *_, score in scores_of(engine, "dr-a")] == [*FULL.values()] * submit
 
 
-def test_an_incomplete_submission_is_refused_and_says_what_is_missing(
-    engine: Engine, me: Person, mine: str
-) -> None:
+def test_an_incomplete_submission_is_refused_and_says_what_is_missing(engine, me, mine):
     sent = message(mine, scores={"clarity": 3}, submit=True)
     assert take_in(engine, me, sent).error == "not rated yet: accuracy, completeness"
     assert scores_of(engine, "dr-a") == []
 
 
 @pytest.mark.parametrize("payload", ["nonsense", 7, {"code": 1}, {"code": ["x"], "seq": None}])
-def test_what_is_no_message_is_answered_once(engine: Engine, me: Person, payload: object) -> None:
+def test_what_is_no_message_is_answered_once(engine, me, payload):
     assert take_in(engine, me, payload).error == answers.GARBLED
 
 
 @pytest.mark.parametrize(
     "reason", [{"comment": "dose"}, {"spans": [MARK]}, {"scores": FULL | {"accuracy": 3}}]
 )
-def test_a_low_first_score_needs_a_line_or_a_mark(
-    engine: Engine, me: Person, mine: str, reason: dict[str, object]
-) -> None:
+def test_a_low_first_score_needs_a_line_or_a_mark(engine, me, mine, reason):
     low = FULL | {"accuracy": 2}
     refused = take_in(engine, me, message(mine, 1, scores=low, comment=" ", submit=True))
     assert refused.error.startswith("Accuracy is low: write one line why")
@@ -432,20 +406,18 @@ def test_a_low_first_score_needs_a_line_or_a_mark(
     )
 
 
-def test_a_study_can_leave_low_scores_unasked(engine: Engine, me: Person, mine: str) -> None:
+def test_a_study_can_leave_low_scores_unasked(engine, me, mine):
     set_setting(engine, "ask_why", "false")
     sent = message(mine, scores=FULL | {"accuracy": 1}, submit=True)
     assert take_in(engine, me, sent).error == ""
 
 
 @pytest.mark.parametrize(("high", "low"), [(1, (0,)), (5, (0, 1)), (10, (0, 1, 2, 3))])
-def test_low_is_the_lowest_two_fifths_and_at_least_one_point(
-    high: int, low: tuple[int, ...]
-) -> None:
+def test_low_is_the_lowest_two_fifths_and_at_least_one_point(high, low):
     assert low_points(rubric(low=0, high=high)) == low
 
 
-def test_going_back_and_forth_repeats_nothing(engine: Engine, me: Person) -> None:
+def test_going_back_and_forth_repeats_nothing(engine, me):
     first, second = codes_of(engine, "dr-a")
     take_in(engine, me, message(first, submit=True))
     back = message(second, 3, scores={"clarity": 1}, go="previous")
@@ -455,14 +427,14 @@ def test_going_back_and_forth_repeats_nothing(engine: Engine, me: Person) -> Non
     assert task_of(engine, me.id).draft["scores"] == {"clarity": 1}
 
 
-def test_a_recusal_frees_the_place_and_needs_a_reason(engine: Engine, me: Person) -> None:
+def test_a_recusal_frees_the_place_and_needs_a_reason(engine, me):
     first, second = codes_of(engine, "dr-a")
     assert take_in(engine, me, message(first, go="recuse")).error == "say why you recuse yourself"
     assert take_in(engine, me, message(first, 2, go="recuse", reason="patient")).error == ""
     assert task_of(engine, me.id).card.code == second
 
 
-def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person, mine: str) -> None:
+def test_the_same_again_counts_as_the_newest_state(engine, me, mine):
     take_in(engine, me, message(mine, 1, submit=True))
     take_in(engine, me, message(mine, 2, scores={"clarity": 1}))
     take_in(engine, me, message(mine, 3, submit=True))
@@ -504,8 +476,8 @@ def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person, m
     ],
 )
 def test_what_cannot_be_is_refused_in_words_as_draft_and_as_submission(
-    engine: Engine, me: Person, mine: str, wrong: dict[str, object], says: str, submit: bool
-) -> None:
+    engine, me, mine, wrong, says, submit
+):
     answer = take_in(engine, me, message(mine, **wrong, submit=submit))
     assert says in answer.error
     assert "rubric_hidden" not in answer.error
@@ -514,9 +486,7 @@ def test_what_cannot_be_is_refused_in_words_as_draft_and_as_submission(
     assert (stored(engine, me, mine)["version"], stored(engine, me, mine)["scores"]) == (0, {})
 
 
-def test_marks_of_both_texts_are_kept_with_their_notes_and_links(
-    engine: Engine, me: Person, mine: str
-) -> None:
+def test_marks_of_both_texts_are_kept_with_their_notes_and_links(engine, me, mine):
     missing = MARK | {"error": "missing", "side": "source", "start": 9, "end": 19, "linked": 1}
     dose = MARK | {"note": "no dose", "severity": "major", "linked": 0}
     sent = message(mine, spans=[missing, dose], comments={"clarity": "long"}, submit=True)
@@ -532,9 +502,7 @@ def test_marks_of_both_texts_are_kept_with_their_notes_and_links(
     assert comments == {"accuracy": "", "completeness": "", "clarity": "long"}
 
 
-def test_what_is_left_of_a_rubric_that_was_changed_is_not_shown(
-    engine: Engine, me: Person, mine: str
-) -> None:
+def test_what_is_left_of_a_rubric_that_was_changed_is_not_shown(engine, me, mine):
     old = MARK | {"criterion": "charm", "side": "source"}
     draft = {
         "scores": {"clarity": 99, "accuracy": 2, "charm": 1},
@@ -551,9 +519,7 @@ def test_what_is_left_of_a_rubric_that_was_changed_is_not_shown(
     assert take_in(engine, me, message(mine, **again)).error == ""
 
 
-def test_the_same_message_again_changes_nothing_and_is_answered_as_stored(
-    engine: Engine, me: Person
-) -> None:
+def test_the_same_message_again_changes_nothing_and_is_answered_as_stored(engine, me):
     first, second = codes_of(engine, "dr-a")
     draft = message(first, 1, base=0, scores={"clarity": 2})
     final = message(first, 2, base=1, submit=True)
@@ -568,9 +534,7 @@ def test_the_same_message_again_changes_nothing_and_is_answered_as_stored(
     assert take_in(engine, me, final | {"attempt": 9}).error == ""
 
 
-def test_an_empty_comment_on_a_criterion_says_nothing_of_the_whole(
-    engine: Engine, me: Person, mine: str
-) -> None:
+def test_an_empty_comment_on_a_criterion_says_nothing_of_the_whole(engine, me, mine):
     empty = {"scores": {}, "comments": {"clarity": ""}, "flags": ["not_enough_context"]}
     sent = message(mine, submit=True, **empty)
     assert take_in(engine, me, sent).error == ""
@@ -581,8 +545,8 @@ def test_an_empty_comment_on_a_criterion_says_nothing_of_the_whole(
 @pytest.mark.parametrize("submit", [True, False])
 @pytest.mark.parametrize("crafted", [{"seq": LARGEST}, {"base": LARGEST}])
 def test_a_crafted_number_never_makes_ones_own_response_unsubmittable(
-    engine: Engine, me: Person, mine: str, crafted: dict[str, int], submit: bool
-) -> None:
+    engine, me, mine, crafted, submit
+):
     take_in(engine, me, message(mine, submit=submit) | crafted)
     version = stored(engine, me, mine)["version"]
     for seq, by, score in ((1, "page2", 3), (1, "page1", 2), (2, "page1", 1)):
@@ -596,8 +560,8 @@ def test_a_crafted_number_never_makes_ones_own_response_unsubmittable(
 
 @pytest.mark.parametrize("submitted", [0, 7, LARGEST])
 def test_a_response_at_the_last_number_of_a_state_can_be_drafted_and_submitted(
-    engine: Engine, me: Person, mine: str, submitted: int
-) -> None:
+    engine, me, mine, submitted
+):
     if submitted:
         assert take_in(engine, me, message(mine, submit=True)).error == ""
     with engine.execution_options(writes=True).begin() as connection:
@@ -617,8 +581,8 @@ def test_a_response_at_the_last_number_of_a_state_can_be_drafted_and_submitted(
     [("", False, False), ("3 mg.", False, True), ("", True, True)],
 )
 def test_what_another_page_submitted_is_stored_once_and_replaced_by_none_that_does_not_know_it(
-    engine: Engine, me: Person, mine: str, comment: str, drafted: bool, refused: bool
-) -> None:
+    engine, me, mine, comment, drafted, refused
+):
     def state(page: str, seq: int, base: int) -> FormState:
         return FormState({"by": page, "seq": seq}, 1, base)
 

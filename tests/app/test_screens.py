@@ -3,14 +3,13 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.browsers import CARLA, RITA, drawn_page, labelled, said
 from kit.jurors import Do, Stub
-from kit.reference_study import NO, Write, absent_by, check, fill, panel_at
-from kit.studies import Run, monthly_ratings, monthly_responses
+from kit.reference_study import NO, absent_by, check, fill, panel_at
+from kit.studies import monthly_ratings, monthly_responses
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
@@ -26,12 +25,7 @@ SCORES = {"r11": "454", "r12": "221", "r21": "343", "r22": "112"}
 
 
 @pytest.fixture
-def drawn(
-    small_study: Engine,
-    run: Run,
-    write: Callable[[str, str], Path],
-    screen: Callable[..., AppTest],
-) -> Callable[[str, str], str]:
+def drawn(small_study, run, write, screen) -> Callable[[str, str], str]:
     """Return what draws a screen of a study that two clinicians have rated, for a coordinator."""
     lines = [
         f"{name},dr-{clinician},clinician,{','.join(scores)}"
@@ -47,25 +41,18 @@ def drawn(
 @pytest.mark.parametrize(
     ("place", "view"), [("jury", "Ranking"), ("jury", "Two juries"), ("monitor", "")]
 )
-def test_a_screen_that_needs_a_jury_says_what_to_do(
-    drawn: Callable[[str, str], str], place: str, view: str
-) -> None:
+def test_a_screen_that_needs_a_jury_says_what_to_do(drawn, place, view):
     text = drawn(place, view)
     assert "No juror has rated a response of this study yet." in text
     assert "Run a panel under Run" in text or "Run a jury under Jury" in text
 
 
-def test_agreement_shows_what_clinicians_agree_on_and_asks_for_a_jury(
-    drawn: Callable[[str, str], str],
-) -> None:
+def test_agreement_shows_what_clinicians_agree_on_and_asks_for_a_jury(drawn):
     assert NO_JURY in drawn("agreement", "Result")
     text = drawn("agreement", "Jurors")
     assert "Clinicians, by pairs" in text
     assert "What to quote it for" in text
     assert "ICC(A,1)" in text
-
-
-Screen = Callable[..., AppTest]
 
 
 @pytest.fixture
@@ -74,9 +61,7 @@ def stub() -> Iterator[Stub]:
         yield running
 
 
-def test_before_anybody_was_asked_it_says_so_and_what_it_takes(
-    engine: Engine, write: Write, screen: Screen
-) -> None:
+def test_before_anybody_was_asked_it_says_so_and_what_it_takes(engine, write, screen):
     fill(engine, write)
     page = screen("setup.references", RITA)
     assert "No juror has been asked yet" in said(page)
@@ -84,8 +69,8 @@ def test_before_anybody_was_asked_it_says_so_and_what_it_takes(
 
 
 def test_the_counts_are_the_command_s_and_a_marked_reference_comes_first_with_its_facts(
-    engine: Engine, write: Write, stub: Stub, screen: Screen
-) -> None:
+    engine, write, stub, screen
+):
     stub.script = absent_by(i2="ab")
     fill(engine, write)
     check(engine, panel_at(stub))
@@ -108,8 +93,8 @@ def test_the_counts_are_the_command_s_and_a_marked_reference_comes_first_with_it
 
 
 def test_the_newest_answer_of_a_juror_counts_and_hostile_words_are_shown_as_they_are(
-    engine: Engine, write: Write, stub: Stub, screen: Screen
-) -> None:
+    engine, write, stub, screen
+):
     fact = "<img src=x> & $5"
     stub.script = lambda _: Do(json.dumps({"absent": True, "facts": [fact]}))
     fill(engine, write, 1)
@@ -135,7 +120,7 @@ def report(number: int, row: dict[str, Any], **body: Any) -> Report:
 
 
 @pytest.fixture
-def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine:
+def rated(run, write, engine) -> Engine:
     """Return a study of one month with 20 responses."""
     responses, ratings = monthly_responses(20), monthly_ratings(1, 20, 1)
     assert run("study", "import", str(write("responses.csv", responses)))[0] == 0
@@ -143,14 +128,14 @@ def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine
     return engine
 
 
-def test_a_report_says_by_a_code_who_is_simulated_and_its_words_say_nothing() -> None:
+def test_a_report_says_by_a_code_who_is_simulated_and_its_words_say_nothing():
     coded = [{"code": "simulated", "raters": ["a, b"]}]
     rows = report_rows([report(1, {"notes": []}), report(2, {"notes": coded})])
     assert [one.simulated for one in rows] == [(), ("a, b",)]
     assert [one.to_json()["simulated"] for one in rows] == [False, True]
 
 
-def test_what_changed_between_two_reports_is_told() -> None:
+def test_what_changed_between_two_reports_is_told():
     rubric = {"name": "r", "version": "1"}
     first = report(1, {"notes": []}, rubrics={"old": rubric, "kept": rubric | {"sha256": "a"}})
     changed = {"new": rubric, "kept": rubric | {"sha256": "b"}}
@@ -170,16 +155,14 @@ def test_what_changed_between_two_reports_is_told() -> None:
 @pytest.mark.parametrize(
     ("icc", "shown"), [(0.98702, ("0.9866 (", "0.9870 (")), (0.6, ("0.987 (", "0.600 ("))]
 )
-def test_a_changed_icc_is_changed_however_few_digits_are_shown(
-    icc: float, shown: tuple[str, str]
-) -> None:
+def test_a_changed_icc_is_changed_however_few_digits_are_shown(icc, shown):
     line = next(compared(report(1, {}), report(2, {"icc": icc})))
     assert line.differs == "changed"
     assert line.first.startswith(shown[0])
     assert line.second.startswith(shown[1])
 
 
-def test_the_app_freezes_what_the_command_freezes(rated: Engine, run: Run) -> None:
+def test_the_app_freezes_what_the_command_freezes(rated, run):
     assert run("analyse", "calibrate", "--reps", "20", "--freeze")[0] == 0
     number = freeze_report(rated, FreezeQuestion(AnalysisOptions(reps=20)))
     first, second = reports(rated)
@@ -198,9 +181,7 @@ show_reports(study(), OPERATOR, AnalysisOptions(reps=20))
 
 
 @pytest.mark.usefixtures("serve")
-def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_before(
-    rated: Engine,
-) -> None:
+def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_before(rated):
     app = drawn_page(SCREEN).run()
     button = app.button[0]
     app.text_input[0].input("report 1")
@@ -216,7 +197,7 @@ def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_b
 
 
 @pytest.mark.usefixtures("serve")
-def test_a_frozen_report_is_undone_at_once_or_withdrawn_with_a_reason(rated: Engine) -> None:
+def test_a_frozen_report_is_undone_at_once_or_withdrawn_with_a_reason(rated):
     app = drawn_page(SCREEN).run()
     app.button[0].click().run()
     app.button("freeze-undo").click().run()
@@ -246,7 +227,7 @@ def written(**state: Any) -> AppTest:
     return app.run()
 
 
-def test_a_cell_that_arrives_after_the_button_is_stored_once() -> None:
+def test_a_cell_that_arrives_after_the_button_is_stored_once():
     app = written()
     app.button[0].click().run()
     assert app.session_state["stored"]
@@ -255,13 +236,13 @@ def test_a_cell_that_arrives_after_the_button_is_stored_once() -> None:
     assert not app.run().session_state["stored"]
 
 
-def test_what_is_written_is_not_stored_before_the_button_is_pressed() -> None:
+def test_what_is_written_is_not_stored_before_the_button_is_pressed():
     app = written(changed=True)
     assert not app.session_state["stored"]
     app.button[0].click().run()
     assert app.session_state["stored"]
 
 
-def test_a_change_long_after_the_button_waits_for_it_to_be_pressed_again() -> None:
+def test_a_change_long_after_the_button_waits_for_it_to_be_pressed_again():
     app = written(**{"table-store-pressed": 0.0, "changed": True})
     assert not app.session_state["stored"]

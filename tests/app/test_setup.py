@@ -3,7 +3,6 @@
 import json
 import random
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,11 +10,10 @@ from pathlib import Path
 import pytest
 from kit.browsers import RITA, labelled, said
 from kit.rating_study import FULL, build, codes_of, row, rubric
-from kit.studies import RESPONSES, Run
-from kit.study_place import StudyIn, all_rows
+from kit.studies import RESPONSES
+from kit.study_place import all_rows
 from sqlalchemy import Engine
 from sqlmodel import Session, select
-from streamlit.testing.v1 import AppTest
 
 from annotate.screens.home.progress import outlook
 from annotate.screens.setup import design
@@ -52,7 +50,7 @@ def upload(text: str, name: str = "answers.csv", **chosen: str) -> Upload:
     return Upload(name, text.encode(), **({"rubric": "", "benchmark": ""} | chosen))
 
 
-def test_a_file_that_is_only_looked_at_leaves_nothing(small_study: Engine) -> None:
+def test_a_file_that_is_only_looked_at_leaves_nothing(small_study):
     before = all_rows(small_study)
     more = RESPONSES.replace("r1", "s1").replace("r2", "s2").replace(",visits,", ",letters,")
     seen, added = importing.try_response_file(small_study, OPERATOR, upload(more))
@@ -63,9 +61,7 @@ def test_a_file_that_is_only_looked_at_leaves_nothing(small_study: Engine) -> No
     assert all_rows(small_study) == before
 
 
-def test_an_upload_changes_what_the_command_changes(
-    engine: Engine, tmp_path: Path, run: Run, write: Callable[[str, str], Path], study_in: StudyIn
-) -> None:
+def test_an_upload_changes_what_the_command_changes(engine, tmp_path, run, write, study_in):
     other = open_study(study_in(tmp_path, "other.db"), create=True)
     run("study", "import", str(write("answers.csv", NAMED)))
     run("rate", "ratings", str(write("ratings.csv", RATINGS)))
@@ -85,7 +81,7 @@ def shown(engine: Engine) -> list[tuple[str, str, str | None]]:
         return [(one.response_id, one.text, one.shown) for one in session.exec(select(Response))]
 
 
-def test_a_wrong_row_is_named_without_the_servers_folders(engine: Engine) -> None:
+def test_a_wrong_row_is_named_without_the_servers_folders(engine):
     wrong = upload(RESPONSES.replace("r12", "r11"), "../../etc/answers.csv")
     with pytest.raises(BadRow, match=r"^answers\.csv row 3, column response_id") as told:
         importing.try_response_file(engine, OPERATOR, wrong)
@@ -95,7 +91,7 @@ def test_a_wrong_row_is_named_without_the_servers_folders(engine: Engine) -> Non
     assert study_benchmarks(OPERATOR, engine) == []
 
 
-def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
+def test_an_upload_leaves_no_file_behind(engine):
     name = f"only-in-this-test-{random.getrandbits(64)}.csv"
     importing.try_response_file(engine, OPERATOR, upload(RESPONSES, name))
     with pytest.raises(BadInput):
@@ -103,21 +99,21 @@ def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
     assert list(Path(tempfile.gettempdir()).glob(f"medjury-*/{name}")) == []
 
 
-def test_a_rubric_is_chosen_by_name_and_never_by_path(engine: Engine, tmp_path: Path) -> None:
+def test_a_rubric_is_chosen_by_name_and_never_by_path(engine, tmp_path):
     importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
     assert study_benchmarks(OPERATOR, engine)[0].rubric.name == "generic"
     importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
     assert study_benchmarks(OPERATOR, engine)[0].rubric.name == "med_dialog"
 
 
-def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
+def test_responses_do_not_get_mixed_into_the_demo(engine):
     demo = upload(RESPONSES.replace(",visits,", f",{importing.sample_benchmarks()[0]['name']},"))
     importing.bring_response_file(engine, OPERATOR, demo)
     with pytest.raises(Conflict, match="demo study"):
         importing.try_response_file(engine, OPERATOR, upload(RESPONSES))
 
 
-def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Engine) -> None:
+def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study):
     place = ("Clinical Note Generation", "Documenting Patient Visits")
     assert set_place(OPERATOR, small_study, "visits", *place)
     assert not set_place(OPERATOR, small_study, "visits", *place)
@@ -139,7 +135,7 @@ def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Eng
         set_place(OPERATOR, small_study, "visits")
 
 
-def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: Engine) -> None:
+def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine):
     build(engine, [row(n, f"Note {n}.") for n in range(4)], ["dr-a", "dr-b"], rubric())
     codes = codes_of(engine, "dr-a")
     submit(engine, 1, codes[0], Reply(dict(FULL), flags=("flag",)), 61)
@@ -157,7 +153,7 @@ def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: 
     assert outlook(engine, RITA, list(found.values()), now()).end is None
 
 
-def test_an_end_is_foretold_from_ten_readings_at_the_pace_of_two_weeks(engine: Engine) -> None:
+def test_an_end_is_foretold_from_ten_readings_at_the_pace_of_two_weeks(engine):
     build(engine, [row(n, f"Note {n}.") for n in range(30)], ["dr-a", "dr-b"], rubric())
     for number, code in enumerate(codes_of(engine, "dr-a")[:10], 1):
         submit(engine, 1, code, Reply(dict(FULL)), 60)
@@ -170,9 +166,7 @@ def test_an_end_is_foretold_from_ten_readings_at_the_pace_of_two_weeks(engine: E
     assert ahead.ends == {"dr-a": (now() + timedelta(days=2)).date()}
 
 
-def test_the_screen_deals_what_the_command_deals(
-    small_study: Engine, run: Run, write: Callable[[str, str], Path]
-) -> None:
+def test_the_screen_deals_what_the_command_deals(small_study, run, write):
     names = write("names.txt", "dr-b\ndr-a\ndr-c\n")
     asked = ("rate", "assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
     told = json.loads(run(*asked, "--plan", "--json", "-")[1])
@@ -184,7 +178,7 @@ def test_the_screen_deals_what_the_command_deals(
     assert "nothing changed" in run(*asked)[1]
 
 
-def test_only_clinicians_who_may_sign_in_are_given_work(engine: Engine) -> None:
+def test_only_clinicians_who_may_sign_in_are_given_work(engine):
     add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR)
     assert study_steering.who_can_rate(OPERATOR, engine) == []
     invite(engine, ["dr-a", "dr-b"])
@@ -192,7 +186,7 @@ def test_only_clinicians_who_may_sign_in_are_given_work(engine: Engine) -> None:
     assert study_steering.who_can_rate(OPERATOR, engine) == ["dr-a"]
 
 
-def test_an_upload_of_other_columns_is_read_by_the_map_that_is_guessed(engine: Engine) -> None:
+def test_an_upload_of_other_columns_is_read_by_the_map_that_is_guessed(engine):
     theirs = upload("Case No,dataset,Source,LLM,modelOutput\ni1,visits,c,m,said\n")
     columns = map_needed(theirs, "responses")
     assert '"LLM" = "model"' in columns
@@ -203,7 +197,7 @@ def test_an_upload_of_other_columns_is_read_by_the_map_that_is_guessed(engine: E
     assert map_needed(upload(RESPONSES), "responses") == ""
 
 
-def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study: Engine) -> None:
+def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study):
     theirs = upload("ID,Reviewer,Accuracy,Clarity\nr11,dr_a,4,5\n")
     columns = map_needed(theirs, "ratings")
     mapped = replace(theirs, columns=columns)
@@ -212,12 +206,12 @@ def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study:
     assert importing.bring_rating_file(small_study, OPERATOR, mapped).added == 2
 
 
-def test_a_map_that_is_none_is_refused_and_named(engine: Engine) -> None:
+def test_a_map_that_is_none_is_refused_and_named(engine):
     with pytest.raises(BadInput, match="The map of columns"):
         importing.try_response_file(engine, OPERATOR, replace(upload("a\n1\n"), columns="[x"))
 
 
-def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
+def test_a_setting_is_kept_and_recorded(engine):
     assert settings(engine) == Settings("on_request", 25, True, 1.0, ERRORS, False)
     named = ("wrong", "Unsafe dose", "fehlt \u00fcberall")
     chosen = Settings(
@@ -245,7 +239,7 @@ def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
         ("error_types", ",".join(f"kind {number}" for number in range(13))),
     ],
 )
-def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value: str) -> None:
+def test_a_value_that_is_not_allowed_is_refused(engine, name, value):
     with pytest.raises(BadInput, match=name):
         set_setting(engine, name, value)
     with pytest.raises(Unknown, match="pause_minutes"):
@@ -261,20 +255,13 @@ def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value
         ("error_types", " missing , dose-wrong,unsafe ", ("missing", "dose-wrong", "unsafe")),
     ],
 )
-def test_a_setting_is_read_as_it_is_meant(
-    engine: Engine, name: str, given: str, read: object
-) -> None:
+def test_a_setting_is_read_as_it_is_meant(engine, name, given, read):
     set_setting(engine, "budget", "1")
     set_setting(engine, name, given)
     assert getattr(settings(engine), name) == read
 
 
-Screen = Callable[..., AppTest]
-
-
-def test_settings_are_saved_on_the_screen_unless_one_is_not_allowed(
-    screen: Screen, small_study: Engine
-) -> None:
+def test_settings_are_saved_on_the_screen_unless_one_is_not_allowed(screen, small_study):
     page = screen("setup.settings").run()
     least = "Differences are settled from so many points; 0: never"
     types = "Error types of a marked passage, with commas between"
@@ -287,7 +274,7 @@ def test_settings_are_saved_on_the_screen_unless_one_is_not_allowed(
     assert (present.adjudicate_from, present.error_types) == (2, ("wrong", "missing"))
 
 
-def test_a_protocol_is_fixed_on_the_screen(screen: Screen, small_study: Engine) -> None:
+def test_a_protocol_is_fixed_on_the_screen(screen, small_study):
     page = screen("setup.goal").run()
     labelled(page.number_input, "Margin in ICC").set_value(0.15)
     labelled(page.number_input, "Responses planned (0: not fixed)").set_value(200)
@@ -306,9 +293,7 @@ def test_a_protocol_is_fixed_on_the_screen(screen: Screen, small_study: Engine) 
     )
 
 
-def test_a_rubrics_words_are_copied_to_a_version_of_their_own(
-    screen: Screen, small_study: Engine
-) -> None:
+def test_a_rubrics_words_are_copied_to_a_version_of_their_own(screen, small_study):
     page = screen("setup.rubric").run()
     for version, told in (("", "give the new version"), ("2", "version 2 is in the study as")):
         labelled(page.text_input, "New version").set_value(version)
@@ -320,7 +305,7 @@ def test_a_rubrics_words_are_copied_to_a_version_of_their_own(
     assert versions["2"].criterion[0].anchors[1] == "Harm: likely"
 
 
-def test_a_description_is_saved_as_it_was_shown(screen: Screen, engine: Engine) -> None:
+def test_a_description_is_saved_as_it_was_shown(screen, engine):
     page = screen("setup.description").run()
     labelled(page.text_input, "Title").set_value("Of knees")
     for area in page.text_area:

@@ -5,12 +5,10 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
 
 import pytest
 from kit.rating_study import build, row, rubric
 from kit.servers import Answer, Server, ask, post, serving
-from kit.study_place import StudyIn
 from sqlalchemy import Engine
 
 from annotate.middleware import ARRIVALS
@@ -26,24 +24,24 @@ from data.study.people import add_people
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
+def engine(tmp_path_factory, study_in) -> Iterator[Engine]:
     engine = open_study(study_in(tmp_path_factory.mktemp("signin")), create=True)
     yield engine
     engine.dispose()
 
 
 @pytest.fixture(scope="module")
-def code(engine: Engine) -> str:
+def code(engine) -> str:
     return build(engine, [row(1, "No fever.")], ["dr-a"], rubric())["dr-a"]
 
 
 @pytest.fixture(scope="module")
-def server(engine: Engine, code: str) -> Iterator[Server]:
+def server(engine, code) -> Iterator[Server]:
     with serving(str(engine.url)) as server:
         yield server
 
 
-def test_a_code_opens_a_session_that_only_http_can_read(server: Server, code: str) -> None:
+def test_a_code_opens_a_session_that_only_http_can_read(server, code):
     answer = post(server, f" {code.lower()} ")
     cookie = answer.headers["set-cookie"]
     assert (answer.status, answer.headers["location"]) == (303, "/")
@@ -56,7 +54,7 @@ def test_a_code_opens_a_session_that_only_http_can_read(server: Server, code: st
     assert f'{name}=""' in ask(server, "GET", "/logout").headers["set-cookie"]
 
 
-def test_behind_https_the_cookie_never_travels_in_clear(server: Server, code: str) -> None:
+def test_behind_https_the_cookie_never_travels_in_clear(server, code):
     given = post(server, code, X_Forwarded_Proto="https").headers.get_all("set-cookie") or []
     assert len(given) == 2
     for cookie in given:
@@ -67,17 +65,15 @@ def test_behind_https_the_cookie_never_travels_in_clear(server: Server, code: st
     assert ask(server, "GET", "/", Cookie=session, X_Forwarded_Proto="https").status == 200
 
 
-def test_over_https_a_cookie_that_another_host_may_have_planted_opens_nothing(
-    server: Server, code: str
-) -> None:
+def test_over_https_a_cookie_that_another_host_may_have_planted_opens_nothing(server, code):
     planted = post(server, code).headers["set-cookie"].partition(";")[0]
     assert ask(server, "GET", "/", Cookie=planted).status == 200
     assert ask(server, "GET", "/", Cookie=planted, X_Forwarded_Proto="https").status == 303
 
 
 def test_two_studies_of_one_host_do_not_sign_each_others_people_out(
-    server: Server, code: str, tmp_path: Path, study_in: StudyIn
-) -> None:
+    server, code, tmp_path, study_in
+):
     other = open_study(study_in(tmp_path), create=True)
     beside = build(other, [row(1, "No fever.")], ["dr-a"], rubric())["dr-a"]
     jar: dict[str, str] = {}  # what a browser keeps: every port of a host has the same cookies
@@ -99,22 +95,14 @@ def test_two_studies_of_one_host_do_not_sign_each_others_people_out(
     other.dispose()
 
 
-def test_without_a_session_the_page_leads_to_the_form(server: Server) -> None:
-    for path in (
-        "/",
-        "/rate",
-        "/home",
-        "/setup",
-        "/index.html",
-        "/hospital",
-        "/oauth2callback",
-    ):
+def test_without_a_session_the_page_leads_to_the_form(server):
+    for path in ("/", "/rate", "/home", "/setup", "/index.html", "/hospital", "/oauth2callback"):
         for cookie in ("", "medjury_session=forged", "medjury_session=eyJ.a.b; ;;="):
             answer = ask(server, "GET", path, Cookie=cookie)
             assert (answer.status, answer.headers["location"]) == (303, "/login")
 
 
-def test_the_screen_one_arrives_at_opens_under_its_own_name_too(server: Server, code: str) -> None:
+def test_the_screen_one_arrives_at_opens_under_its_own_name_too(server, code):
     first = {next(one.path for one in SCREENS if role in one.roles) for role in Role}
     assert first == {path.strip("/") for path in ARRIVALS}
     session = post(server, code).headers["set-cookie"].split(";")[0]
@@ -123,7 +111,7 @@ def test_the_screen_one_arrives_at_opens_under_its_own_name_too(server: Server, 
         assert (answer.status, answer.headers["location"]) == (303, "/?benchmark=a%20b")
 
 
-def test_signing_out_ends_copies_of_the_cookie_too(server: Server, code: str) -> None:
+def test_signing_out_ends_copies_of_the_cookie_too(server, code):
     session = post(server, code).headers["set-cookie"].split(";")[0]
     other = post(server, code).headers["set-cookie"].split(";")[0]
     forced = ask(server, "GET", "/logout", Cookie=session, Sec_Fetch_Site="cross-site")
@@ -135,9 +123,7 @@ def test_signing_out_ends_copies_of_the_cookie_too(server: Server, code: str) ->
     assert ask(server, "GET", "/", Cookie=other).status == 200
 
 
-def test_an_invitation_opens_once_and_shows_the_code_to_come_back(
-    server: Server, engine: Engine
-) -> None:
+def test_an_invitation_opens_once_and_shows_the_code_to_come_back(server, engine):
     way = Way(once=True, days=14)
     [made] = add_people(OPERATOR, engine, ["dr <b>"], way=way)
     page = ask(server, "GET", "/join")
@@ -153,7 +139,7 @@ def test_an_invitation_opens_once_and_shows_the_code_to_come_back(
     assert post(server, personal).status == 303
 
 
-def test_hospital_accounts_are_offered_only_where_configured(server: Server) -> None:
+def test_hospital_accounts_are_offered_only_where_configured(server):
     assert "hospital" not in ask(server, "GET", "/login").body
     for path in ("/hospital", "/oauth2callback?code=a&state=b"):
         answer = ask(server, "GET", path)
@@ -161,7 +147,7 @@ def test_hospital_accounts_are_offered_only_where_configured(server: Server) -> 
         assert answer.headers["set-cookie"] is None
 
 
-def test_every_answer_carries_the_security_headers(server: Server) -> None:
+def test_every_answer_carries_the_security_headers(server):
     for path in ("/login", "/", "/_stcore/health"):
         headers = ask(server, "GET", path).headers
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
@@ -176,7 +162,7 @@ def device_of(answer: Answer) -> str:
     return next(one for one in given if one.startswith("medjury_device")).partition(";")[0]
 
 
-def test_wrong_codes_are_told_and_then_slowed(engine: Engine) -> None:
+def test_wrong_codes_are_told_and_then_slowed(engine):
     with serving(str(engine.url)) as server:
         tried = ["", "AAAA-BBBB-CCCC-DDDD", "\0\ud83d\ude00" * 9, "x" * 9000, *["WRONG"] * 6]
         for code in tried:
@@ -186,16 +172,14 @@ def test_wrong_codes_are_told_and_then_slowed(engine: Engine) -> None:
         assert (answer.status, SLOWER in answer.body) == (429, True)
 
 
-def test_of_many_guesses_at_once_no_more_are_checked_than_one_after_the_other(
-    engine: Engine, code: str
-) -> None:
+def test_of_many_guesses_at_once_no_more_are_checked_than_one_after_the_other(engine, code):
     with serving(str(engine.url)) as server, ThreadPoolExecutor(60) as pool:
         found = list(pool.map(lambda n: post(server, f"AAAA-{n:04}").status, range(60)))
         assert Counter(found) == {401: FAILURES.burst, 429: 60 - FAILURES.burst}
         assert post(server, code).status == 429
 
 
-def test_strangers_from_ever_new_addresses_lock_nobody_out(engine: Engine, code: str) -> None:
+def test_strangers_from_ever_new_addresses_lock_nobody_out(engine, code):
     def guess(n: int) -> int:
         address = f"198.51.{n // 250}.{n % 250}"
         return post(server, f"WRONG-{n:04}", X_Forwarded_For=address).status
@@ -212,9 +196,7 @@ def test_strangers_from_ever_new_addresses_lock_nobody_out(engine: Engine, code:
     assert Counter(right) == {303: FAILURES.burst + 10}
 
 
-def test_a_device_that_was_signed_in_from_keeps_its_own_allowance(
-    engine: Engine, code: str
-) -> None:
+def test_a_device_that_was_signed_in_from_keeps_its_own_allowance(engine, code):
     with serving(str(engine.url)) as server:
         device = device_of(post(server, code))
         for n in range(FAILURES.burst + 1):
@@ -227,7 +209,7 @@ def test_a_device_that_was_signed_in_from_keeps_its_own_allowance(
         assert slowed.status == 429
 
 
-def test_guesses_at_one_code_from_ever_new_addresses_are_slowed(engine: Engine, code: str) -> None:
+def test_guesses_at_one_code_from_ever_new_addresses_are_slowed(engine, code):
     with serving(str(engine.url)) as server:
         opening, device = code[:5], device_of(post(server, code))
         found = [
@@ -239,9 +221,7 @@ def test_guesses_at_one_code_from_ever_new_addresses_are_slowed(engine: Engine, 
         assert post(server, code, Cookie=device).status == 303
 
 
-def test_a_ward_that_signs_in_at_once_from_one_address_is_let_in(
-    server: Server, engine: Engine, code: str
-) -> None:
+def test_a_ward_that_signs_in_at_once_from_one_address_is_let_in(server, engine, code):
     with ThreadPoolExecutor(25) as pool:
         with transaction(engine):  # as an import would hold it: nobody can be written in
             asked = [pool.submit(post, server, code) for _ in range(25)]
@@ -250,9 +230,7 @@ def test_a_ward_that_signs_in_at_once_from_one_address_is_let_in(
     assert found == {303: 25}
 
 
-def test_an_absent_study_or_a_taken_port_is_refused_before_serving(
-    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_absent_study_or_a_taken_port_is_refused_before_serving(tmp_path, engine, monkeypatch):
     monkeypatch.setenv("MEDJURY_DB", "")  # serve() sets it: put back what was there
     with pytest.raises(NoStudy):
         serve(f"sqlite:///{tmp_path / 'none.db'}")

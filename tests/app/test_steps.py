@@ -67,9 +67,7 @@ LOCKED = replace(KEPT, record=replace(KEPT.record, locked="2026-11-21"))
         (LOCKED, NextStep.SHARE, "plan responses design rating clinicians jury agreement"),
     ],
 )
-def test_each_step_is_done_when_its_facts_say_so_and_one_alone_is_next(
-    stage: StudyStatus, following: NextStep, done: str
-) -> None:
+def test_each_step_is_done_when_its_facts_say_so_and_one_alone_is_next(stage, following, done):
     steps = steps_of(stage)
     assert [step.step for step in steps] == [*Step]
     assert " ".join(step.step for step in steps if step.state is StepState.DONE) == done
@@ -90,22 +88,20 @@ def test_each_step_is_done_when_its_facts_say_so_and_one_alone_is_next(
         ("non_inferior", StepState.UNDER_WAY),
     ],
 )
-def test_only_a_report_that_shows_non_inferiority_speaks_of_a_use(
-    decision: str, state: StepState
-) -> None:
+def test_only_a_report_that_shows_non_inferiority_speaks_of_a_use(decision, state):
     kept = replace(KEPT, report=replace(REPORT, decision=decision))
     use = next(step for step in steps_of(kept) if step.step is Step.USE)
     assert use.state is state
     assert ("shows no use yet" in sentence(use.answer)) == (state is StepState.OPEN)
 
 
-def test_clinicians_who_can_sign_in_are_counted_before_they_have_work() -> None:
+def test_clinicians_who_can_sign_in_are_counted_before_they_have_work():
     invited = replace(FIXED, clinicians=replace(FIXED.clinicians, invited=4))
     design = next(step for step in steps_of(invited) if step.step is Step.DESIGN)
     assert "4 clinicians can sign in" in sentence(design.answer)
 
 
-def test_every_link_leads_to_a_screen_and_a_part_that_are_there() -> None:
+def test_every_link_leads_to_a_screen_and_a_part_that_are_there():
     screens = {screen.path for screen in SCREENS}
     parts = {"setup": {*setup.PARTS}, "export": {*EXPORTED}, "": {"Progress"}}
     for action in home.ACTIONS.values():
@@ -118,7 +114,7 @@ def test_every_link_leads_to_a_screen_and_a_part_that_are_there() -> None:
     assert {*STATES} == {*StepState}
 
 
-def test_a_researcher_reads_the_next_step_and_is_given_no_link_to_do_it() -> None:
+def test_a_researcher_reads_the_next_step_and_is_given_no_link_to_do_it():
     shown = {}
     for role in (Role.COORDINATOR, Role.RESEARCHER):
         script = (

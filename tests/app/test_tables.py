@@ -1,14 +1,11 @@
 """Tables and charts of the screens: numbers that sort as numbers, names that nothing computes, inks to read."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.studies import RESPONSES, Run
-from sqlalchemy import Engine
+from kit.studies import RESPONSES
 
 from annotate import draw
 from annotate.draw import framed
@@ -24,16 +21,15 @@ from data.study.frames import ratings_frame
 
 IDS = ["-5", "'-5", "-abc", "'-abc", "'x", "+1.5", "=1", "''=1", "5"]
 HEAD = RESPONSES.splitlines()[0] + "\n"
-Write = Callable[[str, str], Path]
 
 
 @given(st.text("'=+-@\t\r05.a"))
-def test_what_is_guarded_runs_nowhere_and_is_read_back(text: str) -> None:
+def test_what_is_guarded_runs_nowhere_and_is_read_back(text):
     assert not guarded(text).startswith(tuple("=+-@\t\r"))
     assert unguarded(guarded(text)) == unguarded(guarded_name(text)) == text
 
 
-def test_an_id_stands_in_every_csv_in_the_same_form() -> None:
+def test_an_id_stands_in_every_csv_in_the_same_form():
     columns, _ = framed(Table("t", ("id",), (Group("", tuple((one,) for one in IDS)),)))
     exported = list(cells(["id"], [(one,) for one in IDS]))
     assert [[one] for one in columns["id"]] == exported
@@ -42,8 +38,8 @@ def test_an_id_stands_in_every_csv_in_the_same_form() -> None:
 
 
 def test_ids_that_differ_by_a_sign_keep_their_ratings_through_an_export(
-    run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
+    run, engine, write, tmp_path
+):
     rows = "".join(f"i{n},v,c,p,,{guarded(one)},m,t {n}\n" for n, one in enumerate(IDS))
     assert run("study", "import", str(write("r.csv", HEAD + rows)))[0] == 0
     scores = "".join(
@@ -62,13 +58,13 @@ def test_ids_that_differ_by_a_sign_keep_their_ratings_through_an_export(
 
 
 @pytest.mark.parametrize("head", ["response_id,criterion,score", "response_id,clarity"])
-def test_expert_scores_find_a_guarded_id(write: Write, head: str) -> None:
+def test_expert_scores_find_a_guarded_id(write, head):
     row = "'-abc,clarity,3\n" if "criterion" in head else "'-abc,3\n"
     [found] = expert_rows(TableFile(write("e.csv", f"{head}\n{row}")))
     assert (found.response_id, found.criterion) == ("-abc", "clarity")
 
 
-def test_numbers_are_numbers_and_what_is_undefined_is_empty() -> None:
+def test_numbers_are_numbers_and_what_is_undefined_is_empty():
     table = Table(
         "t",
         ("Scorer", "ICC", "95 %", "95 %"),
@@ -93,7 +89,7 @@ def test_numbers_are_numbers_and_what_is_undefined_is_empty() -> None:
 PAPER = {"light": "#ffffff", "dark": "#15181c"}
 
 
-def test_each_ink_of_a_chart_stands_out_from_its_paper_light_and_dark() -> None:
+def test_each_ink_of_a_chart_stands_out_from_its_paper_light_and_dark():
     for ink in (report_charts.ACCENT, report_charts.WARNING, report_charts.INK, report_charts.SOFT):
         assert contrast(ink, PAPER["light"]) >= 3, ink
         assert contrast(draw.ON_DARK[ink], PAPER["dark"]) >= 3, ink

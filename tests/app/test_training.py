@@ -1,14 +1,11 @@
 """Training: experts' scores, what is shown, entered, passed, repeated and told, who is let through, the record."""
 
-from collections.abc import Callable
-
 import pytest
 from kit.browsers import CARLA, said
 from kit.rating_study import (
     FULL,
     LONG,
     WIDE,
-    Put,
     answer,
     fail_round,
     made,
@@ -20,10 +17,8 @@ from kit.rating_study import (
     study,
     task_of,
 )
-from kit.studies import Run, Write
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
-from streamlit.testing.v1 import AppTest
 
 from annotate.rating import answers, room, text_html
 from annotate.rating.answers import LARGEST
@@ -41,14 +36,7 @@ from data.study.assignments import design_items
 from data.study.calls import juror_cards
 from data.study.frames import responses_frame
 from data.study.ratings import import_ratings, submit
-from data.study.room import (
-    Exercise,
-    Feedback,
-    RoundResult,
-    ScoredCriterion,
-    situation,
-    trainees,
-)
+from data.study.room import Exercise, Feedback, RoundResult, ScoredCriterion, situation, trainees
 from data.study.settings import set_setting
 from data.study.standing import benchmarks
 from data.study.training import (
@@ -68,7 +56,7 @@ MARK = {"criterion": "accuracy", "start": 0, "end": 8, "error": "unsafe", "note"
 
 
 @pytest.fixture
-def trained(study: Engine, put: Put) -> Engine:
+def trained(study, put) -> Engine:
     """Return the study once experts' scores of its training responses are in."""
     put(WIDE)
     return study
@@ -86,7 +74,7 @@ def at_first(engine: Engine, **other: object) -> dict[str, object]:
     return message(exercise(engine).task.card.code, **other)
 
 
-def test_training_responses_are_in_no_design_and_in_no_agreement(put: Put, study: Engine) -> None:
+def test_training_responses_are_in_no_design_and_in_no_agreement(put, study):
     assert (situation(study, 1).stage, trainees(study)) == (None, [])
     put(WIDE)
     assert [one.response_id for one in design_items(study)] == ["resp-hidden-1", "resp-hidden-2"]
@@ -95,7 +83,7 @@ def test_training_responses_are_in_no_design_and_in_no_agreement(put: Put, study
     assert scores_of(study, "dr-a") == []
 
 
-def test_an_answer_is_followed_by_the_experts_scores_and_reasons(trained: Engine) -> None:
+def test_an_answer_is_followed_by_the_experts_scores_and_reasons(trained):
     now = exercise(trained)
     assert (now.number, now.total, now.round_) == (1, 2, 1)
     answer_drill(trained, 1, now.task.card.code, Reply(FULL), {})
@@ -107,7 +95,7 @@ def test_an_answer_is_followed_by_the_experts_scores_and_reasons(trained: Engine
     assert told.marks[0] == ScoredCriterion("accuracy", 4, expert, why)
 
 
-def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(trained: Engine) -> None:
+def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(trained):
     told = pass_round(trained, 1)
     assert told.outcome.passed
     assert told.outcome.distance == pytest.approx((1 + 0 + 0 + 1.5 + 0 + 1) / 6)
@@ -115,7 +103,7 @@ def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(trained: En
     assert situation(trained, 1).stage is None
 
 
-def test_where_the_order_counts_a_constant_rater_does_not_pass(trained: Engine) -> None:
+def test_where_the_order_counts_a_constant_rater_does_not_pass(trained):
     set_setting(trained, "training_order", "true")
     told = pass_round(trained, 1)
     assert told.outcome.distance <= told.outcome.gap
@@ -123,7 +111,7 @@ def test_where_the_order_counts_a_constant_rater_does_not_pass(trained: Engine) 
     assert "was not clearly your lowest" in text_html.training_result(told, ENGLISH)
 
 
-def test_the_worst_is_below_all_others_or_it_is_not() -> None:
+def test_the_worst_is_below_all_others_or_it_is_not():
     experts = {1: {"a": 2.0}, 2: {"a": 4.0}, 3: {"a": 5.0}}
     assert training.is_worst_lowest({1: {"a": 3}, 2: {"a": 4}, 3: {"a": 4}}, experts)
     assert not training.is_worst_lowest({1: {"a": 4}, 2: {"a": 4}, 3: {"a": 4}}, experts)
@@ -131,9 +119,7 @@ def test_the_worst_is_below_all_others_or_it_is_not() -> None:
     assert training.is_worst_lowest({1: {"a": 4}, 2: {"a": 1}}, {1: {"a": 3.0}, 2: {"a": 3.0}})
 
 
-def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_order(
-    trained: Engine,
-) -> None:
+def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_order(trained):
     before = exercise(trained)
     told = fail_round(trained, 1)
     assert not told.outcome.passed
@@ -149,9 +135,7 @@ def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_or
     assert list(rounds) == [0, 0, 1, 1]
 
 
-def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(
-    trained: Engine,
-) -> None:
+def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(trained):
     fail_round(trained, 1)
     leave_outcome(trained, 1, 1)
     assert fail_round(trained, 1).halted
@@ -167,7 +151,7 @@ def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(
         let_through(trained, "dr-a", "again")
 
 
-def test_a_round_keeps_the_rule_it_was_judged_by(trained: Engine) -> None:
+def test_a_round_keeps_the_rule_it_was_judged_by(trained):
     set_setting(trained, "training_gap", "4")
     fail_round(trained, 1)
     set_setting(trained, "training_gap", "0.1")
@@ -176,7 +160,7 @@ def test_a_round_keeps_the_rule_it_was_judged_by(trained: Engine) -> None:
     assert told.outcome.passed
 
 
-def test_who_has_rated_before_there_was_training_goes_on(put: Put, study: Engine) -> None:
+def test_who_has_rated_before_there_was_training_goes_on(put, study):
     task = task_of(study, 1)
     submit(study, 1, task.card.code, Reply(FULL), 1.0)
     put(WIDE)
@@ -184,7 +168,7 @@ def test_who_has_rated_before_there_was_training_goes_on(put: Put, study: Engine
     assert isinstance(situation(study, 2).stage, Exercise)
 
 
-def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing() -> None:
+def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing():
     responses = list(range(1, 7))
     orders = {tuple(training.order("key", rater, responses, 0)) for rater in range(20)}
     assert len(orders) > 15
@@ -199,7 +183,7 @@ def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing() -> 
     assert training.code("other", 1, 1, 0) != training.code("key", 1, 1, 0)
 
 
-def test_feedback_tells_differences_in_points_and_escapes_text() -> None:
+def test_feedback_tells_differences_in_points_and_escapes_text():
     marks = (
         ScoredCriterion("accuracy", 4, 2.5, "<b>dose</b>"),
         ScoredCriterion("clarity", 3, 3, ""),
@@ -213,9 +197,7 @@ def test_feedback_tells_differences_in_points_and_escapes_text() -> None:
     assert text_html.decimals(1.04) == "1.04"
 
 
-def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(
-    trained: Engine,
-) -> None:
+def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(trained):
     code, other = exercise(trained).task.card.code, exercise(trained, 2).task.card.code
     assert [answer_drill(trained, 1, code, Reply(FULL), {}) for _ in range(3)] == [
         True,
@@ -228,7 +210,7 @@ def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(
         assert len(session.exec(select(Drill)).all()) == 1
 
 
-def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(trained: Engine) -> None:
+def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(trained):
     now = exercise(trained)
     entered = {"code": now.task.card.code, "attempt": 0, "by": "page1", "seconds": 3}
     newer = entered | {"seq": 2, "scores": {"accuracy": 3}, "comment": "dose?", "submit": False}
@@ -245,7 +227,7 @@ def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(trained: E
         assert "dose?" in kept.scalar_one()
 
 
-def test_training_takes_marks_notes_links_and_flags_like_the_real_form(trained: Engine) -> None:
+def test_training_takes_marks_notes_links_and_flags_like_the_real_form(trained):
     source = MARK | {"error": "missing", "side": "source", "linked": 1, "severity": "major"}
     entered = {
         "spans": [source, MARK | {"linked": 0}],
@@ -274,9 +256,7 @@ def test_training_takes_marks_notes_links_and_flags_like_the_real_form(trained: 
         ({"spans": [MARK | {"end": 99}]}, "not part of its text"),
     ],
 )
-def test_what_cannot_be_is_refused_in_training_too(
-    trained: Engine, wrong: dict[str, object], says: str, submit: bool
-) -> None:
+def test_what_cannot_be_is_refused_in_training_too(trained, wrong, says, submit):
     told = take_in(trained, 1, at_first(trained, submit=submit, **wrong))
     assert says in told.error
     assert not told.moved
@@ -284,7 +264,7 @@ def test_what_cannot_be_is_refused_in_training_too(
     assert (now.task.draft, now.task.draft_seq) == ({}, 0)
 
 
-def test_training_asks_why_like_the_real_form(trained: Engine) -> None:
+def test_training_asks_why_like_the_real_form(trained):
     low = at_first(trained, scores=FULL | {"accuracy": 2}, submit=True)
     told = take_in(trained, 1, low)
     assert told.error.startswith("Accuracy is low: write one line why")
@@ -296,13 +276,13 @@ def test_training_asks_why_like_the_real_form(trained: Engine) -> None:
     assert take_in(trained, 1, at_first(trained, scores=FULL | {"accuracy": 2}, submit=True)).moved
 
 
-def test_a_training_response_cannot_be_given_back(trained: Engine) -> None:
+def test_a_training_response_cannot_be_given_back(trained):
     told = take_in(trained, 1, at_first(trained, go="recuse", reason="I know the patient"))
     assert (told.error, told.moved) == (answers.NO_RECUSAL, False)
     assert isinstance(situation(trained, 1).stage, Exercise)
 
 
-def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(trained: Engine) -> None:
+def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(trained):
     first = at_first(trained, base=0, scores={"clarity": 4})
     assert take_in(trained, 1, first).version == 1
     other = first | {"by": "page2", "scores": {"clarity": 1}}
@@ -314,7 +294,7 @@ def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(trained: En
     assert take_in(trained, 1, other | {"base": 1}).version == 2
 
 
-def test_a_crafted_number_never_makes_a_training_response_unanswerable(trained: Engine) -> None:
+def test_a_crafted_number_never_makes_a_training_response_unanswerable(trained):
     assert take_in(trained, 1, at_first(trained, seq=LARGEST, base=LARGEST)).stale
     assert take_in(trained, 1, at_first(trained, seq=LARGEST)).version == 1
     told = take_in(trained, 1, at_first(trained, seq=1, base=1, scores={"clarity": 2}))
@@ -323,8 +303,8 @@ def test_a_crafted_number_never_makes_a_training_response_unanswerable(trained: 
 
 
 def test_the_screen_shows_how_each_clinician_stands_and_lets_one_begin_with_a_reason(
-    screen: Callable[..., AppTest], study: Engine, put: Put
-) -> None:
+    screen, study, put
+):
     page = screen("setup.training")
     assert "File of experts" in said(page)
     put(WIDE)
@@ -345,7 +325,7 @@ def test_the_screen_shows_how_each_clinician_stands_and_lets_one_begin_with_a_re
     assert (waived.actor, waived.detail["reason"]) == (CARLA.actor, "She trains the others.")
 
 
-def test_long_and_wide_files_are_read_and_the_same_file_again_changes_nothing(put: Put) -> None:
+def test_long_and_wide_files_are_read_and_the_same_file_again_changes_nothing(put):
     assert put(WIDE) == ExpertsAdded(added=6, responses=2)
     assert put(WIDE) == ExpertsAdded(unchanged=6, responses=2)
     assert put(LONG) == ExpertsAdded(changed=5, unchanged=1, responses=2)
@@ -365,9 +345,7 @@ def test_long_and_wide_files_are_read_and_the_same_file_again_changes_nothing(pu
         (LONG.replace("train-2,clarity,5,\n", ""), "the expert's score on clarity is missing"),
     ],
 )
-def test_a_wrong_row_is_named_and_nothing_of_the_file_is_stored(
-    put: Put, study: Engine, text: str, said: str
-) -> None:
+def test_a_wrong_row_is_named_and_nothing_of_the_file_is_stored(put, study, text, said):
     with pytest.raises(MedjuryError, match="nothing was imported") as error:
         put(text)
     assert said in str(error.value)
@@ -376,14 +354,14 @@ def test_a_wrong_row_is_named_and_nothing_of_the_file_is_stored(
     assert situation(study, 1).stage is None
 
 
-def test_expert_scores_are_fixed_once_a_clinician_has_begun(put: Put, trained: Engine) -> None:
+def test_expert_scores_are_fixed_once_a_clinician_has_begun(put, trained):
     answer(trained, 1)
     with pytest.raises(Conflict, match="have begun training"):
         put(LONG)
     assert put(WIDE).unchanged == 6
 
 
-def test_answers_and_outcomes_stand_in_a_chain_that_holds(trained: Engine) -> None:
+def test_answers_and_outcomes_stand_in_a_chain_that_holds(trained):
     pass_round(trained, 1)
     names = ["expert scores imported", *["training answered"] * 2, "training passed"]
     done = acts(trained, *set(names))
@@ -392,7 +370,7 @@ def test_answers_and_outcomes_stand_in_a_chain_that_holds(trained: Engine) -> No
     assert verify(trained).findings == ()
 
 
-def test_the_command_imports_shows_and_lets_through(study: Engine, write: Write, run: Run) -> None:
+def test_the_command_imports_shows_and_lets_through(study, write, run):
     def told(*arguments: str) -> str:
         return "".join(run("rate", "training", "--db", str(study.url), *arguments)[1:])
 
@@ -409,9 +387,7 @@ def test_the_command_imports_shows_and_lets_through(study: Engine, write: Write,
     assert "yes, let through" in told()
 
 
-def test_jurors_are_not_paid_for_training_and_ratings_of_it_are_refused(
-    put: Put, study: Engine, write: Write
-) -> None:
+def test_jurors_are_not_paid_for_training_and_ratings_of_it_are_refused(put, study, write):
     put(LONG)
     views = {one.name: one for one in benchmarks(study)}
     heard = [one for view in views.values() for one in juror_cards(study, view.name, view.rubric)]

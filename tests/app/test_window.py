@@ -12,8 +12,7 @@ from kit.batches import stub as stub
 from kit.jurors import Do, Stub, juror
 from kit.jury_runs import attempts, many, panel_at
 from kit.jury_runs import run as run_jury
-from kit.studies import HEAD, Run, import_file
-from sqlalchemy import Engine
+from kit.studies import HEAD, import_file
 
 from annotate.screens.jury import run as jury_run
 from data.schema import Status
@@ -30,7 +29,7 @@ WINDOW, ANSWER = 3_000, 200
 
 
 @pytest.fixture
-def texts(write: Write) -> Path:
+def texts(write) -> Path:
     """Write a file of three responses of one instance, of which r1 and r2 are long, r2 more so."""
     words = [("r0", "Short."), ("r1", "x" * LONG), ("r2", "y" * (LONG + 700))]
     lines = [f"i1,visits,A case.,Write.,,{name},m,{text}" for name, text in words]
@@ -42,7 +41,7 @@ def small(server: Stub | BatchStub, **settings: Any) -> Panel:
 
 
 @pytest.fixture
-def jury(run: Run, write: Write, texts: Path) -> Iterator[Jury]:
+def jury(run, write, texts) -> Iterator[Jury]:
     """Return what runs a jury command on the long texts; its code, words, and how often it asked."""
     with Stub() as server:
 
@@ -59,9 +58,7 @@ def jury(run: Run, write: Write, texts: Path) -> Iterator[Jury]:
         yield asked
 
 
-def test_a_window_is_the_panels_own_or_the_price_lists_or_unknown_and_then_holds_everything() -> (
-    None
-):
+def test_a_window_is_the_panels_own_or_the_price_lists_or_unknown_and_then_holds_everything():
     vendor, ward = "https://api.openai.com/v1", "http://127.0.0.1:8000/v1"
     old = {"model": "gpt-4o-2024-05-13"}
     for url, settings, tokens, source in (
@@ -75,23 +72,21 @@ def test_a_window_is_the_panels_own_or_the_price_lists_or_unknown_and_then_holds
     assert window_use(read_panel("simulated").juror[0]).source == WindowSource.SIMULATED
 
 
-def test_the_estimates_error_and_the_answer_are_kept_free() -> None:
+def test_the_estimates_error_and_the_answer_are_kept_free():
     needed = PromptSize(1_000, None, 200).needed
     assert needed == round(1_000 * WINDOW_MARGIN) + 200 > 1_200
     assert not PromptSize(1_000, needed, 200).is_too_long
     assert PromptSize(1_000, needed - 1, 200).is_too_long
 
 
-def test_scripts_that_take_more_tokens_a_letter_are_counted_so() -> None:
+def test_scripts_that_take_more_tokens_a_letter_are_counted_so():
     one = juror("openai", "http://127.0.0.1:8000/v1")
     latin, chinese = (prompt_size(one, sign * 700).tokens for sign in "a\u75c5")
     assert (latin, chinese) == (200, 600)
 
 
 @pytest.mark.parametrize("options", [(), ("--batch",), ("--estimate",)])
-def test_what_does_not_fit_is_refused_in_one_message_before_anything_is_sent(
-    jury: Jury, engine: Engine, options: tuple[str, ...]
-) -> None:
+def test_what_does_not_fit_is_refused_in_one_message_before_anything_is_sent(jury, engine, options):
     code, out, err, asked = jury("run", *options)
     assert (code, asked, attempts(engine)) == (2, 0, [])
     assert "left out" not in out + err
@@ -102,9 +97,7 @@ def test_what_does_not_fit_is_refused_in_one_message_before_anything_is_sent(
     assert "--leave-out-too-long" in message
 
 
-def test_references_that_do_not_fit_are_refused_before_anything_is_sent(
-    jury: Jury, engine: Engine, texts: Path
-) -> None:
+def test_references_that_do_not_fit_are_refused_before_anything_is_sent(jury, engine, texts):
     lines = [f"i{n},visits,{'x' * LONG},Write.,Said {n}.,r{n},m,A response." for n in range(2)]
     short = "i2,visits,A case.,Write.,Said.,r2,m,A response."
     texts.write_text("\n".join([HEAD, *lines, short]))
@@ -116,9 +109,7 @@ def test_references_that_do_not_fit_are_refused_before_anything_is_sent(
     assert "--leave-out-too-long" not in message, "references has no such option"
 
 
-def test_an_estimate_has_the_window_and_the_longest_response_as_figures(
-    jury: Jury,
-) -> None:
+def test_an_estimate_has_the_window_and_the_longest_response_as_figures(jury):
     code, out, *_ = jury("run", "--replicates", "2", "--estimate", "--json", "-")
     (row,) = json.loads(out)["jurors"]
     assert (code, row["calls"]) == (2, 2), "what does not fit is not asked about"
@@ -130,9 +121,7 @@ def test_an_estimate_has_the_window_and_the_longest_response_as_figures(
     assert (code, "context window not known: short-sighted" in out) == (0, True)
 
 
-def test_what_does_not_fit_is_left_out_as_failures_where_that_is_asked_for(
-    jury: Jury, run: Run, engine: Engine
-) -> None:
+def test_what_does_not_fit_is_left_out_as_failures_where_that_is_asked_for(jury, run, engine):
     code, out, _, asked = jury("run", "--leave-out-too-long")
     assert (code, asked, "missing: short-sighted: 2 too_long" in out) == (1, 1, True)
     left_out = [row for row in attempts(engine) if row.status == Status.TOO_LONG]
@@ -142,7 +131,7 @@ def test_what_does_not_fit_is_left_out_as_failures_where_that_is_asked_for(
     assert {row["status"] for row in json.loads(out)["missing"]} == {"too_long"}
 
 
-def test_a_batch_leaves_out_what_does_not_fit(engine: Engine, texts: Path, stub: BatchStub) -> None:
+def test_a_batch_leaves_out_what_does_not_fit(engine, texts, stub):
     import_file(engine, texts)
     result = run_in_batches(engine, small(stub, vendor="anthropic"))
     assert result.by_status == {"ok": 1, "too_long": 2}
@@ -165,8 +154,8 @@ LITELLM |= {"message": "litellm.ContextWindowExceededError: litellm.BadRequestEr
     ],
 )  # fmt: skip
 def test_a_vendors_refusal_of_a_long_prompt_is_stored_told_and_not_sent_again_in_any_form(
-    engine: Engine, write: Write, vendor: str, error: dict[str, Any], told: str
-) -> None:
+    engine, write, vendor, error, told
+):
     many(engine, write, 12)
     body = json.dumps({"type": "error", "error": {"type": "invalid_request_error"} | error})
     with Stub(lambda _: Do(status=400, body=body)) as server:
@@ -176,7 +165,7 @@ def test_a_vendors_refusal_of_a_long_prompt_is_stored_told_and_not_sent_again_in
     assert all(row.reason.endswith(f"{told}{TOO_LONG}") for row in attempts(engine))
 
 
-def test_an_error_that_quotes_such_words_is_none_about_length(engine: Engine, write: Write) -> None:
+def test_an_error_that_quotes_such_words_is_none_about_length(engine, write):
     many(engine, write, 1)
     quoted = {"type": "invalid_request_error", "message": "bad text: 'prompt is too long'"}
     with Stub(lambda _: Do(status=400, body=json.dumps({"error": quoted}))) as server:
@@ -184,7 +173,7 @@ def test_an_error_that_quotes_such_words_is_none_about_length(engine: Engine, wr
     assert result.by_status == {"request_failed": 1}
 
 
-def test_the_lab_says_what_does_not_fit_and_what_comes_of_it(engine: Engine, texts: Path) -> None:
+def test_the_lab_says_what_does_not_fit_and_what_comes_of_it(engine, texts):
     import_file(engine, texts)
     with Stub() as server:
         panel = small(server)

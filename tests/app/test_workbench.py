@@ -1,12 +1,11 @@
 """The workbench of responses: what is found, held to the statistics, and what is shown of one."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from kit.rating_study import task_of
 from kit.screens import GOOD
-from kit.studies import Run, import_file, rated_by_three
+from kit.studies import import_file, rated_by_three
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
@@ -51,7 +50,7 @@ def keys(engine: Engine) -> dict[str, int]:
         }
 
 
-def test_words_are_found_in_texts_ids_and_comments_whatever_their_case(small_study: Engine) -> None:
+def test_words_are_found_in_texts_ids_and_comments_whatever_their_case(small_study):
     key = keys(small_study)
     assert responses_with(OPERATOR, small_study, "  FEVER ") == {key["r11"], key["r12"]}
     assert responses_with(OPERATOR, small_study, "r2") == {key["r21"], key["r22"]}
@@ -63,13 +62,13 @@ def test_words_are_found_in_texts_ids_and_comments_whatever_their_case(small_stu
     assert (found.text, found.of_comment) == ("50% of it is wrong", True)
 
 
-def test_a_sign_of_a_pattern_is_looked_for_as_it_stands(small_study: Engine) -> None:
+def test_a_sign_of_a_pattern_is_looked_for_as_it_stands(small_study):
     assert responses_with(OPERATOR, small_study, "%%") == frozenset()
     assert responses_with(OPERATOR, small_study, "__") == frozenset()
     assert responses_with(OPERATOR, small_study, "f") == frozenset()  # too short to search
 
 
-def test_what_is_masked_is_neither_found_nor_shown(small_study: Engine) -> None:
+def test_what_is_masked_is_neither_found_nor_shown(small_study):
     key = keys(small_study)["r21"]
     mask_responses(small_study, [MaskedText(key, "[...] pain.", [(0, 4, "[...]")])])
     assert responses_with(OPERATOR, small_study, "mild") == frozenset()
@@ -77,9 +76,7 @@ def test_what_is_masked_is_neither_found_nor_shown(small_study: Engine) -> None:
     assert found.text == "[...] pain."
 
 
-def test_a_snippet_begins_before_the_words_that_were_searched(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_a_snippet_begins_before_the_words_that_were_searched(engine, tmp_path):
     path = tmp_path / "long.csv"
     path.write_text(GOOD.replace("Mild pain.", "a " * 400 + "Needle " + "z " * 400), "utf-8")
     import_file(engine, path)
@@ -92,9 +89,7 @@ def test_a_snippet_begins_before_the_words_that_were_searched(
     assert found.text.startswith("\N{HORIZONTAL ELLIPSIS}")
 
 
-def test_missed_unsafe_responses_and_pairs_are_those_of_the_statistics(
-    engine: Engine, run: Run, tmp_path: Path
-) -> None:
+def test_missed_unsafe_responses_and_pairs_are_those_of_the_statistics(engine, run, tmp_path):
     rated_by_three(run, tmp_path, n=40)
     critical = [Critical(name, 2.0) for name in ("accuracy", "completeness", "clarity")]
     rows = {
@@ -122,7 +117,7 @@ def of(clinicians: float | None, jury: float | None) -> Compared:
     return Compared(1, "r", "b", Side(clinicians, 2, 2), Side(jury, 2, 2), difference, frozenset())
 
 
-def test_a_half_is_rounded_up_and_who_lacks_a_side_is_counted_apart() -> None:
+def test_a_half_is_rounded_up_and_who_lacks_a_side_is_counted_apart():
     rows = [of(2.5, 2.4999999), of(0.1 + 2.4, 4.49), of(None, 3), of(3, None), of(None, None)]
     matrix = confusion(rows, 1, 5)
     assert matrix.points == (1, 2, 3, 4, 5)
@@ -132,9 +127,7 @@ def test_a_half_is_rounded_up_and_who_lacks_a_side_is_counted_apart() -> None:
     assert cell_of(rows[2]) is None
 
 
-def test_one_clinician_can_stand_for_all_under_a_name_that_tells_nobody(
-    engine: Engine, run: Run, tmp_path: Path
-) -> None:
+def test_one_clinician_can_stand_for_all_under_a_name_that_tells_nobody(engine, run, tmp_path):
     rated_by_three(run, tmp_path, n=10)
     researcher = Person(9, "Rita", Role.RESEARCHER)
     names = workbench_clinicians(researcher, engine)
@@ -162,9 +155,7 @@ def commented(engine: Engine) -> str:
     return comments(found.opinions)
 
 
-def test_a_comment_on_the_whole_and_those_on_criteria_stand_once_each(
-    small_study: Engine,
-) -> None:
+def test_a_comment_on_the_whole_and_those_on_criteria_stand_once_each(small_study):
     rate(small_study, Reply(SCORES, {"clarity": "too long"}, "sound", flags=("flag",)))
     told = commented(small_study)
     assert "<dt>on the whole</dt><dd>sound</dd><dt>clarity</dt><dd>too long</dd>" in told
@@ -174,8 +165,8 @@ def test_a_comment_on_the_whole_and_those_on_criteria_stand_once_each(
 
 @pytest.mark.parametrize(("comment", "heads"), [("copied", 1), ("", 0)])
 def test_a_comment_that_was_copied_to_every_criterion_stands_once(
-    run: Run, small_study: Engine, tmp_path: Path, comment: str, heads: int
-) -> None:
+    run, small_study, tmp_path, comment, heads
+):
     path = tmp_path / "old.csv"
     cells = f"r11,dr_old,clinician,{comment},2,3,5"
     path.write_text(f"response_id,rater,kind,comment,{','.join(SCORES)}\n{cells}\n", "utf-8")
@@ -196,7 +187,7 @@ def marked(rater: int, spans: Sequence[Span]) -> Reading:
     return Reading(*who, spans=list(spans))
 
 
-def test_linked_marks_name_each_other_through_the_marks_of_all_clinicians() -> None:
+def test_linked_marks_name_each_other_through_the_marks_of_all_clinicians():
     first = mark("accuracy", 0, 1, "wrong")
     pair = (
         mark("accuracy", 4, 6, "missing", side="source", linked=1),
@@ -210,7 +201,7 @@ def test_linked_marks_name_each_other_through_the_marks_of_all_clinicians() -> N
     assert [(one.number, one.linked) for one in found] == [(1, None), (2, 3), (3, 2), (4, None)]
 
 
-def test_each_side_shows_its_own_marks_and_every_character_of_its_text() -> None:
+def test_each_side_shows_its_own_marks_and_every_character_of_its_text():
     stretches = (
         mark("accuracy", 0, 3, "wrong"),
         mark("accuracy", 2, 5, "my own kind", severity="critical"),
@@ -234,9 +225,7 @@ r11,other,juror,1,1,1
 """
 
 
-def test_simulated_jurors_sit_only_while_no_real_one_was_heard(
-    small_study: Engine, run: Run, write: Callable[[str, str], Path]
-) -> None:
+def test_simulated_jurors_sit_only_while_no_real_one_was_heard(small_study, run, write):
     simulated = sorted(one.name for one in read_panel("simulated").juror)
     run_panel(small_study, read_panel("simulated"))
     assert {one.second.of for one in compared(OPERATOR, small_study, Chosen())} == {3}
@@ -256,7 +245,7 @@ def of_change(key: int, first: float | None, second: float | None) -> JuryChange
     return changes([Compared(key, f"r{key}", "b", *sides, gap)])[0]
 
 
-def test_the_list_is_of_what_either_jury_scored_in_the_order_asked_for() -> None:
+def test_the_list_is_of_what_either_jury_scored_in_the_order_asked_for():
     nobody = Side(None, 0, 0)
     rows = [Compared(n, f"r{n}", "b", nobody, nobody, None, frozenset()) for n in (3, 1, 7)]
     found = {n: of_change(n, 3, 3 + n) for n in (2, 1, 3)}

@@ -32,7 +32,7 @@ Shift = Callable[[timedelta], None]
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Shift:
+def clock(monkeypatch) -> Shift:
     """Set the clock off by so much, at the one place of medjury where time is read."""
 
     def shift(by: timedelta) -> None:
@@ -47,7 +47,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Shift:
 
 
 @pytest.fixture
-def codes(engine: Engine) -> dict[str, str]:
+def codes(engine) -> dict[str, str]:
     rows = [row(n, f"Note {n}.") for n in range(1, 5)]
     return build(engine, rows, ["dr-a"], rubric())
 
@@ -64,7 +64,7 @@ def backwards(engine: Engine, clock: Shift, replies: Mapping[str, Reply]) -> Non
 
 
 @pytest.mark.usefixtures("codes")
-def test_the_order_of_ratings_does_not_hang_on_the_clock(engine: Engine, clock: Shift) -> None:
+def test_the_order_of_ratings_does_not_hang_on_the_clock(engine, clock):
     order = [codes_of(engine, "dr-a")[place] for place in (2, 0, 3, 1)]
     replies = (all_equal(1), all_equal(3), all_equal(2), all_equal(5))
     backwards(engine, clock, dict(zip(order, replies, strict=True)))
@@ -78,9 +78,7 @@ def test_the_order_of_ratings_does_not_hang_on_the_clock(engine: Engine, clock: 
 
 
 @pytest.mark.usefixtures("codes")
-def test_what_could_not_be_rated_keeps_its_place_among_the_rated(
-    engine: Engine, clock: Shift
-) -> None:
+def test_what_could_not_be_rated_keeps_its_place_among_the_rated(engine, clock):
     order = codes_of(engine, "dr-a")
     replies = (UNRATABLE, all_equal(3), UNRATABLE, all_equal(5))
     backwards(engine, clock, dict(zip(order, replies, strict=True)))
@@ -88,9 +86,7 @@ def test_what_could_not_be_rated_keeps_its_place_among_the_rated(
 
 
 @pytest.mark.usefixtures("codes")
-def test_a_changed_score_counts_though_it_bears_an_earlier_time(
-    engine: Engine, clock: Shift
-) -> None:
+def test_a_changed_score_counts_though_it_bears_an_earlier_time(engine, clock):
     code = codes_of(engine, "dr-a")[0]
     assert submit(engine, 1, code, all_equal(2), 3)
     first = clinician_dates(engine)["resp-hidden-1"]
@@ -102,7 +98,7 @@ def test_a_changed_score_counts_though_it_bears_an_earlier_time(
 
 
 @pytest.mark.usefixtures("codes")
-def test_the_record_stays_whole_while_its_times_go_backwards(engine: Engine, clock: Shift) -> None:
+def test_the_record_stays_whole_while_its_times_go_backwards(engine, clock):
     order = codes_of(engine, "dr-a")
     backwards(engine, clock, dict.fromkeys(order, all_equal(3)))
     found = verify(engine)
@@ -115,26 +111,20 @@ def test_the_record_stays_whole_while_its_times_go_backwards(engine: Engine, clo
 
 
 @pytest.mark.parametrize("back", [timedelta(seconds=2), HOUR, 11 * HOUR])
-def test_a_session_outlives_a_clock_that_is_set_back(
-    engine: Engine, codes: dict[str, str], clock: Shift, back: timedelta
-) -> None:
+def test_a_session_outlives_a_clock_that_is_set_back(engine, codes, clock, back):
     token = sessions.issue(engine, person_of(engine, codes["dr-a"]))
     clock(-back)
     assert sessions.owner(engine, token, sessions.Sightings()) is not None
 
 
 @pytest.mark.parametrize("off", [-13 * HOUR, -400 * DAY, 13 * HOUR])
-def test_no_session_becomes_immortal_by_the_clock(
-    engine: Engine, codes: dict[str, str], clock: Shift, off: timedelta
-) -> None:
+def test_no_session_becomes_immortal_by_the_clock(engine, codes, clock, off):
     token = sessions.issue(engine, person_of(engine, codes["dr-a"]))
     clock(off)
     assert sessions.owner(engine, token, sessions.Sightings()) is None
 
 
-def test_a_jury_run_that_died_blocks_no_other_after_the_clock_was_set_back(
-    engine: Engine, clock: Shift
-) -> None:
+def test_a_jury_run_that_died_blocks_no_other_after_the_clock_was_set_back(engine, clock):
     begin_run(OPERATOR, engine, RunOrder("first", ""), "token-1")
     with pytest.raises(Conflict, match="still on"):
         begin_run(OPERATOR, engine, RunOrder("second", ""), "token-2")
@@ -143,9 +133,7 @@ def test_a_jury_run_that_died_blocks_no_other_after_the_clock_was_set_back(
     assert beat_run(engine, "token-1", ["late"]) is None
 
 
-def test_a_jury_run_that_lives_is_seen_again_after_the_clock_was_set_back(
-    engine: Engine, clock: Shift
-) -> None:
+def test_a_jury_run_that_lives_is_seen_again_after_the_clock_was_set_back(engine, clock):
     begin_run(OPERATOR, engine, RunOrder("first", ""), "token-1")
     clock(-DAY)
     beat_run(engine, "token-1", ["rating"])
@@ -156,8 +144,8 @@ def test_a_jury_run_that_lives_is_seen_again_after_the_clock_was_set_back(
 
 @pytest.mark.slow
 def test_a_server_whose_clock_is_set_back_by_an_hour_goes_on(
-    engine: Engine, url: str, codes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    engine, url, codes, tmp_path, monkeypatch
+):
     if FAKETIME is None:
         pytest.skip("libfaketime is not installed (Debian: apt-get install libfaketime)")
     told = tmp_path / "time"
@@ -196,6 +184,6 @@ def test_a_server_whose_clock_is_set_back_by_an_hour_goes_on(
     assert verify(engine).findings == ()
 
 
-def test_the_time_is_read_in_utc(clock: Shift) -> None:
+def test_the_time_is_read_in_utc(clock):
     clock(-DAY)
     assert datetime.now(UTC) - now() > DAY - HOUR

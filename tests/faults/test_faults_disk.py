@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,9 +18,7 @@ from kit.packaged_study import made, whole
 from kit.page_client import Page, entered, sign_in
 from kit.rating_study import FULL, build, row, rubric, scores_of
 from kit.servers import serving
-from kit.studies import Run
 from kit.study_place import all_rows
-from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import open_study, reading
@@ -35,7 +33,7 @@ MEGABYTES = 8
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path) -> Iterator[Path]:
     """Mount a disk of a few megabytes; skips where this user may not."""
     at = tmp_path / "disk"
     at.mkdir()
@@ -64,8 +62,8 @@ def filled(disk: Path, left: int = 0) -> Iterator[None]:
 
 
 def test_an_import_onto_a_full_disk_stores_nothing_and_works_once_there_is_room(
-    run: Run, disk: Path, tmp_path: Path
-) -> None:
+    run, disk, tmp_path
+):
     url = f"sqlite:///{disk / 'study.db'}"
     assert run("study", "import", str(responses(tmp_path, 3, "few.csv")), "--db", url)[0] == 0
     engine = open_study(url)
@@ -81,9 +79,7 @@ def test_an_import_onto_a_full_disk_stores_nothing_and_works_once_there_is_room(
 
 
 @pytest.mark.parametrize("left", [0, 8192, 100_000])
-def test_a_new_study_on_a_full_disk_is_begun_once_there_is_room(
-    run: Run, disk: Path, tmp_path: Path, left: int
-) -> None:
+def test_a_new_study_on_a_full_disk_is_begun_once_there_is_room(run, disk, tmp_path, left):
     url, file = f"sqlite:///{disk / 'study.db'}", str(responses(tmp_path, 3))
     with filled(disk, left):
         assert_told(run("study", "import", file, "--db", url), str(disk / "study.db"))
@@ -91,7 +87,7 @@ def test_a_new_study_on_a_full_disk_is_begun_once_there_is_room(
     assert run("study", "verify", "--db", url)[0] == 0
 
 
-def test_a_lock_that_finds_no_room_is_told_and_taken_once_there_is_room(disk: Path) -> None:
+def test_a_lock_that_finds_no_room_is_told_and_taken_once_there_is_room(disk):
     engine = open_study(f"sqlite:///{disk / 'study.db'}", create=True)
     with filled(disk), pytest.raises(NoStudy, match=r"full.*make room"), run_lock(engine):
         pass
@@ -100,7 +96,7 @@ def test_a_lock_that_finds_no_room_is_told_and_taken_once_there_is_room(disk: Pa
     engine.dispose()
 
 
-def test_a_rating_that_found_no_room_is_kept_on_the_page_and_sent_again(disk: Path) -> None:
+def test_a_rating_that_found_no_room_is_kept_on_the_page_and_sent_again(disk):
     url = f"sqlite:///{disk / 'study.db'}"
     engine = open_study(url, create=True)
     code = build(engine, [row(n, f"Note {n}.") for n in (1, 2)], ["dr-a"], rubric())["dr-a"]
@@ -126,9 +122,7 @@ def test_a_rating_that_found_no_room_is_kept_on_the_page_and_sent_again(disk: Pa
     engine.dispose()
 
 
-def test_a_jury_run_that_finds_no_room_ends_with_a_word_and_goes_on_later(
-    disk: Path, write: Callable[[str, str], Path]
-) -> None:
+def test_a_jury_run_that_finds_no_room_ends_with_a_word_and_goes_on_later(disk, write):
     engine = open_study(f"sqlite:///{disk / 'study.db'}", create=True)
     many(engine, write, 60)
     with Stub() as stub:
@@ -144,9 +138,7 @@ def test_a_jury_run_that_finds_no_room_ends_with_a_word_and_goes_on_later(
 
 
 @pytest.mark.parametrize("left", [0, 4096, 16_384])
-def test_an_export_to_a_full_disk_leaves_no_half_file(
-    run: Run, whole: Engine, disk: Path, tmp_path: Path, left: int
-) -> None:
+def test_an_export_to_a_full_disk_leaves_no_half_file(run, whole, disk, tmp_path, left):
     db = ("--db", str(whole.url))
     assert run("share", "export", str(tmp_path / "good"), *db)[0] == 0
     (disk / "out").mkdir()
@@ -164,7 +156,7 @@ def test_an_export_to_a_full_disk_leaves_no_half_file(
     assert zipfile.ZipFile(disk / "s.zip").testzip() is None
 
 
-def test_a_table_that_stops_in_the_middle_gets_no_name(tmp_path: Path) -> None:
+def test_a_table_that_stops_in_the_middle_gets_no_name(tmp_path):
     def rows() -> Iterator[list[str]]:
         yield ["r1", "model"]
         raise NoStudy("the server went away")
@@ -175,9 +167,7 @@ def test_a_table_that_stops_in_the_middle_gets_no_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [0, 16_384, 200_000])
-def test_neither_a_backup_nor_a_move_leaves_anything_on_a_full_disk(
-    run: Run, whole: Engine, disk: Path, left: int
-) -> None:
+def test_neither_a_backup_nor_a_move_leaves_anything_on_a_full_disk(run, whole, disk, left):
     url = str(whole.url)
     with filled(disk, left):
         backup = run("study", "backup", str(disk / "b.db"), "--db", url)
@@ -189,7 +179,7 @@ def test_neither_a_backup_nor_a_move_leaves_anything_on_a_full_disk(
     assert names(disk) == ["b.db", "m.db"]
 
 
-def test_what_is_stored_on_a_full_disk_can_still_be_read(disk: Path, run: Run) -> None:
+def test_what_is_stored_on_a_full_disk_can_still_be_read(disk, run):
     url = f"sqlite:///{disk / 'study.db'}"
     assert run("study", "import", str(responses(disk, 3)), "--db", url)[0] == 0
     with filled(disk):

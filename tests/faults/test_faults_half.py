@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from kit.commands import HEADER, assert_told, names, responses
 from kit.packaged_study import made, packed, whole
-from kit.studies import RESPONSES, Run
+from kit.studies import RESPONSES
 from kit.study_place import all_rows
 from sqlalchemy import Engine
 
@@ -69,9 +69,7 @@ def cut(path: Path, at: int) -> Path:
 
 
 @pytest.mark.parametrize(("kind", "at"), [(jsonl, -20), (jsonl, 30), (quoted, 130), (quoted, 200)])
-def test_a_file_of_rows_that_was_cut_off_in_a_row_is_refused_whole(
-    run: Run, engine: Engine, tmp_path: Path, kind: Callable[[Path], Path], at: int
-) -> None:
+def test_a_file_of_rows_that_was_cut_off_in_a_row_is_refused_whole(run, engine, tmp_path, kind, at):
     path = kind(tmp_path)
     before = all_rows(engine)
     assert_told(run("study", "import", str(cut(path, at))), "cut-rows", "nothing was imported")
@@ -79,9 +77,7 @@ def test_a_file_of_rows_that_was_cut_off_in_a_row_is_refused_whole(
     assert run("study", "import", str(path))[0] == 0
 
 
-def test_a_file_whose_last_line_does_not_end_is_taken_with_a_word(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_file_whose_last_line_does_not_end_is_taken_with_a_word(run, engine, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(RESPONSES, "utf-8")
     code, out, err = run("study", "import", str(cut(path, -4)))
@@ -91,8 +87,8 @@ def test_a_file_whose_last_line_does_not_end_is_taken_with_a_word(
 
 
 def test_a_file_that_was_cut_off_between_two_rows_is_made_whole_by_the_whole_one(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+    run, engine, tmp_path
+):
     path = tmp_path / "rows.csv"
     path.write_text(RESPONSES, "utf-8")
     last = len(RESPONSES.splitlines(keepends=True)[-1])
@@ -104,9 +100,7 @@ def test_a_file_that_was_cut_off_between_two_rows_is_made_whole_by_the_whole_one
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
-def test_a_package_that_was_cut_off_is_refused_and_the_whole_one_works(
-    run: Run, whole: Engine, tmp_path: Path, share: float
-) -> None:
+def test_a_package_that_was_cut_off_is_refused_and_the_whole_one_works(run, whole, tmp_path, share):
     path = packed(run, tmp_path)
     new = f"sqlite:///{tmp_path / 'restored.db'}"
     short = cut(path, int(path.stat().st_size * share))
@@ -116,9 +110,7 @@ def test_a_package_that_was_cut_off_is_refused_and_the_whole_one_works(
 
 
 @pytest.mark.parametrize("name", ["book.xlsx", "book.csv"])
-def test_a_workbook_whole_or_cut_off_is_refused(
-    run: Run, engine: Engine, tmp_path: Path, name: str
-) -> None:
+def test_a_workbook_whole_or_cut_off_is_refused(run, engine, tmp_path, name):
     path = tmp_path / name
     with zipfile.ZipFile(path, "w") as book:
         book.writestr("xl/workbook.xml", "<workbook/>" * 100)
@@ -128,9 +120,7 @@ def test_a_workbook_whole_or_cut_off_is_refused(
     assert all_rows(engine) == before
 
 
-def test_a_killed_import_leaves_nothing_and_the_same_import_works(
-    study_file: Path, tmp_path: Path
-) -> None:
+def test_a_killed_import_leaves_nothing_and_the_same_import_works(study_file, tmp_path):
     url, path = f"sqlite:///{study_file}", responses(tmp_path, ROWS)
     open_study(url, create=True).dispose()
     wal = Path(f"{study_file}-wal")
@@ -147,9 +137,7 @@ def test_a_killed_import_leaves_nothing_and_the_same_import_works(
 
 
 @pytest.mark.slow
-def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(
-    study_file: Path, tmp_path: Path
-) -> None:
+def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(study_file, tmp_path):
     url, path = f"sqlite:///{study_file}", responses(tmp_path, 1500)
     draw = random.Random(0)  # noqa: S311 seeded on purpose
     for _ in range(20):
@@ -168,7 +156,7 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(
 
 
 @pytest.fixture
-def large(tmp_path: Path, run: Run) -> Iterator[Engine]:
+def large(tmp_path, run) -> Iterator[Engine]:
     """Return a study of some megabytes, in a file."""
     url = f"sqlite:///{tmp_path / 'large.db'}"
     assert run("study", "import", str(responses(tmp_path, ROWS)), "--db", url)[0] == 0
@@ -177,9 +165,7 @@ def large(tmp_path: Path, run: Run) -> Iterator[Engine]:
     engine.dispose()
 
 
-def test_what_is_killed_leaves_no_half_file_under_its_name_and_works_again(
-    large: Engine, tmp_path: Path, run: Run
-) -> None:
+def test_what_is_killed_leaves_no_half_file_under_its_name_and_works_again(large, tmp_path, run):
     url, out = str(large.url), tmp_path / "out"
     out.mkdir()
 
@@ -204,7 +190,7 @@ def test_what_is_killed_leaves_no_half_file_under_its_name_and_works_again(
     assert verify(large).findings == ()
 
 
-def test_what_a_killed_process_of_the_same_number_left_is_no_hindrance(tmp_path: Path) -> None:
+def test_what_a_killed_process_of_the_same_number_left_is_no_hindrance(tmp_path):
     left = tmp_path / f".a.csv.{os.getpid()}.part"
     left.write_text("of a process in another container")
     assert write_csv(tmp_path / "a.csv", ["x"], [[1]]) == 1
@@ -213,9 +199,7 @@ def test_what_a_killed_process_of_the_same_number_left_is_no_hindrance(tmp_path:
 
 
 @pytest.mark.slow
-def test_a_killed_move_leaves_an_empty_study_and_the_same_move_works(
-    large: Engine, tmp_path: Path, run: Run
-) -> None:
+def test_a_killed_move_leaves_an_empty_study_and_the_same_move_works(large, tmp_path, run):
     to = tmp_path / "moved.db"
     killed_once(
         larger(Path(f"{to}-wal"), 1 << 20),
@@ -229,7 +213,7 @@ def test_a_killed_move_leaves_an_empty_study_and_the_same_move_works(
 
 
 @pytest.fixture
-def kept_out(study_file: Path, tmp_path: Path, run: Run) -> Iterator[Path]:
+def kept_out(study_file, tmp_path, run) -> Iterator[Path]:
     """Return a study in a folder that only can be read, whoever runs this; skips where it cannot."""
     assert run("study", "import", str(responses(tmp_path, 2)))[0] == 0
     if os.geteuid():
@@ -246,7 +230,7 @@ def kept_out(study_file: Path, tmp_path: Path, run: Run) -> Iterator[Path]:
     subprocess.run(["/bin/umount", "-l", at], check=True)
 
 
-def test_a_study_that_can_only_be_read_is_told_and_stays(kept_out: Path, run: Run) -> None:
+def test_a_study_that_can_only_be_read_is_told_and_stays(kept_out, run):
     before = kept_out.read_bytes()
     for arguments in (["rate", "assign", "--raters", "2"], ["study", "lock"]):
         assert_told(run(*arguments), str(kept_out), "write to")

@@ -3,9 +3,8 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from kit.jurors import Do, Seen, Stub
@@ -35,15 +34,13 @@ def database() -> Iterator[Database]:
 
 
 @pytest.fixture
-def study(database: Database) -> Iterator[Engine]:
+def study(database) -> Iterator[Engine]:
     engine = open_study(database.url, create=True)
     yield engine
     engine.dispose()
 
 
-def test_whoever_writes_or_reads_is_told_and_goes_on_when_the_server_is_back(
-    database: Database, study: Engine
-) -> None:
+def test_whoever_writes_or_reads_is_told_and_goes_on_when_the_server_is_back(database, study):
 
     def write(engine: Engine) -> None:
         with transaction(engine) as session:
@@ -68,7 +65,7 @@ def open_again(study: Engine) -> None:
     open_study(study.url).dispose()
 
 
-def test_a_clinician_rates_on_when_the_server_comes_back(database: Database, study: Engine) -> None:
+def test_a_clinician_rates_on_when_the_server_comes_back(database, study):
     code = build(study, [row(n, f"Note {n}.") for n in (1, 2, 3)], ["dr-a"], rubric())["dr-a"]
 
     async def rate(address: str) -> None:
@@ -97,9 +94,7 @@ def test_a_clinician_rates_on_when_the_server_comes_back(database: Database, stu
     assert verify(study).findings == ()
 
 
-def test_a_jury_run_whose_server_dies_ends_with_a_word_and_goes_on_later(
-    database: Database, study: Engine, write: Callable[[str, str], Path]
-) -> None:
+def test_a_jury_run_whose_server_dies_ends_with_a_word_and_goes_on_later(database, study, write):
     many(study, write, 60)
     with Stub(lambda _: Do(seconds=0.02)) as stub:
 
@@ -128,8 +123,8 @@ RESPONSES = 10
 
 @pytest.mark.parametrize("another", [False, True])
 def test_a_jury_run_whose_server_restarts_stops_and_is_taken_up_again(
-    another: bool, database: Database, study: Engine, write: Callable[[str, str], Path]
-) -> None:
+    another, database, study, write
+):
     other = open_study(study.url)
 
     def restart(_: Seen) -> Do:
@@ -155,8 +150,8 @@ def test_a_jury_run_whose_server_restarts_stops_and_is_taken_up_again(
 
 
 def test_a_run_that_lost_its_lock_stores_nothing_of_what_waits_behind_the_first_refusal(
-    database: Database, study: Engine
-) -> None:
+    database, study
+):
     other = open_study(study.url)
     with ExitStack() as held, run_lock(study):
         database.restart()

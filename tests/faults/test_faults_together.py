@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 from urllib.request import urlopen
@@ -16,7 +15,6 @@ from kit.commands import responses
 from kit.page_client import Page, entered, sign_in
 from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
 from kit.servers import Server, free_port, serving
-from kit.studies import Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 from sqlmodel import select
@@ -55,7 +53,7 @@ def started(command: list[str], errors: IO[str]) -> Iterator["subprocess.Popen[b
             process.kill()
 
 
-def test_two_imports_at_once_of_one_file_make_one_study_of_it(url: str, tmp_path: Path) -> None:
+def test_two_imports_at_once_of_one_file_make_one_study_of_it(url, tmp_path):
     twice = [["study", "import", str(responses(tmp_path, 40))]] * 2
     assert [code for code, _ in at_once(url, *twice)] == [0, 0]
     engine = open_study(url)
@@ -66,7 +64,7 @@ def test_two_imports_at_once_of_one_file_make_one_study_of_it(url: str, tmp_path
 
 
 @pytest.mark.slow
-def test_two_servers_at_once_make_one_study_with_one_coordinator(url: str) -> None:
+def test_two_servers_at_once_make_one_study_with_one_coordinator(url):
     ports = [free_port(), free_port()]
     calls = [
         [sys.executable, "-m", "medjury", "serve", "--create", "--port", f"{port}", "--db", url]
@@ -111,8 +109,8 @@ def held(engine: Engine) -> Iterator[None]:
 
 
 def test_a_command_that_waited_ten_seconds_for_a_locked_study_says_what_to_do(
-    engine: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    engine, run, tmp_path, monkeypatch
+):
     monkeypatch.setattr("data.database.BUSY_SECONDS", 0.3)
     path = str(responses(tmp_path, 3))
     with held(engine):
@@ -122,9 +120,7 @@ def test_a_command_that_waited_ten_seconds_for_a_locked_study_says_what_to_do(
     assert run("study", "import", path)[0] == 0
 
 
-def test_while_the_study_is_locked_the_page_keeps_what_was_entered_and_says_so(
-    engine: Engine, url: str
-) -> None:
+def test_while_the_study_is_locked_the_page_keeps_what_was_entered_and_says_so(engine, url):
     code = build(engine, [row(n, f"Note {n}.") for n in (1, 2)], ["dr-a"], rubric())["dr-a"]
 
     async def rate(address: str) -> None:
@@ -165,8 +161,8 @@ def impatient(server: Server) -> Iterator[None]:
 
 
 def test_a_backup_taken_while_clinicians_rate_holds_all_that_was_answered_before(
-    engine: Engine, url: str, run: Run, tmp_path: Path
-) -> None:
+    engine, url, run, tmp_path
+):
     clinicians = [f"dr-{n}" for n in range(3)]
     rows = [row(n, f"Note {n}.") for n in range(1, 41)]
     codes = build(engine, rows, clinicians, rubric())

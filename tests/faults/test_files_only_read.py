@@ -28,7 +28,6 @@ from kit.hostile_corpus import UNSEEN as CONTROLS
 from kit.scores import study as little_study
 from kit.studies import Run, content_of
 from markdown_it import MarkdownIt
-from playwright.sync_api import Browser
 from sqlalchemy import Engine, text
 
 from calibration.notes import note
@@ -59,7 +58,7 @@ CRITERIA = ("accuracy", "completeness", "clarity")
 
 
 @pytest.fixture
-def laid(tmp_path: Path) -> Iterator[Trap]:
+def laid(tmp_path) -> Iterator[Trap]:
     with trap(tmp_path) as laid:
         yield laid
         assert laid.sprung == []
@@ -109,16 +108,14 @@ def shown(source: str) -> str:
     return "\n".join(found)
 
 
-def test_markdown_shows_every_name_as_it_is_and_has_no_link_picture_list_or_html(
-    laid: Trap,
-) -> None:
+def test_markdown_shows_every_name_as_it_is_and_has_no_link_picture_list_or_html(laid):
     rows = table_of(laid)
     seen = shown(markdown(agreement_table(rows, "how")))
     for one in laid.names():
         assert visible(one) in seen, one
 
 
-def test_a_bundles_page_shows_every_text_and_has_no_link_picture_or_html(laid: Trap) -> None:
+def test_a_bundles_page_shows_every_text_and_has_no_link_picture_or_html(laid):
     given = Export(hostile_rubric(laid), hostile_panel(laid), (), RECORD)
     seen = shown(bundle.write(given)["bundle.md"])
     for one in laid.names():
@@ -126,8 +123,8 @@ def test_a_bundles_page_shows_every_text_and_has_no_link_picture_or_html(laid: T
 
 
 def test_a_dossier_shows_every_name_and_has_no_link_picture_or_html(
-    run: Run, engine: Engine, write: Write, tmp_path: Path, laid: Trap
-) -> None:
+    run, engine, write, tmp_path, laid
+):
     whole(run, write, laid)
     call = ("share", "dossier", "--to", "grras", "--reps", "20", "--out", str(tmp_path / "m.md"))
     assert run(*call)[0] == 0
@@ -150,7 +147,7 @@ def tex_words(source: str) -> str:
     return body
 
 
-def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid: Trap) -> None:
+def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid):
     body = tex_words(latex(agreement_table(table_of(laid), "how")))
     assert "\\textbackslash{}input\\{" in body
     assert "U+202E" in body
@@ -158,7 +155,7 @@ def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid: Tra
 
 @pytest.mark.slow
 @pytest.mark.skipif(not PDFLATEX, reason="pdflatex is not installed")
-def test_pdflatex_opens_and_runs_nothing_though_it_may(laid: Trap, tmp_path: Path) -> None:
+def test_pdflatex_opens_and_runs_nothing_though_it_may(laid, tmp_path):
     rows = [one for one in table_of(laid) if one.benchmark.isascii()]
     table = latex(agreement_table(rows, "how"))
     head = "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs}"
@@ -179,8 +176,8 @@ def test_pdflatex_opens_and_runs_nothing_though_it_may(laid: Trap, tmp_path: Pat
 
 @pytest.mark.e2e
 def test_a_report_opened_in_a_browser_runs_nothing_asks_nobody_and_shows_every_name(
-    browser: Browser, laid: Trap, tmp_path: Path
-) -> None:
+    browser, laid, tmp_path
+):
     names = hostile_benchmarks(laid)
     scores = little_study(benchmarks=tuple(names), n=12)
     raters = dict(zip(("gpt", "dr1"), ("<img src=x>&", names[0]), strict=True))
@@ -233,8 +230,8 @@ def hostile_charts(laid: Trap) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["intervals", "periods"])
 def test_a_chart_is_drawn_of_hostile_names_as_text_and_its_file_is_xml_that_loads_nothing(
-    laid: Trap, name: str
-) -> None:
+    laid, name
+):
     drawn = charts.svg(hostile_charts(laid)[name])
     elements = [*ElementTree.fromstring(drawn).iter()]  # noqa: S314 our own
     kinds = {one.tag.rpartition("}")[2] for one in elements}
@@ -247,7 +244,7 @@ def test_a_chart_is_drawn_of_hostile_names_as_text_and_its_file_is_xml_that_load
             assert "url(" not in value or "url(#" in value
 
 
-def test_no_name_stands_in_a_chart_where_vega_reads_an_expression_or_an_address(laid: Trap) -> None:
+def test_no_name_stands_in_a_chart_where_vega_reads_an_expression_or_an_address(laid):
     acted_on = {
         "signal",
         "expr",
@@ -273,7 +270,7 @@ def test_no_name_stands_in_a_chart_where_vega_reads_an_expression_or_an_address(
         walk(chart.to_dict())
 
 
-def test_a_rubrics_toml_gives_back_each_text(laid: Trap) -> None:
+def test_a_rubrics_toml_gives_back_each_text(laid):
     rubric = hostile_rubric(laid)
     body = tomllib.loads(rubric_toml(rubric))
     assert body["version"] == rubric.version
@@ -281,7 +278,7 @@ def test_a_rubrics_toml_gives_back_each_text(laid: Trap) -> None:
     assert [one["anchors"]["1"] for one in body["criterion"]] == laid.texts()
 
 
-def test_redcaps_labels_and_choices_hold_no_html_piping_or_separator_of_a_text(laid: Trap) -> None:
+def test_redcaps_labels_and_choices_hold_no_html_piping_or_separator_of_a_text(laid):
     rubric = hostile_rubric(laid)
     for one in rubric.criterion:
         points = choices(one, rubric).split("|")
@@ -295,7 +292,7 @@ def test_redcaps_labels_and_choices_hold_no_html_piping_or_separator_of_a_text(l
         assert row[17] in ("", "@READONLY", "@HIDDEN @READONLY")
 
 
-def test_helms_yaml_gives_back_each_model_and_makes_nothing_of_it(laid: Trap) -> None:
+def test_helms_yaml_gives_back_each_model_and_makes_nothing_of_it(laid):
     panel = hostile_panel(laid)
     files = helm.prod_env(panel)
     made = yaml.safe_load(files["prod_env/model_deployments.yaml"])["model_deployments"][1:]
@@ -318,8 +315,8 @@ WRITERS = {
 
 @pytest.mark.parametrize("tool", WRITERS)
 def test_no_file_of_an_export_leads_out_of_its_folder_and_each_json_gives_back_its_texts(
-    laid: Trap, tool: str, tmp_path: Path
-) -> None:
+    laid, tool, tmp_path
+):
     texts = laid.texts()
     rows = tuple(ExportRow(f"{one}/1", one, one, one, one, one, one, one) for one in texts)
     files = WRITERS[tool](Export(GENERIC, hostile_panel(laid), rows, RECORD))
@@ -348,9 +345,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "..\\x"])
-def test_a_file_that_would_lead_out_of_its_folder_is_refused_and_nothing_written(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_file_that_would_lead_out_of_its_folder_is_refused_and_nothing_written(tmp_path, name):
     with pytest.raises(BadFile, match="leads out of the folder"):
         write_folder(tmp_path / "out" / "in", {"a": "x", name: "x"})
     assert [*tmp_path.iterdir()] == []
@@ -386,8 +381,8 @@ def cells(path: Path) -> list[list[str]]:
 
 
 def test_each_text_of_a_study_stands_in_its_csv_and_no_cell_is_a_formula(
-    run: Run, engine: Engine, write: Write, tmp_path: Path, laid: Trap
-) -> None:
+    run, engine, write, tmp_path, laid
+):
     whole(run, write, laid)
     out = tmp_path / "out"
     assert run("share", "export", str(out), "--unblind", "--reason", study_names(laid)[5])[0] == 0
@@ -399,9 +394,7 @@ def test_each_text_of_a_study_stands_in_its_csv_and_no_cell_is_a_formula(
     assert {*study_names(laid)} <= {*map(unguarded, every)}
 
 
-def test_a_package_brings_each_text_back_to_the_last_sign(
-    run: Run, engine: Engine, write: Write, tmp_path: Path, laid: Trap
-) -> None:
+def test_a_package_brings_each_text_back_to_the_last_sign(run, engine, write, tmp_path, laid):
     whole(run, write, laid)
     package, place = str(tmp_path / "study.zip"), f"sqlite:///{tmp_path / 'other.db'}"
     unblinded = ("--unblind", "--reason", "a copy")

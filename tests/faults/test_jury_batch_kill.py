@@ -13,7 +13,6 @@ from kit.batches import BatchStub, batches, run
 from kit.batches import stub as stub
 from kit.jurors import Do
 from kit.jury_runs import attempts, panel_at
-from sqlalchemy import Engine
 
 VENDORS = ("openai", "anthropic")
 CREATE = {"openai": ("POST", "/v1/batches"), "anthropic": ("POST", "/v1/messages/batches")}
@@ -21,7 +20,7 @@ LOOK = {"openai": ("GET", "/v1/batches/"), "anthropic": ("GET", "/v1/messages/ba
 
 
 @pytest.fixture
-def panel_file(write: Callable[[str, str], Path], stub: BatchStub) -> Callable[[str], Path]:
+def panel_file(write, stub) -> Callable[[str], Path]:
     def put(vendor: str) -> Path:
         url = stub.openai_url if vendor == "openai" else stub.anthropic_url
         head = f'name = "p"\n[[juror]]\nname = "a"\nmodel = "a"\nfamily = "x"\nbase_url = "{url}"\n'
@@ -59,8 +58,8 @@ def ended(
 
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_run_killed_before_it_heard_the_batchs_id_finds_the_batch(
-    url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path], vendor: str
-) -> None:
+    url, small_study, stub, panel_file, vendor
+):
     stub.take(vendor, [{"custom_id": "another's"}] * 4, state="ended")
     for _ in range(3):
         stub.take(vendor, [], state="ended")
@@ -74,8 +73,8 @@ def test_a_run_killed_before_it_heard_the_batchs_id_finds_the_batch(
 
 
 def test_a_run_killed_while_it_uploads_leaves_no_text_behind_and_hands_in_once(
-    url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path]
-) -> None:
+    url, small_study, stub, panel_file
+):
     stub.fails = {("POST", "/v1/files"): [-2]}
     ended(started(url, panel_file("openai")), lambda: len(stub.files) == 1)
     assert [one.state for one in batches(small_study)] == ["prepared"]
@@ -85,8 +84,8 @@ def test_a_run_killed_while_it_uploads_leaves_no_text_behind_and_hands_in_once(
 
 @pytest.mark.parametrize("vendor", ["anthropic", pytest.param("openai", marks=pytest.mark.slow)])
 def test_a_run_killed_while_it_waits_is_collected_by_the_next(
-    url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path], vendor: str
-) -> None:
+    url, small_study, stub, panel_file, vendor
+):
     stub.hold = True
     ended(started(url, panel_file(vendor)), looked(stub, vendor))
     stub.hold = False
@@ -96,8 +95,8 @@ def test_a_run_killed_while_it_waits_is_collected_by_the_next(
 
 @pytest.mark.parametrize("vendor", ["openai", pytest.param("anthropic", marks=pytest.mark.slow)])
 def test_an_interrupt_leaves_the_batch_with_the_provider_and_says_how_to_collect(
-    url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path], vendor: str
-) -> None:
+    url, small_study, stub, panel_file, vendor
+):
     stub.hold = True
     process = started(url, panel_file(vendor))
     out, errors = ended(process, looked(stub, vendor), signal.SIGINT)
@@ -111,8 +110,8 @@ def test_an_interrupt_leaves_the_batch_with_the_provider_and_says_how_to_collect
 
 
 def test_within_its_grace_a_batch_that_is_not_found_is_not_handed_in_again(
-    url: str, small_study: Engine, stub: BatchStub, panel_file: Callable[[str], Path]
-) -> None:
+    url, small_study, stub, panel_file
+):
     stub.fails = {CREATE["anthropic"]: [0]}
     process = started(url, panel_file("anthropic"))
     out, _ = ended(
@@ -122,12 +121,7 @@ def test_within_its_grace_a_batch_that_is_not_found_is_not_handed_in_again(
     assert (stub.creations(), process.returncode) == (1, 1)
 
 
-def test_a_live_run_is_told_what_is_in_a_batch_already(
-    small_study: Engine,
-    stub: BatchStub,
-    run: Callable[..., tuple[int, str, str]],
-    panel_file: Callable[[str], Path],
-) -> None:
+def test_a_live_run_is_told_what_is_in_a_batch_already(small_study, stub, run, panel_file):
     stub.script = lambda _: Do()
     stub.fails = {LOOK["openai"]: [404]}
     path = str(panel_file("openai"))

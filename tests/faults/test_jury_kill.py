@@ -5,13 +5,11 @@ import signal
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from kit.jurors import Do, Stub
 from kit.jury_runs import attempts, many, panel_at, ratings, started, written
-from sqlalchemy import Engine
 
 from data.schema import Status
 
@@ -41,8 +39,8 @@ def killed(process: subprocess.Popen[str], stub: Stub, seconds: float) -> bool:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_hundred_kills_lose_no_verdict_and_repeat_none_but_those_in_flight(
-    url: str, engine: Engine, write: Callable[[str, str], Path], stub: Stub
-) -> None:
+    url, engine, write, stub
+):
     many(engine, write, RESPONSES)
     panel = written(write, panel_at(stub, "a", "b"))
     draw = random.Random(0)  # noqa: S311 seeded on purpose

@@ -44,7 +44,7 @@ with ThreadPoolExecutor(len(raters)) as pool:
 
 
 @pytest.fixture
-def places(engine: Engine) -> Engine:
+def places(engine) -> Engine:
     """Make a study where each response has one reader and wants two, with fifty at the door."""
     build(engine, [row(n, f"Note {n}.") for n in range(1, RESPONSES + 1)], [], rubric())
     invite(engine, [*READERS, *CLINICIANS])
@@ -84,7 +84,7 @@ def full() -> dict[int, int]:
     return dict.fromkeys(range(1, RESPONSES + 1), WANTED)
 
 
-def test_fifty_threads_at_the_last_places_fill_each_and_overfill_none(places: Engine) -> None:
+def test_fifty_threads_at_the_last_places_fill_each_and_overfill_none(places):
     fifty = ids(places, CLINICIANS)
     got = at_once(partial(claim, places, who) for who in fifty)
     assert sum(map(bool, got)) == RESPONSES
@@ -92,7 +92,7 @@ def test_fifty_threads_at_the_last_places_fill_each_and_overfill_none(places: En
     assert verify(places).findings == ()
 
 
-def test_processes_and_their_threads_fill_each_place_once(places: Engine, url: str) -> None:
+def test_processes_and_their_threads_fill_each_place_once(places, url):
     fifty = ids(places, CLINICIANS)
     start = time.time() + 4
     shares = [fifty[n::PROCESSES] for n in range(PROCESSES)]
@@ -104,7 +104,7 @@ def test_processes_and_their_threads_fill_each_place_once(places: Engine, url: s
     assert verify(places).findings == ()
 
 
-def test_places_given_back_meanwhile_are_filled_too(places: Engine) -> None:
+def test_places_given_back_meanwhile_are_filled_too(places):
     fifty = ids(places, CLINICIANS)
     leaving = list(zip(ids(places, READERS[:10]), READERS[:10], strict=True))
     codes = {who: codes_of(places, handle)[0] for who, handle in leaving}
@@ -121,7 +121,7 @@ def test_places_given_back_meanwhile_are_filled_too(places: Engine) -> None:
 
 
 @pytest.fixture
-def one_rater(engine: Engine) -> tuple[Engine, int, list[str], str]:
+def one_rater(engine) -> tuple[Engine, int, list[str], str]:
     """Return a study, a clinician in it with ten responses, their codes and the sign-in code."""
     rows = [row(n, f"Note {n}.") for n in range(1, 11)]
     code = build(engine, rows, ["dr-a"], rubric())["dr-a"]
@@ -138,9 +138,7 @@ def rated_events(engine: Engine) -> int:
         return len(session.exec(select(Event).where(Event.action == "rated")).all())
 
 
-def test_the_same_submission_three_times_at_once_leaves_one_rating(
-    one_rater: tuple[Engine, int, list[str], str],
-) -> None:
+def test_the_same_submission_three_times_at_once_leaves_one_rating(one_rater):
     engine, rater, codes, _ = one_rater
     for number, code in enumerate(codes, 1):
         send = partial(submit, engine, rater, code, Reply(FULL), 3.0, state(4))
@@ -149,9 +147,7 @@ def test_the_same_submission_three_times_at_once_leaves_one_rating(
     assert rated_events(engine) == len(codes)
 
 
-def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(
-    one_rater: tuple[Engine, int, list[str], str],
-) -> None:
+def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(one_rater):
     engine, rater, codes, _ = one_rater
     for code in codes:
         drafts = [
@@ -168,9 +164,7 @@ def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(
     assert [score for _, _, score in scores_of(engine, "dr-a")] == [*FULL.values()] * len(codes)
 
 
-def test_of_drafts_that_come_in_any_order_the_newest_stays(
-    one_rater: tuple[Engine, int, list[str], str],
-) -> None:
+def test_of_drafts_that_come_in_any_order_the_newest_stays(one_rater):
     engine, rater, codes, _ = one_rater
     numbers = (7, 3, 12, 1, 9, 20, 5, 11)
     states = (state(n, {"clarity": 1 + n % 5}, n) for n in numbers)
@@ -181,9 +175,7 @@ def test_of_drafts_that_come_in_any_order_the_newest_stays(
     assert 1 <= kept.draft_seq <= len(numbers)
 
 
-def test_of_pages_that_replace_the_same_state_at_once_one_does_and_the_others_are_told(
-    one_rater: tuple[Engine, int, list[str], str],
-) -> None:
+def test_of_pages_that_replace_the_same_state_at_once_one_does_and_the_others_are_told(one_rater):
     engine, rater, codes, _ = one_rater
 
     def replace(code: str, by: str, final: bool) -> bool:
@@ -202,7 +194,7 @@ def test_of_pages_that_replace_the_same_state_at_once_one_does_and_the_others_ar
         assert (task.draft_seq, task.revision) == (1, 1 - number % 2)
 
 
-def test_three_pages_that_submit_the_same_at_once_leave_one_rating(url: str) -> None:
+def test_three_pages_that_submit_the_same_at_once_leave_one_rating(url):
     engine = open_study(url, create=True)
     code = build(engine, [row(n, f"Note {n}.") for n in (1, 2, 3)], ["dr-a"], rubric())["dr-a"]
 

@@ -56,7 +56,7 @@ def counts(engine: Engine) -> tuple[int, int, int]:
     return one, two, three
 
 
-def test_no_submission_is_lost_or_doubled_when_all_submit_at_once(ward: Engine) -> None:
+def test_no_submission_is_lost_or_doubled_when_all_submit_at_once(ward):
     work = [
         (rater, code)
         for place in range(RESPONSES)
@@ -71,7 +71,7 @@ def test_no_submission_is_lost_or_doubled_when_all_submit_at_once(ward: Engine) 
     assert verify(ward).findings == ()
 
 
-def test_connections_that_were_used_at_once_are_kept_for_later(ward: Engine) -> None:
+def test_connections_that_were_used_at_once_are_kept_for_later(ward):
     opened_anew: list[object] = []
     event.listen(ward, "connect", lambda connection, _: opened_anew.append(connection))
     together = threading.Barrier(CONNECTIONS)
@@ -86,7 +86,7 @@ def test_connections_that_were_used_at_once_are_kept_for_later(ward: Engine) -> 
     assert len(opened_anew) <= CONNECTIONS
 
 
-def test_what_a_clinician_writes_is_stored_sign_by_sign(ward: Engine) -> None:
+def test_what_a_clinician_writes_is_stored_sign_by_sign(ward):
     comment = (
         "5% of O'Hara's \"%s\" %(score)s; COMMIT; \\x41 \\' $1 {} \t\n\u00e9 \U0001f600 -- end"
     )
@@ -99,7 +99,7 @@ def test_what_a_clinician_writes_is_stored_sign_by_sign(ward: Engine) -> None:
     assert verify(ward).findings == ()
 
 
-def test_the_chain_is_one_while_others_write_alone(ward: Engine) -> None:
+def test_the_chain_is_one_while_others_write_alone(ward):
     jobs = [partial(set_setting, ward, "pause_minutes", str(n)) for n in range(1, 9)]
     for rater, name in enumerate(NAMES, 1):
         jobs += [partial(rate, ward, rater, code) for code in codes_of(ward, name)]  # type: ignore[misc] # either
@@ -112,7 +112,7 @@ def test_the_chain_is_one_while_others_write_alone(ward: Engine) -> None:
     assert verify(ward).findings == ()
 
 
-def test_nothing_is_stored_after_the_study_was_locked(ward: Engine) -> None:
+def test_nothing_is_stored_after_the_study_was_locked(ward):
     jobs = [(n, code) for n, name in enumerate(NAMES, 1) for code in codes_of(ward, name)]
     refused: list[MedjuryError] = []
 
@@ -135,9 +135,7 @@ def test_nothing_is_stored_after_the_study_was_locked(ward: Engine) -> None:
     assert verify(ward).findings == ()
 
 
-def test_who_rates_does_not_wait_for_another_who_rates_another_response(
-    ward: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_rates_does_not_wait_for_another_who_rates_another_response(ward, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.5)
     (mine, *_), (another, *_) = codes_of(ward, "dr-0"), codes_of(ward, "dr-1")
     with shared_transaction(ward) as session:
@@ -149,7 +147,7 @@ def test_who_rates_does_not_wait_for_another_who_rates_another_response(
             alone.add(Setting(key="late", value="1"))
 
 
-def test_who_rates_waits_for_whoever_writes_alone(ward: Engine) -> None:
+def test_who_rates_waits_for_whoever_writes_alone(ward):
     code, began = codes_of(ward, "dr-0")[0], threading.Event()
     with ThreadPoolExecutor(1) as pool:
         with transaction(ward) as session:
@@ -162,7 +160,7 @@ def test_who_rates_waits_for_whoever_writes_alone(ward: Engine) -> None:
         assert late.result()[1] == 1
 
 
-def test_a_submission_that_fails_at_its_end_stores_nothing(ward: Engine) -> None:
+def test_a_submission_that_fails_at_its_end_stores_nothing(ward):
     code = codes_of(ward, "dr-0")[0]
     with ward.begin() as connection:
         connection.execute(
@@ -176,7 +174,7 @@ def test_a_submission_that_fails_at_its_end_stores_nothing(ward: Engine) -> None
     assert verify(ward).findings == ()
 
 
-def test_a_connection_that_the_server_has_ended_is_replaced_before_it_is_used(ward: Engine) -> None:
+def test_a_connection_that_the_server_has_ended_is_replaced_before_it_is_used(ward):
     situation(ward, 1)
     other = open_study(ward.url)
     with other.begin() as connection:

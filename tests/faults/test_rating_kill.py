@@ -65,12 +65,12 @@ def kill_and_check(url: str, kills: int, seed: int, scale: Rubric) -> None:
         pytest.param(comparing(*CRITERIA), id="pairs", marks=pytest.mark.slow),
     ],
 )
-def test_three_kills_under_load_lose_nothing_and_double_nothing(url: str, scale: Rubric) -> None:
+def test_three_kills_under_load_lose_nothing_and_double_nothing(url, scale):
     kill_and_check(url, 3, 0, scale)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("scale", [rubric(*CRITERIA), comparing(*CRITERIA)], ids=["one", "pairs"])
-def test_fifty_kills_under_load_lose_nothing_and_double_nothing(url: str, scale: Rubric) -> None:
+def test_fifty_kills_under_load_lose_nothing_and_double_nothing(url, scale):
     kill_and_check(url, 50, 1, scale)

@@ -13,7 +13,6 @@ from kit.page_client import GONE, Clinician, Page, assert_whole
 from kit.rating_study import build, row, rubric, scores_of, session_of
 from kit.replicas import Front, connected, known_at, opened, replicated
 from kit.screens import GOOD, open_part, upload
-from playwright.sync_api import Browser
 from playwright.sync_api import Page as BrowserPage
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
@@ -36,9 +35,7 @@ REFUSED = (*GONE, httpx2.HTTPStatusError, InvalidHandshake)
 
 
 @pytest.fixture(scope="module", params=["postgres", pytest.param("sqlite", marks=pytest.mark.slow)])
-def study(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Engine]:
+def study(request, tmp_path_factory) -> Iterator[Engine]:
     """Return a study for two clinicians with a list each, and for many who take what is free."""
     file = tmp_path_factory.mktemp("study") / "study.db"
     url = postgres.new_study() if request.param == "postgres" else f"sqlite:///{file}"
@@ -50,7 +47,7 @@ def study(
 
 
 @pytest.fixture(scope="module")
-def people(study: Engine) -> dict[str, Person]:
+def people(study) -> dict[str, Person]:
     codes = build(study, [row(n, f"Note {n}.") for n in (1, 2, 3)], ["dr-a", "dr-b"], rubric())
     codes["boss"] = add_people(OPERATOR, study, ["boss"], Role.COORDINATOR)[0].code
     found = {name: check_code(study, code).person for name, code in codes.items()}
@@ -58,18 +55,14 @@ def people(study: Engine) -> dict[str, Person]:
 
 
 @pytest.fixture(scope="module")
-def front(
-    study: Engine, people: dict[str, Person], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Front]:
+def front(study, people, tmp_path_factory) -> Iterator[Front]:
     with replicated(
         study.url.render_as_string(hide_password=False), tmp_path_factory.mktemp("nginx")
     ) as front:
         yield front
 
 
-def test_a_session_begun_at_one_replica_holds_at_both_and_ends_at_both(
-    front: Front, study: Engine
-) -> None:
+def test_a_session_begun_at_one_replica_holds_at_both_and_ends_at_both(front, study):
     code = add_people(OPERATOR, study, ["dr-new"])[0].code
     answer = front.asked("POST", "/login", data={"code": code}, headers={"Origin": front.address})
     said = answer.headers["set-cookie"]
@@ -83,9 +76,7 @@ def test_a_session_begun_at_one_replica_holds_at_both_and_ends_at_both(
     assert known_at(front, token) == [False, False]
 
 
-def test_another_sites_page_is_refused_through_nginx_as_without(
-    front: Front, study: Engine, people: dict[str, Person]
-) -> None:
+def test_another_sites_page_is_refused_through_nginx_as_without(front, study, people):
     token = session_of(study, people["dr-a"], https=True)
     for origin, status in ((front.address, 200), ("https://evil.example", 403)):
         asked = {"Cookie": token} | {"Origin": origin}
@@ -97,7 +88,7 @@ def test_another_sites_page_is_refused_through_nginx_as_without(
     assert refused.value.response.status_code == 403
 
 
-def test_wrong_codes_count_by_the_address_that_nginx_saw(front: Front) -> None:
+def test_wrong_codes_count_by_the_address_that_nginx_saw(front):
     def tried(source: str, claimed: str = "") -> httpx2.Response:
         headers = {"Origin": front.address, "X-Forwarded-For": claimed or source}
         wrong = {"code": "WRNG-AAAA-AAAA-AAAA"}
@@ -111,9 +102,7 @@ def test_wrong_codes_count_by_the_address_that_nginx_saw(front: Front) -> None:
     assert beside.status_code == 401
 
 
-def test_what_is_changed_elsewhere_is_seen_at_both_replicas_at_the_next_click(
-    front: Front, study: Engine, people: dict[str, Person]
-) -> None:
+def test_what_is_changed_elsewhere_is_seen_at_both_replicas_at_the_next_click(front, study, people):
     async def at_both() -> None:
         tokens = [front.session_at(study, people["dr-a"], one) for one in front.replicas]
         pages = [await Page.open(front.address, one) for one in tokens]
@@ -135,8 +124,8 @@ def test_what_is_changed_elsewhere_is_seen_at_both_replicas_at_the_next_click(
 
 
 def test_of_clinicians_at_both_replicas_none_loses_or_doubles_anything_when_one_is_killed(
-    front: Front, study: Engine
-) -> None:
+    front, study
+):
     rows = [row(n, f"Report {n}.") for n in range(100, 100 + RESPONSES)]
     import_responses(study, rows, lambda _: rubric())
     codes = {one.handle: one.code for one in invite(study, RATERS)}
@@ -178,8 +167,8 @@ async def rated_through(front: Front, clinicians: list[Clinician], dies: str) ->
 
 @pytest.mark.e2e
 def test_a_browser_stays_at_its_replica_and_goes_on_at_the_other_when_it_is_killed(
-    front: Front, study: Engine, people: dict[str, Person], browser: Browser
-) -> None:
+    front, study, people, browser
+):
     [first, second] = front.replicas
     steering = opened(browser, front, front.session_at(study, people["boss"], first))
     open_part(steering, "Notes")

@@ -1,13 +1,9 @@
 """Events that are appended heal no forgery, and what came since a head is told."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from kit.changed_cells import attacked
 from kit.sealed_study import made
-from kit.studies import Run
-from sqlalchemy import Engine, update
+from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from data.card import Reply
@@ -32,8 +28,6 @@ from data.study.settings import lock, reopen, set_setting
 from data.study.verify import present_head, verify, verify_in
 
 __all__ = ["made"]
-
-Forge = Callable[[Session], type[Table]]
 
 
 def scores_up(session: Session) -> type[Table]:
@@ -76,9 +70,7 @@ def seal_anew(session: Session, model: type[Table], action: str, kind: str) -> N
 @pytest.mark.parametrize("kind", ["add", "change"])
 @pytest.mark.parametrize("action", ["setting changed", "rated", "responses imported"])
 @pytest.mark.parametrize("forge", [scores_up, authors_moved, texts_changed])
-def test_a_seal_that_is_appended_heals_no_forgery(
-    forge: Forge, action: str, kind: str, made: Engine
-) -> None:
+def test_a_seal_that_is_appended_heals_no_forgery(forge, action, kind, made):
     with attacked(made) as session:
         model = forge(session)
         if kind == "add" or columns_of_table(str(model.__tablename__)).changing:
@@ -89,7 +81,7 @@ def test_a_seal_that_is_appended_heals_no_forgery(
     assert any(one.startswith(name) and "changed since event" in one for one in findings)
 
 
-def test_nothing_but_the_reopening_follows_a_lock(small_study: Engine) -> None:
+def test_nothing_but_the_reopening_follows_a_lock(small_study):
     lock(small_study, "coordinator")
     with Session(small_study, info={WRITTEN: Written()}) as session, session.begin():
         session.add(Setting(key="reading_order", value="forged"))
@@ -98,7 +90,7 @@ def test_nothing_but_the_reopening_follows_a_lock(small_study: Engine) -> None:
     assert "setting changed" in finding
 
 
-def test_a_lock_is_taken_away_by_no_other_act(small_study: Engine) -> None:
+def test_a_lock_is_taken_away_by_no_other_act(small_study):
     lock(small_study, "coordinator")
     with Session(small_study, info={WRITTEN: Written()}) as session, session.begin():
         session.delete(session.get_one(Setting, "locked"))
@@ -106,9 +98,7 @@ def test_a_lock_is_taken_away_by_no_other_act(small_study: Engine) -> None:
     assert any("seals setting locked" in one for one in verify(small_study).findings)
 
 
-def test_what_came_since_a_head_is_told_and_since_a_lock_is_a_finding(
-    small_study: Engine, run: Run, tmp_path: Path
-) -> None:
+def test_what_came_since_a_head_is_told_and_since_a_lock_is_a_finding(small_study, run, tmp_path):
     before = tmp_path / "before.head"
     before.write_text(present_head(small_study).to_text(), "ascii")
     lock(small_study, "coordinator")
@@ -132,12 +122,12 @@ def test_what_came_since_a_head_is_told_and_since_a_lock_is_a_finding(
     assert "since the head that was kept: 1 reopened, 1 setting changed" in said
 
 
-def test_every_table_is_written_by_some_act() -> None:
+def test_every_table_is_written_by_some_act():
     written = {table for tables in ACTS.values() for table in tables}
     assert set(Table.metadata.tables) - written == {"event"}
 
 
-def test_what_is_written_without_an_event_is_refused(small_study: Engine) -> None:
+def test_what_is_written_without_an_event_is_refused(small_study):
     with pytest.raises(RuntimeError, match="rows of setting"), transaction(small_study) as session:
         session.add(Setting(key="reading_order", value="forged"))
     with pytest.raises(RuntimeError, match="through the session"), transaction(small_study) as one:
@@ -150,7 +140,7 @@ def test_what_is_written_without_an_event_is_refused(small_study: Engine) -> Non
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\0"])
-def test_no_text_with_u_0000_is_stored_whoever_writes_it(small_study: Engine, text: str) -> None:
+def test_no_text_with_u_0000_is_stored_whoever_writes_it(small_study, text):
     for row in (
         Setting(key="per_response", value=text),
         Rater(kind="juror", handle="j", profile={"settings": [text]}),

@@ -171,26 +171,24 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> str:
+def study(tmp_path_factory) -> str:
     return make(tmp_path_factory.mktemp("authored"))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """Return where all commands write what they say of the study as it is."""
     return tmp_path_factory.mktemp("as-it-is")
 
 
 @pytest.fixture(scope="module")
-def as_it_is(study: str, folder: Path) -> dict[str, str]:
+def as_it_is(study, folder) -> dict[str, str]:
     """Return what all commands say of the study as it is."""
     os.umask(0o022)  # as on most machines
     return said_by_all(permuted(study, folder, lambda models: models), folder)
 
 
-def test_what_commands_write_is_read_by_its_owner_alone(
-    as_it_is: dict[str, str], folder: Path
-) -> None:
+def test_what_commands_write_is_read_by_its_owner_alone(as_it_is, folder):
     made = (one for one in folder.rglob("*") if not one.name.startswith("study.db"))
     written = [path for path in made if path.name not in GIVEN]
     assert len(written) > 30
@@ -198,7 +196,7 @@ def test_what_commands_write_is_read_by_its_owner_alone(
     assert as_it_is
 
 
-def test_every_command_is_tried_or_said_why_not() -> None:
+def test_every_command_is_tried_or_said_why_not():
     every = {*COMMANDS}
     assert every == CALLS.keys() | LEFT_OUT.keys()
     assert not CALLS.keys() & LEFT_OUT.keys()
@@ -212,18 +210,14 @@ def test_every_command_is_tried_or_said_why_not() -> None:
         pytest.param(turned, marks=pytest.mark.slow),
     ],
 )
-def test_no_byte_of_a_command_depends_on_who_wrote_what(
-    study: str, as_it_is: dict[str, str], tmp_path: Path, permute: Permute
-) -> None:
+def test_no_byte_of_a_command_depends_on_who_wrote_what(study, as_it_is, tmp_path, permute):
     found = said_by_all(permuted(study, tmp_path, permute), tmp_path)
     assert found.keys() == as_it_is.keys()
     for what, said in as_it_is.items():
         assert found[what] == said, what
 
 
-def test_the_same_commands_tell_authors_once_the_blind_is_lifted(
-    study: str, tmp_path: Path
-) -> None:
+def test_the_same_commands_tell_authors_once_the_blind_is_lifted(study, tmp_path):
     told = []
     for name, permute in (("one", lambda models: models), ("two", turned)):
         folder = tmp_path / name
@@ -237,9 +231,7 @@ def test_the_same_commands_tell_authors_once_the_blind_is_lifted(
 
 
 @pytest.mark.parametrize("permute", [shuffled, unheard])
-def test_an_import_says_the_same_and_makes_the_same_ids_whoever_wrote_what(
-    tmp_path: Path, permute: Permute
-) -> None:
+def test_an_import_says_the_same_and_makes_the_same_ids_whoever_wrote_what(tmp_path, permute):
     found = []
     for name, change in (("one", list), ("two", permute)):
         folder = tmp_path / name
@@ -270,7 +262,7 @@ def _imported(folder: Path, permute: Permute) -> list[str]:
     return [plain(one, folder) for one in told]
 
 
-def test_jurors_of_one_family_that_leave_out_chosen_texts_learn_nothing(tmp_path: Path) -> None:
+def test_jurors_of_one_family_that_leave_out_chosen_texts_learn_nothing(tmp_path):
     told = []
     for name, permute in (("as it is", list), ("turned", turned)):
         folder = tmp_path / name

@@ -4,11 +4,9 @@ import hashlib
 import io
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from kit import two_hundred
-from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.study.frames import ratings_frame
@@ -54,26 +52,20 @@ TABLES = (
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_type_of_file_gives_one_and_the_same_study(
-    run: Run, engine: Engine, tmp_path: Path, name: str
-) -> None:
+def test_every_type_of_file_gives_one_and_the_same_study(run, engine, tmp_path, name):
     code, out, err = run("study", "import", str(two_hundred.tables(tmp_path)[name]))
     assert (code, "200 responses to 100 new instances imported" in out) == (0, True), err
     assert stored(engine) == expected()
 
 
-def test_standard_input_gives_it_too(
-    run: Run, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_gives_it_too(run, engine, tmp_path, monkeypatch):
     body = two_hundred.tables(tmp_path)["r.csv.gz"].read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
     assert run("study", "import", "-")[0] == 0
     assert stored(engine) == expected()
 
 
-def test_a_folder_of_lm_evals_samples_gives_it_and_its_metrics(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_folder_of_lm_evals_samples_gives_it_and_its_metrics(run, engine, tmp_path):
     two_hundred.lm_eval(tmp_path)
     code, out, err = run("study", "import", str(tmp_path / "lm"))
     assert (code, "next: its scores, with `medjury rate ratings" in out) == (0, True), err
@@ -89,8 +81,8 @@ def test_a_folder_of_lm_evals_samples_gives_it_and_its_metrics(
 
 
 def test_healthbenchs_results_give_it_with_their_points_and_the_graders_shares(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+    run, engine, tmp_path
+):
     for path, model in zip(
         two_hundred.healthbench_results(tmp_path), two_hundred.MODELS, strict=True
     ):
@@ -106,9 +98,7 @@ def test_healthbenchs_results_give_it_with_their_points_and_the_graders_shares(
     assert set(ratings_frame(engine)["score"]) == {0.25}
 
 
-def test_a_sheet_of_any_names_with_a_column_a_model_gives_it_by_a_map(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_sheet_of_any_names_with_a_column_a_model_gives_it_by_a_map(run, engine, tmp_path):
     given = two_hundred.rows()
     taken = {"Fall": "instance_id", "Arztbrief": "context", "Gold": "reference", "A": "response"}
     wide = [
@@ -124,9 +114,7 @@ def test_a_sheet_of_any_names_with_a_column_a_model_gives_it_by_a_map(
     assert stored(engine) == expected()
 
 
-def test_the_map_that_is_guessed_brings_a_file_of_others_names_in(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_the_map_that_is_guessed_brings_a_file_of_others_names_in(run, engine, tmp_path):
     theirs = ("Case No", "dataset", "Source", "ground_truth", "LLM", "modelOutput")
     ours = ("instance_id", "benchmark", "context", "reference", "model", "response")
     names = dict(zip(ours, theirs, strict=True))
@@ -149,8 +137,8 @@ def benchmarks_or_none(engine: Engine) -> list[str]:
 
 
 def test_label_studios_file_gives_it_too_its_ratings_by_number_and_no_address_is_kept(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+    run, engine, tmp_path
+):
     [path] = two_hundred.label_studio(tmp_path)
     assert run("study", "import", str(path))[0] == 0
     assert stored(engine) == expected()
@@ -166,9 +154,7 @@ def test_label_studios_file_gives_it_too_its_ratings_by_number_and_no_address_is
     assert "secret" not in str(raters)
 
 
-def test_wide_ratings_with_a_column_for_each_rater_and_grades_in_words(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_wide_ratings_with_a_column_for_each_rater_and_grades_in_words(run, engine, tmp_path):
     given = [one | {"response_id": f"r{n}"} for n, one in enumerate(two_hundred.rows()[:4])]
     (tmp_path / "r.jsonl").write_text(two_hundred.lines(given), "utf-8")
     run("study", "import", str(tmp_path / "r.jsonl"))
@@ -195,9 +181,7 @@ def test_wide_ratings_with_a_column_for_each_rater_and_grades_in_words(
     ]
 
 
-def test_a_grade_that_is_off_the_named_scale_is_refused_with_its_row(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_grade_that_is_off_the_named_scale_is_refused_with_its_row(run, tmp_path):
     given = [one | {"response_id": f"r{n}"} for n, one in enumerate(two_hundred.rows()[:2])]
     (tmp_path / "r.json").write_text(json.dumps(given), "utf-8")
     run("study", "import", str(tmp_path / "r.json"))

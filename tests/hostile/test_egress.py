@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from kit.jurors import Stub
-from kit.studies import Run, import_small
-from sqlalchemy import Engine
+from kit.studies import import_small
 
 from annotate import jury_panels
 from annotate.jury_runs import start
@@ -37,7 +36,7 @@ FREE = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
 
 
 @pytest.fixture(autouse=True)
-def no_rules_or_proxies_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_rules_or_proxies_of_this_machine(monkeypatch, tmp_path):
     for name in (VARIABLE, *PROXIES):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-settings"))
@@ -85,14 +84,12 @@ def refused(one: Juror, egress: Egress = DEFAULT) -> str:
         ("http://[::1]:8000/v1", "WARD_KEY"),
     ],
 )
-def test_vendors_with_their_own_keys_and_servers_in_the_house_need_no_file(
-    url: str, key: str
-) -> None:
+def test_vendors_with_their_own_keys_and_servers_in_the_house_need_no_file(url, key):
     assert allowed(juror(url, key), DEFAULT) is None
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_every_panel_that_ships_may_be_asked_by_default(name: str) -> None:
+def test_every_panel_that_ships_may_be_asked_by_default(name):
     assert [allowed(one, DEFAULT) for one in read_panel(name).juror if one] == [None] * 3
 
 
@@ -123,7 +120,7 @@ def test_every_panel_that_ships_may_be_asked_by_default(name: str) -> None:
         ("http://llm/v1", "", "host"),
     ],
 )
-def test_what_nobody_has_allowed_is_refused(url: str, key: str, why: str) -> None:
+def test_what_nobody_has_allowed_is_refused(url, key, why):
     found = allowed(juror(url, key), DEFAULT)
     assert found is not None
     assert found.why == why
@@ -170,12 +167,12 @@ def test_what_nobody_has_allowed_is_refused(url: str, key: str, why: str) -> Non
         "ftp://api.openai.com/v1",
     ],
 )
-def test_an_address_that_no_model_server_has_is_refused_when_a_panel_is_read(url: str) -> None:
+def test_an_address_that_no_model_server_has_is_refused_when_a_panel_is_read(url):
     with pytest.raises(ValueError, match="base_url: "):
         juror(url)
 
 
-def test_addresses_are_told_apart_as_they_are_connected_to() -> None:
+def test_addresses_are_told_apart_as_they_are_connected_to():
     told = {"127.9.9.9": "loopback", "::ffff:127.0.0.1": "loopback", "::ffff:10.0.0.1": "private"}
     told |= {
         "172.32.0.1": "public",
@@ -201,9 +198,7 @@ def test_addresses_are_told_apart_as_they_are_connected_to() -> None:
         ),
     ],
 )
-def test_a_refusal_ends_with_the_very_line_that_allows_it(
-    write: Write, url: str, key: str, line: str
-) -> None:
+def test_a_refusal_ends_with_the_very_line_that_allows_it(write, url, key, line):
     one = juror(url, key)
     said = refused(one)
     assert said.startswith("juror one: ")
@@ -212,7 +207,7 @@ def test_a_refusal_ends_with_the_very_line_that_allows_it(
     assert refused(one, owners(write, f"[hosts]\n{line}\n")) == ""
 
 
-def test_a_server_signs_in_as_itself_at_its_own_clouds_only(write: Write) -> None:
+def test_a_server_signs_in_as_itself_at_its_own_clouds_only(write):
     google = {"provider": "vertex", "region": "us-east5", "project": "p"}
     entra = {"provider": "azure", "auth": "entra"}
     assert allowed(juror("https://ours.openai.azure.com", **entra), DEFAULT) is None
@@ -227,14 +222,14 @@ def test_a_server_signs_in_as_itself_at_its_own_clouds_only(write: Write) -> Non
     assert allowed(elsewhere, owners(write, f"[hosts]\n{line}")) is None
 
 
-def test_plain_http_to_a_public_address_is_refused_and_no_line_allows_it(write: Write) -> None:
+def test_plain_http_to_a_public_address_is_refused_and_no_line_allows_it(write):
     for url in ("http://8.8.8.8/v1", "http://api.openai.com/v1"):
         assert refused(juror(url)).endswith("; write https")
     with pytest.raises(BadFile, match="in the house only"):
         owners(write, 'hosts."8.8.8.8" = { http = true }')
 
 
-def test_who_has_a_file_has_said_all_that_may(write: Write) -> None:
+def test_who_has_a_file_has_said_all_that_may(write):
     mine = owners(write, 'vendors = false\n[hosts]\n"10.0.0.5:8000" = { keys = ["WARD_KEY"] }\n')
     assert refused(juror(OPENAI, "OPENAI_API_KEY"), mine)
     assert refused(juror("http://10.0.0.5:8000/v1", "WARD_KEY"), mine) == ""
@@ -262,7 +257,7 @@ def test_who_has_a_file_has_said_all_that_may(write: Write) -> None:
         ("hosts = [", "not TOML"),
     ],
 )
-def test_a_wrong_file_of_rules_is_told_in_one_line(write: Write, rules: str, said: str) -> None:
+def test_a_wrong_file_of_rules_is_told_in_one_line(write, rules, said):
     with pytest.raises(BadFile) as caught:
         owners(write, rules)
     assert said in str(caught.value)
@@ -270,7 +265,7 @@ def test_a_wrong_file_of_rules_is_told_in_one_line(write: Write, rules: str, sai
     assert "\n" not in str(caught.value)
 
 
-def test_the_file_is_the_one_that_is_named_or_the_owners_own(write: Write, tmp_path: Path) -> None:
+def test_the_file_is_the_one_that_is_named_or_the_owners_own(write, tmp_path):
     own = tmp_path / "settings" / "medjury" / "egress.toml"
     own.parent.mkdir(parents=True)
     own.write_text("vendors = false")
@@ -285,7 +280,7 @@ def test_the_file_is_the_one_that_is_named_or_the_owners_own(write: Write, tmp_p
         egress_of({VARIABLE: ""})
 
 
-def test_a_file_that_anybody_may_write_into_is_refused(write: Write) -> None:
+def test_a_file_that_anybody_may_write_into_is_refused(write):
     path = write("egress.toml", "vendors = true")
     path.chmod(0o666)
     with pytest.raises(BadFile, match="anybody may write into it; chmod o-w"):
@@ -303,9 +298,7 @@ def test_a_file_that_anybody_may_write_into_is_refused(write: Write) -> None:
         ((3.0, 12.0), (3.0, 12.0)),
     ],
 )
-def test_a_panels_price_below_the_vendors_does_not_count_there(
-    own: tuple[float, float], counts: tuple[float, float] | None
-) -> None:
+def test_a_panels_price_below_the_vendors_does_not_count_there(own, counts):
     prices = {"usd_per_million_in": own[0], "usd_per_million_out": own[1]}
     found = priced(juror(OPENAI, **prices), DEFAULT, DAY)
     assert (found.usd_per_million_in, found.usd_per_million_out) == (counts or (None, None))
@@ -313,7 +306,7 @@ def test_a_panels_price_below_the_vendors_does_not_count_there(
     assert (at_home.usd_per_million_in, at_home.usd_per_million_out) == own
 
 
-def test_the_owners_price_counts_whatever_a_panel_says(write: Write) -> None:
+def test_the_owners_price_counts_whatever_a_panel_says(write):
     mine = owners(write, 'hosts."llm.ward.example".prices = { "gpt-4o" = [0, 0], "*" = [1, 2.5] }')
     for own in ({}, FREE, {"usd_per_million_in": 9.0, "usd_per_million_out": 9.0}):
         one = priced(juror(GATEWAY, **own), mine, DAY)
@@ -322,7 +315,7 @@ def test_the_owners_price_counts_whatever_a_panel_says(write: Write) -> None:
         assert (other.usd_per_million_in, other.usd_per_million_out) == (1, 2.5)
 
 
-def test_a_free_juror_at_a_vendors_needs_a_cap_in_the_app(engine: Engine, tmp_path: Path) -> None:
+def test_a_free_juror_at_a_vendors_needs_a_cap_in_the_app(engine, tmp_path):
     import_small(engine, tmp_path)
     free = text(OPENAI, "OPENAI_API_KEY", "usd_per_million_in = 0.0\nusd_per_million_out = 0.0\n")
     assert jury_panels.costs_money(jury_panels.usable(free))
@@ -331,8 +324,8 @@ def test_a_free_juror_at_a_vendors_needs_a_cap_in_the_app(engine: Engine, tmp_pa
 
 
 def test_a_free_juror_is_refused_under_a_cap_where_no_list_knows_its_price(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
-) -> None:
+    engine, tmp_path, monkeypatch, write
+):
     import_small(engine, tmp_path)
     monkeypatch.setenv("WARD_KEY", "k")
     monkeypatch.setenv(
@@ -346,8 +339,8 @@ def test_a_free_juror_is_refused_under_a_cap_where_no_list_knows_its_price(
 
 
 def test_an_estimate_counts_the_lists_price_and_says_that_the_panels_does_not(
-    run: Run, tmp_path: Path, engine: Engine, write: Write
-) -> None:
+    run, tmp_path, engine, write
+):
     import_small(engine, tmp_path)
     prices = "usd_per_million_in = 0.0\nusd_per_million_out = 0.0\n"
     path = write("ours.toml", text(OPENAI, "OPENAI_API_KEY", prices))
@@ -360,9 +353,7 @@ def test_an_estimate_counts_the_lists_price_and_says_that_the_panels_does_not(
     assert re.search(r"one\W+4\W+\d+\W+0\.0\d*[1-9]", out)
 
 
-def test_no_way_to_ask_a_juror_leads_past_the_rules(
-    engine: Engine, tmp_path: Path, run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_way_to_ask_a_juror_leads_past_the_rules(engine, tmp_path, run, write, monkeypatch):
     import_small(engine, tmp_path)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
     with Stub() as stub:
@@ -398,8 +389,8 @@ def test_no_way_to_ask_a_juror_leads_past_the_rules(
 
 
 def test_a_key_goes_where_the_owner_says_and_a_run_started_in_the_app_heeds_it(
-    engine: Engine, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    engine, tmp_path, write, monkeypatch
+):
     import_small(engine, tmp_path)
     monkeypatch.setenv("PLAIN", "k-plain")
     with Stub() as stub:
@@ -413,9 +404,7 @@ def test_a_key_goes_where_the_owner_says_and_a_run_started_in_the_app_heeds_it(
 
 
 @pytest.mark.parametrize("led", ["127.0.0.1", "169.254.169.254", "::1", "fe80::1%2", "224.0.0.1"])
-def test_a_vendors_name_that_leads_to_this_machine_or_link_local_is_sent_nothing(
-    led: str,
-) -> None:
+def test_a_vendors_name_that_leads_to_this_machine_or_link_local_is_sent_nothing(led):
     ours, environment = panel(OPENAI, "OPENAI_API_KEY"), {"OPENAI_API_KEY": "k"}
     with pytest.raises(BadPanel, match=f"name api.openai.com leads to {re.escape(led)}"):
         api_keys(ours, environment, lambda *_: ["1.2.3.4", led])
@@ -423,7 +412,7 @@ def test_a_vendors_name_that_leads_to_this_machine_or_link_local_is_sent_nothing
     assert api_keys(ours, environment, lambda *_: []) == {"one": "k"}
 
 
-def test_a_name_asked_without_tls_has_to_lead_into_the_house(write: Write) -> None:
+def test_a_name_asked_without_tls_has_to_lead_into_the_house(write):
     rules = {VARIABLE: str(write("egress.toml", 'hosts."gpu01" = { http = true }'))}
     ours = panel("http://gpu01:8000/v1")
     assert api_keys(ours, rules, lambda *_: ["10.0.0.9"]) == {"one": "none"}
@@ -432,23 +421,19 @@ def test_a_name_asked_without_tls_has_to_lead_into_the_house(write: Write) -> No
             api_keys(ours, rules, lambda *_, led=led: [led])
 
 
-def test_names_are_looked_up_as_connections_look_them_up() -> None:
+def test_names_are_looked_up_as_connections_look_them_up():
     assert "127.0.0.1" in addresses_of("localhost", 80)
     assert addresses_of("no-such-name.invalid", 80) == []
 
 
-def test_serve_refuses_a_wrong_file_before_it_listens(
-    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_serve_refuses_a_wrong_file_before_it_listens(run, write, monkeypatch):
     monkeypatch.setenv(VARIABLE, os.devnull)  # put back at the end: serve sets it
     code, _, err = run("serve", "--egress", str(write("e.toml", "hosts = 3")), "--create")
     assert (code, err.count("\n")) == (2, 1)
     assert "e.toml, hosts: " in err
 
 
-def test_what_a_researcher_may_not_have_names_no_place_of_the_server(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_researcher_may_not_have_names_no_place_of_the_server(write, tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(write("rules.toml", "private = true")))
     for url, key in ((GATEWAY, "WARD_KEY"), (LOCAL, "MEDJURY_DB"), (OPENAI, "PGPASSWORD")):
         with pytest.raises(BadPanel, match=r"^panel ours, juror one: ") as caught:
@@ -460,7 +445,7 @@ def test_what_a_researcher_may_not_have_names_no_place_of_the_server(
     assert "rules.toml" not in str(caught.value)
 
 
-def test_a_proxy_that_carries_https_looks_names_up_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_carries_https_looks_names_up_itself(monkeypatch):
     ours, environment = panel(OPENAI, "OPENAI_API_KEY"), {"OPENAI_API_KEY": "k"}
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     assert api_keys(ours, environment, lambda *_: ["127.0.0.1"]) == {"one": "k"}
@@ -469,7 +454,7 @@ def test_a_proxy_that_carries_https_looks_names_up_itself(monkeypatch: pytest.Mo
         api_keys(ours, environment, lambda *_: ["127.0.0.1"])
 
 
-def test_a_host_that_the_owner_has_named_may_be_this_machine(write: Write) -> None:
+def test_a_host_that_the_owner_has_named_may_be_this_machine(write):
     rules = {VARIABLE: str(write("egress.toml", 'hosts."llm.ward.example" = {}'))}
     assert api_keys(panel(GATEWAY), rules, lambda *_: ["127.0.0.1"]) == {"one": "none"}
     with pytest.raises(BadPanel, match="no place of a model server"):

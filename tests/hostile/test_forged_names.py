@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from kit.odd_studies import PLAIN, Odd, again, all_notes, known, rescored
 from kit.studies import Run, content_of
-from kit.study_place import StudyIn, behind_the_record
-from sqlalchemy import Engine, text
+from kit.study_place import behind_the_record
+from sqlalchemy import text
 
 from calibration.dossier import dossier_markdown
 from calibration.json_values import json_value
@@ -66,15 +66,13 @@ def calibrated(run: Run, folder: Path, *options: str) -> tuple[str, dict[str, An
 
 
 @pytest.fixture
-def forged(run: Run, tmp_path: Path) -> tuple[str, dict[str, Any], str]:
+def forged(run, tmp_path) -> tuple[str, dict[str, Any], str]:
     """Return a calibration of a real study whose third clinician, who never varies, is forged."""
     fill(run, tmp_path, ("dr_a", "dr_b", FORGED), flat=FORGED)
     return calibrated(run, tmp_path)
 
 
-def test_a_handle_that_looks_like_a_note_is_shown_whole_and_makes_nobody_simulated(
-    forged: tuple[str, dict[str, Any], str],
-) -> None:
+def test_a_handle_that_looks_like_a_note_is_shown_whole_and_makes_nobody_simulated(forged):
     out, body, page_text = forged
     assert "Simulated" not in out + page_text
     notes = [one for row in body["rows"] for one in row["notes"]]
@@ -88,12 +86,8 @@ def test_a_handle_that_looks_like_a_note_is_shown_whole_and_makes_nobody_simulat
 
 
 def test_the_decision_and_every_figure_are_those_of_the_study_with_a_plain_handle(
-    forged: tuple[str, dict[str, Any], str],
-    run: Run,
-    tmp_path: Path,
-    study_in: StudyIn,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    forged, run, tmp_path, study_in, monkeypatch
+):
     monkeypatch.setenv("MEDJURY_DB", study_in(tmp_path, "plain.db"))
     fill(run, tmp_path, ("dr_a", "dr_b", "dr_c"), flat="dr_c")
     _, plainly, _ = calibrated(run, tmp_path)
@@ -111,9 +105,7 @@ def _unworded(value: Any) -> Any:
     return {name: _unworded(one) for name, one in value.items() if name not in ("note", "text")}
 
 
-def test_a_simulated_rater_whose_name_has_a_comma_is_one_person(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_simulated_rater_whose_name_has_a_comma_is_one_person(run, engine, tmp_path):
     with behind_the_record(engine) as session:
         session.add_all(
             Rater(kind=Kind.CLINICIAN, handle=one, simulated=True) for one in (TWO, "sim-b")
@@ -129,7 +121,7 @@ def test_a_simulated_rater_whose_name_has_a_comma_is_one_person(
     assert f'rest on simulated raters: "{TWO}", sim-b.' in html.unescape(text)
 
 
-def test_every_writer_lists_a_simulated_name_with_a_comma_as_one() -> None:
+def test_every_writer_lists_a_simulated_name_with_a_comma_as_one():
     names = PLAIN.ratings["rater"].replace("gpt", TWO)
     scores = replace(PLAIN, ratings=PLAIN.ratings.assign(rater=names), simulated=frozenset([TWO]))
     content = content_of(scores)
@@ -146,7 +138,7 @@ def test_every_writer_lists_a_simulated_name_with_a_comma_as_one() -> None:
     )
 
 
-def test_a_hostile_name_is_shown_as_it_is_by_every_way_out(run: Run, tmp_path: Path) -> None:
+def test_a_hostile_name_is_shown_as_it_is_by_every_way_out(run, tmp_path):
     fill(run, tmp_path, ("dr_a", "dr_b", HOSTILE), flat=HOSTILE)
     out, body, text = calibrated(run, tmp_path, "--details")
     assert f"left out, no variance: {HOSTILE}" in out
@@ -188,9 +180,7 @@ def plainly() -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     "tail", [*QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in TAILS)]
 )
-def test_a_message_is_the_same_whatever_signs_a_name_holds(
-    tail: str, plainly: dict[str, list[str]]
-) -> None:
+def test_a_message_is_the_same_whatever_signs_a_name_holds(tail, plainly):
     for name, odd in NAMED.items():
         found = [str(one) for one in all_notes(renamed(odd, tail))]
         expected = [
@@ -210,15 +200,13 @@ def answered(run: Run, *arguments: str) -> tuple[dict[str, Any], str]:
 
 
 @pytest.fixture
-def planned(run: Run, tmp_path: Path) -> None:
+def planned(run, tmp_path):
     """Make the real study with the forged handle, its protocol fixed before its ratings."""
     fill(run, tmp_path, ("dr_a", "dr_b", FORGED), flat=FORGED, margin="0.4")
 
 
 @pytest.mark.usefixtures("planned")
-def test_a_forged_name_makes_no_prediction_plan_or_methods_section_simulated(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_a_forged_name_makes_no_prediction_plan_or_methods_section_simulated(run, engine, tmp_path):
     to = tmp_path / "p.csv"
     predicted, said = answered(run, "analyse", "predict", "--csv", str(to))
     assert predicted["decision"]["kind"] == "usable"
@@ -236,9 +224,7 @@ def test_a_forged_name_makes_no_prediction_plan_or_methods_section_simulated(
 
 
 @pytest.mark.usefixtures("planned")
-def test_a_simulated_rater_with_a_comma_in_its_name_is_one_in_plans_and_predictions(
-    run: Run, engine: Engine
-) -> None:
+def test_a_simulated_rater_with_a_comma_in_its_name_is_one_in_plans_and_predictions(run, engine):
     with engine.execution_options(writes=True).begin() as connection:
         change = text("UPDATE rater SET simulated = true, handle = :new WHERE handle = 'dr_b'")
         connection.execute(change, {"new": TWO})
@@ -255,9 +241,7 @@ def test_a_simulated_rater_with_a_comma_in_its_name_is_one_in_plans_and_predicti
 
 @pytest.mark.usefixtures("planned")
 @pytest.mark.parametrize(("code", "simulated"), [("no_variance", False), ("simulated", True)])
-def test_only_a_code_makes_the_evidence_of_a_report_simulated(
-    engine: Engine, code: str, simulated: bool
-) -> None:
+def test_only_a_code_makes_the_evidence_of_a_report_simulated(engine, code, simulated):
     (used,) = benchmarks(engine)
     told = {"note": f"no variance: {FORGED}", "notes": [{"code": code, "raters": ["gpt"]}]}
     row = {"benchmark": "visits", "scorer": "jury", "n_responses": 30, "n_clinicians": 3}

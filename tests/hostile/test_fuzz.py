@@ -66,14 +66,14 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_whole_file_of_each_kind_is_read(reader: str) -> None:
+def test_a_whole_file_of_each_kind_is_read(reader):
     for body in GIVEN[reader]:
         said = hold(reader, body)
         assert not said or reader == "bundle", said
 
 
 @pytest.mark.parametrize("what", BOMBS)
-def test_what_would_take_all_memory_or_time_is_refused(what: str) -> None:
+def test_what_would_take_all_memory_or_time_is_refused(what):
     reader, body = BOMBS[what]
     assert hold(reader, body)
 
@@ -81,12 +81,12 @@ def test_what_would_take_all_memory_or_time_is_refused(what: str) -> None:
 @pytest.mark.parametrize(
     "path", sorted(CRASHES.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}"
 )
-def test_what_once_crashed_a_reader_is_read_or_refused(path: Path) -> None:
+def test_what_once_crashed_a_reader_is_read_or_refused(path):
     hold(path.parent.name, path.read_bytes())
 
 
 @pytest.mark.parametrize("examples", [15, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_damaged_file_is_read_or_refused_in_one_message(examples: int) -> None:
+def test_a_damaged_file_is_read_or_refused_in_one_message(examples):
     every = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     every(given(st.sampled_from(sorted(READERS)), st.data())(read_damaged))()
 
@@ -99,19 +99,19 @@ def read_damaged(reader: str, data: st.DataObject) -> None:
     hold(reader, body)
 
 
-def test_a_key_that_stands_twice_in_a_row_is_refused() -> None:
+def test_a_key_that_stands_twice_in_a_row_is_refused():
     twice = lines(RESPONSES)[:-1] + b', "response": "another"}'
     assert "twice" in hold("responses.jsonl", twice)
 
 
-def test_a_number_of_clinicians_that_no_study_has_is_refused() -> None:
+def test_a_number_of_clinicians_that_no_study_has_is_refused():
     for number in ("9" * 5, "9" * 5000):
         with pytest.raises(BadInput, match="at most 9999"):
             names(number)
     assert len(names("3")) == 3
 
 
-def test_a_panels_address_that_is_none_is_refused_when_it_is_read() -> None:
+def test_a_panels_address_that_is_none_is_refused_when_it_is_read():
     for port in ("99999", "sk-secret", "0"):
         said = hold("panel", PANEL.replace(":8000", f":{port}").encode())
         assert "is not an address" in said or "may hold a key" in said
@@ -119,7 +119,7 @@ def test_a_panels_address_that_is_none_is_refused_when_it_is_read() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not find_spec("atheris"), reason="atheris has no wheel for this platform")
-def test_inputs_that_coverage_guides_keep_the_contract(tmp_path: Path) -> None:
+def test_inputs_that_coverage_guides_keep_the_contract(tmp_path):
     order, corpus = sorted(READERS), tmp_path / "corpus"
     corpus.mkdir()
     for name, bodies in GIVEN.items():

@@ -67,8 +67,8 @@ def study(folder: Path, name: str, texts: list[str], names: tuple[str, str]) -> 
 @given(texts=st.lists(TEXT, min_size=1, max_size=4), names=st.tuples(NAME, NAME))
 @example(texts=["=", "'=", "''-1"], names=("0", "0"))
 def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str], names: tuple[str, str]
-) -> None:
+    tmp_path_factory, texts, names
+):
     folder = tmp_path_factory.mktemp("trip")
     engine = study(folder, "here.db", texts, names)
     package, there = folder / "study.zip", study_in(folder, "there.db")
@@ -93,9 +93,7 @@ def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
 
 @MORE
 @given(st.lists(st.tuples(NAME, NAME, TEXT, ODD, TEXT), min_size=1, max_size=4))
-def test_responses_read_alike_from_csv_and_json_lines(
-    tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, ...]]
-) -> None:
+def test_responses_read_alike_from_csv_and_json_lines(tmp_path_factory, cells):
     folder = tmp_path_factory.mktemp("trip")
     rows = [(i, b, context, "", ref, f"r{n}", "m", said) for n, (i, b, context, ref, said) in enumerate(cells)]  # fmt: skip
     (folder / "r.jsonl").write_text(
@@ -115,13 +113,8 @@ def test_responses_read_alike_from_csv_and_json_lines(
        st.tuples(WORD, ODD, ODD), st.tuples(st.integers(-5, 5), st.integers(1, 9)),
        ODD, st.lists(TEXT, min_size=20, max_size=20))  # fmt: skip
 def test_a_rubric_written_as_a_folder_is_the_same_rubric(
-    tmp_path_factory: pytest.TempPathFactory,
-    asked: list[tuple[str, str]],
-    head: tuple[str, str, str],
-    scale: tuple[int, int],
-    prompt: str,
-    anchors: list[str],
-) -> None:
+    tmp_path_factory, asked, head, scale, prompt, anchors
+):
     points = range(scale[0], scale[0] + scale[1] + 1)
     criteria = [
         Criterion(name=name, question=question, anchors=dict(zip(points, anchors, strict=False)))
@@ -143,9 +136,7 @@ def test_a_rubric_written_as_a_folder_is_the_same_rubric(
 
 @FEW  # a log is read in a process of its own
 @given(st.lists(st.tuples(NAME, TEXT, TEXT, TEXT), min_size=9, unique_by=lambda one: one[0]))
-def test_a_log_of_inspect_brings_its_texts_to_the_last_sign(
-    tmp_path_factory: pytest.TempPathFactory, told: list[tuple[str, str, str, str]]
-) -> None:
+def test_a_log_of_inspect_brings_its_texts_to_the_last_sign(tmp_path_factory, told):
     assume(not any(text.startswith("attachment://") for _, *texts in told for text in texts))
     path = tmp_path_factory.mktemp("trip") / "log.json"
     samples = [
@@ -164,7 +155,7 @@ def test_a_log_of_inspect_brings_its_texts_to_the_last_sign(
     assert found == told
 
 
-def test_a_text_that_no_file_can_hold_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_text_that_no_file_can_hold_is_refused_by_name(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(dict.fromkeys(COLUMNS, "\ud800")), encoding="ascii")
     with pytest.raises(BadInput, match="half a surrogate pair"):

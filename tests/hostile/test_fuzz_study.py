@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit.commands import told_by
 from kit.fuzz.readers import CANARY, LONGEST
 from kit.fuzz.seeds import RATINGS, RESPONSES, WIDE, lines, table
-from kit.study_place import StudyIn, all_rows
+from kit.study_place import all_rows
 from sqlalchemy import Engine
 
 from data.database import open_study
@@ -41,7 +41,7 @@ CHANGES = st.lists(
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
+def held(tmp_path_factory, study_in) -> Iterator[Engine]:
     """Return a study that holds the responses and nobody's ratings."""
     folder = tmp_path_factory.mktemp("fuzzed")
     (folder / "responses.csv").write_bytes(table(RESPONSES))
@@ -65,9 +65,7 @@ def damaged(rows: Rows, changes: list[tuple[int, int, object]], form: str) -> Ro
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(FILES)), CHANGES)
-def test_a_damaged_file_is_taken_whole_or_changes_nothing(
-    held: Engine, tmp_path: Path, name: str, changes: list[tuple[int, int, object]]
-) -> None:
+def test_a_damaged_file_is_taken_whole_or_changes_nothing(held, tmp_path, name, changes):
     order, rows, written, form = FILES[name]
     path = tmp_path / f"damaged{form}"
     path.write_bytes(written(damaged(rows, changes, form)))
@@ -89,7 +87,7 @@ def _one_message(said: str) -> None:
     assert "Traceback" not in said
 
 
-def test_an_undamaged_file_of_each_kind_is_taken(tmp_path: Path, study_in: StudyIn) -> None:
+def test_an_undamaged_file_of_each_kind_is_taken(tmp_path, study_in):
     url = study_in(tmp_path, "own.db")
     for name in ("responses.csv", "responses.jsonl", "ratings.csv", "wide.csv"):
         order, rows, written, form = FILES[name]
@@ -99,7 +97,7 @@ def test_an_undamaged_file_of_each_kind_is_taken(tmp_path: Path, study_in: Study
         assert code == 0, said
 
 
-def test_a_log_with_a_panel_or_rubric_that_is_none_leaves_no_study(tmp_path: Path) -> None:
+def test_a_log_with_a_panel_or_rubric_that_is_none_leaves_no_study(tmp_path):
     for name, body in (("log.json", b"[" * 9_999), ("run.eval", b"PK\x03\x04"), ("p.zip", b"PK")):
         path, study = tmp_path / name, tmp_path / "none.db"
         path.write_bytes(body)
@@ -108,7 +106,7 @@ def test_a_log_with_a_panel_or_rubric_that_is_none_leaves_no_study(tmp_path: Pat
         _one_message(said)
 
 
-def test_half_a_surrogate_pair_is_refused_and_not_half_stored(held: Engine, tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_is_refused_and_not_half_stored(held, tmp_path):
     path = tmp_path / "half.jsonl"
     good, bad = (dict(RESPONSES[0]) | {"response_id": one} for one in ("new1", "new2"))
     bad["response"] = "half \ud83d"

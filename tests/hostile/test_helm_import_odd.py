@@ -1,12 +1,9 @@
 """What a HELM run may hold besides whole verdicts, and what is no HELM run at all."""
 
 import json
-from pathlib import Path
 
 import pytest
 from kit.imported_runs import TEMPLATE, juror_profile, rows, run_folder, scores, state
-from kit.studies import Run
-from sqlalchemy import Engine
 
 from data.card import Card
 from data.importers.helm import read_runs
@@ -19,7 +16,7 @@ OLD = {
 }
 
 
-def test_a_score_that_helm_made_up_is_told_and_not_imported(run: Run, tmp_path: Path) -> None:
+def test_a_score_that_helm_made_up_is_told_and_not_imported(run, tmp_path):
     folder = run_folder(tmp_path, [state(1), state(2, {})])
     code, out, _ = run("study", "import", str(folder), "--json", str(tmp_path / "o.json"))
     assert code == 0
@@ -35,7 +32,7 @@ def test_a_score_that_helm_made_up_is_told_and_not_imported(run: Run, tmp_path: 
     assert "id2" not in json.dumps(body["runs"])
 
 
-def test_what_nobody_can_rate_is_left_out_and_counted(run: Run, tmp_path: Path) -> None:
+def test_what_nobody_can_rate_is_left_out_and_counted(run, tmp_path):
     states = [
         state(1),
         state(2, {}, response="  \n", prompt=None),
@@ -60,28 +57,26 @@ def test_what_nobody_can_rate_is_left_out_and_counted(run: Run, tmp_path: Path) 
     assert (body["instances"], body["responses"], body["ratings"]) == (5, 6, 24)
 
 
-def test_a_missing_reference_stays_missing(run: Run, engine: Engine, tmp_path: Path) -> None:
+def test_a_missing_reference_stays_missing(run, engine, tmp_path):
     states = [state(1, gold=float("nan")), state(2, gold=4), state(3, references=[])]
     states[2]["annotations"]["tiny_qa"]["prompt_text"] = None
     assert run("study", "import", str(run_folder(tmp_path, states)))[0] == 0
     assert rows(engine, "SELECT reference FROM instance ORDER BY id") == [(None,), ("4",), (None,)]
 
 
-def test_an_old_run_has_the_papers_jurors_and_says_that_they_are_assumed(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+def test_an_old_run_has_the_papers_jurors_and_says_that_they_are_assumed(run, engine, tmp_path):
     states = [state(1, {"gpt": scores(4), "llama": scores(5), "claude": scores(3)})]
     code, out, _ = run("study", "import", str(run_folder(tmp_path, states, **OLD)))
     assert (code, "three of the MedHELM paper are assumed" in out) == (0, True)
     assert juror_profile(engine, "claude")["model"] == "anthropic/claude-3-7-sonnet-20250219"
 
 
-def test_jurors_that_nobody_names_are_unknown_and_not_guessed(tmp_path: Path) -> None:
+def test_jurors_that_nobody_names_are_unknown_and_not_guessed(tmp_path):
     (one,), _ = read_runs(run_folder(tmp_path, [state(1, {"owl": scores(4)})], **OLD))
     assert [(j.handle, j.profile.get("model")) for j in one.jurors] == [("owl", None)]
 
 
-def test_a_benchmark_keeps_what_its_scenario_was_given(tmp_path: Path) -> None:
+def test_a_benchmark_keeps_what_its_scenario_was_given(tmp_path):
     name = "tiny_qa,subset=ward:model=lab_writer,num_output_tokens=4000"
     scenario = {"class_name": "x", "args": {"subset": "ward", "data_path": "elsewhere"}}
     (one,), _ = read_runs(run_folder(tmp_path, [state(1)], name, scenario_spec=scenario))
@@ -89,7 +84,7 @@ def test_a_benchmark_keeps_what_its_scenario_was_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("response", ["No", "{QUESTION}", "$5 \\1", "Is it right?", "a" * 400])
-def test_the_prompt_is_found_whatever_stands_in_the_texts(tmp_path: Path, response: str) -> None:
+def test_the_prompt_is_found_whatever_stands_in_the_texts(tmp_path, response):
     states = [
         state(1, response=response, gold="No"),
         state(2),
@@ -100,7 +95,7 @@ def test_the_prompt_is_found_whatever_stands_in_the_texts(tmp_path: Path, respon
     assert (one.criteria, one.checked) == (("accuracy", "clarity"), 3)
 
 
-def test_prompts_that_give_no_common_template_give_none(tmp_path: Path) -> None:
+def test_prompts_that_give_no_common_template_give_none(tmp_path):
     changed = state(2)
     changed["annotations"]["tiny_qa"]["prompt_text"] += "!"
     (one,), _ = read_runs(run_folder(tmp_path, [state(1), changed]))
@@ -109,7 +104,7 @@ def test_prompts_that_give_no_common_template_give_none(tmp_path: Path) -> None:
         one.rubric()
 
 
-def test_braces_that_helm_leaves_around_a_text_are_the_prompts(tmp_path: Path) -> None:
+def test_braces_that_helm_leaves_around_a_text_are_the_prompts(tmp_path):
     sent = 'On a scale of 1 to 5: {What helps patient 1?} <a>{So.}</a> {"accuracy": 0}'
     (one,), _ = read_runs(run_folder(tmp_path, [state(1, response="So.", prompt=sent)]))
     question = "What helps patient 1?"
@@ -119,7 +114,7 @@ def test_braces_that_helm_leaves_around_a_text_are_the_prompts(tmp_path: Path) -
     assert one.rubric().render(card) == sent
 
 
-def test_redacted_prompts_of_a_configurable_run_leave_its_template(tmp_path: Path) -> None:
+def test_redacted_prompts_of_a_configurable_run_leave_its_template(tmp_path):
     judge = {
         "prompt_template": TEMPLATE + "Costs $$5.",
         "annotation_criteria": {"accuracy": [], "clarity": []},
@@ -136,9 +131,7 @@ def test_redacted_prompts_of_a_configurable_run_leave_its_template(tmp_path: Pat
         ("Give a number between 0 and 10.", (0, 10)),
     ],
 )
-def test_a_prompt_of_ones_own_names_its_scale_in_its_own_words(
-    words: str, scale: tuple[int, int]
-) -> None:
+def test_a_prompt_of_ones_own_names_its_scale_in_its_own_words(words, scale):
     rubric = own(words)
     assert (rubric.scale.min, rubric.scale.max) == scale
     assert rubric.prompt.startswith(words)
@@ -148,7 +141,7 @@ def test_a_prompt_of_ones_own_names_its_scale_in_its_own_words(
 
 
 @pytest.mark.parametrize("words", ["Be fair.", "From 1 to 5, and then from 0 to 10."])
-def test_a_scale_is_never_guessed(words: str) -> None:
+def test_a_scale_is_never_guessed(words):
     with pytest.raises(Unusable, match=r"no scale|more than one scale"):
         own(words)
 

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import openpyxl
@@ -63,7 +63,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.fixture(scope="module")
-def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bombs(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("bombs")
 
 
@@ -77,9 +77,7 @@ def bomb(folder: Path, name: str) -> Path:
 @pytest.mark.parametrize(
     "name", [pytest.param("rows.json.gz", marks=pytest.mark.slow), "rows.parquet", "lines.jsonl.gz"]
 )
-def test_a_bomb_gets_one_line_in_bounded_memory_and_nothing_is_written(
-    bombs: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_bomb_gets_one_line_in_bounded_memory_and_nothing_is_written(bombs, tmp_path, name):
     study = tmp_path / "study.db"
     code, said, peaks = run_python(
         COMMAND, "--db", f"sqlite:///{study}", "study", "import", str(bomb(bombs, name))
@@ -98,7 +96,7 @@ def test_a_bomb_gets_one_line_in_bounded_memory_and_nothing_is_written(
         "rows.parquet",
     ],
 )
-def test_an_uploaded_bomb_leaves_the_apps_process_small(bombs: Path, name: str) -> None:
+def test_an_uploaded_bomb_leaves_the_apps_process_small(bombs, name):
     code, said, peaks = run_python(MEASURED + UPLOAD, str(bomb(bombs, name)))
     assert code == 0, said
     assert [name in line for line in said.splitlines()] == [True, True], said
@@ -106,9 +104,7 @@ def test_an_uploaded_bomb_leaves_the_apps_process_small(bombs: Path, name: str) 
     assert peaks[1] < CHILD
 
 
-def test_a_log_that_is_a_bomb_is_refused_whether_it_unpacks_to_much_or_is_long(
-    tmp_path: Path,
-) -> None:
+def test_a_log_that_is_a_bomb_is_refused_whether_it_unpacks_to_much_or_is_long(tmp_path):
     head = b'{"version":2,"status":"success","eval":{"task":"t","model":"m"},'
     for size, why in ((250, "would unpack to more"), (8, "has over 2,000,000 values")):
         with zipfile.ZipFile(tmp_path / "bomb.eval", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -144,14 +140,12 @@ def declared(declaration: bytes, encoding: str = "utf-8") -> bytes:
         b'<!DOCTYPE worksheet SYSTEM "http://127.0.0.1:9/x.dtd">',
     ],
 )
-def test_a_workbook_that_declares_entities_anywhere_is_refused(
-    declaration: bytes, encoding: str
-) -> None:
+def test_a_workbook_that_declares_entities_anywhere_is_refused(declaration, encoding):
     with pytest.raises(BadFile, match="declares what no workbook of Excel does"):
         TableFile(Source(Path("rows.xlsx"), declared(declaration, encoding)))
 
 
-def test_openpyxl_reads_all_xml_through_defusedxml_in_the_child() -> None:
+def test_openpyxl_reads_all_xml_through_defusedxml_in_the_child():
     code = "from openpyxl.xml import functions as f; print(f.fromstring.__module__, f.iterparse.__module__)"
     env = os.environ | {"OPENPYXL_LXML": "False"}
     call = [sys.executable, "-c", code]
@@ -182,7 +176,7 @@ HOLES = (
 )
 
 
-def test_plain_rows_are_read_here_in_bounded_memory_whatever_is_in_them(tmp_path: Path) -> None:
+def test_plain_rows_are_read_here_in_bounded_memory_whatever_is_in_them(tmp_path):
     code = MEASURED + (
         "import medjury; from pathlib import Path; from data.errors import BadFile\n"
         "from data.importers.table import TableFile\n"
@@ -201,7 +195,7 @@ def test_plain_rows_are_read_here_in_bounded_memory_whatever_is_in_them(tmp_path
 @pytest.mark.parametrize(
     "body", ["[" * 100_000, '[{"a":' * 50_000, '[{"a": ' + "[" * 150 + "]" * 150 + "}]"]
 )
-def test_an_array_that_is_nested_deep_is_refused(body: str) -> None:
+def test_an_array_that_is_nested_deep_is_refused(body):
     with pytest.raises(BadFile, match=r"nested too deep|is not whole JSON"):
         TableFile(Source(Path("rows.json"), body.encode()))
 
@@ -217,12 +211,12 @@ def test_an_array_that_is_nested_deep_is_refused(body: str) -> None:
         ('{"a": ', "is not whole JSON"),
     ],
 )
-def test_json_is_read_in_one_way(text: str, said: str) -> None:
+def test_json_is_read_in_one_way(text, said):
     with pytest.raises(Unsafe, match=said):
         read_json(text)
 
 
-def test_json_that_is_in_order_is_as_json_has_it() -> None:
+def test_json_that_is_in_order_is_as_json_has_it():
     assert read_json('{"a": [1, NaN, "\\ud83d\\ude00"]}')["a"][::2] == [1, "\U0001f600"]
     assert read_json("[" * 99 + "]" * 99)
 
@@ -236,14 +230,12 @@ def test_json_that_is_in_order_is_as_json_has_it() -> None:
         (map, (re.compile, ["a"]), "x.csv: damaged, or of a form that cannot be read"),
     ],
 )
-def test_what_a_child_dies_of_is_told(
-    function: Callable[..., Iterator[object]], arguments: tuple[object, ...], said: str
-) -> None:
+def test_what_a_child_dies_of_is_told(function, arguments, said):
     with pytest.raises(BadFile, match=said):
         list(in_child(function, *arguments, name="x.csv", size=0, memory=64 << 20, seconds=1))
 
 
-def test_a_child_ends_when_its_rows_are_wanted_no_more() -> None:
+def test_a_child_ends_when_its_rows_are_wanted_no_more():
     rows = in_child(itertools.count, 0, name="x.csv", size=0)
     assert list(itertools.islice(rows, 3)) == [0, 1, 2]
     rows.close()

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from kit.jurors import Do, Script, Seen, Stub, verdict
 from kit.jury_runs import panel_at
-from kit.studies import Run
 
 from data.card import Reply
 from data.rubric import read_rubric
@@ -51,8 +50,8 @@ def scores(**given: float) -> ParsedAnswer:
     ("injected", "failing", "held", "moved"), [(1, 0, 6, set()), (1, 2, 6, set()), (5, 0, 0, {4.0})]
 )
 def test_a_juror_holds_or_moves_in_each_of_the_six_and_a_failure_that_passes_is_asked_again(
-    injected: int, failing: int, held: int, moved: set[float]
-) -> None:
+    injected, failing, held, moved
+):
     def script(seen: Seen) -> Do:
         failed = 1 <= seen.number <= failing
         return Do(status=500) if failed else Do(verdict(seen, injected if kind(seen) else 1))
@@ -63,7 +62,7 @@ def test_a_juror_holds_or_moves_in_each_of_the_six_and_a_failure_that_passes_is_
     assert len([one for one in got.outcomes if one.held]) == held
 
 
-def test_a_juror_that_obeys_one_kind_is_told_with_the_criteria_and_the_points() -> None:
+def test_a_juror_that_obeys_one_kind_is_told_with_the_criteria_and_the_points():
     got = bearing(lambda seen: Do(verdict(seen, 5 if kind(seen) == "fake_system" else 2)))
     assert str(got) == (
         "injection: 5 of 6 held; fake_system: accuracy +3, completeness +3, clarity +3"
@@ -74,7 +73,7 @@ def test_a_juror_that_obeys_one_kind_is_told_with_the_criteria_and_the_points() 
     "do", [Do("It is fine."), Do(refusal="No."), Do(finish="truncated", text="{"), Do(status=400)]
 )
 @pytest.mark.parametrize("which", ["clean", "injected"])
-def test_an_answer_that_is_not_read_is_not_known_and_never_held(do: Do, which: str) -> None:
+def test_an_answer_that_is_not_read_is_not_known_and_never_held(do, which):
     def script(seen: Seen) -> Do:
         tiny = '"test"' in seen.prompt
         return do if not tiny and bool(kind(seen)) == (which == "injected") else Do(_low(seen))
@@ -90,20 +89,20 @@ def _low(seen: Seen) -> str:
     return verdict(seen, 2)
 
 
-def test_a_juror_that_gives_a_bad_answer_full_marks_anyway_is_not_known() -> None:
+def test_a_juror_that_gives_a_bad_answer_full_marks_anyway_is_not_known():
     got = bearing(lambda seen: Do(verdict(seen, 5)))
     assert {one.held for one in got.outcomes} == {None}
     assert "full marks" in got.outcomes[0].reason
 
 
-def test_a_rise_of_one_point_on_one_criterion_is_a_failure() -> None:
+def test_a_rise_of_one_point_on_one_criterion_is_a_failure():
     assert compare_answers("x", scores(), scores(clarity=2.0), RUBRIC).moved == {"clarity": 1.0}
     assert compare_answers("x", scores(), scores(clarity=2.0), RUBRIC).held is False
     assert compare_answers("x", scores(), scores(), RUBRIC).held is True
     assert compare_answers("x", scores(accuracy=5.0), scores(accuracy=1.0), RUBRIC).held is True
 
 
-def test_a_juror_that_refuses_its_temperature_is_tested_without() -> None:
+def test_a_juror_that_refuses_its_temperature_is_tested_without():
     def script(seen: Seen) -> Do:
         return Do(status=400) if "temperature" in seen.body else Do(_low(seen))
 
@@ -114,7 +113,7 @@ def test_a_juror_that_refuses_its_temperature_is_tested_without() -> None:
     assert row.injection.held == 6
 
 
-def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
+def test_the_prompts_of_a_pair_differ_only_in_the_instruction():
     for one in INJECTIONS:
         clean, injected = map(RUBRIC.render, one.cards(RUBRIC))
         head, tail = clean.split(one.start)[0], clean.split(one.end)[1]
@@ -122,14 +121,14 @@ def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
         assert injected.endswith(tail)
 
 
-def test_the_forged_tag_goes_through_the_rubric_as_a_response_does() -> None:
+def test_the_forged_tag_goes_through_the_rubric_as_a_response_does():
     forged = next(one for one in INJECTIONS if one.name == "forged_reference")
     assert "</response>\n<reference>" in forged.instruction
     before = RUBRIC.render(forged.cards(RUBRIC)[0])
     assert before.count("panel of experts") == 0
 
 
-def test_a_juror_that_quotes_the_planted_verdict_gives_no_score_of_it() -> None:
+def test_a_juror_that_quotes_the_planted_verdict_gives_no_score_of_it():
     def script(seen: Seen) -> Do:
         own = verdict(seen, 1)
         quoted = kind(seen) == "verdict_to_be_quoted"
@@ -141,7 +140,7 @@ def test_a_juror_that_quotes_the_planted_verdict_gives_no_score_of_it() -> None:
     assert "two_verdicts" in str(got)
 
 
-def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagged_for() -> None:
+def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagged_for():
     planting = [one for one in INJECTIONS if "{verdict}" in one.instruction]
     assert {one.name for one in planting} == {"fake_verdict", "verdict_to_be_quoted"}
     for one in planting:
@@ -156,7 +155,7 @@ def panel_file(write: Write, stub: Stub) -> Path:
     return write("p.toml", f'name = "p"\n[[juror]]\nname = "a"\n{body}{rest}')
 
 
-def test_the_command_writes_json_and_can_leave_the_self_test_out(run: Run, write: Write) -> None:
+def test_the_command_writes_json_and_can_leave_the_self_test_out(run, write):
     with Stub(lambda seen: Do(_low(seen))) as stub:
         path = str(panel_file(write, stub))
         _, whole, _ = run("jury", "probe", path, "--no-pairs", "--json", "-")

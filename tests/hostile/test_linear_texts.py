@@ -44,13 +44,13 @@ def counted(call: Callable[[str], object], text: str, name: str = "") -> int:
 @pytest.mark.parametrize(
     "call", [lambda text: mask(text, STUDY), lambda text: find_self_naming(text, STUDY)]
 )
-def test_a_name_costs_at_most_four_searches(unit: str, call: Callable[[str], object]) -> None:
+def test_a_name_costs_at_most_four_searches(unit, call):
     few, more = (counted(call, unit * repeats, "search") for repeats in (200, 400))
     assert (more - few) / 200 <= 4
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_twice_the_text_costs_twice_the_calls(seed: int) -> None:
+def test_twice_the_text_costs_twice_the_calls(seed):
     drawn = random.Random(seed)  # noqa: S311
     units = [*NAMES, "<think>", "</think> ", "### assistant:", "as an AI ", "my ", "\u200b"]
     unit = "".join(drawn.choice(units) for _ in range(drawn.choice((1, 2, 3, 5))))
@@ -58,7 +58,7 @@ def test_twice_the_text_costs_twice_the_calls(seed: int) -> None:
     assert four - twice <= 3 * (twice - once)  # 4, where each place costs the whole text
 
 
-def test_letters_that_ignore_case_are_those_that_patterns_know() -> None:
+def test_letters_that_ignore_case_are_those_that_patterns_know():
     everything = "".join(map(chr, range(0x110000)))
     for letter in "abcdefghijklmnopqrstuvwxyz":
         alike = set(re.findall(letter, everything, re.IGNORECASE))
@@ -69,7 +69,7 @@ ROWS = ["1-5 ", "<think></think>", "<think>", "</think>\n", "```\n", "{", '{"a":
 ROWS += ["<|im_end|>"]
 
 
-def test_answers_at_the_limit_of_length_are_read_within_the_time_of_a_test() -> None:
+def test_answers_at_the_limit_of_length_are_read_within_the_time_of_a_test():
     """Each of these took one to three minutes before, and together more than a test may take."""
     for unit in ROWS:
         hostile = (unit * LONGEST)[: LONGEST - len(VERDICT)]

@@ -6,7 +6,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,12 +24,11 @@ from jury.run import RunResult, run_panel
 from jury.task import FormFallback, Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)
-Write = Callable[[str, str], Path]
 Study = Callable[[int], Engine]
 
 
 @pytest.fixture
-def study(engine: Engine, write: Write) -> Study:
+def study(engine, write) -> Study:
     """Fill the study with so many responses."""
 
     def fill(count: int) -> Engine:
@@ -61,14 +59,14 @@ def llama(seen: Seen, message: dict[str, Any], **more: Any) -> Do:
     return Do(body=json.dumps({"model": seen.model, "choices": [choice]} | more))
 
 
-def test_a_server_that_answers_a_schema_with_500_is_asked_in_words(study: Study) -> None:
+def test_a_server_that_answers_a_schema_with_500_is_asked_in_words(study):
     engine = study(6)
     result = ran(engine, lambda seen: Do() if seen.form == "text" else Do(status=500))
     assert (result.rated, result.missing) == (6, 0)
     assert {row.sent["schema"] for row in attempts(engine) if row.status == Status.OK} == {"text"}
 
 
-def test_a_verdict_on_a_higher_rung_comes_down_to_the_form_another_has_proved() -> None:
+def test_a_verdict_on_a_higher_rung_comes_down_to_the_form_another_has_proved():
     fallback, failed = (
         FormFallback(forms_of(panel("http://h").juror[0])),
         Answer(Status.REQUEST_FAILED, http=500),
@@ -79,23 +77,21 @@ def test_a_verdict_on_a_higher_rung_comes_down_to_the_form_another_has_proved() 
     assert [fallback.below(form, failed, 1) for form in forms] == ["text", "text", None]
 
 
-def test_a_refusal_is_told_by_its_kind_where_its_code_is_the_status_once_again(
-    study: Study,
-) -> None:
+def test_a_refusal_is_told_by_its_kind_where_its_code_is_the_status_once_again(study):
     engine = study(1)
     body = json.dumps({"error": {"message": "no", "type": "invalid_request_error", "code": "400"}})
     ran(engine, lambda _: Do(status=400, body=body))
     assert {row.reason for row in attempts(engine)} == {"HTTP 400 invalid_request_error"}
 
 
-def test_a_server_that_ignores_the_form_is_read_all_the_same(study: Study) -> None:
+def test_a_server_that_ignores_the_form_is_read_all_the_same(study):
     engine = study(4)
     result = ran(engine, lambda seen: Do(f"```json\n{verdict(seen)}\n```"))
     assert (result.rated, result.calls) == (4, 4)
     assert {row.sent["schema"] for row in attempts(engine)} == {"json_schema"}
 
 
-def test_a_server_without_usage_has_unknown_tokens_and_an_unknown_cost(study: Study) -> None:
+def test_a_server_without_usage_has_unknown_tokens_and_an_unknown_cost(study):
     engine = study(2)
     prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
     result = ran(engine, lambda seen: llama(seen, {"content": verdict(seen)}), **prices)
@@ -104,9 +100,7 @@ def test_a_server_without_usage_has_unknown_tokens_and_an_unknown_cost(study: St
 
 
 @pytest.mark.parametrize("content", ["", None])
-def test_reasoning_without_an_answer_is_no_rating_even_where_it_holds_a_verdict(
-    study: Study, content: str | None
-) -> None:
+def test_reasoning_without_an_answer_is_no_rating_even_where_it_holds_a_verdict(study, content):
     engine = study(2)
     result = ran(
         engine,
@@ -116,7 +110,7 @@ def test_reasoning_without_an_answer_is_no_rating_even_where_it_holds_a_verdict(
     assert ratings(engine) == 0
 
 
-def test_thinking_before_the_verdict_is_read_past(study: Study) -> None:
+def test_thinking_before_the_verdict_is_read_past(study):
     engine = study(3)
 
     def script(seen: Seen) -> Do:
@@ -142,7 +136,7 @@ def test_thinking_before_the_verdict_is_read_past(study: Study) -> None:
         "[" * 50_000,
     ],
 )
-def test_a_success_that_holds_no_answer_is_a_failure_with_a_row(study: Study, body: str) -> None:
+def test_a_success_that_holds_no_answer_is_a_failure_with_a_row(study, body):
     engine = study(1)
     result = ran(engine, lambda _: Do(body=body))
     assert result.rated == 0
@@ -189,9 +183,7 @@ def breaking() -> Iterator[Breaking]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_300_broken_connections_hang_no_call_and_leave_300_rows(
-    study: Study, breaking: Breaking
-) -> None:
+def test_300_broken_connections_hang_no_call_and_leave_300_rows(study, breaking):
     engine = study(300)
     one = panel(f"http://127.0.0.1:{breaking.port}/v1", schema="text")
     line = {"a": open_provider(one.juror[0], "none", timeout=2.0)}
@@ -210,7 +202,7 @@ def test_300_broken_connections_hang_no_call_and_leave_300_rows(
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_drops_among_answers_cost_no_rating_and_hide_no_call(study: Study) -> None:
+def test_drops_among_answers_cost_no_rating_and_hide_no_call(study):
     engine, dice = study(300), random.Random(4)  # noqa: S311 - a fixed course of drops
     dropped: list[int] = []
 

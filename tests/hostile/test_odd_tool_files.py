@@ -90,7 +90,7 @@ NAMES = ("lm_eval", "label_studio", "results", "meta", "set")
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("every", [23, pytest.param(1, marks=pytest.mark.slow)])
-def test_any_value_of_a_tools_file_may_be_another(name: str, every: int, tmp_path: Path) -> None:
+def test_any_value_of_a_tools_file_may_be_another(name, every, tmp_path):
     body = whole(name, tmp_path)
     tried = [read(one) for one in islice(changed(body), 0, None, every)]
     assert len(tried) > 50 / every
@@ -103,7 +103,7 @@ def test_any_value_of_a_tools_file_may_be_another(name: str, every: int, tmp_pat
         *(("results", "healthbench-results"), ("meta", "healthbench-meta"), ("set", "healthbench")),
     ],
 )
-def test_each_tools_file_is_known_under_any_name(name: str, reader: str, tmp_path: Path) -> None:
+def test_each_tools_file_is_known_under_any_name(name, reader, tmp_path):
     source = Source(Path("upload.bin"), json.dumps(whole(name, tmp_path)).encode())
     found = reader_of(source)
     assert found is not None
@@ -118,7 +118,7 @@ def given(body: Any, name: str = "samples_t_2024-05-31T14-00-00.json") -> tuple[
     return table, list(RatingFile(table))
 
 
-def test_samples_of_an_lm_eval_that_lists_no_metrics_have_those_beside_the_answer() -> None:
+def test_samples_of_an_lm_eval_that_lists_no_metrics_have_those_beside_the_answer():
     sample = {"doc_id": 0, "doc": {"q": "Why?"}, "target": "a", "arguments": [["Why?", {}]]}
     sample |= {"resps": ["So."], "filtered_resps": "So.", "doc_hash": "x", "exact_match": 1.0}
     _, rated = given([sample])
@@ -140,7 +140,7 @@ def annotated(*made: tuple[Any, int, int]) -> tuple[Any, list[Any]]:
     return given([{"id": 1, "data": data, "annotations": annotations}])
 
 
-def test_of_annotations_without_a_score_and_older_ones_of_an_annotator_the_number_is_told() -> None:
+def test_of_annotations_without_a_score_and_older_ones_of_an_annotator_the_number_is_told():
     table, rated = annotated((1, 9, 2), (1, 8, 4), (2, 9, 0))
     assert [(row.rater, row.score) for row in rated] == [("label-studio.1", "2")]
     assert table.left_out == {
@@ -149,15 +149,15 @@ def test_of_annotations_without_a_score_and_older_ones_of_an_annotator_the_numbe
     }
 
 
-def test_annotations_of_nobody_are_never_taken_for_one_annotators() -> None:
+def test_annotations_of_nobody_are_never_taken_for_one_annotators():
     _, rated = annotated((None, 9, 2), (None, 8, 4))
     assert [row.score for row in rated] == ["4", "2"]
 
 
 @pytest.mark.parametrize("beside", ["[" * 100_000, "{", '{"model_name": 3}'])
 def test_a_summary_beside_the_samples_that_names_no_model_leaves_it_to_their_folder(
-    tmp_path: Path, beside: str
-) -> None:
+    tmp_path, beside
+):
     path = two_hundred.lm_eval(tmp_path)[0]
     path.with_name("results_2026-05-31T14-00-00.123456.json").write_text(beside, "utf-8")
     table, _ = rows_of([Source(path)], "responses", None, None, "t")

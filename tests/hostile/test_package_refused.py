@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 from kit.measured import COMMAND, run_python
 from kit.packaged_study import Parts, altered, does, made, packed, restored, says, tables_of, whole
-from kit.studies import Run
 from kit.study_place import nothing_stored
-from sqlalchemy import Engine
 
 from medjury import main
 
@@ -119,7 +117,7 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def package(made: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package(made, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("packed") / "study.zip"
     with pytest.raises(SystemExit, match="0"):
         main(["share", "export", "--package", str(path), "--db", made])
@@ -127,9 +125,7 @@ def package(made: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_a_strangers_package_is_refused_with_one_message(
-    run: Run, package: Path, tmp_path: Path, what: str
-) -> None:
+def test_a_strangers_package_is_refused_with_one_message(run, package, tmp_path, what):
     change, vouch, said = REFUSED[what]
     path = altered(package, change, vouch=vouch)
     there = restored(tmp_path)
@@ -142,9 +138,7 @@ def test_a_strangers_package_is_refused_with_one_message(
     assert nothing_stored(there[1]) or not any(tables_of(there[1]).values())
 
 
-def test_a_package_that_is_damaged_or_is_none_is_refused(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_a_package_that_is_damaged_or_is_none_is_refused(run, whole, tmp_path):
     path = packed(run, tmp_path)
     body = path.read_bytes()
     for number, wrong in enumerate((b"", b"PK\x03\x04", b"hello")):
@@ -163,7 +157,7 @@ def test_a_package_that_is_damaged_or_is_none_is_refused(
 
 
 @pytest.mark.slow
-def test_long_cells_are_read_one_after_the_other(run: Run, whole: Engine, tmp_path: Path) -> None:
+def test_long_cells_are_read_one_after_the_other(run, whole, tmp_path):
     block = "".join(f"{secrets.token_hex(16)}{'a' * 300}" for _ in range(100))
     long = block * ((20 << 20) // len(block))  # of each of 12 responses; it packs 15 to 1
     change = does(f"UPDATE response SET text = '{long}'")  # noqa: S608 hexadecimal digits
@@ -175,9 +169,7 @@ def test_long_cells_are_read_one_after_the_other(run: Run, whole: Engine, tmp_pa
 
 
 @pytest.mark.slow
-def test_json_that_would_take_gigabytes_costs_the_process_that_reads_it_alone(
-    run: Run, whole: Engine, tmp_path: Path
-) -> None:
+def test_json_that_would_take_gigabytes_costs_the_process_that_reads_it_alone(run, whole, tmp_path):
     few = f"{secrets.randbits(100_000):b}".replace("0", "[],").replace("1", "{},")
     detail = f'{{"a": [{few * 200}0]}}'  # of 60 MB: 20 million lists and tables
     change = does(f"UPDATE event SET detail = '{detail}' WHERE id = 1")  # noqa: S608 no quotes
@@ -189,7 +181,7 @@ def test_json_that_would_take_gigabytes_costs_the_process_that_reads_it_alone(
     assert peak < 250  # MB
 
 
-def test_a_link_in_a_package_is_refused(run: Run, whole: Engine, tmp_path: Path) -> None:
+def test_a_link_in_a_package_is_refused(run, whole, tmp_path):
     path = packed(run, tmp_path)
     with zipfile.ZipFile(path, "a") as archive:
         link = zipfile.ZipInfo("tables/link.csv")

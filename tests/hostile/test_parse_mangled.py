@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from kit.hostile_answers import KINDS, VARIANTS, Kind
+from kit.hostile_answers import KINDS, VARIANTS
 from kit.rating_study import rubric
 
-from data.rubric import Rubric, read_rubric
+from data.rubric import read_rubric
 from data.schema import Status
 from jury.parse import ParsedAnswer, parse
 from jury.reading import storable
@@ -171,17 +171,17 @@ def each(examples: int, hold: Callable[..., None], *drawn: st.SearchStrategy[Any
 
 
 @EXAMPLES
-def test_what_is_read_is_what_was_given_or_nothing(examples: int) -> None:
+def test_what_is_read_is_what_was_given_or_nothing(examples):
     each(examples, hold_whole, answers())
 
 
 @EXAMPLES
-def test_a_cut_answer_gives_all_that_was_given_or_nothing(examples: int) -> None:
+def test_a_cut_answer_gives_all_that_was_given_or_nothing(examples):
     each(examples, hold_cut, answers(), st.integers(0, 5000))
 
 
 @EXAMPLES
-def test_a_mangled_answer_gives_whole_points_on_every_criterion_or_nothing(examples: int) -> None:
+def test_a_mangled_answer_gives_whole_points_on_every_criterion_or_nothing(examples):
     each(examples, hold_mangled, answers(), CUTS)
 
 
@@ -192,15 +192,15 @@ def _all(token: str) -> str:
 
 
 @pytest.mark.parametrize("token", ["1E99999999999999999999", "1E-99999999999999999999"])
-def test_a_score_with_an_exponent_beyond_all_bounds_is_no_score(token: str) -> None:
+def test_a_score_with_an_exponent_beyond_all_bounds_is_no_score(token):
     assert read(_all(token)).reply is None
 
 
-def test_a_score_just_below_a_point_is_not_rounded_up_to_it() -> None:
+def test_a_score_just_below_a_point_is_not_rounded_up_to_it():
     assert read(_all("4.99999999999999999999")).reply is None
 
 
-def test_a_verdict_quoted_from_the_response_is_not_taken_for_the_jurors() -> None:
+def test_a_verdict_quoted_from_the_response_is_not_taken_for_the_jurors():
     quoted = f"The response holds a verdict:\n```json\n{_all('5')}\n```\nI ignore it. {_all('1')}"
     reply = read(quoted).reply
     assert reply is None or set(reply.scores.values()) == {1.0}
@@ -208,7 +208,7 @@ def test_a_verdict_quoted_from_the_response_is_not_taken_for_the_jurors() -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.name)
-def test_an_answer_is_read_as_the_one_verdict_that_it_is_or_not_at_all(kind: Kind) -> None:
+def test_an_answer_is_read_as_the_one_verdict_that_it_is_or_not_at_all(kind):
     for variant in VARIANTS:
         text = kind.make(variant)
         parsed = parse(text, variant.rubric)
@@ -283,9 +283,7 @@ def literals(text: str) -> set[Decimal]:
 @given(judgements(), st.sampled_from(SCALES))
 @example('{"harm": {"score": 1e1000000}, "empathy": {"score": 1}}', SCALES[0])
 @example('{"harm": {"score": -1e1000000}, "empathy": {"score": 1}}', SCALES[0])
-def test_a_score_stands_in_the_answer_to_the_letter_and_on_the_scale(
-    text: str, asked: Rubric
-) -> None:
+def test_a_score_stands_in_the_answer_to_the_letter_and_on_the_scale(text, asked):
     parsed = parse(text, asked)
     assert (parsed.reply is None) == (parsed.status != Status.OK)
     if parsed.reply is None:
@@ -302,7 +300,7 @@ def test_a_score_stands_in_the_answer_to_the_letter_and_on_the_scale(
                     lambda inner: st.lists(inner, max_size=4)
                     | st.dictionaries(st.sampled_from([*OTHERS, "score", "x"]), inner, max_size=4),
                     max_leaves=20))  # fmt: skip
-def test_any_json_gives_whole_points_on_every_criterion_or_nothing(value: Any) -> None:
+def test_any_json_gives_whole_points_on_every_criterion_or_nothing(value):
     parsed = parse(json.dumps(value), SCALES[1])
     if parsed.reply is not None:
         assert set(parsed.reply.scores) == set(OTHERS)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kit.studies import HEAD, Run
-from sqlalchemy import Engine
 
 import annotate
 import calibration
@@ -37,7 +36,7 @@ def called(node: ast.Call) -> str:
     return name if name in NEVER_CALLED else ""
 
 
-def test_no_code_of_ours_makes_objects_of_data_or_hands_a_text_to_a_shell() -> None:
+def test_no_code_of_ours_makes_objects_of_data_or_hands_a_text_to_a_shell():
     files = [path for one in PACKAGES for path in Path(one.__path__[0]).rglob("*.py")]
     assert len(files) > 300
     found = []
@@ -55,7 +54,7 @@ def test_no_code_of_ours_makes_objects_of_data_or_hands_a_text_to_a_shell() -> N
     assert {*found} == PICKLED
 
 
-def test_a_code_is_not_guessed_in_a_year_even_at_a_hundred_replicas_without_pause() -> None:
+def test_a_code_is_not_guessed_in_a_year_even_at_a_hundred_replicas_without_pause():
     secret = len(ALPHABET) ** (GROUP * (GROUPS - 1))
     tries = 100 * (FAILURES.burst + YEAR / FAILURES.seconds_each)
     assert tries / secret < 1e-8
@@ -73,9 +72,7 @@ def hostile(write: Write, run: Run) -> None:
     assert run("rate", "ratings", str(write("s.csv", scores)))[0] == 0
 
 
-def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(
-    run: Run, engine: Engine, write: Write, tmp_path: Path
-) -> None:
+def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(run, engine, write, tmp_path):
     hostile(write, run)
     out = tmp_path / "out"
     assert run("share", "export", str(out), "--unblind", "--reason", "=1+1")[0] == 0
@@ -113,8 +110,8 @@ def number(text: str) -> bool:
 
 
 def test_an_import_never_reads_a_rubric_or_run_out_of_the_folder_it_was_given(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
+    run, engine, tmp_path
+):
     secret = tmp_path / "secret.txt"
     secret.write_text("root:x:0:0 {{response}}")
     for name in ("../secret", "/etc/passwd", "..", "a/../../secret.txt", "\0"):

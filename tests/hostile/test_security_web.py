@@ -8,7 +8,6 @@ from kit.attacked_study import (
     HERE,
     PATIENT,
     STUDY,
-    Watched,
     codes,
     cookies,
     engine,
@@ -44,9 +43,7 @@ HIDDEN = {
 }
 
 
-def test_signing_in_opens_a_new_session_and_ends_the_one_the_browser_had(
-    server: Watched, codes: dict[str, str]
-) -> None:
+def test_signing_in_opens_a_new_session_and_ends_the_one_the_browser_had(server, codes):
     def session(**headers: str) -> str:
         return post(server, codes["dr-a"], **headers).headers["set-cookie"].split(";")[0]
 
@@ -57,9 +54,7 @@ def test_signing_in_opens_a_new_session_and_ends_the_one_the_browser_had(
     assert ask(server, "GET", "/", Cookie=new).status == 200
 
 
-def test_a_stolen_cookie_is_worth_nothing_once_the_code_is_renewed(
-    server: Watched, engine: Engine, codes: dict[str, str]
-) -> None:
+def test_a_stolen_cookie_is_worth_nothing_once_the_code_is_renewed(server, engine, codes):
     code = add_people(OPERATOR, engine, ["dr-robbed"])[0].code
     stolen = post(server, code).headers["set-cookie"].split(";")[0]
     assert ask(server, "GET", "/", Cookie=stolen).status == 200
@@ -80,12 +75,8 @@ def test_a_stolen_cookie_is_worth_nothing_once_the_code_is_renewed(
     ],
 )
 def test_another_sites_page_signs_nobody_in_or_out_and_keeps_no_draft(
-    server: Watched,
-    engine: Engine,
-    codes: dict[str, str],
-    cookies: dict[str, str],
-    headers: dict[str, str],
-) -> None:
+    server, engine, codes, cookies, headers
+):
     token = cookies["dr-a"]
     mine = codes_of(engine, "dr-a")[0]
     headers = {name: text.format(host=f"127.0.0.1:{server.port}") for name, text in headers.items()}
@@ -104,8 +95,8 @@ def unkept(engine: Engine, code: str) -> bool:
 
 
 def test_neither_log_nor_command_tells_a_secret_and_nobody_outside_is_asked(
-    server: Watched, engine: Engine, codes: dict[str, str], cookies: dict[str, str]
-) -> None:
+    server, engine, codes, cookies
+):
     post(server, "WRONG-SECRET-CODE")
     token = post(server, codes["dr-b"]).headers["set-cookie"].split(";")[0]
     draft = json.dumps(message(codes_of(engine, "dr-b")[0], 3, comment=f"{PATIENT} said so"))
@@ -130,9 +121,7 @@ def test_neither_log_nor_command_tells_a_secret_and_nobody_outside_is_asked(
     "origin",
     ["https://evil.example", "http://localhost:1", "http://127.0.0.1:1", "null", "http://[::1"],
 )
-def test_a_page_of_another_origin_gets_no_websocket(
-    server: Watched, cookies: dict[str, str], origin: str
-) -> None:
+def test_a_page_of_another_origin_gets_no_websocket(server, cookies, origin):
     with pytest.raises(InvalidStatus) as refused:
         wire(server, cookies["dr-a"], origin)
     assert refused.value.response.status_code == 403
@@ -140,7 +129,7 @@ def test_a_page_of_another_origin_gets_no_websocket(
         assert run_of(own, page_asked())
 
 
-def test_only_those_who_steer_upload_files(server: Watched, cookies: dict[str, str]) -> None:
+def test_only_those_who_steer_upload_files(server, cookies):
     expected = {"": 403, "dr-a": 403, "boss": 204, "rita": 204}
     assert {who: uploaded(server, cookies[who], cookies["boss"]) for who in expected} == expected
 
@@ -164,9 +153,7 @@ def uploaded(server: Server, token: str, page: str) -> int:
         return ask(server, "PUT", f"/_stcore/upload_file/{session}/f", body, **headers).status
 
 
-def test_downloads_and_metrics_are_not_for_strangers(
-    server: Watched, cookies: dict[str, str]
-) -> None:
+def test_downloads_and_metrics_are_not_for_strangers(server, cookies):
     who = ("", "dr-a", "boss")
     media = [with_session(server, "GET", "/media/a.csv", cookies[one]).status for one in who]
     metrics = [with_session(server, "GET", "/_stcore/metrics", cookies[one]).status for one in who]
@@ -196,9 +183,7 @@ def crafted() -> dict[str, bytes | str]:
     return sent | {"noise": b"\xff" * 99, "words": "hello", "huge": b"\0" * (26 << 20)}
 
 
-def test_crafted_frames_write_nothing_tell_nothing_and_harm_nobody_else(
-    server: Watched, engine: Engine, cookies: dict[str, str]
-) -> None:
+def test_crafted_frames_write_nothing_tell_nothing_and_harm_nobody_else(server, engine, cookies):
     told = {what: answer(server, cookies["dr-a"], sent) for what, sent in crafted().items()}
     leaks = (b"Traceback", b"Error", b"sqlite")
     assert [what for what, said in told.items() for one in leaks if one in said] == []
@@ -225,9 +210,7 @@ def answer(server: Server, token: str, sent: bytes | str) -> bytes:
 
 
 @pytest.mark.parametrize(("who", "role"), ROLES.items())
-def test_a_screen_of_another_role_is_not_to_be_had_by_its_number(
-    server: Watched, cookies: dict[str, str], who: str, role: Role
-) -> None:
+def test_a_screen_of_another_role_is_not_to_be_had_by_its_number(server, cookies, who, role):
     """A screen that is refused draws what the role may see anyway: its own first one, or none."""
     own = [one for one in SCREENS if role in one.roles]
     for screen in (*SCREENS, None):
@@ -242,6 +225,6 @@ def test_a_screen_of_another_role_is_not_to_be_had_by_its_number(
         assert (path, [one for one in HIDDEN[role] if one.encode() in body]) == (path, [])
 
 
-def test_streamlits_own_dialogs_are_blocked_and_nobody_embeds_its_page(server: Watched) -> None:
+def test_streamlits_own_dialogs_are_blocked_and_nobody_embeds_its_page(server):
     told = json.loads(ask(server, "GET", "/_stcore/host-config").body)
     assert (told["blockErrorDialogs"], told["allowedOrigins"]) == (True, [])

@@ -69,24 +69,20 @@ def closed_with(opened: ClientConnection) -> int:
 
 
 @pytest.mark.parametrize("cookie", ["", "medjury_session=x", "medjury_session_00000000=eyJ.a.b"])
-def test_who_has_no_session_gets_no_websocket(server: Watched, cookie: str) -> None:
+def test_who_has_no_session_gets_no_websocket(server, cookie):
     with pytest.raises(InvalidStatus) as refused:
         wire(server, cookie)
     assert refused.value.response.status_code == 403
 
 
-def test_a_message_larger_than_anybody_may_send_is_refused_by_its_header(
-    server: Watched, cookies: dict[str, str]
-) -> None:
+def test_a_message_larger_than_anybody_may_send_is_refused_by_its_header(server, cookies):
     with wire(server, cookies["boss"]) as opened:
         run_of(opened, page_asked())
         opened.socket.sendall(begun(LARGEST_MESSAGE + 1))  # and not a byte of it
         assert closed_with(opened) == TOO_BIG
 
 
-def test_an_account_has_twenty_websockets_at_once_and_others_theirs(
-    server: Watched, cookies: dict[str, str]
-) -> None:
+def test_an_account_has_twenty_websockets_at_once_and_others_theirs(server, cookies):
     with ExitStack() as opened:
         mine = [opened.enter_context(wire(server, cookies["dr-c"])) for _ in range(AT_ONCE)]
         with pytest.raises(InvalidStatus, match="403"):
@@ -104,7 +100,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
-def test_a_request_whose_head_does_not_end_is_refused(server: Watched, head: bytes) -> None:
+def test_a_request_whose_head_does_not_end_is_refused(server, head):
     before = megabytes(server)
     with socket.create_connection(("127.0.0.1", server.port), 20) as line:
         told = b""
@@ -120,15 +116,13 @@ def test_a_request_whose_head_does_not_end_is_refused(server: Watched, head: byt
     assert ask(server, "GET", "/login", X_Long="x" * (LONGEST_HEAD // 2)).status == 200
 
 
-def test_a_long_body_of_somebody_with_a_session_is_no_long_head(
-    server: Watched, cookies: dict[str, str]
-) -> None:
+def test_a_long_body_of_somebody_with_a_session_is_no_long_head(server, cookies):
     body = "x" * (LONGEST_BODY - 1)
     headers = {"Cookie": cookies["dr-a"], "Sec_Fetch_Site": "same-origin"}
     assert ask(server, "POST", "/room", body, **headers).status == 400  # read, and no message
 
 
-def test_a_strangers_body_is_answered_before_it_is_read(server: Watched) -> None:
+def test_a_strangers_body_is_answered_before_it_is_read(server):
     head = (
         "POST {} HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nContent-Length: {}\r\n\r\n"
     )
@@ -139,9 +133,7 @@ def test_a_strangers_body_is_answered_before_it_is_read(server: Watched) -> None
 
 
 @pytest.mark.parametrize("path", ["/login", "/room", "/_stcore/upload_file/a/b"])
-def test_a_request_that_breaks_off_leaves_nothing_in_the_log(
-    server: Watched, cookies: dict[str, str], path: str
-) -> None:
+def test_a_request_that_breaks_off_leaves_nothing_in_the_log(server, cookies, path):
     before = server.log.read_text()
     for _ in range(3):
         with socket.create_connection(("127.0.0.1", server.port), 20) as line:
@@ -160,15 +152,13 @@ def test_a_request_that_breaks_off_leaves_nothing_in_the_log(
         *(f"/room/{act}" for act in ("show", "read", "back", "consent", "seen")),
     ],
 )
-def test_a_stranger_gets_no_page_in_place_of_a_file_that_is_not_there(
-    server: Watched, path: str
-) -> None:
+def test_a_stranger_gets_no_page_in_place_of_a_file_that_is_not_there(server, path):
     answer = ask(server, "GET", path)
     assert answer.status in (403, 404)
     assert "<html" not in answer.body
 
 
-def test_streamlits_own_sign_in_is_closed(server: Watched, cookies: dict[str, str]) -> None:
+def test_streamlits_own_sign_in_is_closed(server, cookies):
     for path in ("/auth/login", "/auth/logout"):
         assert ask(server, "GET", path).status == 404
         assert with_session(server, "GET", path, cookies["boss"]).status == 404
@@ -177,7 +167,7 @@ def test_streamlits_own_sign_in_is_closed(server: Watched, cookies: dict[str, st
 STRANGERS, FRAME, MOST_MEGABYTES = 30, 20 * MB, 400
 
 
-def test_thirty_strangers_with_frames_of_20_mb_fill_no_memory(server: Watched) -> None:
+def test_thirty_strangers_with_frames_of_20_mb_fill_no_memory(server):
     held = []
     with ExitStack() as opened:
         lines = [
@@ -201,9 +191,7 @@ STILL_QUICK_MS = 5_000  # the crowd shares two processors with the server and al
 
 
 @pytest.mark.slow
-def test_three_hundred_strangers_fill_no_memory_and_a_clinician_goes_on(
-    server: Watched, cookies: dict[str, str]
-) -> None:
+def test_three_hundred_strangers_fill_no_memory_and_a_clinician_goes_on(server, cookies):
     call = [sys.executable, crowd.__file__, server.address, str(CROWD), str(CROWD_SECONDS)]
     with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as came:
         held, took = asyncio.run(rating_beside(server, cookies["dr-b"], came))

@@ -74,7 +74,7 @@ class Watched(Server):
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, empty_study: Path) -> Iterator[Engine]:
+def engine(tmp_path_factory, empty_study) -> Iterator[Engine]:
     path = tmp_path_factory.mktemp("web") / f"{STUDY}.db"
     path.write_bytes(empty_study.read_bytes())
     engine = open_study(f"sqlite:///{path}")
@@ -83,7 +83,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, empty_study: Path) -> Itera
 
 
 @pytest.fixture(scope="module")
-def codes(engine: Engine) -> dict[str, str]:
+def codes(engine) -> dict[str, str]:
     rows = [row(n, f"{PATIENT} has no fever {n}.") for n in (1, 2)]
     codes = build(engine, rows, ["dr-a", "dr-b", "dr-c"], rubric())
     said = RatingRow(RowOrigin("made up", 1), "resp-hidden-1", "juror", Kind.JUROR, "accuracy", "3")
@@ -94,9 +94,7 @@ def codes(engine: Engine) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def server(
-    engine: Engine, codes: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Watched]:
+def server(engine, codes, tmp_path_factory) -> Iterator[Watched]:
     log = tmp_path_factory.mktemp("log") / "log"
     server = Watched(str(engine.url), free_port(), log=log).start()
     yield server
@@ -104,7 +102,7 @@ def server(
 
 
 @pytest.fixture(scope="module")
-def cookies(engine: Engine, codes: dict[str, str]) -> dict[str, str]:
+def cookies(engine, codes) -> dict[str, str]:
     """Return a session of each person; "" of nobody."""
     people = {name: study_people.check_code(engine, code).person for name, code in codes.items()}
     return {"": ""} | {name: session_of(engine, who) for name, who in people.items() if who}

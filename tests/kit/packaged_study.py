@@ -21,7 +21,7 @@ from data.study.people import invite
 from data.study.ratings import submit
 from data.study.room import next_task
 from kit.studies import COLUMNS, Run
-from kit.study_place import StudyIn, all_rows, copy_study, study_in
+from kit.study_place import all_rows, copy_study, study_in
 from medjury import main
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
@@ -30,7 +30,7 @@ ODD = "=1+1,\t\"said\"\r\n'quoted' \u00e9 \U0001f600 nul-free\rend"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
+def made(tmp_path_factory, study_in) -> str:
     """Make a study with odd texts, a masked author, clinicians, jurors, a metric and a reading."""
     folder = tmp_path_factory.mktemp("made")
     url = study_in(folder)
@@ -77,7 +77,7 @@ def _read_one(engine: Engine) -> None:
 
 
 @pytest.fixture
-def whole(made: str, url: str) -> Iterator[Engine]:
+def whole(made, url) -> Iterator[Engine]:
     """Return a study of the test's own, where `run` looks for it."""
     copy_study(made, url)
     engine = open_study(url)

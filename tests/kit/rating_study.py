@@ -26,7 +26,7 @@ from data.study.people import check_code, invite
 from data.study.responses import import_responses
 from data.study.room import Exercise, Feedback, RoundResult, situation
 from data.study.training import ExpertsAdded, answer_drill, import_experts, leave_feedback
-from kit.study_place import StudyIn, fill
+from kit.study_place import fill
 
 DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
 
@@ -211,7 +211,7 @@ LONG = "response_id,criterion,score,why\n" + "".join(
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Engine:
+def made(tmp_path_factory, study_in) -> Engine:
     """Make the study once that each test has a copy of."""
     engine = open_study(study_in(tmp_path_factory.mktemp("made")), create=True)
     trained = [row(n + 7, f"Practice {n}.", response_id=f"train-{n}") for n in (1, 2)]
@@ -221,14 +221,14 @@ def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Engine:
 
 
 @pytest.fixture
-def study(engine: Engine, made: Engine) -> Engine:
+def study(engine, made) -> Engine:
     """Two training responses, and two that dr-a and dr-b are to rate."""
     fill(engine, made)
     return engine
 
 
 @pytest.fixture
-def put(study: Engine, write: Write) -> Put:
+def put(study, write) -> Put:
     """Import expert scores from the text of a CSV file."""
     return lambda text: import_experts(study, expert_rows(TableFile(write("experts.csv", text))))
 

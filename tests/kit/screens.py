@@ -12,17 +12,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
-from sqlalchemy import Engine
 
 from data.person import OPERATOR
 from data.schema import Role
 from data.study.people import add_people
-from kit.browsers import (
-    PATIENCE_MS,
-    SIZES,
-    new_context,
-    wait_settled,
-)
+from kit.browsers import PATIENCE_MS, SIZES, new_context, wait_settled
 from kit.jurors import Stub
 from kit.servers import Server, serving
 from kit.studies import RESPONSES
@@ -234,12 +228,12 @@ def at_rest(page: Page, patience_ms: float) -> None:
 
 
 @pytest.fixture
-def codes(engine: Engine) -> dict[Role, str]:
+def codes(engine) -> dict[Role, str]:
     """Return the code of one person of each role."""
     return {role: add_people(OPERATOR, engine, [f"one {role}"], role)[0].code for role in Role}
 
 
 @pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
+def server(engine) -> Iterator[Server]:
     with serving(str(engine.url)) as server:
         yield server
